@@ -1,0 +1,68 @@
+"""What every retrieval set looks like to the rest of the package: three streams and optional splits."""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Iterator
+from typing import NamedTuple
+
+SPLITS = ("train", "validation", "test")
+
+
+class Text(NamedTuple):
+    """A query or a document."""
+
+    id: str
+    title: str
+    text: str
+
+
+class Judgment(NamedTuple):
+    """The relevance grade of one document for one query; pairs that are not listed have grade 0."""
+
+    query_id: str
+    document_id: str
+    grade: int
+
+
+class Source(abc.ABC):
+    """A retrieval set: queries in one language, documents in another, graded judgments.
+
+    Texts are streamed, so that a collection need not fit into memory. A source checks the form of
+    what it reads (columns, encoding, numbers); `RetrievalSet.load` checks what the parts say about
+    each other (duplicate ids, judgments of unknown documents, grades out of range), and uses
+    `place` to say where.
+    """
+
+    name: str  # for reports, such as "toy-en-fr"
+    query_language: str  # ISO 639-1, such as "en"
+    document_language: str
+
+    @abc.abstractmethod
+    def queries(self) -> Iterator[Text]:
+        """Yields the queries, always in the same order."""
+
+    @abc.abstractmethod
+    def documents(self) -> Iterator[Text]:
+        """Yields the documents, always in the same order."""
+
+    @abc.abstractmethod
+    def judgments(self) -> Iterator[Judgment]:
+        """Yields the judgments, always in the same order."""
+
+    def splits(self) -> dict[str, str] | None:
+        """Returns query id -> "train", "validation" or "test"; None leaves it to a seeded 3:1:1."""
+        return None
+
+    @abc.abstractmethod
+    def place(self, stream: str, index: int) -> str:
+        """Says where record `index` (from 0) of `stream` stands, such as `wiki_fr.documents:17`.
+
+        Args:
+            stream: "queries", "documents", "judgments" or "splits".
+            index: Position in the order in which the stream yields its records.
+        """
+
+    @abc.abstractmethod
+    def fingerprint(self) -> str:
+        """Returns a hex digest that changes whenever the content of the set changes."""
