@@ -1,0 +1,69 @@
+"""Installs tf_smoothclir. What each dependency is for stands in BUILD.md."""
+
+import sys
+from pathlib import Path
+
+from setuptools import find_packages, setup
+
+if not (3, 9) <= sys.version_info[:2] <= (3, 11):
+    sys.exit(
+        "tf_smoothclir needs Python 3.9, 3.10 or 3.11 (tensorflow-ranking 0.5.5, its last release,"
+        " needs TensorFlow 2.15, which has no newer Python); this is Python {}.{}. Make an"
+        " environment with one of them, such as: python3.11 -m venv .venv".format(
+            *sys.version_info[:2]
+        )
+    )
+
+# The trainers and the shipping tools are top-level folders of the checkout; installed, they live
+# below tf_smoothclir, so that no other name is put into site-packages.
+PACKAGE_DIR = {
+    "tf_smoothclir": "tf_smoothclir",
+    "tf_smoothclir.trainers": "trainers",
+    "tf_smoothclir.export": "export",
+}
+COMMANDS = {
+    "train": "trainers.train",
+    "evaluate": "trainers.evaluate",
+    "stats": "trainers.stats",
+    "convert-polyglot": "trainers.convert_polyglot",
+    "export": "export.export",
+    "search": "export.search",
+}
+
+setup(
+    name="tf_smoothclir",
+    version="0.1.0",
+    description="Cross-lingual document retrieval with smooth learning, in TensorFlow",
+    long_description=Path(__file__).with_name("README.md").read_text(encoding="utf-8"),
+    long_description_content_type="text/markdown",
+    license="Apache-2.0",
+    python_requires=">=3.9,<3.12",
+    packages=[*find_packages(include=["tf_smoothclir", "tf_smoothclir.*"]), *list(PACKAGE_DIR)[1:]],
+    package_dir=PACKAGE_DIR,
+    install_requires=[
+        "absl-py>=1.4,<3",
+        "importlib_resources>=5",
+        "keras-tuner>=1.4.7,<1.5",
+        "matplotlib>=3.7,<4",
+        "numpy>=1.23.5,<2",
+        "tensorflow>=2.15.1,<2.16",
+        "tensorflow-datasets>=4.9.3,<5",
+        "tensorflow-metadata>=1.14,<1.18",
+        "tensorflow-ranking>=0.5.5,<0.6",
+        "tqdm>=4.62,<5",
+    ],
+    extras_require={
+        "test": [
+            "dill",
+            "hypothesis>=6.80",
+            "ir-measures>=0.3.3",
+            "pytest>=7.4,<9",
+            "ruff==0.14.5",
+        ],
+    },
+    entry_points={
+        "console_scripts": [
+            f"smoothclir-{name}=tf_smoothclir.{module}:run" for name, module in COMMANDS.items()
+        ]
+    },
+)

@@ -1,0 +1,104 @@
+"""Rows of different lengths in two flat files that are memory-mapped, never read whole."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import tensorflow as tf
+
+
+class RaggedStore:
+    """An immutable list of rows, such as the token ids of every document of a collection.
+
+    `<name>.values` holds all rows one after the other, `<name>.offsets` int64 where each begins and
+    where the last ends; both little-endian without header, so NumPy and TensorFlow map them alike.
+    """
+
+    def __init__(self, directory: str | os.PathLike, name: str, dtype: str):
+        """Opens `directory/name.*` with values of NumPy type `dtype`, such as "<i4"."""
+        self._path = Path(directory, f"{name}.values")
+        self.dtype = np.dtype(dtype)
+        self.offsets = np.fromfile(Path(directory, f"{name}.offsets"), "<i8")
+        self.values = _map(self._path, self.dtype)
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def __getitem__(self, row: int) -> np.ndarray:
+        return self.values[self.offsets[row] : self.offsets[row + 1]]
+
+    @property
+    def lengths(self) -> np.ndarray:
+        """`[rows]` int64, the number of values of each row."""
+        return np.diff(self.offsets)
+
+    def tensors(self) -> tuple[tf.Tensor, tf.Tensor]:
+        """Returns `(values, offsets)` as tensors; the values stay on disk, mapped by TensorFlow."""
+        if not len(self.values):
+            return tf.constant(self.values, self.dtype), tf.constant(self.offsets)
+        values = tf.raw_ops.ImmutableConst(
+            dtype=tf.as_dtype(self.dtype),
+            shape=[len(self.values)],
+            memory_region_name=os.fspath(self._path),
+        )
+        return values, tf.constant(self.offsets)
+
+
+def _map(path: Path, dtype: np.dtype) -> np.ndarray:
+    if not path.stat().st_size:  # an empty file cannot be mapped
+        return np.zeros(0, dtype)
+    return np.memmap(path, dtype, mode="r")
+
+
+class RaggedWriter:
+    """Writes a `RaggedStore`, batch by batch; a context manager."""
+
+    def __init__(self, directory: str | os.PathLike, name: str, dtype: str):
+        """Creates `directory/name.values` and `.offsets`."""
+        self._dtype = np.dtype(dtype)
+        self._values = open(Path(directory, f"{name}.values"), "wb")  # noqa: SIM115
+        self._offsets = open(Path(directory, f"{name}.offsets"), "wb")  # noqa: SIM115
+        self._end = 0
+        np.zeros(1, "<i8").tofile(self._offsets)
+
+    def __enter__(self) -> RaggedWriter:
+        return self
+
+    def __exit__(self, *exc) -> None:
+        self._values.close()
+        self._offsets.close()
+
+    def add(self, values: np.ndarray, lengths: np.ndarray) -> None:
+        """Appends rows.
+
+        Args:
+            values: `[sum of lengths]`, the rows one after the other.
+            lengths: `[rows]`, the number of values of each row.
+        """
+        ends = self._end + np.cumsum(lengths, dtype=np.int64)
+        np.ascontiguousarray(values, self._dtype).tofile(self._values)
+        ends.astype("<i8").tofile(self._offsets)
+        if len(ends):
+            self._end = int(ends[-1])
+
+
+def gather_rows(
+    values: tf.Tensor, offsets: tf.Tensor, rows: tf.Tensor
+) -> tuple[tf.Tensor, tf.Tensor]:
+    """Gathers rows of a ragged store, in the graph.
+
+    Args:
+        values: `[all values]`.
+        offsets: `[all rows + 1]` int64.
+        rows: `[batch]`, which rows.
+
+    Returns:
+        `(values [sum of lengths], lengths [batch] int32)`.
+    """
+    starts = tf.gather(offsets, rows)
+    lengths = tf.gather(offsets, rows + 1) - starts
+    ends = tf.cumsum(lengths)
+    shift = tf.repeat(starts - (ends - lengths), lengths)
+    return tf.gather(values, tf.range(tf.size(shift, tf.int64)) + shift), tf.cast(lengths, tf.int32)

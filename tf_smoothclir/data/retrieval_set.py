@@ -1,0 +1,142 @@
+"""A retrieval set in memory: ids, judgments and splits as arrays, and what must hold among them."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+
+from tf_smoothclir.data.hashing import hash_ids
+from tf_smoothclir.data.source import SPLITS, Source
+from tf_smoothclir.errors import input_error
+
+
+@dataclasses.dataclass(frozen=True)
+class RetrievalSet:
+    """The checked parts of a source. Queries and documents are named by row from here on.
+
+    Attributes:
+        source: Where it came from; streams the texts.
+        query_ids: Query row -> id.
+        document_ids: Document row -> id.
+        query_rows: `[judgments]` int32, sorted.
+        document_rows: `[judgments]` int32.
+        grades: `[judgments]` int32, 0..`num_grades`-1.
+        splits: `[queries]` int8, index into `SPLITS`.
+        num_grades: K.
+    """
+
+    source: Source
+    query_ids: list[str]
+    document_ids: list[str]
+    query_rows: np.ndarray
+    document_rows: np.ndarray
+    grades: np.ndarray
+    splits: np.ndarray
+    num_grades: int
+
+    @classmethod
+    def load(cls, source: Source, *, num_grades: int = 3, seed: int = 13) -> RetrievalSet:
+        """Reads and checks a source.
+
+        Args:
+            source: The set to read.
+            num_grades: K; grades are 0..K-1.
+            seed: Splits the queries 3:1:1 where the source has no splits of its own.
+
+        Raises:
+            InputError: Duplicate ids, judgments of unknown ids or outside the grades, duplicate
+                judgments, no relevant document in any query, unknown split names, an empty split.
+        """
+        query_ids, query_row = _rows(source, "queries")
+        document_ids, document_row = _rows(source, "documents")
+        judged = _judgments(source, query_row, document_row, num_grades)
+        splits = _splits(source, query_ids, query_row, seed)
+        return cls(source, query_ids, document_ids, *judged.T, splits, num_grades)
+
+    def queries_in(self, split: str) -> np.ndarray:
+        """Returns the rows of the queries of a split that have at least one judgment, sorted."""
+        judged = np.zeros(len(self.query_ids), bool)
+        judged[self.query_rows] = True
+        return np.flatnonzero(judged & (self.splits == SPLITS.index(split)))
+
+
+def _rows(source: Source, stream: str) -> tuple[list[str], dict[str, int]]:
+    ids = [text.id for text in getattr(source, stream)()]
+    rows = {id_: row for row, id_ in enumerate(ids)}
+    if len(rows) < len(ids):
+        first = {}
+        for row, id_ in enumerate(ids):
+            if first.setdefault(id_, row) != row:
+                raise input_error(
+                    source.place(stream, row),
+                    f"id {id_!r} stands already at {source.place(stream, first[id_])}",
+                    "Give every text its own id",
+                )
+    if not ids:
+        raise input_error(source.name, f"there are no {stream}", "Check the files of the set")
+    return ids, rows
+
+
+def _judgments(source, query_row, document_row, num_grades) -> np.ndarray:
+    """Returns `[judgments, 3]` int32: query row, document row, grade; sorted by query."""
+    judged = []
+    for index, (query_id, document_id, grade) in enumerate(source.judgments()):
+        query, document = query_row.get(query_id), document_row.get(document_id)
+        if query is None or document is None:
+            role, id_ = ("query", query_id) if query is None else ("document", document_id)
+            raise input_error(
+                source.place("judgments", index),
+                f"the judged {role} {id_!r} is not among the {len(query_row)} queries"
+                f" and {len(document_row)} documents",
+                f"Add the {role}, or take the judgment out",
+            )
+        if not 0 <= grade < num_grades:
+            raise input_error(
+                source.place("judgments", index),
+                f"grade {grade} is outside 0..{num_grades - 1}",
+                "Correct it, or give one threshold more per further grade with --thresholds",
+            )
+        judged.append((query, document, grade))
+    judged = np.array(judged, np.int32).reshape(-1, 3)
+    if not (judged[:, 2] > 0).any():
+        raise input_error(
+            source.name,
+            f"no query has a relevant document ({len(judged)} judgments, none of grade 1 or more)",
+            "Training and evaluation need judgments with grade 1 or more",
+        )
+    order = np.lexsort((judged[:, 1], judged[:, 0]))
+    twice = np.flatnonzero((np.diff(judged[order, :2], axis=0) == 0).all(axis=1))
+    if twice.size:
+        first, second = sorted(order[twice[0] : twice[0] + 2])
+        raise input_error(
+            source.place("judgments", second),
+            f"the same query and document are judged already at {source.place('judgments', first)}",
+            "Keep one of the two",
+        )
+    return judged[np.argsort(judged[:, 0], kind="stable")]
+
+
+def _splits(source, query_ids, query_row, seed) -> np.ndarray:
+    named = source.splits()
+    if named is None:  # 3:1:1 by query, as in the paper, section 5
+        part = np.argsort(np.argsort(hash_ids(query_ids, f"split {seed}"), kind="stable"))
+        return np.digitize(part, [len(part) * 3 // 5, len(part) * 4 // 5]).astype(np.int8)
+    splits = np.full(len(query_ids), -1, np.int8)
+    for index, (query_id, split) in enumerate(named.items()):
+        if query_id not in query_row or split not in SPLITS:
+            wrong = (
+                f"query {query_id!r} is not among the queries"
+                if query_id not in query_row
+                else f"{split!r} is not one of {', '.join(SPLITS)}"
+            )
+            raise input_error(source.place("splits", index), wrong, "Correct the line")
+        splits[query_row[query_id]] = SPLITS.index(split)
+    if (splits < 0).any():
+        missing = query_ids[int(np.argmax(splits < 0))]
+        raise input_error(
+            source.place("splits", 0).rsplit(":", 1)[0],
+            f"query {missing!r} has no split",
+            "Give every query a split, or remove the file for a seeded 3:1:1 split",
+        )
+    return splits

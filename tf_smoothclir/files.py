@@ -1,0 +1,77 @@
+"""Writing that leaves the old or the new behind, never half of either."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from tf_smoothclir.errors import input_error
+
+
+def make_directory(path: str | os.PathLike, flag: str) -> Path:
+    """Makes a directory that can be written to.
+
+    Raises:
+        InputError: Where that is not possible; names `flag`, such as "--output_dir".
+    """
+    path = Path(path)
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=path):
+            pass
+    except OSError as error:
+        raise input_error(
+            f"{flag}={path}",
+            f"the directory cannot be written to ({error.strerror})",
+            "Choose another one, or change its permissions",
+        ) from error
+    return path
+
+
+@contextlib.contextmanager
+def new_directory(path: Path) -> Iterator[Path]:
+    """Yields a temporary directory beside `path` that is renamed to `path` at the end.
+
+    On an error, nothing is left behind. Where `path` has come to exist meanwhile, that one stays.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
+    try:
+        yield temporary
+        for file in temporary.rglob("*"):
+            if file.is_file():
+                _flush_to_disk(file)
+        temporary.chmod(0o755)
+        with contextlib.suppress(FileExistsError):
+            os.rename(temporary, path)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def write_text(path: str | os.PathLike, text: str) -> None:
+    """Writes a UTF-8 text file, at once or not at all."""
+    path = Path(path)
+    temporary = path.with_name(f".{path.name}.new")
+    temporary.write_text(text, encoding="utf-8")
+    _flush_to_disk(temporary)
+    os.replace(temporary, path)
+
+
+def write_json(path: str | os.PathLike, value) -> None:
+    """Writes a JSON file, indented, at once or not at all; NaN is an error."""
+    write_text(path, json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+
+
+def read_json(path: str | os.PathLike):
+    """Reads a JSON file."""
+    return json.loads(Path(path).read_text(encoding="utf-8"))
+
+
+def _flush_to_disk(path: Path) -> None:
+    with open(path, "rb") as file:
+        os.fsync(file.fileno())
