@@ -13,7 +13,7 @@ from tf_smoothclir.text.tokenizer import tokenize
 
 PADDING, UNKNOWN = "[PAD]", "[UNK]"
 PADDING_ID, UNKNOWN_ID = 0, 1
-_TEXTS_PER_CALL = 4096
+TEXTS_PER_CALL = 4096
 
 
 class TokenCounter:
@@ -33,7 +33,7 @@ class TokenCounter:
 
     def add(self, texts: Iterable[str]) -> None:
         """Counts the tokens of `texts`."""
-        for batch in in_batches(texts, _TEXTS_PER_CALL):
+        for batch in in_batches(texts, TEXTS_PER_CALL):
             unique, counts = self._count(tf.constant(batch, tf.string))
             self._counts.update(dict(zip(unique.numpy().tolist(), counts.numpy().tolist())))
 

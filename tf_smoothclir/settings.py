@@ -1,0 +1,185 @@
+"""Every setting of a run, once: the flags, `flags.txt` and `config.json` are made from these classes.
+
+Each group is a frozen dataclass whose fields carry their help text and what values they take.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Sequence
+
+METRICS = ("P_mr@1", "P_mr@5", "P_r@5", "NDCG@5", "MAP", "MRR_mr", "MRR_r")
+
+
+def setting(default, help_text: str, *, minimum=None, choices: Sequence[str] | None = None):
+    """Returns a dataclass field with a default, a help text and the values that it takes."""
+    return dataclasses.field(
+        default=default, metadata={"help": help_text, "minimum": minimum, "choices": choices}
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class Settings:
+    """Base of all groups: checks values, and converts to and from JSON."""
+
+    def __post_init__(self):
+        for field in dataclasses.fields(self):
+            value, rule = getattr(self, field.name), field.metadata
+            if isinstance(value, list):
+                object.__setattr__(self, field.name, value := tuple(value))
+            if isinstance(value, float) and not math.isfinite(value):
+                raise ValueError(f"--{field.name} must be a finite number, but is {value}.")
+            if rule["minimum"] is not None and value < rule["minimum"]:
+                raise ValueError(
+                    f"--{field.name} must be at least {rule['minimum']}, but is {value}."
+                )
+            if rule["choices"] and value not in rule["choices"]:
+                raise ValueError(
+                    f"--{field.name} must be one of {', '.join(rule['choices'])}, but is {value!r}."
+                )
+
+
+@dataclasses.dataclass(frozen=True)
+class DataSettings(Settings):
+    """Which retrieval set."""
+
+    data_dir: str = setting(
+        "",
+        "Directory of the retrieval set: WikiCLIR layout (wiki_en.queries, wiki_fr.documents,"
+        " en2fr.rel) or your own queries, documents and judgments as .tsv or .jsonl. Without it, the"
+        " built-in toy world.",
+    )
+    tfds_name: str = setting("", "TensorFlow dataset to read instead, such as wiki_clir/fr.")
+    tfds_data_dir: str = setting(
+        "", "Where TensorFlow Datasets keeps its data; empty: its default."
+    )
+    query_language: str = setting("en", "Language of the queries, ISO 639-1.")
+    document_language: str = setting("fr", "Language of the documents, ISO 639-1.")
+    toy_entities: int = setting(2000, "Number of entities in the toy world.", minimum=1)
+    split_seed: int = setting(
+        13,
+        "Splits the queries 3:1:1 where the set has no splits of its own, and seeds the toy world.",
+    )
+    cache_dir: str = setting("", "Where prepared texts are kept; empty: ~/.cache/tf_smoothclir.")
+
+
+@dataclasses.dataclass(frozen=True)
+class TextSettings(Settings):
+    """How texts become token ids."""
+
+    max_query_tokens: int = setting(200, "Longer queries are cut to this many tokens.", minimum=1)
+    max_document_tokens: int = setting(
+        200, "Longer documents are cut to this many tokens (paper: 200).", minimum=1
+    )
+    vocabulary_size: int = setting(
+        100_000, "Most entries of each vocabulary (paper: 100,000).", minimum=3
+    )
+    min_count: int = setting(1, "Words seen less often count as unknown.", minimum=1)
+
+    def max_tokens(self, role: str) -> int:
+        """Returns the longest "query" or "document", in tokens."""
+        return self.max_query_tokens if role == "query" else self.max_document_tokens
+
+
+@dataclasses.dataclass(frozen=True)
+class ModelSettings(Settings):
+    """The two towers, their similarity and the loss."""
+
+    tower: str = setting("average_pooling", "Kind of tower.", choices=("average_pooling",))
+    dim: int = setting(64, "Length of the vectors (paper: 64).", minimum=1)
+    epsilon: float = setting(
+        1.0,
+        "Smoothness of the cosine (paper: 1; suggested 0.25 to 1); 0 is plain cosine, for comparison"
+        " only.",
+        minimum=0.0,
+    )
+    loss: str = setting(
+        "sosl",
+        "Loss: sosl (the paper's), or one it is compared with.",
+        choices=("sosl", "mse", "proportional_odds", "three_part_l2"),
+    )
+    thresholds: tuple[float, ...] = setting(
+        (0.2, 0.7),
+        "Scores at which the grade changes, rising, inside (-1, 1) (paper: 0.2,0.7). K-1 of them for"
+        " grades 0..K-1.",
+    )
+    query_embeddings: str = setting(
+        "",
+        "File of pre-trained word vectors for the queries: word2vec, GloVe, fastText .vec or .npz.",
+    )
+    document_embeddings: str = setting("", "The same for the documents.")
+    train_query_embeddings: bool = setting(
+        True, "Train the query word vectors; --no... freezes them."
+    )
+    train_document_embeddings: bool = setting(
+        True, "Train the document word vectors; --no... freezes them."
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class TrainingSettings(Settings):
+    """Sampling, optimisation and stopping."""
+
+    negatives: int = setting(
+        40,
+        "Sampled documents of grade 0 a query, in training and evaluation (paper: 40).",
+        minimum=0,
+    )
+    fresh_negatives: bool = setting(
+        False, "Sample the training negatives anew each epoch (paper: fixed)."
+    )
+    optimizer: str = setting(
+        "lazy_adam",
+        "Optimizer. lazy_adam is Adam whose cost follows the words of the batch, not the vocabulary"
+        " (paper: adam).",
+        choices=("lazy_adam", "adam", "adagrad", "sgd"),
+    )
+    learning_rate: float = setting(0.01, "Step size (paper: 0.01).", minimum=0.0)
+    clip_norm: float = setting(
+        5.0, "Largest norm of the gradient; 0 for no clipping (authors' code: 5).", minimum=0.0
+    )
+    batch_size: int = setting(128, "Pairs in a training batch (paper: 128).", minimum=1)
+    epochs: int = setting(30, "Passes over the training pairs (paper: 30).", minimum=1)
+    patience: int = setting(
+        0, "Stop after this many epochs without a better --select_metric; 0: never.", minimum=0
+    )
+    select_metric: str = setting(
+        "NDCG@5", "Validation metric that decides which epoch is kept.", choices=METRICS
+    )
+    seed: int = setting(13, "Seed of initial weights, order and sampling.", minimum=0)
+    checkpoint_minutes: float = setting(
+        5.0, "Minutes between checkpoints inside an epoch; one is written after each epoch anyway."
+    )
+
+
+GROUPS = {
+    "data": DataSettings,
+    "text": TextSettings,
+    "model": ModelSettings,
+    "training": TrainingSettings,
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class RunSettings:
+    """All settings of a training run, by group."""
+
+    data: DataSettings = DataSettings()
+    text: TextSettings = TextSettings()
+    model: ModelSettings = ModelSettings()
+    training: TrainingSettings = TrainingSettings()
+
+    @classmethod
+    def from_dict(cls, values: dict) -> RunSettings:
+        """Restores what `dataclasses.asdict` gave, also after a trip through JSON."""
+        return cls(**{group: kind(**values[group]) for group, kind in GROUPS.items()})
+
+    def flag_lines(self) -> list[str]:
+        """Returns one `--name=value` for each setting, as a flag file has them."""
+        lines = []
+        for group in GROUPS:
+            for name, value in dataclasses.asdict(getattr(self, group)).items():
+                text = ",".join(map(str, value)) if isinstance(value, (tuple, list)) else str(value)
+                lines.append(f"--{name}={text}")
+        return lines

@@ -1,0 +1,95 @@
+"""The paper's tower: the mean of the word vectors, then tanh."""
+
+from __future__ import annotations
+
+import tensorflow as tf
+from tensorflow import keras
+
+from tf_smoothclir.text.vocabulary import PADDING_ID
+
+
+@keras.utils.register_keras_serializable(package="tf_smoothclir")
+class AveragePoolingTower(keras.layers.Layer):
+    """Average pooling over word embeddings, followed by tanh (Liu et al. 2020, section 3.2).
+
+    Only real tokens enter the mean; a text without any is the zero vector. Each distinct token of a
+    batch is read once, and the gradient of the table is sparse.
+
+    Called on token ids in either of two forms:
+
+    * flat: `{"ids": [tokens] int, "lengths": [batch] int}`, the tokens of all texts one after the
+      other and how many each text has;
+    * padded: `[batch, length]` int, where id 0 is padding.
+
+    Returns `[batch, dim]` float.
+    """
+
+    def __init__(
+        self,
+        vocabulary_size: int,
+        dim: int = 64,
+        *,
+        embeddings_initializer="random_normal",
+        **kwargs,
+    ):
+        """Creates the tower.
+
+        Args:
+            vocabulary_size: Rows of the embedding table, padding (0) and unknown (1) included.
+            dim: Length of the vectors (paper: 64).
+            embeddings_initializer: Keras initializer of the table. "random_normal", the default,
+                draws from N(0, 1) as in the authors' code; the scale matters, because with
+                epsilon = 1 short vectors have small scores.
+            **kwargs: Of the Keras layer; `trainable=False` freezes the table.
+
+        Raises:
+            ValueError: On sizes below 1.
+        """
+        super().__init__(**kwargs)
+        for argument, value in {"vocabulary_size": vocabulary_size, "dim": dim}.items():
+            if int(value) < 1:
+                raise ValueError(f"{argument} must be at least 1, but is {value}.")
+        self.vocabulary_size = int(vocabulary_size)
+        self.dim = int(dim)
+        if embeddings_initializer == "random_normal":
+            embeddings_initializer = keras.initializers.RandomNormal(stddev=1.0)
+        self.embeddings_initializer = keras.initializers.get(embeddings_initializer)
+
+    def build(self, input_shape=None):
+        """Creates the embedding table, `[vocabulary_size, dim]`."""
+        if self.built:
+            return
+        self.embeddings = self.add_weight(
+            name="embeddings",
+            shape=(self.vocabulary_size, self.dim),
+            initializer=self.embeddings_initializer,
+        )
+        self.built = True
+
+    def call(self, tokens):
+        """Encodes texts; see the class."""
+        if isinstance(tokens, dict):
+            ids, lengths = tokens["ids"], tokens["lengths"]
+        else:
+            real = tf.not_equal(tokens, PADDING_ID)
+            ids = tf.boolean_mask(tokens, real)
+            lengths = tf.reduce_sum(tf.cast(real, tf.int32), axis=-1)
+        distinct, positions = tf.unique(ids)
+        texts = tf.size(lengths)
+        return tf.tanh(
+            tf.sparse.segment_mean(
+                tf.gather(self.embeddings, distinct),
+                positions,
+                tf.repeat(tf.range(texts), lengths),
+                num_segments=texts,  # keeps texts without a token, as zero vectors
+            )
+        )
+
+    def get_config(self):
+        """Returns the arguments of the constructor."""
+        return {
+            **super().get_config(),
+            "vocabulary_size": self.vocabulary_size,
+            "dim": self.dim,
+            "embeddings_initializer": keras.initializers.serialize(self.embeddings_initializer),
+        }

@@ -1,0 +1,69 @@
+"""The two-tower model: a query tower, a document tower, and the similarity of their vectors."""
+
+from __future__ import annotations
+
+from tensorflow import keras
+
+from tf_smoothclir.similarity import SmoothCosineSimilarity
+
+
+@keras.utils.register_keras_serializable(package="tf_smoothclir")
+class TwoTower(keras.Model):
+    """Scores queries against documents (Liu et al. 2020, section 3).
+
+    A Keras model: compile it with `SmoothOrdinalSearchLoss` and fit it on batches of
+    `({"query": tokens, "document": tokens}, grades)`. Returns `[batch]` scores.
+    """
+
+    def __init__(self, query_tower, document_tower, similarity=None, **kwargs):
+        """Joins two towers.
+
+        Args:
+            query_tower: Layer from tokens to `[batch, dim]`.
+            document_tower: Layer of the same kind; pass the same object to share it.
+            similarity: Layer from `[query_vectors, document_vectors]` to scores;
+                `SmoothCosineSimilarity(epsilon=1.0)`, the paper's, where it is left out.
+            **kwargs: Of the Keras model.
+        """
+        super().__init__(**kwargs)
+        self.query_tower = query_tower
+        self.document_tower = document_tower
+        self.similarity = SmoothCosineSimilarity() if similarity is None else similarity
+
+    def build(self, input_shape=None):
+        """Creates the variables of the towers."""
+        for tower in (self.query_tower, self.document_tower):
+            if not tower.built:
+                tower.build(None)
+        self.built = True
+
+    def call(self, inputs):
+        """Scores pairs.
+
+        Args:
+            inputs: `{"query": tokens, "document": tokens}`, each in a form that its tower takes.
+
+        Returns:
+            `[batch]` float, the score of each query with the document of the same position.
+        """
+        query_vectors = self.query_tower(inputs["query"])
+        document_vectors = self.document_tower(inputs["document"])
+        return self.similarity([query_vectors, document_vectors])
+
+    def get_config(self):
+        """Returns the arguments of the constructor, serialised."""
+        parts = {
+            "query_tower": self.query_tower,
+            "document_tower": self.document_tower,
+            "similarity": self.similarity,
+        }
+        serialize = keras.utils.serialize_keras_object
+        return {**super().get_config(), **{k: serialize(v) for k, v in parts.items()}}
+
+    @classmethod
+    def from_config(cls, config):
+        """Restores a model from `get_config`."""
+        config = dict(config)
+        for part in ("query_tower", "document_tower", "similarity"):
+            config[part] = keras.utils.deserialize_keras_object(config[part])
+        return cls(**config)
