@@ -1,4 +1,4 @@
-"""Every setting of a run, once: the flags, `flags.txt` and `config.json` are made from these classes.
+"""Every setting of a run, once: flags, `flags.txt` and `config.json` are made from these classes.
 
 Each group is a frozen dataclass whose fields carry their help text and what values they take.
 """
@@ -47,19 +47,17 @@ class DataSettings(Settings):
     data_dir: str = setting(
         "",
         "Directory of the retrieval set: WikiCLIR layout (wiki_en.queries, wiki_fr.documents,"
-        " en2fr.rel) or your own queries, documents and judgments as .tsv or .jsonl. Without it, the"
-        " built-in toy world.",
+        " en2fr.rel) or your own queries, documents and judgments as .tsv or .jsonl. Without it,"
+        " the built-in toy world.",
     )
     tfds_name: str = setting("", "TensorFlow dataset to read instead, such as wiki_clir/fr.")
-    tfds_data_dir: str = setting(
-        "", "Where TensorFlow Datasets keeps its data; empty: its default."
-    )
+    tfds_data_dir: str = setting("", "Where TensorFlow Datasets keeps its data, if not at home.")
     query_language: str = setting("en", "Language of the queries, ISO 639-1.")
     document_language: str = setting("fr", "Language of the documents, ISO 639-1.")
     toy_entities: int = setting(2000, "Number of entities in the toy world.", minimum=1)
     split_seed: int = setting(
         13,
-        "Splits the queries 3:1:1 where the set has no splits of its own, and seeds the toy world.",
+        "Splits the queries 3:1:1 where the set has no splits itself; seeds the toy world too.",
     )
     cache_dir: str = setting("", "Where prepared texts are kept; empty: ~/.cache/tf_smoothclir.")
 
@@ -90,8 +88,8 @@ class ModelSettings(Settings):
     dim: int = setting(64, "Length of the vectors (paper: 64).", minimum=1)
     epsilon: float = setting(
         1.0,
-        "Smoothness of the cosine (paper: 1; suggested 0.25 to 1); 0 is plain cosine, for comparison"
-        " only.",
+        "Smoothness of the cosine (paper: 1, suggested 0.25 to 1); 0 is plain cosine, for"
+        " comparison only.",
         minimum=0.0,
     )
     loss: str = setting(
@@ -101,8 +99,8 @@ class ModelSettings(Settings):
     )
     thresholds: tuple[float, ...] = setting(
         (0.2, 0.7),
-        "Scores at which the grade changes, rising, inside (-1, 1) (paper: 0.2,0.7). K-1 of them for"
-        " grades 0..K-1.",
+        "Scores at which the grade changes, rising, inside (-1, 1) (paper: 0.2,0.7). K-1 of them"
+        " for grades 0..K-1.",
     )
     query_embeddings: str = setting(
         "",

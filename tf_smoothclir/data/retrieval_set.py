@@ -22,7 +22,7 @@ class RetrievalSet:
         query_rows: `[judgments]` int32, sorted.
         document_rows: `[judgments]` int32.
         grades: `[judgments]` int32, 0..`num_grades`-1.
-        splits: `[queries]` int8, index into `SPLITS`.
+        splits: `[queries]` int8, index into `SPLITS`; -1 for a query that takes no part.
         num_grades: K.
     """
 
@@ -51,7 +51,7 @@ class RetrievalSet:
         query_ids, query_row = _rows(source, "queries")
         document_ids, document_row = _rows(source, "documents")
         judged = _judgments(source, query_row, document_row, num_grades)
-        splits = _splits(source, query_ids, query_row, seed)
+        splits = _splits(source, query_ids, query_row, np.unique(judged[:, 0]), seed)
         return cls(source, query_ids, document_ids, *judged.T, splits, num_grades)
 
     def queries_in(self, split: str) -> np.ndarray:
@@ -117,12 +117,15 @@ def _judgments(source, query_row, document_row, num_grades) -> np.ndarray:
     return judged[np.argsort(judged[:, 0], kind="stable")]
 
 
-def _splits(source, query_ids, query_row, seed) -> np.ndarray:
+def _splits(source, query_ids, query_row, judged, seed) -> np.ndarray:
+    splits = np.full(len(query_ids), -1, np.int8)
     named = source.splits()
     if named is None:  # 3:1:1 by query, as in the paper, section 5
-        part = np.argsort(np.argsort(hash_ids(query_ids, f"split {seed}"), kind="stable"))
-        return np.digitize(part, [len(part) * 3 // 5, len(part) * 4 // 5]).astype(np.int8)
-    splits = np.full(len(query_ids), -1, np.int8)
+        order = np.argsort(hash_ids([query_ids[q] for q in judged], f"split {seed}"), kind="stable")
+        parts = np.split(judged[order], [len(order) * 3 // 5, len(order) * 4 // 5])
+        for index, part in enumerate(parts):
+            splits[part] = index
+        return splits
     for index, (query_id, split) in enumerate(named.items()):
         if query_id not in query_row or split not in SPLITS:
             wrong = (
@@ -132,8 +135,9 @@ def _splits(source, query_ids, query_row, seed) -> np.ndarray:
             )
             raise input_error(source.place("splits", index), wrong, "Correct the line")
         splits[query_row[query_id]] = SPLITS.index(split)
-    if (splits < 0).any():
-        missing = query_ids[int(np.argmax(splits < 0))]
+    missing = judged[splits[judged] < 0]
+    if missing.size:
+        missing = query_ids[missing[0]]
         raise input_error(
             source.place("splits", 0).rsplit(":", 1)[0],
             f"query {missing!r} has no split",

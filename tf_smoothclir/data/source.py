@@ -1,4 +1,4 @@
-"""What every retrieval set looks like to the rest of the package: three streams and optional splits."""
+"""What every retrieval set looks like to the rest of the package: three streams and splits."""
 
 from __future__ import annotations
 
