@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import tensorflow as tf
 from tensorflow import keras
 
-from tf_smoothclir.similarity import SmoothCosineSimilarity
+from tf_smoothclir.similarity import SmoothCosineSimilarity, smooth_normalize
 
 
 @keras.utils.register_keras_serializable(package="tf_smoothclir")
@@ -49,6 +50,30 @@ class TwoTower(keras.Model):
         query_vectors = self.query_tower(inputs["query"])
         document_vectors = self.document_tower(inputs["document"])
         return self.similarity([query_vectors, document_vectors])
+
+    def vectors(self, role: str, tokens) -> tf.Tensor:
+        """Encodes texts as they are indexed and searched.
+
+        Args:
+            role: "query" or "document".
+            tokens: In a form that the tower takes.
+
+        Returns:
+            `[batch, dim]` smooth-normalised vectors, whose inner products are the scores.
+        """
+        tower = self.query_tower if role == "query" else self.document_tower
+        return smooth_normalize(tower(tokens), self.similarity.epsilon)
+
+    def train_step(self, data):
+        """Keras's training step that also logs `gradient_norm`, before clipping."""
+        inputs, grades, weights = keras.utils.unpack_x_y_sample_weight(data)
+        with tf.GradientTape() as tape:
+            scores = self(inputs, training=True)
+            loss = self.compute_loss(inputs, grades, scores, weights)
+        gradients = tape.gradient(loss, self.trainable_variables)
+        self.optimizer.apply_gradients(zip(gradients, self.trainable_variables))
+        logs = self.compute_metrics(inputs, grades, scores, weights)
+        return {**logs, "gradient_norm": tf.linalg.global_norm(gradients)}
 
     def get_config(self):
         """Returns the arguments of the constructor, serialised."""

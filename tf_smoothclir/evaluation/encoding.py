@@ -1,0 +1,60 @@
+"""Encoding every query and document of a set once, before anything is ranked."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import tensorflow as tf
+
+from tf_smoothclir.data.hashing import hash_ids
+from tf_smoothclir.data.pipeline import text_batches
+from tf_smoothclir.data.prepared import PreparedSet
+from tf_smoothclir.two_tower import TwoTower
+
+_TEXTS_PER_BATCH = 1024
+
+
+@dataclasses.dataclass(frozen=True)
+class EncodedSet:
+    """A set as vectors.
+
+    Attributes:
+        queries: `[queries, dim]` float32, smooth-normalised.
+        documents: `[documents, dim]` float32, smooth-normalised.
+        tie_order: `[documents]` int64, the rank of each document in the order of the hashes of
+            their ids: among equal scores the smaller one comes first.
+    """
+
+    queries: np.ndarray
+    documents: np.ndarray
+    tie_order: np.ndarray
+
+
+class Encoder:
+    """Encodes a prepared set again and again, such as after each epoch."""
+
+    def __init__(self, model: TwoTower, prepared: PreparedSet):
+        """Encodes the texts of `prepared` with the current weights of `model`."""
+        self._prepared = prepared
+        hashes = hash_ids(prepared.retrieval_set.document_ids)
+        self._tie_order = np.argsort(np.argsort(hashes, kind="stable"), kind="stable")
+        tokens = {"ids": _flat_int32(), "lengths": _flat_int32()}
+        self._vectors = {
+            role: tf.function(
+                lambda tokens, role=role: model.vectors(role, tokens), input_signature=[tokens]
+            )
+            for role in ("query", "document")
+        }
+
+    def __call__(self) -> EncodedSet:
+        """Returns all vectors."""
+        return EncodedSet(self._encode("query"), self._encode("document"), self._tie_order)
+
+    def _encode(self, role: str) -> np.ndarray:
+        batches = text_batches(self._prepared, role, _TEXTS_PER_BATCH)
+        return np.concatenate([self._vectors[role](tokens).numpy() for tokens in batches])
+
+
+def _flat_int32() -> tf.TensorSpec:
+    return tf.TensorSpec([None], tf.int32)

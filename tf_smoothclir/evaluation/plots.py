@@ -1,0 +1,108 @@
+"""Plots: learning curves, scores by grade, predicted against true grades."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+import matplotlib
+import numpy as np
+
+matplotlib.use("Agg")  # draws to files on machines without a screen
+from matplotlib import pyplot as plt
+
+# Okabe and Ito (2008): told apart by colour-blind readers.
+COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#000000")
+_MARKERS = "os^vDPX"
+
+
+def learning_curves(path: str | os.PathLike, history: Sequence[dict]) -> None:
+    """Draws training loss and validation metrics by epoch.
+
+    Args:
+        path: PNG file to write.
+        history: One dict an epoch, with "epoch" (from 1), "loss" and the metrics.
+    """
+    epochs = [record["epoch"] for record in history]
+    figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4), constrained_layout=True)
+    left.plot(epochs, [record["loss"] for record in history], "o-", color=COLOURS[0])
+    left.set(title="Training loss", xlabel="epoch", ylabel="mean loss of a pair")
+    left.set_ylim(bottom=0)
+    metrics = [name for name in history[0]["validation"] if not name.startswith("full/")]
+    for name, colour, marker in zip(metrics, COLOURS, _MARKERS):
+        values = [record["validation"][name] for record in history]
+        right.plot(epochs, values, color=colour, marker=marker, markersize=4, label=name)
+    right.set(title="Validation", xlabel="epoch", ylabel="mean over queries", ylim=(0, 1))
+    right.legend(loc="lower right", fontsize="small", ncols=2)
+    for axes in (left, right):
+        axes.xaxis.get_major_locator().set_params(integer=True)
+        axes.grid(alpha=0.3)
+    _save(figure, path)
+
+
+def score_density(
+    path: str | os.PathLike, scores_by_grade: Sequence[np.ndarray], thresholds: Sequence[float]
+) -> None:
+    """Draws how the scores of each grade are distributed (Liu et al. 2020, figure 3).
+
+    Args:
+        path: PNG file to write.
+        scores_by_grade: For each grade, scores in [-1, 1].
+        thresholds: Drawn as vertical lines.
+    """
+    figure, axes = plt.subplots(figsize=(6, 4), constrained_layout=True)
+    bins = np.linspace(-1, 1, 81)
+    for grade, (scores, colour) in enumerate(zip(scores_by_grade, COLOURS)):
+        if len(scores):
+            label = f"grade {grade} ({len(scores):,} pairs)"
+            axes.hist(
+                scores, bins, density=True, histtype="step", color=colour, label=label, lw=1.8
+            )
+    for number, threshold in enumerate(thresholds, start=1):
+        axes.axvline(threshold, color="grey", linestyle="--", lw=1)
+        axes.annotate(
+            f"θ{number} = {threshold:g}",
+            (threshold, 0.98),
+            xycoords=("data", "axes fraction"),
+            rotation=90,
+            va="top",
+            ha="right",
+            color="dimgrey",
+            fontsize="small",
+        )
+    axes.set(title="Scores by grade", xlabel="smooth cosine similarity", ylabel="density")
+    axes.set_xlim(-1, 1)
+    axes.legend(loc="upper left", fontsize="small")
+    _save(figure, path)
+
+
+def confusion(path: str | os.PathLike, counts: np.ndarray) -> None:
+    """Draws predicted against true grades, as shares of each true grade.
+
+    Args:
+        path: PNG file to write.
+        counts: `[K, K]` pairs; row: true grade, column: predicted grade.
+    """
+    shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
+    figure, axes = plt.subplots(figsize=(4.6, 4), constrained_layout=True)
+    image = axes.imshow(shares, cmap="cividis", vmin=0, vmax=1)
+    for (row, column), share in np.ndenumerate(shares):
+        axes.text(
+            column,
+            row,
+            f"{share:.0%}\n{counts[row, column]:,}",
+            ha="center",
+            va="center",
+            color="white" if share < 0.55 else "black",
+        )
+    grades = range(len(counts))
+    axes.set(title="Grades", xlabel="predicted grade", ylabel="true grade")
+    axes.set_xticks(grades)
+    axes.set_yticks(grades)
+    figure.colorbar(image, label="share of the true grade")
+    _save(figure, path)
+
+
+def _save(figure, path) -> None:
+    figure.savefig(path, dpi=120)
+    plt.close(figure)

@@ -1,0 +1,71 @@
+"""Checkpoints: weights, optimizer and position, so that a run goes on as if never stopped."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+
+import tensorflow as tf
+
+from tf_smoothclir.two_tower import TwoTower
+
+
+@dataclasses.dataclass
+class Progress:
+    """Where a run stands.
+
+    Attributes:
+        epoch: Epochs completed, validation included.
+        step: Steps completed in the epoch after those.
+        loss_sum: Sum of the losses of the pairs of those steps.
+        pairs: Pairs trained on, in all.
+        seconds: Time spent on them.
+        best_epoch: Epoch, from 1, whose weights are kept; 0 for none yet.
+        history: For each epoch its number, loss, validation metrics.
+    """
+
+    epoch: int = 0
+    step: int = 0
+    loss_sum: float = 0.0
+    pairs: int = 0
+    seconds: float = 0.0
+    best_epoch: int = 0
+    history: list[dict] = dataclasses.field(default_factory=list)
+
+
+class Checkpoints:
+    """The last two states of a run, and the weights of its best epoch."""
+
+    def __init__(self, directory: Path, model: TwoTower):
+        """Saves and restores the variables of a compiled, built `model`."""
+        self._progress = tf.Variable("", dtype=tf.string)
+        weights = list(model.weights)
+        state = tf.train.Checkpoint(
+            weights=weights, optimizer=list(model.optimizer.variables), progress=self._progress
+        )
+        self._last = tf.train.CheckpointManager(
+            state, str(directory), max_to_keep=2, checkpoint_name="state"
+        )
+        self._best = tf.train.Checkpoint(weights=weights)
+        self._best_path = str(directory / "best")
+
+    def save(self, progress: Progress) -> None:
+        """Saves the state; one that was being written in a crash is never restored."""
+        self._progress.assign(json.dumps(dataclasses.asdict(progress)))
+        self._last.save()
+
+    def restore(self) -> Progress | None:
+        """Restores the last state; None where there is none yet."""
+        if not self._last.latest_checkpoint:
+            return None
+        self._last.checkpoint.restore(self._last.latest_checkpoint).assert_consumed()
+        return Progress(**json.loads(self._progress.numpy()))
+
+    def save_best(self) -> None:
+        """Keeps the present weights as the best ones."""
+        self._best.write(self._best_path)
+
+    def restore_best(self) -> None:
+        """Puts the best weights back into the model."""
+        self._best.read(self._best_path).assert_consumed()

@@ -1,0 +1,84 @@
+"""Building the model that the settings describe."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from absl import logging
+from tensorflow import keras
+
+from tf_smoothclir.data.prepared import ROLES
+from tf_smoothclir.errors import input_error
+from tf_smoothclir.losses import make_loss
+from tf_smoothclir.optimizers import make_optimizer
+from tf_smoothclir.settings import ModelSettings, RunSettings
+from tf_smoothclir.similarity import SmoothCosineSimilarity
+from tf_smoothclir.text.embeddings import load_embeddings
+from tf_smoothclir.towers import TOWERS
+from tf_smoothclir.two_tower import TwoTower
+
+
+def build_model(settings: RunSettings, vocabularies: Mapping[str, list[str]]) -> TwoTower:
+    """Returns the compiled model with its initial weights.
+
+    Args:
+        settings: Model, optimizer and seed.
+        vocabularies: Role -> tokens.
+
+    Raises:
+        InputError: Nothing is left to train.
+    """
+    model, training = settings.model, settings.training
+    towers = {
+        role: _tower(model, role, len(vocabularies[role]), training.seed + index)
+        for index, role in enumerate(ROLES)
+    }
+    two_tower = TwoTower(
+        towers["query"], towers["document"], SmoothCosineSimilarity(epsilon=model.epsilon)
+    )
+    two_tower.build()
+    if not two_tower.trainable_weights:
+        raise input_error(
+            "--notrain_query_embeddings --notrain_document_embeddings",
+            f"the word vectors are all that a tower of kind {model.tower} has; nothing is left to"
+            " train",
+            "Train at least one of the two",
+        )
+    two_tower.compile(
+        optimizer=make_optimizer(training.optimizer, training.learning_rate, training.clip_norm),
+        loss=make_loss(model.loss, model.thresholds),
+    )
+    two_tower.optimizer.build(two_tower.trainable_variables)
+    return two_tower
+
+
+def load_pretrained(
+    model: TwoTower, settings: RunSettings, vocabularies: Mapping[str, list[str]]
+) -> None:
+    """Puts the pre-trained word vectors that the settings name into the towers."""
+    for index, role in enumerate(ROLES):
+        path = getattr(settings.model, f"{role}_embeddings")
+        if not path:
+            continue
+        vectors = load_embeddings(
+            path, vocabularies[role], dim=settings.model.dim, seed=settings.training.seed + index
+        )
+        getattr(model, f"{role}_tower").embeddings.assign(vectors.matrix)
+        logging.info(
+            "%s vectors: %d of %d words (%.1f%%) found in %s",
+            role.capitalize(),
+            vectors.found,
+            vectors.total,
+            100 * vectors.found / vectors.total,
+            path,
+        )
+
+
+def _tower(settings: ModelSettings, role: str, vocabulary_size: int, seed: int):
+    return TOWERS[settings.tower](
+        vocabulary_size,
+        settings.dim,
+        embeddings_initializer=keras.initializers.RandomNormal(stddev=1.0, seed=seed),
+        trainable=getattr(settings, f"train_{role}_embeddings"),
+        name=f"{role}_tower",
+    )

@@ -1,0 +1,146 @@
+"""The run directory: everything about one training run, in files that people can read."""
+
+from __future__ import annotations
+
+import dataclasses
+import platform
+import shutil
+from importlib import metadata
+from pathlib import Path
+
+import tensorflow as tf
+
+from tf_smoothclir.errors import input_error
+from tf_smoothclir.files import make_directory, read_json, write_json, write_text
+from tf_smoothclir.settings import RunSettings
+
+# Settings that change nothing about the result.
+_WITHOUT_EFFECT = {"data": ("cache_dir",), "training": ("checkpoint_minutes",)}
+_PARTS = (
+    "flags.txt",
+    "config.json",
+    "vocabulary",
+    "checkpoints",
+    "logs",
+    "plots",
+    "evaluation",
+    "diverged_batch.tsv",
+    "report.md",
+    "metrics.json",
+)
+
+
+class RunDirectory:
+    """Paths below `--output_dir`, and whether a run there is new, unfinished or finished."""
+
+    def __init__(self, path: Path):
+        """Names the parts of the run in `path`; see `create` and `load`."""
+        self.path = Path(path)
+        self.flags = self.path / "flags.txt"
+        self.config = self.path / "config.json"
+        self.vocabulary = self.path / "vocabulary"
+        self.checkpoints = self.path / "checkpoints"
+        self.logs = self.path / "logs"
+        self.plots = self.path / "plots"
+        self.evaluation = self.path / "evaluation"
+        self.diverged_batch = self.path / "diverged_batch.tsv"
+        self.report = self.path / "report.md"
+        self.metrics = self.path / "metrics.json"
+
+    @property
+    def finished(self) -> bool:
+        """Whether training and evaluation are complete; `metrics.json` is written last."""
+        return self.metrics.is_file()
+
+    @classmethod
+    def create(
+        cls, path: str | Path, settings: RunSettings, *, overwrite: bool = False
+    ) -> RunDirectory:
+        """Makes a run directory, or finds the unfinished or finished run of the same settings.
+
+        Args:
+            path: `--output_dir`.
+            settings: What the run is made with.
+            overwrite: Deletes the run that is there; files that are no part of a run stay.
+
+        Raises:
+            InputError: The directory cannot be written to, holds something else, or holds a run
+                with other settings.
+        """
+        run = cls(make_directory(path, "--output_dir"))
+        if overwrite:
+            for part in _PARTS:
+                target = run.path / part
+                shutil.rmtree(target) if target.is_dir() else target.unlink(missing_ok=True)
+        if run.config.is_file():
+            _check_same(run, settings)
+            return run
+        if not overwrite and any(run.path.iterdir()):
+            raise input_error(
+                f"--output_dir={path}",
+                "the directory is not empty and holds no run",
+                "Choose another one, or give --overwrite to write into it",
+            )
+        write_text(run.flags, "\n".join(settings.flag_lines()) + "\n")
+        write_json(run.config, {"settings": dataclasses.asdict(settings), "versions": _versions()})
+        return run
+
+    @classmethod
+    def load(cls, path: str | Path) -> RunDirectory:
+        """Opens the run in `path`, finished or not.
+
+        Raises:
+            InputError: There is none.
+        """
+        run = cls(Path(path))
+        if not run.config.is_file():
+            raise input_error(
+                f"--run_dir={path}",
+                "there is no run (no config.json)",
+                "Give the --output_dir of smoothclir-train",
+            )
+        return run
+
+    def settings(self) -> RunSettings:
+        """Returns the settings that the run was made with."""
+        return RunSettings.from_dict(read_json(self.config)["settings"])
+
+    def remember_data(self, name: str, fingerprint: str) -> None:
+        """Notes which data the run reads.
+
+        Raises:
+            InputError: A run that is to be continued has read other data.
+        """
+        config = read_json(self.config)
+        data = {"name": name, "fingerprint": fingerprint}
+        if config.setdefault("data", data) != data:
+            raise input_error(
+                f"--output_dir={self.path}",
+                f"the run there was begun on other content of {config['data']['name']}",
+                "Choose another directory, or give --overwrite to begin anew",
+            )
+        write_json(self.config, config)
+
+
+def _check_same(run: RunDirectory, settings: RunSettings) -> None:
+    old, new = dataclasses.asdict(run.settings()), dataclasses.asdict(settings)
+    differences = [
+        f"--{name}: {old[group][name]} there, {new[group][name]} here"
+        for group in new
+        for name in new[group]
+        if old[group][name] != new[group][name] and name not in _WITHOUT_EFFECT.get(group, ())
+    ]
+    if differences:
+        raise input_error(
+            f"--output_dir={run.path}",
+            f"it holds a run with other settings ({'; '.join(differences)})",
+            "Give the same flags to continue it, choose another directory, or give --overwrite",
+        )
+
+
+def _versions() -> dict[str, str]:
+    return {
+        "tf_smoothclir": metadata.version("tf_smoothclir"),
+        "tensorflow": tf.__version__,
+        "python": platform.python_version(),
+    }

@@ -1,0 +1,172 @@
+"""The training loop: epochs of Keras `fit`, validation, best weights, exact continuation."""
+
+from __future__ import annotations
+
+import time
+
+import tensorflow as tf
+from absl import logging
+
+from tf_smoothclir.data.judged_lists import JudgedLists, judged_lists
+from tf_smoothclir.data.pipeline import PairPipeline
+from tf_smoothclir.data.prepared import PreparedSet
+from tf_smoothclir.errors import InputError, input_error
+from tf_smoothclir.evaluation.encoding import Encoder
+from tf_smoothclir.evaluation.evaluate import NEGATIVES_SEED
+from tf_smoothclir.evaluation.ranking import list_metrics, score_lists
+from tf_smoothclir.files import write_text
+from tf_smoothclir.metrics import mean_metrics
+from tf_smoothclir.progress import progress_bar
+from tf_smoothclir.settings import TrainingSettings
+from tf_smoothclir.training.checkpoints import Checkpoints, Progress
+from tf_smoothclir.training.monitor import Diverged, StepMonitor, StopRequest
+from tf_smoothclir.training.run_directory import RunDirectory
+from tf_smoothclir.two_tower import TwoTower
+
+
+class Interrupted(SystemExit):
+    """A signal ended the run, which is saved; the exit code is 128 + signal number."""
+
+
+class Trainer:
+    """Trains a model in a run directory, from the beginning or from where it stopped."""
+
+    def __init__(
+        self, model: TwoTower, prepared: PreparedSet, settings: TrainingSettings, run: RunDirectory
+    ):
+        """Takes a compiled model with its initial weights; a checkpoint in `run` replaces them."""
+        self._model = model
+        self._set = prepared.retrieval_set
+        self._settings = settings
+        self._run = run
+        self._pipeline = PairPipeline(prepared, batch_size=settings.batch_size, seed=settings.seed)
+        self._encoder = Encoder(model, prepared)
+        self._checkpoints = Checkpoints(run.checkpoints, model)
+        self._stop = StopRequest()
+        self._validation_lists = judged_lists(
+            self._set, "validation", negatives=settings.negatives, seed=NEGATIVES_SEED
+        )
+        self.progress = self._checkpoints.restore() or Progress()
+        if self.progress.pairs:
+            logging.info(
+                "Continuing after epoch %d, step %d", self.progress.epoch, self.progress.step
+            )
+
+    def train(self) -> Progress:
+        """Trains to the end and leaves the weights of the best epoch in the model.
+
+        Raises:
+            Interrupted: SIGINT or SIGTERM came; everything so far is saved.
+            InputError: The loss or the gradient became infinite or NaN.
+        """
+        lists = self._training_lists(self.progress.epoch)
+        with self._stop.listening():
+            while not self._done():
+                if self._settings.fresh_negatives:
+                    lists = self._training_lists(self.progress.epoch)
+                self._train_epoch(lists)
+                if self._stop.signal is None:
+                    self._finish_epoch(lists)
+                self._checkpoints.save(self.progress)
+                if self._stop.signal is not None:
+                    raise self._interrupted()
+        self._checkpoints.restore_best()
+        return self.progress
+
+    def _done(self) -> bool:
+        progress, patience = self.progress, self._settings.patience
+        if patience and progress.epoch - progress.best_epoch >= patience and progress.epoch:
+            return True
+        return progress.epoch >= self._settings.epochs
+
+    def _training_lists(self, epoch: int) -> JudgedLists:
+        settings = self._settings
+        epoch = epoch if settings.fresh_negatives else 0
+        return judged_lists(
+            self._set, "train", negatives=settings.negatives, seed=settings.seed, epoch=epoch
+        )
+
+    def _train_epoch(self, lists: JudgedLists) -> None:
+        settings, progress = self._settings, self.progress
+        pairs = len(lists.document_rows)
+        title = f"Epoch {progress.epoch + 1}/{settings.epochs}"
+        initial = min(progress.step * settings.batch_size, pairs)
+        with progress_bar(pairs, title, "pairs", initial=initial) as bar:
+            monitor = StepMonitor(
+                progress,
+                batch_size=settings.batch_size,
+                pairs_in_epoch=pairs,
+                bar=bar,
+                stop=self._stop,
+                save=lambda: self._checkpoints.save(progress),
+                seconds_between_saves=settings.checkpoint_minutes * 60,
+            )
+            if progress.step == self._pipeline.num_steps(lists):
+                return  # stopped after the last step, before the validation
+            dataset = self._pipeline.epoch(lists, progress.epoch, progress.step)
+            try:
+                self._model.fit(dataset, verbose=0, callbacks=[monitor])
+            except Diverged as diverged:
+                raise self._explain(diverged, lists) from None
+
+    def _finish_epoch(self, lists: JudgedLists) -> None:
+        progress = self.progress
+        begin = time.monotonic()
+        encoded = self._encoder()
+        scores = score_lists(encoded, self._validation_lists)
+        validation = mean_metrics(
+            list_metrics(encoded, self._validation_lists, scores, self._set.num_grades)
+        )
+        epoch, loss = progress.epoch + 1, progress.loss_sum / len(lists.document_rows)
+        select = self._settings.select_metric
+        best = max((r["validation"][select] for r in progress.history), default=-1.0)
+        progress.history.append({"epoch": epoch, "loss": loss, "validation": validation})
+        progress.epoch, progress.step, progress.loss_sum = epoch, 0, 0.0
+        if validation[select] > best:
+            progress.best_epoch = epoch
+            self._checkpoints.save_best()
+        self._write_summaries(epoch, {"loss": loss, **validation})
+        logging.info(
+            "Epoch %d/%d: loss %.5f, validation %s (%.1f s), %.0f pairs/s so far",
+            epoch,
+            self._settings.epochs,
+            loss,
+            ", ".join(f"{name} {value:.4f}" for name, value in validation.items()),
+            time.monotonic() - begin,
+            progress.pairs / max(progress.seconds, 1e-9),
+        )
+
+    def _write_summaries(self, epoch: int, values: dict[str, float]) -> None:
+        writer = tf.summary.create_file_writer(str(self._run.logs))
+        with writer.as_default(step=epoch):
+            for name, value in values.items():
+                group = "training" if name == "loss" else "validation"
+                tf.summary.scalar(f"{group}/{name}", value)
+        writer.close()
+
+    def _interrupted(self) -> Interrupted:
+        logging.warning(
+            "%s: stopped after epoch %d, step %d, and saved in %s. Give the same command again to"
+            " continue.",
+            self._stop.signal.name,
+            self.progress.epoch,
+            self.progress.step,
+            self._run.path,
+        )
+        return Interrupted(128 + self._stop.signal)
+
+    def _explain(self, diverged: Diverged, lists: JudgedLists) -> InputError:
+        """Names the pairs of the batch that made the model diverge, and lists them in a file."""
+        epoch = self.progress.epoch
+        pairs = self._pipeline.batch_pairs(lists, epoch, diverged.step)
+        queries = [self._set.query_ids[row] for row in lists.pair_query_rows[pairs]]
+        documents = [self._set.document_ids[row] for row in lists.document_rows[pairs]]
+        rows = zip(queries, documents, lists.grades[pairs])
+        write_text(self._run.diverged_batch, "".join(f"{q}\t{d}\t{g}\n" for q, d, g in rows))
+        return input_error(
+            f"epoch {epoch + 1}, step {diverged.step + 1}",
+            f"the {diverged.what} is not finite; the {len(pairs)} pairs of the batch (query"
+            f" {queries[0]} with document {documents[0]}, ...) are in {self._run.diverged_batch}",
+            "Lower --learning_rate, or use --epsilon above 0 and --clip_norm; the last good"
+            " checkpoint is kept",
+        )
