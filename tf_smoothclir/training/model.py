@@ -8,14 +8,26 @@ from absl import logging
 from tensorflow import keras
 
 from tf_smoothclir.data.prepared import ROLES
-from tf_smoothclir.errors import input_error
-from tf_smoothclir.losses import make_loss
+from tf_smoothclir.errors import InputError, input_error
+from tf_smoothclir.losses import OrdinalLoss, make_loss
 from tf_smoothclir.optimizers import make_optimizer
 from tf_smoothclir.settings import ModelSettings, RunSettings
 from tf_smoothclir.similarity import SmoothCosineSimilarity
 from tf_smoothclir.text.embeddings import load_embeddings
 from tf_smoothclir.towers import TOWERS
 from tf_smoothclir.two_tower import TwoTower
+
+
+def configured_loss(settings: ModelSettings) -> OrdinalLoss:
+    """Returns the loss that the settings name.
+
+    Raises:
+        InputError: It cannot take these thresholds.
+    """
+    try:
+        return make_loss(settings.loss, settings.thresholds)
+    except ValueError as error:
+        raise InputError(f"--loss, --thresholds: {error}.") from error
 
 
 def build_model(settings: RunSettings, vocabularies: Mapping[str, list[str]]) -> TwoTower:
@@ -46,7 +58,7 @@ def build_model(settings: RunSettings, vocabularies: Mapping[str, list[str]]) ->
         )
     two_tower.compile(
         optimizer=make_optimizer(training.optimizer, training.learning_rate, training.clip_norm),
-        loss=make_loss(model.loss, model.thresholds),
+        loss=configured_loss(model),
     )
     two_tower.optimizer.build(two_tower.trainable_variables)
     return two_tower

@@ -13,6 +13,7 @@ import tensorflow as tf
 from tf_smoothclir.errors import input_error
 from tf_smoothclir.files import make_directory, read_json, write_json, write_text
 from tf_smoothclir.settings import RunSettings
+from tf_smoothclir.text.vocabulary import read_vocabulary
 
 # Settings that change nothing about the result.
 _WITHOUT_EFFECT = {"data": ("cache_dir",), "training": ("checkpoint_minutes",)}
@@ -104,6 +105,10 @@ class RunDirectory:
     def settings(self) -> RunSettings:
         """Returns the settings that the run was made with."""
         return RunSettings.from_dict(read_json(self.config)["settings"])
+
+    def vocabulary_tokens(self, role: str) -> list[str]:
+        """Returns the vocabulary of the "query" or "document" side; the position is the id."""
+        return read_vocabulary(self.vocabulary / f"{role}.txt")
 
     def remember_data(self, name: str, fingerprint: str) -> None:
         """Notes which data the run reads.

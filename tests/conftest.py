@@ -1,0 +1,27 @@
+"""Fixtures that several test files share."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+_ROOT = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture(scope="session")
+def real_data() -> Callable[[str], Path]:
+    """`real_data("mdn-en-de")` is the directory of that set; skips the test where it is absent.
+
+    The sets are looked for in $SMOOTHCLIR_DATA, by default `../shared/data` beside the checkout.
+    """
+    sets = Path(os.environ.get("SMOOTHCLIR_DATA", _ROOT.parent / "shared" / "data"))
+
+    def directory_of(name: str) -> Path:
+        if not (sets / name).is_dir():
+            pytest.skip(f"no retrieval set {name} in {sets}; set SMOOTHCLIR_DATA to its parent")
+        return sets / name
+
+    return directory_of

@@ -1,0 +1,93 @@
+"""Slow plain-NumPy twins of `similarity` and `losses`, in float64, written from the formulas.
+
+Loops and branches instead of vectors, and none of the rearrangements that the fast code makes.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+PADDING = -1
+
+
+def norm(vector) -> float:
+    """‖x‖, by `math.hypot`, which scales by itself."""
+    return math.hypot(*map(float, vector))
+
+
+def smooth_normalize(vector, epsilon: float) -> np.ndarray:
+    """x / (‖x‖ + ε); zero for the zero vector."""
+    length = norm(vector) + epsilon
+    return np.array([float(entry) / length if length else 0.0 for entry in vector])
+
+
+def smooth_cosine(query, document, epsilon: float) -> float:
+    """Liu et al., 2020, eq. 1."""
+    pairs = zip(smooth_normalize(query, epsilon), smooth_normalize(document, epsilon))
+    return math.fsum(a * b for a, b in pairs)
+
+
+def smooth_cosine_gradient(query, document, epsilon: float) -> np.ndarray:
+    """∂r/∂f_q as in appendix A.1: v_d / (‖f_q‖+ε) - r f_q / ((‖f_q‖+ε) ‖f_q‖); v_d / ε at 0."""
+    length = norm(query)
+    gradient = smooth_normalize(document, epsilon) / (length + epsilon)
+    if length:
+        direction = np.array([float(entry) / length for entry in query])
+        score = smooth_cosine(query, document, epsilon)
+        gradient = gradient - score * direction / (length + epsilon)
+    return gradient
+
+
+def segment(grade: int, thresholds) -> tuple[float, float]:
+    """(θ_{y-1}, θ_y) for y = grade + 1, with θ_0 = -1 and θ_K = 1."""
+    edges = [-1.0, *thresholds, 1.0]
+    return edges[grade], edges[grade + 1]
+
+
+def sosl(score: float, grade: int, thresholds) -> float:
+    """Liu et al., 2020, eq. 2."""
+    low, high = segment(grade, thresholds)
+    if score > high:
+        return (high - score) ** 2
+    if score < low:
+        return (score - low) ** 2
+    return 0.0
+
+
+def mse(score: float, grade: int, thresholds) -> float:
+    """Squared distance to the middle of the segment."""
+    low, high = segment(grade, thresholds)
+    return (score - (low + high) / 2) ** 2
+
+
+def proportional_odds(score: float, grade: int, thresholds, temperature: float = 1.0) -> float:
+    """-log(σ((θ_y - r) / T) - σ((θ_{y-1} - r) / T)), the difference taken as it stands."""
+    edges = [-math.inf, *thresholds, math.inf]
+
+    def sigmoid(x):
+        return 1 / (1 + math.exp(-x)) if x > -700 else 0.0
+
+    upper = sigmoid((edges[grade + 1] - score) / temperature)
+    lower = sigmoid((edges[grade] - score) / temperature)
+    return -math.log(upper - lower)
+
+
+def three_part_l2(score: float, grade: int, cut_points=(0.2, 0.55, 0.9)) -> float:
+    """Nigam et al., 2019."""
+    if grade < 2:
+        return max(0.0, score - cut_points[grade]) ** 2
+    return max(0.0, cut_points[2] - score) ** 2
+
+
+def mean_loss(loss, labels, scores, weights=None) -> float:
+    """Weighted sum of `loss(score, grade)` over the real labels, divided by how many they are."""
+    total, real = 0.0, 0
+    labels, scores = np.asarray(labels), np.asarray(scores)
+    weights = np.ones(scores.shape) if weights is None else np.asarray(weights)
+    for index in np.ndindex(scores.shape):
+        if labels[index] != PADDING:
+            total += weights[index] * loss(float(scores[index]), int(labels[index]))
+            real += 1
+    return total / real if real else 0.0

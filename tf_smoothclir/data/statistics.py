@@ -1,0 +1,163 @@
+"""What a retrieval set looks like in numbers: Table 1 of the paper and more."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from tf_smoothclir.data.source import SPLITS, Source, Text
+
+_WORD = re.compile(r"\w+")
+PERCENTILES = (25, 50, 75, 90, 99, 100)
+_COLUMNS = (
+    "set",
+    "queries",
+    "documents",
+    "SR/Q",
+    "queries without any",
+    "SR/Q quartiles 25 / 50 / 75, 90th / 99th percentile / largest",
+    "query length mean / median",
+    "document length mean / median",
+    "query vocabulary",
+    "document vocabulary",
+    "train / validation / test",
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class CollectionStatistics:
+    """Counts of a retrieval set.
+
+    "Partly relevant" (the paper's SR) are grades of 1 and more below the highest grade of the set.
+    A percentile is the smallest value that at least that share of the queries or texts reaches.
+
+    Attributes:
+        name: Name of the set.
+        queries: Number of queries.
+        documents: Number of documents.
+        partly_relevant_mean: Partly relevant documents a query, the paper's SR/Q.
+        without_partly_relevant: Share of the queries without any, 0..1.
+        partly_relevant_percentiles: Partly relevant documents a query, one number for each of
+            `PERCENTILES`.
+        query_length_mean: Length of a query in tokens between white space.
+        query_length_median: The same, 50th percentile.
+        document_length_mean: Length of a document in tokens between white space.
+        document_length_median: The same, 50th percentile.
+        query_vocabulary: Lower-cased words (letters, digits, underscores) that occur at least twice
+            in the queries.
+        document_vocabulary: The same in the documents.
+        splits: Split -> number of queries; None where the set has no splits of its own.
+    """
+
+    name: str
+    queries: int
+    documents: int
+    partly_relevant_mean: float
+    without_partly_relevant: float
+    partly_relevant_percentiles: tuple[int, ...]
+    query_length_mean: float
+    query_length_median: int
+    document_length_mean: float
+    document_length_median: int
+    query_vocabulary: int
+    document_vocabulary: int
+    splits: dict[str, int] | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns the attributes as what JSON can hold."""
+        return dataclasses.asdict(self)
+
+    def to_markdown(self) -> str:
+        """Returns a Markdown table with one row."""
+        return markdown_table([self])
+
+
+def collection_statistics(source: Source) -> CollectionStatistics:
+    """Counts a source, streaming its texts once.
+
+    Memory grows with the number of queries that have judgments and of distinct words, not with the
+    length of the collection.
+    """
+    queries, query_lengths, query_vocabulary = _count_texts(source.queries())
+    documents, document_lengths, document_vocabulary = _count_texts(source.documents())
+    partly_relevant = _partly_relevant(source, queries)
+    splits = source.splits()
+    return CollectionStatistics(
+        name=source.name,
+        queries=queries,
+        documents=documents,
+        partly_relevant_mean=_mean(partly_relevant),
+        without_partly_relevant=partly_relevant[0] / queries if queries else 0.0,
+        partly_relevant_percentiles=tuple(_percentile(partly_relevant, p) for p in PERCENTILES),
+        query_length_mean=_mean(query_lengths),
+        query_length_median=_percentile(query_lengths, 50),
+        document_length_mean=_mean(document_lengths),
+        document_length_median=_percentile(document_lengths, 50),
+        query_vocabulary=query_vocabulary,
+        document_vocabulary=document_vocabulary,
+        splits=None if splits is None else dict(Counter(splits.values())),
+    )
+
+
+def markdown_table(statistics: Sequence[CollectionStatistics]) -> str:
+    """Returns a Markdown table with one row for each set."""
+    rows = [_COLUMNS, ["---"] * len(_COLUMNS), *map(_cells, statistics)]
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+
+
+def _cells(s: CollectionStatistics) -> list[str]:
+    low, middle, high, most, nearly_all, largest = s.partly_relevant_percentiles
+    return [
+        f"`{s.name}`",
+        f"{s.queries:,}",
+        f"{s.documents:,}",
+        f"{s.partly_relevant_mean:.2f}",
+        f"{s.without_partly_relevant:.0%}",
+        f"{low} / {middle} / {high}, {most} / {nearly_all} / {largest}",
+        f"{s.query_length_mean:.1f} / {s.query_length_median}",
+        f"{s.document_length_mean:.1f} / {s.document_length_median}",
+        f"{s.query_vocabulary:,}",
+        f"{s.document_vocabulary:,}",
+        "none"
+        if s.splits is None
+        else " / ".join(f"{s.splits.get(split, 0):,}" for split in SPLITS),
+    ]
+
+
+def _count_texts(texts: Iterable[Text]) -> tuple[int, Counter, int]:
+    """Returns the number of texts, length -> texts, and the size of the vocabulary."""
+    lengths, words = Counter(), Counter()
+    for text in texts:
+        lengths[len(text.text.split())] += 1
+        words.update(_WORD.findall(text.text.lower()))
+    return sum(lengths.values()), lengths, sum(count > 1 for count in words.values())
+
+
+def _partly_relevant(source: Source, queries: int) -> Counter:
+    """Returns number of partly relevant documents -> queries with so many."""
+    by_grade: dict[int, Counter] = {}
+    for judgment in source.judgments():
+        if judgment.grade > 0:
+            by_grade.setdefault(judgment.grade, Counter())[judgment.query_id] += 1
+    by_grade.pop(max(by_grade, default=0), None)
+    counts = sum(by_grade.values(), Counter())
+    histogram = Counter(counts.values())
+    histogram[0] = queries - len(counts)
+    return histogram
+
+
+def _mean(histogram: Counter) -> float:
+    total = sum(histogram.values())
+    return sum(value * count for value, count in histogram.items()) / total if total else 0.0
+
+
+def _percentile(histogram: Counter, percent: int) -> int:
+    total, below = sum(histogram.values()), 0
+    for value in sorted(histogram):
+        below += histogram[value]
+        if below * 100 >= percent * total:
+            return value
+    return 0

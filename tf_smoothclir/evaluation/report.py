@@ -1,0 +1,79 @@
+"""The report of a run, for people: `report.md`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+
+from tf_smoothclir.evaluation.evaluate import Evaluation
+from tf_smoothclir.files import write_text
+
+
+def metrics_table(evaluations: Mapping[str, Evaluation]) -> str:
+    """Returns a Markdown table: a row for each metric, a column for each split."""
+    names = list(next(iter(evaluations.values())).metrics)
+    header = ["metric", *(f"{split} (95% interval)" for split in evaluations), "queries"]
+    rows = []
+    for name in names:
+        cells = [
+            f"{e.metrics[name]:.4f} ({e.intervals[name][0]:.4f} to {e.intervals[name][1]:.4f})"
+            for e in evaluations.values()
+        ]
+        counts = " / ".join(f"{e.counts[name]:,}" for e in evaluations.values())
+        rows.append([name, *cells, counts])
+    return markdown_table(header, rows)
+
+
+def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Returns a Markdown table."""
+    lines = [header, ["---"] * len(header), *rows]
+    return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines) + "\n"
+
+
+def write_report(
+    path: str | os.PathLike,
+    *,
+    title: str,
+    facts: Mapping[str, object],
+    evaluations: Mapping[str, Evaluation],
+    rules: Mapping[str, str],
+    plots: Mapping[str, str],
+    commands: Sequence[str],
+    flags: Sequence[str],
+) -> None:
+    """Writes the report.
+
+    Args:
+        path: Markdown file.
+        title: Heading.
+        facts: Name -> value, what was run on what.
+        evaluations: Split -> what was measured.
+        rules: What the figures depend on.
+        plots: Caption -> path relative to the report.
+        commands: What to run next.
+        flags: Every flag of the run.
+    """
+    sections = [f"# {title}", markdown_table(["", ""], [[k, v] for k, v in facts.items()])]
+    sections += ["## Figures", metrics_table(evaluations)]
+    sections += [f"* {name}: {text}." for name, text in rules.items()]
+    for split, evaluation in evaluations.items():
+        if evaluation.confusion is not None:
+            sections += [f"## Predicted grades, {split}", _confusion_table(evaluation.confusion)]
+    sections += ["## Plots", *(f"![{caption}]({file})" for caption, file in plots.items())]
+    sections += ["## Next", "```\n" + "\n".join(commands) + "\n```"]
+    sections += ["## Flags", "```\n" + "\n".join(flags) + "\n```"]
+    write_text(path, "\n\n".join(section.rstrip("\n") for section in sections) + "\n")
+
+
+def _confusion_table(counts) -> str:
+    grades = range(len(counts))
+    header = ["true grade", *(f"predicted {grade}" for grade in grades), "right"]
+    rows = [
+        [grade, *(f"{counts[grade, other]:,}" for other in grades), _share(counts[grade], grade)]
+        for grade in grades
+    ]
+    return markdown_table(header, rows)
+
+
+def _share(row, grade) -> str:
+    return f"{row[grade] / row.sum():.1%}" if row.sum() else "none"

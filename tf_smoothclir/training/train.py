@@ -1,0 +1,189 @@
+"""A training run from settings to report: prepare, train, evaluate."""
+
+from __future__ import annotations
+
+import dataclasses
+import resource
+import shutil
+from pathlib import Path
+
+from absl import logging
+from tensorflow import keras
+
+from tf_smoothclir.data.open_source import open_source
+from tf_smoothclir.data.prepared import ROLES, PreparedSet, prepare
+from tf_smoothclir.data.retrieval_set import RetrievalSet
+from tf_smoothclir.data.source import Source
+from tf_smoothclir.evaluation import plots
+from tf_smoothclir.evaluation.encoding import Encoder
+from tf_smoothclir.evaluation.evaluate import Evaluation, evaluate_split, rules
+from tf_smoothclir.evaluation.report import write_report
+from tf_smoothclir.files import new_directory, read_json, write_json
+from tf_smoothclir.settings import DataSettings, RunSettings
+from tf_smoothclir.training.checkpoints import Checkpoints, Progress
+from tf_smoothclir.training.model import build_model, configured_loss, load_pretrained
+from tf_smoothclir.training.run_directory import RunDirectory
+from tf_smoothclir.training.trainer import Trainer
+from tf_smoothclir.two_tower import TwoTower
+
+EVALUATED_SPLITS = ("test", "validation")
+
+
+def train(settings: RunSettings, output_dir: str | Path, *, overwrite: bool = False) -> dict:
+    """Trains a model, evaluates it, and writes the run directory.
+
+    Given again for an unfinished run, it continues; for a finished one, it returns its figures.
+
+    Args:
+        settings: All settings.
+        output_dir: The run directory.
+        overwrite: Deletes the run that is there.
+
+    Returns:
+        The content of `metrics.json`.
+
+    Raises:
+        InputError: The data, the settings or the directory cannot be used.
+    """
+    configured_loss(settings.model)  # wrong thresholds show before anything is written
+    run = RunDirectory.create(output_dir, settings, overwrite=overwrite)
+    if run.finished:
+        logging.info("The run in %s is finished; give --overwrite to do it again", run.path)
+        return read_json(run.metrics)
+    keras.utils.set_random_seed(settings.training.seed)
+    source = source_of(settings.data)
+    run.remember_data(source.name, source.fingerprint())
+    prepared = prepared_set(source, settings, run)
+    vocabularies = {role: prepared.vocabulary(role) for role in ROLES}
+    model = build_model(settings, vocabularies)
+    load_pretrained(model, settings, vocabularies)
+    trainer = Trainer(model, prepared, settings.training, run)
+    progress = trainer.train()
+    return _evaluate_and_report(settings, run, model, prepared, progress)
+
+
+def source_of(settings: DataSettings) -> Source:
+    """Opens the retrieval set that the settings name."""
+    return open_source(
+        data_dir=settings.data_dir,
+        document_language=settings.document_language,
+        query_language=settings.query_language,
+        tfds_name=settings.tfds_name,
+        tfds_data_dir=settings.tfds_data_dir,
+        toy_entities=settings.toy_entities,
+        seed=settings.split_seed,
+    )
+
+
+def prepared_set(source: Source, settings: RunSettings, run: RunDirectory) -> PreparedSet:
+    """Loads and tokenises a set by the vocabularies of the run, which are counted if new."""
+    retrieval_set = RetrievalSet.load(
+        source, num_grades=len(settings.model.thresholds) + 1, seed=settings.data.split_seed
+    )
+    known = run.vocabulary if run.vocabulary.is_dir() else None
+    prepared = prepare(retrieval_set, settings.text, settings.data.cache_dir, known)
+    if known is None:
+        with new_directory(run.vocabulary) as temporary:
+            for role in ROLES:
+                shutil.copy(prepared.vocabulary_dir / f"{role}.txt", temporary)
+    return dataclasses.replace(prepared, vocabulary_dir=run.vocabulary)
+
+
+def load_model(run: RunDirectory) -> TwoTower:
+    """Restores the model of a run with the weights of its best epoch."""
+    settings = run.settings()
+    vocabularies = {role: run.vocabulary_tokens(role) for role in ROLES}
+    model = build_model(settings, vocabularies)
+    Checkpoints(run.checkpoints, model).restore_best()
+    return model
+
+
+def evaluate_model(
+    model: TwoTower, prepared: PreparedSet, negatives: int, splits, trec_dir: Path
+) -> dict[str, Evaluation]:
+    """Evaluates splits; their TREC files go to `trec_dir/<split>/`."""
+    encoded = Encoder(model, prepared)()
+    return {
+        split: evaluate_split(
+            prepared.retrieval_set,
+            encoded,
+            split,
+            negatives=negatives,
+            predict_grade=getattr(model.loss, "predict_grade", None),
+            trec_dir=trec_dir / split,
+        )
+        for split in splits
+    }
+
+
+def _evaluate_and_report(
+    settings: RunSettings,
+    run: RunDirectory,
+    model: TwoTower,
+    prepared: PreparedSet,
+    progress: Progress,
+) -> dict:
+    negatives = settings.training.negatives
+    evaluations = evaluate_model(model, prepared, negatives, EVALUATED_SPLITS, run.evaluation)
+    result = {split: evaluation.metrics for split, evaluation in evaluations.items()}
+    result["intervals"] = {split: e.intervals for split, e in evaluations.items()}
+    result["counts"] = {split: e.counts for split, e in evaluations.items()}
+    result["rules"] = rules(negatives)
+    result["training"] = {
+        "pairs_per_second": round(progress.pairs / max(progress.seconds, 1e-9), 1),
+        "seconds": round(progress.seconds, 3),
+        "pairs": progress.pairs,
+        "epochs": progress.epoch,
+        "best_epoch": progress.best_epoch,
+        "peak_rss_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, 1),
+    }
+    result["history"] = progress.history
+    captions = _draw(run, settings, progress, evaluations["test"])
+    _report(run, settings, prepared, evaluations, result, captions)
+    write_json(run.metrics, result)
+    return result
+
+
+def _draw(run, settings, progress, test: Evaluation) -> dict[str, str]:
+    """Draws the plots and returns caption -> path relative to the run."""
+    run.plots.mkdir(exist_ok=True)
+    drawn = {"Learning curves": run.plots / "learning_curves.png"}
+    plots.learning_curves(drawn["Learning curves"], progress.history)
+    drawn["Scores by grade, test"] = run.plots / "scores_by_grade.png"
+    plots.score_density(
+        drawn["Scores by grade, test"], test.scores_by_grade, settings.model.thresholds
+    )
+    if test.confusion is not None:
+        drawn["Predicted grades, test"] = run.plots / "grades.png"
+        plots.confusion(drawn["Predicted grades, test"], test.confusion)
+    return {caption: str(path.relative_to(run.path)) for caption, path in drawn.items()}
+
+
+def _report(run, settings, prepared, evaluations, result, captions) -> None:
+    data, model, training = settings.data, settings.model, result["training"]
+    retrieval_set = prepared.retrieval_set
+    write_report(
+        run.report,
+        title=f"{retrieval_set.source.name}: {model.loss}, {model.tower}, ε = {model.epsilon:g}",
+        facts={
+            "queries": f"{len(retrieval_set.query_ids):,} ({data.query_language})",
+            "documents": f"{len(retrieval_set.document_ids):,}"
+            f" ({retrieval_set.source.document_language})",
+            "vocabularies": " and ".join(f"{len(prepared.vocabulary(r)):,}" for r in ROLES),
+            "thresholds": ", ".join(map(str, model.thresholds)),
+            "epochs": f"{training['epochs']}, best {training['best_epoch']} by validation"
+            f" {settings.training.select_metric}",
+            "training": f"{training['pairs']:,} pairs in {training['seconds']:.0f} s,"
+            f" {training['pairs_per_second']:,.0f} pairs/s",
+            "peak memory": f"{training['peak_rss_mb']:,.0f} MB",
+        },
+        evaluations=evaluations,
+        rules=result["rules"],
+        plots=captions,
+        commands=[
+            f"smoothclir-evaluate --run_dir={run.path}",
+            f"smoothclir-export --run_dir={run.path}",
+            f"smoothclir-search --export_dir={run.path} --query='...'",
+        ],
+        flags=settings.flag_lines(),
+    )

@@ -1,0 +1,89 @@
+"""What all commands share: flags made from the settings, `--help`, errors without a stack trace."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import sys
+from collections.abc import Callable, Sequence
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # the library's own noise; before its import
+
+from absl import app, flags, logging
+
+from tf_smoothclir.errors import InputError
+from tf_smoothclir.settings import GROUPS, RunSettings, Settings
+
+FLAGS = flags.FLAGS
+COMMAND = "command"  # name of the group of a command's own flags
+
+
+def define_settings(groups: Sequence[str] = tuple(GROUPS)) -> None:
+    """Defines a flag for each setting of some groups, with its default, help and range."""
+    for group in groups:
+        for field in dataclasses.fields(GROUPS[group]):
+            _define(group, field)
+
+
+def settings_from_flags(group: str) -> Settings:
+    """Returns the settings of a group as the flags give them.
+
+    Raises:
+        InputError: A value is out of range.
+    """
+    values = {field.name: FLAGS[field.name].value for field in dataclasses.fields(GROUPS[group])}
+    try:
+        if "thresholds" in values:
+            values["thresholds"] = tuple(map(float, values["thresholds"]))
+        return GROUPS[group](**values)
+    except ValueError as error:
+        raise InputError(str(error)) from error
+
+
+def run_settings_from_flags() -> RunSettings:
+    """Returns all settings as the flags give them."""
+    return RunSettings(**{group: settings_from_flags(group) for group in GROUPS})
+
+
+def run_main(main: Callable, description: str, groups: Sequence[str] = ()) -> None:
+    """Runs a command: parses flags, prints help by group, turns users' mistakes into messages.
+
+    Args:
+        main: Takes the arguments that are no flags, which must be none.
+        description: What the command does; shown by --help.
+        groups: Groups of settings that the command has flags for.
+    """
+    if any(argument in ("--help", "-h", "-help") for argument in sys.argv[1:]):
+        print(f"{description.strip()}\n")
+        for group in (COMMAND, *groups):
+            print(FLAGS.module_help(group))
+        print("All flags of all libraries: --helpfull. Less output: --verbosity=-1.")
+        return
+    app.run(lambda argv: _guarded(main, argv))
+
+
+def _guarded(main: Callable, argv: Sequence[str]) -> None:
+    if len(argv) > 1:
+        raise app.UsageError(f"Unknown argument {argv[1]!r}; flags begin with --.")
+    try:
+        main(argv)
+    except InputError as error:
+        logging.flush()
+        sys.exit(f"error: {error}")
+
+
+def _define(group: str, field: dataclasses.Field) -> None:
+    rule, name, default = field.metadata, field.name, field.default
+    common = {"help": rule["help"], "module_name": group}
+    if isinstance(default, bool):
+        flags.DEFINE_boolean(name, default, **common)
+    elif isinstance(default, int):
+        flags.DEFINE_integer(name, default, lower_bound=rule["minimum"], **common)
+    elif isinstance(default, float):
+        flags.DEFINE_float(name, default, lower_bound=rule["minimum"], **common)
+    elif isinstance(default, tuple):
+        flags.DEFINE_list(name, list(map(str, default)), **common)
+    elif rule["choices"]:
+        flags.DEFINE_enum(name, default, list(rule["choices"]), **common)
+    else:
+        flags.DEFINE_string(name, default, **common)

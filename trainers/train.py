@@ -1,0 +1,41 @@
+"""Trains a two-tower model with Smooth Cosine Similarity and Smooth Ordinal Search Loss.
+
+Prepares the set, trains, evaluates the test split, and writes a run directory with metrics.json and
+report.md. Without --data_dir it trains on the built-in toy world. The defaults are the paper's
+settings. Interrupted, it continues when the same command is given again.
+"""
+
+from __future__ import annotations
+
+from absl import flags
+
+from . import command
+
+_OUTPUT_DIR = flags.DEFINE_string(
+    "output_dir", "runs/train", "The run directory.", module_name=command.COMMAND
+)
+_OVERWRITE = flags.DEFINE_boolean(
+    "overwrite", False, "Delete the run that is in --output_dir.", module_name=command.COMMAND
+)
+command.define_settings()
+
+
+def main(argv) -> None:
+    """Trains as the flags say."""
+    del argv
+    from tf_smoothclir.training.train import train  # takes seconds: not before the flags are right
+
+    settings = command.run_settings_from_flags()
+    result = train(settings, _OUTPUT_DIR.value, overwrite=_OVERWRITE.value)
+    for name, value in result["test"].items():
+        print(f"test {name:16} {value:.4f}")
+    print(f"Report: {_OUTPUT_DIR.value}/report.md")
+
+
+def run() -> None:
+    """Entry point of `smoothclir-train`."""
+    command.run_main(main, __doc__, tuple(command.GROUPS))
+
+
+if __name__ == "__main__":
+    run()
