@@ -24,6 +24,7 @@ def progress_bar(total: int | None, description: str, unit: str, **kwargs) -> tq
         unit=f" {unit}",
         unit_scale=True,
         disable=quiet,
+        leave=False,
         dynamic_ncols=True,
         **kwargs,
     )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from absl import flags
 
-from . import command
+from tf_smoothclir import command
 
 _OUTPUT_DIR = flags.DEFINE_string(
     "output_dir", "runs/train", "The run directory.", module_name=command.COMMAND

@@ -46,14 +46,23 @@ def top_documents(encoded: EncodedSet, query_rows: np.ndarray, depth: int = DEPT
     positions, scores = [], []
     for begin in range(0, len(query_rows), step):
         queries = tf.constant(encoded.queries[query_rows[begin : begin + step]])
-        best_scores, best = _top(queries, documents, depth)
+        best_scores, best = top_k(queries, documents, depth)
         positions.append(best.numpy())
         scores.append(best_scores.numpy())
     return TopDocuments(query_rows, by_tie_order[np.concatenate(positions)], np.concatenate(scores))
 
 
-def _top(queries: tf.Tensor, documents: tf.Tensor, depth: int) -> tuple[tf.Tensor, tf.Tensor]:
-    """Returns `[queries, depth]` scores and positions, merging chunk after chunk."""
+def top_k(queries: tf.Tensor, documents: tf.Tensor, depth: int) -> tuple[tf.Tensor, tf.Tensor]:
+    """Finds the documents with the largest inner products; among equal ones the lower position.
+
+    Args:
+        queries: `[queries, dim]`.
+        documents: `[documents, dim]`.
+        depth: How many, at most `documents`.
+
+    Returns:
+        `(scores [queries, depth], positions [queries, depth] int32)`, best first.
+    """
     best_scores = tf.zeros([len(queries), 0])
     best = tf.zeros([len(queries), 0], tf.int32)
     for begin in range(0, len(documents), _DOCUMENTS_PER_CHUNK):

@@ -66,6 +66,11 @@ class Checkpoints:
         """Keeps the present weights as the best ones."""
         self._best.write(self._best_path)
 
+    @property
+    def has_best(self) -> bool:
+        """Whether an epoch has been completed."""
+        return tf.io.gfile.exists(self._best_path + ".index")
+
     def restore_best(self) -> None:
         """Puts the best weights back into the model."""
         self._best.read(self._best_path).assert_consumed()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import resource
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
 from absl import logging
@@ -14,6 +15,7 @@ from tf_smoothclir.data.open_source import open_source
 from tf_smoothclir.data.prepared import ROLES, PreparedSet, prepare
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.source import Source
+from tf_smoothclir.errors import InputError, input_error
 from tf_smoothclir.evaluation import plots
 from tf_smoothclir.evaluation.encoding import Encoder
 from tf_smoothclir.evaluation.evaluate import Evaluation, evaluate_split, rules
@@ -90,16 +92,32 @@ def prepared_set(source: Source, settings: RunSettings, run: RunDirectory) -> Pr
 
 
 def load_model(run: RunDirectory) -> TwoTower:
-    """Restores the model of a run with the weights of its best epoch."""
+    """Restores the model of a run with the weights of its best epoch.
+
+    Raises:
+        InputError: The run has not completed an epoch.
+    """
     settings = run.settings()
-    vocabularies = {role: run.vocabulary_tokens(role) for role in ROLES}
-    model = build_model(settings, vocabularies)
-    Checkpoints(run.checkpoints, model).restore_best()
+    if not run.vocabulary.is_dir():
+        raise _no_weights(run)
+    model = build_model(settings, {role: run.vocabulary_tokens(role) for role in ROLES})
+    checkpoints = Checkpoints(run.checkpoints, model)
+    if not checkpoints.has_best:
+        raise _no_weights(run)
+    checkpoints.restore_best()
     return model
 
 
+def _no_weights(run: RunDirectory) -> InputError:
+    return input_error(
+        f"--run_dir={run.path}",
+        "the run has not completed an epoch yet",
+        f"Continue it: smoothclir-train --flagfile={run.flags} --output_dir={run.path}",
+    )
+
+
 def evaluate_model(
-    model: TwoTower, prepared: PreparedSet, negatives: int, splits, trec_dir: Path
+    model: TwoTower, prepared: PreparedSet, negatives: int, splits: Sequence[str], trec_dir: Path
 ) -> dict[str, Evaluation]:
     """Evaluates splits; their TREC files go to `trec_dir/<split>/`."""
     encoded = Encoder(model, prepared)()
@@ -116,6 +134,21 @@ def evaluate_model(
     }
 
 
+def figures(evaluations: dict[str, Evaluation], negatives: int) -> dict:
+    """Returns what `metrics.json` says of evaluations: means, intervals, counts, rules."""
+    return {
+        **{split: e.metrics for split, e in evaluations.items()},
+        "intervals": {split: e.intervals for split, e in evaluations.items()},
+        "counts": {split: e.counts for split, e in evaluations.items()},
+        "confusion": {
+            split: e.confusion.tolist()
+            for split, e in evaluations.items()
+            if e.confusion is not None
+        },
+        "rules": rules(negatives),
+    }
+
+
 def _evaluate_and_report(
     settings: RunSettings,
     run: RunDirectory,
@@ -125,10 +158,7 @@ def _evaluate_and_report(
 ) -> dict:
     negatives = settings.training.negatives
     evaluations = evaluate_model(model, prepared, negatives, EVALUATED_SPLITS, run.evaluation)
-    result = {split: evaluation.metrics for split, evaluation in evaluations.items()}
-    result["intervals"] = {split: e.intervals for split, e in evaluations.items()}
-    result["counts"] = {split: e.counts for split, e in evaluations.items()}
-    result["rules"] = rules(negatives)
+    result = figures(evaluations, negatives)
     result["training"] = {
         "pairs_per_second": round(progress.pairs / max(progress.seconds, 1e-9), 1),
         "seconds": round(progress.seconds, 3),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import logging as standard_logging
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -25,13 +26,21 @@ def define_settings(groups: Sequence[str] = tuple(GROUPS)) -> None:
             _define(group, field)
 
 
-def settings_from_flags(group: str) -> Settings:
+def settings_from_flags(group: str, base: Settings | None = None) -> Settings:
     """Returns the settings of a group as the flags give them.
+
+    Args:
+        group: One of `GROUPS`, whose flags are defined.
+        base: Where given, a flag that is not on the command line has its value here instead of its
+            default.
 
     Raises:
         InputError: A value is out of range.
     """
-    values = {field.name: FLAGS[field.name].value for field in dataclasses.fields(GROUPS[group])}
+    values = {}
+    for field in dataclasses.fields(GROUPS[group]):
+        flag = FLAGS[field.name]
+        values[field.name] = getattr(base, field.name) if base and not flag.present else flag.value
     try:
         if "thresholds" in values:
             values["thresholds"] = tuple(map(float, values["thresholds"]))
@@ -59,6 +68,9 @@ def run_main(main: Callable, description: str, groups: Sequence[str] = ()) -> No
             print(FLAGS.module_help(group))
         print("All flags of all libraries: --helpfull. Less output: --verbosity=-1.")
         return
+    logging.use_absl_handler()
+    logging.get_absl_handler().python_handler.setFormatter(standard_logging.Formatter())
+    standard_logging.getLogger("matplotlib").setLevel(standard_logging.WARNING)
     app.run(lambda argv: _guarded(main, argv))
 
 

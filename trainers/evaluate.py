@@ -1,0 +1,64 @@
+"""Evaluates a trained run: the seven metrics over judged lists, full retrieval, predicted grades.
+
+By default on the test split of the set that the run was trained on; with data flags, on another
+set, with the vocabularies of the run. Writes metrics.json and, for other tools, TREC run and qrels
+files.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+from absl import flags
+
+from tf_smoothclir import command
+
+_RUN_DIR = flags.DEFINE_string(
+    "run_dir", "runs/train", "Run of smoothclir-train.", module_name=command.COMMAND
+)
+_SPLITS = flags.DEFINE_multi_enum(
+    "split",
+    ["test"],
+    ["train", "validation", "test"],
+    "Split to evaluate; may be given more than once.",
+    module_name=command.COMMAND,
+)
+_OUTPUT_DIR = flags.DEFINE_string(
+    "output_dir",
+    "",
+    "Where the figures and TREC files go; empty: evaluation/ of the run.",
+    module_name=command.COMMAND,
+)
+command.define_settings(["data"])
+
+
+def main(argv) -> None:
+    """Evaluates as the flags say."""
+    del argv
+    from tf_smoothclir.evaluation.report import metrics_table
+    from tf_smoothclir.files import make_directory, write_json
+    from tf_smoothclir.training import train
+    from tf_smoothclir.training.run_directory import RunDirectory
+
+    run = RunDirectory.load(_RUN_DIR.value)
+    settings = run.settings()
+    data = command.settings_from_flags("data", base=settings.data)
+    settings = dataclasses.replace(settings, data=data)
+    model = train.load_model(run)
+    output_dir = make_directory(Path(_OUTPUT_DIR.value or run.evaluation), "--output_dir")
+    prepared = train.prepared_set(train.source_of(data), settings, run)
+    negatives = settings.training.negatives
+    evaluations = train.evaluate_model(model, prepared, negatives, _SPLITS.value, output_dir)
+    write_json(output_dir / "metrics.json", train.figures(evaluations, negatives))
+    print(metrics_table(evaluations))
+    print(f"Figures: {output_dir}/metrics.json; TREC files: {output_dir}/<split>/")
+
+
+def run() -> None:
+    """Entry point of `smoothclir-evaluate`."""
+    command.run_main(main, __doc__, ["data"])
+
+
+if __name__ == "__main__":
+    run()

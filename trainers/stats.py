@@ -1,0 +1,34 @@
+"""Counts a retrieval set: queries, documents, judgments, lengths, as in Table 1 of the paper."""
+
+from __future__ import annotations
+
+import json
+
+from absl import flags
+
+from tf_smoothclir import command
+
+_JSON = flags.DEFINE_boolean("json", False, "Print JSON.", module_name=command.COMMAND)
+command.define_settings(["data"])
+
+
+def main(argv) -> None:
+    """Prints the statistics of the set that the flags name."""
+    del argv
+    from tf_smoothclir.data.retrieval_set import RetrievalSet
+    from tf_smoothclir.data.statistics import collection_statistics
+    from tf_smoothclir.training.train import source_of
+
+    source = source_of(command.settings_from_flags("data"))
+    RetrievalSet.load(source)  # an error in the set shows before a figure does
+    statistics = collection_statistics(source)
+    print(json.dumps(statistics.to_dict(), indent=2) if _JSON.value else statistics.to_markdown())
+
+
+def run() -> None:
+    """Entry point of `smoothclir-stats`."""
+    command.run_main(main, __doc__, ["data"])
+
+
+if __name__ == "__main__":
+    run()
