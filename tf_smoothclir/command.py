@@ -69,9 +69,16 @@ def run_main(main: Callable, description: str, groups: Sequence[str] = ()) -> No
         print("All flags of all libraries: --helpfull. Less output: --verbosity=-1.")
         return
     logging.use_absl_handler()
-    logging.get_absl_handler().python_handler.setFormatter(standard_logging.Formatter())
-    standard_logging.getLogger("matplotlib").setLevel(standard_logging.WARNING)
+    handler = logging.get_absl_handler().python_handler
+    handler.setFormatter(standard_logging.Formatter())
+    handler.addFilter(_is_ours_or_a_warning)
     app.run(lambda argv: _guarded(main, argv))
+
+
+def _is_ours_or_a_warning(record: standard_logging.LogRecord) -> bool:
+    """Leaves out what the libraries only mention."""
+    ours = record.pathname.startswith(os.path.dirname(__file__))
+    return ours or record.levelno >= standard_logging.WARNING
 
 
 def _guarded(main: Callable, argv: Sequence[str]) -> None:

@@ -31,9 +31,12 @@ class ServingTower(tf.Module):
             name: "query_tower" or "document_tower".
         """
         super().__init__(name=name)
-        self.tower = tower
         self.encoder = encoder
+        self.weights = list(tower.weights)
         self._epsilon = epsilon
+        self._vocabulary_size = tower.vocabulary_size
+        # In a closure, so that the SavedModel holds the weights but nothing of Keras.
+        self._call_tower = lambda tokens: tower(tokens)
 
     @tf.function(input_signature=[tf.TensorSpec([None], tf.string, "text")])
     def serve(self, text):
@@ -48,7 +51,7 @@ class ServingTower(tf.Module):
     )
     def serve_tokens(self, ids, lengths):
         """Encodes token ids."""
-        known = (ids >= 0) & (ids < self.tower.vocabulary_size)
+        known = (ids >= 0) & (ids < self._vocabulary_size)
         return self._vectors({"ids": tf.where(known, ids, UNKNOWN_ID), "lengths": lengths})
 
     def save(self, path: str) -> None:
@@ -57,4 +60,4 @@ class ServingTower(tf.Module):
         tf.saved_model.save(self, path, signatures=signatures)
 
     def _vectors(self, tokens) -> dict[str, tf.Tensor]:
-        return {"vector": smooth_normalize(self.tower(tokens), self._epsilon)}
+        return {"vector": smooth_normalize(self._call_tower(tokens), self._epsilon)}

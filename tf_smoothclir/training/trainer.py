@@ -42,6 +42,7 @@ class Trainer:
         self._pipeline = PairPipeline(prepared, batch_size=settings.batch_size, seed=settings.seed)
         self._encoder = Encoder(model, prepared)
         self._checkpoints = Checkpoints(run.checkpoints, model)
+        self._summaries = tf.summary.create_file_writer(str(run.logs))
         self._stop = StopRequest()
         self._validation_lists = judged_lists(
             self._set, "validation", negatives=settings.negatives, seed=NEGATIVES_SEED
@@ -137,12 +138,11 @@ class Trainer:
         )
 
     def _write_summaries(self, epoch: int, values: dict[str, float]) -> None:
-        writer = tf.summary.create_file_writer(str(self._run.logs))
-        with writer.as_default(step=epoch):
+        with self._summaries.as_default(step=epoch):
             for name, value in values.items():
                 group = "training" if name == "loss" else "validation"
                 tf.summary.scalar(f"{group}/{name}", value)
-        writer.close()
+        self._summaries.flush()
 
     def _interrupted(self) -> Interrupted:
         logging.warning(
