@@ -147,11 +147,11 @@ def test_inner_product_of_normalised_vectors_is_the_similarity():
 
 
 def test_half_precision_norm_is_taken_in_float32():
-    # The sum of squares, 64 * 100² = 640,000, is above the largest float16.
-    vector = tf.fill([1, 64], tf.constant(100.0, tf.float16))
+    # The norm, 8 * 60,000 = 480,000, is above the largest float16, 65,504.
+    vector = tf.fill([1, 64], tf.constant(60_000.0, tf.float16))
     normalised = smooth_normalize(vector, 1.0)
     assert normalised.dtype == tf.float16
-    np.testing.assert_allclose(normalised, np.full([1, 64], 100 / (800 + 1)), rtol=1e-3)
+    np.testing.assert_allclose(normalised, np.full([1, 64], 60_000 / (480_000 + 1)), rtol=1e-3)
 
 
 def test_lists_score_like_pairs():

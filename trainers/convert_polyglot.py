@@ -25,5 +25,10 @@ def main(argv):
     print(f"{_OUTPUT.value}: {words} words of dimension {dim}")
 
 
-if __name__ == "__main__":
+def run():
+    """Entry point of `smoothclir-convert-polyglot`."""
     app.run(main)
+
+
+if __name__ == "__main__":
+    run()

@@ -1,0 +1,175 @@
+"""Counting words, the vocabulary file, and ids in the graph and in a SavedModel."""
+
+from __future__ import annotations
+
+import shutil
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from tf_smoothclir.errors import InputError
+from tf_smoothclir.text.vocabulary import (
+    PADDING,
+    PADDING_ID,
+    UNKNOWN,
+    UNKNOWN_ID,
+    TextEncoder,
+    TokenCounter,
+    in_batches,
+    read_vocabulary,
+    write_vocabulary,
+)
+
+VOCABULARY = [PADDING, UNKNOWN, "haus", "ü", "漢", "the", "\ufffd", "#", "b"]
+TEXTS = ["Haus ü 漢漢", "", "the unheard-of", " \0 ", b"\xff # cut off here", "a\0b"]
+
+
+@pytest.fixture(scope="module")
+def counter():
+    counter = TokenCounter(max_tokens=4)
+    counter.add(["b a a ü", "c b a B THIS_IS_CUT"])  # a 3, b 3, c 1, ü 1
+    counter.add(iter(["é z"]))  # é 1, z 1
+    return counter
+
+
+@pytest.fixture(scope="module")
+def vocabulary_path(tmp_path_factory):
+    path = tmp_path_factory.mktemp("vocabulary") / "document.txt"
+    write_vocabulary(path, VOCABULARY)
+    return path
+
+
+@pytest.fixture(scope="module")
+def encoder(vocabulary_path):
+    return TextEncoder(vocabulary_path, max_tokens=3)
+
+
+def encode(encoder, texts):
+    found = encoder(tf.constant(texts, tf.string))
+    return np.split(found["ids"].numpy(), np.cumsum(found["lengths"].numpy())[:-1])
+
+
+# ---- counting -------------------------------------------------------------------------------
+
+
+def test_order_is_by_count_then_by_bytes(counter):
+    found = counter.vocabulary(max_size=100, min_count=1, role="query")
+    # Bytes, not letters: c and z are one byte, é is c3 a9, ü is c3 bc.
+    assert found == [PADDING, UNKNOWN, "a", "b", "c", "z", "é", "ü"]
+
+
+def test_the_same_texts_in_another_order_give_the_same_vocabulary():
+    texts = ["x y", "y z", "w"]
+    found = []
+    for ordered in (texts, texts[::-1]):
+        counter = TokenCounter(max_tokens=9)
+        counter.add(ordered)
+        found.append(counter.vocabulary(max_size=9, min_count=1, role="query"))
+    assert found[0] == found[1] == [PADDING, UNKNOWN, "y", "w", "x", "z"]
+
+
+def test_min_count(counter):
+    found = counter.vocabulary(max_size=100, min_count=3, role="query")
+    assert found == [PADDING, UNKNOWN, "a", "b"]
+
+
+@pytest.mark.parametrize(("size", "last"), [(3, "a"), (4, "b"), (6, "z")])
+def test_max_size_counts_padding_and_unknown(counter, size, last):
+    found = counter.vocabulary(max_size=size, min_count=1, role="query")
+    assert (len(found), found[-1]) == (size, last)
+
+
+def test_no_token_left_is_an_error_that_says_what_to_do(counter):
+    with pytest.raises(InputError) as error:
+        counter.vocabulary(max_size=9, min_count=4, role="document")
+    assert str(error.value) == (
+        "document vocabulary: no token occurs at least 4 time(s) in the document texts"
+        " (6 different tokens seen). Lower --min_count, or check that the right column holds the"
+        " text."
+    )
+
+
+def test_blank_texts_give_no_vocabulary():
+    counter = TokenCounter(max_tokens=9)
+    counter.add(["", " ", "\0"])
+    with pytest.raises(InputError, match=r"query vocabulary: .*0 different tokens seen"):
+        counter.vocabulary(max_size=9, min_count=1, role="query")
+
+
+def test_a_text_cannot_write_the_special_entries():
+    counter = TokenCounter(max_tokens=9)
+    counter.add([f"{PADDING} {UNKNOWN}"])
+    found = counter.vocabulary(max_size=99, min_count=1, role="query")
+    assert found == [PADDING, UNKNOWN, "[", "]", "pad", "unk"]
+
+
+@pytest.mark.parametrize(
+    ("items", "batches"), [([], []), ([1, 2], [[1, 2]]), ([1, 2, 3], [[1, 2], [3]])]
+)
+def test_in_batches(items, batches):
+    assert list(in_batches(iter(items), 2)) == batches
+
+
+# ---- the file -------------------------------------------------------------------------------
+
+
+def test_write_then_read(vocabulary_path):
+    assert read_vocabulary(vocabulary_path) == VOCABULARY
+    assert vocabulary_path.read_bytes().startswith(b"[PAD]\n[UNK]\nhaus\n\xc3\xbc\n")
+
+
+@pytest.mark.parametrize("content", ["", "haus\n", "[UNK]\n[PAD]\nhaus\n", "[PAD]\nhaus\n"])
+def test_a_file_without_the_special_entries_is_refused(tmp_path, content):
+    path = tmp_path / "words.txt"
+    path.write_text(content, encoding="utf-8")
+    with pytest.raises(InputError) as error:
+        read_vocabulary(path)
+    assert str(error.value).startswith(f"{path}: a vocabulary starts with the lines [PAD] and")
+    assert str(error.value).endswith("Use the file that training wrote.")
+
+
+# ---- ids ------------------------------------------------------------------------------------
+
+
+def test_ids_equal_a_plain_lookup(encoder):
+    words = ["haus", "nie_gehört", "ü", "漢", "the", "#", "b", "hau", "hauss"]
+    rows = {token: row for row, token in enumerate(VOCABULARY)}
+    for word, ids in zip(words, encode(encoder, words)):
+        assert ids.tolist() == [rows.get(word, UNKNOWN_ID)]
+
+
+def test_ids_of_any_text(encoder):
+    found = [ids.tolist() for ids in encode(encoder, TEXTS)]
+    assert found == [
+        [2, 3, 4],  # cut at three tokens
+        [],
+        [5, UNKNOWN_ID, UNKNOWN_ID],
+        [],
+        [6, 7, UNKNOWN_ID],
+        [UNKNOWN_ID, 8],  # what follows a NUL byte counts, also in a list of Python strings
+    ]
+
+
+def test_no_text_has_the_padding_id(encoder):
+    assert PADDING_ID not in np.concatenate(encode(encoder, [PADDING, UNKNOWN, "[", "0", ""]))
+
+
+def test_no_text_at_all(encoder):
+    found = encoder(tf.zeros([0], tf.string))
+    assert (found["ids"].shape, found["lengths"].shape) == ((0,), (0,))
+    assert found["ids"].dtype == found["lengths"].dtype == tf.int32
+
+
+def test_ids_survive_a_saved_model_whose_directory_moves(tmp_path):
+    vocabulary = tmp_path / "vocabulary" / "document.txt"
+    vocabulary.parent.mkdir()
+    write_vocabulary(vocabulary, VOCABULARY)
+    encoder = TextEncoder(vocabulary, max_tokens=3)
+    expected = encode(encoder, TEXTS)
+    tf.saved_model.save(encoder, str(tmp_path / "saved"))
+    shutil.rmtree(vocabulary.parent)
+    shutil.move(str(tmp_path / "saved"), str(tmp_path / "moved"))
+    loaded = tf.saved_model.load(str(tmp_path / "moved"))
+    for found, wanted in zip(encode(loaded, TEXTS), expected):
+        np.testing.assert_array_equal(found, wanted)

@@ -1,0 +1,140 @@
+"""Smooth Cosine Similarity (SCS) and the smooth-normalised vectors it is the inner product of.
+
+Source: Liu et al., "Cross-Lingual Document Retrieval with Smooth Learning", 2020, section 3.3.
+"""
+
+from __future__ import annotations
+
+import math
+
+import tensorflow as tf
+from tensorflow import keras
+
+
+def stable_norm(vectors: tf.Tensor) -> tf.Tensor:
+    """Returns the Euclidean norm over the last axis, which is kept with length 1.
+
+    The gradient is x / ‖x‖, and 0 at the zero vector, where that of `tf.norm` is NaN. Entries are
+    divided by the largest one first, so that no square overflows or underflows.
+
+    Args:
+        vectors: `[..., dim]`, float32 or float64.
+
+    Returns:
+        `[..., 1]`, the dtype of `vectors`.
+    """
+    scale = tf.stop_gradient(tf.reduce_max(tf.abs(vectors), axis=-1, keepdims=True))
+    # For a zero vector the division returns 0 forward and backward, whatever the root's gradient.
+    scaled = tf.math.divide_no_nan(vectors, scale)
+    return scale * tf.sqrt(tf.reduce_sum(tf.square(scaled), axis=-1, keepdims=True))
+
+
+def smooth_normalize(vectors: tf.Tensor, epsilon: float) -> tf.Tensor:
+    """Returns x / (‖x‖ + ε) over the last axis; the inner product of two of these is their SCS.
+
+    Value and gradient are finite everywhere for ε > 0, the zero vector included. For ε = 0 a zero
+    vector stays zero, and the gradient grows without bound towards it. Half precision is computed
+    in float32.
+
+    Args:
+        vectors: `[..., dim]`, any floating dtype.
+        epsilon: The smoothness factor ε, a finite number >= 0.
+
+    Returns:
+        The shape and dtype of `vectors`; norms below 1 for ε > 0.
+
+    Raises:
+        ValueError: `epsilon` is negative or not finite.
+    """
+    epsilon = _check_epsilon(epsilon)
+    vectors = tf.convert_to_tensor(vectors)
+    wide = _widen(vectors)
+    normalized = tf.math.divide_no_nan(wide, stable_norm(wide) + epsilon)
+    return tf.cast(normalized, vectors.dtype)
+
+
+@keras.utils.register_keras_serializable(package="tf_smoothclir")
+class SmoothCosineSimilarity(keras.layers.Layer):
+    """Scores documents against queries by Smooth Cosine Similarity (Liu et al., 2020, eq. 1).
+
+        r_ε(q, d) = f_q · f_d / ((‖f_q‖ + ε) (‖f_d‖ + ε))
+
+    Scores lie strictly inside (-1, 1) for ε > 0, up to rounding, and the gradient has a bound that
+    cosine similarity lacks: ‖∂r/∂f_q‖ <= ‖v_d‖ / (‖f_q‖ + ε) < 1/ε, where v_d = f_d / (‖f_d‖ + ε)
+    (Lemma 2 states the looser 2/ε). Call it on `[query_vectors, document_vectors]`:
+
+        `[batch, dim]` and `[batch, dim]`        give `[batch]`, one document per query;
+        `[batch, dim]` and `[batch, list, dim]`  give `[batch, list]`, one list per query.
+
+    Args:
+        epsilon: The smoothness factor ε, a finite number >= 0. 1.0 is the paper's; 0 is the plain
+            cosine, for comparison only.
+        **kwargs: `name` and `dtype`, as in any Keras layer.
+
+    Raises:
+        ValueError: `epsilon` is negative or not finite, or the shapes do not fit together.
+    """
+
+    def __init__(self, epsilon: float = 1.0, **kwargs):
+        super().__init__(**kwargs)
+        self.epsilon = _check_epsilon(epsilon)
+
+    def call(self, inputs):
+        if not isinstance(inputs, (list, tuple)) or len(inputs) != 2:
+            raise ValueError(
+                f"inputs must be the list [query_vectors, document_vectors], got {inputs!r}: "
+                "call the layer on both in one list"
+            )
+        queries, documents = (tf.convert_to_tensor(vectors) for vectors in inputs)
+        _score_shape(queries.shape, documents.shape)
+        dtype = documents.dtype
+        queries, documents = _widen(queries), _widen(documents)
+        # Only the queries are normalised: dividing their inner products with the documents, which
+        # ‖f_d‖ bounds, spares a tensor of the size of the documents each way.
+        queries = smooth_normalize(queries, self.epsilon)
+        if documents.shape.rank == 3:
+            products = tf.linalg.matvec(documents, queries)
+        else:
+            products = tf.reduce_sum(queries * documents, axis=-1)
+        norms = tf.squeeze(stable_norm(documents), axis=-1)
+        return tf.cast(tf.math.divide_no_nan(products, norms + self.epsilon), dtype)
+
+    def compute_output_shape(self, input_shape):
+        return _score_shape(*(tf.TensorShape(shape) for shape in input_shape))
+
+    def get_config(self):
+        return {**super().get_config(), "epsilon": self.epsilon}
+
+
+def _widen(vectors: tf.Tensor) -> tf.Tensor:
+    """Casts half precision to float32, whose range the norm needs."""
+    return tf.cast(vectors, tf.float32) if vectors.dtype.size < 4 else vectors
+
+
+def _check_epsilon(epsilon: float) -> float:
+    try:
+        value = float(epsilon)
+    except (TypeError, ValueError):
+        value = math.nan
+    if not (math.isfinite(value) and value >= 0):
+        raise ValueError(
+            f"epsilon must be a finite number >= 0, got {epsilon!r}: use 1.0, as in the paper, "
+            "or 0 for the plain cosine"
+        )
+    return value
+
+
+def _score_shape(queries: tf.TensorShape, documents: tf.TensorShape) -> tuple:
+    """Returns the static shape of the scores, or raises ValueError if the two do not fit."""
+    fits = (
+        queries.rank == 2
+        and documents.rank in (2, 3)
+        and queries[-1:].is_compatible_with(documents[-1:])
+        and queries[:1].is_compatible_with(documents[:1])
+    )
+    if not fits:
+        raise ValueError(
+            f"query_vectors {queries} and document_vectors {documents} do not fit together: "
+            "give [batch, dim] with [batch, dim] or with [batch, list, dim]"
+        )
+    return tuple(documents)[:-1]

@@ -1,0 +1,153 @@
+"""Converts Polyglot embeddings (Al-Rfou et al., 2013), which come as Python 2 pickles.
+
+A pickle is a program. This reader runs it with nothing to call but four inert stand-ins for what
+rebuilds a NumPy array; NumPy's own rebuilding code never sees the file.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+import os
+import pickle
+
+import numpy as np
+
+from tf_smoothclir.errors import InputError, input_error
+from tf_smoothclir.text.embeddings import save_embeddings
+from tf_smoothclir.text.vocabulary import UNKNOWN
+
+MAX_FILE_BYTES = 1 << 30  # the published files have 30 MB for 100,000 words
+MAX_ARRAY_BYTES = 1 << 29
+
+# Our texts have no sentence marks, and padding is always the zero vector.
+RENAMED = {"<UNK>": UNKNOWN}
+DROPPED = ("<S>", "</S>", "<PAD>")
+
+REMEDY = "Give the .pkl file as Polyglot published it"
+
+
+def convert_polyglot(pkl_path: str | os.PathLike, npz_path: str | os.PathLike) -> tuple[int, int]:
+    """Writes the embeddings of a Polyglot pickle as the `.npz` that `load_embeddings` reads.
+
+    Words become UTF-8. `<UNK>` becomes `[UNK]`, the vocabulary's unknown token; `<S>`, `</S>` and
+    `<PAD>` are dropped. The output appears whole or not at all.
+
+    Args:
+        pkl_path: Pickle of `(words, embeddings)`, embeddings `[len(words), dim]`.
+        npz_path: The file to write.
+
+    Returns:
+        Number of words written, and dim.
+
+    Raises:
+        InputError: The file cannot be read or written, refers to anything but a NumPy array,
+            exceeds a size cap, or does not hold words with finite embeddings.
+    """
+    try:
+        size = os.path.getsize(pkl_path)
+        if size > MAX_FILE_BYTES:
+            raise input_error(pkl_path, f"has {size} bytes, {MAX_FILE_BYTES} at most", REMEDY)
+        with open(pkl_path, "rb") as file:
+            data = file.read(MAX_FILE_BYTES)
+    except OSError as error:
+        raise input_error(pkl_path, f"cannot be read ({error})", "Check the path") from error
+    try:
+        words, embeddings = _Unpickler(pkl_path, data).load()
+        vectors = embeddings.values()
+    except InputError:
+        raise
+    except Exception as error:  # a damaged pickle may fail in any way
+        reason = f"is not a pickle of words and embeddings ({type(error).__name__}: {error})"
+        raise input_error(pkl_path, reason, REMEDY) from error
+
+    if vectors.ndim != 2 or not isinstance(words, (list, tuple)) or len(vectors) != len(words):
+        raise input_error(pkl_path, f"has no row of {vectors.shape} for each word", REMEDY)
+    bad = np.flatnonzero(~np.isfinite(vectors).all(axis=1))
+    if bad.size:
+        raise input_error(pkl_path, f"the embedding of word {bad[0] + 1} is not finite", REMEDY)
+    tokens = [_text(pkl_path, number, word) for number, word in enumerate(words, start=1)]
+    keep = [row for row, token in enumerate(tokens) if token not in DROPPED]
+    try:
+        save_embeddings(
+            npz_path, [RENAMED.get(tokens[row], tokens[row]) for row in keep], vectors[keep]
+        )
+    except OSError as error:
+        raise input_error(npz_path, f"cannot be written ({error})", "Check the path") from error
+    return len(keep), vectors.shape[1]
+
+
+def _text(path: str | os.PathLike, number: int, word) -> str:
+    """A Python 2 `str` arrives as bytes, `unicode` as str."""
+    try:
+        return word.decode("utf-8") if isinstance(word, bytes) else word.encode() and word
+    except (UnicodeError, AttributeError) as error:
+        raise input_error(path, f"word {number} is not text ({error})", REMEDY) from error
+
+
+class _Dtype:
+    """Stands in for `numpy.dtype`: a name and a byte order."""
+
+    def __init__(self, name, *_):
+        self.name = name if isinstance(name, str) else name.decode("ascii")
+        self.order = "<"
+
+    def __setstate__(self, state):
+        order = state[1]
+        self.order = order if isinstance(order, str) else order.decode("ascii")
+
+
+class _Array:
+    """Stands in for `numpy.ndarray`: keeps the state until `values` checks and reads it."""
+
+    def __setstate__(self, state):
+        _, self.shape, self.dtype, self.fortran, self.data = state
+
+    def values(self) -> np.ndarray:
+        if self.dtype.name not in ("f2", "f4", "f8"):
+            raise ValueError(f"numbers of type {self.dtype.name}")
+        dtype = np.dtype(self.dtype.order + self.dtype.name)
+        if not dtype.itemsize * math.prod(self.shape) == len(self.data) <= MAX_ARRAY_BYTES:
+            raise ValueError(
+                f"{len(self.data)} bytes for shape {self.shape}, {MAX_ARRAY_BYTES} at most"
+            )
+        array = np.frombuffer(self.data, dtype)
+        return array.reshape(self.shape, order="F" if self.fortran else "C").astype(np.float32)
+
+
+def _reconstruct(*_) -> _Array:
+    """Stands in for `numpy.core.multiarray._reconstruct`; the state that follows says all."""
+    return _Array()
+
+
+def _encode(text: str, encoding: str) -> bytes:
+    """Stands in for `_codecs.encode`, with which Python 3 writes bytes in protocol 2."""
+    if encoding != "latin1":
+        raise ValueError(f"encoding {encoding!r}")
+    return text.encode("latin1")
+
+
+_ALLOWED = {
+    ("numpy.core.multiarray", "_reconstruct"): _reconstruct,
+    ("numpy._core.multiarray", "_reconstruct"): _reconstruct,
+    ("numpy", "ndarray"): _Array,
+    ("numpy", "dtype"): _Dtype,
+    ("_codecs", "encode"): _encode,
+}
+
+
+# The one in Python: that in C lets a few bytes of a pickle reserve gigabytes for its memo.
+class _Unpickler(pickle._Unpickler):
+    """Refuses every global but the stand-ins."""
+
+    def __init__(self, path: str | os.PathLike, data: bytes):
+        # Unlike "latin1", "bytes" tells a Python 2 `str` (UTF-8 here) from a `unicode`.
+        super().__init__(io.BytesIO(data), fix_imports=False, encoding="bytes")
+        self._path = path
+
+    def find_class(self, module: str, name: str):
+        if (module, name) not in _ALLOWED:
+            raise input_error(
+                self._path, f"refers to {module}.{name}, which is refused and not run", REMEDY
+            )
+        return _ALLOWED[module, name]
