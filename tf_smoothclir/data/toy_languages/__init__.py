@@ -76,6 +76,11 @@ class Language(NamedTuple):
         return f"{', '.join(head)}{self.conjunction}{last}" if head else last
 
 
+def phrases(text: str) -> tuple[str, ...]:
+    """Returns the phrases that commas separate; line breaks count as spaces."""
+    return tuple(" ".join(phrase.split()) for phrase in text.split(","))
+
+
 def load_language(code: str) -> Language:
     """Returns the language with one of the codes in `LANGUAGES`."""
     return importlib.import_module(f"{__name__}.{code}").LANGUAGE
