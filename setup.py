@@ -22,6 +22,7 @@ PACKAGE_DIR = {
     "tf_smoothclir.export": "export",
 }
 COMMANDS = {
+    "quickstart": "trainers.quickstart",
     "train": "trainers.train",
     "evaluate": "trainers.evaluate",
     "stats": "trainers.stats",
@@ -42,23 +43,30 @@ setup(
     package_dir=PACKAGE_DIR,
     install_requires=[
         "absl-py>=1.4,<3",
+        # Their newer releases need a newer Python, which not every package index says.
+        "array_record<0.6; python_version < '3.10'",
+        "etils<1.6; python_version < '3.10'",
+        "etils<1.14; python_version < '3.11'",
         "importlib_resources>=5",
         "keras-tuner>=1.4.7,<1.5",
         "matplotlib>=3.7,<4",
         "numpy>=1.23.5,<2",
         "tensorflow>=2.15.1,<2.16",
-        "tensorflow-datasets>=4.9.3,<5",
+        "tensorflow-datasets>=4.9.3,<4.9.11",
+        "tensorflow-datasets<4.9.4; python_version < '3.10'",
         "tensorflow-metadata>=1.14,<1.18",
         "tensorflow-ranking>=0.5.5,<0.6",
+        "tensorflow-serving-api>=2.15,<2.16",
         "tqdm>=4.62,<5",
     ],
     extras_require={
         "test": [
-            "dill",
+            "dill>=0.3.6",
             "hypothesis>=6.80",
             "ir-measures>=0.3.3",
             "pytest>=7.4,<9",
-            "ruff==0.14.5",
+            "pytest-xdist>=3.3",
+            "ruff>=0.14,<1",
         ],
     },
     entry_points={

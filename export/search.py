@@ -41,6 +41,7 @@ command.define_settings(["data"])
 def main(argv) -> None:
     """Searches as the flags say."""
     del argv
+    from tf_smoothclir.serving.display import print_results
     from tf_smoothclir.serving.index import open_searcher
     from tf_smoothclir.settings import DataSettings
 
@@ -50,22 +51,13 @@ def main(argv) -> None:
         lambda trained_on: command.settings_from_flags("data", base=DataSettings(**trained_on)),
     )
     for query in _QUERIES.value or map(str.rstrip, sys.stdin):
-        _show(query, searcher.search([query], _TOP_K.value)[0])
-
-
-def _show(query: str, results) -> None:
-    if _JSON.value:
-        answer = {"query": query, "results": [dataclasses.asdict(r) for r in results]}
-        print(json.dumps(answer, ensure_ascii=False), flush=True)
-        return
-    print(f"\n{query}")
-    print("  rank  score  grade  id")
-    for result in results:
-        title = f"{result.title}: " if result.title else ""
-        text = title + result.text
-        shown = text if len(text) <= _WIDTH.value else text[: _WIDTH.value - 1] + "…"
-        print(f"  {result.rank:4}  {result.score:5.3f}  {result.grade:5}  {result.id}  {shown}")
-    sys.stdout.flush()
+        results = searcher.search([query], _TOP_K.value)[0]
+        if _JSON.value:
+            answer = {"query": query, "results": [dataclasses.asdict(r) for r in results]}
+            print(json.dumps(answer, ensure_ascii=False))
+        else:
+            print_results(query, results, _WIDTH.value)
+        sys.stdout.flush()
 
 
 def run() -> None:

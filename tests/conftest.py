@@ -8,6 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.small_world import SmallWorld
+from tf_smoothclir.data.prepared import PreparedSet, prepare
+from tf_smoothclir.data.retrieval_set import RetrievalSet
+from tf_smoothclir.settings import TextSettings
+
 _ROOT = Path(__file__).resolve().parent.parent
 
 
@@ -25,3 +30,15 @@ def real_data() -> Callable[[str], Path]:
         return sets / name
 
     return directory_of
+
+
+@pytest.fixture(scope="session")
+def small_set() -> RetrievalSet:
+    """The checked `SmallWorld`."""
+    return RetrievalSet.load(SmallWorld())
+
+
+@pytest.fixture(scope="session")
+def prepared(small_set, tmp_path_factory) -> PreparedSet:
+    """`small_set` as token ids, with its own vocabularies."""
+    return prepare(small_set, TextSettings(), tmp_path_factory.mktemp("cache"))

@@ -47,8 +47,11 @@ def new_directory(path: Path) -> Iterator[Path]:
             if file.is_file():
                 _flush_to_disk(file)
         temporary.chmod(0o755)
-        with contextlib.suppress(FileExistsError):
+        try:
             os.rename(temporary, path)
+        except OSError:
+            if not path.is_dir():
+                raise
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
 
@@ -57,9 +60,12 @@ def write_text(path: str | os.PathLike, text: str) -> None:
     """Writes a UTF-8 text file, at once or not at all."""
     path = Path(path)
     temporary = path.with_name(f".{path.name}.new")
-    temporary.write_text(text, encoding="utf-8")
-    _flush_to_disk(temporary)
-    os.replace(temporary, path)
+    try:
+        temporary.write_text(text, encoding="utf-8")
+        _flush_to_disk(temporary)
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
 
 
 def write_json(path: str | os.PathLike, value) -> None:

@@ -54,10 +54,11 @@ class DataSettings(Settings):
     tfds_data_dir: str = setting("", "Where TensorFlow Datasets keeps its data, if not at home.")
     query_language: str = setting("en", "Language of the queries, ISO 639-1.")
     document_language: str = setting("fr", "Language of the documents, ISO 639-1.")
-    toy_entities: int = setting(2000, "Number of entities in the toy world.", minimum=1)
+    toy_entities: int = setting(2000, "Number of entities in the toy world.", minimum=300)
     split_seed: int = setting(
         13,
         "Splits the queries 3:1:1 where the set has no splits itself; seeds the toy world too.",
+        minimum=0,
     )
     cache_dir: str = setting("", "Where prepared texts are kept; empty: ~/.cache/tf_smoothclir.")
 
@@ -147,7 +148,9 @@ class TrainingSettings(Settings):
     )
     seed: int = setting(13, "Seed of initial weights, order and sampling.", minimum=0)
     checkpoint_minutes: float = setting(
-        5.0, "Minutes between checkpoints inside an epoch; one is written after each epoch anyway."
+        5.0,
+        "Minutes between checkpoints inside an epoch; one is written after each epoch anyway.",
+        minimum=0.0,
     )
 
 

@@ -1,33 +1,34 @@
-"""Converts a Polyglot pickle into the `.npz` that training takes as initial embeddings.
+"""Converts a Polyglot pickle into the .npz that training takes as initial word vectors.
 
-python -m trainers.convert_polyglot --input=polyglot-fr.pkl --output=polyglot-fr.npz
+The pickle is opened by an unpickler that knows nothing but NumPy arrays, so it cannot run code.
 """
 
-import sys
+from __future__ import annotations
 
-from absl import app, flags
+from absl import flags
 
-from tf_smoothclir.errors import InputError
-from tf_smoothclir.text.polyglot import convert_polyglot
+from tf_smoothclir import command
 
-_INPUT = flags.DEFINE_string("input", None, "Polyglot embeddings, a .pkl file.", required=True)
-_OUTPUT = flags.DEFINE_string("output", None, "The .npz file to write.", required=True)
+_INPUT = flags.DEFINE_string(
+    "input", None, "Polyglot embeddings, a .pkl file.", required=True, module_name=command.COMMAND
+)
+_OUTPUT = flags.DEFINE_string(
+    "output", None, "The .npz file to write.", required=True, module_name=command.COMMAND
+)
 
 
-def main(argv):
-    if len(argv) > 1:
-        raise app.UsageError(f"unexpected arguments: {' '.join(argv[1:])}")
-    try:
-        words, dim = convert_polyglot(_INPUT.value, _OUTPUT.value)
-    except InputError as error:
-        print(error, file=sys.stderr)
-        sys.exit(1)
+def main(argv) -> None:
+    """Converts as the flags say."""
+    del argv
+    from tf_smoothclir.text.polyglot import convert_polyglot
+
+    words, dim = convert_polyglot(_INPUT.value, _OUTPUT.value)
     print(f"{_OUTPUT.value}: {words} words of dimension {dim}")
 
 
-def run():
+def run() -> None:
     """Entry point of `smoothclir-convert-polyglot`."""
-    app.run(main)
+    command.run_main(main, __doc__)
 
 
 if __name__ == "__main__":

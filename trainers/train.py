@@ -23,12 +23,12 @@ command.define_settings()
 def main(argv) -> None:
     """Trains as the flags say."""
     del argv
+    settings = command.run_settings_from_flags()
+    from tf_smoothclir.evaluation.report import print_metrics
     from tf_smoothclir.training.train import train  # takes seconds: not before the flags are right
 
-    settings = command.run_settings_from_flags()
     result = train(settings, _OUTPUT_DIR.value, overwrite=_OVERWRITE.value)
-    for name, value in result["test"].items():
-        print(f"test {name:16} {value:.4f}")
+    print_metrics(result["test"])
     print(f"Report: {_OUTPUT_DIR.value}/report.md")
 
 

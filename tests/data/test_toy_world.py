@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import re
+import itertools
 import string
 import subprocess
 import sys
@@ -205,12 +206,13 @@ def test_names_and_places():
 
 def test_example_queries_are_about_different_kinds():
     world = ToyWorld()
-    texts = [query.text for query in world.queries()]
-    examples = example_queries(world)
+    among = {query.id for query in itertools.islice(world.queries(), 50, 500)}
+    texts = [query.text for query in world.queries() if query.id in among]
+    examples = example_queries(world, among)
     assert len(examples) == 3
     assert examples[0] == texts[0]
     nouns = ["city", "river", "person", "dish", "animal", "festival"]
-    every = example_queries(world, 10)
+    every = example_queries(world, among, 10)
     assert set(every) <= set(texts)
     assert every[:3] == examples
     assert sorted(n for e in every for n in nouns if n in e) == sorted(nouns)

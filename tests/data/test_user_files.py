@@ -171,6 +171,6 @@ def test_open_source_takes_one_place_only():
 
 
 def test_open_source_falls_back_on_the_toy_world():
-    source = open_source(document_language="it", toy_entities=20, seed=3)
+    source = open_source(document_language="it", toy_entities=300, seed=3)
     assert (source.query_language, source.document_language) == ("en", "it")
     assert any(judgment.grade == 2 for judgment in source.judgments())

@@ -1,4 +1,4 @@
-"""The seven metrics, one list at a time in plain Python, from their definitions (design, section 3).
+"""The seven metrics, one list at a time in plain Python, from their definitions.
 
 Each function takes the grades of one judged list, best first; None is "this query does not count".
 """

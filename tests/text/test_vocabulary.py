@@ -173,3 +173,14 @@ def test_ids_survive_a_saved_model_whose_directory_moves(tmp_path):
     loaded = tf.saved_model.load(str(tmp_path / "moved"))
     for found, wanted in zip(encode(loaded, TEXTS), expected):
         np.testing.assert_array_equal(found, wanted)
+
+
+def test_a_vocabulary_that_was_overwritten_is_read_anew(tmp_path):
+    # TensorFlow by itself finds the table of the same path again, with the old words.
+    path = tmp_path / "query.txt"
+    write_vocabulary(path, [PADDING, UNKNOWN, "a", "b"])
+    old = TextEncoder(path, max_tokens=9)
+    assert encode(old, ["a b"])[0].tolist() == [2, 3]
+    write_vocabulary(path, [PADDING, UNKNOWN, "b", "a"])
+    assert encode(TextEncoder(path, max_tokens=9), ["a b"])[0].tolist() == [3, 2]
+    assert encode(old, ["a b"])[0].tolist() == [2, 3]

@@ -46,7 +46,8 @@ class RetrievalSet:
 
         Raises:
             InputError: Duplicate ids, judgments of unknown ids or outside the grades, duplicate
-                judgments, no relevant document in any query, unknown split names, an empty split.
+                judgments, no relevant document in any query, unknown split names, a judged query
+                without a split.
         """
         query_ids, query_row = _rows(source, "queries")
         document_ids, document_row = _rows(source, "documents")
@@ -55,10 +56,21 @@ class RetrievalSet:
         return cls(source, query_ids, document_ids, *judged.T, splits, num_grades)
 
     def queries_in(self, split: str) -> np.ndarray:
-        """Returns the rows of the queries of a split that have at least one judgment, sorted."""
+        """Returns the rows of the queries of a split that have at least one judgment, sorted.
+
+        Raises:
+            InputError: There is none.
+        """
         judged = np.zeros(len(self.query_ids), bool)
         judged[self.query_rows] = True
-        return np.flatnonzero(judged & (self.splits == SPLITS.index(split)))
+        rows = np.flatnonzero(judged & (self.splits == SPLITS.index(split)))
+        if not rows.size:
+            raise input_error(
+                self.source.name,
+                f"no query of the {split} split has a judgment ({judged.sum()} judged queries)",
+                "Give the split some, or judge more queries",
+            )
+        return rows
 
 
 def _rows(source: Source, stream: str) -> tuple[list[str], dict[str, int]]:

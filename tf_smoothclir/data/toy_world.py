@@ -11,7 +11,7 @@ import hashlib
 import itertools
 import struct
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -197,13 +197,13 @@ def entity_name(index: int) -> str:
     return "".join(syllables).capitalize()
 
 
-def example_queries(source: ToyWorld, number: int = 3) -> list[str]:
-    """Returns the first queries about different kinds of entity, at most one of each kind."""
+def example_queries(source: ToyWorld, among: Collection[str], number: int = 3) -> list[str]:
+    """Returns the first queries with an id of `among`, at most one about each kind of entity."""
     examples: dict[str, str] = {}
-    for entity in source._queried_entities():
+    for row, entity in enumerate(source._queried_entities()):
         if len(examples) == min(number, len(KINDS)):
             break
-        if entity.kind not in examples:
+        if f"q{row}" in among and entity.kind not in examples:
             examples[entity.kind] = source._query_text(entity)
     return list(examples.values())
 

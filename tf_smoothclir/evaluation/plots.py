@@ -52,8 +52,9 @@ def score_density(
     """
     figure, axes = plt.subplots(figsize=(6, 4), constrained_layout=True)
     bins = np.linspace(-1, 1, 81)
-    for grade, (scores, colour) in enumerate(zip(scores_by_grade, COLOURS)):
+    for grade, scores in enumerate(scores_by_grade):
         if len(scores):
+            colour = COLOURS[grade % len(COLOURS)]
             label = f"grade {grade} ({len(scores):,} pairs)"
             axes.hist(
                 scores, bins, density=True, histtype="step", color=colour, label=label, lw=1.8

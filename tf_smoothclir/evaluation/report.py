@@ -24,10 +24,20 @@ def metrics_table(evaluations: Mapping[str, Evaluation]) -> str:
     return markdown_table(header, rows)
 
 
+def print_metrics(metrics: Mapping[str, float], split: str = "test") -> None:
+    """Prints one metric a line."""
+    for name, value in metrics.items():
+        print(f"{split} {name:16} {value:.4f}")
+
+
 def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Returns a Markdown table."""
+    """Returns a Markdown table; a bar in a cell is escaped, a line break becomes a space."""
     lines = [header, ["---"] * len(header), *rows]
-    return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines) + "\n"
+    return "\n".join("| " + " | ".join(map(_cell, line)) + " |" for line in lines) + "\n"
+
+
+def _cell(value: object) -> str:
+    return " ".join(str(value).splitlines()).replace("|", "\\|")
 
 
 def write_report(

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import collections
+import hashlib
 import os
 from collections.abc import Iterable
+from pathlib import Path
 
 import tensorflow as tf
 
@@ -92,6 +94,28 @@ def read_vocabulary(path: str | os.PathLike) -> list[str]:
     return tokens
 
 
+class _VocabularyFile(tf.lookup.TextFileInitializer):
+    """Fills a table from a vocabulary.
+
+    TensorFlow shares the tables of a process by the path of their file, even where its content has
+    changed since (a run that is overwritten); these are shared by the content.
+    """
+
+    def __init__(self, path: str | os.PathLike):
+        super().__init__(
+            os.fspath(path),
+            key_dtype=tf.string,
+            key_index=tf.lookup.TextFileIndex.WHOLE_LINE,
+            value_dtype=tf.int64,
+            value_index=tf.lookup.TextFileIndex.LINE_NUMBER,
+        )
+        self._digest = hashlib.sha256(Path(path).read_bytes()).hexdigest()
+
+    @property
+    def _shared_name(self) -> str:
+        return f"vocabulary_{self._digest}"
+
+
 class TextEncoder(tf.Module):
     """Texts to token ids, in the graph: tokenisation and vocabulary lookup.
 
@@ -102,14 +126,9 @@ class TextEncoder(tf.Module):
         """Looks tokens up in `vocabulary_path` and keeps the first `max_tokens` of a text."""
         super().__init__(name="text_encoder")
         self.max_tokens = max_tokens
-        initializer = tf.lookup.TextFileInitializer(
-            os.fspath(vocabulary_path),
-            key_dtype=tf.string,
-            key_index=tf.lookup.TextFileIndex.WHOLE_LINE,
-            value_dtype=tf.int64,
-            value_index=tf.lookup.TextFileIndex.LINE_NUMBER,
+        self._table = tf.lookup.StaticHashTable(
+            _VocabularyFile(vocabulary_path), default_value=UNKNOWN_ID
         )
-        self._table = tf.lookup.StaticHashTable(initializer, default_value=UNKNOWN_ID)
 
     @tf.function(input_signature=[tf.TensorSpec([None], tf.string)])
     def __call__(self, texts: tf.Tensor) -> dict[str, tf.Tensor]:

@@ -1,0 +1,117 @@
+"""Batches of pairs: every pair once, the same order whenever, the tokens of the store."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tf_smoothclir.data.judged_lists import judged_lists
+from tf_smoothclir.data.pipeline import PairPipeline, text_batches
+from tf_smoothclir.data.prepared import ROLES
+
+BATCH = 5
+
+
+@pytest.fixture(scope="module")
+def lists(small_set):
+    return judged_lists(small_set, "train", negatives=6, seed=1)  # 6 judged and 18 sampled pairs
+
+
+@pytest.fixture(scope="module")
+def pipeline(prepared):
+    return PairPipeline(prepared, batch_size=BATCH, seed=13)
+
+
+def rows_of(tokens):
+    return [
+        part.tolist() for part in np.split(tokens["ids"], np.cumsum(tokens["lengths"]))[:-1]
+    ]  # what is behind the last row is empty
+
+
+def batches(dataset):
+    """Each batch as [(query ids, document ids, grade)]."""
+    return [
+        list(zip(rows_of(inputs["query"]), rows_of(inputs["document"]), grades.tolist()))
+        for inputs, grades in dataset.as_numpy_iterator()
+    ]
+
+
+def expected_pairs(prepared, lists, positions):
+    queries, documents = prepared.tokens("query"), prepared.tokens("document")
+    return [
+        (
+            queries[lists.pair_query_rows[i]].tolist(),
+            documents[lists.document_rows[i]].tolist(),
+            int(lists.grades[i]),
+        )
+        for i in positions
+    ]
+
+
+def test_last_batch_is_smaller(pipeline, lists):
+    assert len(lists.grades) == 24
+    assert pipeline.num_steps(lists) == 5
+    sizes = [len(pipeline.batch_pairs(lists, 0, step)) for step in range(5)]
+    assert sizes == [5, 5, 5, 5, 4]
+
+
+def test_every_pair_exactly_once_an_epoch(pipeline, lists):
+    for epoch in range(3):
+        positions = np.concatenate([pipeline.batch_pairs(lists, epoch, s) for s in range(5)])
+        assert sorted(positions) == list(range(24))
+
+
+def test_order_depends_on_seed_and_epoch_only(pipeline, prepared, lists):
+    def order(pipeline, epoch):
+        return np.concatenate([pipeline.batch_pairs(lists, epoch, step) for step in range(5)])
+
+    first = order(pipeline, 0)
+    assert not np.array_equal(first, np.arange(24))  # shuffled
+    assert not np.array_equal(order(pipeline, 1), first)
+    np.testing.assert_array_equal(order(pipeline, 0), first)
+    other = PairPipeline(prepared, batch_size=BATCH, seed=14)
+    assert not np.array_equal(order(other, 0), first)
+    one_by_one = PairPipeline(prepared, batch_size=24, seed=13)
+    np.testing.assert_array_equal(one_by_one.batch_pairs(lists, 0, 0), first)
+
+
+def test_tokens_and_grades_are_those_of_the_pairs_empty_and_last_rows_included(
+    pipeline, prepared, lists
+):
+    assert {0, 11} <= set(lists.document_rows.tolist())  # first and last, both without a token
+    found = batches(pipeline.epoch(lists, 2))
+    for step, batch in enumerate(found):
+        positions = pipeline.batch_pairs(lists, 2, step)
+        assert batch == expected_pairs(prepared, lists, positions)
+    assert len(found) == 5
+
+
+@pytest.mark.parametrize("start", [1, 4, 5])
+def test_epoch_from_a_step_on_is_the_tail_of_the_whole(pipeline, lists, start):
+    whole = list(pipeline.epoch(lists, 1).as_numpy_iterator())
+    tail = list(pipeline.epoch(lists, 1, start_step=start).as_numpy_iterator())
+    assert len(tail) == 5 - start
+    for (inputs, grades), (expected_inputs, expected_grades) in zip(tail, whole[start:]):
+        np.testing.assert_array_equal(grades, expected_grades)
+        for role in ROLES:
+            for part in ("ids", "lengths"):
+                found, expected = inputs[role][part], expected_inputs[role][part]
+                assert (found.dtype, found.tobytes()) == (expected.dtype, expected.tobytes())
+
+
+def test_types_are_those_that_the_model_takes(pipeline, lists):
+    inputs, grades = pipeline.epoch(lists, 0).element_spec
+    assert grades.dtype.name == "int32"
+    assert {inputs[role][part].dtype.name for role in ROLES for part in inputs[role]} == {"int32"}
+    assert set(inputs) == set(ROLES)
+
+
+@pytest.mark.parametrize("role", ROLES)
+@pytest.mark.parametrize("size", [3, 12])
+def test_text_batches_are_in_row_order(prepared, role, size):
+    store = prepared.tokens(role)
+    found = [rows_of(batch) for batch in text_batches(prepared, role, size).as_numpy_iterator()]
+    assert [row for batch in found for row in batch] == [
+        store[i].tolist() for i in range(len(store))
+    ]
+    assert [len(batch) for batch in found[:-1]] == [size] * (len(found) - 1)

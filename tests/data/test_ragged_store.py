@@ -1,0 +1,88 @@
+"""Rows of different lengths on disk, read by NumPy and gathered by TensorFlow."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tf_smoothclir.data.ragged_store import RaggedStore, RaggedWriter, gather_rows
+
+SETTINGS = settings(deadline=None, max_examples=40, derandomize=True)
+ROWS = [[], [7, 8, 9], [1], [], [2, 2], []]
+
+
+def write(directory, rows, dtype="<i4", rows_per_call=2):
+    with RaggedWriter(directory, "rows", dtype) as writer:
+        for begin in range(0, len(rows), rows_per_call):
+            part = rows[begin : begin + rows_per_call]
+            values = np.array([value for row in part for value in row], dtype)
+            writer.add(values, np.array([len(row) for row in part], np.int32))
+    return RaggedStore(directory, "rows", dtype)
+
+
+def gathered(store, rows):
+    values, lengths = gather_rows(*store.tensors(), tf.constant(rows, tf.int64))
+    assert lengths.dtype == tf.int32
+    return [part.tolist() for part in np.split(values.numpy(), np.cumsum(lengths)[:-1])]
+
+
+@pytest.mark.parametrize("rows_per_call", [1, 4, 6])
+def test_rows_come_back_however_they_were_added(tmp_path, rows_per_call):
+    store = write(tmp_path, ROWS, rows_per_call=rows_per_call)
+    assert len(store) == 6
+    assert [store[row].tolist() for row in range(6)] == ROWS
+    assert store.lengths.tolist() == [0, 3, 1, 0, 2, 0]
+
+
+def test_files_are_little_endian_without_a_header(tmp_path):
+    write(tmp_path, [[1], [258]])
+    assert (tmp_path / "rows.values").read_bytes() == bytes([1, 0, 0, 0, 2, 1, 0, 0])
+    offsets = [0, 1, 2]
+    assert (tmp_path / "rows.offsets").read_bytes() == b"".join(
+        offset.to_bytes(8, "little") for offset in offsets
+    )
+
+
+@pytest.mark.parametrize("rows", [[0], [5], [1], [5, 4, 3, 2, 1, 0], [1, 1, 0, 1], [0, 3, 5]])
+def test_gather_rows_first_last_empty_and_repeated(tmp_path, rows):
+    assert gathered(write(tmp_path, ROWS), rows) == [ROWS[row] for row in rows]
+
+
+def test_gather_no_row(tmp_path):
+    values, lengths = gather_rows(*write(tmp_path, ROWS).tensors(), tf.zeros([0], tf.int64))
+    assert (values.shape, lengths.shape) == ((0,), (0,))
+
+
+@pytest.mark.parametrize("rows", [[[], []], []])
+def test_a_store_without_a_value_cannot_be_mapped_and_is_read_all_the_same(tmp_path, rows):
+    store = write(tmp_path, rows)
+    assert len(store) == len(rows)
+    assert store.values.shape == (0,)
+    assert gathered(store, list(range(len(rows)))) == (rows or [[]])
+
+
+def test_bytes_as_values(tmp_path):
+    store = write(tmp_path, [list("é".encode()), [0]], "u1")
+    assert bytes(store[0]).decode() == "é"
+    assert gathered(store, [1, 0]) == [[0], [0xC3, 0xA9]]
+
+
+def test_values_are_mapped_and_cannot_be_changed(tmp_path):
+    store = write(tmp_path, ROWS)
+    assert isinstance(store.values, np.memmap)
+    with pytest.raises(ValueError, match="read-only"):
+        store.values[0] = 5
+
+
+@SETTINGS
+@given(
+    st.lists(st.lists(st.integers(-(2**31), 2**31 - 1), max_size=4), min_size=1, max_size=6),
+    st.data(),
+)
+def test_gather_equals_indexing(tmp_path_factory, rows, data):
+    store = write(tmp_path_factory.mktemp("store"), rows)
+    chosen = data.draw(st.lists(st.integers(0, len(rows) - 1), min_size=1, max_size=8))
+    assert gathered(store, chosen) == [rows[row] for row in chosen]

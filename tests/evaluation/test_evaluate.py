@@ -1,0 +1,103 @@
+"""Evaluating a split: the parts agree with each other, files are written, rules are named."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.small_world import random_set, vectors_with_ties
+from tf_smoothclir.data.judged_lists import judged_lists
+from tf_smoothclir.errors import InputError
+from tf_smoothclir.evaluation.evaluate import NEGATIVES_SEED, evaluate_split, rules
+from tf_smoothclir.evaluation.ranking import score_lists
+from tf_smoothclir.metrics import RULES
+from tf_smoothclir.settings import METRICS
+
+FULL = ("full/MRR@10", "full/Recall@1", "full/Recall@10", "full/Recall@100")
+
+
+def predict(scores):
+    return np.digitize(scores, [-0.01, 0.01])
+
+
+@pytest.fixture(scope="module")
+def world():
+    retrieval_set = random_set(25, 60, seed=1)
+    return retrieval_set, vectors_with_ties(retrieval_set, seed=2)
+
+
+@pytest.fixture(scope="module")
+def evaluation(world, tmp_path_factory):
+    directory = tmp_path_factory.mktemp("trec") / "made"
+    found = evaluate_split(*world, "test", negatives=7, predict_grade=predict, trec_dir=directory)
+    return found, directory
+
+
+def test_every_figure_has_an_interval_about_it_and_a_count(evaluation):
+    found, _ = evaluation
+    assert list(found.metrics) == list(found.intervals) == list(found.counts) == [*METRICS, *FULL]
+    for name, value in found.metrics.items():
+        low, high = found.intervals[name]
+        assert 0 <= low <= value <= high <= 1
+
+
+def test_counts_are_the_queries_with_a_relevant_document(evaluation, world):
+    retrieval_set, _ = world
+    found, _ = evaluation
+    for grade, names in ((2, ("P_mr@1", *FULL)), (1, ("MAP", "NDCG@5"))):
+        queries = set(retrieval_set.query_rows[retrieval_set.grades >= grade])
+        assert {found.counts[name] for name in names} == {len(queries)}
+    assert found.counts["P_mr@1"] < found.counts["MAP"] <= 25
+
+
+def test_scores_and_confusion_cover_every_pair(evaluation, world):
+    retrieval_set, encoded = world
+    found, _ = evaluation
+    lists = judged_lists(retrieval_set, "test", negatives=7, seed=NEGATIVES_SEED)
+    scores = score_lists(encoded, lists)
+    for grade in range(3):
+        of_grade = scores[lists.grades == grade]
+        np.testing.assert_array_equal(found.scores_by_grade[grade], of_grade)
+        expected = [(predict(of_grade) == predicted).sum() for predicted in range(3)]
+        np.testing.assert_array_equal(found.confusion[grade], expected)
+
+
+def test_files_for_other_tools(evaluation):
+    _, directory = evaluation
+    names = sorted(path.name for path in directory.iterdir())
+    assert names == ["full.qrels.trec", "full.run.trec", "qrels.trec", "run.trec"]
+    assert all(path.stat().st_size for path in directory.iterdir())
+
+
+def test_the_same_again(evaluation, world):
+    found, _ = evaluation
+    again = evaluate_split(*world, "test", negatives=7, predict_grade=None)
+    assert (again.metrics, again.intervals) == (found.metrics, found.intervals)
+    assert again.confusion is None
+
+
+def test_a_query_without_a_token_and_one_without_a_relevant_document(small_set):
+    encoded = vectors_with_ties(small_set, seed=3)
+    encoded.queries[5] = 0
+    test = evaluate_split(small_set, encoded, "test", negatives=3, predict_grade=predict)
+    assert set(test.counts.values()) == {2}
+    validation = evaluate_split(small_set, encoded, "validation", negatives=3, predict_grade=None)
+    # q4 has a document of grade 1, q8 has none; neither has one of grade 2.
+    assert validation.counts["MAP"] == 1
+    assert validation.counts["P_mr@1"] == validation.counts["full/MRR@10"] == 0
+    assert validation.metrics["P_mr@1"] == 0
+    assert validation.intervals["P_mr@1"] == (0, 0)
+
+
+def test_an_empty_split_is_an_error_with_a_remedy(world):
+    with pytest.raises(InputError, match=r"no query of the train split .*\. Give the split some"):
+        evaluate_split(*world, "train", negatives=3, predict_grade=None)
+
+
+def test_rules_name_what_every_figure_depends_on():
+    found = rules(40)
+    assert found.items() >= RULES.items()
+    assert "40 sampled ones" in found["lists"]
+    assert f"seed {NEGATIVES_SEED}" in found["lists"]
+    assert "100 documents deep" in found["full"]
+    assert "95%" in found["intervals"]

@@ -1,0 +1,100 @@
+"""The report: figures, rules, plots, commands, flags, in tables that stay tables."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+from tf_smoothclir.evaluation.evaluate import Evaluation, rules
+from tf_smoothclir.evaluation.report import markdown_table, metrics_table, write_report
+
+
+def evaluation(value, confusion=None):
+    return Evaluation(
+        metrics={"NDCG@5": value, "full/MRR@10": value / 2},
+        intervals={"NDCG@5": (value - 0.1, value + 0.1), "full/MRR@10": (0.0, value)},
+        counts={"NDCG@5": 1200, "full/MRR@10": 7},
+        confusion=confusion,
+        scores_by_grade=[],
+    )
+
+
+EVALUATIONS = {
+    "validation": evaluation(0.5),
+    "test": evaluation(0.25, np.array([[1200, 400], [0, 0]])),
+}
+
+
+def cells(row):
+    assert row.startswith("| ")
+    assert row.endswith(" |")
+    return [cell.strip() for cell in re.split(r"(?<!\\)\|", row)[1:-1]]
+
+
+def tables(text):
+    """Each run of lines that begin with a bar, as lists of cells."""
+    found = re.findall(r"(?:^\|.*\n?)+", text, flags=re.MULTILINE)
+    return [[cells(row) for row in table.splitlines()] for table in found]
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory):
+    path = tmp_path_factory.mktemp("report") / "report.md"
+    write_report(
+        path,
+        title="toy: sosl",
+        facts={"queries": "7 (en)", "set": "a|b\nc"},
+        evaluations=EVALUATIONS,
+        rules=rules(40),
+        plots={"Scores": "plots/scores.png"},
+        commands=["smoothclir-export --run_dir=run"],
+        flags=["--epsilon=1.0", "--data_dir=a|b"],
+    )
+    return path.read_text(encoding="utf-8")
+
+
+def test_metrics_table():
+    ((header, line, *rows),) = tables(metrics_table(EVALUATIONS))
+    assert header == ["metric", "validation (95% interval)", "test (95% interval)", "queries"]
+    assert line == ["---"] * 4
+    assert rows == [
+        ["NDCG@5", "0.5000 (0.4000 to 0.6000)", "0.2500 (0.1500 to 0.3500)", "1,200 / 1,200"],
+        ["full/MRR@10", "0.2500 (0.0000 to 0.5000)", "0.1250 (0.0000 to 0.2500)", "7 / 7"],
+    ]
+
+
+def test_every_row_of_every_table_has_as_many_cells_as_its_header(report):
+    found = tables(report)
+    assert len(found) == 3  # facts, figures, predicted grades
+    for header, line, *rows in found:
+        assert set(line) == {"---"}
+        assert rows
+        assert {len(row) for row in (line, *rows)} == {len(header)}
+
+
+def test_bars_and_line_breaks_in_a_cell_do_not_break_the_table(report):
+    assert markdown_table(["a"], [["x|y\nz"]]) == "| a |\n| --- |\n| x\\|y z |\n"
+    assert "| set | a\\|b c |" in report
+
+
+def test_figures_rules_plots_commands_and_flags_are_there(report):
+    assert report.startswith("# toy: sosl\n")
+    assert "0.2500 (0.1500 to 0.3500)" in report
+    for name, text in rules(40).items():
+        assert f"\n* {name}: {text}.\n" in report
+    assert "![Scores](plots/scores.png)" in report
+    assert "```\nsmoothclir-export --run_dir=run\n```" in report
+    assert "```\n--epsilon=1.0\n--data_dir=a|b\n```" in report
+
+
+def test_predicted_grades_only_where_there_are_thresholds(report):
+    assert "## Predicted grades, validation" not in report
+    assert "## Predicted grades, test" in report
+    *_, (_, _, *rows) = tables(report)
+    assert rows == [["0", "1,200", "400", "75.0%"], ["1", "0", "0", "none"]]  # 1200 / 1600
+
+
+def test_the_report_ends_with_one_line_end(report):
+    assert report.endswith("```\n")

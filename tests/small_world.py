@@ -1,0 +1,129 @@
+"""A retrieval set that fits on a page: 8 queries, 12 documents, 11 judgments."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+
+import numpy as np
+
+from tf_smoothclir.data.hashing import hash_ids
+from tf_smoothclir.data.retrieval_set import RetrievalSet
+from tf_smoothclir.data.source import Judgment, Source, Text
+from tf_smoothclir.evaluation.encoding import EncodedSet
+
+QUERIES = {
+    "q1": "a red apple",
+    "q2": "the blue sea",
+    "q3": "an old house, a cat",
+    "q4": "a green tree",
+    "q5": "white snow",
+    "q6": "",  # without a token: all its scores are 0
+    "q7": "nobody judged this",
+    "q8": "judged, but nothing is relevant",
+}
+DOCUMENTS = {
+    "d1": "",
+    "d2": "ein roter Apfel",
+    "d3": "Obst: rot, gelb, grün",
+    "d4": "das blaue Meer",
+    "d5": "die Küste am Meer",
+    "d6": "ein altes Haus mit einer Katze",
+    "d7": "日本の家",
+    "d8": "der Wald",
+    "d9": "weißer Schnee",
+    "d10": "Schnee und Eis",
+    "d11": "!",
+    "d12": " \t ",  # without a token, as the first
+}
+JUDGMENTS = (
+    ("q1", "d2", 2),
+    ("q1", "d3", 1),
+    ("q2", "d4", 2),
+    ("q2", "d5", 1),
+    ("q2", "d2", 0),
+    ("q3", "d6", 2),
+    ("q4", "d8", 1),  # no document of the highest grade
+    ("q5", "d9", 2),
+    ("q5", "d10", 2),
+    ("q6", "d11", 2),
+    ("q8", "d1", 0),
+)
+SPLITS = {
+    "q1": "train",
+    "q2": "train",
+    "q3": "train",
+    "q4": "validation",
+    "q8": "validation",
+    "q5": "test",
+    "q6": "test",
+}
+
+
+class SmallWorld(Source):
+    """The set above, or a variant of it; record i of a stream stands at `<stream>.tsv:<i + 1>`."""
+
+    name = "small-en-de"
+    query_language = "en"
+    document_language = "de"
+
+    def __init__(
+        self,
+        *,
+        queries: Sequence[tuple[str, str]] = tuple(QUERIES.items()),
+        documents: Sequence[tuple[str, str]] = tuple(DOCUMENTS.items()),
+        judgments: Sequence[tuple[str, str, int]] = JUDGMENTS,
+        splits: dict[str, str] | None = SPLITS,
+    ):
+        self._parts = (tuple(queries), tuple(documents), tuple(judgments), splits)
+
+    def queries(self):
+        return (Text(id_, "", text) for id_, text in self._parts[0])
+
+    def documents(self):
+        return (Text(id_, "", text) for id_, text in self._parts[1])
+
+    def judgments(self):
+        return (Judgment(*judgment) for judgment in self._parts[2])
+
+    def splits(self):
+        return self._parts[3]
+
+    def place(self, stream, index):
+        return f"{stream}.tsv:{index + 1}"
+
+    def fingerprint(self):
+        return hashlib.sha256(repr(self._parts).encode()).hexdigest()
+
+
+def random_set(queries: int, documents: int, *, seed: int, grades: int = 3) -> RetrievalSet:
+    """A set whose queries are all in the test split, each with up to 8 random judgments."""
+    generator = np.random.default_rng(seed)
+    judgments = [
+        (f"q{query}", f"d{document}", int(generator.integers(grades)))
+        for query in range(queries)
+        for document in generator.permutation(documents)[: generator.integers(1, 9)]
+    ]
+    world = SmallWorld(
+        queries=[(f"q{query}", "") for query in range(queries)],
+        documents=[(f"d{document}", "") for document in range(documents)],
+        judgments=judgments,
+        splits={f"q{query}": "test" for query in range(queries)},
+    )
+    return RetrievalSet.load(world, num_grades=grades)
+
+
+def vectors_with_ties(retrieval_set: RetrievalSet, *, seed: int) -> EncodedSet:
+    """Vectors of three eighths, so that every sum is exact and many scores are equal."""
+    generator = np.random.default_rng(seed)
+
+    def vectors(count):
+        return (generator.integers(-1, 2, (count, 3)) / 8).astype(np.float32)
+
+    hashes = hash_ids(retrieval_set.document_ids)
+    by_hash = sorted(range(len(hashes)), key=hashes.__getitem__)
+    tie_order = np.empty(len(hashes), np.int64)
+    tie_order[by_hash] = np.arange(len(hashes))
+    return EncodedSet(
+        vectors(len(retrieval_set.query_ids)), vectors(len(retrieval_set.document_ids)), tie_order
+    )

@@ -1,0 +1,201 @@
+"""The cut of the package, read from the sources: who imports whom, what every module keeps to."""
+
+from __future__ import annotations
+
+import ast
+import graphlib
+import importlib
+import inspect
+import pkgutil
+import re
+from pathlib import Path
+
+import pytest
+
+import tf_smoothclir
+from tf_smoothclir.losses import LOSSES
+from tf_smoothclir.optimizers import OPTIMIZERS
+from tf_smoothclir.settings import ModelSettings, TrainingSettings
+from tf_smoothclir.towers import TOWERS
+
+ROOT = Path(__file__).resolve().parent.parent
+MAX_LINES = 350
+# A module imports from its own piece and from those before it.
+ORDER = (
+    "errors",
+    "files",
+    "progress",
+    "settings",
+    "_compat",
+    "text",
+    "data",
+    "similarity",
+    "towers",
+    "losses",
+    "metrics",
+    "two_tower",
+    "optimizers",
+    "evaluation",
+    "training",
+    "tuning",
+    "serving",
+    "command",
+)
+
+
+def sources(folder):
+    return sorted((ROOT / folder).rglob("*.py"))
+
+
+def name_of(path):
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+LIBRARY = {name_of(path): path for path in sources("tf_smoothclir")}
+MAINS = {name_of(path): path for folder in ("trainers", "export") for path in sources(folder)}
+TESTS = {name_of(path): path for path in sources("tests")}
+ALL = {**LIBRARY, **MAINS, **TESTS}
+
+
+def imports(path):
+    """Dotted names that a file imports anywhere, inside functions too; modules where they are."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path.name}: relative import"
+            names = {f"{node.module}.{alias.name}" for alias in node.names}
+            found |= {name if name in ALL else node.module for name in names}
+    return found
+
+
+def piece(module):
+    """The part of `tf_smoothclir.<part>....`; "" for the package itself."""
+    return [*module.split("."), ""][1]
+
+
+def top(module):
+    return module.split(".")[0]
+
+
+def parametrize(modules):
+    return pytest.mark.parametrize("path", modules.values(), ids=modules.keys())
+
+
+def test_every_module_has_its_place_in_the_order():
+    assert {piece(name) for name in LIBRARY} - {""} <= set(ORDER)
+
+
+@parametrize({name: path for name, path in LIBRARY.items() if piece(name)})
+def test_a_module_imports_only_from_what_stands_before_it(path):
+    own = ORDER.index(piece(name_of(path)))
+    for module in imports(path):
+        if top(module) == "tf_smoothclir":
+            assert piece(module), f"{module}: import the module, not the package"
+            assert ORDER.index(piece(module)) <= own, module
+
+
+def test_no_module_imports_itself_by_a_detour():
+    graph = {name: imports(path) & set(LIBRARY) for name, path in LIBRARY.items()}
+    tuple(graphlib.TopologicalSorter(graph).static_order())  # raises CycleError
+
+
+@parametrize(LIBRARY)
+def test_the_library_needs_neither_mains_nor_tests(path):
+    assert not {top(module) for module in imports(path)} & {"trainers", "export", "tests"}
+
+
+@parametrize(MAINS)
+def test_mains_import_of_ours_the_library_alone(path):
+    assert not {top(module) for module in imports(path)} & {"trainers", "export", "tests"}
+
+
+@parametrize(LIBRARY | MAINS)
+def test_modules_are_short(path):
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= MAX_LINES
+
+
+def test_pickle_is_opened_in_one_place():
+    reading = {"pickle", "cPickle", "dill", "joblib", "shelve", "marshal"}
+    users = {name for name, path in (LIBRARY | MAINS).items() if imports(path) & reading}
+    assert users <= {"tf_smoothclir.text.polyglot"}
+    for name, path in (LIBRARY | MAINS).items():
+        assert "allow_pickle=True" not in path.read_text(encoding="utf-8"), name
+
+
+def test_tensorflow_ranking_is_imported_in_one_place():
+    users = {
+        name
+        for name, path in (LIBRARY | MAINS).items()
+        if "tensorflow_ranking" in {top(module) for module in imports(path)}
+    }
+    assert users == {"tf_smoothclir._compat"}
+
+
+@parametrize(ALL)
+def test_no_path_of_a_machine(path):
+    machine = re.compile(r"[\"'\s=(](/(work|home|root|tmp|Users|mnt|opt)/|[A-Z]:\\\\)")
+    assert not machine.search(path.read_text(encoding="utf-8"))
+
+
+@parametrize(LIBRARY)
+def test_no_assert_checks_input(path):
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    assert not [node.lineno for node in ast.walk(tree) if isinstance(node, ast.Assert)]
+
+
+def public_objects(module):
+    """Public functions, classes and their methods that a module defines."""
+    for name, value in vars(module).items():
+        if name.startswith("_") or getattr(value, "__module__", None) != module.__name__:
+            continue
+        if inspect.isfunction(value) or inspect.isclass(value):
+            yield name, value
+        if inspect.isclass(value):
+            for member, method in vars(value).items():
+                if isinstance(method, (classmethod, staticmethod)):
+                    method = method.__func__
+                if not member.startswith("_") and (
+                    inspect.isfunction(method) or isinstance(method, property)
+                ):
+                    # By the class, so that an override inherits what its base promises.
+                    yield f"{name}.{member}", getattr(value, member)
+
+
+def documented(value):
+    text = inspect.getdoc(value) or ""
+    # A dataclass without a docstring has its signature for one.
+    return bool(text) and not text.startswith(f"{getattr(value, '__name__', '')}(")
+
+
+def test_everything_public_is_documented():
+    missing = []
+    for info in pkgutil.walk_packages(tf_smoothclir.__path__, "tf_smoothclir."):
+        if info.name not in LIBRARY:
+            continue
+        module = importlib.import_module(info.name)
+        if not info.ispkg and not module.__doc__:
+            missing.append(info.name)
+        objects = public_objects(module)
+        missing += [f"{info.name}.{name}" for name, value in objects if not documented(value)]
+    assert missing == []
+
+
+@pytest.mark.parametrize(
+    ("registry", "kind", "field"),
+    [
+        (LOSSES, ModelSettings, "loss"),
+        (TOWERS, ModelSettings, "tower"),
+        (OPTIMIZERS, TrainingSettings, "optimizer"),
+    ],
+)
+def test_registries_agree_with_the_choices_of_the_flags(registry, kind, field):
+    choices = kind.__dataclass_fields__[field].metadata["choices"]
+    assert set(choices) == set(registry)
+
+
+@pytest.mark.parametrize("name", tf_smoothclir.__all__)
+def test_public_names_are_there(name):
+    assert getattr(tf_smoothclir, name).__name__ == name

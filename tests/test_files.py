@@ -1,0 +1,137 @@
+"""Files and directories appear whole or not at all."""
+
+from __future__ import annotations
+
+import math
+import stat
+
+import pytest
+
+from tf_smoothclir import files
+from tf_smoothclir.errors import InputError
+from tf_smoothclir.files import make_directory, new_directory, read_json, write_json, write_text
+
+
+class Crash(Exception):
+    pass
+
+
+def everything(directory):
+    return sorted(str(path.relative_to(directory)) for path in directory.rglob("*"))
+
+
+# ---- new_directory --------------------------------------------------------------------------
+
+
+def test_new_directory_appears_at_the_end(tmp_path):
+    target = tmp_path / "a" / "b"
+    with new_directory(target) as temporary:
+        (temporary / "deep").mkdir()
+        (temporary / "deep" / "file").write_text("1")
+        assert not target.exists()
+        assert temporary.parent == target.parent  # the same file system, so that renaming works
+    assert everything(tmp_path / "a") == ["b", "b/deep", "b/deep/file"]
+    assert stat.S_IMODE(target.stat().st_mode) == 0o755  # not only for its owner
+
+
+def test_new_directory_leaves_nothing_behind_on_an_error(tmp_path):
+    def write_and_crash():
+        with new_directory(tmp_path / "new") as temporary:
+            (temporary / "file").write_text("1")
+            raise Crash
+
+    with pytest.raises(Crash):
+        write_and_crash()
+    assert everything(tmp_path) == []
+
+
+@pytest.mark.parametrize("content", [[], ["theirs"]])
+def test_a_directory_that_came_to_exist_meanwhile_stays(tmp_path, content):
+    target = tmp_path / "new"
+    with new_directory(target) as temporary:
+        (temporary / "ours").write_text("1")
+        target.mkdir()
+        for name in content:
+            (target / name).write_text("2")
+    # An empty one is replaced, which nobody can tell from having come first.
+    assert everything(target) == (content or ["ours"])
+    assert everything(tmp_path) == ["new", f"new/{(content or ['ours'])[0]}"]
+
+
+def test_a_file_in_the_way_of_a_new_directory_is_an_error(tmp_path):
+    def write_behind_a_file():
+        with new_directory(tmp_path / "new") as temporary:
+            (temporary / "ours").write_text("1")
+            (tmp_path / "new").write_text("theirs")
+
+    with pytest.raises(OSError, match="new"):
+        write_behind_a_file()
+    assert everything(tmp_path) == ["new"]
+
+
+# ---- make_directory -------------------------------------------------------------------------
+
+
+def test_make_directory_makes_parents_and_takes_what_is_there(tmp_path):
+    assert make_directory(tmp_path / "a" / "b", "--cache_dir").is_dir()
+    assert make_directory(str(tmp_path / "a" / "b"), "--cache_dir") == tmp_path / "a" / "b"
+    assert everything(tmp_path) == ["a", "a/b"]  # no trace of the trial file
+
+
+@pytest.mark.parametrize("below", ["", "/below"])
+def test_a_file_in_the_way_is_told_with_the_flag_and_the_remedy(tmp_path, below):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError) as error:
+        make_directory(f"{tmp_path}/file{below}", "--output_dir")
+    message = str(error.value)
+    assert message.startswith(f"--output_dir={tmp_path}/file{below}: the directory cannot be")
+    assert message.endswith("Choose another one, or change its permissions.")
+
+
+# ---- write_text, write_json -----------------------------------------------------------------
+
+
+def test_write_text_is_utf8_and_replaces(tmp_path):
+    path = tmp_path / "file.md"
+    write_text(path, "old, and longer than what follows")
+    write_text(path, "θ = 1\n")
+    assert path.read_bytes() == b"\xce\xb8 = 1\n"
+    assert everything(tmp_path) == ["file.md"]
+
+
+def test_write_text_keeps_the_old_file_when_it_fails_before_the_end(tmp_path, monkeypatch):
+    path = tmp_path / "file.md"
+    write_text(path, "old")
+
+    def crash(_):
+        raise Crash
+
+    monkeypatch.setattr(files, "_flush_to_disk", crash)
+    with pytest.raises(Crash):
+        write_text(path, "new")
+    assert path.read_text() == "old"
+    assert everything(tmp_path) == ["file.md"]
+
+
+def test_write_text_of_what_is_no_text_leaves_nothing(tmp_path):
+    with pytest.raises(UnicodeEncodeError):
+        write_text(tmp_path / "file", "half a pair: \ud800")
+    assert everything(tmp_path) == []
+
+
+def test_json_there_and_back(tmp_path):
+    value = {"θ": [0.2, 0.7], "n": 3, "none": None, "nested": {"a": "ü"}}
+    write_json(tmp_path / "a.json", value)
+    assert read_json(tmp_path / "a.json") == value
+    text = (tmp_path / "a.json").read_text(encoding="utf-8")
+    assert '"θ"' in text
+    assert text.endswith("}\n")
+
+
+@pytest.mark.parametrize("number", [math.nan, math.inf])
+def test_json_refuses_what_is_no_number_and_keeps_the_old_file(tmp_path, number):
+    path = tmp_path / "metrics.json"
+    write_json(path, {"MAP": 0.5})
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        write_json(path, {"MAP": number})
+    assert read_json(path) == {"MAP": 0.5}

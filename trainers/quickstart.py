@@ -1,0 +1,57 @@
+"""The whole path on the built-in toy world: prepare, train, evaluate, export, search.
+
+The toy world is generated and readable; nothing is downloaded. The searched queries are English
+ones that training has not seen; the documents found are French.
+"""
+
+from __future__ import annotations
+
+from absl import flags
+
+from tf_smoothclir import command
+from tf_smoothclir.settings import DataSettings, RunSettings, TrainingSettings
+
+_OUTPUT_DIR = flags.DEFINE_string(
+    "output_dir", "runs/quickstart", "The run directory.", module_name=command.COMMAND
+)
+_OVERWRITE = flags.DEFINE_boolean(
+    "overwrite", False, "Do a finished quickstart again.", module_name=command.COMMAND
+)
+SETTINGS = RunSettings(
+    data=DataSettings(toy_entities=3000), training=TrainingSettings(epochs=10, fresh_negatives=True)
+)
+
+
+def main(argv) -> None:
+    """Runs the whole path."""
+    del argv
+    from tf_smoothclir.data.retrieval_set import RetrievalSet
+    from tf_smoothclir.data.toy_world import example_queries
+    from tf_smoothclir.evaluation.report import print_metrics
+    from tf_smoothclir.serving.display import print_results
+    from tf_smoothclir.serving.export import export_run
+    from tf_smoothclir.serving.index import open_searcher
+    from tf_smoothclir.serving.publish import versions
+    from tf_smoothclir.training.run_directory import RunDirectory
+    from tf_smoothclir.training.train import source_of, train
+
+    output_dir = _OUTPUT_DIR.value
+    print_metrics(train(SETTINGS, output_dir, overwrite=_OVERWRITE.value)["test"])
+    if _OVERWRITE.value or not versions(output_dir, "document"):
+        export_run(RunDirectory.load(output_dir), output_dir)
+    searcher = open_searcher(output_dir, "", lambda trained_on: DataSettings(**trained_on))
+    world = RetrievalSet.load(source_of(SETTINGS.data))
+    unseen = {world.query_ids[row] for row in world.queries_in("test")}
+    for query in example_queries(world.source, unseen):
+        print_results(query, searcher.search([query], 3)[0], width=400)
+    print(f"\nReport: {output_dir}/report.md. Ask more, one query a line:")
+    print(f"  smoothclir-search --export_dir={output_dir}")
+
+
+def run() -> None:
+    """Entry point of `smoothclir-quickstart`."""
+    command.run_main(main, __doc__)
+
+
+if __name__ == "__main__":
+    run()
