@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import logging as standard_logging
 import os
+import signal
 import sys
 from collections.abc import Callable, Sequence
 
@@ -43,7 +44,7 @@ def settings_from_flags(group: str, base: Settings | None = None) -> Settings:
         values[field.name] = getattr(base, field.name) if base and not flag.present else flag.value
     try:
         if "thresholds" in values:
-            values["thresholds"] = tuple(map(float, values["thresholds"]))
+            values["thresholds"] = tuple(map(_number, values["thresholds"]))
         return GROUPS[group](**values)
     except ValueError as error:
         raise InputError(str(error)) from error
@@ -76,7 +77,9 @@ def run_main(main: Callable, description: str, groups: Sequence[str] = ()) -> No
 
 
 def _is_ours_or_a_warning(record: standard_logging.LogRecord) -> bool:
-    """Leaves out what the libraries only mention."""
+    """Leaves out what the libraries only mention, and Keras's opinion on the time of a save."""
+    if "is slow compared to the batch time" in str(record.msg):
+        return False
     ours = record.pathname.startswith(os.path.dirname(__file__))
     return ours or record.levelno >= standard_logging.WARNING
 
@@ -89,6 +92,15 @@ def _guarded(main: Callable, argv: Sequence[str]) -> None:
     except InputError as error:
         logging.flush()
         sys.exit(f"error: {error}")
+    except KeyboardInterrupt:
+        sys.exit(128 + signal.SIGINT)
+
+
+def _number(threshold: str | float) -> float:
+    try:
+        return float(threshold)
+    except ValueError:
+        raise ValueError(f"--thresholds must be numbers, but one is {threshold!r}.") from None
 
 
 def _define(group: str, field: dataclasses.Field) -> None:

@@ -23,8 +23,9 @@ class LazyAdam(keras.optimizers.Adam):
         index = self._index_dict[self._var_key(variable)]
         moment, velocity = self._momentums[index], self._velocities[index]
         step = tf.cast(self.iterations + 1, variable.dtype)
-        correction = tf.sqrt(1.0 - tf.pow(self.beta_2, step)) / (1.0 - tf.pow(self.beta_1, step))
-        rate = tf.cast(self.learning_rate, variable.dtype) * correction
+        # In Keras's order of operations, so that the results are equal to the last bit.
+        rate = tf.cast(self.learning_rate, variable.dtype) * tf.sqrt(1.0 - self.beta_2**step)
+        rate /= 1.0 - self.beta_1**step
 
         rows, values = gradient.indices, gradient.values
         new_moment = _decayed(tf.gather(moment, rows), values, self.beta_1)

@@ -65,30 +65,58 @@ class TwoTower(keras.Model):
         return smooth_normalize(tower(tokens), self.similarity.epsilon)
 
     def train_step(self, data):
-        """Keras's training step that also logs `gradient_norm`, before clipping."""
+        """Keras's training step that logs two figures more.
+
+        `batch_loss` is the loss of the batch alone, where `loss` is the mean since the epoch began,
+        and `gradient_norm` is the joint norm of all gradients, before clipping.
+        """
         inputs, grades, weights = keras.utils.unpack_x_y_sample_weight(data)
         with tf.GradientTape() as tape:
             scores = self(inputs, training=True)
             loss = self.compute_loss(inputs, grades, scores, weights)
         gradients = tape.gradient(loss, self.trainable_variables)
+        if self._is_shared:  # both uses of the table have named its rows
+            gradients = [_each_row_once(gradient) for gradient in gradients]
         self.optimizer.apply_gradients(zip(gradients, self.trainable_variables))
         logs = self.compute_metrics(inputs, grades, scores, weights)
-        return {**logs, "gradient_norm": tf.linalg.global_norm(gradients)}
+        return {
+            **logs,
+            "batch_loss": loss,
+            "gradient_norm": tf.linalg.global_norm(gradients),
+        }
 
     def get_config(self):
         """Returns the arguments of the constructor, serialised."""
-        parts = {
-            "query_tower": self.query_tower,
-            "document_tower": self.document_tower,
-            "similarity": self.similarity,
-        }
         serialize = keras.utils.serialize_keras_object
-        return {**super().get_config(), **{k: serialize(v) for k, v in parts.items()}}
+        return {
+            **super().get_config(),
+            "query_tower": serialize(self.query_tower),
+            "document_tower": None if self._is_shared else serialize(self.document_tower),
+            "similarity": serialize(self.similarity),
+        }
 
     @classmethod
     def from_config(cls, config):
         """Restores a model from `get_config`."""
         config = dict(config)
         for part in ("query_tower", "document_tower", "similarity"):
-            config[part] = keras.utils.deserialize_keras_object(config[part])
-        return cls(**config)
+            if config[part] is not None:
+                config[part] = keras.utils.deserialize_keras_object(config[part])
+        if config["document_tower"] is None:
+            config["document_tower"] = config["query_tower"]
+        model = cls(**config)
+        model.build()  # Keras puts saved weights only into variables that are there
+        return model
+
+    @property
+    def _is_shared(self) -> bool:
+        return self.query_tower is self.document_tower
+
+
+def _each_row_once(gradient):
+    """Adds up the values of equal rows of a sparse gradient; only then is its norm right."""
+    if not isinstance(gradient, tf.IndexedSlices):
+        return gradient
+    rows, positions = tf.unique(gradient.indices)
+    values = tf.math.unsorted_segment_sum(gradient.values, positions, tf.size(rows))
+    return tf.IndexedSlices(values, rows, gradient.dense_shape)

@@ -45,7 +45,7 @@ def export_run(run: RunDirectory, export_dir: str | os.PathLike) -> int:
     texts = {"query": source.queries(), "document": source.documents()}
     # An empty text and bytes that are no UTF-8 are part of what a server meets.
     probes = {
-        role: ["", *(text.text for text in itertools.islice(texts[role], _NUM_PROBES))]
+        role: [b"", b"\xff", *(t.text.encode() for t in itertools.islice(texts[role], _NUM_PROBES))]
         for role in ROLES
     }
     data = dataclasses.asdict(settings.data)

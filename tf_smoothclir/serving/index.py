@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import os
 import shutil
 from collections.abc import Callable, Sequence
@@ -15,12 +14,18 @@ import tensorflow as tf
 from tf_smoothclir.data.hashing import hash_ids
 from tf_smoothclir.data.ragged_store import RaggedStore, RaggedWriter
 from tf_smoothclir.data.source import Source
-from tf_smoothclir.errors import input_error
 from tf_smoothclir.evaluation.retrieval import top_k
-from tf_smoothclir.files import new_directory, read_json, write_json
+from tf_smoothclir.files import new_directory, write_json
 from tf_smoothclir.losses import SmoothOrdinalSearchLoss
 from tf_smoothclir.progress import progress_bar
-from tf_smoothclir.serving.publish import MANIFEST, check_pair, load_tower
+from tf_smoothclir.serving.publish import (
+    MANIFEST,
+    check_files,
+    check_pair,
+    hash_files,
+    load_tower,
+    read_manifest,
+)
 from tf_smoothclir.settings import DataSettings
 from tf_smoothclir.text.vocabulary import in_batches
 from tf_smoothclir.training.train import source_of
@@ -59,14 +64,9 @@ class Index:
         Raises:
             InputError: A file is not the one that was written.
         """
-        self.manifest = read_json(Path(directory, MANIFEST))
-        for name, digest in self.manifest["files"].items():
-            if _digest(Path(directory, name)) != digest:
-                raise input_error(
-                    Path(directory, name),
-                    "the file is not the one that was indexed",
-                    "Delete the directory of the index and build it anew",
-                )
+        self.manifest = read_manifest(Path(directory), "index")
+        remedy = "Delete the directory of the index, and it is built anew"
+        check_files(Path(directory), self.manifest, remedy)
         vectors = np.memmap(Path(directory, "vectors"), "<f4", mode="r")
         self._vectors = tf.constant(vectors.reshape(-1, self.manifest["dim"]))
         self._fields = {name: RaggedStore(directory, name, "u1") for name in _FIELDS}
@@ -111,8 +111,8 @@ def open_index(
     """
     directory = Path(directory)
     wanted = {"pair_id": tower_manifest["pair_id"], "collection": source.fingerprint()}
-    if (directory / MANIFEST).is_file():
-        manifest = read_json(directory / MANIFEST)
+    if directory.is_dir():
+        manifest = read_manifest(directory, "index")  # nothing else is ever deleted
         if any(manifest[key] != value for key, value in wanted.items()):
             shutil.rmtree(directory)
     if not directory.is_dir():
@@ -166,7 +166,7 @@ def _build(directory: Path, source: Source, encode_documents, tower_manifest: di
         _write(temporary, source, encode_documents)
         manifest = {key: tower_manifest[key] for key in ("version", "pair_id", "dim", "thresholds")}
         manifest |= {"role": "index", "collection": source.fingerprint()}
-        manifest["files"] = {path.name: _digest(path) for path in sorted(temporary.iterdir())}
+        manifest["files"] = hash_files(temporary)
         write_json(temporary / MANIFEST, manifest)
 
 
@@ -187,7 +187,3 @@ def _write(directory: Path, source: Source, encode_documents) -> None:
             for row in order:
                 value = np.frombuffer(getattr(documents[row], name).encode(), "u1")
                 writer.add(value, [len(value)])
-
-
-def _digest(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()

@@ -66,7 +66,7 @@ def publish(
     towers: dict[str, ServingTower],
     export_dir: str | os.PathLike,
     info: PairInfo,
-    probes: dict[str, Sequence[str]],
+    probes: dict[str, Sequence[bytes]],
 ) -> int:
     """Writes both towers under the next integer version.
 
@@ -84,6 +84,7 @@ def publish(
         The version.
 
     Raises:
+        InputError: Another export has taken the version; it stays as it is.
         RuntimeError: A written tower does not load, or differs from the trained one.
     """
     version = 1 + max((v for role in ROLES for v in versions(export_dir, role)), default=0)
@@ -96,12 +97,18 @@ def publish(
             tower.save(str(temporary[role]))
             _write_warm_up(temporary[role], f"{role}_tower", probes[role])
             _compare(tower, temporary[role], probes[role])
-        hashes = {role: _hash_files(temporary[role]) for role in ROLES}
+        hashes = {role: hash_files(temporary[role]) for role in ROLES}
         pair_id = _pair_id(hashes, info)
         for role in ROLES:
             manifest = {"role": role, "version": version, "pair_id": pair_id}
             manifest |= {**dataclasses.asdict(info), "files": hashes[role]}
             write_json(temporary[role] / MANIFEST, manifest)
+    for role in ROLES:
+        directory = tower_dir(export_dir, role) / str(version)
+        if read_manifest(directory, role)["pair_id"] != pair_id:
+            raise input_error(
+                directory, "another export has written this version meanwhile", "Export once more"
+            )
     return version
 
 
@@ -127,18 +134,40 @@ def load_tower(export_dir: str | os.PathLike, role: str, version: int | None = N
             "Write one with smoothclir-export",
         )
     directory = tower_dir(export_dir, role) / str(version or published[-1])
-    manifest = read_json(directory / MANIFEST)
-    for name, digest in _hash_files(directory).items():
-        if manifest["files"].get(name) != digest:
-            raise input_error(
-                directory / name,
-                "the file is not the one that was published",
-                "Export the run again, and delete this version",
-            )
+    manifest = read_manifest(directory, role)
+    check_files(directory, manifest, "Export the run again, and delete this version")
     model = tf.saved_model.load(str(directory))
     encode = model.signatures["serving_default"]
     encode.keep_alive = model  # a signature alone does not keep its variables
     return encode, manifest
+
+
+def read_manifest(directory: Path, role: str) -> dict:
+    """Reads the manifest of a tower or an index.
+
+    Raises:
+        InputError: It is missing, damaged, or that of something else.
+    """
+    path = directory / MANIFEST
+    try:
+        manifest = read_json(path)
+        if manifest["role"] == role:
+            return manifest
+    except (OSError, ValueError, KeyError, TypeError):
+        pass
+    raise input_error(path, f"this is no manifest of the role {role!r}", "Choose another directory")
+
+
+def check_files(directory: Path, manifest: dict, remedy: str) -> None:
+    """Checks that the files of a directory are those of its manifest, no more and no less.
+
+    Raises:
+        InputError: One is not; the message names it.
+    """
+    found = hash_files(directory)
+    for name in sorted({*found, *manifest["files"]}):
+        if found.get(name) != manifest["files"].get(name):
+            raise input_error(directory / name, "the file is not the one that was written", remedy)
 
 
 def check_pair(first: dict, second: dict) -> None:
@@ -156,12 +185,13 @@ def check_pair(first: dict, second: dict) -> None:
         )
 
 
-def _hash_files(directory: Path) -> dict[str, str]:
+def hash_files(directory: Path) -> dict[str, str]:
+    """Returns relative path -> hex SHA-256 of the files of a directory, but for its manifest."""
     files = sorted(path for path in directory.rglob("*") if path.is_file())
     return {
         path.relative_to(directory).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
         for path in files
-        if path.name != MANIFEST
+        if path != directory / MANIFEST
     }
 
 
@@ -172,8 +202,8 @@ def _pair_id(hashes: dict[str, dict[str, str]], info: PairInfo) -> str:
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
 
-def _compare(tower: ServingTower, directory: Path, texts: Sequence[str]) -> None:
-    encoded = np.array([text.encode() for text in texts])
+def _compare(tower: ServingTower, directory: Path, texts: Sequence[bytes]) -> None:
+    encoded = np.array(texts)
     inputs, output = directory / "probe.npy", directory / "vectors.npy"
     np.save(inputs, encoded)
     arguments = [sys.executable, "-c", _LOAD_AND_ENCODE, str(directory), str(inputs), str(output)]
@@ -189,7 +219,7 @@ def _compare(tower: ServingTower, directory: Path, texts: Sequence[str]) -> None
         )
 
 
-def _write_warm_up(directory: Path, name: str, texts: Sequence[str]) -> None:
+def _write_warm_up(directory: Path, name: str, texts: Sequence[bytes]) -> None:
     """Writes requests that TensorFlow Serving answers before it says that a model is ready."""
     from tensorflow_serving.apis import model_pb2, predict_pb2, prediction_log_pb2
 

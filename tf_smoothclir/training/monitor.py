@@ -80,23 +80,19 @@ class StepMonitor(keras.callbacks.Callback):
         self._stop = stop
         self._save = save
         self._seconds_between_saves = seconds_between_saves
-        self._loss_sum_before = progress.loss_sum
-        self._pairs_before = self._pairs_in(progress.step)
         self._saved = self._clock = time.monotonic()
 
     def on_train_batch_end(self, batch, logs=None):
         """Checks, counts, shows; saves and stops where it is time to."""
         progress = self._progress
-        for name in ("loss", "gradient_norm"):
+        for name, what in (("batch_loss", "loss"), ("gradient_norm", "gradient norm")):
             if not math.isfinite(logs[name]):
-                raise Diverged(progress.step, name.replace("_", " "))
+                raise Diverged(progress.step, what)
         done = self._pairs_in(progress.step + 1)
         pairs = done - self._pairs_in(progress.step)
         progress.step += 1
-        # Keras logs the mean over the pairs since the epoch was begun or continued.
-        progress.loss_sum = self._loss_sum_before + float(logs["loss"]) * (
-            done - self._pairs_before
-        )
+        # Not from Keras's mean, which begins anew where an epoch is continued.
+        progress.loss_sum += float(logs["batch_loss"]) * pairs
         progress.pairs += pairs
         now = time.monotonic()
         progress.seconds += now - self._clock

@@ -17,17 +17,19 @@ from tf_smoothclir.text.vocabulary import read_vocabulary
 
 # Settings that change nothing about the result.
 _WITHOUT_EFFECT = {"data": ("cache_dir",), "training": ("checkpoint_minutes",)}
+# In the order in which --overwrite deletes them: stopped at any place, it leaves what is neither
+# finished nor no run.
 _PARTS = (
-    "flags.txt",
-    "config.json",
-    "vocabulary",
+    "metrics.json",
     "checkpoints",
+    "vocabulary",
     "logs",
     "plots",
     "evaluation",
     "diverged_batch.tsv",
     "report.md",
-    "metrics.json",
+    "flags.txt",
+    "config.json",
 )
 
 
@@ -69,20 +71,16 @@ class RunDirectory:
                 with other settings.
         """
         run = cls(make_directory(path, "--output_dir"))
-        if overwrite:
+        if run.config.is_file() and overwrite:
             for part in _PARTS:
                 target = run.path / part
                 shutil.rmtree(target) if target.is_dir() else target.unlink(missing_ok=True)
         if run.config.is_file():
             _check_same(run, settings)
             return run
-        if not overwrite and any(run.path.iterdir()):
-            raise input_error(
-                f"--output_dir={path}",
-                "the directory is not empty and holds no run",
-                "Choose another one, or give --overwrite to write into it",
-            )
-        write_text(run.flags, "\n".join(settings.flag_lines()) + "\n")
+        flag_text = "\n".join(settings.flag_lines()) + "\n"
+        _check_free(run, flag_text, overwrite)
+        write_text(run.flags, flag_text)
         write_json(run.config, {"settings": dataclasses.asdict(settings), "versions": _versions()})
         return run
 
@@ -125,6 +123,30 @@ class RunDirectory:
                 "Choose another directory, or give --overwrite to begin anew",
             )
         write_json(self.config, config)
+
+
+def _check_free(run: RunDirectory, flag_text: str, overwrite: bool) -> None:
+    """Checks that a run may be begun where there is none, and that it would meet nothing foreign.
+
+    A run that was killed before it had a config.json may have left flags.txt and temporary files.
+    """
+    ours = {".flags.txt.new", ".config.json.new"}
+    if run.flags.is_file() and run.flags.read_bytes() == flag_text.encode():
+        ours.add(run.flags.name)
+    others = {path.name for path in run.path.iterdir()} - ours
+    in_the_way = sorted(others.intersection(_PARTS))
+    if in_the_way:
+        raise input_error(
+            f"--output_dir={run.path}",
+            f"the directory holds no run, but has {', '.join(in_the_way)}, as a run would",
+            "Choose another one",
+        )
+    if others and not overwrite:
+        raise input_error(
+            f"--output_dir={run.path}",
+            "the directory is not empty and holds no run",
+            "Choose another one, or give --overwrite to write into it",
+        )
 
 
 def _check_same(run: RunDirectory, settings: RunSettings) -> None:

@@ -47,15 +47,16 @@ def train(settings: RunSettings, output_dir: str | Path, *, overwrite: bool = Fa
     Raises:
         InputError: The data, the settings or the directory cannot be used.
     """
-    configured_loss(settings.model)  # wrong thresholds show before anything is written
+    # What is wrong with these shows before anything is written.
+    configured_loss(settings.model)
+    source = source_of(settings.data)
     run = RunDirectory.create(output_dir, settings, overwrite=overwrite)
     if run.finished:
         logging.info("The run in %s is finished; give --overwrite to do it again", run.path)
         return read_json(run.metrics)
     keras.utils.set_random_seed(settings.training.seed)
-    source = source_of(settings.data)
-    run.remember_data(source.name, source.fingerprint())
     prepared = prepared_set(source, settings, run)
+    run.remember_data(source.name, source.fingerprint())  # which has no defect, as is known now
     vocabularies = {role: prepared.vocabulary(role) for role in ROLES}
     model = build_model(settings, vocabularies)
     load_pretrained(model, settings, vocabularies)

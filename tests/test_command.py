@@ -1,0 +1,132 @@
+"""What all commands share: help, errors without a stack trace, silence, entry points."""
+
+import ast
+import dataclasses
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.training.tiny_set import write_tiny_set
+from tf_smoothclir.settings import GROUPS
+
+ROOT = Path(__file__).resolve().parents[1]
+MAINS = {
+    "trainers.train": ["data", "text", "model", "training"],
+    "trainers.evaluate": ["data"],
+    "trainers.stats": ["data"],
+    "export.export": [],
+    "export.search": ["data"],
+}
+
+
+def run(module, *arguments, cwd=None, **environment):
+    return subprocess.run(
+        [sys.executable, "-m", module, *map(str, arguments)],
+        cwd=cwd or ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+def shown_default(value):
+    if isinstance(value, tuple):
+        return ",".join(map(str, value))
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def one_line(text):
+    return " ".join(text.split())
+
+
+@pytest.mark.parametrize("module", MAINS)
+def test_help_shows_every_setting_with_its_default(module):
+    done = run(module, "--help")
+    assert (done.returncode, done.stderr) == (0, "")
+    text = one_line(done.stdout)
+    shown = re.findall(r"^(\w+):$", done.stdout, re.MULTILINE)
+    assert shown == ["command", *MAINS[module]]
+    for group in MAINS[module]:
+        for field in dataclasses.fields(GROUPS[group]):
+            assert one_line(field.metadata["help"]) in text
+            name = rf"--(?:\[no\])?{field.name}: "
+            section = re.search(rf"{name}.*?\(default: '(.*?)'\)", text)
+            assert section[1] == shown_default(field.default)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["toy"], "Unknown argument 'toy'; flags begin with --."),
+        (["--epoch=3"], "Unknown command line flag 'epoch'. Did you mean: epochs ?"),
+        (["--loss=hinge"], "--loss=hinge: value should be one of <sosl|"),
+        (["--epochs=0"], "--epochs=0: 0 is not a positive integer"),
+        (["--dim=wide"], "--dim=wide"),
+        (["--epsilon=-1"], "--epsilon=-1"),
+        (["--epsilon=nan"], "error: --epsilon must be a finite number, but is nan."),
+        (["--thresholds=low,high"], "error: --thresholds must be numbers, but one is 'low'."),
+        (["--thresholds=0.7,0.2"], "strictly increasing"),
+        (["--data_dir=nowhere"], "error: nowhere: there is no such directory."),
+    ],
+    ids=lambda value: value[0] if isinstance(value, list) else "",
+)
+def test_mistake_is_a_message_and_nothing_is_written(tmp_path, arguments, message):
+    done = run("trainers.train", f"--output_dir={tmp_path}/run", *arguments, cwd=tmp_path)
+    assert done.returncode != 0
+    assert message in one_line(done.stdout + done.stderr)
+    assert "Traceback" not in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("module", "arguments", "message"),
+    [
+        ("trainers.evaluate", ["--run_dir=nowhere"], "error: --run_dir=nowhere: there is no run"),
+        ("export.export", ["--run_dir=nowhere"], "error: --run_dir=nowhere: there is no run"),
+        ("export.search", ["--export_dir=nowhere"], "error: --export_dir=nowhere: there is no"),
+    ],
+)
+def test_missing_run_or_export_is_a_message(tmp_path, module, arguments, message):
+    done = run(module, *arguments, cwd=tmp_path)
+    assert done.returncode == 1
+    assert done.stderr.startswith(message)
+    assert "Traceback" not in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_success_is_silent_on_standard_error_with_verbosity_minus_one(tmp_path):
+    arguments = [
+        f"--data_dir={write_tiny_set(tmp_path / 'data')}",
+        f"--output_dir={tmp_path / 'run'}",
+        "--dim=4",
+        "--negatives=3",
+        "--batch_size=8",
+        "--epochs=2",
+        "--checkpoint_minutes=0",
+        "--verbosity=-1",
+    ]
+    done = run("trainers.train", *arguments, XDG_CACHE_HOME=str(tmp_path / "cache"))
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.splitlines()[-1] == f"Report: {tmp_path}/run/report.md"
+    # The cache is where the standard of the desktop says.
+    assert list((tmp_path / "cache" / "tf_smoothclir").iterdir())
+
+
+def test_console_scripts_point_to_functions_that_are_there():
+    tree = ast.parse((ROOT / "setup.py").read_text())
+    commands = next(
+        ast.literal_eval(node.value)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Assign) and node.targets[0].id == "COMMANDS"
+    )
+    assert {"train", "evaluate", "export", "search", "stats"} <= commands.keys()
+    for module in commands.values():
+        body = ast.parse(ROOT.joinpath(*module.split(".")).with_suffix(".py").read_text()).body
+        assert "run" in [node.name for node in body if isinstance(node, ast.FunctionDef)], module

@@ -1,0 +1,131 @@
+"""Train, evaluate, export, search on a small toy world, as a person would, command by command."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tf_smoothclir.data.toy_world import ToyWorld
+from tf_smoothclir.settings import METRICS
+
+ROOT = Path(__file__).resolve().parents[1]
+ENTITIES = 300
+TOY = [f"--toy_entities={ENTITIES}"]
+FULL = [f"full/{name}" for name in ("MRR@10", "Recall@1", "Recall@10", "Recall@100")]
+
+
+def run(module, *arguments, stdin=""):
+    done = subprocess.run(
+        [sys.executable, "-m", module, *map(str, arguments)],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        input=stdin,
+        capture_output=True,
+        text=True,
+        timeout=180,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done
+
+
+@pytest.fixture(scope="module")
+def work_dir(tmp_path_factory):
+    return tmp_path_factory.mktemp("end_to_end")
+
+
+@pytest.fixture(scope="module")
+def run_dir(work_dir):
+    """A finished run."""
+    run(
+        "trainers.train",
+        *TOY,
+        f"--output_dir={work_dir / 'run'}",
+        f"--cache_dir={work_dir / 'cache'}",
+        "--dim=16",
+        "--epochs=2",
+        "--negatives=5",
+    )
+    return work_dir / "run"
+
+
+@pytest.fixture(scope="module")
+def evaluated(work_dir, run_dir):
+    """What `evaluate` printed and wrote."""
+    arguments = [f"--run_dir={run_dir}", f"--output_dir={work_dir / 'evaluated'}"]
+    done = run("trainers.evaluate", *arguments, "--split=validation", "--split=test")
+    return done.stdout, json.loads((work_dir / "evaluated" / "metrics.json").read_text())
+
+
+@pytest.fixture(scope="module")
+def export_dir(work_dir, run_dir):
+    """The exported towers."""
+    done = run("export.export", f"--run_dir={run_dir}", f"--export_dir={work_dir / 'export'}")
+    assert done.stdout.splitlines() == [
+        f"{work_dir}/export/query_tower/1",
+        f"{work_dir}/export/document_tower/1",
+    ]
+    return work_dir / "export"
+
+
+def test_metrics_json_has_the_promised_structure(run_dir):
+    result = json.loads((run_dir / "metrics.json").read_text())
+    for split in ("test", "validation"):
+        assert list(result[split]) == [*METRICS, *FULL]
+        assert all(0 <= value <= 1 for value in result[split].values())
+        assert result["counts"][split]["P_mr@1"] == ENTITIES // 5
+        assert set(result["intervals"][split]) == {*METRICS, *FULL}
+    assert {"pairs_per_second", "seconds", "peak_rss_mb"} <= result["training"].keys()
+    assert "hash of the document id" in result["rules"]["ties"]
+    assert result["history"][1]["loss"] < result["history"][0]["loss"]
+
+
+def test_report_refers_to_plots_that_are_there(run_dir):
+    plots = re.findall(r"!\[[^]]+\]\(([^)]+)\)", (run_dir / "report.md").read_text())
+    assert len(plots) == 3
+    assert all((run_dir / plot).is_file() for plot in plots)
+
+
+def test_evaluate_gives_the_figures_of_the_run_again(run_dir, evaluated):
+    printed, found = evaluated
+    expected = json.loads((run_dir / "metrics.json").read_text())
+    for part in ("test", "validation", "intervals", "counts", "confusion", "rules"):
+        assert found[part] == expected[part]
+    for name in (*METRICS, *FULL):
+        assert f"| {name} | {expected['validation'][name]:.4f} (" in printed
+
+
+def test_search_answers_in_json_from_arguments_and_from_standard_input(export_dir):
+    toy = ToyWorld(entities=ENTITIES)
+    documents = {document.id: document for document in toy.documents()}
+    queries = [query.text for _, query in zip(range(2), toy.queries())]
+    arguments = [f"--export_dir={export_dir}", "--json", "--top_k=3"]
+    given = run("export.search", *arguments, *(f"--query={query}" for query in queries))
+    typed = run("export.search", *arguments, stdin="\n".join(queries) + "\n")
+    assert typed.stdout == given.stdout
+    assert "Traceback" not in typed.stderr
+
+    answers = [json.loads(line) for line in given.stdout.splitlines()]
+    assert [answer["query"] for answer in answers] == queries
+    for answer in answers:
+        results = answer["results"]
+        assert [result["rank"] for result in results] == [1, 2, 3]
+        scores = [result["score"] for result in results]
+        assert scores == sorted(scores, reverse=True)
+        for result in results:
+            document = documents[result["id"]]
+            assert (result["title"], result["text"]) == (document.title, document.text)
+            assert result["grade"] == (result["score"] > 0.2) + (result["score"] > 0.7)
+
+
+def test_search_shows_a_table_to_people(export_dir):
+    arguments = [f"--export_dir={export_dir}", "--query=a river", "--top_k=2", "--width=40"]
+    lines = run("export.search", *arguments).stdout.splitlines()
+    assert lines[:2] == ["", "a river"]
+    assert lines[2].split() == ["rank", "score", "grade", "id"]
+    assert len(lines) == 5
+    assert all(len(line.split("  ")[-1]) == 40 and line.endswith("…") for line in lines[3:])

@@ -1,0 +1,55 @@
+"""The paper's model on a real set reaches what an independent PyTorch twin of it reaches."""
+
+import ir_measures
+import pytest
+
+from tf_smoothclir.settings import DataSettings, RunSettings, TrainingSettings
+from tf_smoothclir.training.train import train
+
+# The twin's test figures after three epochs on `mdn-en-de` (same settings, its own sampling).
+TWIN = {"NDCG@5": 0.8175, "P_mr@1": 0.596, "MAP": 0.806, "MRR_mr": 0.742, "full/MRR@10": 0.203}
+TOLERANCE = 0.01
+
+
+@pytest.fixture(scope="module")
+def run(real_data, tmp_path_factory):
+    directory = tmp_path_factory.mktemp("mdn")
+    settings = RunSettings(
+        data=DataSettings(
+            data_dir=str(real_data("mdn-en-de")),
+            document_language="de",
+            cache_dir=str(directory / "cache"),
+        ),
+        training=TrainingSettings(epochs=3),
+    )
+    return directory / "run", train(settings, directory / "run")
+
+
+@pytest.mark.parametrize(("metric", "twin"), TWIN.items())
+def test_three_epochs_reach_the_twin(run, metric, twin):
+    _, result = run
+    assert result["test"][metric] >= twin - TOLERANCE
+
+
+def test_a_public_tool_reads_our_files_and_agrees(run):
+    directory, result = run
+    folder = directory / "evaluation" / "test"
+    measures = {
+        "NDCG@5": ir_measures.nDCG @ 5,
+        "MAP": ir_measures.AP(rel=1),
+        "MRR_r": ir_measures.RR(rel=1),
+        "MRR_mr": ir_measures.RR(rel=2),
+        "P_r@5": ir_measures.P(rel=1) @ 5,
+        "P_mr@1": ir_measures.P(rel=2) @ 1,
+        "P_mr@5": ir_measures.Success(rel=2) @ 5,
+    }
+    qrels = list(ir_measures.read_trec_qrels(str(folder / "qrels.trec")))
+    ranking = list(ir_measures.read_trec_run(str(folder / "run.trec")))
+    public = ir_measures.calc_aggregate(measures.values(), qrels, ranking)
+    for name, measure in measures.items():
+        assert result["test"][name] == pytest.approx(public[measure], abs=1e-6), name
+
+
+def test_memory_stays_below_two_gigabytes(run):
+    _, result = run
+    assert result["training"]["peak_rss_mb"] < 2048

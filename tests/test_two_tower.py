@@ -1,0 +1,194 @@
+"""The two-tower model: scores, vectors, learning, what it logs, save and reload."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from tensorflow import keras
+
+from tests.oracles import maths
+from tf_smoothclir import (
+    AveragePoolingTower,
+    LazyAdam,
+    SmoothCosineSimilarity,
+    SmoothOrdinalSearchLoss,
+    TwoTower,
+)
+
+SIZE, DIM = 9, 4
+INPUTS = {
+    "query": {"ids": [2, 3, 4, 5], "lengths": [2, 0, 1, 1]},
+    "document": {"ids": [6, 7, 8, 2, 2], "lengths": [1, 2, 2, 0]},
+}
+GRADES = [2, 0, 1, 0]
+
+
+def tensors(inputs=INPUTS):
+    return {
+        role: {name: tf.constant(value, tf.int32) for name, value in tokens.items()}
+        for role, tokens in inputs.items()
+    }
+
+
+def make_tower(seed, size=SIZE, **kwargs):
+    initializer = keras.initializers.RandomNormal(stddev=1.0, seed=seed)
+    return AveragePoolingTower(size, DIM, embeddings_initializer=initializer, **kwargs)
+
+
+def make_model(*, shared=False, epsilon=0.5, clip=None, rate=0.05, size=SIZE, **kwargs):
+    query_tower = make_tower(1, size, **kwargs)
+    document_tower = query_tower if shared else make_tower(2, size)
+    model = TwoTower(query_tower, document_tower, SmoothCosineSimilarity(epsilon))
+    model.build()
+    model.compile(LazyAdam(rate, global_clipnorm=clip), SmoothOrdinalSearchLoss((0.2, 0.7)))
+    return model
+
+
+def batches(inputs=None, grades=GRADES):
+    return tf.data.Dataset.from_tensors((inputs or tensors(), tf.constant(grades)))
+
+
+@pytest.mark.parametrize("shared", [False, True])
+@pytest.mark.parametrize("epsilon", [0.0, 0.25, 1.0])
+def test_scores_are_the_similarity_of_the_towers_outputs(shared, epsilon):
+    model = make_model(shared=shared, epsilon=epsilon)
+    queries = model.query_tower(tensors()["query"]).numpy()
+    documents = model.document_tower(tensors()["document"]).numpy()
+    expected = [maths.smooth_cosine(q, d, epsilon) for q, d in zip(queries, documents)]
+    np.testing.assert_allclose(model(tensors()), expected, atol=1e-6)
+
+
+def test_epsilon_is_one_by_default():
+    assert TwoTower(make_tower(1), make_tower(2)).similarity.epsilon == 1.0
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.25, 1.0])
+def test_inner_products_of_the_vectors_are_the_scores(epsilon):
+    model = make_model(epsilon=epsilon)
+    vectors = {role: model.vectors(role, tokens) for role, tokens in tensors().items()}
+    products = tf.reduce_sum(vectors["query"] * vectors["document"], axis=1)
+    np.testing.assert_allclose(products, model(tensors()), atol=1e-6)
+
+
+def test_towers_share_nothing_unless_asked():
+    assert len(make_model().trainable_weights) == 2
+    assert len(make_model(shared=True).trainable_weights) == 1
+
+
+def learnable_set():
+    """Token n of the queries means token n of the documents; the rest is chance."""
+    rng = np.random.default_rng(0)
+    queries = rng.integers(2, 22, size=(400, 1))
+    documents = np.where(np.arange(400) % 4 == 0, queries[:, 0], rng.integers(2, 22, size=400))
+    grades = np.where(documents == queries[:, 0], 2, 0).astype("i4")
+    inputs = {"query": queries.astype("i4"), "document": documents[:, None].astype("i4")}
+    return inputs, grades
+
+
+def test_fit_on_padded_ids_lowers_the_loss_and_raises_a_metric():
+    inputs, grades = learnable_set()
+    model = make_model(size=22)
+
+    def precision_of_the_best_hundred():
+        scores = model.predict(inputs, batch_size=400, verbose=0)
+        return (grades[np.argsort(-scores)[:100]] == 2).mean()
+
+    loss = model.evaluate(inputs, grades, verbose=0)
+    precision = precision_of_the_best_hundred()
+    model.fit(inputs, grades, epochs=20, batch_size=50, verbose=0)
+    assert model.evaluate(inputs, grades, verbose=0) < loss / 4
+    assert precision < 0.5 < 0.9 < precision_of_the_best_hundred()
+
+
+def gradients_by_tape(model):
+    with tf.GradientTape() as tape:
+        loss = model.loss(tf.constant(GRADES), model(tensors()))
+    gradients = tape.gradient(loss, model.trainable_variables)
+    # Dense, so that a row that is named twice counts with its sum.
+    return loss.numpy(), [tf.convert_to_tensor(g).numpy().astype("f8") for g in gradients]
+
+
+@pytest.mark.parametrize("shared", [False, True])
+@pytest.mark.parametrize("clip", [None, 1e-3])
+def test_logs_the_gradient_norm_before_clipping_and_the_loss_of_the_batch(shared, clip):
+    model = make_model(shared=shared, clip=clip)
+    loss, gradients = gradients_by_tape(model)
+    history = model.fit(batches(), verbose=0).history
+    norm = np.sqrt(sum((g**2).sum() for g in gradients))
+    assert history["gradient_norm"][0] == pytest.approx(norm, rel=1e-5)
+    assert history["batch_loss"][0] == pytest.approx(loss, rel=1e-6)
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_clipping_scales_the_sum_of_both_uses_of_a_table(shared):
+    limit = 1e-3
+    model = make_model(shared=shared, clip=limit)
+    _, gradients = gradients_by_tape(model)
+    norm = np.sqrt(sum((g**2).sum() for g in gradients))
+    assert norm > 2 * limit
+    model.fit(batches(), verbose=0)
+    for gradient, moment in zip(gradients, model.optimizer._momentums):
+        np.testing.assert_allclose(moment, 0.1 * gradient * limit / norm, rtol=1e-4, atol=1e-12)
+
+
+def test_one_step_changes_every_row_that_occurs_and_no_other():
+    model = make_model(rate=0.05)
+    before = [w.numpy() for w in model.weights]
+    # Grade 2 wants a score above 0.7 and grade 1 one below: neither pair is where it should be.
+    inputs = {
+        "query": {"ids": [2, 3, 4], "lengths": [2, 1]},
+        "document": {"ids": [6, 7, 8], "lengths": [1, 2]},
+    }
+    assert not (model(tensors(inputs)).numpy() > 0.7).any()
+    model.fit(batches(tensors(inputs), [2, 2]), verbose=0)
+    for old, new, rows in zip(before, model.weights, ([2, 3, 4], [6, 7, 8])):
+        assert np.flatnonzero((new.numpy() != old).any(axis=1)).tolist() == rows
+
+
+def test_frozen_query_tower_stays_bitwise_while_the_other_learns():
+    model = make_model(trainable=False)
+    query, document = (
+        getattr(model, f"{role}_tower").embeddings.numpy() for role in ("query", "document")
+    )
+    model.fit(batches(), verbose=0)
+    np.testing.assert_array_equal(model.query_tower.embeddings, query)
+    assert (model.document_tower.embeddings.numpy() != document).any()
+
+
+def test_batch_of_empty_texts_gives_zero_scores_and_a_finite_step():
+    empty = {"ids": [], "lengths": [0, 0]}
+    model = make_model()
+    before = [w.numpy() for w in model.weights]
+    inputs = tensors({"query": empty, "document": empty})
+    np.testing.assert_array_equal(model(inputs), [0, 0])
+    logs = model.fit(batches(inputs, [2, 0]), verbose=0).history
+    assert logs["gradient_norm"] == [0.0]
+    assert logs["batch_loss"][0] == pytest.approx(0.7**2 / 2)  # (θ_2 - 0)² and 0
+    for old, new in zip(before, model.weights):
+        np.testing.assert_array_equal(new, old)
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_save_reload_ask_again_and_train_on(shared, tmp_path):
+    model = make_model(shared=shared)
+    model.fit(batches(), verbose=0)
+    model.save(tmp_path / "model.keras")
+    reloaded = keras.models.load_model(tmp_path / "model.keras")
+    np.testing.assert_array_equal(reloaded(tensors()), model(tensors()))
+    assert (reloaded.query_tower is reloaded.document_tower) == shared
+    assert reloaded.similarity.epsilon == 0.5
+    # The optimizer came along: both make the same next step.
+    for each in (model, reloaded):
+        each.fit(batches(), verbose=0)
+    np.testing.assert_array_equal(reloaded(tensors()), model(tensors()))
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_weights_alone_survive_the_round_trip(shared, tmp_path):
+    model = make_model(shared=shared)
+    model.save_weights(tmp_path / "model.weights.h5")
+    twin = TwoTower.from_config(model.get_config())
+    assert not np.array_equal(twin.query_tower.embeddings, np.zeros([SIZE, DIM]))
+    for weight in twin.weights:
+        weight.assign(tf.zeros_like(weight))
+    twin.load_weights(tmp_path / "model.weights.h5")
+    np.testing.assert_array_equal(twin(tensors()), model(tensors()))

@@ -1,0 +1,50 @@
+"""Runs smoothclir-train and sends itself a signal: `stopped_train.py PLACE SIGNAL FLAGS...`.
+
+PLACE is `step:5` (behind the fifth step of this process), `best` (between the best weights and the
+checkpoint), `validation` or `evaluation` (in the middle of them).
+"""
+
+import os
+import sys
+
+from trainers.train import run
+
+
+def main() -> None:
+    """Puts the signal into its place and runs the command."""
+    place, number = sys.argv[1], int(sys.argv[2])
+    del sys.argv[1:3]
+    name, _, step = place.partition(":")
+
+    def stop() -> None:
+        os.kill(os.getpid(), number)
+
+    from tf_smoothclir.training import checkpoints, monitor, train, trainer
+
+    if name == "step":
+        patch(monitor.StepMonitor, "on_train_batch_end", stop, int(step))
+    elif name == "best":
+        patch(checkpoints.Checkpoints, "save_best", stop)
+    elif name == "validation":
+        patch(trainer, "score_lists", stop)
+    else:
+        patch(train, "evaluate_split", stop)
+    run()
+
+
+def patch(owner, name: str, stop, at_call: int = 1) -> None:
+    """Calls `stop` behind a call of `owner.name`."""
+    original, calls = getattr(owner, name), []
+
+    def patched(*arguments, **keywords):
+        result = original(*arguments, **keywords)
+        calls.append(name)
+        if len(calls) == at_call:
+            stop()
+        return result
+
+    setattr(owner, name, patched)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,109 @@
+"""Checkpoints: everything comes back, the last two are kept, a torn one is not read."""
+
+import numpy as np
+import pytest
+
+from tf_smoothclir.settings import ModelSettings, RunSettings, TrainingSettings
+from tf_smoothclir.training.checkpoints import Checkpoints, Progress
+from tf_smoothclir.training.model import build_model
+
+PROGRESS = Progress(
+    epoch=2,
+    step=5,
+    loss_sum=0.1 + 0.2,  # all 17 digits must survive
+    pairs=77,
+    seconds=1.5,
+    best_epoch=1,
+    history=[{"epoch": 1, "loss": 1 / 3, "validation": {"NDCG@5": 0.5}}],
+)
+
+
+def make_model(seed=1, **training):
+    return build_model(
+        RunSettings(model=ModelSettings(dim=2), training=TrainingSettings(seed=seed, **training)),
+        {"query": list("abcd"), "document": list("abcde")},
+    )
+
+
+def state(model):
+    return [variable.numpy() for variable in (*model.weights, *model.optimizer.variables)]
+
+
+def shift(model, by=1):
+    for variable in (*model.weights, *model.optimizer.variables):
+        variable.assign(variable + by)
+
+
+def test_weights_optimizer_and_progress_come_back_bitwise(tmp_path):
+    model = make_model()
+    shift(model)
+    Checkpoints(tmp_path, model).save(PROGRESS)
+    other = make_model(seed=2)
+    assert Checkpoints(tmp_path, other).restore() == PROGRESS
+    assert other.optimizer.iterations == 1
+    for found, expected in zip(state(other), state(model)):
+        np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("optimizer", ["lazy_adam", "adam", "adagrad", "sgd"])
+def test_every_optimizer_has_its_state_saved(tmp_path, optimizer):
+    model = make_model(optimizer=optimizer)
+    shift(model)
+    Checkpoints(tmp_path, model).save(PROGRESS)
+    other = make_model(seed=2, optimizer=optimizer)
+    Checkpoints(tmp_path, other).restore()
+    for found, expected in zip(state(other), state(model)):
+        np.testing.assert_array_equal(found, expected)
+
+
+def test_nothing_to_restore_leaves_the_initial_weights(tmp_path):
+    model = make_model()
+    before = state(model)
+    checkpoints = Checkpoints(tmp_path, model)
+    assert checkpoints.restore() is None
+    assert not checkpoints.has_best
+    for found, expected in zip(state(model), before):
+        np.testing.assert_array_equal(found, expected)
+
+
+def test_last_two_are_kept_also_across_restarts(tmp_path):
+    for step in range(1, 4):
+        checkpoints = Checkpoints(tmp_path, make_model())
+        checkpoints.restore()
+        checkpoints.save(Progress(step=step))
+    assert sorted(path.name for path in tmp_path.glob("state-*.index")) == [
+        "state-2.index",
+        "state-3.index",
+    ]
+    assert Checkpoints(tmp_path, make_model()).restore() == Progress(step=3)
+
+
+def test_checkpoint_that_was_torn_in_a_crash_is_never_restored(tmp_path):
+    checkpoints = Checkpoints(tmp_path, make_model())
+    checkpoints.save(Progress(step=1))
+    # What a kill in the middle of the second save leaves.
+    (tmp_path / "state-2.data-00000-of-00001").write_bytes(b"half")
+    (tmp_path / "state-2.index").write_bytes(b"")
+    checkpoints = Checkpoints(tmp_path, make_model())
+    assert checkpoints.restore() == Progress(step=1)
+    checkpoints.save(Progress(step=2))
+    assert Checkpoints(tmp_path, make_model()).restore() == Progress(step=2)
+
+
+def test_best_weights_are_those_of_the_moment_not_the_last(tmp_path):
+    model = make_model()
+    checkpoints = Checkpoints(tmp_path, model)
+    checkpoints.save_best()
+    best = [weight.numpy() for weight in model.weights]
+    shift(model)
+    checkpoints.save(PROGRESS)
+
+    other = make_model(seed=2)
+    checkpoints = Checkpoints(tmp_path, other)
+    assert checkpoints.has_best
+    checkpoints.restore()
+    for found, expected in zip(other.weights, best):
+        np.testing.assert_array_equal(found, expected + 1)
+    checkpoints.restore_best()
+    for found, expected in zip(other.weights, best):
+        np.testing.assert_array_equal(found, expected)

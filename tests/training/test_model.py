@@ -1,0 +1,100 @@
+"""Building the model of the settings, and starting it from pre-trained vectors."""
+
+import numpy as np
+import pytest
+
+from tf_smoothclir.data.prepared import ROLES
+from tf_smoothclir.errors import InputError
+from tf_smoothclir.losses import LOSSES
+from tf_smoothclir.settings import ModelSettings, RunSettings, TrainingSettings
+from tf_smoothclir.training.model import build_model, configured_loss, load_pretrained
+
+VOCABULARIES = {
+    "query": ["[PAD]", "[UNK]", "cat", "dog", "sea"],
+    "document": ["[PAD]", "[UNK]", "chat", "chien", "mer", "ciel"],
+}
+
+
+def settings(seed=13, **model):
+    return RunSettings(
+        model=ModelSettings(**{"dim": 2, **model}), training=TrainingSettings(seed=seed)
+    )
+
+
+def tables(model):
+    return {role: getattr(model, f"{role}_tower").embeddings.numpy() for role in ROLES}
+
+
+def test_sizes_epsilon_loss_and_optimizer_are_those_of_the_settings():
+    model = build_model(settings(epsilon=0.25, thresholds=(-0.1, 0.4)), VOCABULARIES)
+    assert {role: table.shape for role, table in tables(model).items()} == {
+        "query": (5, 2),
+        "document": (6, 2),
+    }
+    assert model.similarity.epsilon == 0.25
+    assert model.loss.thresholds == (-0.1, 0.4)
+    assert model.optimizer.learning_rate.numpy() == pytest.approx(0.01)
+    assert model.optimizer.global_clipnorm == 5.0
+
+
+def test_same_seed_same_bits_and_other_seed_others():
+    first, again, other = (tables(build_model(settings(s), VOCABULARIES)) for s in (1, 1, 2))
+    for role in ROLES:
+        np.testing.assert_array_equal(first[role], again[role])
+        assert (first[role] != other[role]).all()
+
+
+def test_towers_begin_with_different_vectors():
+    found = tables(build_model(settings(), dict.fromkeys(ROLES, VOCABULARIES["query"])))
+    assert (found["query"] != found["document"]).all()
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_every_loss_is_built(name):
+    assert type(configured_loss(ModelSettings(loss=name))) is LOSSES[name]
+
+
+@pytest.mark.parametrize("thresholds", [(0.7, 0.2), (0.2, 0.2), (0.2, 1.0), ()])
+def test_thresholds_that_cannot_be_used_are_named(thresholds):
+    with pytest.raises(InputError, match=r"^--loss, --thresholds: thresholds must be"):
+        configured_loss(ModelSettings(thresholds=thresholds))
+
+
+def test_nothing_left_to_train_is_an_error():
+    frozen = settings(train_query_embeddings=False, train_document_embeddings=False)
+    with pytest.raises(InputError, match=r"nothing is left to train.*at least one"):
+        build_model(frozen, VOCABULARIES)
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_one_frozen_tower_leaves_the_other_trainable(role):
+    model = build_model(settings(**{f"train_{role}_embeddings": False}), VOCABULARIES)
+    other = {"query": "document", "document": "query"}[role]
+    assert [w.name for w in model.trainable_weights] == [
+        w.name for w in getattr(model, f"{other}_tower").weights
+    ]
+
+
+def test_pretrained_vectors_are_loaded_and_reported(tmp_path, caplog):
+    # word2vec text: 3 of the document words are in it, "ciel" is not.
+    path = tmp_path / "fr.vec"
+    path.write_text("4 2\nchat 1 2\nchien 3 4\nmer 5 6\noiseau 7 8\n")
+    run_settings = settings(document_embeddings=str(path))
+    model = build_model(run_settings, VOCABULARIES)
+    query = tables(model)["query"]
+    with caplog.at_level("INFO", logger="absl"):
+        load_pretrained(model, run_settings, VOCABULARIES)
+    found = tables(model)
+    np.testing.assert_array_equal(found["document"][2:5], [[1, 2], [3, 4], [5, 6]])
+    np.testing.assert_array_equal(found["document"][0], [0, 0])  # padding
+    assert (found["document"][5] != 0).all()
+    np.testing.assert_array_equal(found["query"], query)
+    assert f"Document vectors: 3 of 4 words (75.0%) found in {path}" in caplog.text
+
+
+def test_pretrained_vectors_of_another_length_are_refused(tmp_path):
+    path = tmp_path / "fr.vec"
+    path.write_text("1 3\nchat 1 2 3\n")
+    run_settings = settings(document_embeddings=str(path))
+    with pytest.raises(InputError, match="dimension 3"):
+        load_pretrained(build_model(run_settings, VOCABULARIES), run_settings, VOCABULARIES)

@@ -1,0 +1,125 @@
+"""Watching steps: what is counted, what stops a run, what is saved when."""
+
+import os
+import signal
+from types import SimpleNamespace
+from unittest import mock
+
+import pytest
+
+from tf_smoothclir.training import monitor
+from tf_smoothclir.training.checkpoints import Progress
+from tf_smoothclir.training.monitor import Diverged, StepMonitor, StopRequest
+
+PAIRS = 10  # in steps of 4, 4 and 2
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    clock = SimpleNamespace(now=100.0)
+    monkeypatch.setattr(monitor.time, "monotonic", lambda: clock.now)
+    return clock
+
+
+def watch(progress, *, stop=None, save=lambda: None, seconds=1e9):
+    watching = StepMonitor(
+        progress,
+        batch_size=4,
+        pairs_in_epoch=PAIRS,
+        bar=mock.Mock(),
+        stop=stop or StopRequest(),
+        save=save,
+        seconds_between_saves=seconds,
+    )
+    watching.set_model(SimpleNamespace(stop_training=False))
+    return watching
+
+
+def step(watching, loss=1.0, norm=1.0):
+    watching.on_train_batch_end(0, {"loss": 99.0, "batch_loss": loss, "gradient_norm": norm})
+
+
+def test_counts_pairs_steps_and_loss_with_a_smaller_last_batch():
+    progress = Progress(pairs=1000)
+    watching = watch(progress)
+    for loss in (1.0, 2.0, 8.0):
+        step(watching, loss)
+    assert (progress.step, progress.pairs) == (3, 1000 + PAIRS)
+    assert progress.loss_sum == 4 * 1.0 + 4 * 2.0 + 2 * 8.0
+
+
+def test_epoch_in_two_parts_counts_bitwise_as_in_one():
+    losses = (0.1, 0.7, 1 / 3)
+    whole, parts = Progress(), Progress()
+    watching = watch(whole)
+    for loss in losses:
+        step(watching, loss)
+    for loss in losses:  # a new monitor each, as after a restart
+        step(watch(parts), loss)
+    assert parts.loss_sum == whole.loss_sum
+    assert (parts.step, parts.pairs) == (whole.step, whole.pairs)
+
+
+def test_time_of_steps_counts_and_that_of_saving_does_not(clock):
+    progress = Progress(seconds=5.0)
+
+    def save():
+        clock.now += 1000
+
+    watching = watch(progress, save=save, seconds=3)
+    for _ in range(3):
+        clock.now += 2
+        step(watching)
+    assert progress.seconds == 5 + 3 * 2
+
+
+def test_saves_when_its_time_has_come_and_not_before(clock):
+    saved, progress = [], Progress()
+    watching = watch(progress, save=lambda: saved.append(progress.step), seconds=3)
+    for seconds in (2, 2, 2, 2):  # at 2, 4 (saved), 6, 8 (saved)
+        clock.now += seconds
+        step(watching)
+    assert saved == [2, 4]
+
+
+@pytest.mark.parametrize(
+    ("logs", "what"),
+    [
+        ({"loss": float("nan")}, "loss"),
+        ({"loss": float("inf")}, "loss"),
+        ({"norm": float("nan")}, "gradient norm"),
+        ({"norm": float("inf")}, "gradient norm"),
+    ],
+)
+def test_what_is_not_finite_stops_at_once_and_is_neither_counted_nor_saved(logs, what):
+    save, progress = mock.Mock(), Progress()
+    watching = watch(progress, save=save, seconds=0)
+    step(watching)
+    with pytest.raises(Diverged, match=f"{what} is not finite in step 1"):
+        step(watching, **logs)
+    assert (progress.step, progress.loss_sum) == (1, 4.0)
+    assert save.call_count == 1
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_signal_stops_after_the_step(number):
+    stop = StopRequest()
+    watching = watch(Progress(), stop=stop)
+    before = signal.getsignal(number)
+    with stop.listening():
+        step(watching)
+        assert not watching.model.stop_training
+        os.kill(os.getpid(), number)
+        assert stop.signal == number
+        step(watching)
+        assert watching.model.stop_training
+    assert signal.getsignal(number) is before
+
+
+def test_second_signal_ends_at_once():
+    stop = StopRequest()
+    with stop.listening():
+        os.kill(os.getpid(), signal.SIGINT)
+        with pytest.raises(KeyboardInterrupt):
+            os.kill(os.getpid(), signal.SIGINT)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler

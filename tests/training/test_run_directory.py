@@ -1,0 +1,199 @@
+"""The run directory: what is begun, continued, refused, overwritten, and kept."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from tf_smoothclir.errors import InputError
+from tf_smoothclir.settings import (
+    DataSettings,
+    ModelSettings,
+    RunSettings,
+    TextSettings,
+    TrainingSettings,
+)
+from tf_smoothclir.training.run_directory import RunDirectory
+
+UNUSUAL = RunSettings(
+    DataSettings(data_dir="/a b/ü", document_language="tl", split_seed=0, toy_entities=301),
+    TextSettings(max_query_tokens=7, vocabulary_size=12, min_count=2),
+    ModelSettings(
+        dim=3,
+        epsilon=0.1 + 0.2,  # all 17 digits must survive
+        loss="proportional_odds",
+        thresholds=(-0.5, 1 / 3, 0.9),
+        query_embeddings="vectors.vec",
+        train_document_embeddings=False,
+    ),
+    TrainingSettings(negatives=0, fresh_negatives=True, optimizer="sgd", learning_rate=1e-30),
+)
+
+
+def snapshot(path):
+    return {
+        str(file.relative_to(path)): (file.stat().st_mtime_ns, file.read_bytes())
+        for file in sorted(path.rglob("*"))
+        if file.is_file()
+    }
+
+
+READ_FLAG_FILES = """
+import sys
+from absl import flags
+from tf_smoothclir import command
+
+command.define_settings()
+for path in sys.argv[1:]:
+    flags.FLAGS.unparse_flags()
+    flags.FLAGS(["program", f"--flagfile={path}"])
+    print(command.run_settings_from_flags())
+"""
+
+
+def test_flags_txt_is_a_flag_file_that_gives_the_settings_back(tmp_path):
+    # In a process of its own, because flags belong to the whole process.
+    runs = [
+        RunDirectory.create(tmp_path / name, settings)
+        for name, settings in (("unusual", UNUSUAL), ("defaults", RunSettings()))
+    ]
+    command = [sys.executable, "-c", READ_FLAG_FILES, *(str(run.flags) for run in runs)]
+    output = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert output.splitlines() == [str(UNUSUAL), str(RunSettings())]
+
+
+@pytest.mark.parametrize("settings", [RunSettings(), UNUSUAL], ids=["defaults", "unusual"])
+def test_config_json_gives_the_settings_back(tmp_path, settings):
+    RunDirectory.create(tmp_path / "run", settings)
+    assert RunDirectory.load(tmp_path / "run").settings() == settings
+
+
+def test_config_json_names_the_versions(tmp_path):
+    RunDirectory.create(tmp_path, RunSettings())
+    versions = json.loads((tmp_path / "config.json").read_text())["versions"]
+    assert set(versions) == {"tf_smoothclir", "tensorflow", "python"}
+    assert versions["tensorflow"].startswith("2.")
+
+
+def test_same_settings_find_the_run_again_and_change_nothing(tmp_path):
+    RunDirectory.create(tmp_path, UNUSUAL)
+    before = snapshot(tmp_path)
+    assert not RunDirectory.create(tmp_path, UNUSUAL).finished
+    assert snapshot(tmp_path) == before
+
+
+def changed(**training):
+    return RunSettings(training=TrainingSettings(**training))
+
+
+def test_other_settings_are_refused_with_the_flag_and_both_values(tmp_path):
+    RunDirectory.create(tmp_path, changed(learning_rate=0.5, epochs=3))
+    with pytest.raises(InputError) as error:
+        RunDirectory.create(tmp_path, changed(learning_rate=0.25, epochs=7))
+    message = str(error.value)
+    assert "--learning_rate: 0.5 there, 0.25 here" in message
+    assert "--epochs: 3 there, 7 here" in message
+    assert "--seed" not in message
+    assert "--overwrite" in message
+
+
+def test_settings_without_effect_may_change(tmp_path):
+    RunDirectory.create(tmp_path, RunSettings())
+    other = RunSettings(
+        data=DataSettings(cache_dir="elsewhere"), training=TrainingSettings(checkpoint_minutes=1.0)
+    )
+    assert RunDirectory.create(tmp_path, other).settings() == RunSettings()
+
+
+def test_foreign_directory_is_refused_and_left_alone(tmp_path):
+    (tmp_path / "thesis.tex").write_text("years of work")
+    before = snapshot(tmp_path)
+    with pytest.raises(InputError, match=r"not empty and holds no run.*--overwrite"):
+        RunDirectory.create(tmp_path, RunSettings())
+    assert snapshot(tmp_path) == before
+
+
+def test_overwrite_writes_beside_foreign_files(tmp_path):
+    (tmp_path / "thesis.tex").write_text("years of work")
+    RunDirectory.create(tmp_path, RunSettings(), overwrite=True)
+    assert (tmp_path / "thesis.tex").read_text() == "years of work"
+    assert (tmp_path / "config.json").is_file()
+
+
+@pytest.mark.parametrize("name", ["logs/mine.log", "report.md", "metrics.json", "flags.txt"])
+def test_overwrite_deletes_nothing_where_there_is_no_run(tmp_path, name):
+    # Files that are called like those of a run, in a directory that never was one.
+    file = tmp_path / name
+    file.parent.mkdir(exist_ok=True)
+    file.write_text("mine")
+    with pytest.raises(InputError, match=f"holds no run, but has {name.split('/')[0]}"):
+        RunDirectory.create(tmp_path, RunSettings(), overwrite=True)
+    assert file.read_text() == "mine"
+
+
+def test_overwrite_deletes_the_run_and_nothing_else(tmp_path):
+    run = RunDirectory.create(tmp_path, changed(epochs=3))
+    for directory in (run.checkpoints, run.vocabulary, run.logs, run.plots, run.evaluation):
+        directory.mkdir()
+        (directory / "file").touch()
+    for file in (run.metrics, run.report, run.diverged_batch):
+        file.touch()
+    (tmp_path / "notes.txt").write_text("keep")
+    (tmp_path / "query_tower" / "1").mkdir(parents=True)
+
+    run = RunDirectory.create(tmp_path, changed(epochs=7), overwrite=True)
+    names = {path.name for path in tmp_path.iterdir()}
+    assert names == {"flags.txt", "config.json", "notes.txt", "query_tower"}
+    assert run.settings().training.epochs == 7
+
+
+def test_run_that_was_killed_before_its_first_file_was_whole_begins_again(tmp_path):
+    run = RunDirectory.create(tmp_path, UNUSUAL)
+    run.config.unlink()
+    (tmp_path / ".config.json.new").write_text('{"sett')
+    assert RunDirectory.create(tmp_path, UNUSUAL).settings() == UNUSUAL
+
+
+def test_overwrite_that_was_killed_leaves_no_finished_run(tmp_path, monkeypatch):
+    run = RunDirectory.create(tmp_path, RunSettings())
+    run.checkpoints.mkdir()
+    run.metrics.write_text("{}")
+    assert run.finished
+
+    def killed(path):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("shutil.rmtree", killed)
+    with pytest.raises(KeyboardInterrupt):
+        RunDirectory.create(tmp_path, RunSettings(), overwrite=True)
+    assert not RunDirectory.create(tmp_path, RunSettings()).finished
+
+
+@pytest.mark.parametrize("below", ["", "/run"])
+def test_file_in_the_way_is_named(tmp_path, below):
+    (tmp_path / "file").touch()
+    with pytest.raises(InputError, match=r"--output_dir=.*file.*cannot be written to"):
+        RunDirectory.create(f"{tmp_path}/file{below}", RunSettings())
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+def test_directory_without_permission_is_named(tmp_path):
+    tmp_path.chmod(0o500)
+    with pytest.raises(InputError, match="cannot be written to"):
+        RunDirectory.create(tmp_path, RunSettings())
+
+
+def test_load_names_the_directory_without_a_run(tmp_path):
+    with pytest.raises(InputError, match=r"--run_dir=.*there is no run.*smoothclir-train"):
+        RunDirectory.load(tmp_path)
+
+
+def test_other_data_is_refused_and_the_same_remembered(tmp_path):
+    run = RunDirectory.create(tmp_path, RunSettings())
+    run.remember_data("toy", "abc")
+    RunDirectory.load(tmp_path).remember_data("toy", "abc")
+    with pytest.raises(InputError, match=r"begun on other content of toy.*--overwrite"):
+        run.remember_data("toy", "def")
+    assert run.settings() == RunSettings()

@@ -1,0 +1,190 @@
+"""A run from settings to report: what it writes, what it refuses, what a second call does."""
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+
+from tests.training.test_run_directory import snapshot
+from tests.training.tiny_set import QUERIES, tiny_settings
+from tf_smoothclir.errors import InputError
+from tf_smoothclir.settings import METRICS
+from tf_smoothclir.training import train as train_module
+from tf_smoothclir.training.run_directory import RunDirectory
+from tf_smoothclir.training.train import load_model, train
+from tf_smoothclir.training.trainer import Trainer
+
+FULL = {f"full/{name}" for name in ("MRR@10", "Recall@1", "Recall@10", "Recall@100")}
+
+
+@pytest.fixture
+def untrained(monkeypatch):
+    """Ends every run where its training would begin."""
+
+    def stop(trainer):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Trainer, "train", stop)
+
+
+def begin(settings, path):
+    with pytest.raises(KeyboardInterrupt):
+        train(settings, path)
+
+
+def test_metrics_json_has_what_is_promised(finished):
+    result = json.loads(finished.metrics.read_text())
+    for split in ("test", "validation"):
+        assert set(result[split]) == {*METRICS, *FULL}
+        for name, value in result[split].items():
+            low, high = result["intervals"][split][name]
+            assert 0 <= low <= value <= high <= 1
+            assert result["counts"][split][name] == QUERIES // 5  # 3:1:1
+        assert np.shape(result["confusion"][split]) == (3, 3)
+        assert np.sum(result["confusion"][split]) == 4 * 5  # 4 lists of 2 judged and 3 sampled
+    assert {"gain", "ties", "lists", "intervals"} <= set(result["rules"])
+    training = result["training"]
+    assert training["pairs"] == 2 * 60
+    assert training["epochs"] == 2
+    assert training["best_epoch"] in (1, 2)
+    for name in ("pairs_per_second", "seconds", "peak_rss_mb"):
+        assert training[name] > 0
+    assert [record["epoch"] for record in result["history"]] == [1, 2]
+
+
+def test_validation_of_the_best_epoch_is_found_again_in_the_end(finished):
+    # The weights that are evaluated are those that were kept, to the last digit.
+    result = json.loads(finished.metrics.read_text())
+    best = result["history"][result["training"]["best_epoch"] - 1]["validation"]
+    assert {name: result["validation"][name] for name in METRICS} == best
+
+
+def test_report_refers_to_plots_that_are_there(finished):
+    report = finished.report.read_text()
+    plots = [line.split("](")[1].rstrip(")") for line in report.splitlines() if line[:2] == "!["]
+    assert len(plots) == 3
+    for plot in plots:
+        assert (finished.path / plot).read_bytes().startswith(b"\x89PNG")
+    for line in finished.flags.read_text().splitlines():
+        assert line in report
+
+
+def test_trec_files_are_there_for_both_splits(finished):
+    for split in ("test", "validation"):
+        for name in ("run.trec", "qrels.trec", "full.run.trec", "full.qrels.trec"):
+            assert (finished.evaluation / split / name).stat().st_size
+
+
+def test_finished_run_given_again_returns_its_figures_and_changes_no_file(finished, tiny):
+    before = snapshot(finished.path)
+    assert train(tiny(), finished.path) == json.loads(finished.metrics.read_text())
+    assert snapshot(finished.path) == before
+
+
+def test_finished_run_with_another_flag_is_refused_and_left_alone(finished, tiny):
+    before = snapshot(finished.path)
+    with pytest.raises(InputError, match=r"--epsilon: 1\.0 there, 0\.5 here"):
+        train(tiny(epsilon=0.5), finished.path)
+    assert snapshot(finished.path) == before
+
+
+def test_overwrite_does_a_finished_run_again(finished, tiny, tmp_path):
+    path = shutil.copytree(finished.path, tmp_path / "run")
+    result = train(tiny(epochs=1), path, overwrite=True)
+    assert [record["epoch"] for record in result["history"]] == [1]
+
+
+def test_load_model_has_the_weights_of_the_best_epoch(finished):
+    import tensorflow as tf
+
+    model = load_model(finished)
+    saved = tf.train.load_checkpoint(str(finished.checkpoints / "best"))
+    for index, weight in enumerate(model.weights):
+        name = f"weights/{index}/.ATTRIBUTES/VARIABLE_VALUE"
+        np.testing.assert_array_equal(weight, saved.get_tensor(name))
+
+
+def test_load_model_of_a_run_without_an_epoch_says_how_to_go_on(tiny, tmp_path, untrained):
+    begin(tiny(), tmp_path)
+    with pytest.raises(InputError, match=r"not completed an epoch.*smoothclir-train --flagfile="):
+        load_model(RunDirectory.load(tmp_path))
+
+
+def test_wrong_thresholds_show_before_anything_is_written(tiny, tmp_path):
+    with pytest.raises(InputError, match="--thresholds"):
+        train(tiny(thresholds=(0.7, 0.2)), tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_missing_data_show_before_anything_is_written(tiny, tmp_path):
+    with pytest.raises(InputError, match="nowhere"):
+        train(tiny(data_dir=str(tmp_path / "nowhere")), tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_mistyped_data_dir_does_not_delete_the_run_that_was_to_be_overwritten(finished, tiny):
+    before = snapshot(finished.path)
+    with pytest.raises(InputError, match="nowhere"):
+        train(tiny(data_dir="nowhere"), finished.path, overwrite=True)
+    assert snapshot(finished.path) == before
+
+
+@pytest.fixture
+def own_data(tiny_dir, tmp_path):
+    """A copy of the set that may be changed, and the settings for it."""
+    data = shutil.copytree(tiny_dir, tmp_path / "data")
+    return data, tiny_settings(data, tmp_path / "cache")
+
+
+def test_changed_data_are_refused_in_the_middle_of_a_run(own_data, tmp_path, untrained):
+    data, settings = own_data
+    begin(settings, tmp_path / "run")
+    begin(settings, tmp_path / "run")  # unchanged, it goes on
+    with open(data / "wiki_fr.documents", "a", encoding="utf-8") as file:
+        file.write("999\tNouveau\tmot1\n")
+    with pytest.raises(InputError, match=r"begun on other content of .*--overwrite"):
+        train(settings, tmp_path / "run")
+
+
+def test_corrected_data_are_taken_by_the_same_command(own_data, tmp_path, untrained):
+    data, settings = own_data
+    right = (data / "en2fr.rel").read_text()
+    (data / "en2fr.rel").write_text(right + "0\t1\tmuch\n")
+    with pytest.raises(InputError, match=r"en2fr\.rel:41: grade 'much' is not an integer"):
+        train(settings, tmp_path / "run")
+    (data / "en2fr.rel").write_text(right)
+    begin(settings, tmp_path / "run")
+
+
+def test_vocabulary_of_the_run_is_kept_although_the_cache_is_lost(own_data, tmp_path, untrained):
+    _, settings = own_data
+    begin(settings, tmp_path / "run")
+    run = RunDirectory.load(tmp_path / "run")
+    before = {role: run.vocabulary_tokens(role) for role in ("query", "document")}
+    assert before["query"][:2] == ["[PAD]", "[UNK]"]
+    assert "mot1" in before["document"]
+    shutil.rmtree(tmp_path / "cache")
+    begin(settings, tmp_path / "run")
+    assert {role: run.vocabulary_tokens(role) for role in before} == before
+
+
+def test_frozen_pretrained_vectors_stay_bitwise_through_a_run(tiny, tmp_path, caplog):
+    vectors = np.arange(1, 9, dtype="f4").reshape(2, 4) / 7
+    lines = [f"{word} {' '.join(map(str, row))}" for word, row in zip(("mot1", "mot2"), vectors)]
+    (tmp_path / "fr.vec").write_text("\n".join(["2 4", *lines]) + "\n")
+    settings = tiny(
+        document_embeddings=str(tmp_path / "fr.vec"), train_document_embeddings=False, epochs=1
+    )
+    with caplog.at_level("INFO", logger="absl"):
+        train(settings, tmp_path / "run")
+    assert "Document vectors: 2 of 9 words (22.2%) found" in caplog.text
+
+    run = RunDirectory.load(tmp_path / "run")
+    model = load_model(run)
+    rows = [run.vocabulary_tokens("document").index(word) for word in ("mot1", "mot2")]
+    np.testing.assert_array_equal(model.document_tower.embeddings.numpy()[rows], vectors)
+    initial = train_module.build_model(
+        settings, {role: run.vocabulary_tokens(role) for role in ("query", "document")}
+    )
+    assert (model.query_tower.embeddings.numpy() != initial.query_tower.embeddings.numpy()).any()

@@ -1,0 +1,268 @@
+"""The training loop: reproducible, continued exactly, stopped early, and clear when it diverges."""
+
+import logging
+import os
+import signal
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from tf_smoothclir.data.prepared import ROLES
+from tf_smoothclir.errors import InputError
+from tf_smoothclir.settings import METRICS
+from tf_smoothclir.training import trainer as trainer_module
+from tf_smoothclir.training.model import build_model
+from tf_smoothclir.training.monitor import StepMonitor
+from tf_smoothclir.training.run_directory import RunDirectory
+from tf_smoothclir.training.train import prepared_set, source_of
+from tf_smoothclir.training.trainer import Interrupted, Trainer
+
+STEPS = 8  # an epoch: 12 queries * (2 judged + 3 sampled) = 60 pairs, in batches of 8
+
+
+class Killed(BaseException):
+    """Ends a run without a word, as kill -9 does."""
+
+
+def start(settings, path):
+    """What `train` does before the first step."""
+    run = RunDirectory.create(path, settings)
+    prepared = prepared_set(source_of(settings.data), settings, run)
+    model = build_model(settings, {role: prepared.vocabulary(role) for role in ROLES})
+    return Trainer(model, prepared, settings.training, run), model
+
+
+def trained(settings, path):
+    trainer, model = start(settings, path)
+    return trainer.train(), weights(model)
+
+
+def weights(model):
+    return [weight.numpy() for weight in model.weights]
+
+
+def call_at_step(monkeypatch, number, action):
+    """Calls `action(model)` behind step `number` of this process, from 1."""
+    original, steps = StepMonitor.on_train_batch_end, []
+
+    def counted(monitor, batch, logs=None):
+        original(monitor, batch, logs)
+        steps.append(batch)
+        if len(steps) == number:
+            action(monitor.model)
+
+    monkeypatch.setattr(StepMonitor, "on_train_batch_end", counted)
+
+
+def kill_at_step(monkeypatch, number):
+    def die(model):
+        raise Killed
+
+    call_at_step(monkeypatch, number, die)
+
+
+def script_validation(monkeypatch, values, name="NDCG@5"):
+    """Lets the validation of the epochs give these values."""
+    left = iter(values)
+    monkeypatch.setattr(
+        trainer_module,
+        "mean_metrics",
+        lambda per_query: {**dict.fromkeys(METRICS, 0.5), name: next(left)},
+    )
+
+
+@pytest.fixture(scope="module")
+def whole(tiny, tmp_path_factory):
+    """Fresh or fixed negatives -> progress and weights of a run that nothing interrupted."""
+    return {
+        fresh: trained(tiny(fresh_negatives=fresh), tmp_path_factory.mktemp("whole") / "run")
+        for fresh in (False, True)
+    }
+
+
+def assert_same(found, expected):
+    for one, other in zip(found[1], expected[1]):
+        np.testing.assert_array_equal(one, other)
+    assert found[0].history == expected[0].history
+    assert found[0].pairs == expected[0].pairs
+    assert found[0].best_epoch == expected[0].best_epoch
+
+
+def test_same_seed_gives_the_same_bits(tiny, tmp_path, whole):
+    assert_same(trained(tiny(), tmp_path / "again"), whole[False])
+
+
+def test_other_seed_gives_other_weights(tiny, tmp_path, whole):
+    progress, other = trained(tiny(seed=14), tmp_path / "other")
+    assert all((one != two).any() for one, two in zip(other, whole[False][1]))
+    assert progress.history != whole[False][0].history
+
+
+def test_learns(tiny, tmp_path):
+    history = trained(tiny(epochs=5), tmp_path / "run")[0].history
+    assert history[-1]["loss"] < history[0]["loss"] / 1.5
+    best = max(record["validation"]["NDCG@5"] for record in history)
+    assert best > history[0]["validation"]["NDCG@5"]
+
+
+def test_history_has_every_epoch_once_with_the_mean_loss_of_its_pairs(whole):
+    progress = whole[False][0]
+    assert [record["epoch"] for record in progress.history] == [1, 2]
+    assert (progress.epoch, progress.step, progress.pairs) == (2, 0, 2 * 60)
+    assert all(set(record["validation"]) == set(METRICS) for record in progress.history)
+    assert all(0 < record["loss"] < 4 for record in progress.history)
+
+
+@pytest.mark.parametrize(
+    ("fresh", "steps"),
+    [
+        pytest.param(False, [1], id="after the first step"),
+        pytest.param(False, [STEPS], id="before the validation"),
+        pytest.param(True, [STEPS + 3], id="inside the second epoch, fresh negatives"),
+        pytest.param(True, [3, 3, STEPS], id="three times, fresh negatives"),
+    ],
+)
+def test_killed_run_goes_on_to_the_same_bits(tiny, tmp_path, whole, fresh, steps):
+    settings = tiny(fresh_negatives=fresh)
+    for number in steps:
+        trainer, _ = start(settings, tmp_path / "run")
+        with pytest.MonkeyPatch.context() as monkeypatch:
+            kill_at_step(monkeypatch, number)
+            with pytest.raises(Killed):
+                trainer.train()
+    assert_same(trained(settings, tmp_path / "run"), whole[fresh])
+
+
+def test_kill_before_the_first_checkpoint_begins_again(tiny, tmp_path, monkeypatch, whole):
+    settings = tiny(checkpoint_minutes=60.0)
+    with monkeypatch.context() as patch:
+        kill_at_step(patch, 5)
+        trainer, _ = start(settings, tmp_path / "run")
+        with pytest.raises(Killed):
+            trainer.train()
+    trainer, model = start(settings, tmp_path / "run")
+    assert trainer.progress.pairs == 0
+    assert_same((trainer.train(), weights(model)), whole[False])
+
+
+def test_fresh_negatives_differ_by_epoch_and_fixed_ones_do_not(tiny, tmp_path):
+    fresh, _ = start(tiny(fresh_negatives=True), tmp_path / "fresh")
+    fixed, _ = start(tiny(), tmp_path / "fixed")
+    first, second = (fresh._training_lists(epoch) for epoch in (0, 1))
+    assert (first.document_rows != second.document_rows).any()
+    np.testing.assert_array_equal(
+        first.document_rows[first.grades > 0], second.document_rows[second.grades > 0]
+    )
+    for lists in (fixed._training_lists(epoch) for epoch in (0, 1)):
+        np.testing.assert_array_equal(lists.document_rows, first.document_rows)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_signal_saves_says_how_to_continue_and_continues(
+    tiny, tmp_path, monkeypatch, whole, caplog, number
+):
+    settings = tiny(checkpoint_minutes=60.0)
+    with monkeypatch.context() as patch:
+        call_at_step(patch, STEPS + 2, lambda model: os.kill(os.getpid(), number))
+        trainer, _ = start(settings, tmp_path / "run")
+        with (
+            caplog.at_level(logging.WARNING, logger="absl"),
+            pytest.raises(Interrupted) as interrupted,
+        ):
+            trainer.train()
+    assert interrupted.value.code == 128 + number
+    # The step after the signal is the one that sees it.
+    assert f"{number.name}: stopped after epoch 1, step 3, and saved in" in caplog.text
+    assert "Give the same command again to continue." in caplog.text
+    assert_same(trained(settings, tmp_path / "run"), whole[False])
+
+
+@pytest.mark.parametrize(
+    ("patience", "values", "epochs", "best"),
+    [
+        (2, [0.3, 0.6, 0.5, 0.5, 0.9], 4, 2),
+        (1, [0.0, 0.0, 0.9], 2, 1),  # equal is not better; 0 still is something to keep
+        (0, [0.6, 0.5, 0.4], 3, 1),
+    ],
+)
+def test_patience_stops_early_and_the_best_epoch_is_kept(
+    tiny, tmp_path, monkeypatch, patience, values, epochs, best
+):
+    script_validation(monkeypatch, values)
+    settings = tiny(epochs=len(values), patience=patience, checkpoint_minutes=60.0)
+    trainer, model = start(settings, tmp_path / "run")
+    after, save = {}, trainer._checkpoints.save
+
+    def record(progress):
+        after[progress.epoch] = weights(model)
+        save(progress)
+
+    monkeypatch.setattr(trainer._checkpoints, "save", record)
+    progress = trainer.train()
+    assert (progress.epoch, progress.best_epoch) == (epochs, best)
+    for found, kept, last in zip(weights(model), after[best], after[epochs]):
+        np.testing.assert_array_equal(found, kept)
+        assert (found != last).any()
+
+
+def test_select_metric_decides_which_epoch_is_best(tiny, tmp_path, monkeypatch):
+    script_validation(monkeypatch, [0.2, 0.9], name="MAP")  # NDCG@5 stays as it is
+    settings = tiny(select_metric="MAP", checkpoint_minutes=60.0)
+    assert trained(settings, tmp_path / "run")[0].best_epoch == 2
+
+
+def test_finished_run_that_is_trained_again_only_restores_the_best(tiny, tmp_path, whole):
+    trained(tiny(), tmp_path / "run")
+    assert_same(trained(tiny(), tmp_path / "run"), whole[False])
+
+
+def test_divergence_names_the_step_and_its_pairs_and_keeps_the_last_checkpoint(
+    tiny, tmp_path, monkeypatch
+):
+    def poison(model):  # as an overflow in step 10 would: row 2 of the table is in most texts
+        model.document_tower.embeddings.assign(
+            tf.fill(model.document_tower.embeddings.shape, np.float32("nan"))
+        )
+
+    call_at_step(monkeypatch, STEPS + 2, poison)
+    trainer, _ = start(tiny(), tmp_path / "run")
+    with pytest.raises(InputError) as error:
+        trainer.train()
+    message = str(error.value)
+    pairs_file = tmp_path / "run" / "diverged_batch.tsv"
+    assert message.startswith("epoch 2, step 3: the loss is not finite; the 8 pairs")
+    assert str(pairs_file) in message
+    assert "--learning_rate" in message
+
+    lists = trainer._training_lists(0)
+    batch = trainer._pipeline.batch_pairs(lists, epoch=1, step=2)
+    expected = [
+        f"{trainer._set.query_ids[lists.pair_query_rows[pair]]}\t"
+        f"{trainer._set.document_ids[lists.document_rows[pair]]}\t{lists.grades[pair]}"
+        for pair in batch
+    ]
+    assert pairs_file.read_text().splitlines() == expected
+    trainer, model = start(tiny(), tmp_path / "run")
+    assert (trainer.progress.epoch, trainer.progress.step) == (1, 2)
+    assert np.isfinite(weights(model)[0]).all()
+
+
+def test_absurd_learning_rate_is_an_error_of_the_user_not_a_stack_trace(tiny, tmp_path):
+    with pytest.raises(InputError, match=r"epoch \d, step \d: the (loss|gradient norm) is not"):
+        trained(tiny(learning_rate=3e38, clip_norm=0.0, epochs=2), tmp_path / "run")
+
+
+def test_tensorboard_gets_each_epoch_once(tiny, tmp_path):
+    trained(tiny(), tmp_path / "run")
+    found = [
+        (value.tag, event.step)
+        for path in sorted((tmp_path / "run" / "logs").iterdir())
+        for event in tf.compat.v1.train.summary_iterator(str(path))
+        for value in event.summary.value
+    ]
+    assert sorted(found) == sorted(
+        (tag, epoch)
+        for epoch in (1, 2)
+        for tag in ("training/loss", *(f"validation/{name}" for name in METRICS))
+    )
