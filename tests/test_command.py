@@ -73,7 +73,7 @@ def test_help_shows_every_setting_with_its_default(module):
         (["--epsilon=nan"], "error: --epsilon must be a finite number, but is nan."),
         (["--thresholds=low,high"], "error: --thresholds must be numbers, but one is 'low'."),
         (["--thresholds=0.7,0.2"], "strictly increasing"),
-        (["--data_dir=nowhere"], "error: nowhere: there is no such directory."),
+        (["--data_dir=nowhere"], "/nowhere: there is no such directory."),
     ],
     ids=lambda value: value[0] if isinstance(value, list) else "",
 )

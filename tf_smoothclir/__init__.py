@@ -6,7 +6,7 @@ a public name is first used.
 
 import importlib
 
-from tf_smoothclir.data import wiki_clir as _wiki_clir  # noqa: F401  (registers the dataset)
+from tf_smoothclir.data import wiki_clir_builder as _builder  # noqa: F401  (registers the dataset)
 
 _PUBLIC = {
     "AveragePoolingTower": "towers.average_pooling",

@@ -41,7 +41,10 @@ def settings_from_flags(group: str, base: Settings | None = None) -> Settings:
     values = {}
     for field in dataclasses.fields(GROUPS[group]):
         flag = FLAGS[field.name]
-        values[field.name] = getattr(base, field.name) if base and not flag.present else flag.value
+        value = getattr(base, field.name) if base and not flag.present else flag.value
+        if field.metadata["is_path"] and value:
+            value = os.path.abspath(value)  # a run is used from other directories too
+        values[field.name] = value
     try:
         if "thresholds" in values:
             values["thresholds"] = tuple(map(_number, values["thresholds"]))
@@ -94,6 +97,9 @@ def _guarded(main: Callable, argv: Sequence[str]) -> None:
         sys.exit(f"error: {error}")
     except KeyboardInterrupt:
         sys.exit(128 + signal.SIGINT)
+    except BrokenPipeError:  # such as with `| head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(128 + signal.SIGPIPE)
 
 
 def _number(threshold: str | float) -> float:

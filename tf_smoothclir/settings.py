@@ -12,10 +12,26 @@ from collections.abc import Sequence
 METRICS = ("P_mr@1", "P_mr@5", "P_r@5", "NDCG@5", "MAP", "MRR_mr", "MRR_r")
 
 
-def setting(default, help_text: str, *, minimum=None, choices: Sequence[str] | None = None):
-    """Returns a dataclass field with a default, a help text and the values that it takes."""
+def setting(
+    default,
+    help_text: str,
+    *,
+    minimum=None,
+    choices: Sequence[str] | None = None,
+    is_path: bool = False,
+):
+    """Returns a dataclass field with a default, a help text and the values that it takes.
+
+    Args:
+        default: The default.
+        help_text: For newcomers, one or two sentences.
+        minimum: Least number, or None.
+        choices: The possible values, or None.
+        is_path: On the command line it may be relative to the working directory.
+    """
     return dataclasses.field(
-        default=default, metadata={"help": help_text, "minimum": minimum, "choices": choices}
+        default=default,
+        metadata={"help": help_text, "minimum": minimum, "choices": choices, "is_path": is_path},
     )
 
 
@@ -49,9 +65,12 @@ class DataSettings(Settings):
         "Directory of the retrieval set: WikiCLIR layout (wiki_en.queries, wiki_fr.documents,"
         " en2fr.rel) or your own queries, documents and judgments as .tsv or .jsonl. Without it,"
         " the built-in toy world.",
+        is_path=True,
     )
     tfds_name: str = setting("", "TensorFlow dataset to read instead, such as wiki_clir/fr.")
-    tfds_data_dir: str = setting("", "Where TensorFlow Datasets keeps its data, if not at home.")
+    tfds_data_dir: str = setting(
+        "", "Where TensorFlow Datasets keeps its data, if not at home.", is_path=True
+    )
     query_language: str = setting("en", "Language of the queries, ISO 639-1.")
     document_language: str = setting("fr", "Language of the documents, ISO 639-1.")
     toy_entities: int = setting(2000, "Number of entities in the toy world.", minimum=300)
@@ -60,7 +79,9 @@ class DataSettings(Settings):
         "Splits the queries 3:1:1 where the set has no splits itself; seeds the toy world too.",
         minimum=0,
     )
-    cache_dir: str = setting("", "Where prepared texts are kept; empty: ~/.cache/tf_smoothclir.")
+    cache_dir: str = setting(
+        "", "Where prepared texts are kept; empty: ~/.cache/tf_smoothclir.", is_path=True
+    )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -106,8 +127,9 @@ class ModelSettings(Settings):
     query_embeddings: str = setting(
         "",
         "File of pre-trained word vectors for the queries: word2vec, GloVe, fastText .vec or .npz.",
+        is_path=True,
     )
-    document_embeddings: str = setting("", "The same for the documents.")
+    document_embeddings: str = setting("", "The same for the documents.", is_path=True)
     train_query_embeddings: bool = setting(
         True, "Train the query word vectors; --no... freezes them."
     )

@@ -47,7 +47,7 @@ def main(argv) -> None:
     settings = dataclasses.replace(settings, data=data)
     model = train.load_model(run)
     output_dir = make_directory(Path(_OUTPUT_DIR.value or run.evaluation), "--output_dir")
-    prepared = train.prepared_set(train.source_of(data), settings, run)
+    prepared = train.prepared_set(train.source_of(data), settings, run, _SPLITS.value)
     negatives = settings.training.negatives
     evaluations = train.evaluate_model(model, prepared, negatives, _SPLITS.value, output_dir)
     write_json(output_dir / "metrics.json", train.figures(evaluations, negatives))

@@ -10,7 +10,7 @@ import pytest
 from tests.small_world import DOCUMENTS, JUDGMENTS, QUERIES, SPLITS, SmallWorld
 from tf_smoothclir.data import source
 from tf_smoothclir.data.retrieval_set import RetrievalSet
-from tf_smoothclir.data.wikiclir import WikiClirDirectory
+from tf_smoothclir.data.wikiclir_files import WikiClirDirectory
 from tf_smoothclir.errors import InputError
 
 queries, documents = tuple(QUERIES.items()), tuple(DOCUMENTS.items())

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import random
 import re
-import itertools
 import string
 import subprocess
 import sys

@@ -7,7 +7,7 @@ import pytest
 from tf_smoothclir.data.open_source import open_source
 from tf_smoothclir.data.source import Judgment, Text
 from tf_smoothclir.data.user_files import UserDirectory
-from tf_smoothclir.data.wikiclir import WikiClirDirectory
+from tf_smoothclir.data.wikiclir_files import WikiClirDirectory
 from tf_smoothclir.errors import InputError
 
 TSV = {

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 import tensorflow_datasets as tfds
 
-from tf_smoothclir.data import wiki_clir
+from tf_smoothclir.data import wiki_clir_builder as wiki_clir
 from tf_smoothclir.data.open_source import open_source
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.source import SPLITS, Judgment
 from tf_smoothclir.data.tfds_source import TfdsSource
-from tf_smoothclir.data.wikiclir import PUBLISHED_FOLDERS, WikiClirDirectory
+from tf_smoothclir.data.wikiclir_files import PUBLISHED_FOLDERS, WikiClirDirectory
 from tf_smoothclir.errors import InputError
 
 LOCAL = Path(__file__).parent / "fake_examples" / "wiki_clir"

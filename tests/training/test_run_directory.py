@@ -25,7 +25,7 @@ UNUSUAL = RunSettings(
         epsilon=0.1 + 0.2,  # all 17 digits must survive
         loss="proportional_odds",
         thresholds=(-0.5, 1 / 3, 0.9),
-        query_embeddings="vectors.vec",
+        query_embeddings="/vectors.vec",
         train_document_embeddings=False,
     ),
     TrainingSettings(negatives=0, fresh_negatives=True, optimizer="sgd", learning_rate=1e-30),
@@ -89,7 +89,9 @@ def changed(**training):
 
 
 def test_other_settings_are_refused_with_the_flag_and_both_values(tmp_path):
-    RunDirectory.create(tmp_path, changed(learning_rate=0.5, epochs=3))
+    run = RunDirectory.create(tmp_path, changed(learning_rate=0.5, epochs=3))
+    run.checkpoints.mkdir()
+    (run.checkpoints / "checkpoint").touch()
     with pytest.raises(InputError) as error:
         RunDirectory.create(tmp_path, changed(learning_rate=0.25, epochs=7))
     message = str(error.value)
@@ -97,6 +99,15 @@ def test_other_settings_are_refused_with_the_flag_and_both_values(tmp_path):
     assert "--epochs: 3 there, 7 here" in message
     assert "--seed" not in message
     assert "--overwrite" in message
+
+
+def test_run_without_a_checkpoint_is_begun_anew_with_other_settings(tmp_path):
+    # Such as after an error in the settings that shows only when the model is built.
+    RunDirectory.create(tmp_path, changed(epochs=3)).vocabulary.mkdir()
+    run = RunDirectory.create(tmp_path, changed(epochs=7))
+    assert run.settings() == changed(epochs=7)
+    assert "--epochs=7" in run.flags.read_text()
+    assert not run.vocabulary.exists()
 
 
 def test_settings_without_effect_may_change(tmp_path):

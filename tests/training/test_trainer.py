@@ -9,6 +9,7 @@ import pytest
 import tensorflow as tf
 
 from tf_smoothclir.data.prepared import ROLES
+from tf_smoothclir.data.source import SPLITS
 from tf_smoothclir.errors import InputError
 from tf_smoothclir.settings import METRICS
 from tf_smoothclir.training import trainer as trainer_module
@@ -28,7 +29,7 @@ class Killed(BaseException):
 def start(settings, path):
     """What `train` does before the first step."""
     run = RunDirectory.create(path, settings)
-    prepared = prepared_set(source_of(settings.data), settings, run)
+    prepared = prepared_set(source_of(settings.data), settings, run, SPLITS)
     model = build_model(settings, {role: prepared.vocabulary(role) for role in ROLES})
     return Trainer(model, prepared, settings.training, run), model
 

@@ -6,7 +6,7 @@ from tf_smoothclir.data.files import checked_directory
 from tf_smoothclir.data.source import Source
 from tf_smoothclir.data.toy_world import ToyWorld
 from tf_smoothclir.data.user_files import ROLES, UserDirectory
-from tf_smoothclir.data.wikiclir import WikiClirDirectory, document_languages
+from tf_smoothclir.data.wikiclir_files import WikiClirDirectory, document_languages
 from tf_smoothclir.errors import input_error
 
 

@@ -11,14 +11,14 @@ import tensorflow_datasets as tfds
 
 from tf_smoothclir.data.files import sha256_of
 from tf_smoothclir.data.source import SPLITS, Judgment, Source, Text
-from tf_smoothclir.data.wiki_clir import DOCUMENTS, features
+from tf_smoothclir.data.wiki_clir_builder import DOCUMENTS, features
 from tf_smoothclir.errors import input_error
 
 _BATCH = 1024  # records a step between TensorFlow and Python; one by one takes many times as long
 
 
 class TfdsSource(Source):
-    """A prepared TFDS dataset with the splits and features of `tf_smoothclir.data.wiki_clir`.
+    """A prepared TFDS dataset with the splits and features of `wiki_clir_builder`.
 
     Nothing is downloaded or prepared here. The order of records is that of TFDS's files, which is
     shuffled, but the same every time.
@@ -43,7 +43,7 @@ class TfdsSource(Source):
                 f"TFDS dataset {name!r}",
                 f"not prepared in {self._builder.data_dir}",
                 "Prepare it in Python: import tensorflow_datasets as tfds,"
-                f' tf_smoothclir.data.wiki_clir; tfds.load("{name}", data_dir=...)',
+                f' tf_smoothclir.data.wiki_clir_builder; tfds.load("{name}", data_dir=...)',
             )
         if repr(info.features) != repr(features()):
             raise input_error(

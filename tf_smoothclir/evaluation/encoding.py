@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from tf_smoothclir.data.hashing import hash_ids
 from tf_smoothclir.data.pipeline import text_batches
-from tf_smoothclir.data.prepared import PreparedSet
+from tf_smoothclir.data.prepared import ROLES, PreparedSet
 from tf_smoothclir.two_tower import TwoTower
 
 _TEXTS_PER_BATCH = 1024
@@ -36,15 +36,15 @@ class Encoder:
 
     def __init__(self, model: TwoTower, prepared: PreparedSet):
         """Encodes the texts of `prepared` with the current weights of `model`."""
-        self._prepared = prepared
         hashes = hash_ids(prepared.retrieval_set.document_ids)
         self._tie_order = np.argsort(np.argsort(hashes, kind="stable"), kind="stable")
+        self._batches = {role: text_batches(prepared, role, _TEXTS_PER_BATCH) for role in ROLES}
         tokens = {"ids": _flat_int32(), "lengths": _flat_int32()}
         self._vectors = {
             role: tf.function(
                 lambda tokens, role=role: model.vectors(role, tokens), input_signature=[tokens]
             )
-            for role in ("query", "document")
+            for role in ROLES
         }
 
     def __call__(self) -> EncodedSet:
@@ -52,8 +52,8 @@ class Encoder:
         return EncodedSet(self._encode("query"), self._encode("document"), self._tie_order)
 
     def _encode(self, role: str) -> np.ndarray:
-        batches = text_batches(self._prepared, role, _TEXTS_PER_BATCH)
-        return np.concatenate([self._vectors[role](tokens).numpy() for tokens in batches])
+        vectors = self._vectors[role]
+        return np.concatenate([vectors(tokens).numpy() for tokens in self._batches[role]])
 
 
 def _flat_int32() -> tf.TensorSpec:

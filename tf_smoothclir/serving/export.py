@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import os
-from pathlib import Path
 
 from tf_smoothclir.data.prepared import ROLES
 from tf_smoothclir.serving.publish import PairInfo, publish
@@ -49,7 +48,5 @@ def export_run(run: RunDirectory, export_dir: str | os.PathLike) -> int:
         for role in ROLES
     }
     data = dataclasses.asdict(settings.data)
-    if data["data_dir"]:
-        data["data_dir"] = str(Path(data["data_dir"]).resolve())
     info = PairInfo(settings.model.dim, settings.model.epsilon, settings.model.thresholds, data)
     return publish(towers, export_dir, info, probes)

@@ -97,11 +97,10 @@ def publish(
             tower.save(str(temporary[role]))
             _write_warm_up(temporary[role], f"{role}_tower", probes[role])
             _compare(tower, temporary[role], probes[role])
-        hashes = {role: hash_files(temporary[role]) for role in ROLES}
-        pair_id = _pair_id(hashes, info)
+        pair_id = _pair_id(towers, info)
         for role in ROLES:
             manifest = {"role": role, "version": version, "pair_id": pair_id}
-            manifest |= {**dataclasses.asdict(info), "files": hashes[role]}
+            manifest |= {**dataclasses.asdict(info), "files": hash_files(temporary[role])}
             write_json(temporary[role] / MANIFEST, manifest)
     for role in ROLES:
         directory = tower_dir(export_dir, role) / str(version)
@@ -195,11 +194,10 @@ def hash_files(directory: Path) -> dict[str, str]:
     }
 
 
-def _pair_id(hashes: dict[str, dict[str, str]], info: PairInfo) -> str:
-    """Returns a digest of both towers with their vocabularies, ε and θ."""
-    parts = [f"{role}/{name}={digest}" for role in ROLES for name, digest in hashes[role].items()]
-    parts += [f"epsilon={info.epsilon!r}", f"thresholds={info.thresholds!r}"]
-    return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+def _pair_id(towers: dict[str, ServingTower], info: PairInfo) -> str:
+    """Returns a digest of both towers with their vocabularies, ε and θ; equal for equal content."""
+    parts = [towers[role].digest() for role in ROLES] + [repr(info.thresholds)]
+    return hashlib.sha256(" ".join(parts).encode()).hexdigest()
 
 
 def _compare(tower: ServingTower, directory: Path, texts: Sequence[bytes]) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
+
+import numpy as np
 import tensorflow as tf
 
 from tf_smoothclir.similarity import smooth_normalize
@@ -53,6 +56,15 @@ class ServingTower(tf.Module):
         """Encodes token ids."""
         known = (ids >= 0) & (ids < self._vocabulary_size)
         return self._vectors({"ids": tf.where(known, ids, UNKNOWN_ID), "lengths": lengths})
+
+    def digest(self) -> str:
+        """Returns a digest of everything that decides about the vectors."""
+        parts = hashlib.sha256()
+        for weight in self.weights:
+            parts.update(np.ascontiguousarray(weight))
+        text = f"{self.encoder.vocabulary_digest} {self.encoder.max_tokens} {self._epsilon!r}"
+        parts.update(text.encode())
+        return parts.hexdigest()
 
     def save(self, path: str) -> None:
         """Writes the SavedModel."""

@@ -109,11 +109,11 @@ class _VocabularyFile(tf.lookup.TextFileInitializer):
             value_dtype=tf.int64,
             value_index=tf.lookup.TextFileIndex.LINE_NUMBER,
         )
-        self._digest = hashlib.sha256(Path(path).read_bytes()).hexdigest()
+        self.digest = hashlib.sha256(Path(path).read_bytes()).hexdigest()
 
     @property
     def _shared_name(self) -> str:
-        return f"vocabulary_{self._digest}"
+        return f"vocabulary_{self.digest}"
 
 
 class TextEncoder(tf.Module):
@@ -126,9 +126,9 @@ class TextEncoder(tf.Module):
         """Looks tokens up in `vocabulary_path` and keeps the first `max_tokens` of a text."""
         super().__init__(name="text_encoder")
         self.max_tokens = max_tokens
-        self._table = tf.lookup.StaticHashTable(
-            _VocabularyFile(vocabulary_path), default_value=UNKNOWN_ID
-        )
+        initializer = _VocabularyFile(vocabulary_path)
+        self.vocabulary_digest = initializer.digest
+        self._table = tf.lookup.StaticHashTable(initializer, default_value=UNKNOWN_ID)
 
     @tf.function(input_signature=[tf.TensorSpec([None], tf.string)])
     def __call__(self, texts: tf.Tensor) -> dict[str, tf.Tensor]:

@@ -16,7 +16,10 @@ from tf_smoothclir.settings import RunSettings
 from tf_smoothclir.text.vocabulary import read_vocabulary
 
 # Settings that change nothing about the result.
-_WITHOUT_EFFECT = {"data": ("cache_dir",), "training": ("checkpoint_minutes",)}
+_WITHOUT_EFFECT = {
+    "data": ("cache_dir", "data_dir", "tfds_data_dir"),  # `remember_data` compares the content
+    "training": ("checkpoint_minutes",),
+}
 # In the order in which --overwrite deletes them: stopped at any place, it leaves what is neither
 # finished nor no run.
 _PARTS = (
@@ -55,11 +58,18 @@ class RunDirectory:
         """Whether training and evaluation are complete; `metrics.json` is written last."""
         return self.metrics.is_file()
 
+    @property
+    def begun(self) -> bool:
+        """Whether there is a checkpoint, so something to lose."""
+        return (self.checkpoints / "checkpoint").is_file()
+
     @classmethod
     def create(
         cls, path: str | Path, settings: RunSettings, *, overwrite: bool = False
     ) -> RunDirectory:
         """Makes a run directory, or finds the unfinished or finished run of the same settings.
+
+        A run that has no checkpoint yet is begun anew where the settings are others.
 
         Args:
             path: `--output_dir`.
@@ -71,13 +81,20 @@ class RunDirectory:
                 with other settings.
         """
         run = cls(make_directory(path, "--output_dir"))
-        if run.config.is_file() and overwrite:
+        if run.config.is_file():
+            differences = _differences(run.settings(), settings)
+            if not differences and not overwrite:
+                return run
+            if run.begun and not overwrite:
+                raise input_error(
+                    f"--output_dir={run.path}",
+                    f"it holds a run with other settings ({'; '.join(differences)})",
+                    "Give the same flags to continue it, choose another directory, or give"
+                    " --overwrite",
+                )
             for part in _PARTS:
                 target = run.path / part
                 shutil.rmtree(target) if target.is_dir() else target.unlink(missing_ok=True)
-        if run.config.is_file():
-            _check_same(run, settings)
-            return run
         flag_text = "\n".join(settings.flag_lines()) + "\n"
         _check_free(run, flag_text, overwrite)
         write_text(run.flags, flag_text)
@@ -149,20 +166,14 @@ def _check_free(run: RunDirectory, flag_text: str, overwrite: bool) -> None:
         )
 
 
-def _check_same(run: RunDirectory, settings: RunSettings) -> None:
-    old, new = dataclasses.asdict(run.settings()), dataclasses.asdict(settings)
-    differences = [
+def _differences(there: RunSettings, here: RunSettings) -> list[str]:
+    old, new = dataclasses.asdict(there), dataclasses.asdict(here)
+    return [
         f"--{name}: {old[group][name]} there, {new[group][name]} here"
         for group in new
         for name in new[group]
         if old[group][name] != new[group][name] and name not in _WITHOUT_EFFECT.get(group, ())
     ]
-    if differences:
-        raise input_error(
-            f"--output_dir={run.path}",
-            f"it holds a run with other settings ({'; '.join(differences)})",
-            "Give the same flags to continue it, choose another directory, or give --overwrite",
-        )
 
 
 def _versions() -> dict[str, str]:

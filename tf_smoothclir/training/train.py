@@ -14,7 +14,7 @@ from tensorflow import keras
 from tf_smoothclir.data.open_source import open_source
 from tf_smoothclir.data.prepared import ROLES, PreparedSet, prepare
 from tf_smoothclir.data.retrieval_set import RetrievalSet
-from tf_smoothclir.data.source import Source
+from tf_smoothclir.data.source import SPLITS, Source
 from tf_smoothclir.errors import InputError, input_error
 from tf_smoothclir.evaluation import plots
 from tf_smoothclir.evaluation.encoding import Encoder
@@ -55,11 +55,12 @@ def train(settings: RunSettings, output_dir: str | Path, *, overwrite: bool = Fa
         logging.info("The run in %s is finished; give --overwrite to do it again", run.path)
         return read_json(run.metrics)
     keras.utils.set_random_seed(settings.training.seed)
-    prepared = prepared_set(source, settings, run)
+    prepared = prepared_set(source, settings, run, SPLITS)
     run.remember_data(source.name, source.fingerprint())  # which has no defect, as is known now
     vocabularies = {role: prepared.vocabulary(role) for role in ROLES}
     model = build_model(settings, vocabularies)
-    load_pretrained(model, settings, vocabularies)
+    if not run.begun:
+        load_pretrained(model, settings, vocabularies)
     trainer = Trainer(model, prepared, settings.training, run)
     progress = trainer.train()
     return _evaluate_and_report(settings, run, model, prepared, progress)
@@ -78,11 +79,19 @@ def source_of(settings: DataSettings) -> Source:
     )
 
 
-def prepared_set(source: Source, settings: RunSettings, run: RunDirectory) -> PreparedSet:
-    """Loads and tokenises a set by the vocabularies of the run, which are counted if new."""
+def prepared_set(
+    source: Source, settings: RunSettings, run: RunDirectory, splits: Sequence[str]
+) -> PreparedSet:
+    """Loads and tokenises a set by the vocabularies of the run, which are counted if new.
+
+    Raises:
+        InputError: The set has a defect, or one of the `splits` has no judged query.
+    """
     retrieval_set = RetrievalSet.load(
         source, num_grades=len(settings.model.thresholds) + 1, seed=settings.data.split_seed
     )
+    for split in splits:
+        retrieval_set.queries_in(split)
     known = run.vocabulary if run.vocabulary.is_dir() else None
     prepared = prepare(retrieval_set, settings.text, settings.data.cache_dir, known)
     if known is None:

@@ -1,7 +1,7 @@
 """The TFDS dataset `wiki_clir`: importing this module registers it.
 
     import tensorflow_datasets as tfds
-    import tf_smoothclir.data.wiki_clir
+    import tf_smoothclir.data.wiki_clir_builder
 
     tfds.load("wiki_clir/fr", split="train")  # downloads and prepares the published archive, 7 GB
     tfds.load("wiki_clir/de", data_dir=..., builder_kwargs={"directory": ...})  # no network
@@ -32,7 +32,7 @@ import tensorflow_datasets as tfds
 
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.source import SPLITS
-from tf_smoothclir.data.wikiclir import PUBLISHED_FOLDERS, WikiClirDirectory
+from tf_smoothclir.data.wikiclir_files import PUBLISHED_FOLDERS, WikiClirDirectory
 from tf_smoothclir.errors import input_error
 
 ARCHIVE_URL = "https://www.cs.jhu.edu/~kevinduh/a/wikiclir2018/wiki-clir.tar.gz"

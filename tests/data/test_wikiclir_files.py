@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tf_smoothclir.data.source import Judgment, Text
-from tf_smoothclir.data.wikiclir import WikiClirDirectory, document_languages
+from tf_smoothclir.data.wikiclir_files import WikiClirDirectory, document_languages
 from tf_smoothclir.errors import InputError
 
 QUERIES = "7\tWater\ta liquid\n8\tMoon\ta satellite\n9\tSun\ta star\n"
