@@ -28,7 +28,7 @@ WIKI = {"wiki_en.queries": "1\ta\tb\n", "wiki_fr.documents": "1\ta\tb\n", "en2fr
 def make(tmp_path):
     def make_files(files):
         for name, content in files.items():
-            (tmp_path / name).write_text(content, encoding="utf-8", newline="\n")
+            (tmp_path / name).write_bytes(content.encode())
         return tmp_path
 
     return make_files

@@ -38,7 +38,7 @@ def make(tmp_path):
         for name, content in files.items():
             path = tmp_path / "toy" / name
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(content, encoding="utf-8", newline="\n")
+            path.write_bytes(content.encode())
         return tmp_path / "toy"
 
     return make_files

@@ -36,7 +36,7 @@ class TfdsSource(Source):
         self.name = name
         self.query_language = query_language
         self._builder = _builder(name, data_dir)
-        self.document_language = self._builder.builder_config_name
+        self.document_language = self._builder.builder_config.name
         info = self._builder.info
         if DOCUMENTS not in info.splits:
             raise input_error(
