@@ -22,7 +22,8 @@ def main() -> None:
     from tf_smoothclir.training import checkpoints, monitor, train, trainer
 
     if name == "step":
-        patch(monitor.StepMonitor, "on_train_batch_end", stop, int(step))
+        trainer.STEPS_PER_CALL = 1
+        patch(monitor.StepMonitor, "after_steps", stop, int(step))
     elif name == "best":
         patch(checkpoints.Checkpoints, "save_best", stop)
     elif name == "validation":

@@ -1,5 +1,6 @@
 """Watching steps: what is counted, what stops a run, what is saved when."""
 
+import math
 import os
 import signal
 from types import SimpleNamespace
@@ -21,22 +22,19 @@ def clock(monkeypatch):
     return clock
 
 
-def watch(progress, *, stop=None, save=lambda: None, seconds=1e9):
-    watching = StepMonitor(
+def watch(progress, *, save=lambda: None, seconds=1e9):
+    return StepMonitor(
         progress,
         batch_size=4,
         pairs_in_epoch=PAIRS,
         bar=mock.Mock(),
-        stop=stop or StopRequest(),
         save=save,
         seconds_between_saves=seconds,
     )
-    watching.set_model(SimpleNamespace(stop_training=False))
-    return watching
 
 
 def step(watching, loss=1.0, norm=1.0):
-    watching.on_train_batch_end(0, {"loss": 99.0, "batch_loss": loss, "gradient_norm": norm})
+    watching.after_steps([loss], [norm])
 
 
 def test_counts_pairs_steps_and_loss_with_a_smaller_last_batch():
@@ -101,18 +99,31 @@ def test_what_is_not_finite_stops_at_once_and_is_neither_counted_nor_saved(logs,
     assert save.call_count == 1
 
 
+def test_several_steps_at_once_count_bitwise_as_one_by_one():
+    losses = (0.1, 0.7, 1 / 3)
+    at_once, one_by_one = Progress(), Progress()
+    watch(at_once).after_steps(losses, (1.0, 1.0, 1.0))
+    watching = watch(one_by_one)
+    for loss in losses:
+        step(watching, loss)
+    assert (at_once.step, at_once.pairs, at_once.loss_sum) == (3, PAIRS, one_by_one.loss_sum)
+
+
+def test_the_first_of_several_bad_steps_is_named_and_none_of_them_saved():
+    save = mock.Mock()
+    with pytest.raises(Diverged, match="gradient norm is not finite in step 1"):
+        watch(Progress(), save=save, seconds=0).after_steps([1, 1, 1], [1, math.nan, math.inf])
+    assert save.call_count == 0
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_signal_stops_after_the_step(number):
+def test_signal_is_noted_and_the_old_handler_comes_back(number):
     stop = StopRequest()
-    watching = watch(Progress(), stop=stop)
     before = signal.getsignal(number)
     with stop.listening():
-        step(watching)
-        assert not watching.model.stop_training
+        assert stop.signal is None
         os.kill(os.getpid(), number)
         assert stop.signal == number
-        step(watching)
-        assert watching.model.stop_training
     assert signal.getsignal(number) is before
 
 

@@ -44,20 +44,21 @@ def weights(model):
 
 
 def call_at_step(monkeypatch, number, action):
-    """Calls `action(model)` behind step `number` of this process, from 1."""
-    original, steps = StepMonitor.on_train_batch_end, []
+    """Calls `action()` behind step `number` of this process, from 1."""
+    original, calls = StepMonitor.after_steps, []
 
-    def counted(monitor, batch, logs=None):
-        original(monitor, batch, logs)
-        steps.append(batch)
-        if len(steps) == number:
-            action(monitor.model)
+    def counted(monitor, losses, norms):
+        original(monitor, losses, norms)
+        calls.append(len(losses))
+        if sum(calls) == number:
+            action()
 
-    monkeypatch.setattr(StepMonitor, "on_train_batch_end", counted)
+    monkeypatch.setattr(trainer_module, "STEPS_PER_CALL", 1)
+    monkeypatch.setattr(StepMonitor, "after_steps", counted)
 
 
 def kill_at_step(monkeypatch, number):
-    def die(model):
+    def die():
         raise Killed
 
     call_at_step(monkeypatch, number, die)
@@ -165,7 +166,7 @@ def test_signal_saves_says_how_to_continue_and_continues(
 ):
     settings = tiny(checkpoint_minutes=60.0)
     with monkeypatch.context() as patch:
-        call_at_step(patch, STEPS + 2, lambda model: os.kill(os.getpid(), number))
+        call_at_step(patch, STEPS + 2, lambda: os.kill(os.getpid(), number))
         trainer, _ = start(settings, tmp_path / "run")
         with (
             caplog.at_level(logging.WARNING, logger="absl"),
@@ -173,8 +174,7 @@ def test_signal_saves_says_how_to_continue_and_continues(
         ):
             trainer.train()
     assert interrupted.value.code == 128 + number
-    # The step after the signal is the one that sees it.
-    assert f"{number.name}: stopped after epoch 1, step 3, and saved in" in caplog.text
+    assert f"{number.name}: stopped after epoch 1, step 2, and saved in" in caplog.text
     assert "Give the same command again to continue." in caplog.text
     assert_same(trained(settings, tmp_path / "run"), whole[False])
 
@@ -221,13 +221,14 @@ def test_finished_run_that_is_trained_again_only_restores_the_best(tiny, tmp_pat
 def test_divergence_names_the_step_and_its_pairs_and_keeps_the_last_checkpoint(
     tiny, tmp_path, monkeypatch
 ):
-    def poison(model):  # as an overflow in step 10 would: row 2 of the table is in most texts
+    trainer, model = start(tiny(), tmp_path / "run")
+
+    def poison():  # as an overflow in step 10 would: row 2 of the table is in most texts
         model.document_tower.embeddings.assign(
             tf.fill(model.document_tower.embeddings.shape, np.float32("nan"))
         )
 
     call_at_step(monkeypatch, STEPS + 2, poison)
-    trainer, _ = start(tiny(), tmp_path / "run")
     with pytest.raises(InputError) as error:
         trainer.train()
     message = str(error.value)

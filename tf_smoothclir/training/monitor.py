@@ -6,9 +6,7 @@ import contextlib
 import math
 import signal
 import time
-from collections.abc import Callable, Iterator
-
-from tensorflow import keras
+from collections.abc import Callable, Iterator, Sequence
 
 from tf_smoothclir.training.checkpoints import Progress
 
@@ -47,8 +45,8 @@ class Diverged(Exception):
         self.what = what
 
 
-class StepMonitor(keras.callbacks.Callback):
-    """Keeps `progress` up to date after each step of an epoch."""
+class StepMonitor:
+    """Keeps `progress` up to date while an epoch is trained, some steps at a time."""
 
     def __init__(
         self,
@@ -57,7 +55,6 @@ class StepMonitor(keras.callbacks.Callback):
         batch_size: int,
         pairs_in_epoch: int,
         bar,
-        stop: StopRequest,
         save: Callable[[], None],
         seconds_between_saves: float,
     ):
@@ -68,42 +65,47 @@ class StepMonitor(keras.callbacks.Callback):
             batch_size: Pairs a step.
             pairs_in_epoch: Pairs in the whole epoch; the last step may have fewer.
             bar: Progress bar in pairs.
-            stop: Checked after each step.
             save: Called every `seconds_between_saves`.
             seconds_between_saves: Time between checkpoints.
         """
-        super().__init__()
         self._progress = progress
         self._batch_size = batch_size
         self._pairs_in_epoch = pairs_in_epoch
         self._bar = bar
-        self._stop = stop
         self._save = save
         self._seconds_between_saves = seconds_between_saves
         self._saved = self._clock = time.monotonic()
 
-    def on_train_batch_end(self, batch, logs=None):
-        """Checks, counts, shows; saves and stops where it is time to."""
+    def after_steps(self, losses: Sequence[float], gradient_norms: Sequence[float]) -> None:
+        """Checks, counts and shows the steps just done; saves where it is time to.
+
+        Args:
+            losses: `[steps]`, the loss of each step's batch.
+            gradient_norms: `[steps]`.
+
+        Raises:
+            Diverged: One of them is not finite. The weights are spoilt by then, the last checkpoint
+                is not.
+        """
         progress = self._progress
-        for name, what in (("batch_loss", "loss"), ("gradient_norm", "gradient norm")):
-            if not math.isfinite(logs[name]):
-                raise Diverged(progress.step, what)
-        done = self._pairs_in(progress.step + 1)
-        pairs = done - self._pairs_in(progress.step)
-        progress.step += 1
-        # Not from Keras's mean, which begins anew where an epoch is continued.
-        progress.loss_sum += float(logs["batch_loss"]) * pairs
-        progress.pairs += pairs
+        pairs_before = self._pairs_in(progress.step)
+        for loss, norm in zip(losses, gradient_norms):
+            for value, what in ((loss, "loss"), (norm, "gradient norm")):
+                if not math.isfinite(value):
+                    raise Diverged(progress.step, what)
+            pairs = self._pairs_in(progress.step + 1) - self._pairs_in(progress.step)
+            progress.step += 1
+            progress.pairs += pairs
+            progress.loss_sum += float(loss) * pairs
+        done = self._pairs_in(progress.step)
         now = time.monotonic()
         progress.seconds += now - self._clock
         self._bar.set_postfix(loss=f"{progress.loss_sum / done:.5f}", refresh=False)
-        self._bar.update(pairs)
+        self._bar.update(done - pairs_before)
         if now - self._saved >= self._seconds_between_saves:
             self._save()
             self._saved = now = time.monotonic()
         self._clock = now
-        if self._stop.signal is not None:
-            self.model.stop_training = True
 
     def _pairs_in(self, steps: int) -> int:
         return min(steps * self._batch_size, self._pairs_in_epoch)
