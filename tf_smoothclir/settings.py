@@ -160,7 +160,17 @@ class TrainingSettings(Settings):
     clip_norm: float = setting(
         5.0, "Largest norm of the gradient; 0 for no clipping (authors' code: 5).", minimum=0.0
     )
-    batch_size: int = setting(128, "Pairs in a training batch (paper: 128).", minimum=1)
+    batching: str = setting(
+        "pairs",
+        "pairs: shuffled pairs of all queries (paper). lists: whole judged lists, each query"
+        " encoded once; faster.",
+        choices=("pairs", "lists"),
+    )
+    batch_size: int = setting(
+        128,
+        "Pairs in a training batch, about as many with --batching=lists (paper: 128).",
+        minimum=1,
+    )
     epochs: int = setting(30, "Passes over the training pairs (paper: 30).", minimum=1)
     patience: int = setting(
         0, "Stop after this many epochs without a better --select_metric; 0: never.", minimum=0

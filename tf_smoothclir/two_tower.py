@@ -43,11 +43,16 @@ class TwoTower(keras.Model):
 
         Args:
             inputs: `{"query": tokens, "document": tokens}`, each in a form that its tower takes.
+                With a third entry, `list_lengths` `[queries]` int, each query stands for that many
+                documents, one list after the other.
 
         Returns:
-            `[batch]` float, the score of each query with the document of the same position.
+            `[documents]` float, the score of each document with its query: the one of the same
+            position, or that of its list.
         """
         query_vectors = self.query_tower(inputs["query"])
+        if "list_lengths" in inputs:
+            query_vectors = tf.repeat(query_vectors, inputs["list_lengths"], axis=0)
         document_vectors = self.document_tower(inputs["document"])
         return self.similarity([query_vectors, document_vectors])
 

@@ -6,6 +6,7 @@ import signal
 from types import SimpleNamespace
 from unittest import mock
 
+import numpy as np
 import pytest
 
 from tf_smoothclir.training import monitor
@@ -25,8 +26,7 @@ def clock(monkeypatch):
 def watch(progress, *, save=lambda: None, seconds=1e9):
     return StepMonitor(
         progress,
-        batch_size=4,
-        pairs_in_epoch=PAIRS,
+        pair_ends=np.array([4, 8, PAIRS, PAIRS + 4]),
         bar=mock.Mock(),
         save=save,
         seconds_between_saves=seconds,

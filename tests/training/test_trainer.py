@@ -136,6 +136,20 @@ def test_killed_run_goes_on_to_the_same_bits(tiny, tmp_path, whole, fresh, steps
     assert_same(trained(settings, tmp_path / "run"), whole[fresh])
 
 
+def test_killed_run_on_whole_lists_goes_on_to_the_same_bits(tiny, tmp_path):
+    settings = tiny(batching="lists", fresh_negatives=True)
+    progress, expected = trained(settings, tmp_path / "whole")
+    trainer, _ = start(settings, tmp_path / "run")
+    steps = trainer._pipeline.num_steps(trainer._training_lists(0))
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        kill_at_step(monkeypatch, steps + 2)
+        with pytest.raises(Killed):
+            trainer.train()
+    found = trained(settings, tmp_path / "run")
+    assert found[0].pairs == progress.pairs == 2 * 60
+    assert_same(found, (progress, expected))
+
+
 def test_kill_before_the_first_checkpoint_begins_again(tiny, tmp_path, monkeypatch, whole):
     settings = tiny(checkpoint_minutes=60.0)
     with monkeypatch.context() as patch:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import abc
+
 import numpy as np
 import tensorflow as tf
 
@@ -11,28 +13,32 @@ from tf_smoothclir.data.prepared import ROLES, PreparedSet
 from tf_smoothclir.data.ragged_store import gather_rows
 
 
-class PairPipeline:
-    """Shuffled query-document pairs, as in the paper, in batches of tokens.
+class Pipeline(abc.ABC):
+    """Batches of query-document pairs for training.
 
     What an epoch holds is a function of seed and epoch alone, so that training can continue at any
     step as if it had never stopped.
     """
 
     def __init__(self, prepared: PreparedSet, *, batch_size: int, seed: int):
-        """Reads tokens from `prepared`, `batch_size` pairs at a time."""
+        """Reads tokens from `prepared`, about `batch_size` pairs at a time."""
         self._stores = {role: prepared.tokens(role).tensors() for role in ROLES}
         self._batch_size = batch_size
         self._seed = seed
 
+    @abc.abstractmethod
     def num_steps(self, lists: JudgedLists) -> int:
         """Returns the number of batches of an epoch; the last one may be smaller."""
-        return -(-len(lists.document_rows) // self._batch_size)
 
+    @abc.abstractmethod
     def batch_pairs(self, lists: JudgedLists, epoch: int, step: int) -> np.ndarray:
         """Returns `[batch]`, the positions in `lists` of the pairs of one batch."""
-        order = permutation(len(lists.document_rows), self._seed, epoch)
-        return order[step * self._batch_size : (step + 1) * self._batch_size]
 
+    @abc.abstractmethod
+    def pair_ends(self, lists: JudgedLists, epoch: int) -> np.ndarray:
+        """Returns `[steps]` int64, how many pairs are done after each step of an epoch."""
+
+    @abc.abstractmethod
     def epoch(self, lists: JudgedLists, epoch: int, start_step: int = 0) -> tf.data.Dataset:
         """Returns the batches of an epoch, from `start_step` on.
 
@@ -42,9 +48,31 @@ class PairPipeline:
             start_step: First batch, for continuing in the middle of an epoch.
 
         Returns:
-            A dataset of `({"query": tokens, "document": tokens}, grades [batch] int32)` with
-            `tokens = {"ids": [tokens] int32, "lengths": [batch] int32}`.
+            A dataset of `(inputs, grades [batch] int32)`, inputs as `TwoTower` takes them, where
+            tokens are `{"ids": [tokens] int32, "lengths": [texts] int32}`.
         """
+
+    def _tokens(self, role: str, rows: tf.Tensor) -> dict[str, tf.Tensor]:
+        ids, lengths = gather_rows(*self._stores[role], rows)
+        return {"ids": ids, "lengths": lengths}
+
+
+class PairPipeline(Pipeline):
+    """Pairs shuffled over all queries, as in the paper; a query is encoded for each pair."""
+
+    def num_steps(self, lists):
+        return -(-len(lists.document_rows) // self._batch_size)
+
+    def batch_pairs(self, lists, epoch, step):
+        order = permutation(len(lists.document_rows), self._seed, epoch)
+        return order[step * self._batch_size : (step + 1) * self._batch_size]
+
+    def pair_ends(self, lists, epoch):
+        del epoch
+        steps = np.arange(1, self.num_steps(lists) + 1)
+        return np.minimum(steps * self._batch_size, len(lists.document_rows))
+
+    def epoch(self, lists, epoch, start_step=0):
         order = permutation(len(lists.document_rows), self._seed, epoch)
         rows = {
             "query": tf.constant(lists.pair_query_rows[order], tf.int64),
@@ -57,12 +85,59 @@ class PairPipeline:
             part = slice(step * size, (step + 1) * size)
             return {role: self._tokens(role, rows[role][part]) for role in ROLES}, grades[part]
 
-        steps = tf.data.Dataset.range(start_step, self.num_steps(lists))
-        return steps.map(batch, num_parallel_calls=2, deterministic=True).prefetch(8)
+        return _dataset(batch, start_step, self.num_steps(lists))
 
-    def _tokens(self, role: str, rows: tf.Tensor) -> dict[str, tf.Tensor]:
-        ids, lengths = gather_rows(*self._stores[role], rows)
-        return {"ids": ids, "lengths": lengths}
+
+class ListPipeline(Pipeline):
+    """Whole judged lists in shuffled order; each query is encoded once for all its documents.
+
+    A batch has as many lists as make about `batch_size` pairs, at least one.
+    """
+
+    def num_steps(self, lists):
+        return -(-len(lists.query_rows) // self._lists_in_batch(lists))
+
+    def batch_pairs(self, lists, epoch, step):
+        size = self._lists_in_batch(lists)
+        chosen = self._order(lists, epoch)[step * size : (step + 1) * size]
+        return _pairs_of(lists, chosen)
+
+    def pair_ends(self, lists, epoch):
+        ends = np.cumsum(np.diff(lists.offsets)[self._order(lists, epoch)])
+        size = self._lists_in_batch(lists)
+        return np.append(ends[size - 1 : -1 : size], ends[-1])
+
+    def epoch(self, lists, epoch, start_step=0):
+        order = self._order(lists, epoch)
+        queries = tf.constant(lists.query_rows[order], tf.int64)
+        list_lengths = np.diff(lists.offsets)[order]
+        begins = tf.constant(np.concatenate([[0], np.cumsum(list_lengths)]))
+        list_lengths = tf.constant(list_lengths, tf.int32)
+        pairs = _pairs_of(lists, order)
+        documents = tf.constant(lists.document_rows[pairs], tf.int64)
+        grades = tf.constant(lists.grades[pairs])
+        size, last = self._lists_in_batch(lists), len(order)
+
+        def batch(step):
+            first, end = step * size, tf.minimum((step + 1) * size, last)
+            part = slice(begins[first], begins[end])
+            inputs = {
+                "query": self._tokens("query", queries[first:end]),
+                "document": self._tokens("document", documents[part]),
+                "list_lengths": list_lengths[first:end],
+            }
+            return inputs, grades[part]
+
+        return _dataset(batch, start_step, self.num_steps(lists))
+
+    def _lists_in_batch(self, lists: JudgedLists) -> int:
+        return max(1, round(self._batch_size * len(lists.query_rows) / len(lists.document_rows)))
+
+    def _order(self, lists: JudgedLists, epoch: int) -> np.ndarray:
+        return permutation(len(lists.query_rows), self._seed, epoch)
+
+
+PIPELINES = {"pairs": PairPipeline, "lists": ListPipeline}
 
 
 def text_batches(prepared: PreparedSet, role: str, batch_size: int) -> tf.data.Dataset:
@@ -77,3 +152,15 @@ def text_batches(prepared: PreparedSet, role: str, batch_size: int) -> tf.data.D
 
     begins = tf.data.Dataset.range(0, len(store), batch_size)
     return begins.map(batch, num_parallel_calls=2, deterministic=True).prefetch(2)
+
+
+def _dataset(batch, start_step: int, steps: int) -> tf.data.Dataset:
+    numbers = tf.data.Dataset.range(start_step, steps)
+    return numbers.map(batch, num_parallel_calls=2, deterministic=True).prefetch(8)
+
+
+def _pairs_of(lists: JudgedLists, chosen: np.ndarray) -> np.ndarray:
+    """Returns the positions of the pairs of some lists, list after list."""
+    lengths = np.diff(lists.offsets)[chosen]
+    shift = np.repeat(lists.offsets[:-1][chosen] - (np.cumsum(lengths) - lengths), lengths)
+    return np.arange(len(shift)) + shift

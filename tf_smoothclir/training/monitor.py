@@ -8,6 +8,8 @@ import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
 
+import numpy as np
+
 from tf_smoothclir.training.checkpoints import Progress
 
 
@@ -52,8 +54,7 @@ class StepMonitor:
         self,
         progress: Progress,
         *,
-        batch_size: int,
-        pairs_in_epoch: int,
+        pair_ends: np.ndarray,
         bar,
         save: Callable[[], None],
         seconds_between_saves: float,
@@ -62,15 +63,13 @@ class StepMonitor:
 
         Args:
             progress: Counted on in place.
-            batch_size: Pairs a step.
-            pairs_in_epoch: Pairs in the whole epoch; the last step may have fewer.
+            pair_ends: `[steps]`, how many pairs are done after each step of the whole epoch.
             bar: Progress bar in pairs.
             save: Called every `seconds_between_saves`.
             seconds_between_saves: Time between checkpoints.
         """
         self._progress = progress
-        self._batch_size = batch_size
-        self._pairs_in_epoch = pairs_in_epoch
+        self._pair_ends = pair_ends
         self._bar = bar
         self._save = save
         self._seconds_between_saves = seconds_between_saves
@@ -108,4 +107,4 @@ class StepMonitor:
         self._clock = now
 
     def _pairs_in(self, steps: int) -> int:
-        return min(steps * self._batch_size, self._pairs_in_epoch)
+        return int(self._pair_ends[steps - 1]) if steps else 0

@@ -9,7 +9,7 @@ import tensorflow as tf
 from absl import logging
 
 from tf_smoothclir.data.judged_lists import JudgedLists, judged_lists
-from tf_smoothclir.data.pipeline import PairPipeline
+from tf_smoothclir.data.pipeline import PIPELINES
 from tf_smoothclir.data.prepared import PreparedSet
 from tf_smoothclir.errors import InputError, input_error
 from tf_smoothclir.evaluation.encoding import Encoder
@@ -43,7 +43,9 @@ class Trainer:
         self._set = prepared.retrieval_set
         self._settings = settings
         self._run = run
-        self._pipeline = PairPipeline(prepared, batch_size=settings.batch_size, seed=settings.seed)
+        self._pipeline = PIPELINES[settings.batching](
+            prepared, batch_size=settings.batch_size, seed=settings.seed
+        )
         self._encoder = Encoder(model, prepared)
         self._train_steps = _compile_steps(model)
         self._checkpoints = Checkpoints(run.checkpoints, model)
@@ -94,14 +96,14 @@ class Trainer:
 
     def _train_epoch(self, lists: JudgedLists) -> None:
         settings, progress = self._settings, self.progress
-        pairs, steps = len(lists.document_rows), self._pipeline.num_steps(lists)
+        pair_ends = self._pipeline.pair_ends(lists, progress.epoch)
+        pairs, steps = int(pair_ends[-1]), len(pair_ends)
         title = f"Epoch {progress.epoch + 1}/{settings.epochs}"
-        initial = min(progress.step * settings.batch_size, pairs)
+        initial = int(pair_ends[progress.step - 1]) if progress.step else 0
         with progress_bar(pairs, title, "pairs", initial=initial) as bar:
             monitor = StepMonitor(
                 progress,
-                batch_size=settings.batch_size,
-                pairs_in_epoch=pairs,
+                pair_ends=pair_ends,
                 bar=bar,
                 save=lambda: self._checkpoints.save(progress),
                 seconds_between_saves=settings.checkpoint_minutes * 60,

@@ -1,0 +1,75 @@
+"""Batches of whole judged lists: the same pairs as one by one, each query once."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from tf_smoothclir.data.judged_lists import judged_lists
+from tf_smoothclir.data.pipeline import ListPipeline
+from tf_smoothclir.data.prepared import ROLES
+from tf_smoothclir.data.ragged_store import gather_rows
+from tf_smoothclir.towers import AveragePoolingTower
+from tf_smoothclir.two_tower import TwoTower
+
+
+@pytest.fixture(scope="module")
+def lists(small_set):
+    return judged_lists(small_set, "train", negatives=6, seed=1)
+
+
+# 24 pairs in 3 lists: one list a batch, two (and one in the last), all in one.
+@pytest.fixture(scope="module", params=[8, 16, 1000])
+def pipeline(request, prepared):
+    return ListPipeline(prepared, batch_size=request.param, seed=13)
+
+
+def positions(pipeline, lists, epoch):
+    steps = range(pipeline.num_steps(lists))
+    return [pipeline.batch_pairs(lists, epoch, step) for step in steps]
+
+
+def test_every_pair_once_an_epoch_and_whole_lists_a_batch(pipeline, lists):
+    for epoch in range(3):
+        found = positions(pipeline, lists, epoch)
+        assert sorted(np.concatenate(found)) == list(range(len(lists.grades)))
+        for batch in found:
+            queries = set(lists.pair_query_rows[batch])
+            assert len(batch) == np.isin(lists.pair_query_rows, list(queries)).sum()
+
+
+def test_pair_ends_count_the_pairs_of_the_steps(pipeline, lists):
+    sizes = [len(batch) for batch in positions(pipeline, lists, 1)]
+    np.testing.assert_array_equal(pipeline.pair_ends(lists, 1), np.cumsum(sizes))
+
+
+def test_order_of_lists_depends_on_the_epoch(prepared, lists):
+    pipeline = ListPipeline(prepared, batch_size=8, seed=13)
+    orders = {tuple(np.concatenate(positions(pipeline, lists, epoch))) for epoch in range(9)}
+    assert len(orders) > 1
+    assert orders <= {tuple(np.concatenate(positions(pipeline, lists, e))) for e in range(9)}
+
+
+def test_scores_and_grades_are_those_of_the_pairs_one_by_one(pipeline, prepared, lists):
+    sizes = {role: len(prepared.vocabulary(role)) for role in ROLES}
+    model = TwoTower(*(AveragePoolingTower(sizes[role], 4) for role in ROLES))
+    for step, (inputs, grades) in enumerate(pipeline.epoch(lists, 2)):
+        batch = pipeline.batch_pairs(lists, 2, step)
+        np.testing.assert_array_equal(grades, lists.grades[batch])
+        assert len(inputs["query"]["lengths"]) == len(set(lists.pair_query_rows[batch]))
+        rows = {"query": lists.pair_query_rows[batch], "document": lists.document_rows[batch]}
+        one_by_one = {}
+        for role in ROLES:
+            ids, lengths = gather_rows(*prepared.tokens(role).tensors(), tf.constant(rows[role]))
+            one_by_one[role] = {"ids": ids, "lengths": lengths}
+        np.testing.assert_allclose(model(inputs), model(one_by_one), atol=1e-6)
+
+
+def test_epoch_from_a_step_on_is_the_tail_of_the_whole(pipeline, lists):
+    whole = list(pipeline.epoch(lists, 1).as_numpy_iterator())
+    for start in range(1, len(whole) + 1):
+        tail = list(pipeline.epoch(lists, 1, start).as_numpy_iterator())
+        assert len(tail) == len(whole) - start
+        for found, expected in zip(tail, whole[start:]):
+            tf.nest.map_structure(np.testing.assert_array_equal, found, expected)
