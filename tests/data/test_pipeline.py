@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tf_smoothclir.data.judged_lists import judged_lists
-from tf_smoothclir.data.pipeline import PairPipeline, text_batches
+from tf_smoothclir.data.pipeline import PairPipeline, token_batches
 from tf_smoothclir.data.prepared import ROLES
 
 BATCH = 5
@@ -108,9 +108,9 @@ def test_types_are_those_that_the_model_takes(pipeline, lists):
 
 @pytest.mark.parametrize("role", ROLES)
 @pytest.mark.parametrize("size", [3, 12])
-def test_text_batches_are_in_row_order(prepared, role, size):
+def test_token_batches_are_in_row_order(prepared, role, size):
     store = prepared.tokens(role)
-    found = [rows_of(batch) for batch in text_batches(prepared, role, size).as_numpy_iterator()]
+    found = [rows_of(batch) for batch in token_batches(prepared, role, size).as_numpy_iterator()]
     assert [row for batch in found for row in batch] == [
         store[i].tolist() for i in range(len(store))
     ]

@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
+import dataclasses
+import itertools
+import os
+import threading
+import time
+
 import numpy as np
 import pytest
 import tensorflow as tf
 
 from tests.small_world import DOCUMENTS, JUDGMENTS, QUERIES, SPLITS, SmallWorld
 from tf_smoothclir.data import prepared as prepared_module
-from tf_smoothclir.data.prepared import ROLES, default_cache_dir, prepare
+from tf_smoothclir.data.prepared import ROLES, default_cache_dir, in_parallel, prepare
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.errors import InputError
 from tf_smoothclir.settings import TextSettings
-from tf_smoothclir.text.vocabulary import PADDING, UNKNOWN, TextEncoder, write_vocabulary
+from tf_smoothclir.text import vocabulary as vocabulary_module
+from tf_smoothclir.text.vocabulary import (
+    PADDING,
+    UNKNOWN,
+    TextEncoder,
+    TokenCounter,
+    write_vocabulary,
+)
 
 TEXTS = {"query": list(QUERIES.values()), "document": list(DOCUMENTS.values())}
 
@@ -28,7 +41,7 @@ def no_work(monkeypatch):
     def fail(*_):
         raise Crash
 
-    monkeypatch.setattr(prepared_module.TokenCounter, "add", fail)
+    monkeypatch.setattr(prepared_module.TokenCounter, "split", fail)
     monkeypatch.setattr(prepared_module.TextEncoder, "__call__", fail)
 
 
@@ -119,30 +132,82 @@ def test_changed_settings_are_not_found_in_the_cache(change, small_set, prepared
         prepare(small_set, TextSettings(**change), prepared.directory.parent)
 
 
-@pytest.mark.parametrize("role", ROLES)
-def test_a_crash_in_the_middle_leaves_nothing_that_could_be_taken_for_whole(
-    role, small_set, tmp_path, monkeypatch
+def contents(directory):
+    return {path.name: path.read_bytes() for path in directory.iterdir()}
+
+
+@pytest.mark.parametrize(("workers", "texts_per_batch"), [(1, 1), (4, 1), (4, 5)])
+def test_many_small_batches_on_several_threads_give_the_same_files(
+    workers, texts_per_batch, prepared, small_set, tmp_path, monkeypatch
 ):
+    monkeypatch.setattr(os, "cpu_count", lambda: workers)
+    monkeypatch.setattr(vocabulary_module, "TEXTS_PER_BATCH", texts_per_batch)
+    found = prepare(small_set, TextSettings(), tmp_path / "counted")
+    again = prepare(small_set, TextSettings(), tmp_path / "given", found.vocabulary_dir)
+    assert contents(found.vocabulary_dir) == contents(prepared.vocabulary_dir)
+    assert contents(prepared.directory) == contents(found.directory) == contents(again.directory)
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_a_crash_while_counting_leaves_nothing(role, small_set, tmp_path, monkeypatch):
+    class Crashing(TokenCounter):
+        def split(self, texts):
+            if texts == TEXTS[role][5:10]:
+                raise Crash
+            return super().split(texts)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(vocabulary_module, "TEXTS_PER_BATCH", 5)
+        patch.setattr(prepared_module, "TokenCounter", Crashing)
+        with pytest.raises(Crash):
+            prepare(small_set, TextSettings(), tmp_path)
+    assert entries(tmp_path) == []
+    assert len(prepare(small_set, TextSettings(), tmp_path).tokens(role)) == len(TEXTS[role])
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_a_crash_while_looking_up_leaves_nothing(role, prepared, small_set, tmp_path, monkeypatch):
     class Crashing(TextEncoder):
         def __call__(self, texts):
             if len(texts) == len(TEXTS[role]):  # 8 queries, 12 documents
                 raise Crash
             return super().__call__(texts)
 
+    monkeypatch.setattr(prepared_module, "TextEncoder", Crashing)
+    with pytest.raises(Crash):
+        prepare(small_set, TextSettings(), tmp_path, prepared.vocabulary_dir)
+    assert entries(tmp_path) == []
+
+
+@pytest.mark.parametrize("name", ["write_vocabulary", "copy_mapped"])
+def test_a_crash_while_writing_leaves_only_what_is_whole(name, small_set, tmp_path, monkeypatch):
+    def fail(*_):
+        raise Crash
+
     with monkeypatch.context() as patch:
-        patch.setattr(prepared_module, "TextEncoder", Crashing)
+        patch.setattr(prepared_module, name, fail)
         with pytest.raises(Crash):
             prepare(small_set, TextSettings(), tmp_path)
-    (left,) = entries(tmp_path)
-    assert left.startswith("small-en-de-vocabulary-")  # whole: counting had come to its end
-    assert len(prepare(small_set, TextSettings(), tmp_path).tokens(role)) == len(TEXTS[role])
+    whole = ["vocabulary"] if name == "copy_mapped" else []
+    assert [entry.split("-")[3] for entry in entries(tmp_path)] == whole
+    found = prepare(small_set, TextSettings(), tmp_path)  # now by looking up
+    assert len(found.tokens("document")) == len(DOCUMENTS)
 
 
-@pytest.mark.usefixtures("no_work")
-def test_a_crash_while_counting_leaves_nothing(small_set, tmp_path):
-    with pytest.raises(Crash):
-        prepare(small_set, TextSettings(), tmp_path)
+@pytest.mark.parametrize("error", [Crash, KeyboardInterrupt])
+def test_an_interruption_between_texts_leaves_nothing(error, tmp_path, monkeypatch):
+    class Interrupted(SmallWorld):
+        def documents(self):
+            yield from itertools.islice(super().documents(), 7)
+            raise error
+
+    retrieval_set = dataclasses.replace(RetrievalSet.load(SmallWorld()), source=Interrupted())
+    monkeypatch.setattr(vocabulary_module, "TEXTS_PER_BATCH", 2)
+    threads = threading.active_count()
+    with pytest.raises(error):
+        prepare(retrieval_set, TextSettings(), tmp_path)
     assert entries(tmp_path) == []
+    assert threading.active_count() == threads
 
 
 def test_a_file_in_the_way_of_the_cache_is_told_by_its_flag(small_set, tmp_path):
@@ -178,3 +243,56 @@ def test_default_cache_is_in_the_user_s_cache_directory(monkeypatch, tmp_path):
     monkeypatch.delenv("XDG_CACHE_HOME")
     monkeypatch.setenv("HOME", str(tmp_path))
     assert default_cache_dir() == tmp_path / ".cache" / "tf_smoothclir"
+
+
+# ---- threads --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("workers", [1, 2, 5])
+def test_results_come_in_order_though_the_work_does_not_end_in_order(workers, monkeypatch):
+    monkeypatch.setattr(os, "cpu_count", lambda: workers)
+    ended = []
+
+    def work(item):
+        time.sleep(0.02 if item % 3 == 0 else 0)
+        ended.append(item)
+        return item**2
+
+    assert list(in_parallel(work, range(20))) == [item**2 for item in range(20)]
+    assert (ended == sorted(ended)) == (workers == 1)
+    assert list(in_parallel(work, [])) == []
+
+
+def test_few_items_are_taken_ahead_of_the_results(monkeypatch):
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    taken = []
+    results = in_parallel(str, (taken.append(item) or item for item in range(50)))
+    for item, result in enumerate(results):
+        assert result == str(item)
+        assert len(taken) <= item + 3
+
+
+def test_an_error_in_a_thread_surfaces_in_its_turn_and_ends_the_work(monkeypatch):
+    monkeypatch.setattr(os, "cpu_count", lambda: 3)
+    threads, begun = threading.active_count(), []
+
+    def work(item):
+        begun.append(item)
+        if item == 5:
+            raise Crash("item 5")
+        return item
+
+    results = in_parallel(work, range(1000))
+    assert [next(results) for _ in range(5)] == [0, 1, 2, 3, 4]
+    with pytest.raises(Crash, match="item 5"):
+        next(results)
+    assert max(begun) < 12
+    assert threading.active_count() == threads
+
+
+def test_results_that_nobody_wants_any_more_end_the_work():
+    threads = threading.active_count()
+    results = in_parallel(str, range(1000))
+    next(results)
+    results.close()
+    assert threading.active_count() == threads

@@ -8,7 +8,8 @@ import tensorflow as tf
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tf_smoothclir.data.ragged_store import RaggedStore, RaggedWriter, gather_rows
+from tf_smoothclir.data import ragged_store
+from tf_smoothclir.data.ragged_store import RaggedStore, RaggedWriter, copy_mapped, gather_rows
 
 SETTINGS = settings(deadline=None, max_examples=40, derandomize=True)
 ROWS = [[], [7, 8, 9], [1], [], [2, 2], []]
@@ -75,6 +76,17 @@ def test_values_are_mapped_and_cannot_be_changed(tmp_path):
     assert isinstance(store.values, np.memmap)
     with pytest.raises(ValueError, match="read-only"):
         store.values[0] = 5
+
+
+@pytest.mark.parametrize("piece", [1, 4, 100])
+@pytest.mark.parametrize("rows", [ROWS, [[], []], []])
+def test_copy_mapped(tmp_path, monkeypatch, rows, piece):
+    monkeypatch.setattr(ragged_store, "_VALUES_PER_PIECE", piece)
+    write(tmp_path, rows)
+    (tmp_path / "copy").mkdir()
+    copy_mapped(tmp_path, tmp_path / "copy", "rows", np.arange(10, dtype=np.int32) ** 2)
+    store = RaggedStore(tmp_path / "copy", "rows", "<i4")
+    assert [row.tolist() for row in store] == [[value**2 for value in row] for row in rows]
 
 
 @SETTINGS

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import unicodedata
 
 import pytest
@@ -180,3 +183,14 @@ def test_tokenising_the_joined_tokens_again_changes_nothing(text):
 def test_any_bytes_give_valid_utf8(raw):
     for token in tokens(raw):  # decodes
         assert token
+
+
+def test_locale_of_the_process_changes_nothing():
+    program = (
+        "import tensorflow as tf; from tf_smoothclir.text.tokenizer import normalize;"
+        "print(normalize(tf.constant(['TITLE \u0130 I'])).numpy()[0].hex())"
+    )
+    environment = {**os.environ, "LC_ALL": "tr_TR.UTF-8"}
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
+    assert bytes.fromhex(done.stdout).decode() == "title i\u0307 i"

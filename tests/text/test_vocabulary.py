@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import collections
 import shutil
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
+from tests.text.test_tokenizer import SCRIPTS, plain_tokens
 from tf_smoothclir.errors import InputError
+from tf_smoothclir.text import vocabulary as vocabulary_module
 from tf_smoothclir.text.vocabulary import (
     PADDING,
     PADDING_ID,
@@ -18,6 +21,7 @@ from tf_smoothclir.text.vocabulary import (
     TokenCounter,
     in_batches,
     read_vocabulary,
+    text_batches,
     write_vocabulary,
 )
 
@@ -25,12 +29,17 @@ VOCABULARY = [PADDING, UNKNOWN, "haus", "ü", "漢", "the", "\ufffd", "#", "b"]
 TEXTS = ["Haus ü 漢漢", "", "the unheard-of", " \0 ", b"\xff # cut off here", "a\0b"]
 
 
+def count(*batches, max_tokens=9):
+    counter = TokenCounter(max_tokens)
+    for texts in batches:
+        counter.add(counter.split(texts))
+    return counter
+
+
 @pytest.fixture(scope="module")
 def counter():
-    counter = TokenCounter(max_tokens=4)
-    counter.add(["b a a ü", "c b a B THIS_IS_CUT"])  # a 3, b 3, c 1, ü 1
-    counter.add(iter(["é z"]))  # é 1, z 1
-    return counter
+    # a 3, b 3, c 1, ü 1; é 1, z 1
+    return count(["b a a ü", "c b a B THIS_IS_CUT"], ["é z"], max_tokens=4)
 
 
 @pytest.fixture(scope="module")
@@ -61,11 +70,10 @@ def test_order_is_by_count_then_by_bytes(counter):
 
 def test_the_same_texts_in_another_order_give_the_same_vocabulary():
     texts = ["x y", "y z", "w"]
-    found = []
-    for ordered in (texts, texts[::-1]):
-        counter = TokenCounter(max_tokens=9)
-        counter.add(ordered)
-        found.append(counter.vocabulary(max_size=9, min_count=1, role="query"))
+    found = [
+        count(ordered).vocabulary(max_size=9, min_count=1, role="query")
+        for ordered in (texts, texts[::-1])
+    ]
     assert found[0] == found[1] == [PADDING, UNKNOWN, "y", "w", "x", "z"]
 
 
@@ -91,17 +99,55 @@ def test_no_token_left_is_an_error_that_says_what_to_do(counter):
 
 
 def test_blank_texts_give_no_vocabulary():
-    counter = TokenCounter(max_tokens=9)
-    counter.add(["", " ", "\0"])
+    counter = count(["", " ", "\0"])
     with pytest.raises(InputError, match=r"query vocabulary: .*0 different tokens seen"):
         counter.vocabulary(max_size=9, min_count=1, role="query")
 
 
 def test_a_text_cannot_write_the_special_entries():
-    counter = TokenCounter(max_tokens=9)
-    counter.add([f"{PADDING} {UNKNOWN}"])
-    found = counter.vocabulary(max_size=99, min_count=1, role="query")
+    found = count([f"{PADDING} {UNKNOWN}"]).vocabulary(max_size=99, min_count=1, role="query")
     assert found == [PADDING, UNKNOWN, "[", "]", "pad", "unk"]
+
+
+def test_a_token_that_only_uncounted_texts_have_is_numbered_and_unknown():
+    counter = TokenCounter(max_tokens=9)
+    numbers = counter.add(
+        counter.split(["a", "b a c", "", "c"]), np.array([True, False, True, True])
+    )
+    assert numbers.tolist() == [0, 1, 0, 2, 2]
+    found = counter.vocabulary(max_size=9, min_count=1, role="query")
+    assert found == [PADDING, UNKNOWN, "a", "c"]
+    assert counter.ids(found)[numbers].tolist() == [2, UNKNOWN_ID, 2, 3, 3]
+    with pytest.raises(InputError, match=r"at least 2 time\(s\) .*\(2 different tokens seen\)"):
+        counter.vocabulary(max_size=9, min_count=2, role="query")
+
+
+def zipf_texts():
+    generator = np.random.default_rng(5)
+    words = np.array([*"abcdefgh", "Ü", "ü", "ß", "漢字", "x!", "snake_case", "\u200b", "لا"])
+    return [" ".join(words[generator.zipf(1.3, 7) % len(words)]) for _ in range(400)]
+
+
+@pytest.mark.parametrize(("max_size", "min_count"), [(100, 1), (100, 60), (9, 1), (3, 1)])
+def test_counts_equal_a_plain_counter(max_size, min_count):
+    texts, counted = zipf_texts(), np.arange(400) % 3 > 0
+    plain = collections.Counter()
+    for text, counts in zip(texts, counted):
+        plain.update(plain_tokens(text)[:5] if counts else [])
+    kept = sorted((-n, word.encode()) for word, n in plain.items() if n >= min_count)
+    counter = TokenCounter(max_tokens=5)
+    for begin in range(0, 400, 33):
+        part = slice(begin, begin + 33)
+        counter.add(counter.split(texts[part]), counted[part])
+    found = counter.vocabulary(max_size=max_size, min_count=min_count, role="query")
+    assert found[2:] == [word.decode() for _, word in kept][: max_size - 2]
+
+
+def test_more_distinct_tokens_than_there_was_room_for_at_first():
+    batches = [[str(token) for token in range(begin, begin + 50_000)] for begin in (0, 40_000)]
+    counter = count(*batches, ["7"])
+    found = counter.vocabulary(max_size=10_003, min_count=2, role="document")
+    assert set(found[2:]) == {"7", *map(str, range(40_000, 50_000))}
 
 
 @pytest.mark.parametrize(
@@ -109,6 +155,16 @@ def test_a_text_cannot_write_the_special_entries():
 )
 def test_in_batches(items, batches):
     assert list(in_batches(iter(items), 2)) == batches
+
+
+def test_text_batches(monkeypatch):
+    monkeypatch.setattr(vocabulary_module, "TEXTS_PER_BATCH", 3)
+    monkeypatch.setattr(vocabulary_module, "CHARACTERS_PER_BATCH", 10)
+    assert list(text_batches([])) == []
+    assert list(text_batches(iter("abcd"))) == [["a", "b", "c"], ["d"]]
+    assert list(text_batches("abc")) == [["a", "b", "c"]]
+    long = "x" * 99
+    assert list(text_batches([long, "a", "bc" * 5, "d"])) == [[long], ["a", "bc" * 5], ["d"]]
 
 
 # ---- the file -------------------------------------------------------------------------------
@@ -149,6 +205,24 @@ def test_ids_of_any_text(encoder):
         [6, 7, UNKNOWN_ID],
         [UNKNOWN_ID, 8],  # what follows a NUL byte counts, also in a list of Python strings
     ]
+
+
+@pytest.mark.parametrize("max_size", [1000, 20])
+def test_numbers_become_the_ids_of_the_encoder(tmp_path, max_size):
+    texts = [*(text for text, _ in SCRIPTS.values()), *TEXTS, *zipf_texts()]
+    counter = TokenCounter(max_tokens=6)
+    split = [counter.split(texts[begin : begin + 29]) for begin in range(0, len(texts), 29)]
+    numbers = np.concatenate([counter.add(part) for part in split])
+    found = counter.vocabulary(max_size=max_size, min_count=1, role="document")
+    write_vocabulary(tmp_path / "document.txt", found)
+    expected = TextEncoder(tmp_path / "document.txt", max_tokens=6)(tf.constant(texts))
+    ids = counter.ids(found)[numbers]
+    np.testing.assert_array_equal(ids, expected["ids"])
+    np.testing.assert_array_equal(
+        np.concatenate([part.lengths for part in split]), expected["lengths"]
+    )
+    assert ids.dtype == np.int32
+    assert (UNKNOWN_ID in ids) == (max_size == 20)
 
 
 def test_no_text_has_the_padding_id(encoder):

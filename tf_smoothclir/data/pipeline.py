@@ -140,7 +140,7 @@ class ListPipeline(Pipeline):
 PIPELINES = {"pairs": PairPipeline, "lists": ListPipeline}
 
 
-def text_batches(prepared: PreparedSet, role: str, batch_size: int) -> tf.data.Dataset:
+def token_batches(prepared: PreparedSet, role: str, batch_size: int) -> tf.data.Dataset:
     """Returns all queries or documents of a set, in row order, as batches of tokens."""
     store = prepared.tokens(role)
     values, offsets = store.tensors()

@@ -2,34 +2,37 @@
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 import hashlib
 import json
 import os
-from collections.abc import Iterable
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from concurrent import futures
 from pathlib import Path
 
 import numpy as np
 import tensorflow as tf
 from absl import logging
 
-from tf_smoothclir.data.ragged_store import RaggedStore, RaggedWriter
+from tf_smoothclir.data.ragged_store import RaggedStore, RaggedWriter, copy_mapped
 from tf_smoothclir.data.retrieval_set import RetrievalSet
-from tf_smoothclir.data.source import SPLITS, Text
+from tf_smoothclir.data.source import SPLITS
 from tf_smoothclir.files import make_directory, new_directory
 from tf_smoothclir.progress import progress_bar
 from tf_smoothclir.settings import TextSettings
 from tf_smoothclir.text.vocabulary import (
-    TEXTS_PER_CALL,
     TextEncoder,
     TokenCounter,
-    in_batches,
     read_vocabulary,
+    text_batches,
     write_vocabulary,
 )
 
 ROLES = ("query", "document")
 _FORMAT = 1  # part of the cache key; count up when the tokeniser or the files change
+MAX_WORKERS = 8  # bounds memory; the one thread that numbers the tokens keeps up with no more
 
 
 @dataclasses.dataclass(frozen=True)
@@ -80,57 +83,125 @@ def prepare(
         InputError: Where a vocabulary would be empty or the cache cannot be written to.
     """
     cache = make_directory(cache_dir or default_cache_dir(), "--cache_dir")
-    vocabulary_dir = Path(vocabulary_dir or _vocabularies(retrieval_set, settings, cache))
-    source = retrieval_set.source
-    parts = [source.fingerprint(), settings.max_query_tokens, settings.max_document_tokens]
-    parts += [_digest((vocabulary_dir / f"{role}.txt").read_bytes()) for role in ROLES]
-    directory = cache / f"{source.name}-tokens-{_key(parts)}"
+    if not vocabulary_dir:
+        vocabulary_dir = _vocabulary_directory(retrieval_set, settings, cache)
+        if not vocabulary_dir.is_dir():
+            return _count_and_encode(retrieval_set, settings, cache, vocabulary_dir)
+    vocabulary_dir = Path(vocabulary_dir)
+    directory = _token_directory(retrieval_set, settings, cache, vocabulary_dir)
     if directory.is_dir():
         logging.info("Token store: found in %s", directory)
-        return PreparedSet(retrieval_set, directory, vocabulary_dir)
-    with new_directory(directory) as temporary:
-        for role, texts, total in (
-            ("query", source.queries(), len(retrieval_set.query_ids)),
-            ("document", source.documents(), len(retrieval_set.document_ids)),
-        ):
-            encoder = TextEncoder(vocabulary_dir / f"{role}.txt", settings.max_tokens(role))
-            with RaggedWriter(temporary, role, "<i4") as writer:
-                for batch in in_batches(_ticking(texts, total, f"Encode {role}s"), TEXTS_PER_CALL):
-                    encoded = encoder(tf.constant(batch, tf.string))
-                    writer.add(encoded["ids"].numpy(), encoded["lengths"].numpy())
-    logging.info("Token store: written to %s", directory)
+    else:
+        _encode(retrieval_set, settings, directory, vocabulary_dir)
     return PreparedSet(retrieval_set, directory, vocabulary_dir)
 
 
-def _vocabularies(retrieval_set: RetrievalSet, settings: TextSettings, cache: Path) -> Path:
+def _vocabulary_directory(retrieval_set: RetrievalSet, settings: TextSettings, cache: Path) -> Path:
     source = retrieval_set.source
     splits = np.ascontiguousarray(retrieval_set.splits)
     key = _key([source.fingerprint(), _digest(splits), dataclasses.asdict(settings)])
-    directory = cache / f"{source.name}-vocabulary-{key}"
-    if directory.is_dir():
-        return directory
-    training = retrieval_set.splits == SPLITS.index("train")
-    queries = (text for text, keep in zip(source.queries(), training) if keep)
+    return cache / f"{source.name}-vocabulary-{key}"
+
+
+def _token_directory(
+    retrieval_set: RetrievalSet, settings: TextSettings, cache: Path, vocabulary_dir: Path
+) -> Path:
+    source = retrieval_set.source
+    parts = [source.fingerprint(), settings.max_query_tokens, settings.max_document_tokens]
+    parts += [_digest((vocabulary_dir / f"{role}.txt").read_bytes()) for role in ROLES]
+    return cache / f"{source.name}-tokens-{_key(parts)}"
+
+
+def _encode(
+    retrieval_set: RetrievalSet, settings: TextSettings, directory: Path, vocabulary_dir: Path
+) -> None:
+    """Writes a token store by vocabularies that are known."""
     with new_directory(directory) as temporary:
-        for role, texts, total in (
-            ("query", queries, int(training.sum())),
-            ("document", source.documents(), len(retrieval_set.document_ids)),
-        ):
-            counter = TokenCounter(settings.max_tokens(role))
-            counter.add(_ticking(texts, total, f"Count the words of {role}s"))
-            tokens = counter.vocabulary(
-                max_size=settings.vocabulary_size, min_count=settings.min_count, role=role
-            )
-            write_vocabulary(temporary / f"{role}.txt", tokens)
-            logging.info("Vocabulary of the %s side: %d entries", role, len(tokens))
-    return directory
+        for role in ROLES:
+            encoder = TextEncoder(vocabulary_dir / f"{role}.txt", settings.max_tokens(role))
+            batches = map(tf.constant, _batches(retrieval_set, role))
+            with RaggedWriter(temporary, role, "<i4") as writer:
+                for encoded in in_parallel(encoder, batches):
+                    writer.add(encoded["ids"].numpy(), encoded["lengths"].numpy())
+    logging.info("Token store: written to %s", directory)
 
 
-def _ticking(texts: Iterable[Text], total: int, description: str) -> Iterable[str]:
+def _count_and_encode(
+    retrieval_set: RetrievalSet, settings: TextSettings, cache: Path, vocabulary_dir: Path
+) -> PreparedSet:
+    """Writes vocabularies and token store from one pass over the texts.
+
+    The pass stores provisional numbers, which become ids when the vocabulary is known.
+    """
+    ids = {}
+    training = retrieval_set.splits == SPLITS.index("train")
+    with tempfile.TemporaryDirectory(prefix=".numbers.", dir=cache) as numbers:
+        with new_directory(vocabulary_dir) as temporary:
+            for role in ROLES:
+                counted = training if role == "query" else None
+                counter = TokenCounter(settings.max_tokens(role))
+                _store_numbers(counter, _batches(retrieval_set, role), counted, numbers, role)
+                tokens = counter.vocabulary(
+                    max_size=settings.vocabulary_size, min_count=settings.min_count, role=role
+                )
+                write_vocabulary(temporary / f"{role}.txt", tokens)
+                ids[role] = counter.ids(tokens)
+                logging.info("Vocabulary of the %s side: %d entries", role, len(tokens))
+        directory = _token_directory(retrieval_set, settings, cache, vocabulary_dir)
+        if not directory.is_dir():
+            with new_directory(directory) as temporary:
+                for role in ROLES:
+                    copy_mapped(numbers, temporary, role, ids[role])
+            logging.info("Token store: written to %s", directory)
+    return PreparedSet(retrieval_set, directory, vocabulary_dir)
+
+
+def _store_numbers(
+    counter: TokenCounter,
+    batches: Iterable[list[str]],
+    counted: np.ndarray | None,
+    directory: str,
+    role: str,
+) -> None:
+    row = 0
+    with RaggedWriter(directory, role, "<i4") as writer:
+        for texts in in_parallel(counter.split, batches):
+            end = row + len(texts.lengths)
+            numbers = counter.add(texts, None if counted is None else counted[row:end])
+            writer.add(numbers, texts.lengths)
+            row = end
+
+
+def in_parallel(function: Callable, items: Iterable) -> Iterator:
+    """Yields `function(item)` of each item, in order, computed by threads.
+
+    `items` are taken in the calling thread, and only a few ahead of the results. TensorFlow frees
+    the interpreter while it works, so that threads are enough to use all cores.
+    """
+    workers = min(os.cpu_count() or 1, MAX_WORKERS)
+    pool = futures.ThreadPoolExecutor(workers)
+    waiting = collections.deque()
+    try:
+        for item in items:
+            waiting.append(pool.submit(function, item))
+            if len(waiting) > workers:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _batches(retrieval_set: RetrievalSet, role: str) -> Iterator[list[str]]:
+    source = retrieval_set.source
+    texts, total, description = {
+        "query": (source.queries, len(retrieval_set.query_ids), "Tokenise queries"),
+        "document": (source.documents, len(retrieval_set.document_ids), "Tokenise documents"),
+    }[role]
     with progress_bar(total, description, "texts") as bar:
-        for text in texts:
-            bar.update()
-            yield text.text
+        for batch in text_batches(text.text for text in texts()):
+            yield batch
+            bar.update(len(batch))
 
 
 def _key(parts: list) -> str:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 
 import numpy as np
 import tensorflow as tf
+
+_VALUES_PER_PIECE = 1 << 22
 
 
 class RaggedStore:
@@ -82,6 +85,26 @@ class RaggedWriter:
         ends.astype("<i8").tofile(self._offsets)
         if len(ends):
             self._end = int(ends[-1])
+
+
+def copy_mapped(
+    source: str | os.PathLike, target: str | os.PathLike, name: str, mapping: np.ndarray
+) -> None:
+    """Writes `target/name.*` with `mapping[value]` for each value of `source/name.*`.
+
+    Reads in pieces instead of mapping the file, whose pages would count as memory in use.
+
+    Args:
+        source: Directory of a store of type "<i4".
+        target: Another directory.
+        name: Name of both stores.
+        mapping: `[largest value + 1]` int32.
+    """
+    shutil.copyfile(Path(source, f"{name}.offsets"), Path(target, f"{name}.offsets"))
+    values, mapped = (Path(directory, f"{name}.values") for directory in (source, target))
+    with open(values, "rb") as numbers, open(mapped, "wb") as ids:
+        while len(piece := np.fromfile(numbers, "<i4", _VALUES_PER_PIECE)):
+            mapping[piece].astype("<i4", copy=False).tofile(ids)
 
 
 def gather_rows(

@@ -8,7 +8,7 @@ import numpy as np
 import tensorflow as tf
 
 from tf_smoothclir.data.hashing import hash_ids
-from tf_smoothclir.data.pipeline import text_batches
+from tf_smoothclir.data.pipeline import token_batches
 from tf_smoothclir.data.prepared import ROLES, PreparedSet
 from tf_smoothclir.two_tower import TwoTower
 
@@ -38,7 +38,7 @@ class Encoder:
         """Encodes the texts of `prepared` with the current weights of `model`."""
         hashes = hash_ids(prepared.retrieval_set.document_ids)
         self._tie_order = np.argsort(np.argsort(hashes, kind="stable"), kind="stable")
-        self._batches = {role: text_batches(prepared, role, _TEXTS_PER_BATCH) for role in ROLES}
+        self._batches = {role: token_batches(prepared, role, _TEXTS_PER_BATCH) for role in ROLES}
         tokens = {"ids": _flat_int32(), "lengths": _flat_int32()}
         self._vectors = {
             role: tf.function(

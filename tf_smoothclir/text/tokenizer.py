@@ -20,15 +20,18 @@ from __future__ import annotations
 
 import tensorflow as tf
 
-_SPACE = r"[\p{Z}\p{Cc}\x{200B}]+"
+# The classes Z and Cc and the zero-width space, without the plain space, which may stay as it is:
+# rewriting a match costs far more than passing over a character.
+_SPACE = r"[\x{A0}\x{1680}\x{2000}-\x{200B}\x{2028}\x{2029}\x{202F}\x{205F}\x{3000}\p{Cc}]"
 _INVISIBLE = r"[\p{Cf}\p{Co}\p{Cs}]+"
 _UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
-# One character of an unspaced script with its marks, or one that is no part of any word.
-_SINGLE = rf"([{_UNSPACED}]\p{{M}}*|[^\p{{L}}\p{{M}}\p{{N}}_ ])"
+# One character of an unspaced script with its marks, or one that is no part of any word. Without a
+# group, RE2 needs only its fast automaton.
+_SINGLE = rf"[{_UNSPACED}]\p{{M}}*|[^\p{{L}}\p{{M}}\p{{N}}_ ]"
 
 
 def normalize(texts: tf.Tensor) -> tf.Tensor:
-    """Returns lower-cased texts in which single spaces stand between the tokens.
+    """Returns lower-cased texts in which plain spaces, and nothing else, stand between the tokens.
 
     Total: empty, blank and invalid UTF-8 texts, NUL bytes and very long texts are all fine. Bytes
     that are not UTF-8 become U+FFFD, a token of its own.
@@ -39,12 +42,15 @@ def normalize(texts: tf.Tensor) -> tf.Tensor:
     Returns:
         `[batch]` string, valid UTF-8.
     """
-    texts = tf.strings.unicode_transcode(texts, "UTF-8", "UTF-8", errors="replace")
-    # Before `lower`, which drops everything behind a NUL byte.
+    # Before `lower`, which drops everything behind a NUL byte. No match begins inside of an invalid
+    # sequence, so these may wait for `lower`, which replaces them.
     texts = tf.strings.regex_replace(texts, _SPACE, " ")
+    # `lower` asks the locale of the process, and a Turkish one has other ideas of these two.
+    texts = tf.strings.regex_replace(texts, "I", "i")
+    texts = tf.strings.regex_replace(texts, "\u0130", "i\u0307")
     texts = tf.strings.lower(texts, encoding="utf-8")
     texts = tf.strings.regex_replace(texts, _INVISIBLE, "")
-    return tf.strings.regex_replace(texts, _SINGLE, r" \1 ")
+    return tf.strings.regex_replace(texts, _SINGLE, r" \0 ")
 
 
 def tokenize(texts: tf.Tensor, max_tokens: int) -> tf.RaggedTensor:
@@ -57,4 +63,9 @@ def tokenize(texts: tf.Tensor, max_tokens: int) -> tf.RaggedTensor:
     Returns:
         `[batch, (tokens)]` string, ragged; a text without a visible character has no token.
     """
-    return tf.strings.split(normalize(texts))[:, :max_tokens]
+    # Faster than `tf.strings.split`, which also looks for white space of other kinds.
+    split = tf.raw_ops.StringSplit(input=normalize(texts), delimiter=" ", skip_empty=True)
+    tokens = tf.RaggedTensor.from_value_rowids(
+        split.values, split.indices[:, 0], nrows=tf.size(texts, tf.int64), validate=False
+    )
+    return tokens[:, :max_tokens]
