@@ -1,0 +1,1 @@
+"""Speed and memory of the package beside its rivals; see `README.md`."""

@@ -1,0 +1,184 @@
+"""What all benchmarks share: rounds in fresh processes, medians and ratios, tables, the machine.
+
+A rival is a function that measures one thing once and returns figures by name. Each call runs in a
+process of its own, so that the threads and the memory of one do not disturb another.
+"""
+
+from __future__ import annotations
+
+import json
+import logging as standard_logging
+import multiprocessing
+import os
+import platform
+import resource
+import statistics
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from importlib import metadata, util
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+
+from absl import app, flags
+
+_PACKAGES = ("tensorflow", "tensorflow-ranking", "torch", "numpy", "ir-measures")
+
+
+def has(module: str) -> bool:
+    """Tells whether a rival's package is installed."""
+    return util.find_spec(module) is not None
+
+
+def interleaved(
+    rivals: Mapping[str, Callable[[], Mapping[str, float]]], rounds: int
+) -> dict[str, list[dict[str, float]]]:
+    """Measures every rival once a round, in an order that rotates from round to round.
+
+    Args:
+        rivals: Name -> what to call, in a new process: something that can be pickled.
+        rounds: How often.
+
+    Returns:
+        Name -> the figures of each round, and "MB" and "load" of `in_new_process`.
+    """
+    names = list(rivals)
+    figures = {name: [] for name in names}
+    for number in range(rounds):
+        shift = number % len(names)
+        for name in names[shift:] + names[:shift]:
+            figures[name].append(in_new_process(rivals[name]))
+    return figures
+
+
+def in_new_process(rival: Callable[[], Mapping[str, float]]) -> dict[str, float]:
+    """Returns the figures of a rival, with "MB" and "load" of the process it ran in.
+
+    "MB" is the peak memory, TensorFlow itself included, and "load" what the machine had to do in
+    the minute before, the benchmark included: programs with threads that spin, such as PyTorch,
+    become many times slower where another process runs.
+    """
+    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
+        return pool.submit(_with_surroundings, rival).result()
+
+
+def _with_surroundings(rival: Callable[[], Mapping[str, float]]) -> dict[str, float]:
+    load = os.getloadavg()[0]
+    figures = dict(rival())
+    megabytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    return {**figures, "MB": megabytes, "load": load}
+
+
+def use_threads(threads: int) -> None:
+    """Gives TensorFlow so many threads, before it starts any."""
+    import tensorflow as tf
+
+    tf.config.threading.set_intra_op_parallelism_threads(threads)
+    tf.config.threading.set_inter_op_parallelism_threads(threads)
+
+
+def table(
+    title: str,
+    figures: Mapping[str, Sequence[Mapping[str, float]]],
+    *,
+    ratio_of: str,
+    references: Sequence[str],
+) -> dict:
+    """Sums rounds up.
+
+    Args:
+        title: What the table shows.
+        figures: What `interleaved` returned.
+        ratio_of: The figure that is compared.
+        references: The rivals that all are compared with.
+
+    Returns:
+        `{"title", "ratio_of", "rows"}`; each row has "name" and, for each figure, "median", "min"
+        and "max" over the rounds, and the same for "times <reference>": the figure divided by that
+        of the reference, round by round.
+    """
+    rows = []
+    for name, rounds in figures.items():
+        row = {figure: _summary([r[figure] for r in rounds]) for figure in rounds[0]}
+        for reference in references:
+            ratios = [r[ratio_of] / base[ratio_of] for r, base in zip(rounds, figures[reference])]
+            row[f"times {reference}"] = _summary(ratios)
+        rows.append({"name": name, **row})
+    return {"title": title, "ratio_of": ratio_of, "rows": rows}
+
+
+def _summary(values: Sequence[float]) -> dict[str, float]:
+    return {"median": statistics.median(values), "min": min(values), "max": max(values)}
+
+
+def machine() -> dict:
+    """Returns processor, cores, load of the last minute and versions."""
+    versions = {"python": platform.python_version()}
+    for package in _PACKAGES:
+        if has(package.replace("-", "_")):
+            versions[package] = metadata.version(package)
+    return {
+        "processor": _processor(),
+        "cores": os.cpu_count(),
+        "load": round(os.getloadavg()[0], 2),
+        "versions": versions,
+    }
+
+
+def _processor() -> str:
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8") as file:
+            names = [line.split(":", 1)[1].strip() for line in file if "model name" in line]
+    except OSError:
+        names = []
+    return names[0] if names else platform.machine()
+
+
+def run(define_flags: Callable[[], None], measure: Callable[[flags.FlagValues], list[dict]]):
+    """Runs a benchmark from the command line.
+
+    Args:
+        define_flags: Defines the flags that it has besides `--rounds` and `--json`.
+        measure: Takes the flags and returns tables.
+    """
+    flags.DEFINE_integer("rounds", 3, "How often every rival is measured.", lower_bound=1)
+    flags.DEFINE_boolean("json", False, "Print one JSON object instead of tables.")
+    define_flags()
+    standard_logging.disable(standard_logging.WARNING)
+
+    def main(argv):
+        if len(argv) > 1:
+            raise app.UsageError(f"Unknown argument {argv[1]!r}; flags begin with --.")
+        before = machine()
+        tables = measure(flags.FLAGS)
+        result = {"machine": before, "load_after": round(os.getloadavg()[0], 2), "tables": tables}
+        print(json.dumps(result, indent=1) if flags.FLAGS.json else formatted(result))
+
+    app.run(main)
+
+
+def formatted(result: Mapping) -> str:
+    """Returns a result as Markdown: a line about the machine, then the tables."""
+    about = result["machine"]
+    versions = ", ".join(f"{name} {version}" for name, version in about["versions"].items())
+    lines = [
+        f"{about['processor']}, {about['cores']} cores; load {about['load']} before,"
+        f" {result['load_after']} after; {versions}"
+    ]
+    for part in result["tables"]:
+        columns = [name for name in part["rows"][0] if name != "name"]
+        ratio = part["ratio_of"]
+        lines += ["", f"{part['title']} (median, least and most; times: ratios of {ratio})"]
+        lines += ["", "| | " + " | ".join(columns) + " |", "| --- |" + " --- |" * len(columns)]
+        for row in part["rows"]:
+            cells = [row["name"], *(_cell(row[column]) for column in columns)]
+            lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def _cell(summary: Mapping[str, float]) -> str:
+    median, low, high = (_number(summary[name]) for name in ("median", "min", "max"))
+    return median if low == high else f"{median} ({low} to {high})"
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"

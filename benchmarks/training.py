@@ -1,0 +1,159 @@
+"""Training: pairs a second by the public trainer, beside plain Keras and PyTorch; cost of input.
+
+python -m benchmarks.training
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import tempfile
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+from absl import flags
+
+from benchmarks import common
+from benchmarks.step_timer import dataset_of, seconds_per_step
+from benchmarks.training_rivals import keras_adam, speed, torch_sparse_adam
+from benchmarks.workload import Workload, prepared_set, two_tower
+from tf_smoothclir.settings import TrainingSettings
+
+KERAS, TORCH = "Keras", "PyTorch"
+_INPUT_ROUNDS = 5
+
+
+def trainer(workload: Workload, threads: int, changes: dict) -> dict[str, float]:
+    """Trains two epochs by `Trainer`, of which the first warms up.
+
+    Only the steps count and what they wait for, not validation and the checkpoint at the end.
+    """
+    common.use_threads(threads)
+    from tf_smoothclir.training.checkpoints import Progress
+    from tf_smoothclir.training.run_directory import RunDirectory
+    from tf_smoothclir.training.trainer import Trainer
+
+    ends = []
+
+    class Noting(Progress):
+        """Notes pairs and seconds whenever an epoch is complete."""
+
+        def __setattr__(self, name, value):
+            if name == "epoch" and value:
+                ends.append((self.pairs, self.seconds))
+            super().__setattr__(name, value)
+
+    settings = workload.settings(epochs=2, checkpoint_minutes=60.0, **changes)
+    model = two_tower(workload, settings)
+    with tempfile.TemporaryDirectory() as directory:
+        prepared = prepared_set(workload, Path(directory))
+        run = RunDirectory.create(Path(directory, "run"), settings)
+        training = Trainer(model, prepared, settings.training, run)
+        training.progress = Noting()
+        training.train()
+    (first_pairs, begin), (pairs, end) = ends
+    return speed(workload, (pairs - first_pairs) / workload.batch_size, end - begin)
+
+
+def input_cost(workload: Workload, threads: int, steps: int) -> dict[str, float]:
+    """Times steps on batches that lie in memory, and the same steps from the token store."""
+    common.use_threads(threads)
+    settings = workload.settings()
+    model = two_tower(workload, settings)
+    with tempfile.TemporaryDirectory() as directory:
+        prepared = prepared_set(workload, Path(directory))
+        streamed = dataset_of(prepared, settings).take(steps)
+        cached = streamed.cache()
+        for _ in cached:
+            pass
+        times = {"streamed": [], "cached": []}
+        for _ in range(_INPUT_ROUNDS):
+            times["streamed"].append(seconds_per_step(model, streamed))
+            times["cached"].append(seconds_per_step(model, cached))
+    streamed_ms, cached_ms = (1000 * statistics.median(times[name]) for name in times)
+    return {
+        "ms/step": streamed_ms,
+        "ms/step, batches in memory": cached_ms,
+        "% of the step for input": 100 * (1 - cached_ms / streamed_ms),
+    }
+
+
+def measure(
+    workload: Workload,
+    *,
+    variants: Sequence[dict],
+    rounds: int,
+    threads: int,
+    steps: int,
+) -> list[dict]:
+    """Returns the tables.
+
+    Args:
+        workload: Sizes.
+        variants: Training settings of the package that take part, each a row.
+        rounds: How often each is measured.
+        threads: Of every rival.
+        steps: That Keras trains; PyTorch trains three times as many.
+    """
+    rivals = {_title(v): partial(trainer, workload, threads, v) for v in variants}
+    rivals[KERAS] = partial(keras_adam, workload, steps, threads)
+    if common.has("torch"):
+        rivals[TORCH] = partial(torch_sparse_adam, workload, 3 * steps, threads)
+    figures = common.interleaved(rivals, rounds)
+    waiting = {"lazy Adam, pairs": partial(input_cost, workload, threads, 3 * steps)}
+    return [
+        common.table(
+            f"Training, batch {workload.batch_size} pairs, tables"
+            f" {workload.vocabulary:,} x {workload.dim}, {threads} threads",
+            figures,
+            ratio_of="pairs/s",
+            references=[name for name in (TORCH, KERAS) if name in rivals],
+        ),
+        common.table(
+            "Share of the step that is for input",
+            common.interleaved(waiting, rounds),
+            ratio_of="ms/step",
+            references=[],
+        ),
+    ]
+
+
+def parse_variant(text: str) -> dict:
+    """Returns training settings from text such as "optimizer=adagrad,fresh_negatives=true"."""
+    defaults = vars(TrainingSettings())
+    pairs = (part.split("=", 1) for part in text.split(","))
+    return {
+        name: value if isinstance(defaults[name], str) else json.loads(value)
+        for name, value in pairs
+    }
+
+
+def _title(variant: dict) -> str:
+    return "tf_smoothclir " + ", ".join(str(value) for value in variant.values())
+
+
+def _define_flags() -> None:
+    flags.DEFINE_multi_string(
+        "variant",
+        ["optimizer=lazy_adam", "optimizer=lazy_adam,batching=lists", "optimizer=adagrad"],
+        "Training settings of the package to measure, such as optimizer=adagrad; may be repeated.",
+    )
+    flags.DEFINE_integer("threads", 2, "Threads of every rival.", lower_bound=1)
+    flags.DEFINE_integer("queries", 1000, "Training queries of 53.6 pairs.", lower_bound=1)
+    flags.DEFINE_integer("vocabulary", 100_000, "Rows of each table.", lower_bound=3)
+    flags.DEFINE_integer("steps", 30, "Keras trains so many, PyTorch three times.", lower_bound=11)
+
+
+def _measure(values: flags.FlagValues) -> list[dict]:
+    return measure(
+        Workload(queries=values.queries, vocabulary=values.vocabulary),
+        variants=[parse_variant(text) for text in values.variant],
+        rounds=values.rounds,
+        threads=values.threads,
+        steps=values.steps,
+    )
+
+
+if __name__ == "__main__":
+    common.run(_define_flags, _measure)

@@ -1,0 +1,157 @@
+"""The same model and loss in plain Keras and in PyTorch, each as its users would write it."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.common import use_threads
+from benchmarks.workload import Workload, prepared_set
+from tf_smoothclir.data.judged_lists import JudgedLists, judged_lists
+from tf_smoothclir.data.prepared import ROLES, PreparedSet
+
+_THRESHOLDS = (0.2, 0.7)
+_WARM_UP = 5
+
+
+def keras_adam(workload: Workload, steps: int, threads: int) -> dict[str, float]:
+    """Trains by `Embedding`, `GlobalAveragePooling1D` and Keras's Adam on padded batches."""
+    use_threads(threads)
+    import tensorflow as tf
+    from tensorflow import keras
+
+    from tf_smoothclir.losses import SmoothOrdinalSearchLoss
+    from tf_smoothclir.similarity import SmoothCosineSimilarity
+
+    def tower(name):
+        tokens = keras.Input([None], dtype="int32", name=name)
+        vectors = keras.layers.Embedding(
+            workload.vocabulary,
+            workload.dim,
+            mask_zero=True,
+            embeddings_initializer=keras.initializers.RandomNormal(stddev=1.0),
+        )(tokens)
+        return tokens, tf.tanh(keras.layers.GlobalAveragePooling1D()(vectors))
+
+    with tempfile.TemporaryDirectory() as directory:
+        prepared, lists = _training_pairs(workload, Path(directory))
+        padded = {role: tf.constant(_padded(prepared, role)) for role in ROLES}
+    rows = (lists.pair_query_rows, lists.document_rows, lists.grades)
+    batches = (
+        tf.data.Dataset.from_tensor_slices(rows)
+        .shuffle(len(lists.grades), seed=13)
+        .repeat()
+        .batch(workload.batch_size)
+        .map(
+            lambda query, document, grade: (
+                {
+                    "query": tf.gather(padded["query"], query),
+                    "document": tf.gather(padded["document"], document),
+                },
+                grade,
+            ),
+            num_parallel_calls=tf.data.AUTOTUNE,
+        )
+        .prefetch(tf.data.AUTOTUNE)
+    )
+    (query, query_vectors), (document, document_vectors) = tower("query"), tower("document")
+    model = keras.Model(
+        {"query": query, "document": document},
+        SmoothCosineSimilarity(epsilon=1.0)([query_vectors, document_vectors]),
+    )
+    model.compile(keras.optimizers.Adam(0.01), SmoothOrdinalSearchLoss(_THRESHOLDS))
+    model.fit(batches, steps_per_epoch=_WARM_UP, verbose=0)
+    begin = time.perf_counter()
+    model.fit(batches, steps_per_epoch=steps, verbose=0)
+    return speed(workload, steps, time.perf_counter() - begin)
+
+
+def torch_sparse_adam(workload: Workload, steps: int, threads: int) -> dict[str, float]:
+    """Trains by `EmbeddingBag(sparse=True)` and `SparseAdam` on flat ids and offsets."""
+    import torch
+
+    torch.set_num_threads(threads)
+    torch.manual_seed(13)
+    generator = np.random.default_rng(13)
+    with tempfile.TemporaryDirectory() as directory:
+        prepared, lists = _training_pairs(workload, Path(directory))
+        stores = {role: _in_memory(prepared, role) for role in ROLES}
+    rows = {"query": lists.pair_query_rows, "document": lists.document_rows}
+    order = np.concatenate(
+        [
+            generator.permutation(len(lists.grades))
+            for _ in range(1 + (_WARM_UP + steps) * workload.batch_size // len(lists.grades))
+        ]
+    )
+    bags = {
+        role: torch.nn.EmbeddingBag(workload.vocabulary, workload.dim, mode="mean", sparse=True)
+        for role in ROLES
+    }
+    optimizer = torch.optim.SparseAdam([bag.weight for bag in bags.values()], lr=0.01)
+    lower = torch.tensor((-1.0, *_THRESHOLDS))
+    upper = torch.tensor((*_THRESHOLDS, 1.0))
+
+    def step(number):
+        pairs = order[number * workload.batch_size : (number + 1) * workload.batch_size]
+        vectors = {}
+        for role in ROLES:
+            ids, offsets = _flat(*stores[role], rows[role][pairs])
+            mean = bags[role](torch.from_numpy(ids), torch.from_numpy(offsets))
+            vectors[role] = torch.tanh(mean)
+        norms = {role: vectors[role].norm(dim=1) + 1.0 for role in ROLES}
+        scores = (vectors["query"] * vectors["document"]).sum(1)
+        scores = scores / (norms["query"] * norms["document"])
+        grades = torch.from_numpy(lists.grades[pairs]).long()
+        above = torch.relu(scores - upper[grades]) ** 2
+        below = torch.relu(lower[grades] - scores) ** 2
+        optimizer.zero_grad(set_to_none=True)
+        (above + below).mean().backward()
+        optimizer.step()
+
+    for number in range(_WARM_UP):
+        step(number)
+    begin = time.perf_counter()
+    for number in range(_WARM_UP, _WARM_UP + steps):
+        step(number)
+    return speed(workload, steps, time.perf_counter() - begin)
+
+
+def speed(workload: Workload, steps: float, seconds: float) -> dict[str, float]:
+    """Returns pairs a second and milliseconds a step."""
+    return {
+        "pairs/s": steps * workload.batch_size / seconds,
+        "ms/step": 1000 * seconds / steps,
+    }
+
+
+def _training_pairs(workload: Workload, directory: Path) -> tuple[PreparedSet, JudgedLists]:
+    prepared = prepared_set(workload, directory)
+    settings = workload.settings().training
+    negatives, seed = settings.negatives, settings.seed
+    return prepared, judged_lists(prepared.retrieval_set, "train", negatives=negatives, seed=seed)
+
+
+def _in_memory(prepared: PreparedSet, role: str) -> tuple[np.ndarray, np.ndarray]:
+    store = prepared.tokens(role)
+    return np.array(store.values), store.offsets
+
+
+def _flat(
+    values: np.ndarray, offsets: np.ndarray, rows: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Returns the ids of some rows, one row after the other, and where each begins."""
+    lengths = offsets[rows + 1] - offsets[rows]
+    starts = np.cumsum(lengths) - lengths
+    places = np.arange(lengths.sum()) + np.repeat(offsets[rows] - starts, lengths)
+    return values[places], starts
+
+
+def _padded(prepared: PreparedSet, role: str) -> np.ndarray:
+    values, offsets = _in_memory(prepared, role)
+    lengths = np.diff(offsets)
+    padded = np.zeros((len(lengths), lengths.max()), np.int32)
+    padded[np.arange(lengths.max()) < lengths[:, None]] = values
+    return padded

@@ -1,0 +1,129 @@
+"""The synthetic workload: token ids in the shape of the paper's data, without any text."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import numpy as np
+
+from tf_smoothclir.data.prepared import PreparedSet
+from tf_smoothclir.data.ragged_store import RaggedWriter
+from tf_smoothclir.data.retrieval_set import RetrievalSet
+from tf_smoothclir.data.source import Judgment, Source, Text
+from tf_smoothclir.settings import ModelSettings, RunSettings, TrainingSettings
+from tf_smoothclir.training.model import build_model
+
+# Token frequencies fall as rank^-0.91: a batch of 128 pairs of 20 and 150 tokens then touches about
+# 11,000 different rows of two tables of 100,000.
+_ZIPF = 0.91
+_NEGATIVES = 40
+FIRST_TOKEN = 2  # after padding and unknown
+_VALIDATION_QUERIES = 20
+
+
+@dataclasses.dataclass(frozen=True)
+class Workload:
+    """Sizes; the defaults are the paper's, but for the number of queries and documents.
+
+    Attributes:
+        queries: Training queries, each with 13.6 judged documents on average and 40 sampled.
+        documents: The collection.
+        vocabulary: Rows of each table.
+        tokens_in_use: Different tokens that occur, evenly spread over the rows; 0 for all.
+        query_tokens: Mean; lengths are uniform between a half and one and a half of it.
+        document_tokens: Mean; uniform between two thirds and four thirds of it.
+        batch_size: Pairs.
+        dim: Length of the vectors.
+    """
+
+    queries: int = 2000
+    documents: int = 20_000
+    vocabulary: int = 100_000
+    tokens_in_use: int = 0
+    query_tokens: int = 20
+    document_tokens: int = 150
+    batch_size: int = 128
+    dim: int = 64
+
+    def settings(self, **training) -> RunSettings:
+        """Returns the settings of a run with these sizes and further training settings."""
+        return RunSettings(
+            model=ModelSettings(dim=self.dim),
+            training=TrainingSettings(batch_size=self.batch_size, negatives=_NEGATIVES, **training),
+        )
+
+
+class SyntheticSource(Source):
+    """Queries and documents that have ids and judgments but no text."""
+
+    name = "synthetic"
+    query_language, document_language = "en", "fr"
+
+    def __init__(self, workload: Workload):
+        """Judges 13 or 14 documents of each query, 13.6 on average."""
+        self._workload = workload
+        self._queries = workload.queries + _VALIDATION_QUERIES
+
+    def queries(self):
+        """Yields ids with empty texts."""
+        return (Text(f"q{row}", "", "") for row in range(self._queries))
+
+    def documents(self):
+        """Yields ids with empty texts."""
+        return (Text(f"d{row}", "", "") for row in range(self._workload.documents))
+
+    def judgments(self):
+        """Yields one document of grade 2 for each query, and 12 or 13 of grade 1."""
+        for query in range(self._queries):
+            for place in range(13 + (query % 5 < 3)):
+                document = (query * 37 + place) % self._workload.documents
+                yield Judgment(f"q{query}", f"d{document}", 1 if place else 2)
+
+    def splits(self):
+        """Returns the last queries as the validation split, the others as the training split."""
+        training = self._workload.queries
+        return {
+            f"q{row}": "train" if row < training else "validation" for row in range(self._queries)
+        }
+
+    def place(self, stream, index):
+        """Names a record."""
+        return f"{stream}:{index}"
+
+    def fingerprint(self):
+        """Returns a name for the sizes."""
+        return repr(self._workload)
+
+
+def prepared_set(workload: Workload, directory: Path) -> PreparedSet:
+    """Writes token stores of Zipf-distributed ids into `directory`.
+
+    The same sizes give the same ids.
+    """
+    retrieval_set = RetrievalSet.load(SyntheticSource(workload))
+    generator = np.random.default_rng(13)
+    in_use = workload.tokens_in_use or workload.vocabulary - FIRST_TOKEN
+    stride = (workload.vocabulary - FIRST_TOKEN) // in_use
+    for role, texts, mean, spread in (
+        ("query", retrieval_set.query_ids, workload.query_tokens, 1 / 2),
+        ("document", retrieval_set.document_ids, workload.document_tokens, 1 / 3),
+    ):
+        low, high = int(mean * (1 - spread)), int(mean * (1 + spread))
+        lengths = generator.integers(low, high + 1, len(texts))
+        ids = FIRST_TOKEN + stride * zipf_ranks(generator, lengths.sum(), in_use)
+        with RaggedWriter(directory, role, "<i4") as writer:
+            writer.add(ids, lengths)
+    return PreparedSet(retrieval_set, directory, directory)
+
+
+def zipf_ranks(generator: np.random.Generator, count: int, in_use: int) -> np.ndarray:
+    """Returns `[count]` int64 ranks of tokens from 0, drawn by their frequencies."""
+    ends = np.cumsum(np.arange(1, in_use + 1) ** -_ZIPF)
+    return np.searchsorted(ends, generator.random(count) * ends[-1], side="right")
+
+
+def two_tower(workload: Workload, settings: RunSettings):
+    """Returns the compiled model of the package for a workload."""
+    rows = ["token"] * workload.vocabulary
+    return build_model(settings, {"query": rows, "document": rows})

@@ -1,0 +1,154 @@
+"""The benchmarks run at tiny sizes and give sane tables; nothing is said about speed."""
+
+from __future__ import annotations
+
+import json
+import math
+import subprocess
+import sys
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from benchmarks import common, encoding, evaluation, preparation, scaling, training
+from benchmarks.workload import Workload, prepared_set, zipf_ranks
+from tf_smoothclir.data.judged_lists import judged_lists
+from tf_smoothclir.data.prepared import ROLES
+
+ROOT = Path(__file__).resolve().parent.parent
+TINY = Workload(
+    queries=5,
+    documents=100,
+    vocabulary=50,
+    query_tokens=4,
+    document_tokens=6,
+    batch_size=8,
+    dim=4,
+)
+
+
+def rows_of(table, *figures):
+    """Name -> medians of a table, once its form is right and every figure is positive."""
+    assert table["rows"]
+    for row in table["rows"]:
+        for name in {"MB", *figures} | {name for name in row if name.startswith("times ")}:
+            assert math.isfinite(row[name]["median"])
+            assert 0 < row[name]["min"] <= row[name]["median"] <= row[name]["max"]
+    return {row.pop("name"): {n: v["median"] for n, v in row.items()} for row in table["rows"]}
+
+
+def test_training():
+    table, waiting = training.measure(
+        TINY, variants=[{"optimizer": "adagrad"}], rounds=1, threads=1, steps=12
+    )
+    rows = rows_of(table, "pairs/s", "ms/step")
+    rivals = {"Keras"} | ({"PyTorch"} if common.has("torch") else set())
+    assert set(rows) == {"tf_smoothclir adagrad"} | rivals
+    for figures in rows.values():
+        assert figures["pairs/s"] * figures["ms/step"] == pytest.approx(1000 * TINY.batch_size)
+    assert rows["Keras"]["times Keras"] == 1
+    rows_of(waiting, "ms/step", "ms/step, batches in memory")
+
+
+def test_variants_are_training_settings():
+    text = "optimizer=adagrad,fresh_negatives=true,clip_norm=0.5"
+    assert training.parse_variant(text) == {
+        "optimizer": "adagrad",
+        "fresh_negatives": True,
+        "clip_norm": 0.5,
+    }
+
+
+def test_scaling():
+    names = (scaling.STANDARD, "50 document tokens")
+    workloads = {name: scaling.sizes(TINY)[name] for name in names}
+    (table,) = scaling.measure(workloads, optimizer="sgd", rounds=1, steps=33, threads=1)
+    rows = rows_of(table, "ms/step", "pairs/s", "rows a step")
+    assert tuple(rows) == names
+    few, many = (rows[name]["rows a step"] for name in names)
+    assert few < many <= 2 * TINY.vocabulary
+
+
+def test_preparation(tmp_path):
+    preparation.write_toy_world(tmp_path, 300)
+    (table,) = preparation.measure(str(tmp_path), "fr", rounds=1)
+    rows = rows_of(table, "tokens/s", "tokens", "s")
+    ours, theirs = rows.values()
+    assert ours["tokens"] == theirs["tokens"] > 10_000  # the same work
+
+
+def test_encoding_by_its_command():
+    arguments = ["--json", "--rounds=1", "--documents=50", "--tokens=20", "--vocabulary=200"]
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks.encoding", *arguments],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    result = json.loads(done.stdout)
+    assert result["machine"]["cores"] >= 1
+    (table,) = result["tables"]
+    rows = rows_of(table, "documents/s", "tokens a document")
+    assert set(rows) == {"tf_smoothclir", "Keras"}
+    for figures in rows.values():
+        assert figures["tokens a document"] == pytest.approx(20, rel=0.3)
+
+
+def test_evaluation():
+    table, full = evaluation.measure(queries=20, documents=20, collection=50, rounds=1)
+    for figures in rows_of(table, "s").values():
+        assert figures["largest difference"] < 1e-5
+    assert len(rows_of(full, "queries/s")) == 2
+
+
+def test_every_rival_runs_once_a_round_in_turn():
+    rivals = {name: partial(dict, value=float(len(name))) for name in ("a", "bb")}
+    figures = common.interleaved(rivals, rounds=2)
+    assert [r["value"] for r in figures["bb"]] == [2.0, 2.0]
+    assert all(r["MB"] > 1 for r in figures["a"])
+
+
+def test_ratios_are_taken_round_by_round():
+    figures = {"a": [{"x": 2.0}, {"x": 9.0}, {"x": 8.0}], "b": [{"x": 1.0}, {"x": 3.0}, {"x": 2.0}]}
+    table = common.table("Title", figures, ratio_of="x", references=["b"])
+    first, second = table["rows"]
+    assert first["x"] == {"median": 8.0, "min": 2.0, "max": 9.0}
+    assert first["times b"] == {"median": 3.0, "min": 2.0, "max": 4.0}
+    assert second["times b"] == {"median": 1.0, "min": 1.0, "max": 1.0}
+    text = common.formatted({"machine": common.machine(), "load_after": 0.0, "tables": [table]})
+    assert "| a | 8 (2 to 9) | 3 (2 to 4) |" in text.splitlines()
+
+
+def test_the_workload_has_the_shape_of_the_paper(tmp_path):
+    workload = Workload(queries=400, documents=2000)
+    prepared = prepared_set(workload, tmp_path)
+    lists = judged_lists(prepared.retrieval_set, "train", negatives=40, seed=13)
+    assert len(lists.grades) / 400 == pytest.approx(53.6)
+    rows = {"query": lists.pair_query_rows, "document": lists.document_rows}
+    for role, mean in (("query", 20), ("document", 150)):
+        store = prepared.tokens(role)
+        assert store.lengths.mean() == pytest.approx(mean, rel=0.05)
+        assert store.values.min() >= 2
+        assert store.values.max() < workload.vocabulary
+    pairs = np.random.default_rng(13).permutation(len(lists.grades))[:128]
+    touched = sum(
+        len(np.unique(np.concatenate([prepared.tokens(role)[row] for row in rows[role][pairs]])))
+        for role in ROLES
+    )
+    assert touched == pytest.approx(11_000, rel=0.1)
+
+
+def test_frequent_tokens_come_first():
+    counts = np.bincount(zipf_ranks(np.random.default_rng(13), 100_000, 100), minlength=100)
+    assert len(counts) == 100
+    assert counts[0] > counts[9] > counts[99] > 0
+
+
+def test_words_are_different_and_texts_have_the_right_length():
+    words = encoding.words(5000)
+    assert len(words) == len(set(words)) > 4000
+    texts = encoding.texts(200, 130, words)
+    assert np.mean([len(text.split()) for text in texts]) == pytest.approx(118, rel=0.05)
