@@ -16,7 +16,9 @@ help:  ## Show the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
 
 python:
-	@test -n "$(PYTHON)" || { echo "No Python 3.9, 3.10 or 3.11 found (tried: $(CANDIDATES))." \
+	@test -n "$(PYTHON)" && $(PYTHON) -c '$(SUITABLE)' || { \
+		echo "tf_smoothclir needs Python 3.9, 3.10 or 3.11 (TensorFlow 2.15 has no newer one)," \
+		"and this is none: PYTHON=$(PYTHON) (empty: none of $(CANDIDATES) is)." \
 		"Install one, or name it: make PYTHON=/path/to/python3.11" >&2; exit 1; }
 
 .venv/.package: setup.py $(wildcard constraints/*.txt) | python

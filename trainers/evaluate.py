@@ -36,7 +36,7 @@ command.define_settings(["data"])
 def main(argv) -> None:
     """Evaluates as the flags say."""
     del argv
-    from tf_smoothclir.evaluation.report import metrics_table
+    from tf_smoothclir.evaluation.report import confusion_table, metrics_table
     from tf_smoothclir.files import make_directory, write_json
     from tf_smoothclir.training import train
     from tf_smoothclir.training.run_directory import RunDirectory
@@ -52,6 +52,9 @@ def main(argv) -> None:
     evaluations = train.evaluate_model(model, prepared, negatives, _SPLITS.value, output_dir)
     write_json(output_dir / "metrics.json", train.figures(evaluations, negatives))
     print(metrics_table(evaluations))
+    for split, evaluation in evaluations.items():
+        if evaluation.confusion is not None:
+            print(f"{split}, pairs by grade:\n{confusion_table(evaluation.confusion)}")
     print(f"Figures: {output_dir}/metrics.json; TREC files: {output_dir}/<split>/")
 
 

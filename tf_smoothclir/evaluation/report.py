@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 
+import numpy as np
+
 from tf_smoothclir.evaluation.evaluate import Evaluation
 from tf_smoothclir.files import write_text
 
@@ -68,14 +70,15 @@ def write_report(
     sections += [f"* {name}: {text}." for name, text in rules.items()]
     for split, evaluation in evaluations.items():
         if evaluation.confusion is not None:
-            sections += [f"## Predicted grades, {split}", _confusion_table(evaluation.confusion)]
+            sections += [f"## Predicted grades, {split}", confusion_table(evaluation.confusion)]
     sections += ["## Plots", *(f"![{caption}]({file})" for caption, file in plots.items())]
     sections += ["## Next", "```\n" + "\n".join(commands) + "\n```"]
     sections += ["## Flags", "```\n" + "\n".join(flags) + "\n```"]
     write_text(path, "\n\n".join(section.rstrip("\n") for section in sections) + "\n")
 
 
-def _confusion_table(counts) -> str:
+def confusion_table(counts: np.ndarray) -> str:
+    """Returns a Markdown table of `[K, K]` pairs, true by predicted grade, with the share right."""
     grades = range(len(counts))
     header = ["true grade", *(f"predicted {grade}" for grade in grades), "right"]
     rows = [
