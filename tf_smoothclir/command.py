@@ -80,9 +80,7 @@ def run_main(main: Callable, description: str, groups: Sequence[str] = ()) -> No
 
 
 def _is_ours_or_a_warning(record: standard_logging.LogRecord) -> bool:
-    """Leaves out what the libraries only mention, and Keras's opinion on the time of a save."""
-    if "is slow compared to the batch time" in str(record.msg):
-        return False
+    """Leaves out what the libraries only mention."""
     ours = record.pathname.startswith(os.path.dirname(__file__))
     return ours or record.levelno >= standard_logging.WARNING
 

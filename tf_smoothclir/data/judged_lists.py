@@ -69,7 +69,7 @@ def judged_lists(
 def _sample(retrieval_set, queries, negatives, seed, epoch) -> tuple[np.ndarray, np.ndarray]:
     """Returns `[sampled]` list positions and `[sampled]` document rows."""
     num_documents = len(retrieval_set.document_ids)
-    judged = np.sort(_pair_key(retrieval_set.query_rows, retrieval_set.document_rows))
+    judged = np.sort(pair_key(retrieval_set.query_rows, retrieval_set.document_rows))
     ids = [retrieval_set.query_ids[query] for query in queries]
     streams = mix(hash_ids(ids, f"negatives {seed}") ^ mix(np.asarray(epoch)))
     found = {"list": [], "document": []}
@@ -82,7 +82,7 @@ def _sample(retrieval_set, queries, negatives, seed, epoch) -> tuple[np.ndarray,
         else:
             counter = np.arange(draws, dtype=np.uint64)
             drawn = mix(streams[todo, None] + counter) % np.uint64(num_documents)
-        fresh = _first_occurrence(drawn) & ~_contains(judged, _pair_key(queries[todo, None], drawn))
+        fresh = _first_occurrence(drawn) & ~_contains(judged, pair_key(queries[todo, None], drawn))
         fresh &= np.cumsum(fresh, axis=1) <= negatives
         complete = exhaustive | (fresh.sum(axis=1) == negatives)
         keep = fresh & complete[:, None]
@@ -93,7 +93,8 @@ def _sample(retrieval_set, queries, negatives, seed, epoch) -> tuple[np.ndarray,
     return np.concatenate(found["list"] or empty), np.concatenate(found["document"] or empty)
 
 
-def _pair_key(queries: np.ndarray, documents: np.ndarray) -> np.ndarray:
+def pair_key(queries: np.ndarray, documents: np.ndarray) -> np.ndarray:
+    """Returns one int64 for each pair of a query row and a document row; the shapes broadcast."""
     return (np.asarray(queries).astype(np.int64) << 32) | np.asarray(documents).astype(np.int64)
 
 

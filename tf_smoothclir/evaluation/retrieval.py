@@ -7,6 +7,7 @@ import dataclasses
 import numpy as np
 import tensorflow as tf
 
+from tf_smoothclir.data.judged_lists import pair_key
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.evaluation.encoding import EncodedSet
 
@@ -91,8 +92,8 @@ def retrieval_metrics(
         without a document of the highest grade.
     """
     mates = retrieval_set.grades == retrieval_set.num_grades - 1
-    keys = _pair_key(retrieval_set.query_rows[mates], retrieval_set.document_rows[mates])
-    found = np.isin(_pair_key(top.query_rows[:, None], top.document_rows), keys)
+    keys = pair_key(retrieval_set.query_rows[mates], retrieval_set.document_rows[mates])
+    found = np.isin(pair_key(top.query_rows[:, None], top.document_rows), keys)
     number = np.bincount(
         retrieval_set.query_rows[mates], minlength=len(retrieval_set.query_ids)
     ).astype(np.float64)[top.query_rows]
@@ -102,7 +103,3 @@ def retrieval_metrics(
     for depth in (1, 10, 100):
         values[f"Recall@{depth}"] = found[:, :depth].sum(axis=1) / number
     return {prefix + name: value for name, value in values.items()}
-
-
-def _pair_key(queries: np.ndarray, documents: np.ndarray) -> np.ndarray:
-    return (queries.astype(np.int64) << 32) | documents.astype(np.int64)

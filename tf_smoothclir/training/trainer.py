@@ -39,7 +39,6 @@ class Trainer:
         self, model: TwoTower, prepared: PreparedSet, settings: TrainingSettings, run: RunDirectory
     ):
         """Takes a compiled model with its initial weights; a checkpoint in `run` replaces them."""
-        self._model = model
         self._set = prepared.retrieval_set
         self._settings = settings
         self._run = run
