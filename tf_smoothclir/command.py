@@ -58,16 +58,22 @@ def run_settings_from_flags() -> RunSettings:
     return RunSettings(**{group: settings_from_flags(group) for group in GROUPS})
 
 
-def run_main(main: Callable, description: str, groups: Sequence[str] = ()) -> None:
+def run_main(
+    main: Callable, description: str, groups: Sequence[str] = (), *, arguments: str = ""
+) -> None:
     """Runs a command: parses flags, prints help by group, turns users' mistakes into messages.
 
     Args:
-        main: Takes the arguments that are no flags, which must be none.
+        main: Takes the name of the command and the arguments that are no flags.
         description: What the command does; shown by --help.
         groups: Groups of settings that the command has flags for.
+        arguments: What the arguments that are no flags stand for, shown by --help; empty: there
+            must be none.
     """
     if any(argument in ("--help", "-h", "-help") for argument in sys.argv[1:]):
         print(f"{description.strip()}\n")
+        if arguments:
+            print(f"Arguments: {arguments}\n")
         for group in (COMMAND, *groups):
             print(FLAGS.module_help(group))
         print("All flags of all libraries: --helpfull. Less output: --verbosity=-1.")
@@ -76,7 +82,7 @@ def run_main(main: Callable, description: str, groups: Sequence[str] = ()) -> No
     handler = logging.get_absl_handler().python_handler
     handler.setFormatter(standard_logging.Formatter())
     handler.addFilter(_is_ours_or_a_warning)
-    app.run(lambda argv: _guarded(main, argv))
+    app.run(lambda argv: _guarded(main, argv, arguments))
 
 
 def _is_ours_or_a_warning(record: standard_logging.LogRecord) -> bool:
@@ -85,8 +91,8 @@ def _is_ours_or_a_warning(record: standard_logging.LogRecord) -> bool:
     return ours or record.levelno >= standard_logging.WARNING
 
 
-def _guarded(main: Callable, argv: Sequence[str]) -> None:
-    if len(argv) > 1:
+def _guarded(main: Callable, argv: Sequence[str], arguments: str) -> None:
+    if len(argv) > 1 and not arguments:
         raise app.UsageError(f"Unknown argument {argv[1]!r}; flags begin with --.")
     try:
         main(argv)

@@ -1,0 +1,402 @@
+"""Comparing systems: figures by hand, refusals, tables, and the command itself."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.small_world import random_set, vectors_with_ties
+from tf_smoothclir.errors import InputError
+from tf_smoothclir.evaluation import comparison_report, significance
+from tf_smoothclir.evaluation.compare import (
+    checked_baseline,
+    compare,
+    read_systems,
+    system_names,
+)
+from tf_smoothclir.evaluation.evaluate import evaluate_split
+from tf_smoothclir.evaluation.trec_files import RunMetrics
+from tf_smoothclir.settings import METRICS, RunSettings
+from tf_smoothclir.training.run_directory import RunDirectory
+
+ROOT = Path(__file__).resolve().parents[2]
+NAN = math.nan
+QRELS = "first/evaluation/test/qrels.trec"
+
+
+def system(values, ids=None):
+    """A system whose every metric has these values."""
+    values = np.array(values, np.float64)
+    ids = tuple(ids or (f"q{number}" for number in range(len(values))))
+    return RunMetrics(ids, dict.fromkeys(METRICS, values), 0, 0, 0)
+
+
+SYSTEMS = {
+    "base": system([0.5, 0.5, 0.5, NAN, 0.25]),
+    "good": system([1.0, 0.5, 0.75, NAN, 0.5]),
+    "bad": system([0.0, 0.5, 0.25, NAN, 0.5]),
+}
+
+
+def test_figures_by_hand():
+    good, bad = compare(SYSTEMS, metrics=["MAP"])
+    assert (good.metric, good.system, good.queries, good.left_out) == ("MAP", "good", 4, 1)
+    assert good.baseline_mean == pytest.approx((0.5 + 0.5 + 0.5 + 0.25) / 4)
+    assert good.mean == pytest.approx((1 + 0.5 + 0.75 + 0.5) / 4)
+    assert good.difference == pytest.approx((0.5 + 0 + 0.25 + 0.25) / 4)
+    assert (good.wins, good.ties, good.losses) == (3, 1, 0)
+    assert (bad.wins, bad.ties, bad.losses) == (1, 1, 2)
+    # Three differences: all to one side in 2 of 8 patterns. -2 -1 +1 quarters: 6 of 8 are as far
+    # from 0 as -2, or farther.
+    assert good.randomization_p == 2 / 8
+    assert bad.randomization_p == 6 / 8
+    assert (good.holm_p, bad.holm_p) == (2 * 2 / 8, 6 / 8)
+    assert good.low <= good.difference <= good.high
+    assert good.effect_size > 0 > bad.effect_size
+
+
+def test_figures_are_those_of_the_tests():
+    generator = np.random.default_rng(1)
+    a, b = generator.uniform(size=(2, 40))
+    (row,) = compare({"a": system(a), "b": system(b)}, metrics=["MAP"], seed=5, samples=3000)
+    assert row.randomization_p == significance.randomization_test(b, a, seed=5, samples=3000)
+    assert row.t_test_p == significance.paired_t_test(b, a)
+    assert row.effect_size == significance.effect_size(b, a)
+    interval = significance.bootstrap_difference_interval(b, a, seed=5)
+    assert (row.low, row.high) == interval
+
+
+def test_every_metric_and_system_once_and_the_same_again():
+    rows = compare(SYSTEMS, metrics=[*METRICS, "MAP"])
+    assert [(row.metric, row.system) for row in rows] == [
+        (metric, name) for metric in METRICS for name in ("good", "bad")
+    ]
+    assert compare(SYSTEMS) == rows
+
+
+def test_another_baseline_turns_the_difference_round():
+    base, bad = compare(SYSTEMS, baseline="good", metrics=["MAP"])
+    good, _ = compare(SYSTEMS, metrics=["MAP"])
+    assert (base.system, bad.system) == ("base", "bad")
+    assert base.difference == -good.difference
+    assert base.randomization_p == good.randomization_p
+    assert (base.wins, base.losses) == (good.losses, good.wins)
+
+
+def test_rounding_of_float32_is_no_difference():
+    third = np.array([1 / 3, 0.2, 0.7])
+    rounded = third.astype(np.float32).astype(np.float64)
+    assert (third != rounded).any()
+    (row,) = compare({"a": system(third), "b": system(rounded)}, metrics=["MAP"])
+    assert (row.wins, row.ties, row.losses) == (0, 3, 0)
+    assert (row.difference, row.low, row.high, row.effect_size) == (0, 0, 0, 0)
+    assert row.randomization_p == row.t_test_p == row.holm_p == 1
+
+
+def test_metric_that_no_query_has():
+    (row,) = compare({"a": system([NAN]), "b": system([NAN])}, metrics=["MAP"])
+    assert (row.queries, row.left_out, row.mean, row.difference) == (0, 1, 0, 0)
+    assert row.randomization_p == row.t_test_p == 1
+
+
+@pytest.mark.parametrize(
+    ("systems", "baseline", "message"),
+    [
+        ({}, "", "RUN RUN ...: 0 given, but a comparison needs two. Give the run dir"),
+        ({"a": system([1])}, "", "RUN RUN ...: 1 given"),
+        (SYSTEMS, "best", "--baseline=best: no run has this name. Give one of: base, good, bad."),
+        (
+            {"a": system([1, 0]), "b": system([1, 0], ["q0", "q7"])},
+            "",
+            "b: it is evaluated on other queries than a (2 differ, such as ['q1', 'q7']). Evaluate",
+        ),
+        (
+            {"a": system([1, 0]), "b": system([1])},
+            "b",
+            "a: it is evaluated on other queries than b (1 differ, such as ['q1'])",
+        ),
+    ],
+    ids=["none", "one", "baseline", "other queries", "fewer queries"],
+)
+def test_systems_that_cannot_be_compared_are_refused(systems, baseline, message):
+    with pytest.raises(InputError) as error:
+        compare(systems, baseline=baseline)
+    assert str(error.value).startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("paths", "names"),
+    [
+        (["runs/a", "runs/b/"], ["a", "b"]),
+        (["x/run.trec", "y/run.trec", "bm25"], ["x/run.trec", "y/run.trec", "bm25"]),
+        (["1/x/r", "2/x/r", "2/y/r"], ["1/x/r", "2/x/r", "y/r"]),
+        (["a", "a/a", "b/a/a"], ["tmp/a", "tmp/a/a", "b/a/a"]),
+    ],
+)
+def test_names_are_the_last_parts_that_tell_runs_apart(paths, names, tmp_path, monkeypatch):
+    (tmp_path / "tmp").mkdir()
+    monkeypatch.chdir(tmp_path / "tmp")
+    assert system_names(paths) == names
+
+
+def test_run_given_twice_is_refused():
+    with pytest.raises(InputError, match=r"^runs/\./a: it is given more than once. Give each run"):
+        system_names(["runs/./a", "b", "runs/a/"])
+
+
+def test_baseline_is_the_first_unless_told_otherwise():
+    assert checked_baseline(["x", "y"]) == "x"
+    assert checked_baseline(["x", "y"], "y") == "y"
+
+
+# Two systems over 3 queries; q3 is answered by the first alone, q9 is not judged.
+FILES = {
+    "qrels": "q1 0 d1 2\nq1 0 d2 1\nq2 0 d1 1\nq3 0 d3 2\n",
+    "bm25.run": "q1 Q0 d2 1 9 t\nq1 Q0 d1 2 8 t\nq2 Q0 d7 1 5 t\nq3 Q0 d3 1 5 t\n",
+    "dense.run": "q1 Q0 d1 1 1.5 t\r\nq2\tQ0\td1\t1\t-2\tt\r\nq9 Q0 d1 1 1 t\r\n",
+}
+
+
+@pytest.fixture
+def files(tmp_path):
+    for name, content in FILES.items():
+        (tmp_path / name).write_text(content)
+    return tmp_path
+
+
+def read(directory, *pairs):
+    return read_systems({run: (directory / run, directory / qrels) for run, qrels in pairs})
+
+
+def test_files_are_read_and_measured(files):
+    systems, best_grade = read(files, ("bm25.run", "qrels"), ("dense.run", "qrels"))
+    assert best_grade == 2
+    dense = systems["dense.run"]
+    assert (dense.missing_queries, dense.unjudged_queries) == (1, 1)
+    assert dense.per_query["P_mr@1"].tolist()[::2] == [1, 0]  # q2 has no document of grade 2
+    (row,) = compare(systems, metrics=["MAP"])
+    assert row.baseline_mean == pytest.approx((1 + 0 + 1) / 3)
+    assert row.mean == pytest.approx((1 / 2 + 1 + 0) / 3)
+
+
+@pytest.mark.parametrize(
+    ("other", "number"),
+    [
+        (FILES["qrels"].replace("d2 1", "d2 0"), "1 queries such as ['q1']"),
+        (FILES["qrels"] + "q2 0 d8 0\n", "1 queries such as ['q2']"),
+        (FILES["qrels"] + "q4 0 d1 2\nq5 0 d1 2\n", "2 queries such as ['q4', 'q5']"),
+    ],
+    ids=["another grade", "another sampled document", "more queries"],
+)
+def test_runs_with_other_judgments_are_refused(files, other, number):
+    (files / "other").write_text(other)
+    with pytest.raises(InputError) as error:
+        read(files, ("bm25.run", "qrels"), ("dense.run", "other"))
+    message = str(error.value)
+    assert message.startswith(f"{files}/other: its judgments are others than those of")
+    assert number in message
+    assert "Compare runs on the same split" in message
+
+
+def test_the_same_judgments_in_another_order_are_accepted(files):
+    lines = FILES["qrels"].splitlines(keepends=True)
+    (files / "other").write_text("".join(reversed(lines)))
+    expected, _ = read(files, ("bm25.run", "qrels"), ("dense.run", "qrels"))
+    found, _ = read(files, ("bm25.run", "qrels"), ("dense.run", "other"))
+    assert compare(found) == compare(expected)
+
+
+def test_run_that_answers_no_judged_query_is_refused(files):
+    (files / "foreign.run").write_text("x1 Q0 d1 1 1 t\n")
+    with pytest.raises(InputError, match=r"foreign\.run: it answers no query of .*qrels\. Give"):
+        read(files, ("bm25.run", "qrels"), ("foreign.run", "qrels"))
+
+
+NAMED = {"base_1|a": SYSTEMS["base"], "50% & more": SYSTEMS["good"]}
+INFINITE = {"base": system([0.5, 0.25]), "same gain": system([0.75, 0.5])}
+
+
+def report_of(systems):
+    rows, baseline = compare(systems, metrics=["MAP", "P_r@5"]), next(iter(systems))
+    rules = comparison_report.legend(
+        rows, systems, baseline=baseline, best_grade=2, seed=13, samples=100_000
+    )
+    return rows, baseline, rules
+
+
+def test_markdown_has_the_baseline_first_and_a_legend():
+    text = comparison_report.markdown(*report_of(NAMED))
+    lines = text.splitlines()
+    assert lines[2].startswith("| MAP | base_1\\|a | 4 | 0.4375 |  |")
+    assert lines[3].startswith("| MAP | 50% & more | 4 | 0.6875 | +0.2500 (")
+    assert lines[3].endswith("| 0.2500 | 0.2500 | 0.0917 | +1.22 | 3/1/0 |")
+    for part in (
+        "* baseline: base_1|a; a positive difference is better than it.",
+        "5 judged; a metric leaves out those without",
+        "here 1 at most",
+        "randomisation test over queries, every pattern of signs where there are at most 100,000",
+        "adjusted for the 1 comparison within a metric",
+        "10,000 resamples, seed 13",
+        "gain is the grade itself (linear)",
+        "ordered by a hash of the document id",
+        "the highest grade here is 2",
+        "* run 50% & more: lacks 0 judged queries",
+    ):
+        assert part in text, part
+
+
+def test_small_p_is_not_shown_as_0():
+    systems = {"a": system(np.zeros(40)), "b": system(np.linspace(0.4, 0.5, 40))}
+    (_, cells) = comparison_report.table_rows(compare(systems, metrics=["MAP"]), "a")
+    assert cells[5] == "1e-05"
+    assert 0 < float(cells[7]) < 1e-30
+
+
+def test_csv_has_every_digit():
+    rows, baseline, _ = report_of(NAMED)
+    read_back = list(csv.DictReader(io.StringIO(comparison_report.csv_table(rows, baseline))))
+    assert [(line["metric"], line["system"], line["baseline"]) for line in read_back] == [
+        (metric, "50% & more", "base_1|a") for metric in ("MAP", "P_r@5")
+    ]
+    for line, row in zip(read_back, rows):
+        assert float(line["t_test_p"]) == row.t_test_p
+        assert (float(line["low"]), int(line["wins"])) == (row.low, row.wins)
+
+
+def test_latex_is_escaped_and_has_as_many_cells_as_columns():
+    rows, baseline, _ = report_of(NAMED)
+    lines = comparison_report.latex_table(rows, baseline).splitlines()
+    columns = lines[0].split("{")[-1].rstrip("}")
+    table = [line for line in lines if line.endswith(r"\\")]
+    assert len(table) == 1 + 2 * 2
+    for line in table:
+        assert line.replace(r"\&", "").count("&") == len(columns) - 1
+    assert r"base\_1|a" in table[1]
+    assert r"50\% \& more" in table[2]
+    assert "$+$0.2500 (" in table[2]
+    assert lines.count(r"\midrule") == 2
+
+
+@pytest.mark.parametrize("text", ["\\", "~", "^", "{", "}", "#", "$", "_", "&", "%"])
+def test_every_special_character_of_latex_is_escaped(text):
+    escaped = comparison_report._latex_cell(f"a{text}b")
+    assert escaped.startswith("a\\")
+    assert escaped.endswith("b")
+
+
+def test_infinite_effect_is_shown_and_null_in_json(tmp_path):
+    rows, baseline, rules = report_of(INFINITE)
+    comparison_report.write_comparison(tmp_path, rows, INFINITE, baseline, rules)
+    assert "| +inf |" in (tmp_path / "comparison.md").read_text()
+    assert "$+$inf" in (tmp_path / "comparison.tex").read_text()
+    assert ",inf," in (tmp_path / "comparison.csv").read_text()
+    found = json.loads((tmp_path / "comparison.json").read_text())
+    assert [row["effect_size"] for row in found["comparisons"]] == [None, None]
+    assert (found["baseline"], found["systems"]) == ("base", ["base", "same gain"])
+    assert found["rules"] == rules
+
+
+def run(*arguments, cwd):
+    return subprocess.run(
+        [sys.executable, "-m", "trainers.compare", *map(str, arguments)],
+        cwd=cwd,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+def test_command_compares_trec_files(files):
+    arguments = ["bm25.run", "dense.run", "--qrels=qrels", "--output_dir=out", "--metric=MAP"]
+    done = run(*arguments, cwd=files)
+    assert (done.returncode, done.stderr) == (0, "")
+    table, where = done.stdout.rsplit("\n\n", 1)
+    assert where == "Tables: out/comparison.md, .csv, .tex, .json\n"
+    assert (files / "out" / "comparison.md").read_text() == table + "\n"
+    assert "| MAP | bm25.run | 3 | 0.6667 |" in table
+    assert "| MAP | dense.run | 3 | 0.5000 | -0.1667 (" in table
+    assert "* run dense.run: lacks 1 judged queries; left out are 1 queries without" in table
+    names = sorted(path.name for path in (files / "out").iterdir())
+    assert names == [f"comparison.{kind}" for kind in ("csv", "json", "md", "tex")]
+    assert run(*arguments, cwd=files).stdout == done.stdout
+
+
+@pytest.fixture(scope="module")
+def run_directories(tmp_path_factory):
+    """Two runs on the same set, whose towers are not trained, and what was measured of them."""
+    directory, retrieval_set = tmp_path_factory.mktemp("runs"), random_set(20, 60, seed=1)
+    found = {}
+    for name, seed in (("first", 2), ("second", 3)):
+        trained = RunDirectory.create(directory / name, RunSettings())
+        found[name] = evaluate_split(
+            retrieval_set,
+            vectors_with_ties(retrieval_set, seed=seed),
+            "test",
+            negatives=7,
+            predict_grade=None,
+            trec_dir=trained.evaluation / "test",
+        )
+    return directory, found
+
+
+def test_command_compares_run_directories_by_their_own_figures(run_directories):
+    directory, evaluations = run_directories
+    done = run("second", "first/", "--baseline=first", "--samples=500", cwd=directory)
+    assert (done.returncode, done.stderr) == (0, "")
+    for metric in METRICS:
+        for name, evaluation in evaluations.items():
+            count, mean = evaluation.counts[metric], evaluation.metrics[metric]
+            assert f"| {metric} | {name} | {count} | {mean:.4f} |" in done.stdout
+    assert "* baseline: first;" in done.stdout
+    assert "else 500 random ones" in done.stdout
+    assert sorted(path.name for path in directory.iterdir()) == ["first", "second"]
+
+
+def test_command_compares_full_retrieval(run_directories):
+    directory, evaluations = run_directories
+    done = run("first", "second", "--full", "--metric=MRR_mr", cwd=directory)
+    assert done.returncode == 0
+    count = evaluations["first"].counts["full/MRR@10"]
+    assert f"| MRR_mr | first | {count} | " in done.stdout
+    assert "* queries: 20 judged" in done.stdout
+    judged_lists = run("first", "second", "--metric=MRR_mr", cwd=directory)
+    assert done.stdout != judged_lists.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["first"], "error: RUN RUN ...: 1 given, but a comparison needs two"),
+        (["first", "nowhere"], "error: nowhere: it is no run directory. Give its judgments with"),
+        (["first", "nowhere", f"--qrels={QRELS}"], "error: nowhere: cannot be read"),
+        (["first", "second", "--qrels=q"], "error: --qrels=q: every run is a directory"),
+        (["first", "."], "there is no run (no config.json)"),
+        (["first", "second", "--split=train"], "error: first: it has no run.trec of the train"),
+        (["first", "second", "--metric=AUC"], "--metric=AUC"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_mistake_is_a_message(run_directories, arguments, message):
+    directory, _ = run_directories
+    done = run(*arguments, cwd=directory)
+    assert done.returncode != 0
+    assert message in " ".join((done.stdout + done.stderr).split())
+    assert "Traceback" not in done.stderr
+
+
+def test_help_names_the_arguments(tmp_path):
+    done = run("--help", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "Arguments: RUN RUN ..." in done.stdout

@@ -1,0 +1,234 @@
+"""Comparing systems query by query: differences from a baseline, with their uncertainty."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from tf_smoothclir.errors import input_error
+from tf_smoothclir.evaluation.significance import (
+    SAMPLES,
+    bootstrap_difference_interval,
+    differences,
+    effect_size,
+    holm,
+    paired_t_test,
+    randomization_test,
+)
+from tf_smoothclir.evaluation.trec_files import (
+    Qrels,
+    RunMetrics,
+    highest_grade,
+    read_qrels,
+    read_run,
+    run_metrics,
+)
+from tf_smoothclir.metrics import mean_metrics
+from tf_smoothclir.settings import METRICS
+
+# Metrics are computed in float32: what differs by less differs by rounding alone.
+_EQUAL_WITHIN = 1e-6
+
+
+@dataclasses.dataclass(frozen=True)
+class Difference:
+    """One system against the baseline, by one metric.
+
+    Attributes:
+        metric: Name of the metric.
+        system: Name of the system.
+        queries: Number of queries that have the metric.
+        left_out: Number of queries without a relevant document, which do not have it.
+        mean: Mean of the system over the queries.
+        baseline_mean: Mean of the baseline.
+        difference: Mean of the system less that of the baseline.
+        low: Lower end of the 95% bootstrap interval of the difference.
+        high: Its upper end.
+        randomization_p: p of the paired randomisation test.
+        holm_p: The same, adjusted over all systems of the metric.
+        t_test_p: p of the paired t-test, not adjusted.
+        effect_size: Cohen's d_z; infinite where every query differs alike.
+        wins: Number of queries that the system does better.
+        ties: Number of queries that both do alike.
+        losses: Number of queries that the baseline does better.
+    """
+
+    metric: str
+    system: str
+    queries: int
+    left_out: int
+    mean: float
+    baseline_mean: float
+    difference: float
+    low: float
+    high: float
+    randomization_p: float
+    holm_p: float
+    t_test_p: float
+    effect_size: float
+    wins: int
+    ties: int
+    losses: int
+
+
+def compare(
+    systems: Mapping[str, RunMetrics],
+    *,
+    baseline: str = "",
+    metrics: Sequence[str] = METRICS,
+    seed: int = 13,
+    samples: int = SAMPLES,
+) -> list[Difference]:
+    """Compares each system with the baseline, by each metric.
+
+    Args:
+        systems: Name -> metrics of each query.
+        baseline: Name of the baseline; empty: the first system.
+        metrics: Names of metrics.
+        seed: Seed of the randomisation test and of the bootstrap.
+        samples: Random patterns of the randomisation test.
+
+    Returns:
+        For each metric, one for each system but the baseline.
+
+    Raises:
+        InputError: There are fewer than two systems, none is named like the baseline, or two were
+            evaluated on different queries.
+    """
+    baseline = checked_baseline(list(systems), baseline)
+    _check_same_queries(systems, baseline)
+    found = []
+    for metric in dict.fromkeys(metrics):
+        of_metric = [
+            _difference(metric, name, systems[name], systems[baseline], seed, samples)
+            for name in systems
+            if name != baseline
+        ]
+        adjusted = holm([one.randomization_p for one in of_metric])
+        found += [dataclasses.replace(one, holm_p=float(p)) for one, p in zip(of_metric, adjusted)]
+    return found
+
+
+def checked_baseline(names: Sequence[str], baseline: str = "") -> str:
+    """Returns the name of the baseline, the first of the systems' names where `baseline` is empty.
+
+    Raises:
+        InputError: There are fewer than two systems, or none of that name.
+    """
+    if len(names) < 2:
+        raise input_error(
+            "RUN RUN ...",
+            f"{len(names)} given, but a comparison needs two",
+            "Give the run directories of smoothclir-train, or TREC run files and --qrels",
+        )
+    if baseline and baseline not in names:
+        raise input_error(
+            f"--baseline={baseline}", "no run has this name", f"Give one of: {', '.join(names)}"
+        )
+    return baseline or names[0]
+
+
+def _check_same_queries(systems: Mapping[str, RunMetrics], baseline: str) -> None:
+    expected = systems[baseline].query_ids
+    for name, system in systems.items():
+        if system.query_ids != expected:
+            different = sorted(set(system.query_ids).symmetric_difference(expected))
+            raise input_error(
+                name,
+                f"it is evaluated on other queries than {baseline} ({len(different)} differ, such"
+                f" as {different[:3]})",
+                "Evaluate both on the same split of the same set",
+            )
+
+
+def _difference(
+    metric: str, name: str, system: RunMetrics, baseline: RunMetrics, seed: int, samples: int
+) -> Difference:
+    ours, theirs = system.per_query[metric], baseline.per_query[metric]
+    ours = np.where(np.abs(ours - theirs) <= _EQUAL_WITHIN, theirs, ours)
+    by_query = differences(ours, theirs)
+    mean, baseline_mean = (mean_metrics({metric: v})[metric] for v in (ours, theirs))
+    low, high = bootstrap_difference_interval(ours, theirs, seed=seed)
+    p = randomization_test(ours, theirs, seed=seed, samples=samples)
+    return Difference(
+        metric,
+        name,
+        queries=len(by_query),
+        left_out=len(ours) - len(by_query),
+        mean=mean,
+        baseline_mean=baseline_mean,
+        difference=mean - baseline_mean,
+        low=low,
+        high=high,
+        randomization_p=p,
+        holm_p=p,
+        t_test_p=paired_t_test(ours, theirs),
+        effect_size=effect_size(ours, theirs),
+        wins=int((by_query > 0).sum()),
+        ties=int((by_query == 0).sum()),
+        losses=int((by_query < 0).sum()),
+    )
+
+
+def read_systems(files: Mapping[str, tuple[Path, Path]]) -> tuple[dict[str, RunMetrics], int]:
+    """Reads and measures runs that were made for the same judgments.
+
+    Args:
+        files: Name -> (TREC run file, TREC qrels file).
+
+    Returns:
+        `(name -> metrics, highest grade of the judgments)`.
+
+    Raises:
+        InputError: A file cannot be used, a run answers none of the judged queries, or two qrels
+            hold different judgments.
+    """
+    systems, read = {}, {}
+    for name, (run_path, qrels_path) in files.items():
+        if qrels_path not in read:
+            read[qrels_path] = read_qrels(qrels_path)
+            _check_same_judgments(read, qrels_path)
+        qrels = read[qrels_path]
+        systems[name] = run_metrics(read_run(run_path), qrels)
+        if systems[name].missing_queries == len(qrels):
+            raise input_error(
+                run_path, f"it answers no query of {qrels_path}", "Give the qrels of its queries"
+            )
+    return systems, highest_grade(qrels)
+
+
+def _check_same_judgments(read: Mapping[Path, Qrels], path: Path) -> None:
+    first = next(iter(read))
+    ours, theirs = read[path], read[first]
+    different = sorted(
+        query for query in ours.keys() | theirs.keys() if ours.get(query) != theirs.get(query)
+    )
+    if different:
+        raise input_error(
+            path,
+            f"its judgments are others than those of {first}, for {len(different)} queries such as"
+            f" {different[:3]}",
+            "Compare runs on the same split of the same set, with the same sampled documents",
+        )
+
+
+def system_names(paths: Sequence[str | os.PathLike]) -> list[str]:
+    """Returns a name for each path: its last part, and more parts where that is not unique.
+
+    Raises:
+        InputError: A path is given twice.
+    """
+    parts = [Path(os.path.abspath(path)).parts for path in paths]
+    for path, own in zip(paths, parts):
+        if parts.count(own) > 1:
+            raise input_error(path, "it is given more than once", "Give each run once")
+    return ["/".join(_unique_end(own, parts)) for own in parts]
+
+
+def _unique_end(own: tuple[str, ...], everyone: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
+    ends = (own[-length:] for length in range(1, len(own) + 1))
+    return next(end for end in ends if sum(parts[-len(end) :] == end for parts in everyone) == 1)

@@ -1,0 +1,209 @@
+"""Reading TREC run and qrels files of any system, and the seven metrics of a run."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from tf_smoothclir.data.files import checked_grade, read_lines
+from tf_smoothclir.data.hashing import hash_ids
+from tf_smoothclir.errors import InputError, input_error
+from tf_smoothclir.metrics import per_query_metrics, ranked_grades
+from tf_smoothclir.settings import METRICS
+
+MAX_GRADE = 1 << 24  # up to here, float32 holds every integer
+_QUERIES_PER_CHUNK = 256
+_CUT = 5  # the deepest cut of a metric
+
+Run = Mapping[str, Mapping[str, float]]
+Qrels = Mapping[str, Mapping[str, int]]
+
+
+@dataclasses.dataclass(frozen=True)
+class RunMetrics:
+    """What a run is worth by the judgments of some qrels.
+
+    Attributes:
+        query_ids: The judged queries, sorted.
+        per_query: Metric -> `[queries]` float64, NaN where the query has no relevant document.
+        missing_queries: Number of judged queries that the run does not answer: they score 0.
+        unjudged_queries: Number of queries of the run without judgments: they are left out.
+        unjudged_documents: Number of documents in the counted rankings without a judgment: they
+            have grade 0.
+    """
+
+    query_ids: tuple[str, ...]
+    per_query: dict[str, np.ndarray]
+    missing_queries: int
+    unjudged_queries: int
+    unjudged_documents: int
+
+
+def read_run(path: Path) -> Run:
+    """Reads the lines `query Q0 document rank score tag` of a TREC run.
+
+    Columns are separated by spaces or tabs. The rank is ignored, as trec_eval does: the score
+    alone decides.
+
+    Returns:
+        Query id -> document id -> score.
+
+    Raises:
+        InputError: The file is missing or empty, a line is malformed, its score is not a number, or
+            a query has a document twice.
+    """
+    run: dict[str, dict[str, float]] = {}
+    columns = ("query", "Q0", "document", "rank", "score", "tag")
+    for line, (query, _, document, _, score, _) in _read_columns(path, columns):
+        _add(run, query, document, _checked_score(score, path, line), path, line)
+    return run
+
+
+def read_qrels(path: Path) -> Qrels:
+    """Reads the lines `query iteration document grade` of TREC qrels.
+
+    Grades below 0 are kept; for the metrics they are grade 0, as for trec_eval.
+
+    Returns:
+        Query id -> document id -> grade.
+
+    Raises:
+        InputError: The file is missing or empty, a line is malformed, its grade is no integer or
+            beyond what the metrics can hold, a query has a document twice, or no grade is 1 or
+            more.
+    """
+    qrels: dict[str, dict[str, int]] = {}
+    columns = ("query", "iteration", "document", "grade")
+    for line, (query, _, document, text) in _read_columns(path, columns):
+        grade = checked_grade(text, path, line)
+        if abs(grade) > MAX_GRADE:
+            reason = f"grade {grade} is beyond {MAX_GRADE}"
+            raise input_error(path, reason, "Give a grade such as 0, 1 or 2", line=line)
+        _add(qrels, query, document, grade, path, line)
+    if highest_grade(qrels) < 1:
+        raise input_error(
+            path, "no document has grade 1 or more", "Judge at least one document relevant"
+        )
+    return qrels
+
+
+def highest_grade(qrels: Qrels) -> int:
+    """Returns the highest grade of any judgment; `mr` metrics count its documents."""
+    return max(max(judged.values()) for judged in qrels.values())
+
+
+def run_metrics(run: Run, qrels: Qrels) -> RunMetrics:
+    """Computes the seven metrics of each judged query, as trec_eval would.
+
+    Relevant documents that the run lacks count as never retrieved: in the ideal ranking of NDCG and
+    in the divisor of MAP. Equal scores are ordered by the hash of the document id.
+
+    Args:
+        run: From `read_run`.
+        qrels: From `read_qrels`.
+    """
+    query_ids, num_grades = tuple(sorted(qrels)), highest_grade(qrels) + 1
+    chunks = []
+    for begin in range(0, len(query_ids), _QUERIES_PER_CHUNK):
+        some = query_ids[begin : begin + _QUERIES_PER_CHUNK]
+        rankings, judged = [run.get(query, {}) for query in some], [qrels[query] for query in some]
+        chunks.append(_chunk_metrics(rankings, judged, num_grades))
+    return RunMetrics(
+        query_ids,
+        {name: np.concatenate([chunk[name] for chunk in chunks]) for name in METRICS},
+        missing_queries=len(qrels.keys() - run.keys()),
+        unjudged_queries=len(run.keys() - qrels.keys()),
+        unjudged_documents=sum(
+            len(run[query].keys() - qrels[query].keys()) for query in qrels.keys() & run.keys()
+        ),
+    )
+
+
+def _chunk_metrics(
+    rankings: Sequence[Mapping], judged: Sequence[Mapping], num_grades: int
+) -> dict[str, np.ndarray]:
+    found, missed = _found_grades(rankings, judged), _missed_grades(rankings, judged)
+    # What was missed stands below every cut: it is part of the ideal ranking and of nothing else.
+    whole = np.hstack([found, missed])
+    values = per_query_metrics(whole, num_grades)
+    alone = per_query_metrics(found, num_grades)
+    share = (found >= 1).sum(axis=1) / np.maximum((whole >= 1).sum(axis=1), 1)
+    alone["MAP"] = alone["MAP"] * share
+    for name in ("MAP", "MRR_mr", "MRR_r"):  # without a cut: the places of the missed would count
+        defined = np.isfinite(values[name])
+        values[name] = np.where(defined, np.nan_to_num(alone[name]), np.nan)
+    return values
+
+
+def _found_grades(rankings: Sequence[Mapping], judged: Sequence[Mapping]) -> np.ndarray:
+    """Returns `[queries, at least 5]` int32 grades, best score first, filled up with 0."""
+    documents = [document for ranking in rankings for document in ranking]
+    scores = [score for ranking in rankings for score in ranking.values()]
+    grades = [
+        grade_of.get(document, 0)
+        for ranking, grade_of in zip(rankings, judged)
+        for document in ranking
+    ]
+    offsets = np.cumsum([0, *map(len, rankings)])
+    ranked = ranked_grades(
+        np.array(scores, np.float64), np.array(grades, np.int32), offsets, hash_ids(documents)
+    )
+    fill = max(0, _CUT - ranked.shape[1])
+    return np.pad(np.maximum(ranked, 0), [(0, 0), (0, fill)])
+
+
+def _missed_grades(rankings: Sequence[Mapping], judged: Sequence[Mapping]) -> np.ndarray:
+    """Returns `[queries, most missed]` int32 grades of the judged documents not retrieved."""
+    missed = [
+        [max(grade, 0) for document, grade in grade_of.items() if document not in ranking]
+        for ranking, grade_of in zip(rankings, judged)
+    ]
+    grades = np.zeros((len(missed), max(map(len, missed))), np.int32)
+    for row, values in zip(grades, missed):
+        row[: len(values)] = values
+    return grades
+
+
+def _read_columns(path: Path, columns: Sequence[str]) -> Iterator[tuple[int, list[str]]]:
+    for line, text in read_lines(path):
+        fields = text.split()
+        if len(fields) != len(columns):
+            raise input_error(
+                path,
+                f"{len(fields)} columns instead of {len(columns)} ({' '.join(columns)})",
+                "Put one space or tab between columns, and none into an id",
+                line=line,
+            )
+        yield line, fields
+
+
+def _checked_score(text: str, path: Path, line: int) -> float:
+    try:
+        score = float(text)
+    except ValueError:
+        raise _bad_score(text, path, line) from None
+    if math.isnan(score):
+        raise _bad_score(text, path, line)
+    return score
+
+
+def _bad_score(text: str, path: Path, line: int) -> InputError:
+    remedy = "Give a number, higher for a better document"
+    return input_error(path, f"score {text!r} is not a number", remedy, line=line)
+
+
+def _add(table: dict[str, dict], query: str, document: str, value, path: Path, line: int) -> None:
+    of_query = table.setdefault(query, {})
+    if document in of_query:
+        raise input_error(
+            path,
+            f"query {query!r} has document {document!r} a second time",
+            "Keep one of the lines",
+            line=line,
+        )
+    of_query[sys.intern(document)] = value  # one string for all queries that find it

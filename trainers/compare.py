@@ -1,0 +1,123 @@
+"""Compares systems with a baseline: differences, intervals, significance tests, effect sizes.
+
+A run is the directory of a finished smoothclir-train, or a TREC run file of any system (then with
+--qrels). The first one is the baseline. Every query counts once, by the seven metrics of the paper.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from absl import flags
+
+from tf_smoothclir import command
+from tf_smoothclir.settings import METRICS
+
+_SPLIT = flags.DEFINE_enum(
+    "split",
+    "test",
+    ["train", "validation", "test"],
+    "Split whose files are read in run directories.",
+    module_name=command.COMMAND,
+)
+_FULL = flags.DEFINE_boolean(
+    "full",
+    False,
+    "Compare full retrieval instead of re-ranking of judged lists (in run directories).",
+    module_name=command.COMMAND,
+)
+_QRELS = flags.DEFINE_string(
+    "qrels", "", "TREC qrels for runs that are files.", module_name=command.COMMAND
+)
+_METRICS = flags.DEFINE_multi_enum(
+    "metric",
+    list(METRICS),
+    list(METRICS),
+    "Metric to compare by; may be given more than once.",
+    module_name=command.COMMAND,
+)
+_BASELINE = flags.DEFINE_string(
+    "baseline",
+    "",
+    "Name of the baseline, as the table shows it; empty: the first run.",
+    module_name=command.COMMAND,
+)
+_SAMPLES = flags.DEFINE_integer(
+    "samples",
+    100_000,
+    "Random patterns of the randomisation test.",
+    lower_bound=1,
+    module_name=command.COMMAND,
+)
+_SEED = flags.DEFINE_integer(
+    "seed",
+    13,
+    "Seed of the randomisation test and of the bootstrap.",
+    lower_bound=0,
+    module_name=command.COMMAND,
+)
+_OUTPUT_DIR = flags.DEFINE_string(
+    "output_dir",
+    "",
+    "Where comparison.md, .csv, .tex and .json go; empty: the table is printed only.",
+    module_name=command.COMMAND,
+)
+
+
+def main(argv) -> None:
+    """Compares the runs that the arguments name."""
+    from tf_smoothclir.errors import input_error
+    from tf_smoothclir.evaluation import compare, comparison_report
+    from tf_smoothclir.files import make_directory
+
+    paths = argv[1:]
+    names = compare.system_names(paths)
+    baseline = compare.checked_baseline(names, _BASELINE.value)
+    if _QRELS.value and all(map(os.path.isdir, paths)):
+        reason = "every run is a directory, which has its own judgments"
+        raise input_error(f"--qrels={_QRELS.value}", reason, "Leave it out")
+    output_dir = make_directory(_OUTPUT_DIR.value, "--output_dir") if _OUTPUT_DIR.value else None
+    systems, best_grade = compare.read_systems(dict(zip(names, map(_files, paths))))
+    seed, samples = _SEED.value, _SAMPLES.value
+    rows = compare.compare(
+        systems, baseline=baseline, metrics=_METRICS.value, seed=seed, samples=samples
+    )
+    rules = comparison_report.legend(
+        rows, systems, baseline=baseline, best_grade=best_grade, seed=seed, samples=samples
+    )
+    print(comparison_report.markdown(rows, baseline, rules), end="")
+    if output_dir:
+        comparison_report.write_comparison(output_dir, rows, systems, baseline, rules)
+        print(f"\nTables: {output_dir}/comparison.md, .csv, .tex, .json")
+
+
+def _files(path: str) -> tuple[Path, Path]:
+    """Returns the TREC run and qrels files of a run."""
+    from tf_smoothclir.errors import input_error
+    from tf_smoothclir.training.run_directory import RunDirectory
+
+    if not os.path.isdir(path):
+        if not _QRELS.value:
+            raise input_error(path, "it is no run directory", "Give its judgments with --qrels")
+        return Path(path), Path(_QRELS.value)
+    split, prefix = _SPLIT.value, "full." if _FULL.value else ""
+    directory = RunDirectory.load(path).evaluation / split
+    run, qrels = directory / f"{prefix}run.trec", directory / f"{prefix}qrels.trec"
+    if not run.is_file():
+        raise input_error(
+            path,
+            f"it has no {run.name} of the {split} split",
+            f"Finish the training, or evaluate: smoothclir-evaluate --run_dir={path}"
+            f" --split={split}",
+        )
+    return run, qrels
+
+
+def run() -> None:
+    """Entry point of `smoothclir-compare`."""
+    command.run_main(main, __doc__, arguments="RUN RUN ...")
+
+
+if __name__ == "__main__":
+    run()
