@@ -25,7 +25,9 @@ COMMANDS = {
     "quickstart": "trainers.quickstart",
     "train": "trainers.train",
     "evaluate": "trainers.evaluate",
+    "compare": "trainers.compare",
     "stats": "trainers.stats",
+    "shards": "trainers.write_shards",
     "convert-polyglot": "trainers.convert_polyglot",
     "export": "export.export",
     "search": "export.search",
@@ -67,6 +69,7 @@ setup(
             "pytest>=7.4,<9",
             "pytest-xdist>=3.3",
             "ruff>=0.14,<1",
+            "scipy>=1.9",
         ],
     },
     entry_points={

@@ -17,7 +17,9 @@ ROOT = Path(__file__).resolve().parents[1]
 MAINS = {
     "trainers.train": ["data", "text", "model", "training"],
     "trainers.evaluate": ["data"],
+    "trainers.compare": [],
     "trainers.stats": ["data"],
+    "trainers.write_shards": ["data", "text"],
     "export.export": [],
     "export.search": ["data"],
 }

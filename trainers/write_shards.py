@@ -1,0 +1,71 @@
+"""Writes the judged lists of a split as TFRecord shards, for remote storage and several workers.
+
+Beside the shards stand the vocabularies, and a manifest with the hash of every file. The sampled
+documents are those that smoothclir-train trains on with the same --negatives and --seed.
+"""
+
+from __future__ import annotations
+
+from absl import flags
+
+from tf_smoothclir import command
+from tf_smoothclir.data.source import SPLITS
+from tf_smoothclir.settings import ModelSettings, TrainingSettings
+
+_OWN = {"module_name": command.COMMAND}
+_OUTPUT_DIR = flags.DEFINE_string("output_dir", "runs/shards", "Gets the shards; local.", **_OWN)
+_OVERWRITE = flags.DEFINE_boolean("overwrite", False, "Replace shards in --output_dir.", **_OWN)
+_NUM_SHARDS = flags.DEFINE_integer("num_shards", 8, "One a worker at least.", 1, **_OWN)
+_SPLIT = flags.DEFINE_enum("split", "train", SPLITS, "Split to write.", **_OWN)
+_NEGATIVES = flags.DEFINE_integer(
+    "negatives", TrainingSettings.negatives, "Sampled documents of grade 0 a query.", 0, **_OWN
+)
+_SEED = flags.DEFINE_integer("seed", TrainingSettings.seed, "Seed of the sampling.", 0, **_OWN)
+_THRESHOLDS = flags.DEFINE_list(
+    "thresholds",
+    [str(threshold) for threshold in ModelSettings.thresholds],
+    "As in training; only their number counts: K-1 for grades 0..K-1.",
+    **_OWN,
+)
+command.define_settings(["data", "text"])
+
+
+def main(argv) -> None:
+    """Writes shards as the flags say."""
+    del argv
+    data, text = (command.settings_from_flags(group) for group in ("data", "text"))
+    from tf_smoothclir.data.judged_lists import judged_lists
+    from tf_smoothclir.data.prepared import prepare
+    from tf_smoothclir.data.retrieval_set import RetrievalSet
+    from tf_smoothclir.data.shard_writer import free_directory, write_shards
+    from tf_smoothclir.training.train import source_of
+
+    free_directory(_OUTPUT_DIR.value, overwrite=_OVERWRITE.value)  # before the work
+    retrieval_set = RetrievalSet.load(
+        source_of(data), num_grades=len(_THRESHOLDS.value) + 1, seed=data.split_seed
+    )
+    sampling = {"split": _SPLIT.value, "negatives": _NEGATIVES.value, "seed": _SEED.value}
+    lists = judged_lists(retrieval_set, **sampling)
+    manifest = write_shards(
+        prepare(retrieval_set, text, data.cache_dir),
+        lists,
+        _OUTPUT_DIR.value,
+        _NUM_SHARDS.value,
+        **sampling,
+        text=text,
+        overwrite=_OVERWRITE.value,
+    ).manifest
+    megabytes = sum(shard["bytes"] for shard in manifest["shards"]) / 1e6
+    print(
+        f"{_OUTPUT_DIR.value}: {len(manifest['shards'])} shards, {manifest['queries']:,} queries,"
+        f" {manifest['pairs']:,} pairs, {megabytes:,.1f} MB"
+    )
+
+
+def run() -> None:
+    """Entry point of `smoothclir-shards`."""
+    command.run_main(main, __doc__, ["data", "text"])
+
+
+if __name__ == "__main__":
+    run()
