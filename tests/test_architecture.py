@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import tf_smoothclir
+from tf_smoothclir.list_losses import LIST_LOSSES
 from tf_smoothclir.losses import LOSSES
 from tf_smoothclir.optimizers import OPTIMIZERS
 from tf_smoothclir.settings import ModelSettings, TrainingSettings
@@ -32,12 +33,14 @@ ORDER = (
     "similarity",
     "towers",
     "losses",
+    "list_losses",
     "metrics",
-    "two_tower",
     "optimizers",
+    "two_tower",
     "evaluation",
     "training",
     "tuning",
+    "experiments",
     "serving",
     "command",
 )
@@ -186,7 +189,7 @@ def test_everything_public_is_documented():
 @pytest.mark.parametrize(
     ("registry", "kind", "field"),
     [
-        (LOSSES, ModelSettings, "loss"),
+        ({**LOSSES, **dict.fromkeys(LIST_LOSSES)}, ModelSettings, "loss"),
         (TOWERS, ModelSettings, "tower"),
         (OPTIMIZERS, TrainingSettings, "optimizer"),
     ],

@@ -1,11 +1,19 @@
-"""LazyAdam against Keras's Adam where they must agree, and by hand where they must not."""
+"""The optimizers against Keras's Adam where they must agree, and by hand where they must not."""
 
 import numpy as np
 import pytest
 import tensorflow as tf
 from tensorflow import keras
 
-from tf_smoothclir.optimizers import OPTIMIZERS, LazyAdam, make_optimizer
+from tf_smoothclir.optimizers import (
+    LEARNING_RATES,
+    OPTIMIZERS,
+    LazyAdam,
+    SparseAdagrad,
+    SparseRMSprop,
+    clipped,
+    make_optimizer,
+)
 
 ROWS, DIM = 6, 3
 RATE, BETA_1, BETA_2, EPSILON = 0.1, 0.9, 0.999, 1e-7
@@ -175,10 +183,147 @@ def test_config_round_trip_continues_as_the_original():
         np.testing.assert_array_equal(found, expected)
 
 
+@pytest.mark.parametrize("rho", [0.5, 0.9, 0.99])
+@pytest.mark.parametrize("sparse", [True, False], ids=["sparse", "dense"])
+def test_rmsprop_is_adam_without_momentum_whichever_rows_are_touched(rho, sparse):
+    # Gradients of many magnitudes; with rho 0.5 the accumulators are scaled down seven times.
+    rng = np.random.default_rng(5)
+    ours = SparseRMSprop(RATE, rho=rho, epsilon=EPSILON)
+    keras_adam = keras.optimizers.Adam(RATE, beta_1=0.0, beta_2=rho, epsilon=EPSILON)
+    variables = [tf.Variable(table()), tf.Variable(table())]
+
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.int32), tf.TensorSpec([None, DIM])])
+    def step(rows, values):
+        gradient = tf.IndexedSlices(values, rows, tf.constant([ROWS, DIM]))
+        if not sparse:
+            gradient = tf.convert_to_tensor(gradient)
+        for optimizer, variable in zip((ours, keras_adam), variables):
+            optimizer.apply_gradients([(gradient, variable)])
+
+    for optimizer, variable in zip((ours, keras_adam), variables):
+        optimizer.build([variable])
+    for _ in range(300):
+        rows = rng.permutation(ROWS)[: rng.integers(1, ROWS)].astype("i4")
+        scale = 10.0 ** rng.integers(-9, 0)
+        step(tf.constant(rows), tf.constant(rng.normal(size=(len(rows), DIM)) * scale, tf.float32))
+    np.testing.assert_allclose(variables[0], variables[1], atol=1e-5)
+    assert np.abs(variables[0] - table()).max() > 0.5
+
+
+def test_rmsprop_by_hand():
+    # Row 1 in steps 1 and 3: v = 0.01 g1² decays twice before g3² comes in.
+    first, _, third = random_gradients(steps=3).astype("f8")
+    gradients = [slices([1], first[[1]]), slices([2], first[[2]]), slices([1, 4], third[[1, 4]])]
+    variable, accumulator = run_rows(SparseRMSprop(RATE, rho=0.99, epsilon=1e-8), gradients)
+    g1, g3 = first[1], third[1]
+    expected = table()[1].astype("f8")
+    v = 0.01 * g1**2
+    expected -= RATE * np.sqrt(1 - 0.99**1) * g1 / (np.sqrt(v) + 1e-8)
+    v = 0.99 * (0.99 * v) + 0.01 * g3**2
+    expected -= RATE * np.sqrt(1 - 0.99**3) * g3 / (np.sqrt(v) + 1e-8)
+    np.testing.assert_allclose(variable[1], expected, rtol=1e-5)
+    np.testing.assert_allclose(accumulator[1] * 0.01 * 0.99**3, v, rtol=1e-5)
+
+
+def test_adagrad_by_hand():
+    gradients = random_gradients(steps=2).astype("f8")
+    sparse = [slices([1, 3], g[[1, 3]]) for g in gradients]
+    variable, accumulator = run_rows(SparseAdagrad(RATE, epsilon=1e-8), sparse)
+    total, expected = 0.0, table()[1].astype("f8")
+    for g in gradients[:, 1]:
+        total = total + g**2
+        expected = expected - RATE * g / (np.sqrt(total) + 1e-8)
+    np.testing.assert_allclose(variable[1], expected, rtol=1e-5)
+    np.testing.assert_allclose(accumulator[1], total, rtol=1e-5)
+    np.testing.assert_array_equal(variable[[0, 2, 4, 5]], table()[[0, 2, 4, 5]])
+
+
+FUSED = (SparseAdagrad, SparseRMSprop)
+
+
+def run_rows(optimizer, gradients):
+    """Applies gradients one after the other; returns the variable and its accumulator."""
+    variable = tf.Variable(table())
+    optimizer.build([variable])
+    for gradient in gradients:
+        optimizer.apply_gradients([(gradient, variable)])
+    return variable.numpy(), optimizer._accumulators[0].numpy()
+
+
+@pytest.mark.parametrize("kind", FUSED)
+def test_gradients_of_zero_move_nothing_and_stay_finite(kind):
+    # A score inside the segment of its grade has gradient 0, also in a row that is new.
+    variable, accumulator = run_rows(kind(RATE), [slices([2, 3], np.zeros([2, DIM]))] * 3)
+    np.testing.assert_array_equal(variable, table())
+    assert not accumulator.any()
+
+
+@pytest.mark.parametrize("kind", FUSED)
+def test_fused_kernels_count_rows_named_twice_with_their_sum(kind):
+    twice = slices([2, 4, 2], [[1, 2, 3], [5, 5, 5], [10, 20, 30]])
+    once = slices([2, 4], [[11, 22, 33], [5, 5, 5]])
+    found, expected = run_rows(kind(RATE), [twice]), run_rows(kind(RATE), [once])
+    np.testing.assert_allclose(found[0], expected[0], rtol=1e-6)
+
+
+@pytest.mark.parametrize("kind", FUSED)
+@pytest.mark.parametrize("scale", [1e-14, 1e10])
+def test_the_scale_of_the_gradients_does_not_matter(kind, scale):
+    gradients = random_gradients(steps=4)
+    found, expected = (
+        run_rows(kind(RATE, epsilon=0.0), [tf.constant(g * s) for g in gradients])
+        for s in (scale, 1.0)
+    )
+    np.testing.assert_allclose(found[0], expected[0], rtol=1e-4)
+
+
+@pytest.mark.parametrize("rho", [0.0, 1.0, -0.5, 1.5])
+def test_rho_outside_its_range_is_an_error(rho):
+    with pytest.raises(ValueError, match="inside"):
+        SparseRMSprop(rho=rho)
+
+
+@pytest.mark.parametrize("kind", FUSED)
+def test_fused_config_round_trip(kind):
+    optimizer = kind(0.03, epsilon=1e-4, unique_rows=True)
+    restored = keras.optimizers.deserialize(keras.optimizers.serialize(optimizer))
+    assert type(restored) is kind
+    assert restored.get_config() == optimizer.get_config()
+
+
+@pytest.mark.parametrize("norm", [0.5, 4.0])
+def test_clipped_scales_sparse_and_dense_gradients_only_above_the_limit(norm):
+    dense, sparse = tf.constant([[3.0]]), slices([1], [[0.0, 4.0, 0.0]])
+    # The norm is a parameter of its own: the caller has computed it.
+    found = clipped([dense, sparse], tf.constant(norm), 2.0)
+    factor = min(1.0, 2.0 / norm)
+    np.testing.assert_allclose(found[0], [[3.0 * factor]])
+    np.testing.assert_allclose(found[1].values, [[0.0, 4.0 * factor, 0.0]])
+    np.testing.assert_array_equal(found[1].indices, [1])
+
+
 @pytest.mark.parametrize("name", OPTIMIZERS)
 def test_make_optimizer_by_name(name):
-    optimizer = make_optimizer(name, 0.25, clip_norm=5.0)
+    optimizer = make_optimizer(name, 0.25)
     assert type(optimizer) is OPTIMIZERS[name]
-    assert optimizer.learning_rate == 0.25
-    assert optimizer.global_clipnorm == 5.0
-    assert make_optimizer(name, 0.25).global_clipnorm is None
+    assert optimizer.learning_rate.numpy() == 0.25
+    assert make_optimizer(name).learning_rate.numpy() == pytest.approx(LEARNING_RATES[name])
+    assert LEARNING_RATES["lazy_adam"] == LEARNING_RATES["adam"] == 0.01  # the paper's
+
+
+@pytest.mark.parametrize("name", sorted(set(OPTIMIZERS) - {"adam"}))
+def test_unique_rows_spare_the_search_for_rows_named_twice(name):
+    variable = tf.Variable(table())
+
+    def operations(optimizer):
+        optimizer.build([variable])
+
+        @tf.function(input_signature=[tf.TensorSpec([None, DIM]), tf.TensorSpec([None], tf.int32)])
+        def step(values, rows):
+            gradient = tf.IndexedSlices(values, rows, tf.constant([ROWS, DIM]))
+            optimizer.apply_gradients([(gradient, variable)])
+
+        return {operation.type for operation in step.get_concrete_function().graph.get_operations()}
+
+    assert "Unique" in operations(OPTIMIZERS[name]())
+    assert "Unique" not in operations(make_optimizer(name))

@@ -8,6 +8,7 @@ import math
 
 import pytest
 
+from tf_smoothclir.optimizers import LEARNING_RATES
 from tf_smoothclir.settings import (
     GROUPS,
     METRICS,
@@ -35,7 +36,8 @@ def test_defaults_are_the_paper_s():
     assert settings.model.thresholds == (0.2, 0.7)
     assert (settings.model.tower, settings.model.loss) == ("average_pooling", "sosl")
     training = settings.training
-    assert (training.learning_rate, training.batch_size, training.epochs) == (0.01, 128, 30)
+    assert (training.batch_size, training.epochs) == (128, 30)
+    assert LEARNING_RATES[training.optimizer] == 0.01
     assert (training.negatives, training.clip_norm) == (40, 5.0)
     assert not training.fresh_negatives
 
@@ -66,7 +68,8 @@ def test_metrics_are_the_seven_of_the_paper():
         (
             ModelSettings,
             {"loss": "hinge"},
-            "--loss must be one of sosl, mse, proportional_odds, three_part_l2, but is 'hinge'.",
+            "--loss must be one of sosl, mse, proportional_odds, three_part_l2, softmax, approx_ndcg,"
+            " pairwise_hinge, pairwise_logistic, list_mle, but is 'hinge'.",
         ),
     ],
 )

@@ -1,4 +1,4 @@
-"""What differs between the supported stacks: which library computes the ranking metrics.
+"""What differs between the supported stacks: which library computes ranking metrics and losses.
 
 tensorflow-ranking 0.5.5 is imported where it is used, because that takes a second.
 """
@@ -35,3 +35,33 @@ def list_metric(name: str, labels: np.ndarray, scores: np.ndarray, topn: int | N
 
 def _gain_is_grade(labels):
     return labels
+
+
+def list_losses(name: str, labels, scores):
+    """Computes a loss of each list with tensorflow-ranking; it may be differentiated.
+
+    Args:
+        name: "softmax" (minus the sum of grade times log of the softmax), "approx_ndcg" (minus
+            ApproxNDCG, gain 2^grade - 1; both are 0 for a list without a grade above 0),
+            "pairwise_hinge" or "pairwise_logistic" (mean over the pairs of a list that differ in
+            grade, 0 where there are none).
+        labels: `[lists, length]` float32; -1 is padding.
+        scores: `[lists, length]` float32, already divided by the temperature.
+
+    Returns:
+        `[lists]` float32.
+    """
+    import tensorflow as tf
+    from tensorflow_ranking.python import losses_impl
+
+    loss = {
+        "softmax": losses_impl.SoftmaxLoss,
+        "approx_ndcg": losses_impl.ApproxNDCGLoss,
+        "pairwise_hinge": losses_impl.PairwiseHingeLoss,
+        "pairwise_logistic": losses_impl.PairwiseLogisticLoss,
+    }[name](name, temperature=1.0)
+    if name == "pairwise_logistic":  # theirs has gradient 0, not -1/2, where two scores are equal
+        loss._pairwise_loss = lambda differences: tf.math.softplus(-differences)
+    losses, weights = loss.compute_per_list(labels, scores, None)
+    # Pairwise losses are means already; their weight is the number of pairs.
+    return losses if name.startswith("pairwise") else losses * weights

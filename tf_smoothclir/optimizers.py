@@ -2,21 +2,42 @@
 
 from __future__ import annotations
 
+import math
+
 import tensorflow as tf
 from tensorflow import keras
 
+# The accumulators of `SparseRMSprop` grow by this factor before they are scaled down again: small
+# enough that neither a large gradient overflows float32 nor a small one vanishes.
+_LARGEST_SCALE = 1e12
+
+
+class _RowOptimizer:
+    """What the optimizers here share: sparse gradients, each of whose rows counts once."""
+
+    def __init__(self, *args, unique_rows: bool = False, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.unique_rows = unique_rows
+
+    def _deduplicate_sparse_grad(self, grads):
+        return grads if self.unique_rows else super()._deduplicate_sparse_grad(grads)
+
+    def get_config(self):
+        return {**super().get_config(), "unique_rows": self.unique_rows}
+
 
 @keras.utils.register_keras_serializable(package="tf_smoothclir")
-class LazyAdam(keras.optimizers.Adam):
+class LazyAdam(_RowOptimizer, keras.optimizers.Adam):
     """Adam (Kingma and Ba 2015) that leaves alone what a batch does not touch.
 
     For a sparse gradient, the moments of a row decay, and the row moves, only in steps that touch
     it; the bias correction counts all steps. A step in which every row is touched is exactly Adam.
-    Dense gradients are Adam always. The arguments are those of `keras.optimizers.Adam`.
+    Dense gradients are Adam always. The arguments are those of `keras.optimizers.Adam`, and
+    `unique_rows`: sparse gradients never name a row twice, which saves the search for such rows.
     """
 
     def update_step(self, gradient, variable):
-        """Updates the rows that `gradient` names, each once."""
+        """Updates the rows that `gradient` names."""
         if not isinstance(gradient, tf.IndexedSlices) or self.amsgrad:
             super().update_step(gradient, variable)
             return
@@ -40,22 +61,157 @@ def _decayed(old: tf.Tensor, new: tf.Tensor, rate: float) -> tf.Tensor:
     return old + (new - old) * (1.0 - rate)
 
 
+@keras.utils.register_keras_serializable(package="tf_smoothclir")
+class SparseAdagrad(_RowOptimizer, keras.optimizers.Optimizer):
+    """Adagrad (Duchi et al. 2011) in one fused kernel: A <- A + g²,  w <- w - rate g / sqrt(A).
+
+    The sums of squares begin at 0. Keras's begin at 0.1, beside which the gradients of a mean over
+    thousands of words, of the order of 1e-6 or smaller, are nothing.
+
+    Args:
+        learning_rate: Step size, a number or a schedule.
+        epsilon: Added to the root, against a division by 0.
+        **kwargs: `unique_rows` as in `LazyAdam`, and those of the Keras optimizer.
+    """
+
+    def __init__(self, learning_rate=0.4, epsilon: float = 1e-12, name="SparseAdagrad", **kwargs):
+        super().__init__(name=name, **kwargs)
+        self.epsilon = epsilon
+        self._learning_rate = self._build_learning_rate(learning_rate)
+
+    def build(self, var_list):
+        """Creates an accumulator for each variable."""
+        super().build(var_list)
+        if not getattr(self, "_built", False):
+            self._accumulators = [
+                self.add_variable_from_reference(variable, "accumulator") for variable in var_list
+            ]
+            self._built = True
+
+    def update_step(self, gradient, variable):
+        """Updates the rows that a sparse `gradient` names, or all by a dense one."""
+        self._apply(gradient, variable, tf.cast(self.learning_rate, variable.dtype), self.epsilon)
+
+    def _apply(self, gradient, variable, rate, epsilon) -> None:
+        accumulator = self._accumulators[self._index_dict[self._var_key(variable)]]
+        common = {"var": variable.handle, "accum": accumulator.handle}
+        common |= {"lr": rate, "epsilon": epsilon}
+        if isinstance(gradient, tf.IndexedSlices):
+            tf.raw_ops.ResourceSparseApplyAdagradV2(
+                **common, grad=gradient.values, indices=gradient.indices
+            )
+        else:
+            tf.raw_ops.ResourceApplyAdagradV2(**common, grad=gradient)
+
+    def get_config(self):
+        """Returns the arguments of the constructor."""
+        return {
+            **super().get_config(),
+            "learning_rate": self._serialize_hyperparameter(self._learning_rate),
+            "epsilon": self.epsilon,
+        }
+
+
+@keras.utils.register_keras_serializable(package="tf_smoothclir")
+class SparseRMSprop(SparseAdagrad):
+    """RMSprop with Adam's bias correction, which is exactly Adam without momentum (beta_1 = 0).
+
+        v <- rho v + (1 - rho) g²,  w <- w - rate sqrt(1 - rho^step) g / (sqrt(v) + epsilon)
+
+    Nothing about it is lazy: v decays in every row at every step, and rows without a gradient do
+    not move in Adam without momentum either. Yet a step costs no more than one of Adagrad: kept is
+    v / (1 - rho) / rho^step, which gains g² / rho^step and so is Adagrad's accumulator of a growing
+    gradient. Once in many steps all of it is scaled down.
+
+    Args:
+        learning_rate: Step size, a number or a schedule.
+        rho: Decay of the mean square in a step, inside (0, 1).
+        epsilon: Added to the root; see `SparseAdagrad` for why it is so small.
+        **kwargs: `unique_rows` as in `LazyAdam`, and those of the Keras optimizer.
+
+    Raises:
+        ValueError: `rho` is not inside (0, 1).
+    """
+
+    def __init__(
+        self, learning_rate=0.01, rho: float = 0.99, epsilon=1e-12, name="SparseRMSprop", **kwargs
+    ):
+        super().__init__(learning_rate, epsilon, name=name, **kwargs)
+        if not 0 < rho < 1:
+            raise ValueError(f"rho must be inside (0, 1), got {rho!r}: 0.99 is the default")
+        self.rho = rho
+        self._period = math.ceil(math.log(_LARGEST_SCALE) / -math.log(rho))
+
+    def update_step(self, gradient, variable):
+        """Updates the rows that a sparse `gradient` names, or all by a dense one."""
+        accumulator = self._accumulators[self._index_dict[self._var_key(variable)]]
+        step = self.iterations % self._period
+        tf.cond(
+            step == 0,
+            lambda: accumulator.assign(accumulator * self.rho**self._period),
+            lambda: accumulator,
+        )
+        wide, dtype = tf.float64, variable.dtype  # the powers need it
+        scale = self.rho ** (-0.5 * tf.cast(step + 1, wide))
+        correction = 1 - self.rho ** tf.cast(self.iterations + 1, wide)
+        rate = tf.cast(self.learning_rate, wide) * tf.sqrt(correction / (1 - self.rho))
+        epsilon = self.epsilon * scale / math.sqrt(1 - self.rho)
+        self._apply(
+            _scaled(gradient, tf.cast(scale, dtype)),
+            variable,
+            tf.cast(rate, dtype),
+            tf.cast(epsilon, dtype),
+        )
+
+    def get_config(self):
+        """Returns the arguments of the constructor."""
+        return {**super().get_config(), "rho": self.rho}
+
+
+def _scaled(gradient, factor):
+    if isinstance(gradient, tf.IndexedSlices):
+        return tf.IndexedSlices(gradient.values * factor, gradient.indices, gradient.dense_shape)
+    return gradient * factor
+
+
+def clipped(gradients: list, norm: tf.Tensor, limit: float) -> list:
+    """Scales gradients down to a joint norm of `limit` where `norm`, theirs, is larger.
+
+    Unlike `tf.clip_by_global_norm` it costs nothing where they are smaller, which is the rule.
+    """
+    scaled = tf.cond(
+        norm > limit,
+        lambda: [_values(_scaled(gradient, limit / norm)) for gradient in gradients],
+        lambda: [_values(gradient) for gradient in gradients],
+    )
+    return [
+        tf.IndexedSlices(values, gradient.indices, gradient.dense_shape)
+        if isinstance(gradient, tf.IndexedSlices)
+        else values
+        for gradient, values in zip(gradients, scaled)
+    ]
+
+
+def _values(gradient) -> tf.Tensor:
+    return gradient.values if isinstance(gradient, tf.IndexedSlices) else gradient
+
+
 OPTIMIZERS = {
     "lazy_adam": LazyAdam,
     "adam": keras.optimizers.Adam,
-    "adagrad": keras.optimizers.Adagrad,
-    "sgd": keras.optimizers.SGD,
+    "rmsprop": SparseRMSprop,
+    "adagrad": SparseAdagrad,
 }
+LEARNING_RATES = {"lazy_adam": 0.01, "adam": 0.01, "rmsprop": 0.01, "adagrad": 0.4}
 
 
-def make_optimizer(
-    name: str, learning_rate: float, clip_norm: float = 0.0
-) -> keras.optimizers.Optimizer:
-    """Returns an optimizer by name.
+def make_optimizer(name: str, learning_rate: float = 0.0) -> keras.optimizers.Optimizer:
+    """Returns an optimizer by name, for gradients whose rows are unique.
 
     Args:
         name: One of `OPTIMIZERS`.
-        learning_rate: Step size (paper: 0.01 with Adam).
-        clip_norm: Largest joint norm of all gradients of a step; 0 leaves them as they are.
+        learning_rate: Step size; 0 stands for that of `LEARNING_RATES`, the paper's for Adam.
     """
-    return OPTIMIZERS[name](learning_rate=learning_rate, global_clipnorm=clip_norm or None)
+    kind = OPTIMIZERS[name]
+    options = {"unique_rows": True} if issubclass(kind, _RowOptimizer) else {}
+    return kind(learning_rate=learning_rate or LEARNING_RATES[name], **options)

@@ -106,7 +106,12 @@ class TextSettings(Settings):
 class ModelSettings(Settings):
     """The two towers, their similarity and the loss."""
 
-    tower: str = setting("average_pooling", "Kind of tower.", choices=("average_pooling",))
+    tower: str = setting(
+        "average_pooling",
+        "Kind of tower: average_pooling of the word vectors, or the paper's cnn or lstm, which read"
+        " word order and take a hundred times as long.",
+        choices=("average_pooling", "cnn", "lstm"),
+    )
     dim: int = setting(64, "Length of the vectors (paper: 64).", minimum=1)
     epsilon: float = setting(
         1.0,
@@ -116,8 +121,22 @@ class ModelSettings(Settings):
     )
     loss: str = setting(
         "sosl",
-        "Loss: sosl (the paper's), or one it is compared with.",
-        choices=("sosl", "mse", "proportional_odds", "three_part_l2"),
+        "Loss: sosl (the paper's), or one it is compared with there (mse to three_part_l2) or here"
+        " (softmax to list_mle: losses over whole lists, for --batching=lists).",
+        choices=(
+            "sosl",
+            "mse",
+            "proportional_odds",
+            "three_part_l2",
+            "softmax",
+            "approx_ndcg",
+            "pairwise_hinge",
+            "pairwise_logistic",
+            "list_mle",
+        ),
+    )
+    list_temperature: float = setting(
+        0.1, "What a loss over lists divides the scores by, above 0.", minimum=0.0
     )
     thresholds: tuple[float, ...] = setting(
         (0.2, 0.7),
@@ -153,10 +172,15 @@ class TrainingSettings(Settings):
     optimizer: str = setting(
         "lazy_adam",
         "Optimizer. lazy_adam is Adam whose cost follows the words of the batch, not the vocabulary"
-        " (paper: adam).",
-        choices=("lazy_adam", "adam", "adagrad", "sgd"),
+        " (paper: adam). rmsprop is Adam without momentum, faster still; adagrad is ahead in the"
+        " first epochs.",
+        choices=("lazy_adam", "adam", "rmsprop", "adagrad"),
     )
-    learning_rate: float = setting(0.01, "Step size (paper: 0.01).", minimum=0.0)
+    learning_rate: float = setting(
+        0.0,
+        "Step size; 0: the optimizer's own, which is 0.01 (paper: 0.01) but for adagrad's 0.4.",
+        minimum=0.0,
+    )
     clip_norm: float = setting(
         5.0, "Largest norm of the gradient; 0 for no clipping (authors' code: 5).", minimum=0.0
     )

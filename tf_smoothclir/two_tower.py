@@ -5,6 +5,8 @@ from __future__ import annotations
 import tensorflow as tf
 from tensorflow import keras
 
+from tf_smoothclir.list_losses import ListLoss
+from tf_smoothclir.optimizers import clipped
 from tf_smoothclir.similarity import SmoothCosineSimilarity, smooth_normalize
 
 
@@ -16,7 +18,9 @@ class TwoTower(keras.Model):
     `({"query": tokens, "document": tokens}, grades)`. Returns `[batch]` scores.
     """
 
-    def __init__(self, query_tower, document_tower, similarity=None, **kwargs):
+    def __init__(
+        self, query_tower, document_tower, similarity=None, *, clip_norm: float = 0.0, **kwargs
+    ):
         """Joins two towers.
 
         Args:
@@ -24,12 +28,16 @@ class TwoTower(keras.Model):
             document_tower: Layer of the same kind; pass the same object to share it.
             similarity: Layer from `[query_vectors, document_vectors]` to scores;
                 `SmoothCosineSimilarity(epsilon=1.0)`, the paper's, where it is left out.
+            clip_norm: In training, gradients of a larger joint norm are scaled down to this one; 0
+                leaves all as they are. An optimizer's own `global_clipnorm` does the same, but
+                computes the norm, which is logged, once more.
             **kwargs: Of the Keras model.
         """
         super().__init__(**kwargs)
         self.query_tower = query_tower
         self.document_tower = document_tower
         self.similarity = SmoothCosineSimilarity() if similarity is None else similarity
+        self.clip_norm = clip_norm
 
     def build(self, input_shape=None):
         """Creates the variables of the towers."""
@@ -82,13 +90,18 @@ class TwoTower(keras.Model):
         gradients = tape.gradient(loss, self.trainable_variables)
         if self._is_shared:  # both uses of the table have named its rows
             gradients = [_each_row_once(gradient) for gradient in gradients]
+        norm = tf.linalg.global_norm(gradients)
+        if self.clip_norm:
+            gradients = clipped(gradients, norm, self.clip_norm)
         self.optimizer.apply_gradients(zip(gradients, self.trainable_variables))
         logs = self.compute_metrics(inputs, grades, scores, weights)
-        return {
-            **logs,
-            "batch_loss": loss,
-            "gradient_norm": tf.linalg.global_norm(gradients),
-        }
+        return {**logs, "batch_loss": loss, "gradient_norm": norm}
+
+    def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None):
+        """Keras's `compute_loss`, and a `ListLoss` of the lists of a batch with `list_lengths`."""
+        if isinstance(self.loss, ListLoss):
+            return self.loss(y_pred, y, x["list_lengths"])
+        return super().compute_loss(x, y, y_pred, sample_weight)
 
     def get_config(self):
         """Returns the arguments of the constructor, serialised."""
@@ -98,6 +111,7 @@ class TwoTower(keras.Model):
             "query_tower": serialize(self.query_tower),
             "document_tower": None if self._is_shared else serialize(self.document_tower),
             "similarity": serialize(self.similarity),
+            "clip_norm": self.clip_norm,
         }
 
     @classmethod

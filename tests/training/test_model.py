@@ -5,8 +5,10 @@ import pytest
 
 from tf_smoothclir.data.prepared import ROLES
 from tf_smoothclir.errors import InputError
+from tf_smoothclir.list_losses import LIST_LOSSES
 from tf_smoothclir.losses import LOSSES
 from tf_smoothclir.settings import ModelSettings, RunSettings, TrainingSettings
+from tf_smoothclir.towers import TOWERS
 from tf_smoothclir.training.model import build_model, configured_loss, load_pretrained
 
 VOCABULARIES = {
@@ -34,7 +36,7 @@ def test_sizes_epsilon_loss_and_optimizer_are_those_of_the_settings():
     assert model.similarity.epsilon == 0.25
     assert model.loss.thresholds == (-0.1, 0.4)
     assert model.optimizer.learning_rate.numpy() == pytest.approx(0.01)
-    assert model.optimizer.global_clipnorm == 5.0
+    assert model.clip_norm == 5.0
 
 
 def test_same_seed_same_bits_and_other_seed_others():
@@ -51,13 +53,41 @@ def test_towers_begin_with_different_vectors():
 
 @pytest.mark.parametrize("name", LOSSES)
 def test_every_loss_is_built(name):
-    assert type(configured_loss(ModelSettings(loss=name))) is LOSSES[name]
+    assert type(configured_loss(RunSettings(model=ModelSettings(loss=name)))) is LOSSES[name]
+
+
+@pytest.mark.parametrize("name", LIST_LOSSES)
+def test_every_list_loss_is_built_for_lists_and_refused_for_pairs(name):
+    model = ModelSettings(loss=name, list_temperature=0.25)
+    loss = configured_loss(RunSettings(model=model, training=TrainingSettings(batching="lists")))
+    assert loss.get_config() == {"name": name, "temperature": 0.25}
+    with pytest.raises(InputError, match=rf"^--loss={name} --batching=pairs: .* --batching=lists"):
+        configured_loss(RunSettings(model=model))
+
+
+def test_temperature_zero_is_named():
+    settings = RunSettings(
+        model=ModelSettings(loss="softmax", list_temperature=0.0),
+        training=TrainingSettings(batching="lists"),
+    )
+    with pytest.raises(InputError, match=r"^--loss, --list_temperature: temperature must be"):
+        configured_loss(settings)
+
+
+@pytest.mark.parametrize("tower", TOWERS)
+@pytest.mark.parametrize("role", ROLES)
+def test_frozen_word_vectors_freeze_nothing_else(tower, role):
+    model = build_model(settings(tower=tower, **{f"train_{role}_embeddings": False}), VOCABULARIES)
+    frozen = getattr(model, f"{role}_tower")
+    others = {id(w) for w in frozen.trainable_weights}
+    assert id(frozen.embeddings) not in others
+    assert bool(others) == (tower != "average_pooling")
 
 
 @pytest.mark.parametrize("thresholds", [(0.7, 0.2), (0.2, 0.2), (0.2, 1.0), ()])
 def test_thresholds_that_cannot_be_used_are_named(thresholds):
     with pytest.raises(InputError, match=r"^--loss, --thresholds: thresholds must be"):
-        configured_loss(ModelSettings(thresholds=thresholds))
+        configured_loss(RunSettings(model=ModelSettings(thresholds=thresholds)))
 
 
 def test_nothing_left_to_train_is_an_error():

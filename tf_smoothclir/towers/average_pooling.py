@@ -5,7 +5,7 @@ from __future__ import annotations
 import tensorflow as tf
 from tensorflow import keras
 
-from tf_smoothclir.text.vocabulary import PADDING_ID
+from tf_smoothclir.towers.padding import flat_tokens
 
 
 @keras.utils.register_keras_serializable(package="tf_smoothclir")
@@ -30,6 +30,7 @@ class AveragePoolingTower(keras.layers.Layer):
         dim: int = 64,
         *,
         embeddings_initializer="random_normal",
+        train_embeddings: bool = True,
         **kwargs,
     ):
         """Creates the tower.
@@ -40,7 +41,8 @@ class AveragePoolingTower(keras.layers.Layer):
             embeddings_initializer: Keras initializer of the table. "random_normal", the default,
                 draws from N(0, 1) as in the authors' code; the scale matters, because with
                 epsilon = 1 short vectors have small scores.
-            **kwargs: Of the Keras layer; `trainable=False` freezes the table.
+            train_embeddings: False freezes the table.
+            **kwargs: Of the Keras layer.
 
         Raises:
             ValueError: On sizes below 1.
@@ -51,6 +53,7 @@ class AveragePoolingTower(keras.layers.Layer):
                 raise ValueError(f"{argument} must be at least 1, but is {value}.")
         self.vocabulary_size = int(vocabulary_size)
         self.dim = int(dim)
+        self.train_embeddings = bool(train_embeddings)
         if embeddings_initializer == "random_normal":
             embeddings_initializer = keras.initializers.RandomNormal(stddev=1.0)
         self.embeddings_initializer = keras.initializers.get(embeddings_initializer)
@@ -63,17 +66,13 @@ class AveragePoolingTower(keras.layers.Layer):
             name="embeddings",
             shape=(self.vocabulary_size, self.dim),
             initializer=self.embeddings_initializer,
+            trainable=self.train_embeddings,
         )
         self.built = True
 
     def call(self, tokens):
         """Encodes texts; see the class."""
-        if isinstance(tokens, dict):
-            ids, lengths = tokens["ids"], tokens["lengths"]
-        else:
-            real = tf.not_equal(tokens, PADDING_ID)
-            ids = tf.boolean_mask(tokens, real)
-            lengths = tf.reduce_sum(tf.cast(real, tf.int32), axis=-1)
+        ids, lengths = flat_tokens(tokens)
         distinct, positions = tf.unique(ids)
         texts = tf.size(lengths)
         return tf.tanh(
@@ -92,4 +91,5 @@ class AveragePoolingTower(keras.layers.Layer):
             "vocabulary_size": self.vocabulary_size,
             "dim": self.dim,
             "embeddings_initializer": keras.initializers.serialize(self.embeddings_initializer),
+            "train_embeddings": self.train_embeddings,
         }

@@ -9,25 +9,38 @@ from tensorflow import keras
 
 from tf_smoothclir.data.prepared import ROLES
 from tf_smoothclir.errors import InputError, input_error
+from tf_smoothclir.list_losses import LIST_LOSSES, ListLoss
 from tf_smoothclir.losses import OrdinalLoss, make_loss
 from tf_smoothclir.optimizers import make_optimizer
 from tf_smoothclir.settings import ModelSettings, RunSettings
 from tf_smoothclir.similarity import SmoothCosineSimilarity
 from tf_smoothclir.text.embeddings import load_embeddings
 from tf_smoothclir.towers import TOWERS
+from tf_smoothclir.towers.padding import SequenceTower
 from tf_smoothclir.two_tower import TwoTower
 
 
-def configured_loss(settings: ModelSettings) -> OrdinalLoss:
+def configured_loss(settings: RunSettings) -> OrdinalLoss | ListLoss:
     """Returns the loss that the settings name.
 
     Raises:
-        InputError: It cannot take these thresholds.
+        InputError: It cannot take these thresholds, this temperature or this batching.
     """
+    model = settings.model
+    is_of_lists = model.loss in LIST_LOSSES
+    if is_of_lists and settings.training.batching != "lists":
+        raise input_error(
+            f"--loss={model.loss} --batching={settings.training.batching}",
+            "this loss compares the documents of a whole judged list",
+            "Add --batching=lists",
+        )
     try:
-        return make_loss(settings.loss, settings.thresholds)
+        if is_of_lists:
+            return ListLoss(model.loss, model.list_temperature)
+        return make_loss(model.loss, model.thresholds)
     except ValueError as error:
-        raise InputError(f"--loss, --thresholds: {error}.") from error
+        flags = "--loss, --list_temperature" if is_of_lists else "--loss, --thresholds"
+        raise InputError(f"{flags}: {error}.") from error
 
 
 def build_model(settings: RunSettings, vocabularies: Mapping[str, list[str]]) -> TwoTower:
@@ -46,7 +59,10 @@ def build_model(settings: RunSettings, vocabularies: Mapping[str, list[str]]) ->
         for index, role in enumerate(ROLES)
     }
     two_tower = TwoTower(
-        towers["query"], towers["document"], SmoothCosineSimilarity(epsilon=model.epsilon)
+        towers["query"],
+        towers["document"],
+        SmoothCosineSimilarity(epsilon=model.epsilon),
+        clip_norm=training.clip_norm,
     )
     two_tower.build()
     if not two_tower.trainable_weights:
@@ -57,8 +73,8 @@ def build_model(settings: RunSettings, vocabularies: Mapping[str, list[str]]) ->
             "Train at least one of the two",
         )
     two_tower.compile(
-        optimizer=make_optimizer(training.optimizer, training.learning_rate, training.clip_norm),
-        loss=configured_loss(model),
+        optimizer=make_optimizer(training.optimizer, training.learning_rate),
+        loss=configured_loss(settings),
     )
     two_tower.optimizer.build(two_tower.trainable_variables)
     return two_tower
@@ -87,10 +103,12 @@ def load_pretrained(
 
 
 def _tower(settings: ModelSettings, role: str, vocabulary_size: int, seed: int):
-    return TOWERS[settings.tower](
+    kind = TOWERS[settings.tower]
+    return kind(
         vocabulary_size,
         settings.dim,
         embeddings_initializer=keras.initializers.RandomNormal(stddev=1.0, seed=seed),
-        trainable=getattr(settings, f"train_{role}_embeddings"),
+        train_embeddings=getattr(settings, f"train_{role}_embeddings"),
         name=f"{role}_tower",
+        **({"seed": seed} if issubclass(kind, SequenceTower) else {}),
     )

@@ -48,7 +48,7 @@ def train(settings: RunSettings, output_dir: str | Path, *, overwrite: bool = Fa
         InputError: The data, the settings or the directory cannot be used.
     """
     # What is wrong with these shows before anything is written.
-    configured_loss(settings.model)
+    configured_loss(settings)
     source = source_of(settings.data)
     run = RunDirectory.create(output_dir, settings, overwrite=overwrite)
     if run.finished:

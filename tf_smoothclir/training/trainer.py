@@ -46,7 +46,7 @@ class Trainer:
             prepared, batch_size=settings.batch_size, seed=settings.seed
         )
         self._encoder = Encoder(model, prepared)
-        self._train_steps = _compile_steps(model)
+        self._train_steps = compile_steps(model)
         self._checkpoints = Checkpoints(run.checkpoints, model)
         self._summaries = tf.summary.create_file_writer(str(run.logs))
         self._stop = StopRequest()
@@ -178,7 +178,7 @@ class Trainer:
         )
 
 
-def _compile_steps(model: TwoTower) -> Callable:
+def compile_steps(model: TwoTower) -> Callable:
     """Returns a graph function: iterator of batches, number -> losses and gradient norms of steps.
 
     It runs Keras's `train_step` as `fit` does, but many times a call.

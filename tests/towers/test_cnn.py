@@ -1,0 +1,63 @@
+"""DSSM-CNN against a NumPy twin; what it shares with DSSM-LSTM is in `test_padding`."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from tests.oracles import towers as oracle
+from tests.towers.test_average_pooling import TEXTS, flat, padded
+from tf_smoothclir.towers.cnn import CNNTower
+
+SIZE, DIM = 8, 3
+
+
+@pytest.fixture
+def tower():
+    tower = CNNTower(SIZE, DIM, seed=2)
+    tower.build()
+    for weight in tower.trainable_weights:  # biases of zero would hide where they stand
+        weight.assign(np.random.default_rng(len(weight.shape)).normal(0, 0.4, weight.shape))
+    return tower
+
+
+def parts(tower):
+    """Table, filters, biases of the filters, kernel and bias, as the oracle takes them."""
+    table, *rest = (weight.numpy() for weight in tower.trainable_weights)
+    assert [part.shape for part in rest] == [(3 * DIM, 300), (300,), (300, DIM), (DIM,)]
+    return table, rest
+
+
+@pytest.mark.parametrize("texts", TEXTS.values(), ids=TEXTS)
+@pytest.mark.parametrize("form", [flat, padded])
+def test_equals_the_oracle(tower, form, texts):
+    table, rest = parts(tower)
+    expected = [oracle.cnn(table[text], *rest) for text in texts]
+    vectors = tower(form(texts))
+    assert vectors.dtype == tf.float32
+    np.testing.assert_allclose(vectors, np.reshape(expected, [-1, DIM]), rtol=1e-5, atol=1e-6)
+
+
+def test_window_sees_one_neighbour_on_each_side():
+    # One filter sums the words before and after; max pooling and the rest pass it on.
+    tower = CNNTower(SIZE, 1, embeddings_initializer="zeros")
+    tower.build()
+    table, filters, biases, kernel, bias = tower.trainable_weights
+    table.assign(np.arange(SIZE, dtype="f4")[:, None] / 100)
+    filters.assign(np.float32([[1], [0], [1]]) * np.eye(1, 300, dtype="f4"))
+    kernel.assign(np.eye(300, 1, dtype="f4"))
+    # 2+4 of the middle token is more than 0+3 and 3+0 at the edges; a lone token has zeros around.
+    expected = np.tanh(np.tanh([[0.06], [0.03], [0.0]]))
+    np.testing.assert_allclose(tower(flat([[2, 3, 4], [3, 2], [7]])), expected, rtol=1e-5)
+    assert not np.any(biases)
+    assert not np.any(bias)
+
+
+def test_maximum_may_be_negative():
+    # Zero padding in the pooling would win against negative responses.
+    tower = CNNTower(SIZE, 1, embeddings_initializer="ones")
+    tower.build()
+    _, filters, _, kernel, _ = tower.trainable_weights
+    filters.assign(-np.eye(3, 300, k=-1, dtype="f4"))  # minus the token itself
+    kernel.assign(np.eye(300, 1, dtype="f4"))
+    expected = np.tanh(np.tanh(-1.0))
+    np.testing.assert_allclose(tower(padded([[2], [2, 3, 4]], 9)), [[expected]] * 2, rtol=1e-5)

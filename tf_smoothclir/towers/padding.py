@@ -1,0 +1,178 @@
+"""What the towers that read word order share: word vectors with dropout, and padding on demand."""
+
+from __future__ import annotations
+
+import tensorflow as tf
+from tensorflow import keras
+
+from tf_smoothclir.text.vocabulary import PADDING_ID
+
+
+class SequenceTower(keras.layers.Layer):
+    """Base of the DSSM towers of Liu et al. 2020, section 5.1; a subclass reads the word vectors.
+
+    Word vectors with dropout, what `read` makes of their order, then a fully connected layer with
+    tanh. The paper names no activation; tanh is that of DSSM (Huang et al. 2013, Shen et al.
+    2014). A text without tokens is the zero vector, and moves no weight.
+
+    A text has the same vector alone and in any batch, to rounding. Each distinct token of a batch
+    is read once, and the gradient of the table is sparse. Which entries are dropped is a function
+    of `seed` and of a counter among the weights, so that training continues exactly from there.
+
+    Called on token ids, flat or padded, as `AveragePoolingTower` is, with `training=True` where
+    entries are to be dropped. Returns `[batch, dim]` float.
+    """
+
+    def __init__(
+        self,
+        vocabulary_size: int,
+        dim: int = 64,
+        *,
+        embeddings_initializer="random_normal",
+        train_embeddings: bool = True,
+        dropout: float = 0.4,
+        seed: int = 0,
+        **kwargs,
+    ):
+        """Creates the tower.
+
+        Args:
+            vocabulary_size: Rows of the embedding table, padding (0) and unknown (1) included.
+            dim: Length of the word vectors and of the result (paper: 64).
+            embeddings_initializer: Keras initializer of the table; "random_normal" is N(0, 1).
+            train_embeddings: False freezes the table, and nothing else.
+            dropout: Share of the entries of the word vectors that training drops (paper: 0.4).
+            seed: Of the dropout, and of all initial weights but the table.
+            **kwargs: Of the Keras layer; `trainable=False` freezes the whole tower.
+
+        Raises:
+            ValueError: On sizes below 1, and on a dropout outside [0, 1).
+        """
+        super().__init__(**kwargs)
+        for argument, value in {"vocabulary_size": vocabulary_size, "dim": dim}.items():
+            if int(value) < 1:
+                raise ValueError(f"{argument} must be at least 1, but is {value}.")
+        if not 0 <= dropout < 1:
+            raise ValueError(f"dropout must be at least 0 and below 1, but is {dropout}.")
+        self.vocabulary_size = int(vocabulary_size)
+        self.dim = int(dim)
+        if embeddings_initializer == "random_normal":
+            embeddings_initializer = keras.initializers.RandomNormal(stddev=1.0)
+        self.embeddings_initializer = keras.initializers.get(embeddings_initializer)
+        self.train_embeddings = bool(train_embeddings)
+        self.dropout = float(dropout)
+        self.seed = int(seed)
+        self._dense = keras.layers.Dense(
+            self.dim, "tanh", kernel_initializer=keras.initializers.GlorotUniform(seed=self.seed)
+        )
+
+    def build(self, input_shape=None):
+        """Creates the table, `[vocabulary_size, dim]`, and all other weights."""
+        if self.built:
+            return
+        self.embeddings = self.add_weight(
+            name="embeddings",
+            shape=(self.vocabulary_size, self.dim),
+            initializer=self.embeddings_initializer,
+            trainable=self.train_embeddings,
+        )
+        self._dropouts = self.add_weight(
+            name="dropouts",
+            shape=(),
+            dtype="int64",
+            initializer="zeros",
+            trainable=False,
+            aggregation=tf.VariableAggregation.ONLY_FIRST_REPLICA,
+        )
+        self._dense.build([None, self.build_reader()])
+        self.built = True
+
+    def build_reader(self) -> int:
+        """Creates the weights of `read`; returns how many numbers it gives a text."""
+        raise NotImplementedError
+
+    def read(self, vectors: tf.Tensor, lengths: tf.Tensor) -> tf.Tensor:
+        """Reads the word vectors of each text in order.
+
+        Args:
+            vectors: `[tokens, dim]`, of all texts one after the other.
+            lengths: `[batch]` int, how many each text has; where it is 0, the result is not used,
+                but must be finite.
+
+        Returns:
+            `[batch, width]`, the width that `build_reader` gave.
+        """
+        raise NotImplementedError
+
+    def call(self, tokens, training=None):
+        """Encodes texts; see the class."""
+        ids, lengths = flat_tokens(tokens)
+        distinct, positions = tf.unique(ids)
+        vectors = _take(tf.gather(self.embeddings, distinct), positions)
+        if training and self.dropout:
+            self._dropouts.assign_add(1)
+            seed = tf.stack([tf.constant(self.seed, tf.int64), tf.identity(self._dropouts)])
+            vectors = tf.nn.experimental.stateless_dropout(
+                vectors, self.dropout, seed, rng_alg="philox"
+            )
+        encoded = self._dense(self.read(vectors, lengths))
+        return tf.where(lengths[:, tf.newaxis] > 0, encoded, tf.zeros_like(encoded))
+
+    def get_config(self):
+        """Returns the arguments of the constructor."""
+        return {
+            **super().get_config(),
+            "vocabulary_size": self.vocabulary_size,
+            "dim": self.dim,
+            "embeddings_initializer": keras.initializers.serialize(self.embeddings_initializer),
+            "train_embeddings": self.train_embeddings,
+            "dropout": self.dropout,
+            "seed": self.seed,
+        }
+
+
+def flat_tokens(tokens) -> tuple[tf.Tensor, tf.Tensor]:
+    """Returns the ids of all real tokens, `[tokens]`, and how many each text has, `[batch]`.
+
+    Args:
+        tokens: `{"ids", "lengths"}`, or `[batch, length]` ids padded with 0 anywhere.
+    """
+    if isinstance(tokens, dict):
+        return tokens["ids"], tokens["lengths"]
+    real = tf.not_equal(tokens, PADDING_ID)
+    return tf.boolean_mask(tokens, real), tf.reduce_sum(tf.cast(real, tf.int32), axis=-1)
+
+
+def places(lengths: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    """Returns of each token its text and its place there, both `[tokens]` and from 0.
+
+    Args:
+        lengths: `[batch]` int, the number of tokens of each text.
+    """
+    texts = tf.repeat(tf.range(tf.size(lengths, lengths.dtype)), lengths)
+    begins = tf.cumsum(lengths, exclusive=True)
+    return texts, tf.range(tf.size(texts, lengths.dtype)) - tf.gather(begins, texts)
+
+
+def padded(vectors: tf.Tensor, lengths: tf.Tensor) -> tf.Tensor:
+    """Returns `[batch, longest, dim]`, zero vectors behind each text; longest is at least 1.
+
+    Args:
+        vectors: `[tokens, dim]`, of all texts one after the other.
+        lengths: `[batch]` int, how many each text has.
+    """
+    dim = vectors.shape[-1]
+    longest = tf.reduce_max(tf.concat([lengths, [1]], axis=0))
+    shape = tf.stack([tf.size(lengths, lengths.dtype), longest, dim])
+    scattered = tf.scatter_nd(tf.stack(places(lengths), axis=1), vectors, shape)
+    return tf.ensure_shape(scattered, [None, None, dim])
+
+
+@tf.custom_gradient
+def _take(rows, positions):
+    """Gathers rows; the gradient is summed for each row at once, where Keras would warn instead."""
+
+    def gradient(upstream):
+        return tf.math.unsorted_segment_sum(upstream, positions, tf.shape(rows)[0]), None
+
+    return tf.gather(rows, positions), gradient
