@@ -6,9 +6,11 @@ python -m benchmarks.preparation
 from __future__ import annotations
 
 import collections
+import itertools
 import re
 import tempfile
 import time
+from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 
@@ -19,24 +21,45 @@ from benchmarks import common
 from tf_smoothclir.data.open_source import open_source
 from tf_smoothclir.data.prepared import ROLES, prepare
 from tf_smoothclir.data.retrieval_set import RetrievalSet
-from tf_smoothclir.data.source import SPLITS
+from tf_smoothclir.data.source import SPLITS, Text
 from tf_smoothclir.data.toy_world import ToyWorld
 from tf_smoothclir.settings import TextSettings
 
 PACKAGE, PYTHON = "tf_smoothclir", "plain Python"
+_QUERIES = 25_000
 _TOKEN = re.compile(r"\w+|[^\w\s]")
 
 
-def write_toy_world(directory: Path, entities: int) -> None:
-    """Writes a toy world as `queries.tsv`, `documents.tsv` and `judgments.tsv`."""
+def write_toy_world(directory: Path, entities: int, tokens: int = 0) -> None:
+    """Writes a toy world as `queries.tsv`, `documents.tsv` and `judgments.tsv`.
+
+    Args:
+        directory: Where to.
+        entities: As many documents, and as many queries up to 25,000, WikiCLIR's number.
+        tokens: Documents are joined with those before them until they have about so many.
+    """
     world = ToyWorld(entities=entities)
-    for role in ROLES:
-        texts = world.queries() if role == "query" else world.documents()
-        name = "queries.tsv" if role == "query" else "documents.tsv"
-        lines = (f"{text.id}\t{text.text}\n" for text in texts)
-        (directory / name).write_text("".join(lines), encoding="utf-8")
-    lines = ("\t".join(map(str, judgment)) + "\n" for judgment in world.judgments())
-    (directory / "judgments.tsv").write_text("".join(lines), encoding="utf-8")
+    queries = itertools.islice(world.queries(), _QUERIES)
+    _write_lines(directory / "queries.tsv", ((text.id, text.text) for text in queries))
+    documents = _joined(world.documents(), tokens)
+    _write_lines(directory / "documents.tsv", documents)
+    known = {f"q{number}" for number in range(_QUERIES)}
+    judgments = (judgment for judgment in world.judgments() if judgment.query_id in known)
+    _write_lines(directory / "judgments.tsv", judgments)
+
+
+def _joined(documents: Iterable[Text], tokens: int) -> Iterable[tuple[str, str]]:
+    last = collections.deque()
+    for text in documents:
+        if not last:  # the first decides how many make one
+            last = collections.deque(maxlen=-(-tokens // len(_TOKEN.findall(text.text))) or 1)
+        last.append(text.text)
+        yield text.id, " ".join(last)
+
+
+def _write_lines(path: Path, records: Iterable[Iterable]) -> None:
+    with open(path, "w", encoding="utf-8") as file:
+        file.writelines("\t".join(map(str, record)) + "\n" for record in records)
 
 
 def package(data_dir: str, language: str) -> dict[str, float]:
@@ -80,24 +103,24 @@ def plain_python(data_dir: str, language: str) -> dict[str, float]:
     return _speed(retrieval_set, tokens, time.perf_counter() - begin)
 
 
-def measure(data_dir: str, language: str, rounds: int) -> list[dict]:
+def measure(data_dir: str, language: str, rounds: int, *, beside_python: bool = True) -> list[dict]:
     """Returns the table for a set in a directory.
 
     Args:
         data_dir: Where it is.
         language: Of its documents.
         rounds: How often each rival is measured.
+        beside_python: Plain Python takes part.
     """
-    rivals = {
-        PACKAGE: partial(package, data_dir, language),
-        PYTHON: partial(plain_python, data_dir, language),
-    }
+    rivals = {PACKAGE: partial(package, data_dir, language)}
+    if beside_python:
+        rivals[PYTHON] = partial(plain_python, data_dir, language)
     return [
         common.table(
             "Preparation: vocabularies and ids of queries and documents",
             common.interleaved(rivals, rounds),
             ratio_of="tokens/s",
-            references=[PYTHON],
+            references=[PYTHON] if beside_python else [],
         )
     ]
 
@@ -122,15 +145,22 @@ def _speed(retrieval_set: RetrievalSet, tokens: int, seconds: float) -> dict[str
 def _define_flags() -> None:
     flags.DEFINE_string("data_dir", "", "Retrieval set; without it, a toy world is generated.")
     flags.DEFINE_string("document_language", "fr", "Language of its documents.")
-    flags.DEFINE_integer("toy_entities", 40_000, "Size of the toy world.", lower_bound=300)
+    flags.DEFINE_integer("toy_entities", 40_000, "Documents of the toy world.", lower_bound=300)
+    flags.DEFINE_integer("toy_tokens", 0, "Joins them to about so many tokens.", lower_bound=0)
+    flags.DEFINE_boolean("python", True, "Measure plain Python too.")
 
 
 def _measure(values: flags.FlagValues) -> list[dict]:
     if values.data_dir:
-        return measure(values.data_dir, values.document_language, values.rounds)
+        return measure(
+            values.data_dir,
+            values.document_language,
+            values.rounds,
+            beside_python=values.python,
+        )
     with tempfile.TemporaryDirectory() as directory:
-        write_toy_world(Path(directory), values.toy_entities)
-        return measure(directory, "fr", values.rounds)
+        write_toy_world(Path(directory), values.toy_entities, values.toy_tokens)
+        return measure(directory, "fr", values.rounds, beside_python=values.python)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Training: pairs a second by the public trainer, beside plain Keras and PyTorch; cost of input.
+"""Training: pairs a second by the public trainer, beside plain Keras and PyTorch.
 
 python -m benchmarks.training
 """
@@ -6,7 +6,6 @@ python -m benchmarks.training
 from __future__ import annotations
 
 import json
-import statistics
 import tempfile
 from collections.abc import Sequence
 from functools import partial
@@ -15,13 +14,11 @@ from pathlib import Path
 from absl import flags
 
 from benchmarks import common
-from benchmarks.step_timer import dataset_of, seconds_per_step
 from benchmarks.training_rivals import keras_adam, speed, torch_sparse_adam
 from benchmarks.workload import Workload, prepared_set, two_tower
 from tf_smoothclir.settings import TrainingSettings
 
 KERAS, TORCH = "Keras", "PyTorch"
-_INPUT_ROUNDS = 5
 
 
 def trainer(workload: Workload, threads: int, changes: dict) -> dict[str, float]:
@@ -56,29 +53,6 @@ def trainer(workload: Workload, threads: int, changes: dict) -> dict[str, float]
     return speed(workload, (pairs - first_pairs) / workload.batch_size, end - begin)
 
 
-def input_cost(workload: Workload, threads: int, steps: int) -> dict[str, float]:
-    """Times steps on batches that lie in memory, and the same steps from the token store."""
-    common.use_threads(threads)
-    settings = workload.settings()
-    model = two_tower(workload, settings)
-    with tempfile.TemporaryDirectory() as directory:
-        prepared = prepared_set(workload, Path(directory))
-        streamed = dataset_of(prepared, settings).take(steps)
-        cached = streamed.cache()
-        for _ in cached:
-            pass
-        times = {"streamed": [], "cached": []}
-        for _ in range(_INPUT_ROUNDS):
-            times["streamed"].append(seconds_per_step(model, streamed))
-            times["cached"].append(seconds_per_step(model, cached))
-    streamed_ms, cached_ms = (1000 * statistics.median(times[name]) for name in times)
-    return {
-        "ms/step": streamed_ms,
-        "ms/step, batches in memory": cached_ms,
-        "% of the step for input": 100 * (1 - cached_ms / streamed_ms),
-    }
-
-
 def measure(
     workload: Workload,
     *,
@@ -101,7 +75,6 @@ def measure(
     if common.has("torch"):
         rivals[TORCH] = partial(torch_sparse_adam, workload, 3 * steps, threads)
     figures = common.interleaved(rivals, rounds)
-    waiting = {"lazy Adam, pairs": partial(input_cost, workload, threads, 3 * steps)}
     return [
         common.table(
             f"Training, batch {workload.batch_size} pairs, tables"
@@ -109,12 +82,6 @@ def measure(
             figures,
             ratio_of="pairs/s",
             references=[name for name in (TORCH, KERAS) if name in rivals],
-        ),
-        common.table(
-            "Share of the step that is for input",
-            common.interleaved(waiting, rounds),
-            ratio_of="ms/step",
-            references=[],
         ),
     ]
 
@@ -136,7 +103,13 @@ def _title(variant: dict) -> str:
 def _define_flags() -> None:
     flags.DEFINE_multi_string(
         "variant",
-        ["optimizer=lazy_adam", "optimizer=lazy_adam,batching=lists", "optimizer=adagrad"],
+        [
+            "optimizer=rmsprop",
+            "optimizer=rmsprop,batching=lists",
+            "optimizer=lazy_adam",
+            "optimizer=lazy_adam,batching=lists",
+            "optimizer=adagrad",
+        ],
         "Training settings of the package to measure, such as optimizer=adagrad; may be repeated.",
     )
     flags.DEFINE_integer("threads", 2, "Threads of every rival.", lower_bound=1)

@@ -1,0 +1,141 @@
+"""Where the time of a training step goes: TensorFlow's own trace of the trainer's loop, by part.
+
+python -m benchmarks.profile
+"""
+
+from __future__ import annotations
+
+import collections
+import re
+import tempfile
+import time
+from functools import partial
+from pathlib import Path
+
+from absl import flags
+
+from benchmarks import common
+from benchmarks.training import parse_variant
+from benchmarks.workload import Workload, prepared_set, two_tower
+
+# The first that is in the name of an operation of the step says which part it belongs to.
+PARTS = (
+    ("/Unique", "distinct words"),
+    ("_tower/Gather:", "gather rows"),
+    ("SparseSegmentMeanGrad", "gradient of mean"),
+    ("SparseSegmentMean", "mean"),
+    ("_tower/", "tower, other"),
+    ("global_norm", "gradient norm"),
+    ("SparseRMSprop/", "optimizer"),
+    ("Adam/", "optimizer"),
+    ("SparseAdagrad/", "optimizer"),
+    ("smooth_cosine", "similarity, loss"),
+    ("SmoothOrdinal", "similarity, loss"),
+)
+_STEP = "while/"  # is in the name of every operation of the step
+_OPERATION = re.compile(r"[\w./-]+:\w+")  # path:type; all other events enclose these
+_WAIT = "IteratorGetNextOp::DoCompute"
+_CALLS = 12
+
+
+def profile(workload: Workload, threads: int, changes: dict) -> dict[str, float]:
+    """Returns milliseconds a step: of the step itself, untraced and traced, and of its parts.
+
+    The parts run side by side, so that their sum is more than the step. Waiting for input is from
+    asking for a batch to having it; "input" is what preparing it takes other threads.
+    """
+    common.use_threads(threads)
+    import tensorflow as tf
+
+    from tf_smoothclir.data.judged_lists import judged_lists
+    from tf_smoothclir.data.pipeline import PIPELINES
+    from tf_smoothclir.training.trainer import STEPS_PER_CALL, compile_steps
+
+    settings = workload.settings(**changes)
+    training = settings.training
+    with tempfile.TemporaryDirectory() as directory:
+        prepared = prepared_set(workload, Path(directory))
+        lists = judged_lists(
+            prepared.retrieval_set, "train", negatives=training.negatives, seed=training.seed
+        )
+        pipeline = PIPELINES[training.batching](
+            prepared, batch_size=training.batch_size, seed=training.seed
+        )
+        train_steps = compile_steps(two_tower(workload, settings))
+        batches = iter(pipeline.epoch(lists, 0).repeat())
+
+        def run():
+            for _ in range(_CALLS):
+                train_steps(batches, tf.constant(STEPS_PER_CALL))
+
+        run()
+        begin = time.perf_counter()
+        run()
+        seconds = time.perf_counter() - begin
+        every_operation = tf.profiler.experimental.ProfilerOptions(host_tracer_level=3)
+        tf.profiler.experimental.start(directory, options=every_operation)
+        begin = time.perf_counter()
+        run()
+        traced_seconds = time.perf_counter() - begin
+        tf.profiler.experimental.stop()
+        events = _events(Path(directory))
+    to_ms = 1000 / (_CALLS * STEPS_PER_CALL)
+    return {
+        "ms/step": seconds * to_ms,
+        "ms/step, traced": traced_seconds * to_ms,
+        "% waiting for input": 100 * events[_WAIT] / traced_seconds,
+        **{name: spent * to_ms for name, spent in _by_part(events).items()},
+    }
+
+
+def _events(directory: Path) -> collections.Counter:
+    """Returns name of event -> seconds, summed over all threads, from the trace below a folder."""
+    from tensorflow.tsl.profiler.protobuf import xplane_pb2
+
+    (path,) = directory.rglob("*.xplane.pb")
+    space = xplane_pb2.XSpace.FromString(path.read_bytes())
+    seconds = collections.Counter()
+    for plane in space.planes:
+        for line in plane.lines:
+            for event in line.events:
+                name = plane.event_metadata[event.metadata_id].name
+                seconds[name] += event.duration_ps / 1e12
+    return seconds
+
+
+def _by_part(events: collections.Counter) -> dict[str, float]:
+    parts = dict.fromkeys(["input", *(name for _, name in PARTS), "other"], 0.0)
+    for event, seconds in events.items():
+        if _OPERATION.fullmatch(event):
+            parts[_part_of(event)] += seconds
+    return parts
+
+
+def _part_of(event: str) -> str:
+    if _STEP not in event:
+        return "input"
+    return next((name for mark, name in PARTS if mark in event), "other")
+
+
+def _define_flags() -> None:
+    flags.DEFINE_multi_string(
+        "variant",
+        ["optimizer=rmsprop", "optimizer=rmsprop,batching=lists", "optimizer=lazy_adam"],
+        "Training settings to profile; may be repeated.",
+    )
+    flags.DEFINE_integer("threads", 2, "Threads.", lower_bound=1)
+
+
+def _measure(values: flags.FlagValues) -> list[dict]:
+    rivals = {
+        text.replace("optimizer=", ""): partial(
+            profile, Workload(), values.threads, parse_variant(text)
+        )
+        for text in values.variant
+    }
+    figures = common.interleaved(rivals, values.rounds)
+    return [common.table("Milliseconds a step", figures, ratio_of="ms/step", references=[])]
+
+
+if __name__ == "__main__":
+    common.run(_define_flags, _measure)
