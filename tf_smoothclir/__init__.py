@@ -10,12 +10,17 @@ from tf_smoothclir.data import wiki_clir_builder as _builder  # noqa: F401  (reg
 
 _PUBLIC = {
     "AveragePoolingTower": "towers.average_pooling",
+    "CNNTower": "towers.cnn",
     "InputError": "errors",
+    "LSTMTower": "towers.lstm",
     "LazyAdam": "optimizers",
+    "ListLoss": "list_losses",
     "ProportionalOdds": "losses",
     "SegmentMeanSquaredError": "losses",
     "SmoothCosineSimilarity": "similarity",
     "SmoothOrdinalSearchLoss": "losses",
+    "SparseAdagrad": "optimizers",
+    "SparseRMSprop": "optimizers",
     "ThreePartL2": "losses",
     "TwoTower": "two_tower",
     "smooth_normalize": "similarity",

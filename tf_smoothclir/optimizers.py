@@ -74,7 +74,7 @@ class SparseAdagrad(_RowOptimizer, keras.optimizers.Optimizer):
         **kwargs: `unique_rows` as in `LazyAdam`, and those of the Keras optimizer.
     """
 
-    def __init__(self, learning_rate=0.4, epsilon: float = 1e-12, name="SparseAdagrad", **kwargs):
+    def __init__(self, learning_rate=0.4, epsilon: float = 1e-7, name="SparseAdagrad", **kwargs):
         super().__init__(name=name, **kwargs)
         self.epsilon = epsilon
         self._learning_rate = self._build_learning_rate(learning_rate)
@@ -125,8 +125,9 @@ class SparseRMSprop(SparseAdagrad):
 
     Args:
         learning_rate: Step size, a number or a schedule.
-        rho: Decay of the mean square in a step, inside (0, 1).
-        epsilon: Added to the root; see `SparseAdagrad` for why it is so small.
+        rho: Decay of the mean square in a step, inside (0, 1); Adam's beta_2.
+        epsilon: Added to the root, as in Keras's Adam. It matters: the gradients of rare words are
+            not much larger.
         **kwargs: `unique_rows` as in `LazyAdam`, and those of the Keras optimizer.
 
     Raises:
@@ -134,11 +135,11 @@ class SparseRMSprop(SparseAdagrad):
     """
 
     def __init__(
-        self, learning_rate=0.01, rho: float = 0.99, epsilon=1e-12, name="SparseRMSprop", **kwargs
+        self, learning_rate=0.01, rho: float = 0.999, epsilon=1e-7, name="SparseRMSprop", **kwargs
     ):
         super().__init__(learning_rate, epsilon, name=name, **kwargs)
         if not 0 < rho < 1:
-            raise ValueError(f"rho must be inside (0, 1), got {rho!r}: 0.99 is the default")
+            raise ValueError(f"rho must be inside (0, 1), got {rho!r}: 0.999 is the default")
         self.rho = rho
         self._period = math.ceil(math.log(_LARGEST_SCALE) / -math.log(rho))
 

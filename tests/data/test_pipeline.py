@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from tf_smoothclir.data.judged_lists import judged_lists
-from tf_smoothclir.data.pipeline import PairPipeline, token_batches
+from tf_smoothclir.data import pipeline as pipelines
+from tf_smoothclir.data.pipeline import BucketedPairPipeline, PairPipeline, token_batches
 from tf_smoothclir.data.prepared import ROLES
 
 BATCH = 5
@@ -17,9 +18,9 @@ def lists(small_set):
     return judged_lists(small_set, "train", negatives=6, seed=1)  # 6 judged and 18 sampled pairs
 
 
-@pytest.fixture(scope="module")
-def pipeline(prepared):
-    return PairPipeline(prepared, batch_size=BATCH, seed=13)
+@pytest.fixture(scope="module", params=[PairPipeline, BucketedPairPipeline])
+def pipeline(prepared, request):
+    return request.param(prepared, batch_size=BATCH, seed=13)
 
 
 def rows_of(tokens):
@@ -69,10 +70,28 @@ def test_order_depends_on_seed_and_epoch_only(pipeline, prepared, lists):
     assert not np.array_equal(first, np.arange(24))  # shuffled
     assert not np.array_equal(order(pipeline, 1), first)
     np.testing.assert_array_equal(order(pipeline, 0), first)
-    other = PairPipeline(prepared, batch_size=BATCH, seed=14)
+    other = type(pipeline)(prepared, batch_size=BATCH, seed=14)
     assert not np.array_equal(order(other, 0), first)
-    one_by_one = PairPipeline(prepared, batch_size=24, seed=13)
-    np.testing.assert_array_equal(one_by_one.batch_pairs(lists, 0, 0), first)
+
+
+def test_the_order_of_pairs_does_not_depend_on_the_size_of_batches(prepared, lists):
+    first, other = (PairPipeline(prepared, batch_size=size, seed=13) for size in (BATCH, 24))
+    order = np.concatenate([first.batch_pairs(lists, 0, step) for step in range(5)])
+    np.testing.assert_array_equal(other.batch_pairs(lists, 0, 0), order)
+
+
+def test_documents_of_a_bucketed_batch_are_about_as_long(prepared, lists, monkeypatch):
+    # Two batches of 5 are sorted together: the first ten pairs in shuffled order, and so on.
+    monkeypatch.setattr(pipelines, "_BATCHES_SORTED", 2)
+    bucketed = BucketedPairPipeline(prepared, batch_size=BATCH, seed=13)
+    shuffled = PairPipeline(prepared, batch_size=BATCH, seed=13)
+    lengths = prepared.tokens("document").lengths[lists.document_rows]
+    for step in (0, 2):
+        pairs = np.concatenate([shuffled.batch_pairs(lists, 1, s) for s in (step, step + 1)])
+        found = [bucketed.batch_pairs(lists, 1, s) for s in (step, step + 1)]
+        assert sorted(np.concatenate(found)) == sorted(pairs)
+        short, long = sorted(found, key=lambda batch: lengths[batch].sum())
+        assert lengths[short].max() <= lengths[long].min()
 
 
 def test_tokens_and_grades_are_those_of_the_pairs_empty_and_last_rows_included(

@@ -45,7 +45,7 @@ def test_weights_optimizer_and_progress_come_back_bitwise(tmp_path):
         np.testing.assert_array_equal(found, expected)
 
 
-@pytest.mark.parametrize("optimizer", ["lazy_adam", "adam", "adagrad", "sgd"])
+@pytest.mark.parametrize("optimizer", ["lazy_adam", "adam", "rmsprop", "adagrad"])
 def test_every_optimizer_has_its_state_saved(tmp_path, optimizer):
     model = make_model(optimizer=optimizer)
     shift(model)

@@ -117,7 +117,7 @@ def test_weights_and_optimizer_are_the_same_to_the_last_bit(runs, name):
 
     expected, found = (tensors(path(run)) for run in runs[:2])
     assert found.keys() == expected.keys()
-    assert len(found) >= (2 if name == "best" else 2 + 2 * 2 + 1)  # tables, moments, step
+    assert len(found) >= (2 if name == "best" else 2 + 2 + 1)  # tables, squares, step
     for key, value in expected.items():
         np.testing.assert_array_equal(found[key], value, err_msg=key)
 

@@ -28,7 +28,7 @@ UNUSUAL = RunSettings(
         query_embeddings="/vectors.vec",
         train_document_embeddings=False,
     ),
-    TrainingSettings(negatives=0, fresh_negatives=True, optimizer="sgd", learning_rate=1e-30),
+    TrainingSettings(negatives=0, fresh_negatives=True, optimizer="lazy_adam", learning_rate=1e-30),
 )
 
 

@@ -12,6 +12,8 @@ from tf_smoothclir.data.judged_lists import JudgedLists
 from tf_smoothclir.data.prepared import ROLES, PreparedSet
 from tf_smoothclir.data.ragged_store import gather_rows
 
+_BATCHES_SORTED = 32
+
 
 class Pipeline(abc.ABC):
     """Batches of query-document pairs for training.
@@ -64,8 +66,7 @@ class PairPipeline(Pipeline):
         return -(-len(lists.document_rows) // self._batch_size)
 
     def batch_pairs(self, lists, epoch, step):
-        order = permutation(len(lists.document_rows), self._seed, epoch)
-        return order[step * self._batch_size : (step + 1) * self._batch_size]
+        return self._order(lists, epoch)[step * self._batch_size : (step + 1) * self._batch_size]
 
     def pair_ends(self, lists, epoch):
         del epoch
@@ -73,7 +74,7 @@ class PairPipeline(Pipeline):
         return np.minimum(steps * self._batch_size, len(lists.document_rows))
 
     def epoch(self, lists, epoch, start_step=0):
-        order = permutation(len(lists.document_rows), self._seed, epoch)
+        order = self._order(lists, epoch)
         rows = {
             "query": tf.constant(lists.pair_query_rows[order], tf.int64),
             "document": tf.constant(lists.document_rows[order], tf.int64),
@@ -86,6 +87,31 @@ class PairPipeline(Pipeline):
             return {role: self._tokens(role, rows[role][part]) for role in ROLES}, grades[part]
 
         return _dataset(batch, start_step, self.num_steps(lists))
+
+    def _order(self, lists: JudgedLists, epoch: int) -> np.ndarray:
+        return permutation(len(lists.document_rows), self._seed, epoch)
+
+
+class BucketedPairPipeline(PairPipeline):
+    """Shuffled pairs, of which those of a batch have documents of about the same length.
+
+    For towers that pad: every few batches of shuffled pairs are sorted by length and cut into
+    batches, which come in shuffled order.
+    """
+
+    def __init__(self, prepared, *, batch_size, seed):
+        super().__init__(prepared, batch_size=batch_size, seed=seed)
+        self._lengths = prepared.tokens("document").lengths
+
+    def _order(self, lists, epoch):
+        order, size = super()._order(lists, epoch), self._batch_size
+        lengths = self._lengths[lists.document_rows[order]]
+        order = order[np.lexsort((lengths, np.arange(len(order)) // (size * _BATCHES_SORTED)))]
+        full = len(order) // size
+        shuffled = permutation(full, self._seed, epoch)
+        batches = order[: full * size].reshape(full, size)
+        batches = batches[np.lexsort((shuffled, np.arange(full) // _BATCHES_SORTED))]
+        return np.concatenate([batches.ravel(), order[full * size :]])
 
 
 class ListPipeline(Pipeline):
@@ -137,7 +163,7 @@ class ListPipeline(Pipeline):
         return permutation(len(lists.query_rows), self._seed, epoch)
 
 
-PIPELINES = {"pairs": PairPipeline, "lists": ListPipeline}
+PIPELINES = {"pairs": PairPipeline, "bucketed": BucketedPairPipeline, "lists": ListPipeline}
 
 
 def token_batches(prepared: PreparedSet, role: str, batch_size: int) -> tf.data.Dataset:
