@@ -149,8 +149,8 @@ class SparseRMSprop(SparseAdagrad):
         step = self.iterations % self._period
         tf.cond(
             step == 0,
-            lambda: accumulator.assign(accumulator * self.rho**self._period),
-            lambda: accumulator,
+            lambda: _scale_in_place(accumulator, self.rho**self._period),
+            lambda: None,
         )
         wide, dtype = tf.float64, variable.dtype  # the powers need it
         scale = self.rho ** (-0.5 * tf.cast(step + 1, wide))
@@ -167,6 +167,12 @@ class SparseRMSprop(SparseAdagrad):
     def get_config(self):
         """Returns the arguments of the constructor."""
         return {**super().get_config(), "rho": self.rho}
+
+
+def _scale_in_place(variable: tf.Variable, factor: float) -> None:
+    """Multiplies a variable where it lies: a new one would be another table in memory."""
+    rows = tf.range(tf.shape(variable)[0])
+    tf.raw_ops.ResourceScatterMul(resource=variable.handle, indices=rows, updates=factor)
 
 
 def _scaled(gradient, factor):

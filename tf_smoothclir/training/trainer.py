@@ -20,6 +20,7 @@ from tf_smoothclir.metrics import mean_metrics
 from tf_smoothclir.progress import progress_bar
 from tf_smoothclir.settings import TrainingSettings
 from tf_smoothclir.training.checkpoints import Checkpoints, Progress
+from tf_smoothclir.training.huge_pages import use_huge_pages
 from tf_smoothclir.training.monitor import Diverged, StepMonitor, StopRequest
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.two_tower import TwoTower
@@ -40,6 +41,7 @@ class Trainer:
     ):
         """Takes a compiled model with its initial weights; a checkpoint in `run` replaces them."""
         self._set = prepared.retrieval_set
+        self._model = model
         self._settings = settings
         self._run = run
         self._pipeline = PIPELINES[settings.batching](
@@ -67,6 +69,7 @@ class Trainer:
             InputError: The loss or the gradient became infinite or NaN.
         """
         lists = self._training_lists(self.progress.epoch)
+        use_huge_pages([*self._model.weights, *self._model.optimizer.variables])
         with self._stop.listening():
             while not self._done():
                 if self._settings.fresh_negatives:
