@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+import functools
 import hashlib
 import itertools
 import json
@@ -191,6 +192,10 @@ class FileSource(Source):
         return f"{self.paths[stream]}:{line}"
 
     def fingerprint(self) -> str:
+        return self._fingerprint
+
+    @functools.cached_property
+    def _fingerprint(self) -> str:  # of a large collection it takes seconds
         return sha256_of(self.paths.values())
 
 
