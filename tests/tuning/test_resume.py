@@ -1,0 +1,137 @@
+"""smoothclir-tune killed at random moments and by its workers' deaths, in real processes."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+TRIALS, KILLS = 7, 5
+RANDOM = 5  # trials of a Bayesian search before it has learnt anything
+
+
+def arguments(data_dir, work_dir, output_dir, *more):
+    return [
+        sys.executable,
+        "-m",
+        "trainers.tune",
+        f"--data_dir={data_dir}",
+        f"--cache_dir={work_dir / 'cache'}",
+        f"--output_dir={output_dir}",
+        f"--max_trials={TRIALS}",
+        "--search=bayesian",
+        "--dim=4",
+        "--negatives=3",
+        "--batch_size=8",
+        "--epochs=1",
+        "--learning_rate=0.1",
+        *more,
+    ]
+
+
+def start(command, **environment):
+    return subprocess.Popen(
+        command,
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def finish(process):
+    out, err = process.communicate(timeout=150)
+    assert process.returncode == 0, err
+    return out, err
+
+
+def trials(output_dir):
+    """What a search came to: trial -> thresholds and all figures but the time."""
+    lines = (output_dir / "trials.csv").read_text().splitlines()
+    seconds = lines[0].replace(",", " ").split().index("seconds")
+    rows = [line.replace('"', "").split(",") for line in lines[1:]]
+    # The thresholds hold a comma, so all columns behind them are one further to the right.
+    return {row[0]: row[1 : seconds + 1] for row in rows}
+
+
+def wait_until(condition, seconds=100):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it did not happen"
+        time.sleep(0.02)
+
+
+@pytest.fixture(scope="module")
+def work_dir(tmp_path_factory):
+    return tmp_path_factory.mktemp("resume")
+
+
+@pytest.fixture(scope="module")
+def whole(tiny_dir, work_dir):
+    """A search that nobody killed."""
+    finish(start(arguments(tiny_dir, work_dir, work_dir / "whole")))
+    return work_dir / "whole"
+
+
+def test_killed_five_times_it_ends_with_the_same_trials_and_the_same_best(
+    tiny_dir, work_dir, whole
+):
+    output_dir, draw = work_dir / "killed", random.Random(3)
+    command = arguments(tiny_dir, work_dir, output_dir)
+    for kill in range(KILLS):
+        process = start(command)
+        # At work on its own first trial or a later one; then at any moment of it.
+        begun = f"{kill + draw.randrange(2):04d}"
+        wait_until(lambda begun=begun: (output_dir / "trials" / begun / "config.json").is_file())
+        time.sleep(draw.uniform(0, 1))
+        process.kill()
+        process.communicate()
+    out, _ = finish(start(command))
+    found = trials(output_dir)
+    assert len({tuple(row[:2]) for row in found.values()}) == len(found) == TRIALS
+    assert found == trials(whole)
+    best = [json.loads((path / "best.json").read_text()) for path in (whole, output_dir)]
+    assert best[0]["trial"] == best[1]["trial"]
+    assert best[0]["metrics"] == best[1]["metrics"]
+    assert (output_dir / "best.flags").read_text() == (whole / "best.flags").read_text()
+    assert f"smoothclir-train --flagfile={output_dir}/best.flags" in out
+
+
+def children(process):
+    path = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+    found = path.read_text().split()
+    return [int(pid) for pid in found if "spawn_main" in Path(f"/proc/{pid}/cmdline").read_text()]
+
+
+@pytest.mark.skipif(not Path("/proc/self/cmdline").is_file(), reason="reads /proc")
+def test_workers_share_the_trials_and_neither_a_dead_one_nor_a_dead_chief_loses_any(
+    tiny_dir, work_dir, whole
+):
+    output_dir = work_dir / "workers"
+    # The random points that the Bayesian search begins with as well.
+    more = ("--workers=2", "--search=random", f"--max_trials={RANDOM}")
+    command = arguments(tiny_dir, work_dir, output_dir, *more)
+    process = start(command)
+    wait_until(lambda: len(list((output_dir / "trials").glob("*/config.json"))) >= 2)
+    dead = children(process)[0]
+    os.kill(dead, signal.SIGKILL)
+    wait_until(lambda: len({*children(process)} - {dead}) == 2)
+    workers = children(process)
+    process.kill()
+    _, err = process.communicate()
+    assert "was killed (-9); another goes on" in err
+    wait_until(lambda: not any(Path(f"/proc/{pid}").is_dir() for pid in workers), seconds=10)
+
+    finish(start(command))
+    found, expected = trials(output_dir), trials(whole)
+    assert found == {f"{i:04d}": expected[f"{i:04d}"] for i in range(RANDOM)}
+    models = [path.parent.name for path in (output_dir / "trials").glob("*/checkpoints")]
+    assert models == [json.loads((output_dir / "best.json").read_text())["trial"]]

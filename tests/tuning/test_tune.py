@@ -1,0 +1,236 @@
+"""Searches on the tiny set in this process: trials, results, disk, memory, mistakes."""
+
+import csv
+import gc
+import json
+import resource
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tf_smoothclir.errors import InputError
+from tf_smoothclir.settings import METRICS, RunSettings
+from tf_smoothclir.training import train
+from tf_smoothclir.training.run_directory import RunDirectory
+from tf_smoothclir.tuning import tune, tuner
+from tf_smoothclir.tuning.search_space import VALUES, with_values
+from tf_smoothclir.tuning.tune import Search
+
+ROOT = Path(__file__).resolve().parents[2]
+TRIALS = 4
+
+
+@pytest.fixture(scope="module")
+def settings(tiny):
+    return tiny(select_metric="MAP")
+
+
+@pytest.fixture(scope="module")
+def searched(settings, tmp_path_factory):
+    """The directory of a search of four trials, and what it returned; not to be changed."""
+    output_dir = tmp_path_factory.mktemp("tune") / "out"
+    return output_dir, tune.tune(settings, Search("random", max_trials=TRIALS), output_dir)
+
+
+def files(path):
+    return {str(p.relative_to(path)): p.stat().st_mtime_ns for p in path.rglob("*") if p.is_file()}
+
+
+def test_trials_are_sorted_by_the_objective(searched):
+    _, found = searched
+    assert len({result.values["thresholds"] for result in found}) == TRIALS
+    scores = [result.metrics["MAP"] for result in found]
+    assert scores == sorted(scores, reverse=True)
+    assert all(result.metrics.keys() == set(METRICS) and result.seconds > 0 for result in found)
+
+
+def test_tables_have_every_trial_with_the_objective_first(searched):
+    output_dir, found = searched
+    rows = list(csv.reader((output_dir / "trials.csv").open()))
+    assert rows[0][:4] == ["trial", "thresholds", "MAP", "P_mr@1"]
+    expected = [[r.id, r.values["thresholds"], f"{r.metrics['MAP']:.4f}"] for r in found]
+    assert [row[:3] for row in rows[1:]] == expected
+    page = (output_dir / "trials.md").read_text()
+    assert page.startswith("# 4 trials, best MAP first")
+    assert all(f"| {r.id} | {r.values['thresholds']} |" in page for r in found)
+    assert "![MAP by thresholds](heatmap.png)" in page
+
+
+def test_best_flags_are_read_as_the_settings_of_the_best_trial(searched, settings):
+    output_dir, found = searched
+    program = (
+        "import dataclasses, json, sys; import trainers.train; from tf_smoothclir import command;"
+        "command.FLAGS(sys.argv);"
+        "print(json.dumps(dataclasses.asdict(command.run_settings_from_flags())))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, f"--flagfile={output_dir / 'best.flags'}"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    read = RunSettings.from_dict(json.loads(done.stdout))
+    assert read == with_values(settings, found[0].values)
+
+
+def test_best_json_says_what_was_best_by_what(searched):
+    output_dir, found = searched
+    best = json.loads((output_dir / "best.json").read_text())
+    assert best["trial"] == found[0].id
+    assert (best["objective"], best["score"]) == ("MAP", found[0].metrics["MAP"])
+    assert (best["trials"], best["folds"], best["values"]) == (TRIALS, 0, found[0].values)
+
+
+def test_a_trial_is_what_the_trainer_would_have_done(searched, settings, tmp_path):
+    output_dir, found = searched
+    result = train.train(with_values(settings, found[0].values), tmp_path / "run")
+    trial = json.loads((output_dir / "trials" / found[0].id / "metrics.json").read_text())
+    assert trial["history"] == result["history"]
+    assert found[0].metrics == result["history"][result["training"]["best_epoch"] - 1]["validation"]
+
+
+def test_disk_holds_the_best_model_only_and_it_can_be_used(searched):
+    output_dir, found = searched
+    with_model = {path.parent.name for path in (output_dir / "trials").glob("*/checkpoints")}
+    assert with_model == {found[0].id}
+    train.load_model(RunDirectory.load(output_dir / "trials" / found[0].id))  # does not raise
+    kept = {path.parent.name for path in (output_dir / "trials").glob("*/metrics.json")}
+    assert kept == {result.id for result in found}
+
+
+def test_tensorboard_gets_the_hyperparameters_of_every_trial(searched):
+    output_dir, found = searched
+    for result in found:
+        events = b"".join(p.read_bytes() for p in (output_dir / "logs" / result.id).iterdir())
+        assert b"_hparams_/session_start_info" in events
+        assert result.values["thresholds"].encode() in events
+        assert b"trial/MAP" in events
+        assert b"validation/MAP" in events
+
+
+def test_heat_map_is_drawn_twice(searched):
+    output_dir, _ = searched
+    assert (output_dir / "heatmap.png").read_bytes().startswith(b"\x89PNG")
+    assert "</svg>" in (output_dir / "heatmap.svg").read_text()
+
+
+def test_the_same_command_trains_nothing_anew(searched, settings, monkeypatch):
+    output_dir, found = searched
+    monkeypatch.setattr(tuner, "Trainer", None)
+    before = files(output_dir / "trials")
+    assert tune.tune(settings, Search("random", max_trials=TRIALS), output_dir) == found
+    assert files(output_dir / "trials") == before
+
+
+def test_without_its_state_file_it_takes_the_results_from_the_trials(
+    searched, settings, monkeypatch, tmp_path
+):
+    output_dir, found = searched
+    copy = tmp_path / "copy"
+    shutil.copytree(output_dir, copy)
+    (copy / "oracle.json").write_text('{"trials": [')
+    monkeypatch.setattr(tuner, "Trainer", None)
+    assert tune.tune(settings, Search("random", max_trials=TRIALS), copy) == found
+
+
+@pytest.mark.parametrize(
+    ("search", "changes", "message"),
+    [
+        (Search("grid"), {}, "--search: random there, grid here"),
+        (Search("random", folds=2), {}, "--folds: 0 there, 2 here"),
+        (Search("random"), {"dim": 5}, "--dim: 4 there, 5 here"),
+    ],
+)
+def test_another_search_in_the_same_directory_is_a_message(
+    searched, tiny, search, changes, message
+):
+    with pytest.raises(InputError, match=message):
+        tune.tune(tiny(select_metric="MAP", **changes), search, searched[0])
+
+
+def test_overwrite_begins_anew(settings, tmp_path):
+    tune.tune(settings, Search("grid", max_trials=2), tmp_path)
+    found = tune.tune(settings, Search("random", max_trials=1), tmp_path, overwrite=True)
+    assert len(found) == 1
+    assert [path.name for path in (tmp_path / "trials").iterdir()] == ["0000"]
+
+
+def test_a_directory_with_something_else_is_left_alone(settings, tmp_path):
+    (tmp_path / "thesis.tex").write_text("")
+    with pytest.raises(InputError, match=r"it holds no search, but thesis\.tex"):
+        tune.tune(settings, Search(), tmp_path)
+
+
+def test_two_at_a_time_in_one_directory_is_a_message(settings, tmp_path):
+    with (
+        tune._only_one(tmp_path),
+        pytest.raises(InputError, match="another smoothclir-tune is at work"),
+    ):
+        tune.tune(settings, Search(), tmp_path)
+
+
+def test_a_mistake_in_the_data_is_a_message_and_writes_nothing(tiny, tmp_path):
+    with pytest.raises(InputError, match="there is no such directory"):
+        tune.tune(tiny(data_dir=tmp_path / "nowhere"), Search(), tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_folds_are_averaged_and_leave_no_model(tiny, tmp_path):
+    found = tune.tune(tiny(), Search("grid", max_trials=1, folds=3), tmp_path / "out")
+    trial = tmp_path / "out" / "trials" / "0000"
+    each = [json.loads(path.read_text()) for path in sorted(trial.glob("fold*/metrics.json"))]
+    assert len(each) == 3
+    mean = sum(fold["validation"]["NDCG@5"] for fold in each) / 3
+    assert found[0].metrics["NDCG@5"] == pytest.approx(mean)
+    assert not list(trial.glob("**/checkpoints"))
+
+
+def test_hyperband_trains_for_the_epochs_of_the_bracket(tiny, tmp_path):
+    found = tune.tune(tiny(epochs=3), Search("hyperband", max_trials=6), tmp_path / "out")
+    assert {result.values["epochs"] for result in found} == {1, 3}
+    for result in found:
+        path = tmp_path / "out" / "trials" / result.id / "metrics.json"
+        assert len(json.loads(path.read_text())["history"]) == result.values["epochs"]
+
+
+def test_a_trial_that_diverges_is_worth_nothing_and_the_search_goes_on(tiny, tmp_path, monkeypatch):
+    monkeypatch.setitem(VALUES, "learning_rate", (3e38, 0.1))
+    found = tune.tune(tiny(clip_norm=0.0), Search("grid", ("learning_rate",)), tmp_path / "out")
+    assert [result.diverged for result in found] == [False, True]
+    assert found[1].metrics == dict.fromkeys(METRICS, 0.0)
+
+
+def test_any_other_error_ends_the_search_and_is_not_taken_for_a_bad_trial(
+    settings, tmp_path, monkeypatch
+):
+    def full_disk(*arguments):
+        raise OSError("no space left on device")
+
+    monkeypatch.setattr(tuner, "load_pretrained", full_disk)
+    with pytest.raises(OSError, match="no space left"):
+        tune.tune(settings, Search(), tmp_path / "out")
+    assert not (tmp_path / "out" / "trials.csv").exists()
+
+
+def test_memory_is_flat_over_the_trials(tiny, tmp_path, monkeypatch):
+    used = []
+    original = tuner.train_trial
+
+    def watched(*arguments):
+        result = original(*arguments)
+        gc.collect()
+        with open("/proc/self/statm") as statm:
+            used.append(int(statm.read().split()[1]) * resource.getpagesize() / 2**20)
+        return result
+
+    monkeypatch.setattr(tuner, "train_trial", watched)
+    # A model has 2 x 11 x 30,000 floats, 2.5 MB, and lazy Adam twice as much again: 7.5 MB a trial
+    # if they stayed. The allocator moves by some MB to and fro.
+    tune.tune(tiny(epochs=1, dim=30_000), Search("grid", max_trials=14), tmp_path / "out")
+    growth = max(used[7:]) - max(used[:7])
+    assert growth < 2 * 7.5, f"{growth:.1f} MB: {used}"

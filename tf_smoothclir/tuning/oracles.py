@@ -1,0 +1,275 @@
+"""Oracles: which point of the space is tried next, and what is known of the trials so far.
+
+Each proposal is a function of the seed, the space and the results so far, and every change is
+written at once or not at all. So a search that was killed goes on as if it had not been.
+"""
+
+from __future__ import annotations
+
+import collections
+import functools
+import json
+import os
+import time
+from pathlib import Path
+
+import keras_tuner
+import numpy as np
+from absl import logging
+from keras_tuner.engine.trial import TrialStatus
+
+from tf_smoothclir.data.hashing import permutation
+from tf_smoothclir.errors import input_error
+from tf_smoothclir.files import read_json, write_json
+from tf_smoothclir.tuning.gaussian_process import most_promising
+from tf_smoothclir.tuning.search_space import SearchSpace
+
+_BAYESIAN_CANDIDATES = 20_000  # bounds the memory of a proposal
+
+
+def _one_at_a_time(method):
+    """Lets one worker's call in at a time; keras-tuner's decorator loses the docstring."""
+    return functools.wraps(method)(keras_tuner.synchronized(method))
+
+
+class DurableOracle(keras_tuner.Oracle):
+    """Keeps all trials in one file, gives out again what was cut off, and never more than asked.
+
+    keras-tuner's oracles write a file for each trial and one beside them, each in place: killed in
+    between, they disagree. It is put before one of them, or stands alone, as a base class.
+    """
+
+    def __init__(self, space: SearchSpace, path: Path, *, max_trials: int, seed: int, **kwargs):
+        """Takes up the search that is noted in a file, or begins one.
+
+        Args:
+            space: What is searched.
+            path: File for the state.
+            max_trials: Most trials.
+            seed: Seed of the proposals.
+            **kwargs: Of the next oracle class.
+        """
+        super().__init__(
+            hyperparameters=space.hyperparameters(),
+            allow_new_entries=False,
+            seed=seed + 1,  # keras-tuner takes 0 for none
+            **kwargs,
+        )
+        self.verbose = 0
+        self.space = space
+        self.trial_limit = max_trials
+        self.order = permutation(len(space.points), seed)
+        self._path = path
+        self._heard: dict[str, float] = {}
+        if path.is_file():
+            self.reload()
+
+    def save(self) -> None:
+        """Writes everything in one file."""
+        trials = [trial.get_state() for trial in self.trials.values()]
+        write_json(self._path, {**self.get_state(), "trials": trials})
+
+    def reload(self) -> None:
+        """Reads the file; trials that were running will be given out first.
+
+        A damaged file is set aside. The trials are then proposed once more, in the same order, and
+        those whose results stand in their own directories are not trained again.
+        """
+        try:
+            state = read_json(self._path)
+            trials = [keras_tuner.engine.trial.Trial.from_state(t) for t in state["trials"]]
+        except (json.JSONDecodeError, UnicodeDecodeError, KeyError, TypeError) as error:
+            aside = self._path.with_name(f"{self._path.name}.damaged")
+            os.replace(self._path, aside)
+            logging.warning(
+                "%s was damaged (%s) and is now %s. Finished trials are taken from their own"
+                " directories.",
+                self._path,
+                error,
+                aside,
+            )
+            return
+        self.trials = {trial.trial_id: trial for trial in trials}
+        self.set_state(state)
+        for tuner_id, trial in sorted(self.ongoing_trials.items(), reverse=True):
+            if trial.trial_id in self.end_order:  # keras-tuner saves before it takes them out
+                del self.ongoing_trials[tuner_id]
+            else:
+                self._give_back(tuner_id)
+
+    def _save_trial(self, trial) -> None:
+        """Leaves out keras-tuner's file for each trial; `save` has them all."""
+
+    def _set_project_dir(self, directory, project_name) -> None:
+        """Leaves out keras-tuner's directory."""
+
+    @_one_at_a_time
+    def create_trial(self, tuner_id):
+        """Returns the next trial; see `keras_tuner.Oracle`."""
+        self._heard[tuner_id] = time.monotonic()
+        return super().create_trial(tuner_id)
+
+    @_one_at_a_time
+    def get_trial(self, trial_id):
+        """Returns a trial; asking for one's own is a sign of life of the tuner that runs it."""
+        for tuner_id, trial in self.ongoing_trials.items():
+            if trial.trial_id == trial_id:
+                self._heard[tuner_id] = time.monotonic()
+        return super().get_trial(trial_id)
+
+    @_one_at_a_time
+    def end_trial(self, trial):
+        """Notes the result. One that was given out twice counts once; both results are the same."""
+        if trial.trial_id in self.end_order:
+            return
+        if trial.trial_id in self._retry_queue:  # its tuner was thought dead
+            self._retry_queue.remove(trial.trial_id)
+        super().end_trial(trial)
+        trial = self.trials[trial.trial_id]
+        best = self.get_best_trials(1)[0]
+        done = len(self.end_order)
+        logging.info(
+            "Trial %s (%d of at most %d): %s: %s %.4f; best so far %.4f (trial %s)",
+            trial.trial_id,
+            done,
+            self.trial_limit,
+            " ".join(f"--{name}={value}" for name, value in trial_values(trial).items()),
+            self.objective.name,
+            trial.score,
+            best.score,
+            best.trial_id,
+        )
+
+    def populate_space(self, trial_id):
+        """Returns the values of a new trial; see `keras_tuner.Oracle`."""
+        proposal = {"status": TrialStatus.STOPPED}
+        if len(self.trials) < self.trial_limit:
+            proposal = self.propose(trial_id)
+        if proposal["status"] == TrialStatus.STOPPED and self.ongoing_trials:
+            return {"status": TrialStatus.IDLE}  # whoever asks may have to take one over
+        return proposal
+
+    def propose(self, trial_id: str) -> dict:
+        """Returns the "status" and, where that is "RUNNING", the "values" of a new trial."""
+        return super().populate_space(trial_id)
+
+    @_one_at_a_time
+    def release(self, tuner_id: str) -> str | None:
+        """Forgets a tuner that has died; the id of its trial, which will be given out again."""
+        self.tuner_ids.discard(tuner_id)
+        self._heard.pop(tuner_id, None)
+        if tuner_id not in self.ongoing_trials:
+            return None
+        return self._give_back(tuner_id)
+
+    def release_silent(self, seconds: float) -> list[str]:
+        """Forgets the tuners that have not been heard of for so long, and returns their ids."""
+        now = time.monotonic()
+        silent = [tuner_id for tuner_id, heard in self._heard.items() if now - heard > seconds]
+        silent = [t for t in silent if t in self.tuner_ids or t in self.ongoing_trials]
+        for tuner_id in silent:
+            self.release(tuner_id)
+        return silent
+
+    def _give_back(self, tuner_id: str) -> str:
+        trial = self.ongoing_trials.pop(tuner_id)
+        trial.metrics = type(trial.metrics)()  # perhaps reported, but not ended
+        self._retry_queue.append(trial.trial_id)
+        return trial.trial_id
+
+    def tried(self) -> list[int]:
+        """Returns the point of each trial, in their order."""
+        place = {point: index for index, point in enumerate(self.space.points)}
+        names = self.space.names
+        return [
+            place[tuple(trial.hyperparameters.values[name] for name in names)]
+            for trial in self.trials.values()
+        ]
+
+
+def _running(oracle: DurableOracle, point: int) -> dict:
+    return {"status": TrialStatus.RUNNING, "values": oracle.space.values(int(point))}
+
+
+class GridOracle(DurableOracle):
+    """Every point, in the order of the space (the paper's way)."""
+
+    def propose(self, trial_id):
+        """Proposes the point after the last one."""
+        if len(self.trials) == len(self.space.points):
+            return {"status": TrialStatus.STOPPED}
+        return _running(self, len(self.trials))
+
+
+class RandomOracle(DurableOracle):
+    """Points in random order, each once."""
+
+    def propose(self, trial_id):
+        """Proposes the next point of a permutation."""
+        if len(self.trials) == len(self.space.points):
+            return {"status": TrialStatus.STOPPED}
+        return _running(self, self.order[len(self.trials)])
+
+
+class BayesianOracle(DurableOracle):
+    """Some random points, then where a Gaussian process sees the most promise; each point once."""
+
+    def propose(self, trial_id):
+        """Proposes the untried point with the best outlook."""
+        tried = self.tried()
+        if len(tried) == len(self.space.points):
+            return {"status": TrialStatus.STOPPED}
+        untried = self.order[~np.isin(self.order, tried)][:_BAYESIAN_CANDIDATES]
+        scores = [trial.score for trial in self.trials.values()]
+        known = [score for score in scores if score is not None]
+        if len(known) < max(5, 3 * len(self.space.names)):
+            return _running(self, untried[0])
+        mean = float(np.mean(known))  # stands for those that other workers are still at
+        scores = np.array([mean if score is None else score for score in scores])
+        features = self.space.features()
+        best = most_promising(features[tried], scores, features[untried])
+        return _running(self, untried[best])
+
+
+class HyperbandOracle(DurableOracle, keras_tuner.oracles.HyperbandOracle):
+    """keras-tuner's Hyperband (Li et al. 2018): many trials of few epochs, more for the better.
+
+    The points of a bracket differ; those that were tried least come first.
+    """
+
+    def __init__(self, space: SearchSpace, path: Path, *, max_epochs: int, **kwargs):
+        """Takes the most epochs of a trial, and what `DurableOracle` takes.
+
+        Raises:
+            InputError: The space has fewer points than the largest bracket begins with.
+        """
+        super().__init__(space, path, max_epochs=max_epochs, **kwargs)
+        last = self._get_num_brackets() - 1
+        needed = self._get_size(last, 0)
+        if len(space.points) < needed:
+            raise input_error(
+                "--search=hyperband",
+                f"with --epochs={max_epochs} it begins with {needed} different trials, and --tune"
+                f" gives only {len(space.points)}",
+                "Name more in --tune, lower --epochs, or take --search=grid",
+            )
+
+    def _random_trial(self, trial_id, bracket):
+        self._begun = {entry["id"] for entry in bracket["rounds"][0]}
+        return super()._random_trial(trial_id, bracket)
+
+    def _random_values(self):
+        """Returns the next values for a bracket; keras-tuner's own give up on a small space."""
+        tried = dict(zip(self.trials, self.tried()))
+        times = collections.Counter(tried.values())
+        here = {tried[trial_id] for trial_id in self._begun}
+        best = min(map(int, self.order), key=lambda point: (point in here, times[point]))
+        return self.space.values(best)
+
+
+def trial_values(trial) -> dict:
+    """Returns the settings of a trial; with Hyperband its epochs too."""
+    values = dict(trial.hyperparameters.values)
+    epochs = values.get("tuner/epochs")
+    values = {name: value for name, value in values.items() if not name.startswith("tuner/")}
+    return values if epochs is None else {**values, "epochs": epochs}

@@ -1,0 +1,188 @@
+"""What is searched: finite lists of values, so that trials can be counted and none is repeated."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from collections.abc import Sequence
+
+import keras_tuner
+import numpy as np
+
+from tf_smoothclir.errors import InputError, input_error
+from tf_smoothclir.losses import LOSSES, ThresholdLoss
+from tf_smoothclir.settings import GROUPS, ModelSettings, RunSettings, TrainingSettings
+from tf_smoothclir.training.model import configured_loss
+
+# Beside the thresholds. The paper suggests ε from 0.25 to 1 and draws 0 to 2 (Figure 4); plain
+# cosine, ε = 0, is for comparison only.
+VALUES = {
+    "epsilon": (0.1, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0),
+    "learning_rate": (0.001, 0.003, 0.01, 0.03, 0.1),
+    "dim": (32, 64, 128),
+    "loss": ModelSettings.__dataclass_fields__["loss"].metadata["choices"],
+    "tower": ModelSettings.__dataclass_fields__["tower"].metadata["choices"],
+    "optimizer": TrainingSettings.__dataclass_fields__["optimizer"].metadata["choices"],
+}
+TUNABLE = ("thresholds", *VALUES)
+_LARGEST = 1_000_000
+
+
+@dataclasses.dataclass(frozen=True)
+class SearchSpace:
+    """All combinations of values that make a difference.
+
+    Attributes:
+        names: The searched settings.
+        points: The combinations, each with a value for every name; thresholds are written as the
+            flag has them, "0.2,0.7". The last name varies fastest.
+    """
+
+    names: tuple[str, ...]
+    points: tuple[tuple, ...]
+
+    @classmethod
+    def of(cls, names: Sequence[str], settings: RunSettings) -> SearchSpace:
+        """Returns the space of some settings.
+
+        Args:
+            names: Of `TUNABLE`.
+            settings: The fixed part; the number of its thresholds tells K.
+
+        Raises:
+            InputError: A name is unknown or there twice, nothing is left to search, or too much.
+        """
+        _check_names(names)
+        lists = {name: _values_of(name, settings) for name in names}
+        size = int(np.prod([len(values) for values in lists.values()], dtype=np.float64))
+        if size > _LARGEST:
+            raise input_error(
+                f"--tune={','.join(names)}", f"{size:,} combinations are too many", "Name fewer"
+            )
+        points = tuple(itertools.product(*lists.values()))
+        if "thresholds" in names:
+            points = tuple(_without_idle_thresholds(tuple(names), points, settings))
+        if len(points) < 2:
+            raise input_error(
+                f"--tune={','.join(names)}",
+                f"there is nothing to choose from with --loss={settings.model.loss}",
+                f"Name something else of {', '.join(TUNABLE)}",
+            )
+        return cls(tuple(names), points)
+
+    def hyperparameters(self) -> keras_tuner.HyperParameters:
+        """Returns the space as keras-tuner has it: a choice for each name."""
+        space = keras_tuner.HyperParameters()
+        for name, column in zip(self.names, zip(*self.points)):
+            space.Choice(name, list(dict.fromkeys(column)))
+        return space
+
+    def values(self, point: int) -> dict:
+        """Returns name -> value of a point."""
+        return dict(zip(self.names, self.points[point]))
+
+    def features(self) -> np.ndarray:
+        """Returns `[points, features]` in [0, 1], in which near points are alike.
+
+        A threshold is its own feature; other numbers count by their place in the list, which is
+        even on the scale that they are searched on; each name of a loss or tower is a feature.
+        """
+        columns = []
+        for name, column in zip(self.names, zip(*self.points)):
+            listed = list(dict.fromkeys(column))
+            if name == "thresholds":
+                columns += np.array([parse_thresholds(text) for text in column]).T.tolist()
+            elif isinstance(listed[0], str):
+                columns += [[value == one for value in column] for one in listed]
+            else:
+                place = {value: index for index, value in enumerate(listed)}
+                columns.append([place[value] / max(len(listed) - 1, 1) for value in column])
+        return np.array(columns, np.float64).T
+
+
+def threshold_tuples(number: int) -> list[tuple[float, ...]]:
+    """Returns the searched thresholds: all rising choices of `number` of the same levels.
+
+    The levels are 0.1, 0.2, ..., 0.9; more than six thresholds have as many levels and three more,
+    evenly spaced between 0 and 1. Below 0 there is none: untrained towers score about 0.
+    """
+    levels = max(9, number + 3)
+    rising = [round(level / (levels + 1), 6) for level in range(1, levels + 1)]
+    return list(itertools.combinations(rising, number))
+
+
+def thresholds_text(thresholds: Sequence[float]) -> str:
+    """Returns thresholds as their flag has them: "0.2,0.7"."""
+    return ",".join(f"{threshold:g}" for threshold in thresholds)
+
+
+def parse_thresholds(text: str) -> tuple[float, ...]:
+    """Returns the thresholds of a flag's text."""
+    return tuple(map(float, text.split(",")))
+
+
+def uses_thresholds(loss: str) -> bool:
+    """Whether the value of a loss depends on the thresholds."""
+    return issubclass(LOSSES.get(loss, object), ThresholdLoss)
+
+
+def with_values(settings: RunSettings, values: dict) -> RunSettings:
+    """Returns settings with the values of a trial in their places; other keys are left out."""
+    values = {
+        name: parse_thresholds(value) if name == "thresholds" else value
+        for name, value in values.items()
+    }
+    groups = {}
+    for group, kind in GROUPS.items():
+        own = {f.name: values[f.name] for f in dataclasses.fields(kind) if f.name in values}
+        groups[group] = dataclasses.replace(getattr(settings, group), **own)
+    return RunSettings(**groups)
+
+
+def _values_of(name: str, settings: RunSettings) -> Sequence:
+    if name == "thresholds":
+        return [thresholds_text(t) for t in threshold_tuples(len(settings.model.thresholds))]
+    if name == "loss":
+        return [loss for loss in VALUES["loss"] if _is_usable(loss, settings)]
+    return VALUES[name]
+
+
+def _is_usable(loss: str, settings: RunSettings) -> bool:
+    """Whether a loss takes this number of grades and this batching."""
+    model = dataclasses.replace(settings.model, loss=loss)
+    try:
+        configured_loss(dataclasses.replace(settings, model=model))
+    except InputError:
+        return False
+    return True
+
+
+def _check_names(names: Sequence[str]) -> None:
+    for name in names:
+        if name not in TUNABLE or list(names).count(name) > 1:
+            wrong = "stands there twice" if name in TUNABLE else "cannot be searched"
+            raise input_error(
+                f"--tune={','.join(names)}", f"{name!r} {wrong}", f"Give some of {_listed()}"
+            )
+    if not names:
+        raise input_error("--tune=", "nothing is named", f"Give some of {_listed()}")
+
+
+def _listed() -> str:
+    return ", ".join(TUNABLE)
+
+
+def _without_idle_thresholds(names, points, settings):
+    """Yields the points, but one only for a loss whose value does not depend on the thresholds."""
+    seen = set()
+    for point in points:
+        values = dict(zip(names, point))
+        loss = values.get("loss", settings.model.loss)
+        if not uses_thresholds(loss):
+            del values["thresholds"]
+            if tuple(values.items()) in seen:
+                continue
+            seen.add(tuple(values.items()))
+            values["thresholds"] = thresholds_text(settings.model.thresholds)
+            point = tuple(values[name] for name in names)
+        yield point

@@ -1,0 +1,109 @@
+"""Searches hyperparameters on the validation split, or by cross-validation, with keras-tuner.
+
+The flags of smoothclir-train are the fixed part; --tune names what is searched. Without --data_dir
+it searches on the built-in toy world. Interrupted or killed, it goes on when the same command is
+given again: no trial is lost or repeated. At the end it writes tables of all trials, a heat map of
+the thresholds, and best.flags, which smoothclir-train takes with --flagfile.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+from absl import flags
+
+from tf_smoothclir import command
+from tf_smoothclir.settings import METRICS
+
+_OWN = {"module_name": command.COMMAND}
+_OUTPUT_DIR = flags.DEFINE_string("output_dir", "runs/tune", "Gets everything.", **_OWN)
+_OVERWRITE = flags.DEFINE_boolean(
+    "overwrite", False, "Delete the search that is in --output_dir.", **_OWN
+)
+_TUNE = flags.DEFINE_list(
+    "tune",
+    ["thresholds"],
+    "What is searched: thresholds (0.1 to 0.9 by 0.1, rising), epsilon (0.1 to 2), learning_rate"
+    " (0.001 to 0.1), dim (32, 64, 128), loss, tower, optimizer (all there are).",
+    **_OWN,
+)
+_SEARCH = flags.DEFINE_enum(
+    "search",
+    "grid",
+    ["grid", "random", "bayesian", "hyperband"],
+    "grid: all combinations, in order (the paper's way). random: each at most once. bayesian: where"
+    " a Gaussian process sees most promise. hyperband: many trials of few epochs, the better ones"
+    " anew with more, up to --epochs.",
+    **_OWN,
+)
+_MAX_TRIALS = flags.DEFINE_integer(
+    "max_trials",
+    36,
+    "Most trials; 36 is the whole grid of thresholds for three grades. May be raised later.",
+    lower_bound=1,
+    **_OWN,
+)
+_OBJECTIVE = flags.DEFINE_enum(
+    "objective",
+    None,
+    list(METRICS),
+    "Validation metric to maximise, which also decides which epoch counts; left out:"
+    " --select_metric.",
+    **_OWN,
+)
+_FOLDS = flags.DEFINE_integer(
+    "folds",
+    0,
+    "Folds of cross-validation over the training and validation queries; 0 or 1: the set's own"
+    " validation split.",
+    lower_bound=0,
+    **_OWN,
+)
+_WORKERS = flags.DEFINE_integer(
+    "workers", 1, "Trials at a time, each in a process of its own.", lower_bound=1, **_OWN
+)
+_WORKER_TIMEOUT = flags.DEFINE_float(
+    "worker_timeout",
+    300.0,
+    "Seconds after which a chief gives the trial of a silent worker out again (workers on other"
+    " machines: KERASTUNER_TUNER_ID, KERASTUNER_ORACLE_IP, KERASTUNER_ORACLE_PORT).",
+    lower_bound=1.0,
+    **_OWN,
+)
+command.define_settings()
+
+
+def main(argv) -> None:
+    """Searches as the flags say."""
+    del argv
+    settings = command.run_settings_from_flags()
+    if _OBJECTIVE.value:
+        training = dataclasses.replace(settings.training, select_metric=_OBJECTIVE.value)
+        settings = dataclasses.replace(settings, training=training)
+    from tf_smoothclir.tuning import tune
+    from tf_smoothclir.tuning.results import best_few
+
+    output_dir = _OUTPUT_DIR.value
+    found = tune.tune(
+        settings,
+        tune.Search(_SEARCH.value, tuple(_TUNE.value), _MAX_TRIALS.value, _FOLDS.value),
+        output_dir,
+        num_workers=_WORKERS.value,
+        worker_timeout=_WORKER_TIMEOUT.value,
+        overwrite=_OVERWRITE.value,
+    )
+    if found:
+        print(best_few(found, settings.training.select_metric))
+        print(f"All {len(found)} trials: {output_dir}/trials.md. Train with the best:")
+        print(
+            f"  smoothclir-train --flagfile={output_dir}/best.flags --output_dir={output_dir}-best"
+        )
+
+
+def run() -> None:
+    """Entry point of `smoothclir-tune`."""
+    command.run_main(main, __doc__, tuple(command.GROUPS))
+
+
+if __name__ == "__main__":
+    run()
