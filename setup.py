@@ -26,6 +26,8 @@ COMMANDS = {
     "train": "trainers.train",
     "evaluate": "trainers.evaluate",
     "compare": "trainers.compare",
+    "tune": "trainers.tune",
+    "reproduce": "trainers.reproduce",
     "stats": "trainers.stats",
     "shards": "trainers.write_shards",
     "convert-polyglot": "trainers.convert_polyglot",

@@ -113,7 +113,7 @@ def _define_flags() -> None:
         "Training settings of the package to measure, such as optimizer=adagrad; may be repeated.",
     )
     flags.DEFINE_integer("threads", 2, "Threads of every rival.", lower_bound=1)
-    flags.DEFINE_integer("queries", 1000, "Training queries of 53.6 pairs.", lower_bound=1)
+    flags.DEFINE_integer("queries", 4000, "Training queries of 53.6 pairs.", lower_bound=1)
     flags.DEFINE_integer("vocabulary", 100_000, "Rows of each table.", lower_bound=3)
     flags.DEFINE_integer("steps", 30, "Keras trains so many, PyTorch three times.", lower_bound=11)
 

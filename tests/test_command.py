@@ -18,6 +18,8 @@ MAINS = {
     "trainers.train": ["data", "text", "model", "training"],
     "trainers.evaluate": ["data"],
     "trainers.compare": [],
+    "trainers.tune": ["data", "text", "model", "training"],
+    "trainers.reproduce": ["text", "model", "training"],
     "trainers.stats": ["data"],
     "trainers.write_shards": ["data", "text"],
     "export.export": [],

@@ -187,8 +187,8 @@ class TrainingSettings(Settings):
     batching: str = setting(
         "pairs",
         "pairs: shuffled pairs of all queries (paper). bucketed: the same, with documents of about"
-        " the same length in a batch; faster for --tower=lstm. lists: whole judged lists, each query"
-        " encoded once; faster.",
+        " the same length in a batch; faster for --tower=lstm. lists: whole judged lists, each"
+        " query encoded once; faster.",
         choices=("pairs", "bucketed", "lists"),
     )
     batch_size: int = setting(

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tf_smoothclir.data.judged_lists import judged_lists
 from tf_smoothclir.data import pipeline as pipelines
+from tf_smoothclir.data.judged_lists import judged_lists
 from tf_smoothclir.data.pipeline import BucketedPairPipeline, PairPipeline, token_batches
 from tf_smoothclir.data.prepared import ROLES
 
@@ -123,6 +123,13 @@ def test_types_are_those_that_the_model_takes(pipeline, lists):
     assert grades.dtype.name == "int32"
     assert {inputs[role][part].dtype.name for role in ROLES for part in inputs[role]} == {"int32"}
     assert set(inputs) == set(ROLES)
+
+
+def test_distinct_ids_and_positions_are_those_of_the_batch(pipeline, lists):
+    for inputs, _ in pipeline.epoch(lists, 0).as_numpy_iterator():
+        for tokens in inputs.values():
+            assert len(set(tokens["distinct"])) == len(tokens["distinct"])
+            np.testing.assert_array_equal(tokens["distinct"][tokens["positions"]], tokens["ids"])
 
 
 @pytest.mark.parametrize("role", ROLES)

@@ -5,6 +5,7 @@ import pytest
 import tensorflow as tf
 from tensorflow import keras
 
+from tf_smoothclir.data.pipeline import with_distinct_ids
 from tf_smoothclir.towers import AveragePoolingTower
 
 TEXTS = {
@@ -28,6 +29,10 @@ def flat(texts):
     }
 
 
+def distinct(texts):
+    return with_distinct_ids(*flat(texts).values())
+
+
 def padded(texts, length=5):
     return tf.constant(
         [text + [0] * (length - len(text)) for text in texts], tf.int32, [len(texts), length]
@@ -49,7 +54,7 @@ def tower():
 
 
 @pytest.mark.parametrize("texts", TEXTS.values(), ids=TEXTS)
-@pytest.mark.parametrize("form", [flat, padded])
+@pytest.mark.parametrize("form", [flat, distinct, padded])
 def test_mean_over_real_tokens_only_then_tanh(tower, form, texts):
     vectors = tower(form(texts))
     assert vectors.dtype == tf.float32

@@ -5,7 +5,7 @@ import pytest
 import tensorflow as tf
 from tensorflow import keras
 
-from tests.towers.test_average_pooling import TEXTS, flat, padded
+from tests.towers.test_average_pooling import TEXTS, distinct, flat, padded
 from tf_smoothclir.losses import SmoothOrdinalSearchLoss
 from tf_smoothclir.optimizers import LazyAdam
 from tf_smoothclir.towers.cnn import CNNTower
@@ -18,7 +18,7 @@ SIZE, DIM = 12, 3
 BATCH = [[2, 2, 3], [], [3, 5, 7, 9, 2], [11]]
 
 every_tower = pytest.mark.parametrize("kind", [CNNTower, LSTMTower])
-both_forms = pytest.mark.parametrize("form", [flat, padded])
+every_form = pytest.mark.parametrize("form", [flat, distinct, padded])
 
 
 def make(kind, **kwargs):
@@ -47,7 +47,7 @@ def test_flat_and_padded_forms_agree_bitwise(kind, texts):
 
 
 @every_tower
-@both_forms
+@every_form
 def test_a_text_has_the_same_vector_alone_and_beside_any_other(kind, form):
     tower = make(kind)
     vectors = tower(form(BATCH)).numpy()
@@ -74,7 +74,7 @@ def test_every_token_and_its_place_count(kind):
 
 
 @every_tower
-@both_forms
+@every_form
 @pytest.mark.parametrize("training", [False, True])
 def test_empty_text_is_the_zero_vector_and_moves_nothing(kind, form, training):
     tower = make(kind)
@@ -95,7 +95,7 @@ def test_batch_without_a_text_has_no_vector(kind):
 
 
 @every_tower
-@both_forms
+@every_form
 @pytest.mark.parametrize("training", [False, True])
 def test_gradient_of_the_table_is_sparse_and_names_each_row_once(kind, form, training):
     tower = make(kind)

@@ -167,10 +167,8 @@ def test_a_directory_with_something_else_is_left_alone(settings, tmp_path):
 
 
 def test_two_at_a_time_in_one_directory_is_a_message(settings, tmp_path):
-    with (
-        tune._only_one(tmp_path),
-        pytest.raises(InputError, match="another smoothclir-tune is at work"),
-    ):
+    message = "another smoothclir-tune is at work"
+    with tune._only_one(tmp_path), pytest.raises(InputError, match=message):
         tune.tune(settings, Search(), tmp_path)
 
 

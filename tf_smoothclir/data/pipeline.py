@@ -51,12 +51,11 @@ class Pipeline(abc.ABC):
 
         Returns:
             A dataset of `(inputs, grades [batch] int32)`, inputs as `TwoTower` takes them, where
-            tokens are `{"ids": [tokens] int32, "lengths": [texts] int32}`.
+            tokens are what `with_distinct_ids` returns.
         """
 
     def _tokens(self, role: str, rows: tf.Tensor) -> dict[str, tf.Tensor]:
-        ids, lengths = gather_rows(*self._stores[role], rows)
-        return {"ids": ids, "lengths": lengths}
+        return with_distinct_ids(*gather_rows(*self._stores[role], rows))
 
 
 class PairPipeline(Pipeline):
@@ -164,6 +163,21 @@ class ListPipeline(Pipeline):
 
 
 PIPELINES = {"pairs": PairPipeline, "bucketed": BucketedPairPipeline, "lists": ListPipeline}
+
+
+def with_distinct_ids(ids: tf.Tensor, lengths: tf.Tensor) -> dict[str, tf.Tensor]:
+    """Returns the tokens of texts as towers take them, with what would make the step wait.
+
+    Args:
+        ids: `[tokens]` int32, of all texts one after the other.
+        lengths: `[texts]` int32, how many each text has.
+
+    Returns:
+        `{"ids", "lengths", "distinct", "positions"}`: each different id once, and where among these
+        each token stands, both int32.
+    """
+    distinct, positions = tf.unique(ids)
+    return {"ids": ids, "lengths": lengths, "distinct": distinct, "positions": positions}
 
 
 def token_batches(prepared: PreparedSet, role: str, batch_size: int) -> tf.data.Dataset:

@@ -18,6 +18,7 @@ import numpy as np
 import tensorflow as tf
 
 from tf_smoothclir.data.hashing import permutation
+from tf_smoothclir.data.pipeline import with_distinct_ids
 from tf_smoothclir.data.prepared import ROLES, in_parallel
 from tf_smoothclir.errors import InputError, input_error
 from tf_smoothclir.progress import progress_bar
@@ -257,8 +258,8 @@ def _decode(records: tf.Tensor) -> tuple[dict, tf.Tensor]:
     ):
         tf.debugging.Assert(~tf.reduce_any(wrong), [what])
     inputs = {
-        "query": {"ids": values["query_tokens"], "lengths": counts["query_tokens"]},
-        "document": {"ids": values["document_tokens"], "lengths": lengths},
+        "query": with_distinct_ids(values["query_tokens"], counts["query_tokens"]),
+        "document": with_distinct_ids(values["document_tokens"], lengths),
         "list_lengths": counts["grades"],
     }
     return inputs, values["grades"]

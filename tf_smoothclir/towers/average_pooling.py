@@ -5,7 +5,7 @@ from __future__ import annotations
 import tensorflow as tf
 from tensorflow import keras
 
-from tf_smoothclir.towers.padding import flat_tokens
+from tf_smoothclir.towers.padding import distinct_tokens
 
 
 @keras.utils.register_keras_serializable(package="tf_smoothclir")
@@ -18,7 +18,8 @@ class AveragePoolingTower(keras.layers.Layer):
     Called on token ids in either of two forms:
 
     * flat: `{"ids": [tokens] int, "lengths": [batch] int}`, the tokens of all texts one after the
-      other and how many each text has;
+      other and how many each text has; with "distinct" and "positions", which are `tf.unique` of
+      the ids, where the input pipeline has found them already;
     * padded: `[batch, length]` int, where id 0 is padding.
 
     Returns `[batch, dim]` float.
@@ -72,8 +73,7 @@ class AveragePoolingTower(keras.layers.Layer):
 
     def call(self, tokens):
         """Encodes texts; see the class."""
-        ids, lengths = flat_tokens(tokens)
-        distinct, positions = tf.unique(ids)
+        distinct, positions, lengths = distinct_tokens(tokens)
         texts = tf.size(lengths)
         return tf.tanh(
             tf.sparse.segment_mean(

@@ -106,8 +106,7 @@ class SequenceTower(keras.layers.Layer):
 
     def call(self, tokens, training=None):
         """Encodes texts; see the class."""
-        ids, lengths = flat_tokens(tokens)
-        distinct, positions = tf.unique(ids)
+        distinct, positions, lengths = distinct_tokens(tokens)
         vectors = _take(tf.gather(self.embeddings, distinct), positions)
         if training and self.dropout:
             self._dropouts.assign_add(1)
@@ -131,16 +130,23 @@ class SequenceTower(keras.layers.Layer):
         }
 
 
-def flat_tokens(tokens) -> tuple[tf.Tensor, tf.Tensor]:
-    """Returns the ids of all real tokens, `[tokens]`, and how many each text has, `[batch]`.
+def distinct_tokens(tokens) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+    """Returns the real tokens of texts: different ids, where each token stands there, lengths.
 
     Args:
-        tokens: `{"ids", "lengths"}`, or `[batch, length]` ids padded with 0 anywhere.
+        tokens: `{"ids", "lengths"}`, with "distinct" and "positions" where `tf.unique` of the ids
+            is known, or `[batch, length]` ids padded with 0 anywhere.
+
+    Returns:
+        `[distinct]`, `[tokens]` and `[batch]`, all int.
     """
-    if isinstance(tokens, dict):
-        return tokens["ids"], tokens["lengths"]
-    real = tf.not_equal(tokens, PADDING_ID)
-    return tf.boolean_mask(tokens, real), tf.reduce_sum(tf.cast(real, tf.int32), axis=-1)
+    if not isinstance(tokens, dict):
+        real = tf.not_equal(tokens, PADDING_ID)
+        lengths = tf.reduce_sum(tf.cast(real, tf.int32), axis=-1)
+        return *tf.unique(tf.boolean_mask(tokens, real)), lengths
+    if "distinct" not in tokens:
+        return *tf.unique(tokens["ids"]), tokens["lengths"]
+    return tokens["distinct"], tokens["positions"], tokens["lengths"]
 
 
 def places(lengths: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:

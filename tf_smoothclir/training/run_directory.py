@@ -98,7 +98,7 @@ class RunDirectory:
         flag_text = "\n".join(settings.flag_lines()) + "\n"
         _check_free(run, flag_text, overwrite)
         write_text(run.flags, flag_text)
-        write_json(run.config, {"settings": dataclasses.asdict(settings), "versions": _versions()})
+        write_json(run.config, {"settings": dataclasses.asdict(settings), "versions": versions()})
         return run
 
     @classmethod
@@ -176,7 +176,8 @@ def _differences(there: RunSettings, here: RunSettings) -> list[str]:
     ]
 
 
-def _versions() -> dict[str, str]:
+def versions() -> dict[str, str]:
+    """Returns what a run is made with, for its records."""
     return {
         "tf_smoothclir": metadata.version("tf_smoothclir"),
         "tensorflow": tf.__version__,

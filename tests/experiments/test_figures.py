@@ -1,0 +1,46 @@
+"""Plots of Figures 3 to 5: both files are there, and the numbers beside them are right."""
+
+import pytest
+
+from tests.experiments.fakes import fake_result
+from tf_smoothclir.experiments.figures import curves, densities, overlaps
+
+
+def test_overlap_is_the_share_of_scores_that_two_grades_have_in_common():
+    counts = ((8, 2), (5, 5), (0, 10))  # shares 0.8 0.2, 0.5 0.5, 0 1
+    assert overlaps(fake_result("SOSL", (0.1,), counts=counts)) == pytest.approx(
+        {"NR and SR": 0.5 + 0.2, "SR and MR": 0 + 0.5, "NR and MR": 0 + 0.2}
+    )
+
+
+def test_overlap_sums_the_pairs_of_all_seeds():
+    one, three = fake_result("SOSL", (0.1,)), fake_result("SOSL", (0.1, 0.2, 0.3))
+    assert (three.score_counts == 3 * one.score_counts).all()
+    assert overlaps(one) == pytest.approx(overlaps(three))
+
+
+def test_a_grade_without_pairs_shares_nothing():
+    result = fake_result("SOSL", (0.1,), counts=((1, 1), (0, 0), (1, 1)))
+    assert overlaps(result) == {"NR and SR": 0, "SR and MR": 0, "NR and MR": 1}
+
+
+def draw_densities(path):
+    losses = ("sosl", "three_part_l2", "mse")
+    return densities(path, "title", [fake_result(loss, (0.1,), loss=loss) for loss in losses])
+
+
+def draw_curves(path):
+    return curves(path, "title", "ε", [fake_result(n, (0.1, 0.2)) for n in ("0", "0.5", "2")])
+
+
+@pytest.mark.parametrize("draw", [draw_densities, draw_curves])
+def test_plots_are_png_and_svg_and_a_dot_in_the_name_stays(draw, tmp_path):
+    files = draw(tmp_path / "set.v1")
+    assert [file.name for file in files] == ["set.v1.png", "set.v1.svg"]
+    assert files[0].read_bytes()[:4] == b"\x89PNG"
+    assert b"</svg>" in files[1].read_bytes()[-20:]
+
+
+def test_the_same_plot_is_the_same_file(tmp_path):
+    first, second = draw_curves(tmp_path / "a")[1], draw_curves(tmp_path / "b")[1]
+    assert first.read_bytes() == second.read_bytes()

@@ -1,0 +1,187 @@
+"""The report page: well-formed, escaped, self-contained, and readable by a screen reader."""
+
+from __future__ import annotations
+
+import base64
+import re
+from html.parser import HTMLParser
+
+import pytest
+
+from tf_smoothclir.experiments.page import Section, write_page
+
+VOID = {"meta", "img", "br", "hr", "link"}
+SVG = '<svg xmlns="http://www.w3.org/2000/svg"><g id="figure_1"/></svg>'
+NASTY = "<script>alert('x')</script> & \"quoted\" </pre></section>"
+
+
+class Tree(HTMLParser):
+    """Checks that tags balance; keeps tags with attributes, and the text by the tag it is in."""
+
+    def __init__(self):
+        super().__init__()
+        self.open, self.tags, self.texts, self.doctypes = [], [], [], []
+
+    def handle_decl(self, decl):
+        self.doctypes.append(decl)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        if data.strip():
+            self.texts.append((self.open[-1], data))
+
+    def all(self, wanted):
+        return [attributes for tag, attributes in self.tags if tag == wanted]
+
+    def text(self, wanted):
+        return [data for tag, data in self.texts if tag == wanted]
+
+
+def parse(path):
+    tree = Tree()
+    tree.feed(path.read_text(encoding="utf-8"))
+    tree.close()
+    assert tree.open == []
+    return tree
+
+
+@pytest.fixture
+def plot(tmp_path):
+    (tmp_path / "scores_by_grade.svg").write_text(SVG, encoding="utf-8")
+    return tmp_path / "scores_by_grade.svg"
+
+
+@pytest.fixture
+def sections(plot):
+    table = {"columns": ["metric", "SOSL", "p"], "rows": [["MAP", "0.841", ""], ["x", "-1", "2%"]]}
+    return [
+        Section("Table 2: losses", "First.\n\nSecond ε.", ["run --a", "run --b"], [table], []),
+        Section("Figure 3", plots=[plot, plot]),
+    ]
+
+
+def test_page_is_well_formed_html5_with_contents_that_lead_somewhere(tmp_path, sections):
+    path = write_page(tmp_path, sections, title="Title", note="Today, 2 cores.")
+    assert path == tmp_path / "report.html"
+    tree = parse(path)
+    assert tree.doctypes == ["DOCTYPE html"]
+    assert tree.all("html") == [{"lang": "en"}]
+    assert tree.text("title") == tree.text("h1") == ["Title"]
+    assert tree.text("p") == ["Today, 2 cores.", "First.", "Second ε."]
+    assert tree.text("h2") == tree.text("a") == ["Table 2: losses", "Figure 3"]
+    targets = [link["href"].removeprefix("#") for link in tree.all("a")]
+    assert targets == [part["id"] for part in tree.all("section")]
+    assert tree.text("code") == ["run --a\nrun --b"]
+    assert {"name": "viewport", "content": "width=device-width, initial-scale=1"} in tree.all(
+        "meta"
+    )
+
+
+def test_ids_are_unique(tmp_path, sections):
+    # Two inlined drawings of matplotlib would both have "figure_1".
+    page = write_page(tmp_path, [*sections, *sections]).read_text(encoding="utf-8")
+    ids = re.findall(r'\bid="([^"]*)"', page)
+    assert len(ids) == len(set(ids)) == 4
+
+
+def test_page_loads_nothing_from_elsewhere(tmp_path, sections):
+    path = write_page(tmp_path, sections)
+    tree = parse(path)
+    assert not {"script", "link", "iframe", "object"} & {tag for tag, _ in tree.tags}
+    for _, attributes in tree.tags:
+        for name in {"src", "href", "srcset", "data", "style"} & set(attributes):
+            assert attributes[name].startswith(("data:", "#"))
+    page = path.read_text(encoding="utf-8")
+    assert not re.search(r"https?:|url\(|@import", page)
+
+
+def test_plots_are_inlined_whole_and_described(tmp_path, sections):
+    images = parse(write_page(tmp_path, sections)).all("img")
+    assert len(images) == 2
+    prefix = "data:image/svg+xml;base64,"
+    assert images[0]["src"].startswith(prefix)
+    assert base64.b64decode(images[0]["src"][len(prefix) :]).decode("utf-8") == SVG
+    assert images[0]["alt"] == "Figure 3: scores by grade"
+
+
+def test_everything_is_escaped(tmp_path, plot):
+    evil = plot.with_name("a<b&'c'.svg")
+    evil.write_bytes(plot.read_bytes())
+    table = {"columns": [NASTY], "rows": [[NASTY]]}
+    sections = [Section(NASTY, NASTY, [NASTY], [table], [evil])]
+    tree = parse(write_page(tmp_path, sections, title=NASTY, note=NASTY))
+    assert not tree.all("script")
+    for tag, times in {"h1": 1, "h2": 1, "a": 1, "p": 2, "code": 1, "th": 1, "td": 1}.items():
+        assert tree.text(tag) == [NASTY] * times, tag
+    assert tree.all("img")[0]["alt"] == f"{NASTY}: a<b&'c'"
+    assert tree.all("div")[0]["aria-label"] == f"Table: {NASTY}"
+
+
+@pytest.mark.parametrize(
+    ("cells", "right"),
+    [
+        (["0.841", "-1.2", "+3"], True),
+        (["1,234", "5e-06", "12.5%", "3 s", "7 ms"], True),
+        (["0.438 (0.431 to 0.445)", "0.438 (0.431 to 0.445) †", "0.4 ± 0.1"], True),
+        (["0.5", "", "—", "nan"], True),
+        (["", "—"], False),
+        (["2/ε", "4"], False),
+        (["0.2, 0.7", "SOSL"], False),
+        (["3PartL2", "1"], False),
+        ([], False),
+    ],
+)
+def test_columns_of_numbers_are_aligned_right(cells, right, tmp_path):
+    table = {"columns": ["x"], "rows": [[cell] for cell in cells]}
+    tree = parse(write_page(tmp_path, [Section("t", tables=[table])]))
+    expected = "number" if right else None
+    assert [cell.get("class") for cell in tree.all("td")] == [expected] * len(cells)
+    assert tree.all("th")[0].get("class") == expected
+
+
+def test_bold_cells_are_bold_and_still_numbers(tmp_path):
+    table = {"columns": ["system", "NDCG@5"], "rows": [["a<b", "**0.5 †**"], ["**c&d**", "0.4"]]}
+    text = write_page(tmp_path, [Section("T", tables=[table])]).read_text(encoding="utf-8")
+    assert '<td class="number"><strong>0.5 †</strong></td>' in text
+    assert "<td><strong>c&amp;d</strong></td>" in text
+    assert "**" not in text
+
+
+def test_wide_tables_scroll_within_themselves_by_keyboard_too(tmp_path, sections):
+    path = write_page(tmp_path, sections)
+    (wrapper,) = parse(path).all("div")
+    assert wrapper["class"] == "table"
+    assert wrapper["tabindex"] == "0"
+    assert ".table { overflow-x: auto" in path.read_text(encoding="utf-8")
+
+
+def test_dark_screens_and_paper_have_their_style(tmp_path, sections):
+    page = write_page(tmp_path, sections).read_text(encoding="utf-8")
+    assert "@media (prefers-color-scheme: dark)" in page
+    assert "@media print" in page
+
+
+def test_no_sections_is_still_a_page(tmp_path):
+    tree = parse(write_page(tmp_path, []))
+    assert tree.text("h1") == ["Experiments"]
+    assert not tree.all("nav")
+
+
+@pytest.mark.parametrize("row", [[], ["1"], ["1", "2", "3"]])
+def test_row_that_does_not_fit_is_named_and_no_half_page_left(row, tmp_path):
+    table = {"columns": ["a", "b"], "rows": [["1", "2"], row]}
+    with pytest.raises(ValueError, match=r"Table 9: the row .* has not one cell for each"):
+        write_page(tmp_path, [Section("Table 9", tables=[table])])
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_missing_plot_is_an_error(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        write_page(tmp_path, [Section("x", plots=[tmp_path / "none.svg"])])

@@ -1,0 +1,147 @@
+"""Which cells experiments need, and that thresholds are chosen on validation alone."""
+
+import dataclasses
+
+import pytest
+
+from tests.experiments.fakes import finish
+from tf_smoothclir.errors import InputError
+from tf_smoothclir.experiments.catalogue import EXPERIMENTS
+from tf_smoothclir.experiments.cells import Cell
+from tf_smoothclir.experiments.plan import Study, StudySet, changed, threshold_grid
+from tf_smoothclir.settings import DataSettings, RunSettings, TextSettings, TrainingSettings
+
+GRID = ((0.0, 0.5), (0.2, 0.7), (0.4, 0.9))
+SOSL = EXPERIMENTS["table2"].systems[0]
+ONE = StudySet("tiny", RunSettings(), "fingerprint")
+
+
+@pytest.fixture
+def study(tmp_path):
+    return Study(tmp_path, seeds=(13, 14), grid=GRID, tune_epochs=2)
+
+
+def candidates(study, system=SOSL):
+    """Thresholds -> tuning cell."""
+    experiment = dataclasses.replace(EXPERIMENTS["table2"], systems=(system,))
+    cells = study.tuning_cells(ONE, [experiment])
+    return {cell.cell.settings.model.thresholds: cell for cell in cells}
+
+
+def test_thresholds_are_the_best_on_validation_and_not_on_test(study):
+    cells = candidates(study)
+    for thresholds, validation, test in zip(GRID, (0.1, 0.3, 0.2), (0.9, 0.1, 0.8)):
+        finish(cells[thresholds], validation=validation, test=test)
+    assert study.thresholds(ONE, SOSL) == GRID[1]
+
+
+def test_of_equal_thresholds_the_first_is_chosen(study):
+    for cell in candidates(study).values():
+        finish(cell, validation=0.5, test=0.5)
+    assert study.thresholds(ONE, SOSL) == GRID[0]
+
+
+def test_a_failed_candidate_is_not_chosen(study):
+    cells = candidates(study)
+    finish(cells[GRID[2]], validation=0.01, test=0.0)
+    assert study.thresholds(ONE, SOSL) == GRID[2]
+
+
+def test_without_any_candidate_there_are_no_cells(study):
+    assert study.thresholds(ONE, SOSL) is None
+    assert study.cells(ONE, SOSL) == []
+
+
+def test_full_cells_have_the_chosen_thresholds_all_seeds_and_all_epochs(study):
+    finish(candidates(study)[GRID[2]], validation=0.5, test=0.5)
+    settings = [cell.cell.settings for cell in study.cells(ONE, SOSL)]
+    assert [s.model.thresholds for s in settings] == [GRID[2]] * 2
+    assert [s.training.seed for s in settings] == [13, 14]
+    assert {s.training.epochs for s in settings} == {ONE.settings.training.epochs}
+
+
+def test_tuning_is_short_and_has_one_seed(study):
+    for cell in candidates(study).values():
+        assert cell.cell.settings.training.epochs == 2
+        assert cell.cell.settings.training.seed == 13
+
+
+def test_the_loss_without_thresholds_is_not_tuned(study):
+    three_part = EXPERIMENTS["table2"].systems[1]
+    assert candidates(study, three_part) == {}
+    assert len(study.cells(ONE, three_part)) == 2
+
+
+def test_an_empty_grid_gives_all_the_thresholds_of_the_settings(tmp_path):
+    study = Study(tmp_path, (13,), (), 0)
+    assert candidates(study) == {}
+    assert study.thresholds(ONE, SOSL) == ONE.settings.model.thresholds
+
+
+def names(cells):
+    return {cell.cell.name for cell in cells}
+
+
+def test_tables_and_figures_share_cells(tmp_path):
+    study = Study(tmp_path, (13,), (), 0)
+    by_name = {
+        name: names(study.final_cells(ONE, [experiment]))
+        for name, experiment in EXPERIMENTS.items()
+    }
+    assert by_name["figure3"] == by_name["table2"]
+    for name in ("table3", "figure4", "figure5"):
+        assert len(by_name[name] & by_name["table2"]) == 1, name
+
+
+def test_tuning_of_several_experiments_is_done_once(study):
+    # 3 losses, and the 8 ε other than 1, by 3 pairs of thresholds
+    cells = names(study.tuning_cells(ONE, list(EXPERIMENTS.values())))
+    assert len(cells) == (3 + 8) * 3
+
+
+@pytest.mark.parametrize(
+    ("changes", "other"),
+    [
+        ({"epsilon": 0.5}, True),
+        ({"thresholds": (0.1, 0.7)}, True),
+        ({"seed": 14}, True),
+        ({"max_document_tokens": 50}, True),
+        ({"data_dir": "elsewhere"}, False),
+        ({"cache_dir": "elsewhere"}, False),
+        ({"checkpoint_minutes": 1.0}, False),
+    ],
+)
+def test_a_cell_has_another_name_where_its_result_may_differ(changes, other):
+    names = {Cell(changed(RunSettings(), c), "tiny", "f").name for c in ({}, changes)}
+    assert len(names) == 1 + other
+
+
+def test_a_short_run_is_not_taken_for_a_full_one():
+    assert Cell(RunSettings(), "tiny", "f").name != Cell(RunSettings(), "tiny", "f", True).name
+
+
+def test_a_cell_of_other_data_has_another_name(study):
+    three_part = EXPERIMENTS["table2"].systems[1]
+    other = dataclasses.replace(ONE, fingerprint="other")
+    assert not names(study.cells(ONE, three_part)) & names(study.cells(other, three_part))
+
+
+def test_changed_finds_the_group_of_a_setting():
+    found = changed(RunSettings(), {"data_dir": "d", "max_query_tokens": 3, "epochs": 4})
+    assert found == RunSettings(
+        data=DataSettings(data_dir="d"),
+        text=TextSettings(max_query_tokens=3),
+        training=TrainingSettings(epochs=4),
+    )
+    with pytest.raises(ValueError, match="no_such"):
+        changed(RunSettings(), {"no_such": 1})
+
+
+def test_threshold_grid_has_rising_pairs_alone():
+    assert threshold_grid((0.0, 0.6), (0.5, 0.7)) == ((0.0, 0.5), (0.0, 0.7), (0.6, 0.7))
+
+
+@pytest.mark.parametrize(("lower", "upper"), [((0.5,), (0.5,)), ((0.1,), (1.0,)), ((), (0.5,))])
+def test_a_grid_without_usable_thresholds_is_an_error(lower, upper):
+    with pytest.raises(InputError, match="--theta_1"):
+        threshold_grid(lower, upper)

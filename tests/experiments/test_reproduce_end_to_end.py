@@ -1,0 +1,215 @@
+"""smoothclir-reproduce on a small toy world: what it writes, what it does not do twice."""
+
+import csv
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.training.tiny_set import tiny_settings, write_tiny_set
+from tf_smoothclir.experiments import reproduce as module
+from tf_smoothclir.experiments import workers
+from tf_smoothclir.experiments.cells import SCORE_BINS, Cell, CellDirectory
+from tf_smoothclir.experiments.plan import Study, changed
+from tf_smoothclir.experiments.sets import open_sets
+from tf_smoothclir.settings import METRICS, RunSettings
+
+ROOT = Path(__file__).resolve().parents[2]
+SETTINGS = {"toy_entities": 300, "dim": 4, "negatives": 3, "epochs": 1}
+NAMES = ["table1", "table2", "figure3"]
+SET = "toy-en-fr"
+
+
+def run(*arguments):
+    return subprocess.run(
+        [sys.executable, "-m", "trainers.reproduce", *map(str, arguments)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+
+
+@pytest.fixture(scope="module")
+def work_dir(tmp_path_factory):
+    return tmp_path_factory.mktemp("reproduce")
+
+
+@pytest.fixture(scope="module")
+def output_dir(work_dir):
+    """What the command has written."""
+    flags = [f"--{name}={value}" for name, value in SETTINGS.items()]
+    flags += ["--tune_epochs=0", f"--cache_dir={work_dir / 'cache'}", "--verbosity=-1"]
+    done = run(*NAMES, *flags, f"--output_dir={work_dir / 'out'}")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == f"Report: {work_dir / 'out'}/report.html\n"
+    assert done.stderr == ""
+    return work_dir / "out"
+
+
+@pytest.fixture
+def again(output_dir, work_dir, monkeypatch):
+    """`again()` does the same in this process; returns the names of the cells that it ran."""
+    settings = changed(RunSettings(), {**SETTINGS, "cache_dir": str(work_dir / "cache")})
+    study = Study(output_dir, (13,), (), 0)
+    started, start = [], workers._start
+
+    def spy(cell, threads):
+        started.append(cell.cell.name)
+        return start(cell, threads)
+
+    def do(names=NAMES):
+        started.clear()
+        sets = open_sets(settings, [settings.data])
+        failures = module.reproduce(names, sets, study, workers=2, command="again")
+        return started, failures
+
+    monkeypatch.setattr(workers, "_start", spy)
+    return do
+
+
+def losses_in(output_dir):
+    rows = csv.DictReader((output_dir / "table2" / f"{SET}.csv").read_text().splitlines())
+    return {row["system"] for row in rows if row["source"] == "ours"}
+
+
+def cell_of(output_dir, loss):
+    (mark,) = (output_dir / "cells").glob(f"{SET}-{loss}-*/cell.json")
+    return mark.parent
+
+
+def test_tables_and_plots_are_written(output_dir):
+    kinds = {"table1": "md csv tex", "table2": "md csv tex", "figure3": "md csv tex png svg"}
+    for name, suffixes in kinds.items():
+        for suffix in suffixes.split():
+            assert (output_dir / name / f"{SET}.{suffix}").stat().st_size > 0
+    assert losses_in(output_dir) == {"SOSL", "3PartL2", "MSE", "PO"}
+    text = (output_dir / "table2" / f"{SET}.md").read_text()
+    assert "paper, WikiCLIR: not comparable" in text
+    assert "Holm" in text
+    assert "\nsmoothclir-reproduce table1 table2 figure3 --toy_entities=300" in text
+    assert len(list((output_dir / "table2" / f"{SET}-significance").iterdir())) == 4
+
+
+def test_figures_of_the_table_are_those_of_the_runs_on_test_queries(output_dir):
+    metrics = json.loads((cell_of(output_dir, "mse") / "metrics.json").read_text())
+    rows = csv.DictReader((output_dir / "table2" / f"{SET}.csv").read_text().splitlines())
+    ours = [row for row in rows if row["source"] == "ours" and row["system"] == "MSE"]
+    assert {r["metric"]: float(r["mean"]) for r in ours} == {m: metrics["test"][m] for m in METRICS}
+
+
+def test_what_is_tested_for_significance_are_the_same_figures(output_dir):
+    metrics = json.loads((cell_of(output_dir, "mse") / "metrics.json").read_text())
+    path = output_dir / "table2" / f"{SET}-significance" / "comparison.csv"
+    rows = [row for row in csv.DictReader(path.read_text().splitlines()) if row["system"] == "MSE"]
+    assert {row["baseline"] for row in rows} == {"SOSL"}
+    for row in rows:
+        assert float(row["mean"]) == pytest.approx(metrics["test"][row["metric"]], abs=1e-6)
+
+
+def test_report_has_every_section_and_the_commands_are_kept(output_dir):
+    page = (output_dir / "report.html").read_text()
+    for title in ("Table 1", "Table 2", "Figure 3", "smoothclir-reproduce table1 table2 figure3"):
+        assert title in page
+    assert "smoothclir-reproduce table1" in (output_dir / "commands.txt").read_text()
+
+
+def test_a_cell_keeps_all_but_its_checkpoints(output_dir):
+    path = cell_of(output_dir, "sosl")
+    assert not (path / "checkpoints").exists()
+    for part in ("config.json", "flags.txt", "evaluation/test/run.trec", "vocabulary/query.txt"):
+        assert (path / part).is_file()
+
+
+def test_scores_of_all_training_pairs_are_counted(output_dir):
+    counts = json.loads((cell_of(output_dir, "sosl") / "training_scores.json").read_text())[
+        "counts"
+    ]
+    queries = SETTINGS["toy_entities"] * 3 // 5
+    assert [len(of_grade) for of_grade in counts] == [SCORE_BINS] * 3
+    assert sum(counts[0]) == queries * SETTINGS["negatives"]
+    assert sum(counts[2]) == queries
+
+
+def test_what_is_finished_is_not_done_again(again):
+    assert again() == ([], [])
+
+
+def test_another_experiment_stays_in_the_report(again, output_dir):
+    again(["table1"])
+    assert "Figure 3" in (output_dir / "report.html").read_text()
+
+
+def test_only_a_missing_cell_is_done_again_and_gives_the_same(again, output_dir):
+    path = cell_of(output_dir, "mse")
+    before = json.loads((path / "metrics.json").read_text())
+    shutil.rmtree(path)
+    assert again() == ([path.name], [])
+    after = json.loads((path / "metrics.json").read_text())
+    assert after["test"] == before["test"]
+
+
+def test_a_failed_run_is_reported_and_the_rest_is_there(again, output_dir, monkeypatch):
+    path = cell_of(output_dir, "proportional_odds")
+    hidden = path.rename(path.with_name("hidden"))
+
+    def fail(cells, workers):
+        return [cell for cell in cells if not cell.finished]
+
+    monkeypatch.setattr(module, "run_cells", fail)
+    try:
+        _, failures = again(["table2"])
+    finally:
+        hidden.rename(path)
+    assert len(failures) == 1
+    assert str(path) in failures[0]
+    assert losses_in(output_dir) == {"SOSL", "3PartL2", "MSE"}
+    assert f"Failed: {path}" in (output_dir / "report.html").read_text()
+
+
+@pytest.fixture
+def tiny_cells(tmp_path):
+    """A cell that cannot be trained and one that can, both with a checkpoint each step."""
+    data_dir = write_tiny_set(tmp_path / "tiny")
+    good = tiny_settings(data_dir, tmp_path / "cache", epochs=1)
+    bad = changed(good, {"query_embeddings": str(tmp_path / "missing.vec")})
+    return [CellDirectory(tmp_path, Cell(settings, "tiny", "f")) for settings in (bad, good)]
+
+
+def test_a_failing_cell_does_not_stop_the_others_and_says_why_in_its_log(tiny_cells):
+    bad, good = tiny_cells
+    assert workers.run_cells([bad, good, good], workers=1) == [bad]
+    assert good.finished
+    assert not bad.finished
+    assert "missing.vec" in bad.log.read_text()
+
+
+def test_a_process_whose_parent_is_gone_ends():
+    code = "import time; from tf_smoothclir.experiments import workers; workers._end_with(0);"
+    done = subprocess.run(
+        [sys.executable, "-c", f"{code} time.sleep(60)"], cwd=ROOT, timeout=50, check=False
+    )
+    assert done.returncode == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["table9"], "there is none called table9"),
+        ([], "none is named"),
+        (["table2", "--seeds=13,13"], "--seeds=13,13"),
+        (["table2", "--seeds=x"], "--seeds=x"),
+        (["table2", "--theta_1=0.9", "--theta_2=0.5"], "--theta_1, --theta_2"),
+    ],
+)
+def test_a_mistake_is_a_message(arguments, message, tmp_path):
+    done = run(*arguments, f"--output_dir={tmp_path / 'out'}")
+    assert done.returncode == 1
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
+    assert os.listdir(tmp_path) == []

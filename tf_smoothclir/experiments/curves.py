@@ -1,0 +1,175 @@
+"""Figures 1 and 2 of Liu et al., 2020, drawn from what the package's own layers compute.
+
+Source: "Cross-Lingual Document Retrieval with Smooth Learning". Every gradient is that of automatic
+differentiation through the layers that are trained.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+import tensorflow as tf
+from matplotlib.colors import SymLogNorm
+
+from tf_smoothclir.evaluation.plots import COLOURS, plt  # its import chooses a screenless backend
+from tf_smoothclir.files import write_text
+from tf_smoothclir.losses import SegmentMeanSquaredError, SmoothOrdinalSearchLoss
+from tf_smoothclir.similarity import SmoothCosineSimilarity
+
+EPSILONS = (0.05, 0.2, 0.5)
+DOCUMENT = (1.0, 1.0)
+
+
+def scs_gradients(vectors: np.ndarray, epsilon: float) -> np.ndarray:
+    """Returns ∂r_ε(x, (1, 1))/∂x for each x: `[n, 2]` to `[n, 2]`, float64."""
+    layer = SmoothCosineSimilarity(epsilon, dtype="float64")
+    documents = tf.tile(tf.constant([DOCUMENT], tf.float64), [len(vectors), 1])
+    return _gradients(lambda x: layer([x, documents]), vectors)
+
+
+def _gradients(function: Callable, points: np.ndarray) -> np.ndarray:
+    points = tf.constant(points, tf.float64)
+    with tf.GradientTape() as tape:
+        tape.watch(points)
+        values = function(points)
+    return tape.gradient(values, points).numpy()
+
+
+def figure1(output_dir: str | os.PathLike) -> list[Path]:
+    """Draws how the gradient of SCS behaves near the zero vector (figure 1), and its CSV.
+
+    Above, as in the paper: heat maps of ∂r_ε((x1, x2), (1, 1))/∂x1 for ε = 0.05, 0.2, 0.5. Below:
+    the norm of the gradient against ‖x‖, for x orthogonal to (1, 1), where it is largest, with the
+    plain cosine (ε = 0), which has no bound.
+
+    Returns:
+        The paths of figure1.png, figure1.svg and figure1.csv.
+    """
+    axis = np.linspace(-1, 1, 81)  # with the zero vector in the middle
+    grid = np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, 2)
+    maps = [scs_gradients(grid, epsilon)[:, 0] for epsilon in EPSILONS]
+    norms = np.geomspace(1e-3, 10, 161)
+    orthogonal = norms[:, None] * np.array([1.0, -1.0]) / np.sqrt(2)
+    curves = {
+        epsilon: np.linalg.norm(scs_gradients(orthogonal, epsilon), axis=-1)
+        for epsilon in (*EPSILONS, 0.0)
+    }
+    figure = plt.figure(figsize=(8, 6.8), constrained_layout=True)
+    above, below = figure.subfigures(2, 1, height_ratios=(1, 1.15))
+    _heat_maps(above, axis, maps)
+    _norm_curves(below.subplots(), norms, curves)
+    rows = [
+        ("derivative by x1", epsilon, *point, value)
+        for epsilon, values in zip(EPSILONS, maps)
+        for point, value in zip(grid, values)
+    ]
+    rows += [
+        ("norm of the gradient", epsilon, *point, value)
+        for epsilon, values in curves.items()
+        for point, value in zip(orthogonal, values)
+    ]
+    return _save(figure, output_dir, "figure1", ["plot", "epsilon", "x1", "x2", "value"], rows)
+
+
+def _heat_maps(figure, axis: np.ndarray, maps: Sequence[np.ndarray]) -> None:
+    largest = max(np.abs(values).max() for values in maps)
+    panels = figure.subplots(1, len(maps), sharey=True)
+    for axes, epsilon, values in zip(panels, EPSILONS, maps):
+        image = axes.pcolormesh(
+            axis,
+            axis,
+            values.reshape(len(axis), -1),
+            cmap="RdBu_r",
+            # Linear near 0 and logarithmic above: one scale shows all three panels.
+            norm=SymLogNorm(0.1, vmin=-largest, vmax=largest),
+            rasterized=True,
+        )
+        axes.set(title=f"ε = {epsilon:g}", xlabel="x1", aspect="equal")
+        axes.set_xticks((-1, 0, 1))
+        axes.set_yticks((-1, 0, 1))
+    panels[0].set_ylabel("x2")
+    figure.colorbar(image, ax=panels, label="∂r/∂x1", shrink=0.9, ticks=(-10, -1, 0, 1, 10))
+    figure.suptitle("Smooth cosine similarity of (x1, x2) and (1, 1): derivative by x1")
+
+
+def _norm_curves(axes, norms: np.ndarray, curves: dict[float, np.ndarray]) -> None:
+    # Black dashes for the plain cosine, which is for comparison only.
+    looks = [*zip(COLOURS, ("-", "-.", ":")), ("black", "--")]
+    for (epsilon, values), (colour, style) in zip(curves.items(), looks):
+        label = f"ε = {epsilon:g}" if epsilon else "ε = 0, plain cosine"
+        axes.loglog(norms, values, color=colour, linestyle=style, lw=2.2, label=label)
+        if epsilon:
+            axes.annotate(
+                f"1/ε = {1 / epsilon:g}",
+                (norms[0], 1 / epsilon),
+                xytext=(4, 3),
+                textcoords="offset points",
+                color=colour,
+            )
+    axes.set(
+        title="Norm of the gradient, where x is orthogonal to (1, 1)",
+        xlabel="‖x‖",
+        ylabel="‖∂r/∂x‖",
+        xlim=(norms[0], norms[-1]),
+    )
+    axes.grid(alpha=0.3)
+    axes.legend()
+
+
+def figure2(output_dir: str | os.PathLike, thresholds: Sequence[float] = (0.2, 0.7)) -> list[Path]:
+    """Draws SOSL and MSE against the score for each grade (figure 2), and its CSV.
+
+    The grade's own segment is shaded: SOSL is zero in it. The paper's drawing has the thresholds
+    (0, 0.5) and does not say where its MSE aims; here, at the middle of the segment.
+
+    Returns:
+        The paths of figure2.png, figure2.svg and figure2.csv.
+    """
+    scores = np.linspace(-1, 1, 201)
+    losses = {
+        "SOSL": SmoothOrdinalSearchLoss(thresholds, reduction="none"),
+        "MSE": SegmentMeanSquaredError(thresholds, reduction="none"),
+    }
+    edges = (-1.0, *losses["SOSL"].thresholds, 1.0)
+    grades = range(len(edges) - 1)
+    figure, panels = plt.subplots(
+        1, len(grades), figsize=(8, 3.8), sharey=True, constrained_layout=True
+    )
+    rows = []
+    for grade, axes in zip(grades, panels):
+        axes.axvspan(edges[grade], edges[grade + 1], color="0.88", label="segment of the grade")
+        for (name, loss), colour, style in zip(losses.items(), COLOURS, ("-", "--")):
+            values = loss(np.full(len(scores), grade), scores).numpy()
+            axes.plot(scores, values, color=colour, linestyle=style, lw=2.2, label=name)
+            rows += [(name, grade, *point) for point in zip(scores, values)]
+        axes.set(title=f"grade {grade}", xlabel="score r", xlim=(-1, 1))
+        axes.set_xticks((-1, *edges[1:-1], 1))
+        axes.grid(alpha=0.3)
+    panels[0].set(ylabel="loss", ylim=(-0.06, None))
+    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
+    stated = ", ".join(f"{threshold:g}" for threshold in edges[1:-1])
+    figure.suptitle(f"SOSL and MSE with thresholds ({stated})")
+    return _save(figure, output_dir, "figure2", ["loss", "grade", "score", "value"], rows)
+
+
+def _save(figure, output_dir, name: str, columns: list[str], rows: list[tuple]) -> list[Path]:
+    """Writes the drawing as PNG and SVG and what it shows as CSV."""
+    stem = Path(output_dir) / name
+    paths = [stem.with_suffix(suffix) for suffix in (".png", ".svg", ".csv")]
+    with plt.rc_context({"svg.hashsalt": name}):  # the same drawing is the same file
+        figure.savefig(paths[0], dpi=150)
+        figure.savefig(paths[1], dpi=150, metadata={"Date": None})
+    plt.close(figure)
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows([columns, *(map(_cell, row) for row in rows)])
+    write_text(paths[2], text.getvalue())
+    return paths
+
+
+def _cell(value) -> str:
+    return value if isinstance(value, str) else f"{value:.6g}"

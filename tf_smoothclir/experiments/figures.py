@@ -1,0 +1,132 @@
+"""Figures 3, 4 and 5 of the paper from results, as PNG and SVG."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import matplotlib
+import numpy as np
+
+matplotlib.use("Agg")  # draws to files on machines without a screen
+from matplotlib import pyplot as plt
+
+from tf_smoothclir.evaluation.plots import COLOURS
+from tf_smoothclir.experiments.results import Result
+from tf_smoothclir.settings import METRICS
+
+_LINES = ("-", "--", "-.", ":")
+_MARKERS = "os^vDPX"
+_GRADES = {0: "grade 0 (NR)", 1: "grade 1 (SR)", 2: "grade 2 (MR)"}
+
+
+def densities(path: Path, title: str, results: Sequence[Result]) -> list[Path]:
+    """Draws how the scores of the training pairs of each grade are distributed, a panel a loss.
+
+    Args:
+        path: Without suffix.
+        title: Of the figure.
+        results: The losses; each panel has the pairs of all seeds.
+
+    Returns:
+        The PNG and the SVG file.
+    """
+    rows = -(-len(results) // 2)
+    figure, axes = plt.subplots(
+        rows, 2, figsize=(9, 3.2 * rows), sharex=True, squeeze=False, constrained_layout=True
+    )
+    for panel, result in zip(axes.flat, results):
+        _density_panel(panel, result)
+    for unused in axes.flat[len(results) :]:
+        unused.set_visible(False)
+    for panel in axes[-1]:
+        panel.set_xlabel("smooth cosine similarity of the pair")
+    for panel in axes[:, 0]:
+        panel.set_ylabel("density")
+    axes[0, 0].legend(fontsize="small")
+    figure.suptitle(title)
+    return _save(figure, path)
+
+
+def _density_panel(panel, result: Result) -> None:
+    counts = result.score_counts
+    edges = np.linspace(-1, 1, counts.shape[1] + 1)
+    for grade, of_grade in enumerate(counts):
+        shares = of_grade / max(of_grade.sum(), 1)
+        panel.stairs(
+            shares / np.diff(edges),
+            edges,
+            color=COLOURS[grade % len(COLOURS)],
+            linestyle=_LINES[grade % len(_LINES)],
+            linewidth=1.8,
+            label=_GRADES.get(grade, f"grade {grade}"),
+        )
+    model = result.cells[0].cell.settings.model
+    title = result.name
+    if model.loss != "three_part_l2":
+        title += ", θ = " + ", ".join(f"{threshold:g}" for threshold in model.thresholds)
+        for threshold in model.thresholds:
+            panel.axvline(threshold, color="grey", linewidth=1, zorder=0)
+    panel.set(title=title, xlim=(-1, 1))
+    panel.set_ylim(bottom=0)
+    panel.grid(alpha=0.3)
+
+
+def overlaps(result: Result) -> dict[str, float]:
+    """Returns how much the score distributions of two grades share: 0 nothing, 1 all.
+
+    The overlapping coefficient ∫ min(p, q) of the two histograms.
+    """
+    counts = result.score_counts
+    shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
+    pairs = {"NR and SR": (0, 1), "SR and MR": (1, 2), "NR and MR": (0, 2)}
+    return {
+        name: float(np.minimum(shares[low], shares[high]).sum())
+        for name, (low, high) in pairs.items()
+    }
+
+
+def curves(path: Path, title: str, label: str, results: Sequence[Result]) -> list[Path]:
+    """Draws each metric against a number that varies, from the lowest to the highest seed.
+
+    Args:
+        path: Without suffix.
+        title: Of the figure.
+        label: What varies, with its unit.
+        results: One for each number, which is its name.
+
+    Returns:
+        The PNG and the SVG file.
+    """
+    numbers = [float(result.name) for result in results]
+    figure, axes = plt.subplots(figsize=(7.5, 5), constrained_layout=True)
+    for index, metric in enumerate(METRICS):
+        values = np.array([result.values[metric].mean() for result in results])
+        low = values - [result.values[metric].min() for result in results]
+        high = [result.values[metric].max() for result in results] - values
+        axes.errorbar(
+            numbers,
+            values,
+            yerr=np.maximum([low, high], 0),
+            color=COLOURS[index],
+            marker=_MARKERS[index],
+            linestyle=_LINES[index % len(_LINES)],
+            markersize=5,
+            capsize=3,
+            label=metric,
+        )
+    axes.set(title=title, xlabel=label, xticks=numbers)
+    axes.set_ylabel("mean over test queries (bars: lowest and highest seed)")
+    axes.grid(alpha=0.3)
+    figure.legend(loc="outside right center")
+    return _save(figure, path)
+
+
+def _save(figure, path: Path) -> list[Path]:
+    # Names with dots, such as of a set, are no suffixes.
+    files = [path.with_name(f"{path.name}.{kind}") for kind in ("png", "svg")]
+    with plt.rc_context({"svg.hashsalt": "tf_smoothclir"}):  # the same picture, the same file
+        figure.savefig(files[0], dpi=150)
+        figure.savefig(files[1], metadata={"Date": None})
+    plt.close(figure)
+    return files

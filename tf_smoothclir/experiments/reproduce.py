@@ -1,0 +1,119 @@
+"""From names of experiments to tables, plots and a page."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import os
+import platform
+from collections.abc import Sequence
+from pathlib import Path
+
+from tf_smoothclir.experiments import curves, page, theory
+from tf_smoothclir.experiments.catalogue import EXPERIMENTS, Experiment
+from tf_smoothclir.experiments.cells import CellDirectory
+from tf_smoothclir.experiments.outputs import NOT_COMPARABLE, paper_blocks, write_set
+from tf_smoothclir.experiments.plan import Study, StudySet
+from tf_smoothclir.experiments.workers import run_cells
+from tf_smoothclir.files import make_directory, read_json, write_json, write_text
+from tf_smoothclir.training.run_directory import versions
+
+_SECTION = ".section.json"
+_PAPER = "paper"  # no set has this name: those end with their languages
+_DRAWN = {"figure1": curves.figure1, "figure2": curves.figure2}
+
+
+def reproduce(
+    names: Sequence[str], sets: Sequence[StudySet], study: Study, *, workers: int, command: str
+) -> list[str]:
+    """Makes experiments: runs what is missing, then writes tables, plots and `report.html`.
+
+    Args:
+        names: Of `EXPERIMENTS`.
+        sets: From `open_sets`.
+        study: Where and how.
+        workers: Processes that train at the same time.
+        command: What was typed, for the reports.
+
+    Returns:
+        What failed, a line each; the rest is there.
+    """
+    make_directory(study.output_dir, "--output_dir")
+    experiments = [EXPERIMENTS[name] for name in dict.fromkeys(names)]
+    failed = _run(experiments, sets, study, workers)
+    for experiment in experiments:
+        for key, section in _sections(experiment, sets, study, command):
+            section.commands.append(command)
+            _save(section, _directory(study.output_dir, experiment) / f"{key}{_SECTION}")
+    _remember(study.output_dir / "commands.txt", command)
+    page.write_page(study.output_dir, _all_sections(study.output_dir), note=_note())
+    return [_failure(cell) for cell in failed]
+
+
+def _run(experiments, sets, study: Study, workers: int) -> list[CellDirectory]:
+    """Tunes, then trains; returns what failed."""
+    failed = run_cells([c for one in sets for c in study.tuning_cells(one, experiments)], workers)
+    final = [c for one in sets for c in study.final_cells(one, experiments)]
+    return failed + run_cells(final, workers)
+
+
+def _note() -> str:
+    made_with = ", ".join(f"{name} {version}" for name, version in versions().items())
+    machine = f"{platform.machine()}, {os.cpu_count()} cores, {platform.system()}"
+    return f"{datetime.date.today()}; {made_with}; {machine}."
+
+
+def _failure(cell: CellDirectory) -> str:
+    return f"{cell.path} (see {cell.log})"
+
+
+def _sections(experiment: Experiment, sets, study: Study, command: str):
+    """Yields (key, section) of an experiment: one for each set, or one where it needs none."""
+    directory = _directory(study.output_dir, experiment)
+    title, claim = experiment.title, experiment.claim
+    if experiment.name == "theory":
+        yield "theory", page.Section(title, claim, tables=[theory.write_table(directory)])
+        return
+    if experiment.name in _DRAWN:
+        _DRAWN[experiment.name](directory)
+        plots = sorted(directory.glob("*.svg"))
+        yield experiment.name, page.Section(title, claim, plots=plots)
+        return
+    for one in sets:
+        written = write_set(experiment, one, study, directory, command)
+        cells = study.tuning_cells(one, [experiment]) + study.final_cells(one, [experiment])
+        failed = [f"Failed: {_failure(cell)}" for cell in cells if not cell.finished]
+        text = "\n\n".join([claim, *written.notes, *failed])
+        tables = [table.as_texts() for table in written.tables]
+        yield one.name, page.Section(f"{title}, {one.name}", text, [], tables, written.plots)
+    theirs = [table.as_texts() for table in paper_blocks(experiment)]
+    if theirs and not all(one.published for one in sets):
+        yield _PAPER, page.Section(f"{title}, {NOT_COMPARABLE}", tables=theirs)
+
+
+def _directory(output_dir: Path, experiment: Experiment) -> Path:
+    return make_directory(output_dir / experiment.name, "--output_dir")
+
+
+def _save(section: page.Section, path: Path) -> None:
+    """Keeps a section, so that a later command with other experiments shows it too."""
+    values = dataclasses.asdict(section)
+    values["plots"] = [plot.name for plot in section.plots]
+    write_json(path, values)
+
+
+def _all_sections(output_dir: Path) -> list[page.Section]:
+    found = []
+    for name in EXPERIMENTS:
+        paths = (output_dir / name).glob(f"*{_SECTION}")
+        for path in sorted(paths, key=lambda path: (path.name == f"{_PAPER}{_SECTION}", path.name)):
+            values = read_json(path)
+            values["plots"] = [path.parent / plot for plot in values["plots"]]
+            found.append(page.Section(**values))
+    return found
+
+
+def _remember(path: Path, command: str) -> None:
+    lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
+    if command not in lines:
+        write_text(path, "\n".join([*lines, command]) + "\n")

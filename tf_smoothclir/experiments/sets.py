@@ -1,0 +1,99 @@
+"""The retrieval sets of a study: which the flags name, prepared once for all runs."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from tf_smoothclir.data.prepared import prepare
+from tf_smoothclir.data.retrieval_set import RetrievalSet
+from tf_smoothclir.data.wikiclir_files import document_languages
+from tf_smoothclir.errors import input_error
+from tf_smoothclir.experiments.paper_numbers import is_published
+from tf_smoothclir.experiments.plan import StudySet
+from tf_smoothclir.settings import DataSettings, RunSettings
+from tf_smoothclir.training.train import source_of
+
+
+def data_settings(
+    base: DataSettings,
+    data_dirs: Sequence[str] = (),
+    tfds_names: Sequence[str] = (),
+    languages: Sequence[str] = (),
+) -> list[DataSettings]:
+    """Returns the settings of each set that the flags name.
+
+    Args:
+        base: What all sets have in common.
+        data_dirs: Directories. One in the layout of WikiCLIR is one set for each of its languages
+            that `languages` names; where it has one language alone, nothing need be named.
+        tfds_names: Such as "wiki_clir/fr", each a set.
+        languages: Of the documents. Without directory and name, each is a toy world.
+
+    Raises:
+        InputError: A directory has several languages, or none of those named.
+    """
+    found = []
+    for directory in data_dirs:
+        for language in _languages_in(directory, languages, base.document_language):
+            changes = {"data_dir": directory, "document_language": language}
+            found.append(dataclasses.replace(base, **changes))
+    found += [dataclasses.replace(base, tfds_name=name) for name in tfds_names]
+    toys = languages or [base.document_language]
+    return found or [dataclasses.replace(base, document_language=code) for code in toys]
+
+
+def _languages_in(directory: str, wanted: Sequence[str], default: str) -> list[str]:
+    present = document_languages(Path(directory))
+    if not present:  # a directory of the user's own, or none at all, as opening it will show
+        return list(wanted[:1]) or [default]
+    chosen = [code for code in present if code in wanted] if wanted else present
+    if not chosen or (not wanted and len(present) > 1):
+        raise input_error(
+            f"--data_dir={directory}",
+            f"its documents are in {', '.join(present)}; named are {', '.join(wanted) or 'none'}",
+            f"Give --document_language={present[0]}, more than once for several languages",
+        )
+    return chosen
+
+
+def open_sets(base: RunSettings, data: Sequence[DataSettings]) -> list[StudySet]:
+    """Checks each set and prepares its texts, so that runs find them in the cache.
+
+    Raises:
+        InputError: A set has a defect, or two have the same name.
+    """
+    found = []
+    for settings in data:
+        one = _open(dataclasses.replace(base, data=settings))
+        if one.name in [other.name for other in found]:
+            raise input_error(
+                "--data_dir",
+                f"two sets are called {one.name}",
+                "Rename a directory: results are filed by its name",
+            )
+        found.append(one)
+    return found
+
+
+def _open(settings: RunSettings) -> StudySet:
+    source = source_of(settings.data)
+    retrieval_set = RetrievalSet.load(
+        source, num_grades=len(settings.model.thresholds) + 1, seed=settings.data.split_seed
+    )
+    for split in ("train", "validation", "test"):
+        retrieval_set.queries_in(split)
+    prepare(retrieval_set, settings.text, settings.data.cache_dir)
+    data, language = settings.data, source.document_language
+    layout = data.tfds_name.startswith("wiki_clir/") or (
+        bool(data.data_dir) and language in document_languages(Path(data.data_dir))
+    )
+    published = is_published(language, layout=layout, documents=len(retrieval_set.document_ids))
+    return StudySet(
+        re.sub(r"[^\w.+-]+", "_", source.name),
+        settings,
+        source.fingerprint(),
+        language if published else "",
+    )
