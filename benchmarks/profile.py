@@ -20,7 +20,6 @@ from benchmarks.workload import Workload, prepared_set, two_tower
 
 # The first that is in the name of an operation of the step says which part it belongs to.
 PARTS = (
-    ("/Unique", "distinct words"),
     ("_tower/Gather:", "gather rows"),
     ("SparseSegmentMeanGrad", "gradient of mean"),
     ("SparseSegmentMean", "mean"),

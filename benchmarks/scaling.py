@@ -88,7 +88,7 @@ def measure(
 
 
 def _define_flags() -> None:
-    flags.DEFINE_string("optimizer", "lazy_adam", "Optimizer of the package.")
+    flags.DEFINE_string("optimizer", "rmsprop", "Optimizer of the package.")
     flags.DEFINE_integer("steps", 100, "Steps of each measurement.", lower_bound=33)
     flags.DEFINE_integer("threads", 2, "Threads of TensorFlow.", lower_bound=1)
 

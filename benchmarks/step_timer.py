@@ -11,6 +11,7 @@ from tf_smoothclir.data.judged_lists import judged_lists
 from tf_smoothclir.data.pipeline import PairPipeline
 from tf_smoothclir.data.prepared import PreparedSet
 from tf_smoothclir.settings import RunSettings
+from tf_smoothclir.training.huge_pages import use_huge_pages
 from tf_smoothclir.training.trainer import STEPS_PER_CALL
 
 
@@ -37,6 +38,7 @@ def seconds_per_step(model: keras.Model, dataset: tf.data.Dataset) -> float:
     # As the trainer does: loops in the graph are slow otherwise.
     tf.config.optimizer.set_experimental_options({"arithmetic_optimization": False})
     model.compile(model.optimizer, model.loss, steps_per_execution=STEPS_PER_CALL)
+    use_huge_pages([*model.weights, *model.optimizer.variables])
     timer = _StepTimer()
     model.fit(dataset, verbose=0, callbacks=[timer])
     return timer.seconds_per_step()

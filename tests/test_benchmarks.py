@@ -78,10 +78,23 @@ def test_profile(optimizer):
         pytest.skip("dense: its operations are Keras's own")
     figures = profile.profile(TINY, threads=1, changes={"optimizer": optimizer})
     assert 0 < figures["% waiting for input"] < 100
-    parts = {name for name in figures if "%" not in name} - {"other"}
-    assert all(figures[name] > 0 for name in parts)
-    # A part that no operation's name says would be in "other".
-    assert figures["other"] < sum(figures[name] for name in parts) / 5
+    # A part whose operations are called otherwise by now would be 0.
+    assert all(value > 0 for value in figures.values())
+    assert {part for _, part in profile.PARTS} < figures.keys()
+
+
+@pytest.mark.parametrize(
+    ("event", "part"),
+    [
+        ("while/body/_1/while/two_tower/document_tower/Gather:ResourceGather", "gather rows"),
+        ("while/x/gradient_tape/y/query_tower/SparseSegmentMeanGrad:Op", "gradient of mean"),
+        ("while/body/_1/while/SparseRMSprop/mul_11:Mul", "optimizer"),
+        ("while/body/_1/while/TensorListSetItem:TensorListSetItem", "other"),
+        ("GatherV2_5:GatherV2", "input"),
+    ],
+)
+def test_parts_of_a_step_go_by_the_names_of_operations(event, part):
+    assert profile._by_part({event: 2.0, "EagerExecute": 9.0, "A::B: c": 9.0})[part] == 2.0
 
 
 def test_optimizers_of_the_toy_world():
