@@ -76,7 +76,8 @@ def test_variants_are_training_settings():
 def test_profile(optimizer):
     if optimizer == "adam":
         pytest.skip("dense: its operations are Keras's own")
-    figures = profile.profile(TINY, threads=1, changes={"optimizer": optimizer})
+    changes = {"optimizer": optimizer}
+    figures = common.in_new_process(partial(profile.profile, TINY, threads=1, changes=changes))
     assert 0 < figures["% waiting for input"] < 100
     # A part whose operations are called otherwise by now would be 0.
     assert all(value > 0 for value in figures.values())

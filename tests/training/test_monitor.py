@@ -127,6 +127,15 @@ def test_signal_is_noted_and_the_old_handler_comes_back(number):
     assert signal.getsignal(number) is before
 
 
+@pytest.fixture
+def _interruptible():
+    """A job in the background ignores SIGINT, and so would its tests."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("_interruptible")
 def test_second_signal_ends_at_once():
     stop = StopRequest()
     with stop.listening():

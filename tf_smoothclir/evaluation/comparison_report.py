@@ -33,6 +33,9 @@ _LATEX = {
     "\\": r"\textbackslash{}",
     "~": r"\textasciitilde{}",
     "^": r"\textasciicircum{}",
+    "θ": r"$\theta$",
+    "ε": r"$\varepsilon$",
+    "†": r"\textsuperscript{$\dagger$}",
     **{character: f"\\{character}" for character in "&%$#_{}"},
 }
 
@@ -150,8 +153,12 @@ def _latex_line(cells: Sequence[str]) -> str:
 
 
 def _latex_cell(text: str) -> str:
-    escaped = re.sub(r"[\\~^&%$#_{}]", lambda found: _LATEX[found[0]], text)
-    return re.sub(r"(?<![\w-])([+-])(?=\d|inf)", r"$\1$", escaped)
+    return re.sub(r"(?<![\w-])([+-])(?=\d|inf)", r"$\1$", latex_escape(text))
+
+
+def latex_escape(text: object) -> str:
+    """Returns a text as LaTeX shows it literally."""
+    return re.sub(r"[\\~^&%$#_{}θε†]", lambda found: _LATEX[found[0]], str(text))
 
 
 def write_comparison(

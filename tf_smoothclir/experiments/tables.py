@@ -5,22 +5,14 @@ from __future__ import annotations
 import csv
 import dataclasses
 import io
-import re
 from collections.abc import Collection, Mapping, Sequence
 
+from tf_smoothclir.evaluation.comparison_report import latex_escape
 from tf_smoothclir.evaluation.report import markdown_table
 from tf_smoothclir.experiments.results import Result
 from tf_smoothclir.settings import METRICS
 
 MARK = "†"
-_LATEX = {
-    "\\": r"\textbackslash{}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "θ": r"$\theta$",
-    "ε": r"$\varepsilon$",
-    **{character: f"\\{character}" for character in "&%$#_{}"},
-}
 _CSV_COLUMNS = (
     "source",
     "set",
@@ -109,12 +101,6 @@ class Table:
     @property
     def _indices(self) -> range:
         return range(len(self.columns))
-
-
-def latex_escape(text: object) -> str:
-    """Returns a text as LaTeX shows it literally."""
-    escaped = re.sub(r"[\\~^&%$#_{}θε]", lambda found: _LATEX[found[0]], str(text))
-    return escaped.replace(MARK, r"\textsuperscript{$\dagger$}")
 
 
 def _bold(cell: object, pattern: str, escape=str) -> str:
