@@ -62,8 +62,9 @@ _WORKERS = flags.DEFINE_integer(
 )
 _TUNE_EPOCHS = flags.DEFINE_integer(
     "tune_epochs",
-    2,
-    "Epochs of a run that helps to choose thresholds; 0: no tuning, all have --thresholds.",
+    5,
+    "Epochs of a run that helps to choose thresholds; too few choose others than are best in the"
+    " end. 0: no tuning, all have --thresholds.",
     lower_bound=0,
     **_OWN,
 )
