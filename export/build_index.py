@@ -15,15 +15,7 @@ from absl import flags
 
 from tf_smoothclir import command
 
-_EXPORT_DIR = flags.DEFINE_string(
-    "export_dir",
-    "runs/train",
-    "Where smoothclir-export wrote the towers.",
-    module_name=command.COMMAND,
-)
-_INDEX_DIR = flags.DEFINE_string(
-    "index_dir", "", "The index; empty: index/ in --export_dir.", module_name=command.COMMAND
-)
+_EXPORT_DIR, _INDEX_DIR = command.define_index_flags()
 _COLLECTION = flags.DEFINE_string(
     "collection",
     "",
@@ -94,7 +86,6 @@ def main(argv) -> None:
     from tf_smoothclir.serving.index_updates import update_index
     from tf_smoothclir.serving.publish import load_tower
     from tf_smoothclir.serving.searcher import run_queries
-    from tf_smoothclir.settings import DataSettings
 
     index_dir = Path(_INDEX_DIR.value or Path(_EXPORT_DIR.value, "index"))
     tower = load_tower(_EXPORT_DIR.value, "document")
@@ -109,7 +100,7 @@ def main(argv) -> None:
             queries=queries,
         )
     else:
-        data = command.settings_from_flags("data", base=DataSettings(**tower[1]["data"]))
+        data = command.data_like(tower[1]["data"])
         manifest = build_index(
             index_dir,
             open_collection(_COLLECTION.value, data),

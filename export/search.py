@@ -15,15 +15,7 @@ from absl import flags
 
 from tf_smoothclir import command
 
-_EXPORT_DIR = flags.DEFINE_string(
-    "export_dir",
-    "runs/train",
-    "Where smoothclir-export wrote the towers.",
-    module_name=command.COMMAND,
-)
-_INDEX_DIR = flags.DEFINE_string(
-    "index_dir", "", "The index; empty: index/ in --export_dir.", module_name=command.COMMAND
-)
+_EXPORT_DIR, _INDEX_DIR = command.define_index_flags()
 _QUERY = flags.DEFINE_multi_string(
     "query", [], "A query; may be given more than once.", module_name=command.COMMAND
 )
@@ -73,13 +65,12 @@ def main(argv) -> None:
     del argv
     from tf_smoothclir.serving.query_files import RunFile, numbered, read_queries
     from tf_smoothclir.serving.searcher import open_searcher
-    from tf_smoothclir.settings import DataSettings
     from tf_smoothclir.text.vocabulary import in_batches
 
     searcher = open_searcher(
         _EXPORT_DIR.value,
         _INDEX_DIR.value,
-        lambda trained_on: command.settings_from_flags("data", base=DataSettings(**trained_on)),
+        command.data_like,
         server=_SERVER.value,
     )
     if _QUERIES.value:

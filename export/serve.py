@@ -119,12 +119,11 @@ def main(argv) -> None:
 
 def _page():
     from tf_smoothclir.serving.server.ui import open_page
-    from tf_smoothclir.settings import DataSettings
 
     return open_page(
         _EXPORT_DIR.value,
         _INDEX_DIR.value,
-        lambda trained_on: command.settings_from_flags("data", base=DataSettings(**trained_on)),
+        command.data_like,
     ).routes()
 
 

@@ -15,7 +15,7 @@ from absl import app, flags, logging
 
 from tf_smoothclir.errors import InputError
 from tf_smoothclir.presets import PRESETS, preset_settings
-from tf_smoothclir.settings import GROUPS, RunSettings, Settings
+from tf_smoothclir.settings import GROUPS, DataSettings, RunSettings, Settings
 
 FLAGS = flags.FLAGS
 COMMAND = "command"  # name of the group of a command's own flags
@@ -69,6 +69,25 @@ def define_preset() -> None:
         " token weights, in-batch and mined negatives, 256 dimensions.",
         module_name=COMMAND,
     )
+
+
+def define_index_flags() -> tuple[flags.FlagHolder, flags.FlagHolder]:
+    """Defines --export_dir and --index_dir, for commands that search or write an index."""
+    export_dir = flags.DEFINE_string(
+        "export_dir",
+        "runs/train",
+        "Where smoothclir-export wrote the towers.",
+        module_name=COMMAND,
+    )
+    index_dir = flags.DEFINE_string(
+        "index_dir", "", "The index; empty: index/ in --export_dir.", module_name=COMMAND
+    )
+    return export_dir, index_dir
+
+
+def data_like(trained_on: dict) -> DataSettings:
+    """Returns the settings of the data that the flags name, those left out as in `trained_on`."""
+    return settings_from_flags("data", base=DataSettings(**trained_on))
 
 
 def run_settings_from_flags() -> RunSettings:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import json
 import os
 import shutil
@@ -76,6 +77,27 @@ def write_json(path: str | os.PathLike, value) -> None:
 def read_json(path: str | os.PathLike):
     """Reads a JSON file."""
     return json.loads(Path(path).read_text(encoding="utf-8"))
+
+
+@contextlib.contextmanager
+def locked(path: Path, place: object, reason: str, remedy: str) -> Iterator[None]:
+    """Keeps other processes out; the system lets go of it when this one ends, killed too.
+
+    Args:
+        path: Of the lock, a file that is made where it is missing.
+        place: For the error, as for `input_error`; so the next two.
+        reason: What another process is at.
+        remedy: What to do.
+
+    Raises:
+        InputError: Another process holds the lock.
+    """
+    with open(path, "ab") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise input_error(place, reason, remedy) from None
+        yield
 
 
 def flush_to_disk(path: Path) -> None:

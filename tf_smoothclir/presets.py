@@ -1,8 +1,9 @@
-"""Presets: settings that belong together, by name."""
+"""Settings made of others: with some values changed, and presets by name."""
 
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 
 from tf_smoothclir.settings import GROUPS, RunSettings
 
@@ -24,14 +25,22 @@ PRESETS = {
 }
 
 
+def changed(settings: RunSettings, changes: Mapping[str, object]) -> RunSettings:
+    """Returns settings with other values, whatever group each belongs to.
+
+    Raises:
+        ValueError: There is no such setting, or it does not take the value.
+    """
+    left, groups = dict(changes), {}
+    for group, kind in GROUPS.items():
+        names = {field.name for field in dataclasses.fields(kind)} & left.keys()
+        values = {name: left.pop(name) for name in names}
+        groups[group] = dataclasses.replace(getattr(settings, group), **values)
+    if left:
+        raise ValueError(f"There are no settings {sorted(left)}.")
+    return RunSettings(**groups)
+
+
 def preset_settings(name: str) -> RunSettings:
     """Returns the settings of a preset; what it does not name is as in the paper."""
-    values = PRESETS[name]
-    return RunSettings(
-        **{
-            group: kind(
-                **{f.name: values[f.name] for f in dataclasses.fields(kind) if f.name in values}
-            )
-            for group, kind in GROUPS.items()
-        }
-    )
+    return changed(RunSettings(), PRESETS[name])

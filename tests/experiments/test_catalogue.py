@@ -4,7 +4,7 @@ import pytest
 
 from tf_smoothclir.experiments.catalogue import EXPERIMENTS
 from tf_smoothclir.experiments.paper_numbers import paper_results
-from tf_smoothclir.experiments.plan import changed
+from tf_smoothclir.presets import changed
 from tf_smoothclir.settings import RunSettings
 
 NAMES = [f"table{n}" for n in (1, 2, 3)] + [f"figure{n}" for n in (1, 2, 3, 4, 5)] + ["theory"]

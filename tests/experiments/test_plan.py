@@ -8,7 +8,8 @@ from tests.experiments.fakes import finish
 from tf_smoothclir.errors import InputError
 from tf_smoothclir.experiments.catalogue import EXPERIMENTS
 from tf_smoothclir.experiments.cells import Cell
-from tf_smoothclir.experiments.plan import Study, StudySet, changed, threshold_grids
+from tf_smoothclir.experiments.plan import Study, StudySet, threshold_grids
+from tf_smoothclir.presets import changed
 from tf_smoothclir.settings import DataSettings, RunSettings, TextSettings, TrainingSettings
 
 GRID = ((0.0, 0.5), (0.2, 0.7), (0.4, 0.9))

@@ -14,8 +14,9 @@ from tests.training.tiny_set import tiny_settings, write_tiny_set
 from tf_smoothclir.experiments import reproduce as module
 from tf_smoothclir.experiments import workers
 from tf_smoothclir.experiments.cells import SCORE_BINS, Cell, CellDirectory
-from tf_smoothclir.experiments.plan import Study, changed
+from tf_smoothclir.experiments.plan import Study
 from tf_smoothclir.experiments.sets import open_sets
+from tf_smoothclir.presets import changed
 from tf_smoothclir.settings import METRICS, RunSettings
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -4,8 +4,8 @@ import pytest
 
 from tests.training.tiny_set import write_tiny_set
 from tf_smoothclir.errors import InputError
-from tf_smoothclir.experiments.plan import changed
 from tf_smoothclir.experiments.sets import data_settings, open_sets
+from tf_smoothclir.presets import changed
 from tf_smoothclir.settings import DataSettings, RunSettings
 
 BASE = DataSettings()

@@ -87,6 +87,21 @@ class NoVerifier(contextlib.nullcontext):
         """Finds everything right."""
 
 
+def publish_small(vocabulary_dir, path, seed=0):
+    """Publishes both small towers and their search model, without the comparison."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(publish_module, "Verifier", NoVerifier)
+        return publish_small_parts(vocabulary_dir, path, seed, search=True)
+
+
+@pytest.fixture(scope="module")
+def export(tmp_path_factory):
+    """What `publish_small` publishes."""
+    path = tmp_path_factory.mktemp("export")
+    publish_small(tmp_path_factory.mktemp("vocabulary"), path)
+    return path
+
+
 @pytest.fixture(scope="session")
 def make_tower(tmp_path_factory):
     """`make_tower(role, seed)` gives a serving tower with random vectors for the words above."""

@@ -18,8 +18,6 @@ import pytest
 import tensorflow as tf
 from tensorflow_serving.apis import predict_pb2
 
-from tests.serving.conftest import NoVerifier, publish_small_parts
-from tf_smoothclir.serving import publish as publish_module
 from tf_smoothclir.serving.server.model_config import MODELS, configs_of_export
 from tf_smoothclir.serving.server.model_registry import ModelRegistry
 from tf_smoothclir.serving.server.server import Server
@@ -41,13 +39,6 @@ class Addresses(NamedTuple):
     @property
     def rest(self):
         return f"http://127.0.0.1:{self.rest_api_port}"
-
-
-def publish_small(vocabulary_dir, path, seed=0):
-    """Publishes the towers and the search model of conftest, without the comparison."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(publish_module, "Verifier", NoVerifier)
-        return publish_small_parts(vocabulary_dir, path, seed, search=True)
 
 
 @contextlib.contextmanager

@@ -15,7 +15,7 @@ import pytest
 import tensorflow as tf
 
 from tests.serving.conftest import DEPTH, DIM, encode
-from tests.serving.local_server import SERVERS, any_server, free_port, local_server, publish_small
+from tests.serving.local_server import SERVERS, any_server, free_port, local_server
 from tf_smoothclir.errors import InputError
 from tf_smoothclir.serving import client as client_module
 from tf_smoothclir.serving.client import ServingClient
@@ -32,13 +32,6 @@ BYTES = [
     b"\xff",  # as a command line has bytes that are no UTF-8
     b"?",
 ]
-
-
-@pytest.fixture(scope="module")
-def export(tmp_path_factory):
-    path = tmp_path_factory.mktemp("export")
-    publish_small(tmp_path_factory.mktemp("vocabulary"), path)
-    return path
 
 
 @pytest.fixture(scope="module", params=SERVERS)

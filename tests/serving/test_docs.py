@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.serving.local_server import Addresses, publish_small, rest
+from tests.serving.conftest import publish_small
+from tests.serving.local_server import Addresses, rest
 from tf_smoothclir.serving.server.model_config import configs_of_file
 from tf_smoothclir.serving.server.model_registry import ModelRegistry
 from tf_smoothclir.serving.server.server import Server

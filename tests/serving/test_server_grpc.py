@@ -23,7 +23,6 @@ from tests.serving.local_server import (
     code_of,
     local_server,
     predict_request,
-    publish_small,
 )
 from tf_smoothclir.serving.publish import load_part, load_tower
 
@@ -31,13 +30,6 @@ TEXTS = [b"red apple", b"", b"\xff\xfe", b"sea\x00red", "日本語".encode(), b"
 
 
 MAX_BYTES = 100_000
-
-
-@pytest.fixture(scope="module")
-def export(tmp_path_factory):
-    path = tmp_path_factory.mktemp("export")
-    publish_small(tmp_path_factory.mktemp("vocabulary"), path)
-    return path
 
 
 @pytest.fixture(scope="module", params=SERVERS)

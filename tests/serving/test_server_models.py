@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.serving.conftest import encode
-from tests.serving.local_server import local_server, publish_small, rest, wait_for
+from tests.serving.conftest import encode, publish_small
+from tests.serving.local_server import local_server, rest, wait_for
 from tf_smoothclir.errors import InputError
 from tf_smoothclir.serving.client import ServingClient
 from tf_smoothclir.serving.publish import load_tower

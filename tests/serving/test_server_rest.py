@@ -8,19 +8,12 @@ import numpy as np
 import pytest
 
 from tests.serving.conftest import DEPTH, DIM, encode
-from tests.serving.local_server import SERVERS, any_server, local_server, publish_small, raw, rest
+from tests.serving.local_server import SERVERS, any_server, local_server, raw, rest
 from tf_smoothclir.serving.publish import load_tower
 
 TOWER = "/v1/models/query_tower"
 PREDICT = f"{TOWER}:predict"
 MAX_BYTES = 100_000
-
-
-@pytest.fixture(scope="module")
-def export(tmp_path_factory):
-    path = tmp_path_factory.mktemp("export")
-    publish_small(tmp_path_factory.mktemp("vocabulary"), path)
-    return path
 
 
 @pytest.fixture(scope="module", params=SERVERS)

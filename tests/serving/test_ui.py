@@ -7,8 +7,9 @@ import urllib.request
 
 import pytest
 
+from tests.serving.conftest import publish_small
 from tests.serving.devtools import browser
-from tests.serving.local_server import local_server, publish_small
+from tests.serving.local_server import local_server
 from tf_smoothclir.serving.explain import Explanation, WordShare
 from tf_smoothclir.serving.index import Result
 from tf_smoothclir.serving.server.ui import About, SearchPage, open_page, text_parts

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 
-from tf_smoothclir.settings import GROUPS, RunSettings
+from tf_smoothclir.presets import changed
+from tf_smoothclir.settings import RunSettings
 
 QUERIES, DOCUMENTS, WORDS = 20, 30, 9
 SPLITS = ("train", "train", "train", "validation", "test")
@@ -53,9 +53,4 @@ def tiny_settings(data_dir: Path, cache_dir: Path, **changes) -> RunSettings:
         "checkpoint_minutes": 0.0,  # one after each step
         **changes,
     }
-    groups = {}
-    for group, kind in GROUPS.items():
-        names = {field.name for field in dataclasses.fields(kind)}
-        groups[group] = kind(**{name: values.pop(name) for name in names & values.keys()})
-    assert not values
-    return RunSettings(**groups)
+    return changed(RunSettings(), values)

@@ -117,23 +117,22 @@ class ListPipeline(Pipeline):
     """
 
     def batch_pairs(self, lists, epoch, step):
-        order, ends = self._order(lists, epoch)
+        order, ends, _ = self._order(lists, epoch)
         begin = ends[step - 1] if step else 0
         return _pairs_of(lists, order[begin : ends[step]])
 
     def pair_ends(self, lists, epoch):
-        order, ends = self._order(lists, epoch)
-        return np.cumsum(np.diff(lists.offsets)[order])[ends - 1]
+        return self._order(lists, epoch)[2]
 
     def epoch(self, lists, epoch, start_step=0):
-        order, ends = self._order(lists, epoch)
+        order, ends, pairs_done = self._order(lists, epoch)
         queries = tf.constant(lists.query_rows[order], tf.int64)
         list_lengths = tf.constant(np.diff(lists.offsets)[order], tf.int32)
         pairs = _pairs_of(lists, order)
         documents = tf.constant(lists.document_rows[pairs], tf.int64)
         grades = tf.constant(lists.grades[pairs])
         list_ends = tf.constant(np.append(0, ends))
-        pair_ends = tf.constant(np.append(0, self.pair_ends(lists, epoch)))
+        pair_ends = tf.constant(np.append(0, pairs_done))
 
         def batch(step):
             of_lists = slice(list_ends[step], list_ends[step + 1])
@@ -155,11 +154,12 @@ class ListPipeline(Pipeline):
         }
         return inputs, grades
 
-    def _order(self, lists: JudgedLists, epoch: int) -> tuple[np.ndarray, np.ndarray]:
-        """Returns the order of the lists, and how many lists are done after each batch."""
+    def _order(self, lists: JudgedLists, epoch: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Returns the order of the lists, and how many lists and pairs are done after a batch."""
         order = permutation(len(lists.query_rows), self._seed, epoch)
-        batches = (np.cumsum(np.diff(lists.offsets)[order]) - 1) // self._batch_size
-        return order, np.flatnonzero(np.diff(batches, append=-1)) + 1
+        pairs = np.cumsum(np.diff(lists.offsets)[order])
+        last = np.flatnonzero(np.diff((pairs - 1) // self._batch_size, append=-1))
+        return order, last + 1, pairs[last]
 
 
 class InBatchPipeline(ListPipeline):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from pathlib import Path
 
 import matplotlib
 import numpy as np
@@ -102,6 +103,24 @@ def confusion(path: str | os.PathLike, counts: np.ndarray) -> None:
     axes.set_yticks(grades)
     figure.colorbar(image, label="share of the true grade")
     _save(figure, path)
+
+
+def save_png_and_svg(figure, path: Path) -> list[Path]:
+    """Writes a figure as PNG and SVG, and closes it; the same picture is the same file.
+
+    Args:
+        figure: Of matplotlib.
+        path: Without suffix; names with dots, such as of a set, have none.
+
+    Returns:
+        The PNG and the SVG file.
+    """
+    png, svg = (path.with_name(f"{path.name}.{kind}") for kind in ("png", "svg"))
+    with plt.rc_context({"svg.hashsalt": "tf_smoothclir"}):
+        figure.savefig(png, dpi=150)
+        figure.savefig(svg, dpi=150, metadata={"Date": None})
+    plt.close(figure)
+    return [png, svg]
 
 
 def _save(figure, path) -> None:

@@ -16,7 +16,7 @@ import numpy as np
 import tensorflow as tf
 from matplotlib.colors import SymLogNorm
 
-from tf_smoothclir.evaluation.plots import COLOURS, plt  # its import chooses a screenless backend
+from tf_smoothclir.evaluation.plots import COLOURS, plt, save_png_and_svg
 from tf_smoothclir.files import write_text
 from tf_smoothclir.losses import SegmentMeanSquaredError, SmoothOrdinalSearchLoss
 from tf_smoothclir.similarity import SmoothCosineSimilarity
@@ -159,12 +159,7 @@ def figure2(output_dir: str | os.PathLike, thresholds: Sequence[float] = (0.2, 0
 
 def _save(figure, output_dir, name: str, columns: list[str], rows: list[tuple]) -> list[Path]:
     """Writes the drawing as PNG and SVG and what it shows as CSV."""
-    stem = Path(output_dir) / name
-    paths = [stem.with_suffix(suffix) for suffix in (".png", ".svg", ".csv")]
-    with plt.rc_context({"svg.hashsalt": name}):  # the same drawing is the same file
-        figure.savefig(paths[0], dpi=150)
-        figure.savefig(paths[1], dpi=150, metadata={"Date": None})
-    plt.close(figure)
+    paths = [*save_png_and_svg(figure, Path(output_dir, name)), Path(output_dir, f"{name}.csv")]
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows([columns, *(map(_cell, row) for row in rows)])
     write_text(paths[2], text.getvalue())

@@ -5,13 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-import matplotlib
 import numpy as np
 
-matplotlib.use("Agg")  # draws to files on machines without a screen
-from matplotlib import pyplot as plt
-
-from tf_smoothclir.evaluation.plots import COLOURS
+from tf_smoothclir.evaluation.plots import COLOURS, plt, save_png_and_svg
 from tf_smoothclir.experiments.results import Result
 from tf_smoothclir.experiments.tables import threshold_text
 from tf_smoothclir.settings import METRICS
@@ -47,7 +43,7 @@ def densities(path: Path, title: str, results: Sequence[Result]) -> list[Path]:
         panel.set_ylabel("density")
     axes[0, 0].legend(fontsize="small")
     figure.suptitle(title)
-    return _save(figure, path)
+    return save_png_and_svg(figure, path)
 
 
 def _density_panel(panel, result: Result) -> None:
@@ -117,14 +113,4 @@ def curves(path: Path, title: str, label: str, results: Sequence[Result]) -> lis
     axes.set_ylabel("mean over test queries (bars: lowest and highest seed)")
     axes.grid(alpha=0.3)
     figure.legend(loc="outside right center")
-    return _save(figure, path)
-
-
-def _save(figure, path: Path) -> list[Path]:
-    # Names with dots, such as of a set, are no suffixes.
-    files = [path.with_name(f"{path.name}.{kind}") for kind in ("png", "svg")]
-    with plt.rc_context({"svg.hashsalt": "tf_smoothclir"}):  # the same picture, the same file
-        figure.savefig(files[0], dpi=150)
-        figure.savefig(files[1], metadata={"Date": None})
-    plt.close(figure)
-    return files
+    return save_png_and_svg(figure, path)

@@ -9,7 +9,8 @@ from pathlib import Path
 from tf_smoothclir.errors import input_error
 from tf_smoothclir.experiments.catalogue import CUT_POINTS, Experiment, System
 from tf_smoothclir.experiments.cells import Cell, CellDirectory
-from tf_smoothclir.settings import GROUPS, RunSettings
+from tf_smoothclir.presets import changed
+from tf_smoothclir.settings import RunSettings
 
 TUNED_ON = "validation"
 
@@ -106,22 +107,6 @@ class Study:
         settings = changed(study_set.settings, changes)
         cell = Cell(settings, study_set.name, study_set.fingerprint, tuning)
         return CellDirectory(self.output_dir, cell)
-
-
-def changed(settings: RunSettings, changes: Mapping[str, object]) -> RunSettings:
-    """Returns settings with other values, whatever group each belongs to.
-
-    Raises:
-        ValueError: There is no such setting, or it does not take the value.
-    """
-    left, groups = dict(changes), {}
-    for group, kind in GROUPS.items():
-        names = {field.name for field in dataclasses.fields(kind)} & left.keys()
-        values = {name: left.pop(name) for name in names}
-        groups[group] = dataclasses.replace(getattr(settings, group), **values)
-    if left:
-        raise ValueError(f"There are no settings {sorted(left)}.")
-    return RunSettings(**groups)
 
 
 def threshold_grids(lower: Sequence[float], upper: Sequence[float]) -> dict:

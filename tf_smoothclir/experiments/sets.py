@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tf_smoothclir.data.prepared import prepare
-from tf_smoothclir.data.retrieval_set import RetrievalSet
+from tf_smoothclir.data.source import SPLITS
 from tf_smoothclir.data.wikiclir_files import document_languages
 from tf_smoothclir.errors import input_error
 from tf_smoothclir.experiments.paper_numbers import is_published
 from tf_smoothclir.experiments.plan import StudySet
 from tf_smoothclir.settings import DataSettings, RunSettings
-from tf_smoothclir.training.train import source_of
+from tf_smoothclir.training.train import retrieval_set_of, source_of
 
 
 def data_settings(
@@ -80,11 +80,7 @@ def open_sets(base: RunSettings, data: Sequence[DataSettings]) -> list[StudySet]
 
 def _open(settings: RunSettings) -> StudySet:
     source = source_of(settings.data)
-    retrieval_set = RetrievalSet.load(
-        source, num_grades=len(settings.model.thresholds) + 1, seed=settings.data.split_seed
-    )
-    for split in ("train", "validation", "test"):
-        retrieval_set.queries_in(split)
+    retrieval_set = retrieval_set_of(source, settings, SPLITS)
     prepare(retrieval_set, settings.text, settings.data.cache_dir)
     data, language = settings.data, source.document_language
     layout = data.tfds_name.startswith("wiki_clir/") or (

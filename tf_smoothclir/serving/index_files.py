@@ -6,7 +6,6 @@ of the ids, the order among equal scores) and the ragged stores `id`, `title` an
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -16,11 +15,11 @@ import numpy as np
 from tf_smoothclir.data.hashing import hash_ids
 from tf_smoothclir.data.prepared import in_parallel
 from tf_smoothclir.data.ragged_store import RaggedStore, RaggedWriter
+from tf_smoothclir.data.shards import file_digest
 from tf_smoothclir.data.source import Text
-from tf_smoothclir.errors import input_error
+from tf_smoothclir.serving.manifest import compare_digests
 
 _CHUNK = 1 << 16  # vectors read at a time
-_PIECE = 1 << 20  # bytes hashed at a time
 
 
 class SegmentWriter:
@@ -137,7 +136,7 @@ class Segments:
 def file_digests(directory: Path, names: Sequence[str]) -> dict[str, str]:
     """Returns name -> hex SHA-256 of files, read in pieces; a missing one has none."""
     present = [name for name in names if (directory / name).is_file()]
-    return dict(zip(present, in_parallel(_digest, (directory / name for name in present))))
+    return dict(zip(present, in_parallel(file_digest, (directory / name for name in present))))
 
 
 def files_below(directory: Path, *folders: str) -> list[str]:
@@ -152,18 +151,7 @@ def check_digests(directory: Path, digests: dict[str, str], remedy: str) -> None
     Raises:
         InputError: One is not; the message names it.
     """
-    found = file_digests(directory, list(digests))
-    for name, digest in digests.items():
-        if found.get(name) != digest:
-            raise input_error(directory / name, "the file is not the one that was written", remedy)
-
-
-def _digest(path: Path) -> str:
-    digest = hashlib.sha256()
-    with open(path, "rb") as file:
-        while piece := file.read(_PIECE):
-            digest.update(piece)
-    return digest.hexdigest()
+    compare_digests(directory, file_digests(directory, list(digests)), digests, remedy)
 
 
 def link_files(source: Path, target: Path) -> None:

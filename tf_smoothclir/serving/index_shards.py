@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import itertools
+import operator
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -16,11 +16,11 @@ from absl import logging
 from tf_smoothclir.data.prepared import in_parallel
 from tf_smoothclir.data.source import Text
 from tf_smoothclir.errors import InputError, input_error
-from tf_smoothclir.files import new_directory, read_json, write_json
+from tf_smoothclir.files import locked, new_directory, read_json, write_json
 from tf_smoothclir.progress import progress_bar
 from tf_smoothclir.serving.document_collections import Collection
 from tf_smoothclir.serving.index_files import SegmentWriter, check_digests, file_digests
-from tf_smoothclir.text.vocabulary import CHARACTERS_PER_BATCH
+from tf_smoothclir.text.vocabulary import text_batches
 
 DOCUMENTS_PER_SHARD = 1 << 16
 SHARD = "shard.json"  # last file of a shard; not part of the segment
@@ -45,13 +45,8 @@ def locked_work_directory(index_dir: Path) -> Iterator[Path]:
     """
     directory = work_directory(index_dir)
     directory.mkdir(parents=True, exist_ok=True)
-    with open(directory / "lock", "ab") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise input_error(
-                directory, "another process works on this index", "Wait until it has finished"
-            ) from None
+    reason, remedy = "another process works on this index", "Wait until it has finished"
+    with locked(directory / "lock", directory, reason, remedy):
         try:
             yield directory
         except BaseException:
@@ -156,7 +151,8 @@ def write_shard(
     def encoded(batch: Sequence[Text]) -> tuple[Sequence[Text], np.ndarray]:
         return batch, encode_texts(encode, [document.text for document in batch])
 
-    batches = _batches(documents)
+    text = operator.attrgetter("text")
+    batches = text_batches(documents, size=_TEXTS_PER_CALL, text=text)
     first = next(batches, None)
     if first is None:
         return 0
@@ -208,16 +204,3 @@ def size_if_whole(shard: Path) -> int:
         logging.warning("%s is damaged; it is encoded again", shard)
         shutil.rmtree(shard)
         return 0
-
-
-def _batches(documents: Iterable[Text]) -> Iterator[list[Text]]:
-    """Yields lists of documents, fewer where they are long, so that a batch is bounded."""
-    batch, characters = [], 0
-    for document in documents:
-        batch.append(document)
-        characters += len(document.text)
-        if len(batch) == _TEXTS_PER_CALL or characters >= CHARACTERS_PER_BATCH:
-            yield batch
-            batch, characters = [], 0
-    if batch:
-        yield batch

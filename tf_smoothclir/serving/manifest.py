@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import hashlib
 from pathlib import Path
 
+from tf_smoothclir.data.shards import file_digest
 from tf_smoothclir.errors import input_error
 from tf_smoothclir.files import read_json
 
 MANIFEST = "manifest.json"
 _REQUIRED = {"role": str, "version": int, "pair_id": str, "dim": int, "thresholds": list}
-_CHUNK = 1 << 20
 
 
 def read_manifest(directory: Path, role: str) -> dict:
@@ -46,9 +45,19 @@ def check_files(directory: Path, manifest: dict, remedy: str) -> None:
     Raises:
         InputError: One is not; the message names it.
     """
-    found = hash_files(directory)
-    for name in sorted({*found, *manifest["files"]}):
-        if found.get(name) != manifest["files"].get(name):
+    compare_digests(directory, hash_files(directory), manifest["files"], remedy)
+
+
+def compare_digests(
+    directory: Path, found: dict[str, str], written: dict[str, str], remedy: str
+) -> None:
+    """Compares digests of files, relative path -> hex SHA-256.
+
+    Raises:
+        InputError: Two differ, or one is missing on either side; the message names the file.
+    """
+    for name in sorted({*found, *written}):
+        if found.get(name) != written.get(name):
             raise input_error(directory / name, "the file is not the one that was written", remedy)
 
 
@@ -71,7 +80,7 @@ def hash_files(directory: Path) -> dict[str, str]:
     """Returns relative path -> hex SHA-256 of the files of a directory, but for its manifest."""
     files = sorted(path for path in directory.rglob("*") if path.is_file())
     return {
-        path.relative_to(directory).as_posix(): _sha256(path)
+        path.relative_to(directory).as_posix(): file_digest(path)
         for path in files
         if path != directory / MANIFEST
     }
@@ -87,11 +96,3 @@ def _is_whole(manifest) -> bool:
         and isinstance(files, dict)
         and all(isinstance(digest, str) for digest in files.values())
     )
-
-
-def _sha256(path: Path) -> str:
-    digest = hashlib.sha256()
-    with open(path, "rb") as file:
-        while chunk := file.read(_CHUNK):
-            digest.update(chunk)
-    return digest.hexdigest()

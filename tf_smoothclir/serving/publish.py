@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import fcntl
 import hashlib
 import os
 import shutil
@@ -16,7 +15,7 @@ import tensorflow as tf
 
 from tf_smoothclir.data.prepared import ROLES
 from tf_smoothclir.errors import input_error
-from tf_smoothclir.files import flush_to_disk, write_json
+from tf_smoothclir.files import flush_to_disk, locked, write_json
 from tf_smoothclir.serving.manifest import (
     MANIFEST,
     check_files,
@@ -190,19 +189,14 @@ def _checked_version(export_dir: str | os.PathLike, role: str, version: int | No
     )
 
 
-@contextlib.contextmanager
-def _only_export(export_dir: Path) -> Iterator[None]:
-    """Keeps other exports out of a directory; the system ends that with the process, killed too."""
-    with open(export_dir / _LOCK, "w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise input_error(
-                f"--export_dir={export_dir}",
-                "another export is writing there",
-                "Wait until it has ended, or choose another directory",
-            ) from None
-        yield
+def _only_export(export_dir: Path):
+    """Keeps other exports out of a directory."""
+    return locked(
+        export_dir / _LOCK,
+        f"--export_dir={export_dir}",
+        "another export is writing there",
+        "Wait until it has ended, or choose another directory",
+    )
 
 
 @contextlib.contextmanager

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -147,13 +147,21 @@ def in_batches(items: Iterable, size: int) -> Iterator[list]:
         yield batch
 
 
-def text_batches(texts: Iterable[str]) -> Iterator[list[str]]:
-    """Yields lists of texts, fewer where they are long, so that a batch takes bounded memory."""
-    batch, characters = [], 0
-    for text in texts:
-        batch.append(text)
-        characters += len(text)
-        if len(batch) == TEXTS_PER_BATCH or characters >= CHARACTERS_PER_BATCH:
+def text_batches(
+    items: Iterable, *, size: int | None = None, text: Callable = lambda item: item
+) -> Iterator[list]:
+    """Yields lists of texts, fewer where they are long, so that a batch takes bounded memory.
+
+    Args:
+        items: Texts, or what has them.
+        size: Most items of a batch; None for `TEXTS_PER_BATCH`.
+        text: From an item to its text.
+    """
+    batch, characters, size = [], 0, size or TEXTS_PER_BATCH
+    for item in items:
+        batch.append(item)
+        characters += len(text(item))
+        if len(batch) == size or characters >= CHARACTERS_PER_BATCH:
             yield batch
             batch, characters = [], 0
     if batch:

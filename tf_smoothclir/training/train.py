@@ -90,10 +90,8 @@ def source_of(settings: DataSettings) -> Source:
     )
 
 
-def prepared_set(
-    source: Source, settings: RunSettings, run: RunDirectory, splits: Sequence[str]
-) -> PreparedSet:
-    """Loads and tokenises a set by the vocabularies of the run, which are counted if new.
+def retrieval_set_of(source: Source, settings: RunSettings, splits: Sequence[str]) -> RetrievalSet:
+    """Loads a set and checks it.
 
     Raises:
         InputError: The set has a defect, or one of the `splits` has no judged query.
@@ -103,6 +101,18 @@ def prepared_set(
     )
     for split in splits:
         retrieval_set.queries_in(split)
+    return retrieval_set
+
+
+def prepared_set(
+    source: Source, settings: RunSettings, run: RunDirectory, splits: Sequence[str]
+) -> PreparedSet:
+    """Loads and tokenises a set by the vocabularies of the run, which are counted if new.
+
+    Raises:
+        InputError: The set has a defect, or one of the `splits` has no judged query.
+    """
+    retrieval_set = retrieval_set_of(source, settings, splits)
     known = run.vocabulary if run.vocabulary.is_dir() else None
     prepared = prepare(retrieval_set, settings.text, settings.data.cache_dir, known)
     if known is None:

@@ -80,11 +80,11 @@ class Trainer:
             Interrupted: SIGINT or SIGTERM came; everything so far is saved.
             InputError: The loss or the gradient became infinite or NaN.
         """
-        lists = self._training_lists(self.progress.epoch)
+        lists, changing = None, self._settings.fresh_negatives or self._hard_negatives
         use_huge_pages([*self.model.weights, *self.model.optimizer.variables])
         with self._stop.listening():
             while not self._done():
-                if self._settings.fresh_negatives or self._hard_negatives:
+                if lists is None or changing:
                     lists = self._training_lists(self.progress.epoch)
                 self._train_epoch(lists)
                 if self._stop.signal is None:

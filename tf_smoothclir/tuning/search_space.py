@@ -12,6 +12,7 @@ import numpy as np
 from tf_smoothclir.errors import InputError, input_error
 from tf_smoothclir.list_losses import LIST_LOSSES
 from tf_smoothclir.losses import LOSSES, ThresholdLoss
+from tf_smoothclir.presets import changed
 from tf_smoothclir.settings import GROUPS, ModelSettings, RunSettings, TrainingSettings
 from tf_smoothclir.training.model import configured_loss
 
@@ -133,15 +134,15 @@ def _uses_temperature(loss: str) -> bool:
 
 def with_values(settings: RunSettings, values: dict) -> RunSettings:
     """Returns settings with the values of a trial in their places; other keys are left out."""
-    values = {
-        name: parse_thresholds(value) if name == "thresholds" else value
-        for name, value in values.items()
-    }
-    groups = {}
-    for group, kind in GROUPS.items():
-        own = {f.name: values[f.name] for f in dataclasses.fields(kind) if f.name in values}
-        groups[group] = dataclasses.replace(getattr(settings, group), **own)
-    return RunSettings(**groups)
+    names = {field.name for kind in GROUPS.values() for field in dataclasses.fields(kind)}
+    return changed(
+        settings,
+        {
+            name: parse_thresholds(value) if name == "thresholds" else value
+            for name, value in values.items()
+            if name in names
+        },
+    )
 
 
 def _values_of(name: str, settings: RunSettings) -> Sequence:

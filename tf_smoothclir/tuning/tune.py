@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
-import fcntl
 import json
 import os
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import keras_tuner
 from absl import logging
 
 from tf_smoothclir.errors import InputError, input_error
-from tf_smoothclir.files import make_directory, read_json, write_json
+from tf_smoothclir.files import locked, make_directory, read_json, write_json
 from tf_smoothclir.settings import WITHOUT_EFFECT, RunSettings
 from tf_smoothclir.training.train import source_of
 from tf_smoothclir.tuning import oracles, results, workers
@@ -177,19 +174,14 @@ def _mention_cut_grid(space: SearchSpace, search: Search) -> None:
         )
 
 
-@contextlib.contextmanager
-def _only_one(output_dir: Path) -> Iterator[None]:
-    """Keeps other processes out of the directory; the system lets go of it when this one ends."""
-    with open(output_dir / _LOCK, "w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            raise input_error(
-                f"--output_dir={output_dir}",
-                "another smoothclir-tune is at work there",
-                "Wait for it, or choose another directory; --workers=2 runs two trials at a time",
-            ) from error
-        yield
+def _only_one(output_dir: Path):
+    """Keeps other searches out of the directory."""
+    return locked(
+        output_dir / _LOCK,
+        f"--output_dir={output_dir}",
+        "another smoothclir-tune is at work there",
+        "Wait for it, or choose another directory; --workers=2 runs two trials at a time",
+    )
 
 
 def _open_directory(

@@ -21,12 +21,11 @@ from tensorboard.plugins.hparams import api as hparams
 from tensorflow import keras
 
 from tf_smoothclir.data.prepared import PreparedSet, prepare
-from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.errors import InputError
 from tf_smoothclir.files import read_json, write_json
 from tf_smoothclir.settings import METRICS, RunSettings
 from tf_smoothclir.training.run_directory import RunDirectory
-from tf_smoothclir.training.train import source_of, trainer_of
+from tf_smoothclir.training.train import retrieval_set_of, source_of, trainer_of
 from tf_smoothclir.tuning.cross_validation import fold_sets
 from tf_smoothclir.tuning.oracles import trial_values
 from tf_smoothclir.tuning.search_space import with_values
@@ -42,13 +41,8 @@ def prepared_sets(settings: RunSettings, folds: int) -> list[PreparedSet]:
     Raises:
         InputError: The set has a defect, or too few queries.
     """
-    retrieval_set = RetrievalSet.load(
-        source_of(settings.data),
-        num_grades=len(settings.model.thresholds) + 1,
-        seed=settings.data.split_seed,
-    )
-    for split in ("train", "validation"):
-        retrieval_set.queries_in(split)
+    source = source_of(settings.data)
+    retrieval_set = retrieval_set_of(source, settings, ("train", "validation"))
     sets = fold_sets(retrieval_set, folds, settings.data.split_seed)
     return [prepare(fold, settings.text, settings.data.cache_dir) for fold in sets]
 

@@ -121,8 +121,7 @@ def model_status(models: ModelRegistry, spec) -> get_model_status_pb2.GetModelSt
     response = get_model_status_pb2.GetModelStatusResponse()
     for version, state in models.states(**selection(spec)).items():
         entry = response.model_version_status.add(version=version, state=_STATES.Value(state.state))
-        code = "OK" if state.code == "OK" else state.code
-        entry.status.error_code = _CODES[code].value[0]
+        entry.status.error_code = _CODES[state.code].value[0]
         entry.status.error_message = state.message
     return response
 
