@@ -19,7 +19,8 @@ def fake_result(name, values, *, loss="sosl", counts=((8, 2), (5, 5), (0, 10))):
         cell=Cell(settings, "fake", "fingerprint"), score_counts=lambda: np.array(counts)
     )
     figures = {metric: np.array(values) for metric in METRICS}
-    return Result(name, (cell,) * len(values), figures, dict.fromkeys(METRICS, 7))
+    costs = np.ones(len(values)), np.full(len(values), 500.0)
+    return Result(name, (cell,) * len(values), figures, dict.fromkeys(METRICS, 7), *costs)
 
 
 def finish(cell, *, validation, test):

@@ -4,10 +4,11 @@ import pytest
 
 from tf_smoothclir.experiments.catalogue import EXPERIMENTS
 from tf_smoothclir.experiments.paper_numbers import paper_results
-from tf_smoothclir.presets import changed
+from tf_smoothclir.presets import PRESETS, changed
 from tf_smoothclir.settings import RunSettings
 
-NAMES = [f"table{n}" for n in (1, 2, 3)] + [f"figure{n}" for n in (1, 2, 3, 4, 5)] + ["theory"]
+PAPER = [f"table{n}" for n in (1, 2, 3)] + [f"figure{n}" for n in (1, 2, 3, 4, 5)] + ["theory"]
+NAMES = [*PAPER, "ablation"]
 WITHOUT_TRAINING = {"table1", "figure1", "figure2", "theory"}
 
 
@@ -27,7 +28,17 @@ def test_systems_differ_and_their_settings_are_valid(name):
     settings = [changed(RunSettings(), system.changes) for system in systems]
     assert len(set(settings)) == len(settings)
     for system in systems:
-        changed(RunSettings(), system.tuned_with)
+        changed(RunSettings(), system.tuned_with or {})
+
+
+def test_the_ablation_has_each_option_of_the_best_preset_alone_and_all_together():
+    paper, *options, best = EXPERIMENTS["ablation"].systems
+    assert paper.changes == {}
+    expected = {name: value for name, value in PRESETS["best"].items() if name != "epochs"}
+    assert best.changes == expected
+    alone = {name: value for option in options for name, value in option.changes.items()}
+    assert alone.items() >= expected.items()
+    assert all(system.tuned_with is None for system in EXPERIMENTS["ablation"].systems)
 
 
 def test_figures_4_and_5_span_what_the_paper_spans():

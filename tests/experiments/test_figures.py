@@ -3,7 +3,9 @@
 import pytest
 
 from tests.experiments.fakes import fake_result
-from tf_smoothclir.experiments.figures import curves, densities, overlaps
+from tf_smoothclir.evaluation.compare import Difference
+from tf_smoothclir.experiments import figures as module
+from tf_smoothclir.experiments.figures import curves, densities, gains, overlaps
 
 
 def test_overlap_is_the_share_of_scores_that_two_grades_have_in_common():
@@ -33,7 +35,41 @@ def draw_curves(path):
     return curves(path, "title", "ε", [fake_result(n, (0.1, 0.2)) for n in ("0", "0.5", "2")])
 
 
-@pytest.mark.parametrize("draw", [draw_densities, draw_curves])
+def difference(system, metric, low, high):
+    middle = (low + high) / 2
+    figures = dict.fromkeys(("randomization_p", "holm_p", "t_test_p", "effect_size"), 0.01)
+    counts = dict.fromkeys(("queries", "left_out", "wins", "ties", "losses"), 1)
+    means = {"mean": 0.5 + middle, "baseline_mean": 0.5, "difference": middle}
+    return Difference(metric, system, **means, low=low, high=high, **figures, **counts)
+
+
+GAINS = [
+    difference("worse", "MAP", -0.03, -0.01),
+    difference("better", "MAP", 0.02, 0.05),
+    difference("worse", "full/MRR@10", -0.1, 0.01),
+    difference("better", "full/MRR@10", 0.1, 0.2),
+]
+
+
+def draw_gains(path):
+    return gains(path, "title", "Paper", GAINS)
+
+
+def test_gains_have_a_panel_a_metric_and_the_interval_of_each_system(tmp_path, monkeypatch):
+    drawn = []
+    monkeypatch.setattr(module, "save_png_and_svg", lambda figure, path: drawn.append(figure))
+    draw_gains(tmp_path / "plot")
+    panels = drawn[0].axes
+    assert [panel.get_title() for panel in panels] == ["MAP", "full/MRR@10"]
+    assert [label.get_text() for label in panels[0].get_yticklabels()] == ["worse", "better"]
+    for panel, rows in zip(panels, (GAINS[:2], GAINS[2:])):
+        (bars,) = panel.containers
+        ends = [segment[:, 0].tolist() for segment in bars[2][0].get_segments()]
+        assert ends == [pytest.approx([row.low, row.high]) for row in rows]
+        assert bars[0].get_xdata() == pytest.approx([row.difference for row in rows])
+
+
+@pytest.mark.parametrize("draw", [draw_densities, draw_curves, draw_gains])
 def test_plots_are_png_and_svg_and_a_dot_in_the_name_stays(draw, tmp_path):
     files = draw(tmp_path / "set.v1")
     assert [file.name for file in files] == ["set.v1.png", "set.v1.svg"]

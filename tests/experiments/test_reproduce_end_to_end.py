@@ -1,6 +1,7 @@
 """smoothclir-reproduce on a small toy world: what it writes, what it does not do twice."""
 
 import csv
+import dataclasses
 import json
 import os
 import shutil
@@ -13,11 +14,12 @@ import pytest
 from tests.training.tiny_set import tiny_settings, write_tiny_set
 from tf_smoothclir.experiments import reproduce as module
 from tf_smoothclir.experiments import workers
+from tf_smoothclir.experiments.catalogue import EXPERIMENTS
 from tf_smoothclir.experiments.cells import SCORE_BINS, Cell, CellDirectory
 from tf_smoothclir.experiments.plan import Study
 from tf_smoothclir.experiments.sets import open_sets
 from tf_smoothclir.presets import changed
-from tf_smoothclir.settings import METRICS, RunSettings
+from tf_smoothclir.settings import RunSettings
 
 ROOT = Path(__file__).resolve().parents[2]
 SETTINGS = {"toy_entities": 300, "dim": 4, "negatives": 3, "epochs": 1}
@@ -101,7 +103,7 @@ def test_figures_of_the_table_are_those_of_the_runs_on_test_queries(output_dir):
     metrics = json.loads((cell_of(output_dir, "mse") / "metrics.json").read_text())
     rows = csv.DictReader((output_dir / "table2" / f"{SET}.csv").read_text().splitlines())
     ours = [row for row in rows if row["source"] == "ours" and row["system"] == "MSE"]
-    assert {r["metric"]: float(r["mean"]) for r in ours} == {m: metrics["test"][m] for m in METRICS}
+    assert {r["metric"]: float(r["mean"]) for r in ours} == metrics["test"]
 
 
 def test_what_is_tested_for_significance_are_the_same_figures(output_dir):
@@ -171,6 +173,27 @@ def test_a_failed_run_is_reported_and_the_rest_is_there(again, output_dir, monke
     assert str(path) in failures[0]
     assert losses_in(output_dir) == {"SOSL", "MSE", "PO", "PO, T = 0.1"}
     assert f"Failed: {path}" in (output_dir / "report.html").read_text()
+
+
+def test_the_ablation_compares_re_ranking_and_full_retrieval(again, output_dir, monkeypatch):
+    paper, *_, best = EXPERIMENTS["ablation"].systems
+    small = dataclasses.replace(
+        best, changes={**best.changes, "ngram_buckets": 50, "dim": 8, "mine_ranks": (1, 20)}
+    )
+    ablation = dataclasses.replace(EXPERIMENTS["ablation"], systems=(paper, small))
+    monkeypatch.setitem(EXPERIMENTS, "ablation", ablation)
+    started, failures = again(["ablation"])
+    assert (len(started), failures) == (1, [])  # the paper's is there from Table 2
+    figures = {
+        kind: list(csv.DictReader((output_dir / "ablation" / path).read_text().splitlines()))
+        for kind, path in (("own", f"{SET}.csv"), ("tests", f"{SET}-significance/comparison.csv"))
+    }
+    metric = "full/MRR@10"
+    of_best = [r for r in figures["own"] if (r["system"], r["metric"]) == (best.name, metric)]
+    (tested,) = [row for row in figures["tests"] if row["metric"] == metric]
+    assert float(of_best[0]["mean"]) == pytest.approx(float(tested["mean"]), abs=1e-6)
+    assert (output_dir / "ablation" / f"{SET}.svg").stat().st_size > 0
+    assert "seconds an epoch" in (output_dir / "ablation" / f"{SET}.md").read_text()
 
 
 @pytest.fixture

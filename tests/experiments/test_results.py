@@ -6,6 +6,7 @@ import pytest
 from tf_smoothclir.evaluation.significance import holm, randomization_test
 from tf_smoothclir.evaluation.trec_files import RunMetrics
 from tf_smoothclir.experiments.results import (
+    FULL_MRR,
     _mean,
     differences_from_first,
     per_query_means,
@@ -24,7 +25,7 @@ def run_of(values):
 
 
 def test_scores_of_a_query_are_averaged_over_seeds_and_missing_ones_stay_missing():
-    mean = _mean([run_of([0.0, 0.5, np.nan]), run_of([1.0, 0.7, np.nan])])
+    mean = _mean([run_of([0.0, 0.5, np.nan]), run_of([1.0, 0.7, np.nan])], METRICS)
     for metric in METRICS:
         np.testing.assert_allclose(mean.per_query[metric], [0.5, 0.6, np.nan], atol=1e-15)
 
@@ -47,13 +48,17 @@ def test_one_system_alone_is_compared_with_nothing():
 class FakeCell:
     """A cell with TREC files of one query and two documents, and the figures of metrics.json."""
 
-    def __init__(self, directory, scores, grade_of_b=2, finished=True):
+    def __init__(self, directory, scores, grade_of_b=2, finished=True, others=0):
         self.finished = finished
         directory.mkdir()
         self._files = directory / "run.trec", directory / "qrels.trec"
         lines = [f"q Q0 {name} 0 {score} t\n" for name, score in scores.items()]
         self._files[0].write_text("".join(lines))
         self._files[1].write_text(f"q 0 a 0\nq 0 b {grade_of_b}\n")
+        self._full_files = directory / "full.run.trec", directory / "full.qrels.trec"
+        others = [f"q Q0 other{rank} {rank} {100 - rank} t\n" for rank in range(others)]
+        self._full_files[0].write_text("".join([*others, "q Q0 b 0 1 t\n"]))
+        self._full_files[1].write_text(f"q 0 a 1\nq 0 b {grade_of_b}\n")
         self.cell = type("cell", (), {"settings": type("s", (), {"training": self})})
         self.seed = int(directory.name)
 
@@ -63,11 +68,12 @@ class FakeCell:
             "test": test,
             "validation": dict.fromkeys(METRICS, 0.9),
             "counts": {"test": dict.fromkeys(METRICS, 1)},
+            "training": {"seconds": 6.0 * self.seed, "epochs": 2, "peak_rss_mb": 100.0},
         }
 
-    def trec_files(self, split):
+    def trec_files(self, split, *, full):
         assert split == "test"
-        return self._files
+        return self._full_files if full else self._files
 
 
 def test_a_result_has_the_test_figures_of_each_finished_seed(tmp_path):
@@ -79,6 +85,8 @@ def test_a_result_has_the_test_figures_of_each_finished_seed(tmp_path):
     result = read_result("SOSL", cells)
     assert result.values["MAP"] == pytest.approx([0.1, 0.3])
     assert result.seeds == (1, 3)
+    assert result.epoch_seconds.tolist() == [6 * 1 / 2, 6 * 3 / 2]
+    assert result.peak_mb.tolist() == [100, 100]
     assert read_result("SOSL", cells[1:2]) is None
 
 
@@ -89,3 +97,11 @@ def test_rankings_of_the_seeds_are_read_and_averaged(tmp_path):
     assert best_grade == 2
     assert means["SOSL"].per_query["P_mr@1"].tolist() == [(1 + 0) / 2]
     assert means["SOSL"].per_query["MRR_mr"].tolist() == pytest.approx([(1 + 1 / 2) / 2])
+
+
+@pytest.mark.parametrize(("others", "expected"), [(0, 1), (9, 1 / 10), (10, 0)])
+def test_full_retrieval_counts_to_the_tenth_document(tmp_path, others, expected):
+    cells = [FakeCell(tmp_path / "1", {"b": 1}, others=others)]
+    means, _ = per_query_means([read_result("SOSL", cells)], ["MAP", FULL_MRR])
+    assert means["SOSL"].per_query[FULL_MRR] == pytest.approx([expected], abs=1e-6)
+    assert set(means["SOSL"].per_query) == {"MAP", FULL_MRR}

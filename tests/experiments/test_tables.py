@@ -43,6 +43,12 @@ def test_equal_means_are_all_bold():
     assert result_table("Test", "loss", results).markdown().count("**0.500**") == 2 * len(METRICS)
 
 
+def test_a_table_of_costs_has_only_its_metrics_and_time_and_memory():
+    table = result_table("Test", "setting", RESULTS, metrics=("MAP",), costs=True)
+    assert table.columns == ("setting", "θ", "MAP", "seconds an epoch", "MB")
+    assert [row[-2:] for row in table.rows] == [("1.0", "500")] * 2
+
+
 def test_only_the_marked_metric_of_the_marked_system_has_the_mark():
     table = result_table("Test", "loss", RESULTS, {("MSE", "MAP")})
     assert [cell.differs for cell in table.rows[1][2:]] == [name == "MAP" for name in METRICS]

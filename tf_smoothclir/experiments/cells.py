@@ -87,10 +87,10 @@ class CellDirectory:
         """Returns the content of `metrics.json`."""
         return read_json(self.run.metrics)
 
-    def trec_files(self, split: str) -> tuple[Path, Path]:
-        """Returns the TREC run and qrels of the judged lists of a split."""
-        directory = self.run.evaluation / split
-        return directory / "run.trec", directory / "qrels.trec"
+    def trec_files(self, split: str, *, full: bool = False) -> tuple[Path, Path]:
+        """Returns the TREC run and qrels of a split: of its judged lists, or full retrieval."""
+        directory, prefix = self.run.evaluation / split, "full." if full else ""
+        return directory / f"{prefix}run.trec", directory / f"{prefix}qrels.trec"
 
     def score_counts(self) -> np.ndarray:
         """Returns `[K, SCORE_BINS]`: pairs of the training set by grade and score in [-1, 1]."""

@@ -1,4 +1,4 @@
-"""Figures 3, 4 and 5 of the paper from results, as PNG and SVG."""
+"""Figures 3, 4 and 5 of the paper, and that of the ablation, as PNG and SVG."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from tf_smoothclir.evaluation.compare import Difference
 from tf_smoothclir.evaluation.plots import COLOURS, plt, save_png_and_svg
 from tf_smoothclir.experiments.results import Result
 from tf_smoothclir.experiments.tables import threshold_text
@@ -113,4 +114,48 @@ def curves(path: Path, title: str, label: str, results: Sequence[Result]) -> lis
     axes.set_ylabel("mean over test queries (bars: lowest and highest seed)")
     axes.grid(alpha=0.3)
     figure.legend(loc="outside right center")
+    return save_png_and_svg(figure, path)
+
+
+def gains(path: Path, title: str, baseline: str, rows: Sequence[Difference]) -> list[Path]:
+    """Draws how much better than the baseline each system is, a panel a metric.
+
+    Args:
+        path: Without suffix.
+        title: Of the figure.
+        baseline: Name of the system that the others are compared with.
+        rows: The comparison.
+
+    Returns:
+        The PNG and the SVG file.
+    """
+    metrics = list(dict.fromkeys(row.metric for row in rows))
+    names = list(dict.fromkeys(row.system for row in rows))
+    figure, axes = plt.subplots(
+        1,
+        len(metrics),
+        figsize=(2.2 + 2.2 * len(metrics), 1.4 + 0.32 * len(names)),
+        sharey=True,
+        squeeze=False,
+        constrained_layout=True,
+    )
+    for panel, metric, colour in zip(axes[0], metrics, COLOURS):
+        of_metric = [row for row in rows if row.metric == metric]
+        middle = np.array([row.difference for row in of_metric])
+        ends = np.array([(row.low, row.high) for row in of_metric]).T
+        panel.axvline(0, color="grey", linewidth=1)
+        panel.errorbar(
+            middle,
+            [names.index(row.system) for row in of_metric],
+            xerr=np.abs(ends - middle),
+            color=colour,
+            marker="o",
+            linestyle="",
+            capsize=3,
+        )
+        panel.set(title=metric, yticks=range(len(names)), yticklabels=names)
+        panel.grid(alpha=0.3)
+    axes[0, 0].invert_yaxis()
+    figure.suptitle(title)
+    figure.supxlabel(f"difference from {baseline} (bars: 95% interval over test queries)")
     return save_png_and_svg(figure, path)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tf_smoothclir.data.statistics import PERCENTILES, CollectionStatistics, collection_statistics
+from tf_smoothclir.evaluation.compare import Difference
 from tf_smoothclir.evaluation.comparison_report import legend, write_comparison
 from tf_smoothclir.evaluation.significance import SAMPLES
 from tf_smoothclir.experiments import figures, tables
@@ -37,6 +38,10 @@ _STATISTICS = {
 }
 TEST_SEED = 13  # of the randomisation test
 _VARIED = {"figure4": "smoothness ε", "figure5": "sampled negatives a query"}
+_COSTS_NOTE = (
+    "Time and memory of a training process that shares the machine with others like it: compare"
+    " them within a table."
+)
 NOT_COMPARABLE = "paper, WikiCLIR: not comparable"
 
 
@@ -129,33 +134,49 @@ def _results(experiment: Experiment, one: StudySet, study: Study, directory: Pat
     if experiment.name == "figure3":
         _densities(written, experiment, one, results, directory)
         return written
-    marked, column = set(), experiment.first_column
+    rows, column = [], experiment.first_column
+    title, path = f"{experiment.title}, {one.name}", directory / one.name
     written.notes = _figure_notes(results, study) + written.notes
     # A baseline that is missing would be replaced by another one silently.
     if experiment.compared and found[0] is not None and len(results) > 1:
-        marked = _compare(results, directory / f"{one.name}-significance", study)
+        rows = _compare(results, experiment.metrics, directory / f"{one.name}-significance", study)
         written.notes.append(_test_note(f"{column} {results[0].name}"))
-    paper = paper_results(experiment.name)
-    beside = paper.get(one.published)
-    written.tables.append(tables.result_table("Test queries", column, results, marked, beside))
+    marked, paper = significant(rows), paper_results(experiment.name)
+    written.tables.append(
+        tables.result_table(
+            "Test queries",
+            column,
+            results,
+            marked,
+            paper.get(one.published),
+            metrics=experiment.metrics,
+            costs=experiment.costs,
+        )
+    )
     if experiment.name in _VARIED:
-        title, label = f"{experiment.title}, {one.name}", _VARIED[experiment.name]
-        written.plots = _svg(figures.curves(directory / one.name, title, label, results))
+        label = _VARIED[experiment.name]
+        written.plots = _svg(figures.curves(path, title, label, results))
+    if experiment.costs:
+        written.notes.append(_COSTS_NOTE)
+        if rows:
+            written.plots = _svg(figures.gains(path, title, results[0].name, rows))
     written.csv = tables.result_csv(one.name, results, marked, paper, one.published)
     return written
 
 
-def _compare(results: Sequence[Result], directory: Path, study: Study) -> set[tuple[str, str]]:
+def _compare(
+    results: Sequence[Result], metrics: Sequence[str], directory: Path, study: Study
+) -> list[Difference]:
     """Tests each system against the first, and writes all figures of the tests."""
-    systems, best_grade = per_query_means(results)
-    rows = differences_from_first(systems, TEST_SEED)
+    systems, best_grade = per_query_means(results, metrics)
+    rows = differences_from_first(systems, TEST_SEED, metrics)
     baseline = results[0].name
     rules = legend(
         rows, systems, baseline=baseline, best_grade=best_grade, seed=TEST_SEED, samples=SAMPLES
     )
     rules["seeds"] = f"scores of a query are means over the seeds {_listed(study.seeds)}"
     write_comparison(make_directory(directory, "--output_dir"), rows, systems, baseline, rules)
-    return significant(rows)
+    return rows
 
 
 def _densities(written: Written, experiment, one: StudySet, results, directory: Path) -> None:

@@ -56,6 +56,7 @@ class Study:
             tuple(sorted(system.tuned_with.items())): system
             for experiment in experiments
             for system in experiment.systems
+            if system.tuned_with is not None
         }
         return [
             cell
@@ -67,7 +68,7 @@ class Study:
         """Returns the thresholds, or cut points, that are best on validation; of equal ones the
         first of the grid. None where every candidate has failed.
         """
-        if not self.grids:
+        if not self.grids or system.tuned_with is None:
             return getattr(study_set.settings.model, system.tuned)
         select = study_set.settings.training.select_metric
         values = {

@@ -13,6 +13,7 @@ from tf_smoothclir.experiments.results import Result
 from tf_smoothclir.settings import METRICS
 
 MARK = "†"
+_COSTS = ("seconds an epoch", "MB")
 _CSV_COLUMNS = (
     "source",
     "set",
@@ -114,6 +115,9 @@ def result_table(
     results: Sequence[Result],
     marked: Collection[tuple[str, str]] = (),
     paper: Mapping[str, Mapping[str, float]] | None = None,
+    *,
+    metrics: Sequence[str] = METRICS,
+    costs: bool = False,
 ) -> Table:
     """Returns a row for each system: its thresholds and the mean of each metric.
 
@@ -123,18 +127,24 @@ def result_table(
         results: The systems.
         marked: (system, metric) that differ from the first row by more than chance.
         paper: System -> metric -> value that the paper has for this set; each stands below ours.
+        metrics: Names of the columns.
+        costs: Whether there are columns of time and memory.
     """
-    best = {m: max(result.values[m].mean() for result in results) for m in METRICS}
+    best = {m: max(result.values[m].mean() for result in results) for m in metrics}
     rows = []
     for result in results:
         values = [
             Value(v.mean(), v.min(), v.max(), v.mean() == best[m], (result.name, m) in marked)
-            for m, v in ((m, result.values[m]) for m in METRICS)
+            for m, v in ((m, result.values[m]) for m in metrics)
         ]
-        rows.append((result.name, threshold_text(result), *values))
+        rows.append((result.name, threshold_text(result), *values, *_costs(result) * costs))
         if paper and result.name in paper:
             rows.append((f"{result.name} (paper)", "", *_paper_values(paper[result.name])))
-    return Table(caption, (first_column, "θ", *METRICS), tuple(rows))
+    return Table(caption, (first_column, "θ", *metrics, *_COSTS * costs), tuple(rows))
+
+
+def _costs(result: Result) -> tuple[str, str]:
+    return f"{result.epoch_seconds.mean():.1f}", f"{result.peak_mb.mean():,.0f}"
 
 
 def paper_table(
