@@ -192,6 +192,12 @@ class ModelSettings(Settings):
         "Of three_part_l2 alone: grades 0 and 1 belong below the first and the second, grade 2"
         " above the third (its authors': 0.2,0.55,0.9).",
     )
+    initial_vectors: str = setting(
+        "random",
+        "What word vectors begin with: random numbers (paper), or bilingual: words that stand in"
+        " the same training pairs, in either language, begin near each other.",
+        choices=("random", "bilingual"),
+    )
     query_embeddings: str = setting(
         "",
         "File of pre-trained word vectors for the queries: word2vec, GloVe, fastText .vec or .npz.",

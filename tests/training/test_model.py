@@ -154,6 +154,12 @@ def test_pretrained_words_begin_without_noise_of_ngrams(tmp_path):
     assert (model.query_tower.ngram_embeddings.numpy() != 0).all()
 
 
+def test_one_begin_of_word_vectors_is_enough(tmp_path):
+    both = settings(initial_vectors="bilingual", document_embeddings=str(tmp_path / "fr.vec"))
+    with pytest.raises(InputError, match="--initial_vectors=bilingual --query_embeddings"):
+        build_model(both, VOCABULARIES)
+
+
 def test_a_shared_vocabulary_is_one_tower():
     words = dict.fromkeys(ROLES, VOCABULARIES["query"])
     found = build_model(

@@ -154,6 +154,7 @@ def gains(path: Path, title: str, baseline: str, rows: Sequence[Difference]) -> 
             capsize=3,
         )
         panel.set(title=metric, yticks=range(len(names)), yticklabels=names)
+        panel.locator_params(axis="x", nbins=4)
         panel.grid(alpha=0.3)
     axes[0, 0].invert_yaxis()
     figure.suptitle(title)

@@ -8,6 +8,7 @@ import tensorflow as tf
 from absl import logging
 from tensorflow import keras
 
+from tf_smoothclir.data.bilingual_vectors import bilingual_vectors
 from tf_smoothclir.data.prepared import ROLES, PreparedSet
 from tf_smoothclir.data.token_frequency import inverse_document_frequency
 from tf_smoothclir.errors import InputError, input_error
@@ -17,9 +18,10 @@ from tf_smoothclir.losses import OrdinalLoss, make_loss
 from tf_smoothclir.optimizers import make_optimizer
 from tf_smoothclir.settings import ModelSettings, RunSettings
 from tf_smoothclir.similarity import SmoothCosineSimilarity
-from tf_smoothclir.text.embeddings import load_embeddings
+from tf_smoothclir.text.embeddings import FIRST_WORD, load_embeddings
 from tf_smoothclir.towers import TOWERS
 from tf_smoothclir.towers.padding import SequenceTower
+from tf_smoothclir.towers.word_table import WordTableTower
 from tf_smoothclir.two_tower import TwoTower
 
 
@@ -68,10 +70,17 @@ def build_model(settings: RunSettings, vocabularies: Mapping[str, list[str]]) ->
         vocabularies: Role -> tokens.
 
     Raises:
-        InputError: Nothing is left to train, the tower has no weights of tokens, or the settings
-            of both languages' words differ where they share a table.
+        InputError: Nothing is left to train, the tower has no weights of tokens, the settings of
+            both languages' words differ where they share a table, or word vectors are to begin in
+            two ways.
     """
     model, training = settings.model, settings.training
+    if model.initial_vectors != "random" and (model.query_embeddings or model.document_embeddings):
+        raise input_error(
+            f"--initial_vectors={model.initial_vectors} --query_embeddings --document_embeddings",
+            "word vectors begin as one of the two says",
+            "Leave out one of the two",
+        )
     if model.token_weights != "none" and model.tower != "average_pooling":
         raise input_error(
             f"--token_weights={model.token_weights} --tower={model.tower}",
@@ -125,8 +134,7 @@ def load_pretrained(
         )
         tower = getattr(model, f"{role}_tower")
         tower.embeddings.assign(vectors.matrix)
-        if tower.ngram_buckets:  # random ones would be much longer than common word vectors
-            tower.ngram_embeddings.assign(tf.zeros_like(tower.ngram_embeddings))
+        _begin_without_ngrams(tower)
         logging.info(
             "%s vectors: %d of %d words (%.1f%%) found in %s",
             role.capitalize(),
@@ -135,6 +143,40 @@ def load_pretrained(
             100 * vectors.found / vectors.total,
             path,
         )
+
+
+def start_bilingual(model: TwoTower, settings: RunSettings, prepared: PreparedSet) -> None:
+    """Lets words begin where the training pairs put them, where the settings ask for that.
+
+    Words of no such pair keep their random vectors. N-grams begin with zero vectors, as with
+    `load_pretrained`.
+    """
+    if settings.model.initial_vectors != "bilingual":
+        return
+    shared = settings.text.shared_vocabulary
+    for roles in [ROLES] if shared else [(role,) for role in ROLES]:
+        tower = getattr(model, f"{roles[0]}_tower")
+        vectors, found = bilingual_vectors(
+            prepared,
+            roles,
+            size=tower.vocabulary_size,
+            dim=tower.dim,
+            seed=settings.training.seed,
+        )
+        tower.embeddings.assign(tf.where(found[:, None], vectors, tower.embeddings))
+        _begin_without_ngrams(tower)
+        logging.info(
+            "%s vectors: %d of %d words stand in a training pair",
+            " and ".join(roles).capitalize(),
+            found.sum(),
+            len(found) - FIRST_WORD,
+        )
+
+
+def _begin_without_ngrams(tower: WordTableTower) -> None:
+    """Lets words be just the vectors that they were given: random n-grams would hide those."""
+    if tower.ngram_buckets:
+        tower.ngram_embeddings.assign(tf.zeros_like(tower.ngram_embeddings))
 
 
 def start_token_weights(model: TwoTower, settings: RunSettings, prepared: PreparedSet) -> None:

@@ -27,6 +27,7 @@ from tf_smoothclir.training.model import (
     build_model,
     configured_loss,
     load_pretrained,
+    start_bilingual,
     start_token_weights,
 )
 from tf_smoothclir.training.run_directory import RunDirectory
@@ -73,6 +74,7 @@ def trainer_of(settings: RunSettings, prepared: PreparedSet, run: RunDirectory) 
     model = build_model(settings, vocabularies)
     if not run.begun:
         load_pretrained(model, settings, vocabularies)
+        start_bilingual(model, settings, prepared)
         start_token_weights(model, settings, prepared)
     return Trainer(model, prepared, settings.training, run)
 
