@@ -31,6 +31,7 @@ COMMANDS = {
     "stats": "trainers.stats",
     "shards": "trainers.write_shards",
     "convert-polyglot": "trainers.convert_polyglot",
+    "vectors": "trainers.train_vectors",
     "export": "export.export",
     "index": "export.build_index",
     "search": "export.search",
@@ -76,8 +77,10 @@ setup(
     extras_require={
         "beam": ["apache-beam>=2.64,<2.65"],
         "parquet": ["pyarrow>=15,<22"],
+        "vectors": ["gensim>=4.3,<5"],
         "test": [
             "dill>=0.3.6",
+            "gensim>=4.3,<5",
             "hypothesis>=6.80",
             "ir-measures>=0.3.3",
             "pyarrow>=15,<22",
