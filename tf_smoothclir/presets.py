@@ -13,14 +13,16 @@ PRESETS = {
     "best": {
         "shared_vocabulary": True,
         "ngram_buckets": 200_000,
-        "dim": 256,
+        "dim": 512,
         "token_weights": "learned",
+        "initial_vectors": "bilingual",
         "train_negatives": 5,
         "fresh_negatives": True,
         "hard_negatives": 5,
         "batching": "in_batch",
         "average_weights": 0.5,
-        "epochs": 10,
+        "learning_rate_decay": 0.7,
+        "epochs": 5,
     },
 }
 
