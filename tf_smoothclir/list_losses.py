@@ -88,7 +88,9 @@ class ListLoss:
 
 def _padded(values: tf.Tensor, list_lengths: tf.Tensor, padding: float) -> tf.Tensor:
     """Returns `[lists, longest]`, the values of each list and then padding."""
-    return tf.RaggedTensor.from_row_lengths(values, list_lengths).to_tensor(padding)
+    real = tf.sequence_mask(list_lengths)
+    empty = tf.fill(tf.shape(real), tf.constant(padding, values.dtype))
+    return tf.tensor_scatter_nd_update(empty, tf.where(real), values)
 
 
 def _from_zero(scores: tf.Tensor, real: tf.Tensor) -> tf.Tensor:

@@ -5,25 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.training.test_trainer import Killed, kill_at_step, trained
+from tests.training.test_trainer import Killed, begin, kill_at_step, start, trained
 from tf_smoothclir.data.prepared import ROLES
 from tf_smoothclir.data.source import SPLITS
 from tf_smoothclir.evaluation.encoding import Encoder
-from tf_smoothclir.training.run_directory import RunDirectory
-from tf_smoothclir.training.train import prepared_set, source_of, trainer_of
-
-
-def begun(settings, path):
-    """The prepared set and the model before its first step."""
-    run = RunDirectory.create(path, settings, overwrite=False)
-    prepared = prepared_set(source_of(settings.data), settings, run, SPLITS)
-    return prepared, trainer_of(settings, prepared, run).model
 
 
 def mean_rank_of_mates(settings, path):
     """Where training queries rank their document of grade 2 before any training; best is 1."""
-    prepared, model = begun(settings, path)
-    encoded, judged = Encoder(model, prepared)(), prepared.retrieval_set
+    prepared, trainer = begin(settings, path)
+    encoded, judged = Encoder(trainer.model, prepared)(), prepared.retrieval_set
     train = judged.splits == SPLITS.index("train")
     pairs = train[judged.query_rows] & (judged.grades == 2)
     queries, mates = judged.query_rows[pairs], judged.document_rows[pairs]
@@ -42,8 +33,8 @@ def test_training_begins_with_translations_near_each_other(more, tiny, tmp_path)
 
 @pytest.mark.parametrize("role", ROLES)
 def test_words_without_a_pair_begin_as_without_the_option(role, tiny, tmp_path):
-    _, random = begun(tiny(), tmp_path / "random")
-    _, bilingual = begun(tiny(initial_vectors="bilingual"), tmp_path / "bilingual")
+    _, random = start(tiny(), tmp_path / "random")
+    _, bilingual = start(tiny(initial_vectors="bilingual"), tmp_path / "bilingual")
     tables = [getattr(m, f"{role}_tower").embeddings.numpy() for m in (random, bilingual)]
     same = (tables[0] == tables[1]).all(axis=1)
     assert same[:2].all()  # padding and unknown
@@ -51,7 +42,7 @@ def test_words_without_a_pair_begin_as_without_the_option(role, tiny, tmp_path):
 
 
 def test_ngrams_begin_with_zeros(tiny, tmp_path):
-    _, model = begun(tiny(initial_vectors="bilingual", ngram_buckets=50), tmp_path / "run")
+    _, model = start(tiny(initial_vectors="bilingual", ngram_buckets=50), tmp_path / "run")
     for role in ROLES:
         assert not getattr(model, f"{role}_tower").ngram_embeddings.numpy().any()
 

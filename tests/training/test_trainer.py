@@ -8,16 +8,14 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tf_smoothclir.data.prepared import ROLES
 from tf_smoothclir.data.source import SPLITS
 from tf_smoothclir.errors import InputError
 from tf_smoothclir.settings import METRICS
 from tf_smoothclir.training import trainer as trainer_module
-from tf_smoothclir.training.model import build_model
 from tf_smoothclir.training.monitor import StepMonitor
 from tf_smoothclir.training.run_directory import RunDirectory
-from tf_smoothclir.training.train import prepared_set, source_of
-from tf_smoothclir.training.trainer import Interrupted, Trainer
+from tf_smoothclir.training.train import prepared_set, source_of, trainer_of
+from tf_smoothclir.training.trainer import Interrupted
 
 STEPS = 8  # an epoch: 12 queries * (2 judged + 3 sampled) = 60 pairs, in batches of 8
 
@@ -26,12 +24,17 @@ class Killed(BaseException):
     """Ends a run without a word, as kill -9 does."""
 
 
-def start(settings, path):
+def begin(settings, path):
     """What `train` does before the first step."""
     run = RunDirectory.create(path, settings)
     prepared = prepared_set(source_of(settings.data), settings, run, SPLITS)
-    model = build_model(settings, {role: prepared.vocabulary(role) for role in ROLES})
-    return Trainer(model, prepared, settings.training, run), model
+    return prepared, trainer_of(settings, prepared, run)
+
+
+def start(settings, path):
+    """A trainer before its first step, and its model."""
+    _, trainer = begin(settings, path)
+    return trainer, trainer.model
 
 
 def trained(settings, path):

@@ -1,0 +1,54 @@
+"""Training runs on a GPU as it is: each operation of a step has a kernel there."""
+
+import pytest
+import tensorflow as tf
+from tensorflow.python.framework import kernels
+
+from tests.training.test_trainer import begin
+from tf_smoothclir.presets import PRESETS
+
+BEST = {**PRESETS["best"], "dim": 4, "ngram_buckets": 50, "mine_ranks": (1, 5), "epochs": 1}
+OPTIONS = [
+    {},
+    {"batching": "lists", "loss": "softmax"},
+    {"learn_thresholds": True},
+    {"optimizer": "adam"},
+    {"optimizer": "lazy_adam"},
+    {"optimizer": "adagrad"},
+    {"tower": "cnn"},
+    {"tower": "lstm", "batching": "bucketed"},
+    BEST,
+]
+
+
+def only_on_cpus(graph):
+    """The kinds of operations in a graph, and in what it calls, without a kernel for GPUs."""
+    kinds = {operation.type for operation in graph.get_operations()}
+    for function in graph.as_graph_def().library.function:
+        kinds |= {node.op for node in function.node_def}
+    devices = {
+        kind: {one.device_type for one in kernels.get_registered_kernels_for_op(kind).kernel}
+        for kind in kinds
+    }
+    # What has no kernel at all is a call of a function.
+    return {kind for kind, found in devices.items() if found and not found & {"GPU", "DEFAULT"}}
+
+
+@pytest.fixture(autouse=True)
+def needs_gpu_kernels():
+    if not tf.test.is_built_with_cuda():
+        pytest.skip("this TensorFlow is built without kernels for GPUs")
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+def test_no_operation_of_a_step_needs_a_cpu(options, tiny, tmp_path):
+    _, trainer = begin(tiny(**options), tmp_path / "run")
+    batches = iter(trainer._pipeline.epoch(trainer._training_lists(0), 0))
+    steps = trainer._train_steps.get_concrete_function(batches, tf.constant(1))
+    assert only_on_cpus(steps.graph) == set()
+
+
+def test_an_operation_of_texts_is_found_to_need_a_cpu():
+    lower = tf.function(lambda texts: tf.strings.lower(texts, encoding="utf-8"))
+    graph = lower.get_concrete_function(tf.TensorSpec([None], tf.string)).graph
+    assert only_on_cpus(graph) == {"StringLower"}
