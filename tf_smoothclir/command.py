@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import gc
 import logging as standard_logging
 import os
 import signal
@@ -144,6 +145,8 @@ def _guarded(main: Callable, argv: Sequence[str], arguments: str) -> None:
     except BrokenPipeError:  # such as with `| head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(128 + signal.SIGPIPE)
+    finally:
+        gc.freeze()  # or Python looks for garbage among all of TensorFlow's objects before it ends
 
 
 def _number(name: str, text: str | float, kind: type) -> float:

@@ -83,7 +83,10 @@ class NoVerifier(contextlib.nullcontext):
     def __enter__(self):
         return self
 
-    def compare(self, *arguments):
+    def send(self, *arguments):
+        """Asks nothing."""
+
+    def compare(self):
         """Finds everything right."""
 
 

@@ -1,11 +1,15 @@
 """Written models are loaded and run in a fresh process, and compared with the trained ones."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 import tensorflow as tf
 
 from tests.serving.conftest import WORDS, small_search_model
 from tf_smoothclir.data.prepared import ROLES
+from tf_smoothclir.serving import verification
 from tf_smoothclir.serving.publish import versions
 from tf_smoothclir.serving.search_model import SearchModel
 from tf_smoothclir.serving.towers import ServingTower
@@ -21,10 +25,11 @@ EXPECTED = {
 def test_written_models_that_answer_as_the_trained_ones_pass(make_tower, tmp_path):
     parts = {role: make_tower(role) for role in ROLES}
     parts["search"] = small_search_model(parts)
-    for role, part in parts.items():
-        part.save(str(tmp_path / role))
     with Verifier() as verifier:
-        verifier.compare(parts, tmp_path, TEXTS)
+        for role, part in parts.items():
+            part.save(str(tmp_path / role))
+            verifier.send(role, part, tmp_path / role, TEXTS)
+        verifier.compare()
 
 
 def test_tower_that_is_written_wrong_is_not_published(
@@ -54,6 +59,28 @@ def test_process_ends_with_the_exporter_even_if_nothing_is_asked():
         child = verifier._child
         assert child.poll() is None
     assert child.returncode is not None
+
+
+def test_process_that_has_failed_before_it_is_asked_says_why(make_tower, monkeypatch, tmp_path):
+    # More than a pipe holds goes to standard error, and nobody reads what is sent.
+    failing = "import sys; sys.exit('x' * 100_000 + ' no TensorFlow here')"
+    monkeypatch.setattr(verification, "_LOAD_AND_RUN", failing)
+    with Verifier() as verifier:
+        verifier._child.wait(timeout=60)
+        verifier.send("query", make_tower("query"), tmp_path, TEXTS)
+        with pytest.raises(RuntimeError, match=r"(?s)do not load and run:.*no TensorFlow here"):
+            verifier.compare()
+
+
+def test_process_can_start_before_tensorflow_is_imported_and_nothing_draws():
+    imported = (
+        "import sys, tf_smoothclir.serving.verification; print('tensorflow' in sys.modules);"
+        " import tf_smoothclir.serving.export; print('matplotlib' in sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", imported], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == ["False", "False"]
 
 
 @pytest.mark.parametrize(

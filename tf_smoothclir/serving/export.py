@@ -15,6 +15,7 @@ from tf_smoothclir.errors import InputError
 from tf_smoothclir.serving.publish import PairInfo, publish
 from tf_smoothclir.serving.search_model import SearchModel, encode_collection
 from tf_smoothclir.serving.towers import ServingTower
+from tf_smoothclir.serving.verification import Verifier
 from tf_smoothclir.text.subword_encoder import text_encoder
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.train import load_model, source_of, thresholds_of
@@ -30,6 +31,7 @@ def export_run(
     search_model: bool = True,
     max_search_documents: int = 200_000,
     search_depth: int = 10,
+    verifier: Verifier | None = None,
 ) -> int:
     """Publishes a run with the weights of its best epoch.
 
@@ -41,6 +43,7 @@ def export_run(
             data of the run need not be there any more.
         max_search_documents: A larger collection gets no search model.
         search_depth: Documents that the search model finds for a query.
+        verifier: As for `publish`.
 
     Returns:
         The version.
@@ -83,7 +86,7 @@ def export_run(
         texts = {role: _made_up_texts(run.vocabulary_tokens(role)) for role in ROLES}
     data = dataclasses.asdict(settings.data)
     info = PairInfo(settings.model.dim, settings.model.epsilon, thresholds, data)
-    return publish(towers, export_dir, info, texts, search)
+    return publish(towers, export_dir, info, texts, search, verifier)
 
 
 def _sample(texts) -> list[bytes]:

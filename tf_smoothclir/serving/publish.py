@@ -73,6 +73,7 @@ def publish(
     info: PairInfo,
     texts: dict[str, Sequence[bytes]],
     search_model: SearchModel | None = None,
+    verifier: Verifier | None = None,
 ) -> int:
     """Writes both towers, and the search model if there is one, under the next integer version.
 
@@ -89,6 +90,7 @@ def publish(
         info: For the manifests.
         texts: "query" and "document" -> real texts, to compare on and to warm the server up with.
         search_model: Of the same towers.
+        verifier: One that has been started, which is used up; None starts one.
 
     Returns:
         The version.
@@ -102,7 +104,7 @@ def publish(
     export_dir.mkdir(parents=True, exist_ok=True)
     with contextlib.ExitStack() as stack:
         stack.enter_context(_only_export(export_dir))
-        verifier = stack.enter_context(Verifier())  # it starts while the parts are written
+        verifier = verifier or stack.enter_context(Verifier())
         temporary = stack.enter_context(_temporary_directory(export_dir))
         version = 1 + max(
             (v for role in DIRECTORIES for v in versions(export_dir, role)), default=0
@@ -113,6 +115,7 @@ def publish(
         for role, part in parts.items():
             directory = temporary / role
             part.save(str(directory))
+            verifier.send(role, part, directory, texts)  # it loads while the next is written
             write_warm_up(directory, DIRECTORIES[role], warm_up_requests(role, texts))
             manifest = {"role": role, "version": version, "pair_id": pair_id}
             manifest |= dataclasses.asdict(info)
@@ -120,9 +123,9 @@ def publish(
                 manifest |= {"documents": part.num_documents, "depth": part.depth}
             manifest["files"] = hash_files(directory)
             write_json(directory / MANIFEST, manifest)
-        verifier.compare(parts, temporary, texts)
         for path in temporary.rglob("*"):
             flush_to_disk(path)
+        verifier.compare()
         for role in DIRECTORIES:
             if role in parts:
                 _rename(temporary / role, part_dir(export_dir, role) / str(version))

@@ -68,7 +68,7 @@ class SearchModel(tf.Module):
         """The size of the collection."""
         return self._vectors.shape[0]
 
-    @tf.function(input_signature=[tf.TensorSpec([None], tf.string, "text")])
+    @tf.function(autograph=False, input_signature=[tf.TensorSpec([None], tf.string, "text")])
     def serve(self, text):
         """Searches the collection."""
         scores, positions = self._best(self._query_tower.serve(text)["vector"])
@@ -76,10 +76,11 @@ class SearchModel(tf.Module):
         return {"ids": ids, "scores": scores, "grades": self._grade(scores)}
 
     @tf.function(
+        autograph=False,
         input_signature=[
             tf.TensorSpec([None], tf.string, "query"),
             tf.TensorSpec([None], tf.string, "document"),
-        ]
+        ],
     )
     def score(self, query, document):
         """Scores pairs of a query and a document."""

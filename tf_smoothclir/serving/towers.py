@@ -55,18 +55,19 @@ class ServingTower(tf.Module):
         self._call_tower = lambda tokens: tower(tokens)
         if isinstance(tower, AveragePoolingTower):
             self._token_vectors = lambda tokens: tower.token_vectors(tokens)
-            self.words = tf.function(self._words, input_signature=[_TEXT])
+            self.words = tf.function(self._words, autograph=False, input_signature=[_TEXT])
 
-    @tf.function(input_signature=[_TEXT])
+    @tf.function(autograph=False, input_signature=[_TEXT])
     def serve(self, text):
         """Encodes raw strings."""
         return self._vectors(self.encoder(text))
 
     @tf.function(
+        autograph=False,
         input_signature=[
             tf.TensorSpec([None], tf.int32, "ids"),
             tf.TensorSpec([None], tf.int32, "lengths"),
-        ]
+        ],
     )
     def serve_tokens(self, ids, lengths):
         """Encodes token ids."""
@@ -79,7 +80,7 @@ class ServingTower(tf.Module):
         known = (ids >= 0) & (ids < self._vocabulary_size)
         return self._vectors(self.encoder.complete(tf.where(known, ids, UNKNOWN_ID), lengths))
 
-    @tf.function(input_signature=[_TEXT])
+    @tf.function(autograph=False, input_signature=[_TEXT])
     def serve_pair_id(self, text):
         """Says which towers and indexes belong together."""
         return {"pair_id": tf.fill(tf.shape(text), self.pair_id)}

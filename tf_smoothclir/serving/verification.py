@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-import tensorflow as tf
 
 TOLERANCE = 1e-6
 _NUM_PROBES = 32
-# With TensorFlow and nothing of ours. Strings travel as Latin-1, which any bytes are. Where the
-# parent has been killed, there is no line to read, and this ends too.
+# With TensorFlow and nothing of ours. A line is a directory and what to ask of it; the answers go
+# out when there is no more. Strings travel as Latin-1, which any bytes are. Where the parent has
+# been killed, the lines end, and this does too. Looking for garbage among the objects of TensorFlow
+# would take half a second of the import, and most of a second at the end.
 _LOAD_AND_RUN = """
+import gc
 import json
 import sys
+gc.disable()
 import tensorflow as tf
 
 def decoded(rows):
@@ -27,32 +33,38 @@ def decoded(rows):
 def plain(values):
     return json.loads(json.dumps(values.numpy().tolist(), default=lambda b: b.decode("latin-1")))
 
-answers = {}
-for directory, requests in json.loads(sys.stdin.readline() or "{}").items():
+answers = []
+for line in sys.stdin:
+    directory, requests = json.loads(line)
     signatures = tf.saved_model.load(directory).signatures
-    answers[directory] = {}
+    answers.append({})
     for name, inputs in requests.items():
         tensors = {key: tf.constant(decoded(rows)) for key, rows in inputs.items()}
         outputs = signatures[name](**tensors)
-        answers[directory][name] = {key: plain(value) for key, value in outputs.items()}
+        answers[-1][name] = {key: plain(value) for key, value in outputs.items()}
 print(json.dumps(answers))
+gc.freeze()
 """
 
 
 class Verifier:
     """A process that imports TensorFlow at once, which takes seconds, and then waits for models.
 
-    A context manager, which ends the process.
+    A context manager, which ends the process. Importing this module does not import TensorFlow: the
+    process can start before its parent does so.
     """
 
     def __init__(self):
         """Starts the process."""
-        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-        # As most servers; and the memory of the graphics card is this process's already.
+        # A pipe that nobody reads before the end would hold a process up that has much to say.
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": self._errors}
+        # As most servers; and the memory of the graphics card is the parent's.
         environment = {**os.environ, "CUDA_VISIBLE_DEVICES": "-1"}
         self._child = subprocess.Popen(
             [sys.executable, "-c", _LOAD_AND_RUN], text=True, env=environment, **pipes
         )
+        self._sent: list[tuple[Any, dict]] = []
 
     def __enter__(self) -> Verifier:
         return self
@@ -60,35 +72,42 @@ class Verifier:
     def __exit__(self, *error) -> None:
         self._child.kill()
         self._child.communicate()
+        self._errors.close()
 
-    def compare(self, parts: dict, directory: Path, texts: dict[str, Sequence[bytes]]) -> None:
-        """Runs all signatures of written parts, and compares with the parts in this process.
+    def send(self, role: str, part, directory: Path, texts: dict[str, Sequence[bytes]]) -> None:
+        """Has the process load a written part and run its signatures; does not wait for it.
 
         Args:
-            parts: Role -> `ServingTower` or `SearchModel`.
-            directory: Holds the SavedModel of each role.
+            role: "query", "document" or "search".
+            part: `ServingTower` or `SearchModel`.
+            directory: Where its SavedModel was written.
             texts: "query" and "document" -> real texts.
+        """
+        requests = _requests(role, part, texts)
+        line = json.dumps([str(directory), requests], default=_latin_1)
+        with contextlib.suppress(BrokenPipeError):  # it has failed before: `compare` says how
+            print(line, file=self._child.stdin, flush=True)
+        self._sent.append((part, requests))
+
+    def compare(self) -> None:
+        """Runs the parts that were sent here, too, and compares; no more can be sent.
 
         Raises:
             RuntimeError: A part does not load, or answers otherwise.
         """
-        requests = {role: _requests(role, part, texts) for role, part in parts.items()}
-        expected = {  # before waiting: the process may still be starting
-            role: {
-                signature: part.signatures[signature](**_tensors(inputs))
-                for signature, inputs in requests[role].items()
-            }
-            for role, part in parts.items()
-        }
-        message = {str(directory / role): request for role, request in requests.items()}
-        answer, errors = self._child.communicate(json.dumps(message, default=_latin_1) + "\n")
+        expected = [  # meanwhile: the process is at work
+            {name: part.signatures[name](**_arrays(inputs)) for name, inputs in requests.items()}
+            for part, requests in self._sent
+        ]
+        answers, _ = self._child.communicate()
         if self._child.returncode:
+            self._errors.seek(0)
+            errors = self._errors.read().decode(errors="replace")
             raise RuntimeError(f"The written models do not load and run:\n{errors}")
-        answers = json.loads(answer.splitlines()[-1])
-        for role, part in parts.items():
-            for signature, outputs in expected[role].items():
-                found = answers[str(directory / role)][signature]
-                _compare(f"The written {part.name}, {signature},", outputs, found)
+        found = json.loads(answers.splitlines()[-1])
+        for (part, requests), ours, theirs in zip(self._sent, expected, found):
+            for name in requests:
+                _compare(f"The written {part.name}, {name},", ours[name], theirs[name])
 
 
 def _requests(role: str, part, texts: dict[str, Sequence[bytes]]) -> dict[str, dict]:
@@ -100,14 +119,14 @@ def _requests(role: str, part, texts: dict[str, Sequence[bytes]]) -> dict[str, d
     }
     if role == "search":
         return {"serving_default": {"text": probes["query"]}, "score": probes}
-    tokens = part.encoder(tf.constant(probes[role]))
+    tokens = part.encoder(_array(probes[role]))
     return {
         "serving_default": {"text": probes[role]},
         "tokens": {name: tokens[name].numpy().tolist() for name in ("ids", "lengths")},
     }
 
 
-def _compare(name: str, expected: dict[str, tf.Tensor], found: dict[str, list]) -> None:
+def _compare(name: str, expected: dict[str, Any], found: dict[str, list]) -> None:
     for output, tensor in expected.items():
         if tensor.dtype.is_floating:
             difference = np.abs(np.array(found[output], np.float64) - tensor).max()
@@ -123,8 +142,13 @@ def _compare(name: str, expected: dict[str, tf.Tensor], found: dict[str, list]) 
             raise RuntimeError(f"{name} finds other documents than the trained one.")
 
 
-def _tensors(inputs: dict) -> dict[str, tf.Tensor]:
-    return {name: tf.constant(rows) for name, rows in inputs.items()}
+def _arrays(inputs: dict[str, list]) -> dict[str, np.ndarray]:
+    return {name: _array(rows) for name, rows in inputs.items()}
+
+
+def _array(rows: list) -> np.ndarray:
+    """Returns `[rows]`, of bytes or of int32; NumPy's own strings would lose NUL bytes."""
+    return np.array(rows, object if isinstance(rows[0], bytes) else np.int32)
 
 
 def _latin_1(value: bytes) -> str:

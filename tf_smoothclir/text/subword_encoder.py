@@ -30,7 +30,7 @@ class SubwordTextEncoder(TextEncoder):
         decisive = f"{self.vocabulary_digest} {self._ngrams}"
         self.vocabulary_digest = hashlib.sha256(decisive.encode()).hexdigest()
 
-    @tf.function(input_signature=[tf.TensorSpec([None], tf.string)])
+    @tf.function(autograph=False, input_signature=[tf.TensorSpec([None], tf.string)])
     def __call__(self, texts: tf.Tensor) -> dict[str, tf.Tensor]:
         """Encodes texts, `[batch]` string, anything at all; see the class."""
         tokens = tokenize(texts, self.max_tokens)
@@ -39,7 +39,10 @@ class SubwordTextEncoder(TextEncoder):
         lengths = tf.cast(tokens.row_lengths(), tf.int32)
         return self._complete(tf.gather(distinct, positions), lengths, distinct, positions, words)
 
-    @tf.function(input_signature=[tf.TensorSpec([None], tf.int32), tf.TensorSpec([None], tf.int32)])
+    @tf.function(
+        autograph=False,
+        input_signature=[tf.TensorSpec([None], tf.int32), tf.TensorSpec([None], tf.int32)],
+    )
     def complete(self, ids: tf.Tensor, lengths: tf.Tensor) -> dict[str, tf.Tensor]:
         """Adds to token ids the n-grams that the vocabulary knows; unknown words have none.
 

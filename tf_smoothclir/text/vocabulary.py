@@ -35,7 +35,10 @@ class NumberedTexts(NamedTuple):
     lengths: np.ndarray
 
 
-@tf.function(input_signature=[tf.TensorSpec([None], tf.string), tf.TensorSpec([], tf.int64)])
+# AutoGraph would find nothing to rewrite, here and in the towers, and take most of the tracing.
+@tf.function(
+    autograph=False, input_signature=[tf.TensorSpec([None], tf.string), tf.TensorSpec([], tf.int64)]
+)
 def _split(texts, max_tokens):
     tokens = tokenize(texts, max_tokens)
     distinct, numbers = tf.unique(tokens.flat_values)
@@ -227,7 +230,7 @@ class TextEncoder(tf.Module):
         self.vocabulary_digest = initializer.digest
         self._table = tf.lookup.StaticHashTable(initializer, default_value=UNKNOWN_ID)
 
-    @tf.function(input_signature=[tf.TensorSpec([None], tf.string)])
+    @tf.function(autograph=False, input_signature=[tf.TensorSpec([None], tf.string)])
     def __call__(self, texts: tf.Tensor) -> dict[str, tf.Tensor]:
         """Encodes texts.
 

@@ -16,7 +16,6 @@ from tf_smoothclir.data.prepared import ROLES, PreparedSet, prepare
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.source import SPLITS, Source
 from tf_smoothclir.errors import InputError, input_error
-from tf_smoothclir.evaluation import plots
 from tf_smoothclir.evaluation.encoding import Encoder
 from tf_smoothclir.evaluation.evaluate import Evaluation, evaluate_split, rules
 from tf_smoothclir.evaluation.report import write_report
@@ -218,6 +217,8 @@ def thresholds_of(settings: RunSettings, model: TwoTower) -> Sequence[float]:
 
 def _draw(run, thresholds, progress, test: Evaluation) -> dict[str, str]:
     """Draws the plots and returns caption -> path relative to the run."""
+    from tf_smoothclir.evaluation import plots  # only here: matplotlib takes half a second
+
     run.plots.mkdir(exist_ok=True)
     drawn = {"Learning curves": run.plots / "learning_curves.png"}
     plots.learning_curves(drawn["Learning curves"], progress.history)
