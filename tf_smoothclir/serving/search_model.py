@@ -12,6 +12,7 @@ import numpy as np
 import tensorflow as tf
 
 from tf_smoothclir.data.hashing import hash_ids
+from tf_smoothclir.data.prepared import in_parallel
 from tf_smoothclir.data.source import Text
 from tf_smoothclir.losses import SmoothOrdinalSearchLoss
 from tf_smoothclir.progress import progress_bar
@@ -143,8 +144,11 @@ def encode_collection(
             ids.append(document.id)
             yield document.text
 
+    def encoded(batch):
+        return tower.serve(tf.constant(batch, tf.string))["vector"].numpy()
+
     with progress_bar(number, "Encode the collection", "documents") as bar:
-        for batch in text_batches(texts()):
-            vectors.append(tower.serve(tf.constant(batch, tf.string))["vector"].numpy())
-            bar.update(len(batch))
+        for some in in_parallel(encoded, text_batches(texts())):
+            vectors.append(some)
+            bar.update(len(some))
     return ids, np.concatenate(vectors)
