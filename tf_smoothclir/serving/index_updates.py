@@ -75,12 +75,13 @@ def update_index(
         work = stack.enter_context(locked_work_directory(directory))
         index = Index(directory)
         check_pair(index.manifest, tower_manifest)
+        if add is not None:
+            pair_id = tower_manifest["pair_id"]
+            stack.enter_context(claimed(work, pair_id, add, start_over=True))
         alive = index.alive.copy()
         alive[_positions(index, remove)] = False
         shards = []
         if add is not None:
-            pair_id = tower_manifest["pair_id"]
-            stack.enter_context(claimed(work, pair_id, add, start_over=True))
             shards = encode_shards(work, add, encode)
             added = opened_shards(shards, tower_manifest["dim"], add)
             alive = _without_same_ids(index, alive, added, add, replace)
