@@ -42,7 +42,7 @@ _SEARCH_EFFORT = flags.DEFINE_integer(
     "search_effort",
     0,
     "hnsw: candidates kept on the way (efSearch); ivf_pq: lists read (nprobe). More find more, and"
-    " take longer; 0: the default of the type.",
+    " take longer; 0: the default of the type and the number of documents.",
     lower_bound=0,
     module_name=command.COMMAND,
 )

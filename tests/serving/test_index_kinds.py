@@ -66,8 +66,18 @@ def test_kind_is_chosen_by_the_number_of_documents(documents, kind):
     assert IndexSettings("hnsw").resolved(documents).kind == "hnsw"
 
 
-def test_effort_is_that_of_the_kind_unless_given():
-    assert IndexSettings("hnsw").resolved(9).search_effort == 64
+@pytest.mark.parametrize(
+    ("kind", "documents", "effort"),
+    [
+        ("flat", 9, 0),
+        ("hnsw", 9, 32),
+        ("hnsw", 2_000_000, 32),
+        ("hnsw", 2_000_001, 64),
+        ("ivf_pq", SIZE, 64),
+    ],
+)
+def test_effort_is_that_of_the_kind_and_the_size_unless_given(kind, documents, effort):
+    assert IndexSettings(kind).resolved(documents).search_effort == effort
     assert IndexSettings("hnsw", search_effort=7).resolved(9).search_effort == 7
 
 
