@@ -210,10 +210,10 @@ def test_words_are_different_and_texts_have_the_right_length():
     assert np.mean([len(text.split()) for text in texts]) == pytest.approx(118, rel=0.05)
 
 
-def test_index():
-    tables = index.measure(
-        documents=500, dim=8, queries=20, rounds=1, threads=1, kinds=["hnsw", "hnsw:128"]
-    )
+@pytest.mark.parametrize("made", ["trained", "topics"])
+def test_index(made):
+    sizes = {"documents": 500, "dim": 8, "queries": 20, "rounds": 1, "threads": 1}
+    tables = index.measure(**sizes, kinds=["hnsw", "hnsw:128"], made=made)
     for table in tables:
         rows = rows_of(table, "queries/s alone", "queries/s at once", "recall@10")
         assert set(rows) == {index.FLAT, "hnsw", "hnsw:128", index.MATMUL}
