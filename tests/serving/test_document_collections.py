@@ -1,13 +1,20 @@
 """Collections of every kind give the same documents; a defect is named by file, line and reason."""
 
 import json
+import subprocess
+import sys
 
+import numpy as np
 import pytest
 
+from tests.data.test_wiki_clir_builder import LOCAL as WIKI_CLIR
 from tests.training.tiny_set import DOCUMENTS, write_tiny_set
 from tf_smoothclir.data.source import Text
+from tf_smoothclir.data.wiki_clir_builder import WikiClir
+from tf_smoothclir.data.wikiclir_files import WikiClirDirectory
 from tf_smoothclir.errors import InputError
 from tf_smoothclir.serving.document_collections import open_collection, open_files, read_ids
+from tf_smoothclir.serving.index import Index
 from tf_smoothclir.settings import DataSettings
 
 TEXTS = [Text("1", "", "Ein Apfel"), Text("zwei", "", "日本\u2028語"), Text("3", "", "")]
@@ -184,3 +191,33 @@ def test_file_of_ids_with_a_defect_is_refused(tmp_path, content, message):
     (tmp_path / "ids").write_text(content)
     with pytest.raises(InputError, match=message):
         read_ids(tmp_path / "ids")
+
+
+@pytest.fixture(scope="module")
+def tfds_dir(tmp_path_factory):
+    """A TFDS directory with the tiny WikiCLIR of the tests of its builder."""
+    path = tmp_path_factory.mktemp("tfds")
+    builder = WikiClir(data_dir=path, config="fr", directory=str(WIKI_CLIR))
+    builder.download_and_prepare()
+    return path
+
+
+def test_collection_of_tfds_has_the_documents_of_its_files(tfds_dir):
+    settings = DataSettings(tfds_name="wiki_clir/fr", tfds_data_dir=str(tfds_dir))
+    collection = open_collection("", settings)
+    documents = list(collection.documents())
+    assert sorted(documents) == sorted(WikiClirDirectory(WIKI_CLIR, "fr").documents())
+    assert list(collection.documents()) == documents
+    assert collection.place(1) == "wiki_clir/fr: record 2 of the documents"
+    assert collection.fingerprint() == open_collection("", settings).fingerprint()
+
+
+def test_command_indexes_a_collection_of_tfds(tfds_dir, export, tmp_path):
+    flags = [f"--export_dir={export}", f"--index_dir={tmp_path}/index", "--verbosity=-1"]
+    flags += ["--tfds_name=wiki_clir/fr", f"--tfds_data_dir={tfds_dir}"]
+    subprocess.run([sys.executable, "-m", "export.build_index", *flags], check=True)
+    index = Index(tmp_path / "index")
+    assert index.manifest["data"]["tfds_name"] == "wiki_clir/fr"
+    (results,) = index.search(np.ones((1, index.manifest["dim"]), np.float32), 100)
+    found = sorted(Text(result.id, result.title, result.text) for result in results)
+    assert found == sorted(WikiClirDirectory(WIKI_CLIR, "fr").documents())

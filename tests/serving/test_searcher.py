@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import shutil
+import subprocess
 import sys
 import types
 
@@ -12,6 +13,7 @@ import tensorflow as tf
 
 from tests.oracles import maths
 from tests.serving.conftest import EPSILON
+from tests.serving.local_server import local_server
 from tests.training.test_run_directory import snapshot
 from tests.training.tiny_set import DOCUMENTS
 from tf_smoothclir.data.hashing import hash_ids
@@ -220,6 +222,38 @@ def test_queries_are_encoded_by_the_server(export_dir, index_dir, searcher, serv
     remote = open_searcher(export_dir, index_dir, the_same, server="localhost:8500")
     assert remote.search([QUERY, "word8"], 5) == searcher.search([QUERY, "word8"], 5)
     assert server.asked == [QUERY, "word8"]
+
+
+@pytest.fixture(scope="module")
+def addresses(export_dir):
+    with local_server(export_dir) as addresses:
+        yield addresses
+
+
+@pytest.mark.parametrize("protocol", ["grpc", "rest"])
+def test_command_finds_by_a_running_server_what_it_finds_alone(
+    protocol, addresses, export_dir, index_dir, searcher
+):
+    command = [sys.executable, "-m", "export.search", f"--server={getattr(addresses, protocol)}"]
+    command += [f"--export_dir={export_dir}", f"--index_dir={index_dir}", "--json", "--top_k=5"]
+    lines = f"{QUERY}\n\nunheard ÄÖ\n"
+    done = subprocess.run(command, input=lines, capture_output=True, text=True, check=True)
+    answers = [json.loads(line) for line in done.stdout.splitlines()]
+    queries = [QUERY, "", "unheard ÄÖ"]
+    assert [answer["query"] for answer in answers] == queries
+    for answer, results in zip(answers, searcher.search(queries, 5)):
+        expected = [dataclasses.asdict(result) for result in results]
+        scores = [result.pop("score") for result in answer["results"]]
+        assert scores == pytest.approx([result.pop("score") for result in expected], abs=1e-6)
+        assert answer["results"] == expected
+
+
+def test_running_server_of_another_run_is_refused(index_dir, export_dir, export):
+    with (
+        local_server(export) as addresses,
+        pytest.raises(InputError, match=rf"query tower of {addresses.grpc}.*different training"),
+    ):
+        open_searcher(export_dir, index_dir, the_same, server=addresses.grpc)
 
 
 def test_server_of_another_run_is_refused(export_dir, index_dir, server):
