@@ -17,7 +17,7 @@ from tf_smoothclir import command
 
 _EXPORT_DIR, _INDEX_DIR = command.define_index_flags()
 _QUERY = flags.DEFINE_multi_string(
-    "query", [], "A query; may be given more than once.", module_name=command.COMMAND
+    "query", [], "A query", module_name=command.COMMAND
 )
 _QUERIES = flags.DEFINE_string(
     "queries",

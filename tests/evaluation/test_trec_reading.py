@@ -218,6 +218,14 @@ def test_layouts_of_qrels(content, write):
     assert read_qrels(write(content)) == {"q1": {"d1": 2, "d2": -1}}
 
 
+@pytest.mark.parametrize(
+    ("text", "score"),
+    [("-1", -1), ("+.5", 0.5), ("2.", 2), ("1.5E-03", 0.0015), ("-inf", -math.inf), ("1e5", 1e5)],
+)
+def test_scores_are_numbers_as_c_prints_them(text, score, write):
+    assert read_run(write(f"q1 Q0 d1 1 {text} me\n")) == {"q1": {"d1": score}}
+
+
 GOOD_RUN, GOOD_QRELS = "q1 Q0 d1 1 0.5 me\n", "q1 0 d1 2\n"
 BAD = {
     "run with 5 columns": (read_run, "q1 Q0 d1 1 0.5\n", ":1: 5 columns instead of 6", "Put one"),
@@ -226,6 +234,10 @@ BAD = {
     "run as qrels": (read_qrels, GOOD_RUN, ":1: 6 columns instead of 4", "Put one"),
     "score": (read_run, GOOD_RUN + "q1 Q0 d2 1 high me\n", ":2: score 'high' is", "Give a number"),
     "NaN score": (read_run, "q1 Q0 d2 1 NaN me\n", ":1: score 'NaN' is not a number", "Give a"),
+    "Python's score": (read_run, "q1 Q0 d2 1 1_0 me\n", ":1: score '1_0' is not a", "Give a"),
+    "Thai digit": (read_run, "q1 Q0 d2 1 \u0e53 me\n", ":1: score '\u0e53' is not a", "Give a"),
+    "hexadecimal": (read_run, "q1 Q0 d2 1 0x1p3 me\n", ":1: score '0x1p3' is not a", "Give a"),
+    "Python's grade": (read_qrels, "q1 0 d1 1_0\n", ":1: grade '1_0' is not an", "Give a grade"),
     "document twice": (
         read_run,
         GOOD_RUN + "q2 Q0 d1 1 1 me\nq1 Q0 d1 2 0.4 me\n",

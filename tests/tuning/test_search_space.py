@@ -109,6 +109,15 @@ def test_mistake_in_what_is_searched_is_a_message(names, loss, message):
         SearchSpace.of(names, settings_of(loss=loss))
 
 
+@pytest.mark.parametrize("names", [["thresholds"], ["loss"], ["epsilon"]])
+@pytest.mark.parametrize("thresholds", [(0.7, 0.2), (0.2, 0.2), (0.2, 1.0)])
+def test_thresholds_that_no_loss_takes_are_a_message_even_where_they_are_searched(
+    names, thresholds
+):
+    with pytest.raises(InputError, match=r"--thresholds: thresholds must be strictly increasing"):
+        SearchSpace.of(names, settings_of(thresholds=thresholds))
+
+
 def test_too_large_a_space_is_a_message(monkeypatch):
     monkeypatch.setattr(search_space, "_LARGEST", 36 * 7 - 1)
     with pytest.raises(InputError, match="252 combinations are too many"):

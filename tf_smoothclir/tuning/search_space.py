@@ -11,7 +11,7 @@ import numpy as np
 
 from tf_smoothclir.errors import InputError, input_error
 from tf_smoothclir.list_losses import LIST_LOSSES
-from tf_smoothclir.losses import LOSSES, ThresholdLoss
+from tf_smoothclir.losses import LOSSES, SmoothOrdinalSearchLoss, ThresholdLoss
 from tf_smoothclir.presets import changed
 from tf_smoothclir.settings import GROUPS, ModelSettings, RunSettings, TrainingSettings
 from tf_smoothclir.training.model import configured_loss
@@ -53,9 +53,14 @@ class SearchSpace:
             settings: The fixed part; the number of its thresholds tells K.
 
         Raises:
-            InputError: A name is unknown or there twice, nothing is left to search, or too much.
+            InputError: A name is unknown or there twice, nothing is left to search, or too much; or
+                the thresholds of the settings do not rise between -1 and 1.
         """
         _check_names(names)
+        try:
+            SmoothOrdinalSearchLoss(settings.model.thresholds)
+        except ValueError as error:
+            raise InputError(f"--thresholds: {error}.") from error
         lists = {name: _values_of(name, settings) for name in names}
         size = int(np.prod([len(values) for values in lists.values()], dtype=np.float64))
         if size > _LARGEST:
