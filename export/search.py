@@ -16,9 +16,7 @@ from absl import flags
 from tf_smoothclir import command
 
 _EXPORT_DIR, _INDEX_DIR = command.define_index_flags()
-_QUERY = flags.DEFINE_multi_string(
-    "query", [], "A query", module_name=command.COMMAND
-)
+_QUERY = flags.DEFINE_multi_string("query", [], "A query", module_name=command.COMMAND)
 _QUERIES = flags.DEFINE_string(
     "queries",
     "",

@@ -20,9 +20,9 @@ LARGEST_HNSW = 20_000_000  # beyond, the graph takes more than 10 GB of memory
 HNSW_NEIGHBOURS = 32
 SMALLEST_IVF_PQ = 10_000  # 256 centres a sub-quantiser, 39 vectors a centre
 _HNSW_CONSTRUCTION = 200
-# Of a million documents by trained towers, HNSW finds 0.97 of the best ten with an effort of 32, at
-# more than 50 times the speed of flat, and 0.98 with 64, at 40 times; of more it finds less, while
-# flat takes longer (benchmarks/README.md).
+# Of a million documents by trained towers, HNSW finds 0.97 to 0.98 of the best ten with an effort
+# of 32, at 50 times the speed of flat, and 0.98 to 0.99 with 64, at 40 times; of more it finds
+# less, while flat takes longer (benchmarks/README.md).
 _LITTLE_EFFORT_UP_TO = 2_000_000
 _LITTLE_EFFORT, _EFFORT = 32, 64
 _TRAINING_VECTORS_PER_LIST = 64
