@@ -1,7 +1,7 @@
 # Two commands matter: `make quickstart` and `make test`. PYTHON=... picks the interpreter.
 
-CANDIDATES := python3.11 python3.10 python3.9 python3 python
-SUITABLE := import sys; sys.exit(not (3, 9) <= sys.version_info[:2] <= (3, 11))
+CANDIDATES := python3.13 python3.12 python3.11 python3.10 python3.9 python3 python
+SUITABLE := import ensurepip, sys; sys.exit(not (3, 9) <= sys.version_info[:2] <= (3, 13))
 PYTHON ?= $(shell for python in $(CANDIDATES); do \
 	$$python -c '$(SUITABLE)' >/dev/null 2>&1 && echo $$python && break; done)
 BIN := .venv/bin
@@ -17,9 +17,9 @@ help:  ## Show the targets
 
 python:
 	@test -n "$(PYTHON)" && $(PYTHON) -c '$(SUITABLE)' || { \
-		echo "tf_smoothclir needs Python 3.9, 3.10 or 3.11 (TensorFlow 2.15 has no newer one)," \
+		echo "tf_smoothclir needs Python 3.9 to 3.13 with venv," \
 		"and this is none: PYTHON=$(PYTHON) (empty: none of $(CANDIDATES) is)." \
-		"Install one, or name it: make PYTHON=/path/to/python3.11" >&2; exit 1; }
+		"Install one, or name it: make PYTHON=/path/to/python3.13" >&2; exit 1; }
 
 .venv/.package: setup.py $(wildcard constraints/*.txt) | python
 	@echo "Making .venv with $(PYTHON) and installing; about 2 GB, a minute or two ..."

@@ -5,13 +5,11 @@ from pathlib import Path
 
 from setuptools import find_packages, setup
 
-if not (3, 9) <= sys.version_info[:2] <= (3, 11):
+if not (3, 9) <= sys.version_info[:2] <= (3, 13):
     sys.exit(
-        "tf_smoothclir needs Python 3.9, 3.10 or 3.11 (tensorflow-ranking 0.5.5, its last release,"
-        " needs TensorFlow 2.15, which has no newer Python); this is Python {}.{}. Make an"
-        " environment with one of them, such as: python3.11 -m venv .venv".format(
-            *sys.version_info[:2]
-        )
+        "tf_smoothclir needs Python 3.9 to 3.13 (3.12 and 3.13 get TensorFlow 2.21, older ones"
+        " TensorFlow 2.15 with tensorflow-ranking); this is Python {}.{}. Make an environment with"
+        " one of them, such as: python3.13 -m venv .venv".format(*sys.version_info[:2])
     )
 
 # The trainers and the shipping tools are top-level folders of the checkout; installed, they live
@@ -39,6 +37,26 @@ COMMANDS = {
     "client": "export.client",
 }
 
+PYARROW = "pyarrow>=15,<22 | pyarrow>=18,<27"  # from 22 on it needs NumPy 2
+
+
+def on_both(*requirements: str) -> list[str]:
+    """Returns requirements, those "old | new" as two: up to Python 3.11, and from 3.12 on.
+
+    tensorflow-ranking 0.5.5, its last release, needs TensorFlow 2.15, which needs Python 3.11 or
+    older; where nothing stands before or behind the bar, that stack does not need it.
+    """
+    result = []
+    for requirement in requirements:
+        older, bar, newer = requirement.partition("|")
+        if not bar:
+            result.append(requirement)
+            continue
+        sides = {"python_version < '3.12'": older, "python_version >= '3.12'": newer}
+        result += [f"{side.strip()}; {marker}" for marker, side in sides.items() if side.strip()]
+    return result
+
+
 setup(
     name="tf_smoothclir",
     version="0.1.0",
@@ -46,7 +64,7 @@ setup(
     long_description=Path(__file__).with_name("README.md").read_text(encoding="utf-8"),
     long_description_content_type="text/markdown",
     license="Apache-2.0",
-    python_requires=">=3.9,<3.12",
+    python_requires=">=3.9,<3.14",
     packages=[*find_packages(include=["tf_smoothclir", "tf_smoothclir.*"]), *list(PACKAGE_DIR)[1:]],
     package_dir=PACKAGE_DIR,
     package_data={
@@ -54,42 +72,45 @@ setup(
         "tf_smoothclir.serving.server": ["page.html"],
     },
     install_requires=[
-        "absl-py>=1.4,<3",
         # Their newer releases need a newer Python, which not every package index says.
         "array_record<0.6; python_version < '3.10'",
         "etils<1.6; python_version < '3.10'",
         "etils<1.14; python_version < '3.11'",
-        "faiss-cpu>=1.8,<2",
-        "grpcio>=1.24",
-        "importlib_resources>=5",
-        "keras-tuner>=1.4.7,<1.5",
-        "matplotlib>=3.7,<4",
-        "numpy>=1.23.5,<2",
-        "tensorboard>=2.15,<2.16",
-        "tensorflow>=2.15.1,<2.16",
-        "tensorflow-datasets>=4.9.3,<4.9.11",
         "tensorflow-datasets<4.9.4; python_version < '3.10'",
-        "tensorflow-metadata>=1.14,<1.18",
-        "tensorflow-ranking>=0.5.5,<0.6",
-        "tensorflow-serving-api>=2.15,<2.16",
-        "tqdm>=4.62,<5",
+        *on_both(
+            "absl-py>=1.4,<3",
+            "faiss-cpu>=1.8,<2",
+            "grpcio>=1.24",
+            "importlib_resources>=5",
+            "keras-tuner>=1.4.7,<1.5",
+            "matplotlib>=3.7,<4",
+            "numpy>=1.23.5,<2 | numpy>=2,<3",
+            "tensorboard>=2.15,<2.16 | tensorboard>=2.20,<3",
+            "tensorflow>=2.15.1,<2.16 | tensorflow>=2.21,<2.22",
+            "tensorflow-datasets>=4.9.3,<4.9.11 | tensorflow-datasets>=4.9.10,<5",
+            "tensorflow-metadata>=1.14,<1.18 | tensorflow-metadata>=1.21,<2",
+            "tensorflow-ranking>=0.5.5,<0.6 | keras-rs>=0.4,<0.5",
+            "| keras>=3.15,<4",
+            "tensorflow-serving-api>=2.15,<2.16 | tensorflow-serving-api>=2.21,<2.22",
+            "tqdm>=4.62,<5",
+        ),
     ],
     extras_require={
-        "beam": ["apache-beam>=2.64,<2.65"],
-        "parquet": ["pyarrow>=15,<22"],
-        "vectors": ["gensim>=4.3,<5"],
-        "test": [
+        "beam": on_both("apache-beam>=2.64,<2.65 | apache-beam>=2.77,<3"),
+        "parquet": on_both(PYARROW),
+        "vectors": on_both("gensim>=4.3,<5"),
+        "test": on_both(
             "dill>=0.3.6",
             "gensim>=4.3,<5",
             "hypothesis>=6.80",
             "ir-measures>=0.3.3",
-            "pyarrow>=15,<22",
+            PYARROW,
             "pytest>=7.4,<9",
             "pytest-xdist>=3.3",
             "pyyaml>=6",
             "ruff>=0.14,<1",
             "scipy>=1.9",
-        ],
+        ),
     },
     entry_points={
         "console_scripts": [

@@ -7,6 +7,7 @@ import time
 import tensorflow as tf
 from tensorflow import keras
 
+from tf_smoothclir._compat.keras_api import optimizer_variables, tf_weights
 from tf_smoothclir.data.judged_lists import judged_lists
 from tf_smoothclir.data.pipeline import PairPipeline
 from tf_smoothclir.data.prepared import PreparedSet
@@ -38,7 +39,7 @@ def seconds_per_step(model: keras.Model, dataset: tf.data.Dataset) -> float:
     # As the trainer does: loops in the graph are slow otherwise.
     tf.config.optimizer.set_experimental_options({"arithmetic_optimization": False})
     model.compile(model.optimizer, model.loss, steps_per_execution=STEPS_PER_CALL)
-    use_huge_pages([*model.weights, *model.optimizer.variables])
+    use_huge_pages([*tf_weights(model), *optimizer_variables(model.optimizer)])
     timer = _StepTimer()
     model.fit(dataset, verbose=0, callbacks=[timer])
     return timer.seconds_per_step()

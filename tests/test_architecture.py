@@ -130,13 +130,51 @@ def test_pickle_is_opened_in_one_place():
         assert "allow_pickle=True" not in path.read_text(encoding="utf-8"), name
 
 
-def test_tensorflow_ranking_is_imported_in_one_place():
+@pytest.mark.parametrize(
+    ("library", "user"),
+    [
+        ("tensorflow_ranking", "tf_smoothclir._compat.tensorflow_ranking_lists"),
+        ("keras_rs", "tf_smoothclir._compat.keras_rs_lists"),
+    ],
+)
+def test_what_only_one_stack_has_is_imported_in_one_place(library, user):
     users = {
         name
         for name, path in (LIBRARY | MAINS).items()
-        if "tensorflow_ranking" in {top(module) for module in imports(path)}
+        if library in {top(module) for module in imports(path)}
     }
-    assert users == {"tf_smoothclir._compat"}
+    assert users == {user}
+
+
+def test_only_compat_asks_which_stack_it_is_on():
+    question = re.compile(r"ON_KERAS_3|__version__|version_info|metadata|hasattr\((tf|keras)")
+    asking = set()
+    for name, path in (LIBRARY | MAINS).items():
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            condition = getattr(node, "test", None)  # of `if`, `while` and conditional values
+            if condition is not None and question.search(ast.unparse(condition)):
+                asking.add(name)
+    assert asking == {"tf_smoothclir._compat.keras_api", "tf_smoothclir._compat.lists"}
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [("keras_2", "keras_3"), ("tensorflow_ranking_lists", "keras_rs_lists")],
+)
+def test_both_stacks_have_the_same_names_and_signatures(one, other):
+    def interface(module):
+        tree = ast.parse(LIBRARY[f"tf_smoothclir._compat.{module}"].read_text(encoding="utf-8"))
+        names = {}
+        for node in tree.body:
+            if isinstance(node, ast.FunctionDef) and not node.name.startswith("_"):
+                names[node.name] = [argument.arg for argument in node.args.args]
+            if isinstance(node, ast.ClassDef):
+                names[node.name] = [ast.unparse(base) for base in node.bases]
+            if isinstance(node, ast.Assign):
+                names[ast.unparse(node.targets[0])] = None
+        return names
+
+    assert interface(one) == interface(other)
 
 
 @parametrize(ALL)

@@ -14,7 +14,7 @@ import math
 import tensorflow as tf
 from tensorflow import keras
 
-from tf_smoothclir._compat import list_losses
+from tf_smoothclir._compat.lists import list_losses
 
 LIST_LOSSES = ("softmax", "approx_ndcg", "pairwise_hinge", "pairwise_logistic", "list_mle")
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tf_smoothclir import _compat
+from tf_smoothclir._compat.lists import list_metric
 from tf_smoothclir.settings import METRICS
 
 RULES = {
@@ -46,8 +46,8 @@ def ranked_grades(
 def per_query_metrics(ranked: np.ndarray, num_grades: int) -> dict[str, np.ndarray]:
     """Computes the seven metrics of each list.
 
-    NDCG, average precision and reciprocal rank come from tensorflow-ranking; its precision divides
-    by the length of the list where that is below k, so the precisions are ours.
+    NDCG, average precision and reciprocal rank come from tensorflow-ranking or keras-rs; the
+    former's precision divides by the length of the list where that is below k, so ours is ours.
 
     Args:
         ranked: `[lists, length]` int32 grades, best first; -1 is padding.
@@ -65,10 +65,10 @@ def per_query_metrics(ranked: np.ndarray, num_grades: int) -> dict[str, np.ndarr
         "P_mr@1": best[:, :1].any(axis=1),
         "P_mr@5": best[:, :5].any(axis=1),
         "P_r@5": relevant[:, :5].sum(axis=1) / 5,
-        "NDCG@5": _compat.list_metric("ndcg", grades, order, 5),
-        "MAP": _compat.list_metric("average_precision", grades, order, None),
-        "MRR_mr": _compat.list_metric("reciprocal_rank", best_labels, order, None),
-        "MRR_r": _compat.list_metric("reciprocal_rank", grades, order, None),
+        "NDCG@5": list_metric("ndcg", grades, order, 5),
+        "MAP": list_metric("average_precision", grades, order, None),
+        "MRR_mr": list_metric("reciprocal_rank", best_labels, order, None),
+        "MRR_r": list_metric("reciprocal_rank", grades, order, None),
     }
     needs_best = {"P_mr@1", "P_mr@5", "MRR_mr"}
     counted = {name: (best if name in needs_best else relevant).any(axis=1) for name in METRICS}

@@ -7,27 +7,37 @@ import math
 import tensorflow as tf
 from tensorflow import keras
 
+from tf_smoothclir._compat.keras_api import Optimizer, RowOptimizer
+
 # The accumulators of `SparseRMSprop` grow by this factor before they are scaled down again: small
 # enough that neither a large gradient overflows float32 nor a small one vanishes.
 _LARGEST_SCALE = 1e12
 
 
-class _RowOptimizer:
+class _UniqueRows(RowOptimizer):
     """What the optimizers here share: sparse gradients, each of whose rows counts once."""
 
     def __init__(self, *args, unique_rows: bool = False, **kwargs):
         super().__init__(*args, **kwargs)
         self.unique_rows = unique_rows
 
-    def _deduplicate_sparse_grad(self, grads):
-        return grads if self.unique_rows else super()._deduplicate_sparse_grad(grads)
+    def update(self, gradient, variable, rate):
+        """Updates the rows that a sparse `gradient` names, or all by a dense one."""
+        if not self.unique_rows:
+            gradient = each_row_once(gradient)
+        self.update_rows(gradient, variable, rate)
+
+    def update_rows(self, gradient, variable: tf.Variable, rate: tf.Tensor) -> None:
+        """Does so where a sparse gradient names no row twice."""
+        raise NotImplementedError
 
     def get_config(self):
+        """Returns the arguments of the constructor."""
         return {**super().get_config(), "unique_rows": self.unique_rows}
 
 
 @keras.utils.register_keras_serializable(package="tf_smoothclir")
-class LazyAdam(_RowOptimizer, keras.optimizers.Adam):
+class LazyAdam(_UniqueRows, keras.optimizers.Adam):
     """Adam (Kingma and Ba 2015) that leaves alone what a batch does not touch.
 
     For a sparse gradient, the moments of a row decay, and the row moves, only in steps that touch
@@ -36,16 +46,16 @@ class LazyAdam(_RowOptimizer, keras.optimizers.Adam):
     `unique_rows`: sparse gradients never name a row twice, which saves the search for such rows.
     """
 
-    def update_step(self, gradient, variable):
-        """Updates the rows that `gradient` names."""
+    def update_rows(self, gradient, variable, rate):
         if not isinstance(gradient, tf.IndexedSlices) or self.amsgrad:
-            super().update_step(gradient, variable)
+            self.keras_update(gradient, variable, rate)
             return
-        index = self._index_dict[self._var_key(variable)]
-        moment, velocity = self._momentums[index], self._velocities[index]
+        moment, velocity = (
+            self.slot(slots, variable) for slots in (self._momentums, self._velocities)
+        )
         step = tf.cast(self.iterations + 1, variable.dtype)
         # In Keras's order of operations, so that the results are equal to the last bit.
-        rate = tf.cast(self.learning_rate, variable.dtype) * tf.sqrt(1.0 - self.beta_2**step)
+        rate = tf.cast(rate, variable.dtype) * tf.sqrt(1.0 - self.beta_2**step)
         rate /= 1.0 - self.beta_1**step
 
         rows, values = gradient.indices, gradient.values
@@ -62,7 +72,7 @@ def _decayed(old: tf.Tensor, new: tf.Tensor, rate: float) -> tf.Tensor:
 
 
 @keras.utils.register_keras_serializable(package="tf_smoothclir")
-class SparseAdagrad(_RowOptimizer, keras.optimizers.Optimizer):
+class SparseAdagrad(_UniqueRows, Optimizer):
     """Adagrad (Duchi et al. 2011) in one fused kernel: A <- A + g²,  w <- w - rate g / sqrt(A).
 
     The sums of squares begin at 0. Keras's begin at 0.1, beside which the gradients of a mean over
@@ -75,25 +85,23 @@ class SparseAdagrad(_RowOptimizer, keras.optimizers.Optimizer):
     """
 
     def __init__(self, learning_rate=0.4, epsilon: float = 1e-7, name="SparseAdagrad", **kwargs):
-        super().__init__(name=name, **kwargs)
+        super().__init__(learning_rate=learning_rate, name=name, **kwargs)
         self.epsilon = epsilon
-        self._learning_rate = self._build_learning_rate(learning_rate)
 
     def build(self, var_list):
         """Creates an accumulator for each variable."""
         super().build(var_list)
-        if not getattr(self, "_built", False):
+        if not hasattr(self, "_accumulators"):
             self._accumulators = [
                 self.add_variable_from_reference(variable, "accumulator") for variable in var_list
             ]
             self._built = True
 
-    def update_step(self, gradient, variable):
-        """Updates the rows that a sparse `gradient` names, or all by a dense one."""
-        self._apply(gradient, variable, tf.cast(self.learning_rate, variable.dtype), self.epsilon)
+    def update_rows(self, gradient, variable, rate):
+        self._apply(gradient, variable, tf.cast(rate, variable.dtype), self.epsilon)
 
     def _apply(self, gradient, variable, rate, epsilon) -> None:
-        accumulator = self._accumulators[self._index_dict[self._var_key(variable)]]
+        accumulator = self.slot(self._accumulators, variable)
         common = {"var": variable.handle, "accum": accumulator.handle}
         common |= {"lr": rate, "epsilon": epsilon}
         if isinstance(gradient, tf.IndexedSlices):
@@ -105,11 +113,7 @@ class SparseAdagrad(_RowOptimizer, keras.optimizers.Optimizer):
 
     def get_config(self):
         """Returns the arguments of the constructor."""
-        return {
-            **super().get_config(),
-            "learning_rate": self._serialize_hyperparameter(self._learning_rate),
-            "epsilon": self.epsilon,
-        }
+        return {**super().get_config(), "epsilon": self.epsilon}
 
 
 @keras.utils.register_keras_serializable(package="tf_smoothclir")
@@ -143,9 +147,8 @@ class SparseRMSprop(SparseAdagrad):
         self.rho = rho
         self._period = math.ceil(math.log(_LARGEST_SCALE) / -math.log(rho))
 
-    def update_step(self, gradient, variable):
-        """Updates the rows that a sparse `gradient` names, or all by a dense one."""
-        accumulator = self._accumulators[self._index_dict[self._var_key(variable)]]
+    def update_rows(self, gradient, variable, rate):
+        accumulator = self.slot(self._accumulators, variable)
         step = self.iterations % self._period
         tf.cond(
             step == 0,
@@ -155,7 +158,7 @@ class SparseRMSprop(SparseAdagrad):
         wide, dtype = tf.float64, variable.dtype  # the powers need it
         scale = self.rho ** (-0.5 * tf.cast(step + 1, wide))
         correction = 1 - self.rho ** tf.cast(self.iterations + 1, wide)
-        rate = tf.cast(self.learning_rate, wide) * tf.sqrt(correction / (1 - self.rho))
+        rate = tf.cast(rate, wide) * tf.sqrt(correction / (1 - self.rho))
         epsilon = self.epsilon * scale / math.sqrt(1 - self.rho)
         self._apply(
             _scaled(gradient, tf.cast(scale, dtype)),
@@ -203,6 +206,15 @@ def _values(gradient) -> tf.Tensor:
     return gradient.values if isinstance(gradient, tf.IndexedSlices) else gradient
 
 
+def each_row_once(gradient):
+    """Adds up the values of equal rows of a sparse gradient; only then is its norm right."""
+    if not isinstance(gradient, tf.IndexedSlices):
+        return gradient
+    rows, positions = tf.unique(gradient.indices)
+    values = tf.math.unsorted_segment_sum(gradient.values, positions, tf.size(rows))
+    return tf.IndexedSlices(values, rows, gradient.dense_shape)
+
+
 OPTIMIZERS = {
     "lazy_adam": LazyAdam,
     "adam": keras.optimizers.Adam,
@@ -220,5 +232,5 @@ def make_optimizer(name: str, learning_rate: float = 0.0) -> keras.optimizers.Op
         learning_rate: Step size; 0 stands for that of `LEARNING_RATES`, the paper's for Adam.
     """
     kind = OPTIMIZERS[name]
-    options = {"unique_rows": True} if issubclass(kind, _RowOptimizer) else {}
+    options = {"unique_rows": True} if issubclass(kind, _UniqueRows) else {}
     return kind(learning_rate=learning_rate or LEARNING_RATES[name], **options)

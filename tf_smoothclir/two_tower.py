@@ -5,8 +5,9 @@ from __future__ import annotations
 import tensorflow as tf
 from tensorflow import keras
 
+from tf_smoothclir._compat.keras_api import adopt_layer, track_loss
 from tf_smoothclir.list_losses import ListLoss
-from tf_smoothclir.optimizers import clipped
+from tf_smoothclir.optimizers import clipped, each_row_once
 from tf_smoothclir.similarity import SmoothCosineSimilarity, smooth_normalize
 
 
@@ -59,7 +60,7 @@ class TwoTower(keras.Model):
     def compile(self, *args, **kwargs):
         """Compiles the model as Keras does, and trains the weights that its loss has."""
         super().compile(*args, **kwargs)
-        self.loss_layer = getattr(self.loss, "layer", None)
+        adopt_layer(self, "loss_layer", getattr(self.loss, "layer", None))
 
     def compile_from_config(self, config):
         """Compiles a restored model, as Keras does where `compile` is its own."""
@@ -114,11 +115,12 @@ class TwoTower(keras.Model):
             loss = self.compute_loss(inputs, grades, scores, weights)
         gradients = tape.gradient(loss, self.trainable_variables)
         if self._is_shared:  # both uses of the table have named its rows
-            gradients = [_each_row_once(gradient) for gradient in gradients]
+            gradients = [each_row_once(gradient) for gradient in gradients]
         norm = tf.linalg.global_norm(gradients)
         if self.clip_norm:
             gradients = clipped(gradients, norm, self.clip_norm)
         self.optimizer.apply_gradients(zip(gradients, self.trainable_variables))
+        track_loss(self, loss, tf.shape(grades)[0])
         logs = self.compute_metrics(inputs, grades, scores, weights)
         return {**logs, "batch_loss": loss, "gradient_norm": norm}
 
@@ -169,12 +171,3 @@ class TwoTower(keras.Model):
     @property
     def _is_shared(self) -> bool:
         return self.query_tower is self.document_tower
-
-
-def _each_row_once(gradient):
-    """Adds up the values of equal rows of a sparse gradient; only then is its norm right."""
-    if not isinstance(gradient, tf.IndexedSlices):
-        return gradient
-    rows, positions = tf.unique(gradient.indices)
-    values = tf.math.unsorted_segment_sum(gradient.values, positions, tf.size(rows))
-    return tf.IndexedSlices(values, rows, gradient.dense_shape)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import tensorflow as tf
+from tensorflow import keras
 
 from tests.oracles import towers as oracle
 from tests.towers.test_average_pooling import TEXTS, flat, padded
@@ -44,4 +45,10 @@ def test_directions_begin_with_different_weights(tower):
 
 def test_settings_are_those_of_the_fused_kernel(tower):
     for layer in (tower._recurrent.forward_layer, tower._recurrent.backward_layer):
-        assert layer._could_use_gpu_kernel
+        assert (keras.activations.tanh, keras.activations.sigmoid) == (
+            layer.activation,
+            layer.recurrent_activation,
+        )
+        assert layer.use_bias
+        assert not layer.unroll
+        assert layer.recurrent_dropout == 0

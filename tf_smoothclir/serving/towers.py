@@ -7,6 +7,7 @@ import hashlib
 import numpy as np
 import tensorflow as tf
 
+from tf_smoothclir._compat.keras_api import tf_weights
 from tf_smoothclir.similarity import smooth_normalize
 from tf_smoothclir.text.tokenizer import tokenize
 from tf_smoothclir.text.vocabulary import UNKNOWN_ID, TextEncoder
@@ -48,7 +49,7 @@ class ServingTower(tf.Module):
         super().__init__(name=name)
         self.encoder = encoder
         self.pair_id = ""
-        self.weights = list(tower.weights)
+        self.weights = tf_weights(tower)
         self._epsilon = epsilon
         self._vocabulary_size = tower.vocabulary_size
         # In a closure, so that the SavedModel holds the weights but nothing of Keras.

@@ -6,6 +6,7 @@ import numpy as np
 import tensorflow as tf
 from tensorflow import keras
 
+from tf_smoothclir._compat.keras_api import tf_variable
 from tf_smoothclir.text.vocabulary import UNKNOWN_ID
 from tf_smoothclir.towers.word_table import WordTableTower, complete_tokens
 
@@ -93,12 +94,12 @@ class AveragePoolingTower(WordTableTower):
     def _weights(self, words: tf.Tensor) -> tf.Tensor:
         """Returns `[distinct, 1]`, the weights of distinct ids; each row of the table once."""
         if not self.ngram_buckets:
-            return tf.nn.softplus(_PACE * tf.gather(self._raw_weights, words))
+            return tf.nn.softplus(_PACE * tf.gather(tf_variable(self._raw_weights), words))
         # Words behind the vocabulary weigh as much as unknown ones, which they do not train.
         known = words < self.vocabulary_size
-        own = tf.gather(self._raw_weights, tf.boolean_mask(words, known))
+        own = tf.gather(tf_variable(self._raw_weights), tf.boolean_mask(words, known))
         own = tf.scatter_nd(tf.where(known), own, [tf.size(words, tf.int64), 1])
-        unknown = tf.stop_gradient(tf.gather(self._raw_weights, [UNKNOWN_ID]))
+        unknown = tf.stop_gradient(tf.gather(tf_variable(self._raw_weights), [UNKNOWN_ID]))
         return tf.nn.softplus(_PACE * tf.where(known[:, tf.newaxis], own, unknown))
 
     def get_config(self):

@@ -45,6 +45,8 @@ class LSTMTower(SequenceTower):
     def read(self, vectors, lengths):
         """Returns the last forward and the first backward state, `[batch, 128]`."""
         vectors = padded(vectors, lengths)
+        if vectors.shape[0] == 0:  # known outside of graphs; Keras 3.15 fails there
+            return tf.zeros([0, 2 * UNITS], vectors.dtype)
         # An empty text is one zero vector: the fused kernel takes no text that is masked entirely.
         mask = tf.sequence_mask(tf.maximum(lengths, 1), tf.shape(vectors)[1])
         return self._recurrent(vectors, mask=mask)

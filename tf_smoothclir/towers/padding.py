@@ -5,6 +5,7 @@ from __future__ import annotations
 import tensorflow as tf
 from tensorflow import keras
 
+from tf_smoothclir._compat.keras_api import ONLY_FIRST_REPLICA
 from tf_smoothclir.towers.word_table import WordTableTower, complete_tokens
 
 
@@ -55,7 +56,7 @@ class SequenceTower(WordTableTower):
             dtype="int64",
             initializer="zeros",
             trainable=False,
-            aggregation=tf.VariableAggregation.ONLY_FIRST_REPLICA,
+            aggregation=ONLY_FIRST_REPLICA,
         )
         self._dense.build([None, self.build_reader()])
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tensorflow as tf
 from tensorflow import keras
 
+from tf_smoothclir._compat.keras_api import tf_variable
 from tf_smoothclir.text.vocabulary import PADDING_ID, UNKNOWN_ID
 
 
@@ -49,6 +50,7 @@ class WordTableTower(keras.layers.Layer):
             ValueError: On sizes below 1.
         """
         super().__init__(**kwargs)
+        self.supports_jit = False  # else Keras 3 has XLA compile it, which needs fixed shapes
         for argument, value in {"vocabulary_size": vocabulary_size, "dim": dim}.items():
             if int(value) < 1:
                 raise ValueError(f"{argument} must be at least 1, but is {value}.")
@@ -94,7 +96,7 @@ class WordTableTower(keras.layers.Layer):
         """
         words = tokens["distinct"]
         if not self.ngram_buckets:
-            return tf.gather(self.embeddings, words)
+            return tf.gather(tf_variable(self.embeddings), words)
         if "subwords" not in tokens:
             raise ValueError(
                 "This tower needs the n-grams of the words: tokens must hold 'subwords', as those"
@@ -102,13 +104,13 @@ class WordTableTower(keras.layers.Layer):
             )
         subwords = tokens["subwords"]
         of_ngrams = tf.sparse.segment_sqrt_n(
-            tf.gather(self.ngram_embeddings, subwords["distinct"]),
+            tf.gather(tf_variable(self.ngram_embeddings), subwords["distinct"]),
             subwords["positions"],
             subwords["texts"],
             num_segments=tf.size(words),
         )
         has_own = (words > UNKNOWN_ID) & (words < self.vocabulary_size)
-        own = tf.gather(self.embeddings, tf.boolean_mask(words, has_own))
+        own = tf.gather(tf_variable(self.embeddings), tf.boolean_mask(words, has_own))
         return of_ngrams + tf.scatter_nd(tf.where(has_own), own, tf.shape(of_ngrams, tf.int64))
 
     def get_config(self):
@@ -135,7 +137,8 @@ def complete_tokens(tokens) -> dict[str, tf.Tensor]:
 
     Args:
         tokens: `{"ids", "lengths"}`, with "texts", "distinct" and "positions" where they are known,
-            and then perhaps "subwords"; or `[batch, length]` ids padded with 0 anywhere.
+            and then perhaps "subwords"; or `[batch, length]` ids padded with 0 anywhere, floating
+            ones too, which is what Keras 3 makes of them on its way into a `Sequential`.
 
     Returns:
         "lengths", `[batch]`: the tokens of each text; "texts", `[tokens]`: the text of each token;
@@ -146,7 +149,9 @@ def complete_tokens(tokens) -> dict[str, tf.Tensor]:
     if not isinstance(tokens, dict):
         real = tf.not_equal(tokens, PADDING_ID)
         lengths = tf.reduce_sum(tf.cast(real, tf.int32), axis=-1)
-        tokens = {"ids": tf.boolean_mask(tokens, real), "lengths": lengths}
+        ids = tf.boolean_mask(tokens, real)
+        tokens = {"ids": ids if ids.dtype.is_integer else tf.cast(ids, tf.int32)}
+        tokens["lengths"] = lengths
     if "distinct" not in tokens:
         lengths = tokens["lengths"]
         distinct, positions = tf.unique(tokens["ids"])

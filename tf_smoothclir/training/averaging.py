@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tensorflow as tf
 
+from tf_smoothclir._compat.keras_api import tf_weights
 from tf_smoothclir.two_tower import TwoTower
 
 
@@ -22,7 +23,7 @@ class WeightAverage:
         """Averages the weights of `model`, which counts `decay` times less with each epoch."""
         self.model = TwoTower.from_config(model.get_config())
         self.model.compile(loss=type(model.loss).from_config(model.loss.get_config()))
-        self._pairs = tuple(zip(self.model.weights, model.weights))
+        self._pairs = tuple(zip(tf_weights(self.model), tf_weights(model)))
         self._decay = decay
 
     def update(self, epoch: int) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import tensorflow as tf
 
+from tf_smoothclir._compat.keras_api import optimizer_variables, tf_weights
 from tf_smoothclir.two_tower import TwoTower
 
 
@@ -47,10 +48,10 @@ class Checkpoints:
             **more: Variables, or lists of them, that the last states have too.
         """
         self._progress = tf.Variable("", dtype=tf.string)
-        weights = list(model.weights)
+        weights = tf_weights(model)
         state = tf.train.Checkpoint(
             weights=weights,
-            optimizer=list(model.optimizer.variables),
+            optimizer=optimizer_variables(model.optimizer),
             progress=self._progress,
             **more,
         )
@@ -58,7 +59,7 @@ class Checkpoints:
             state, str(directory), max_to_keep=2, checkpoint_name="state"
         )
         self._best = tf.train.Checkpoint(weights=weights)
-        self._kept = tf.train.Checkpoint(weights=list((kept or model).weights))
+        self._kept = tf.train.Checkpoint(weights=tf_weights(kept or model))
         self._best_path = str(directory / "best")
 
     def save(self, progress: Progress) -> None:

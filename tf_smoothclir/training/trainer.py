@@ -8,6 +8,7 @@ from collections.abc import Callable
 import tensorflow as tf
 from absl import logging
 
+from tf_smoothclir._compat.keras_api import optimizer_variables, tf_weights
 from tf_smoothclir.data.judged_lists import JudgedLists, judged_lists
 from tf_smoothclir.data.pipeline import PIPELINES
 from tf_smoothclir.data.prepared import PreparedSet
@@ -56,7 +57,7 @@ class Trainer:
         if settings.average_weights:
             self._average = WeightAverage(model, settings.average_weights)
             kept = self._average.model
-            more["averages"] = list(kept.weights)
+            more["averages"] = tf_weights(kept)
         if settings.hard_negatives:
             self._hard_negatives = HardNegatives(self._set, settings)
             more["hard_negatives"] = self._hard_negatives.documents
@@ -81,7 +82,7 @@ class Trainer:
             InputError: The loss or the gradient became infinite or NaN.
         """
         lists, changing = None, self._settings.fresh_negatives or self._hard_negatives
-        use_huge_pages([*self.model.weights, *self.model.optimizer.variables])
+        use_huge_pages([*tf_weights(self.model), *optimizer_variables(self.model.optimizer)])
         with self._stop.listening():
             while not self._done():
                 if lists is None or changing:

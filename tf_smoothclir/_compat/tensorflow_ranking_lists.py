@@ -1,7 +1,4 @@
-"""What differs between the supported stacks: which library computes ranking metrics and losses.
-
-tensorflow-ranking 0.5.5 is imported where it is used, because that takes a second.
-"""
+"""Ranking metrics and losses of the stack of Keras 2, by tensorflow-ranking 0.5.5."""
 
 from __future__ import annotations
 

@@ -1,0 +1,63 @@
+"""Keras 2.15, the one of TensorFlow 2.15; `keras_api` says what the names are."""
+
+from __future__ import annotations
+
+import tensorflow as tf
+from tensorflow import keras
+
+ONLY_FIRST_REPLICA = tf.VariableAggregation.ONLY_FIRST_REPLICA
+
+
+def tf_variable(variable: tf.Variable) -> tf.Variable:
+    """Returns the variable itself."""
+    return variable
+
+
+def optimizer_variables(optimizer: keras.optimizers.Optimizer) -> list[tf.Variable]:
+    """Returns the number of steps, then the slots of each variable."""
+    return list(optimizer.variables)
+
+
+def track_loss(model: keras.Model, loss: tf.Tensor, examples: tf.Tensor) -> None:
+    """Does nothing: `compute_loss` has done it."""
+
+
+def adopt_layer(model: keras.Model, name: str, layer: keras.layers.Layer | None) -> None:
+    """Makes a layer, or none, an attribute of a built model, which has its weights then."""
+    setattr(model, name, layer)
+
+
+class RowOptimizer:
+    """Goes before a Keras optimizer among the bases; a subclass has `update`."""
+
+    def update_step(self, gradient, variable):
+        """Is what Keras calls."""
+        self.update(gradient, variable, tf.convert_to_tensor(self.learning_rate))
+
+    def update(self, gradient, variable: tf.Variable, rate: tf.Tensor) -> None:
+        """Updates a variable by a dense or a sparse gradient."""
+        raise NotImplementedError
+
+    def keras_update(self, gradient, variable: tf.Variable, rate: tf.Tensor) -> None:
+        """Updates it as the Keras optimizer does."""
+        super().update_step(gradient, variable)
+
+    def slot(self, slots: list, variable: tf.Variable) -> tf.Variable:
+        """Returns the one of the `slots`, one for each trained variable, of `variable`."""
+        return slots[self._index_dict[self._var_key(variable)]]
+
+    def _deduplicate_sparse_grad(self, grads):
+        return grads  # `update` does
+
+
+class Optimizer(RowOptimizer, keras.optimizers.Optimizer):
+    """A Keras optimizer whose base knows the learning rate."""
+
+    def __init__(self, learning_rate, name: str, **kwargs):
+        super().__init__(name=name, **kwargs)
+        self._learning_rate = self._build_learning_rate(learning_rate)
+
+    def get_config(self):
+        """Returns the arguments of the constructor."""
+        rate = self._serialize_hyperparameter(self._learning_rate)
+        return {**super().get_config(), "learning_rate": rate}

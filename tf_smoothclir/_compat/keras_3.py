@@ -1,0 +1,65 @@
+"""Keras 3 with TensorFlow as its back end; `keras_api` says what the names are."""
+
+from __future__ import annotations
+
+import tensorflow as tf
+from tensorflow import keras
+
+ONLY_FIRST_REPLICA = "only_first_replica"
+
+
+def tf_variable(variable: keras.Variable) -> tf.Variable:
+    """Returns the variable that Keras's wraps; operations on that read all of it at once."""
+    return variable.value
+
+
+def optimizer_variables(optimizer: keras.optimizers.Optimizer) -> list[tf.Variable]:
+    """Returns the number of steps, then the slots of each variable."""
+    return [v.value for v in optimizer.variables if v is not optimizer.learning_rate]
+
+
+def track_loss(model: keras.Model, loss: tf.Tensor, examples: tf.Tensor) -> None:
+    """Takes the loss of a batch into the mean that `fit` shows, as Keras's own step does.
+
+    Args:
+        model: Compiled.
+        loss: Of the batch.
+        examples: Its weight in the mean.
+    """
+    model._loss_tracker.update_state(loss, sample_weight=examples)
+
+
+def adopt_layer(model: keras.Model, name: str, layer: keras.layers.Layer | None) -> None:
+    """Makes a layer, or none, an attribute of a built model, which has its weights then."""
+    model._tracker.unlock()
+    setattr(model, name, layer)
+    model._tracker.lock()
+
+
+class RowOptimizer:
+    """Goes before a Keras optimizer among the bases; a subclass has `update`."""
+
+    def update_step(self, gradient, variable, learning_rate):
+        """Is what Keras calls."""
+        self.update(gradient, variable, tf.convert_to_tensor(learning_rate))
+
+    def update(self, gradient, variable: tf.Variable, rate: tf.Tensor) -> None:
+        """Updates a variable by a dense or a sparse gradient."""
+        raise NotImplementedError
+
+    def keras_update(self, gradient, variable: tf.Variable, rate: tf.Tensor) -> None:
+        """Updates it as the Keras optimizer does."""
+        super().update_step(gradient, variable, rate)
+
+    def slot(self, slots: list, variable: tf.Variable) -> tf.Variable:
+        """Returns the one of the `slots`, one for each trained variable, of `variable`."""
+        return tf_variable(slots[self._get_variable_index(variable)])
+
+    def _clip_gradients(self, grads):
+        if self.global_clipnorm:  # Keras 3.15 cannot scale a sparse gradient
+            return tf.clip_by_global_norm(grads, self.global_clipnorm)[0]
+        return super()._clip_gradients(grads)
+
+
+class Optimizer(RowOptimizer, keras.optimizers.Optimizer):
+    """A Keras optimizer whose base knows the learning rate."""

@@ -1,0 +1,56 @@
+"""What the package uses of Keras and finds elsewhere on the other stack.
+
+`keras_2` and `keras_3` define the same names:
+
+* `adopt_layer`: gives a model that is built a layer more;
+* `ONLY_FIRST_REPLICA`: aggregation of a weight that all replicas change alike;
+* `Optimizer`, and `RowOptimizer` to go before another one: bases of the package's optimizers;
+* `optimizer_variables`: what decides how an optimizer goes on, but for its learning rate;
+* `tf_variable`: the TensorFlow variable behind one of Keras;
+* `track_loss`: takes the loss of a batch into the mean that `fit` shows.
+"""
+
+from __future__ import annotations
+
+import tensorflow as tf
+from tensorflow import keras
+
+from tf_smoothclir._compat import ON_KERAS_3
+
+if ON_KERAS_3:
+    from tf_smoothclir._compat.keras_3 import (
+        ONLY_FIRST_REPLICA,
+        Optimizer,
+        RowOptimizer,
+        adopt_layer,
+        optimizer_variables,
+        tf_variable,
+        track_loss,
+    )
+else:
+    from tf_smoothclir._compat.keras_2 import (
+        ONLY_FIRST_REPLICA,
+        Optimizer,
+        RowOptimizer,
+        adopt_layer,
+        optimizer_variables,
+        tf_variable,
+        track_loss,
+    )
+
+__all__ = [
+    "ONLY_FIRST_REPLICA",
+    "Optimizer",
+    "RowOptimizer",
+    "adopt_layer",
+    "optimizer_variables",
+    "tf_variable",
+    "tf_weights",
+    "track_loss",
+]
+
+
+def tf_weights(layer: keras.layers.Layer) -> list[tf.Variable]:
+    """Returns the variables of a layer or model, what is trained first: one order on both."""
+    weights = (*layer.trainable_weights, *layer.non_trainable_weights)
+    return [tf_variable(weight) for weight in weights]

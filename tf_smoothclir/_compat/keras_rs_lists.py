@@ -1,0 +1,105 @@
+"""Ranking metrics and losses of the stack of Keras 3, by keras-rs.
+
+It has no softmax loss and no ApproxNDCG; these two are ours, as tensorflow-ranking defines them.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+def list_metric(name: str, labels: np.ndarray, scores: np.ndarray, topn: int | None) -> np.ndarray:
+    """Computes a ranking metric of each list with keras-rs.
+
+    Args:
+        name: "ndcg" (gain = grade, discount = log2(1 + rank)), "average_precision" or
+            "reciprocal_rank" (both: relevant is label >= 1).
+        labels: `[lists, length]` float32; -1 is padding.
+        scores: `[lists, length]` float32, no two of a list alike.
+        topn: Only the first `topn` count; None for all.
+
+    Returns:
+        `[lists]` float32.
+    """
+    import keras_rs
+    import tensorflow as tf
+
+    if not labels.size:  # which keras-rs cannot take
+        return np.zeros(len(labels), np.float32)
+    options = {"k": topn, "shuffle_ties": False}
+    metric = {
+        "ndcg": lambda: keras_rs.metrics.NDCG(gain_fn=_gain_is_grade, **options),
+        "average_precision": lambda: keras_rs.metrics.MeanAveragePrecision(**options),
+        "reciprocal_rank": lambda: keras_rs.metrics.MeanReciprocalRank(**options),
+    }[name]()
+    real = labels >= 0
+    last = np.where(real, scores, scores.min(axis=1, keepdims=True) - 1)
+    values, _ = metric.compute_metric(
+        y_true=tf.constant(np.where(real, labels, 0)),
+        y_pred=tf.constant(last),
+        mask=tf.constant(real),
+        sample_weight=tf.constant(real.astype(np.float32)),
+    )
+    return values.numpy()[:, 0]
+
+
+def _gain_is_grade(labels):
+    return labels
+
+
+def list_losses(name: str, labels, scores):
+    """Computes a loss of each list; it may be differentiated.
+
+    Args:
+        name: "softmax" (minus the sum of grade times log of the softmax), "approx_ndcg" (minus
+            ApproxNDCG, gain 2^grade - 1; both are 0 for a list without a grade above 0),
+            "pairwise_hinge" or "pairwise_logistic" (mean over the pairs of a list that differ in
+            grade, 0 where there are none).
+        labels: `[lists, length]` float32; -1 is padding.
+        scores: `[lists, length]` float32, already divided by the temperature.
+
+    Returns:
+        `[lists]` float32.
+    """
+    if name.startswith("pairwise"):
+        return _pairwise(name, labels, scores)
+    return {"softmax": _softmax, "approx_ndcg": _approx_ndcg}[name](labels, scores)
+
+
+def _pairwise(name, labels, scores):
+    import keras_rs
+    import tensorflow as tf
+
+    loss = {
+        "pairwise_hinge": keras_rs.losses.PairwiseHingeLoss,
+        "pairwise_logistic": keras_rs.losses.PairwiseLogisticLoss,
+    }[name]()
+    if name == "pairwise_logistic":  # theirs has gradient 0, not -1/2, where two scores are equal
+        loss.pairwise_loss = lambda differences: tf.math.softplus(-differences)
+    losses, is_pair = loss.compute_unreduced_loss(labels, scores)
+    return tf.math.divide_no_nan(
+        tf.reduce_sum(losses * is_pair, axis=[1, 2]), tf.reduce_sum(is_pair, axis=[1, 2])
+    )
+
+
+def _softmax(labels, scores):
+    import tensorflow as tf
+
+    grades = tf.nn.relu(labels)
+    real_scores = tf.where(labels >= 0, scores, scores.dtype.min)
+    return -tf.reduce_sum(grades * tf.nn.log_softmax(real_scores), axis=1)
+
+
+def _approx_ndcg(labels, scores):
+    import tensorflow as tf
+
+    real = tf.cast(labels >= 0, scores.dtype)
+    gains = real * (2 ** tf.nn.relu(labels) - 1)
+    # Of each document the sum over all, itself (1/2) among them.
+    is_before = tf.sigmoid(scores[:, tf.newaxis, :] - scores[:, :, tf.newaxis])
+    ranks = tf.reduce_sum(is_before * real[:, tf.newaxis, :], axis=2) + 0.5
+    found = tf.reduce_sum(gains / tf.math.log1p(ranks), axis=1)
+    places = tf.range(1, tf.shape(labels)[1] + 1)
+    best_gains = tf.sort(gains, direction="DESCENDING")
+    best = tf.reduce_sum(best_gains / tf.math.log1p(tf.cast(places, gains.dtype)), axis=1)
+    return -tf.math.divide_no_nan(found, best)
