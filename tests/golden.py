@@ -1,0 +1,177 @@
+"""Numbers that both stacks must give: metrics, losses, gradients, vectors, steps of optimizers.
+
+    python -m tests.golden
+
+writes them to `tests/golden.json` as this stack has them; `test_golden` compares. Inputs and
+weights are made by a formula, because the random numbers of the two Keras differ for one seed.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import tensorflow as tf
+
+from tf_smoothclir._compat.keras_api import tf_variable, tf_weights
+from tf_smoothclir.data.pipeline import tower_tokens
+from tf_smoothclir.data.ragged_store import row_numbers
+from tf_smoothclir.learned_thresholds import LearnedThresholdsLoss
+from tf_smoothclir.list_losses import LIST_LOSSES, ListLoss
+from tf_smoothclir.losses import LOSSES, make_loss
+from tf_smoothclir.metrics import per_query_metrics
+from tf_smoothclir.optimizers import OPTIMIZERS, make_optimizer
+from tf_smoothclir.similarity import SmoothCosineSimilarity
+from tf_smoothclir.towers import TOWERS
+from tf_smoothclir.two_tower import TwoTower
+
+PATH = Path(__file__).with_name("golden.json")
+_WORDS, _DIM, _BUCKETS, _STEPS = 12, 5, 7, 4
+_TEXTS = [[2, 3, 2], [], [5, 6, 4, 7, 11], [1], [8, 9]]
+_NGRAMS = [[], [], [0, 1, 2], [2, 2], [], [3, 4, 0], [6], [5], [1, 3], [0], [4], [2, 5, 6]]
+_GRADES = [2, 0, 1, 0, 2]
+# Grades as they are ranked, best first, of lists of many kinds; -1 is padding.
+_RANKED = [
+    [2, 1, 0, 0, 1, 0, 2, 0],
+    [0, 0, 0, 0, 0, 2, 1, -1],
+    [1, 0, 1, -1, -1, -1, -1, -1],
+    [0, 0, 0, 0, 0, 0, 0, 0],
+    [2, -1, -1, -1, -1, -1, -1, -1],
+    [0, 2, 2, 2, 1, 1, 1, 0],
+]
+
+
+def wave(*shape: int, phase: float = 0.0) -> np.ndarray:
+    """Returns float32 numbers in (-1, 1), no two alike and in no order."""
+    places = np.arange(np.prod(shape, dtype=int), dtype=np.float64)
+    return np.sin(1.7 * places**1.1 + phase).reshape(shape).astype(np.float32)
+
+
+def _metrics() -> dict:
+    return per_query_metrics(np.array(_RANKED, np.int32), num_grades=3)
+
+
+def _ordinal_loss(name: str) -> dict:
+    # Scores in each segment, and on the thresholds themselves.
+    scores = np.append(wave(21, phase=0.3), [0.2, 0.7, -1.0, 1.0]).astype(np.float32)
+    grades = tf.constant(np.arange(len(scores)) % 4 - 1)  # -1 is padding
+    loss = LearnedThresholdsLoss() if name == "learned" else make_loss(name, (0.2, 0.7))
+    return _value_and_gradients(lambda x: loss(grades, x), scores)
+
+
+def _list_loss(name: str) -> dict:
+    lists = [[2, 0, 1, 0, 1, 0], [2], [0, 1, 0, 2], [0, 0, 0], [1, 1, 1, 1, 1]]
+    grades = [grade for grades in lists for grade in grades]
+    scores = wave(len(grades), phase=1.1)
+    scores[7:9] = scores[9]  # ties
+    arguments = (tf.constant(grades), tf.constant([len(grades) for grades in lists]))
+    loss = ListLoss(name)
+    found = _value_and_gradients(lambda x: loss(x, *arguments), scores)
+    return {**found, "per_list": loss.per_list(tf.constant(scores), *arguments)}
+
+
+def _value_and_gradients(function: Callable, at: np.ndarray) -> dict:
+    variable = tf.Variable(at)
+    with tf.GradientTape() as tape:
+        value = function(variable)
+    return {"value": value, "gradient": tf.convert_to_tensor(tape.gradient(value, variable))}
+
+
+def _flat(rows: list[list[int]]) -> dict:
+    lengths = tf.constant([len(row) for row in rows], tf.int32)
+    values = tf.constant([value for row in rows for value in row], tf.int32)
+    return tower_tokens(values, lengths, row_numbers(lengths))
+
+
+def _tokens(texts: list[list[int]]) -> dict:
+    tokens = _flat(texts)
+    return {**tokens, "subwords": _flat([_NGRAMS[word] for word in tokens["distinct"].numpy()])}
+
+
+def _tower(kind: str, phase: float, **options):
+    tower = TOWERS[kind](_WORDS, _DIM, **options)
+    tower.build()
+    for number, weight in enumerate(tf_weights(tower)):
+        if weight.dtype.is_floating:  # sums of hundreds of inputs are kept near 1
+            size = 1 if weight.shape[0] == _WORDS else weight.shape[0]
+            weight.assign(wave(*weight.shape, phase=phase + number) / size**0.5)
+    return tower
+
+
+def _vectors(kind: str, **options) -> dict:
+    tower = _tower(kind, 0.5, **options)
+    with tf.GradientTape() as tape:
+        vectors = tower(_tokens(_TEXTS))
+        total = tf.reduce_sum(vectors * wave(len(_TEXTS), _DIM, phase=2.0))
+    table = tf_variable(tower.embeddings)
+    return {"vectors": vectors, "table_gradient": tf.convert_to_tensor(tape.gradient(total, table))}
+
+
+def _scores() -> dict:
+    queries, documents = wave(4, _DIM, phase=0.1), 9 * wave(4, _DIM, phase=0.9)
+    documents[2] = 0
+    return {
+        f"epsilon {epsilon}": SmoothCosineSimilarity(epsilon)([queries, documents])
+        for epsilon in (0.0, 0.5, 1.0)
+    }
+
+
+def _steps(optimizer: str, kind: str = "average_pooling", clip_norm: float = 0.0, **options):
+    query, document = _tower(kind, 0.5, **options), _tower(kind, 3.5, **options)
+    model = TwoTower(query, document, clip_norm=clip_norm)
+    model.build()
+    model.compile(make_optimizer(optimizer, 0.1), make_loss("sosl", (0.2, 0.7)))
+    model.optimizer.build(model.trainable_variables)
+    batch = (
+        {"query": _tokens(_TEXTS), "document": _tokens(_TEXTS[::-1])},
+        tf.constant(_GRADES),
+    )
+    logs = [model.train_step(batch) for _ in range(_STEPS)]
+    return {
+        **{name: [step[name] for step in logs] for name in ("batch_loss", "gradient_norm")},
+        "query_table": tf_variable(query.embeddings),
+        "scores": model(batch[0]),
+    }
+
+
+CASES: dict[str, Callable[[], dict]] = {
+    "metrics": _metrics,
+    "similarity": _scores,
+    **{f"loss {name}": lambda name=name: _ordinal_loss(name) for name in (*LOSSES, "learned")},
+    **{f"list loss {name}": lambda name=name: _list_loss(name) for name in LIST_LOSSES},
+    **{f"tower {kind}": lambda kind=kind: _vectors(kind) for kind in TOWERS},
+    "tower with n-grams": lambda: _vectors("average_pooling", ngram_buckets=_BUCKETS),
+    "tower with weights": lambda: _vectors("average_pooling", token_weights="learned"),
+    **{f"steps of {name}": lambda name=name: _steps(name) for name in OPTIMIZERS},
+    "steps, clipped": lambda: _steps("rmsprop", clip_norm=0.02),
+    "steps with n-grams": lambda: _steps("rmsprop", ngram_buckets=_BUCKETS),
+    # Without dropout, which each stack draws from the same hash but not from the same bits.
+    "steps of an LSTM": lambda: _steps("lazy_adam", "lstm", dropout=0.0),
+    "steps of a CNN": lambda: _steps("lazy_adam", "cnn", dropout=0.0),
+}
+
+
+def plain(value):
+    """Returns what JSON can hold; None for NaN, which is what a metric of no document is."""
+    if isinstance(value, dict):
+        return {name: plain(part) for name, part in value.items()}
+    if isinstance(value, list):
+        value = np.array([float(part) for part in value])
+    array = np.asarray(value, np.float64)
+    rounded = [None if np.isnan(x) else float(f"{x:.9g}") for x in array.ravel()]
+    return {"shape": list(array.shape), "numbers": rounded}
+
+
+def main() -> None:
+    """Writes the file."""
+    numbers = {name: plain(case()) for name, case in CASES.items()}
+    made = {"tensorflow": tf.__version__, "python": sys.version.split()[0]}
+    text = json.dumps({"made_with": made, "cases": numbers})
+    PATH.write_text(text.replace('}, "', '},\n"') + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

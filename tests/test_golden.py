@@ -1,0 +1,41 @@
+"""This stack against `golden.json`, which one of the two has written: `python -m tests.golden`."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from tests import golden
+
+WRITTEN = json.loads(golden.PATH.read_text(encoding="utf-8"))["cases"]
+TOLERANCE = 1e-6
+# Adam divides by the root of mean squares: a rounding error of the gradient is not small there.
+TOLERANCE_OF_STEPS = 1e-5
+
+
+def test_the_file_has_every_case():
+    assert set(WRITTEN) == set(golden.CASES)
+
+
+@pytest.mark.parametrize("name", golden.CASES)
+def test_numbers_are_those_of_the_other_stack(name):
+    found, expected = golden.plain(golden.CASES[name]()), WRITTEN[name]
+    assert set(found) == set(expected)
+    tolerance = TOLERANCE_OF_STEPS if name.startswith("steps") else TOLERANCE
+    for part, value in expected.items():
+        assert found[part]["shape"] == value["shape"], part
+        np.testing.assert_allclose(
+            np.array(found[part]["numbers"], float),  # None is NaN
+            np.array(value["numbers"], float),
+            rtol=tolerance,
+            atol=tolerance,
+            err_msg=part,
+        )
+
+
+def test_the_numbers_are_not_trivial():
+    for name, parts in WRITTEN.items():
+        for part, value in parts.items():
+            assert any(value["numbers"]), (name, part)
