@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from tests.training.test_checkpoints import make_model
+from tf_smoothclir._compat.keras_api import tf_weights
 from tf_smoothclir.settings import ModelSettings, RunSettings
 from tf_smoothclir.training.averaging import WeightAverage
 from tf_smoothclir.training.model import build_model
@@ -15,12 +16,12 @@ def test_average_is_the_mean_in_which_an_epoch_counts_decay_times_the_next(decay
     average = WeightAverage(model, decay)
     generator = np.random.default_rng(1)
     for epoch in range(1, 6):
-        for weight in model.weights:
+        for weight in tf_weights(model):
             weight.assign(generator.normal(size=weight.shape))
-        seen.append([weight.numpy().astype("f8") for weight in model.weights])
+        seen.append([weight.numpy().astype("f8") for weight in tf_weights(model)])
         average.update(epoch)
         shares = [decay ** (epoch - other) for other in range(1, epoch + 1)]
-        for index, found in enumerate(average.model.weights):
+        for index, found in enumerate(tf_weights(average.model)):
             expected = np.average([weights[index] for weights in seen], axis=0, weights=shares)
             np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
     for weight, last in zip(model.weights, seen[-1]):  # the model itself goes on as it was
@@ -31,7 +32,7 @@ def test_average_of_one_epoch_is_its_weights_bitwise():
     model = make_model()
     average = WeightAverage(model, 0.5)
     average.update(1)
-    for found, expected in zip(average.model.weights, model.weights):
+    for found, expected in zip(tf_weights(average.model), tf_weights(model)):
         np.testing.assert_array_equal(found, expected)
 
 
@@ -42,12 +43,12 @@ def test_frozen_tables_and_counters_are_those_of_the_model():
     )
     average = WeightAverage(model, 0.5)
     for epoch in (1, 2, 3):
-        for weight in model.weights:
+        for weight in tf_weights(model):
             if weight.trainable or weight.dtype == "int64":
                 weight.assign_add(np.full(weight.shape, 1, weight.dtype.as_numpy_dtype))
         average.update(epoch)
     untrained = [
-        pair for pair in zip(average.model.weights, model.weights) if not pair[1].trainable
+        pair for pair in zip(tf_weights(average.model), tf_weights(model)) if not pair[1].trainable
     ]
     assert len(untrained) == 3  # one table and the counters of dropouts of two towers
     for found, expected in untrained:

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from tf_smoothclir._compat.keras_api import optimizer_variables, tf_weights
 from tf_smoothclir.settings import ModelSettings, RunSettings, TrainingSettings
 from tf_smoothclir.training.checkpoints import Checkpoints, Progress
 from tf_smoothclir.training.model import build_model
@@ -26,12 +27,17 @@ def make_model(seed=1, **training):
     )
 
 
+def variables(model):
+    """All but the learning rate, which the trainer sets for each epoch."""
+    return [*tf_weights(model), *optimizer_variables(model.optimizer)]
+
+
 def state(model):
-    return [variable.numpy() for variable in (*model.weights, *model.optimizer.variables)]
+    return [variable.numpy() for variable in variables(model)]
 
 
 def shift(model, by=1):
-    for variable in (*model.weights, *model.optimizer.variables):
+    for variable in variables(model):
         variable.assign(variable + by)
 
 
