@@ -147,14 +147,16 @@ def test_what_only_one_stack_has_is_imported_in_one_place(library, user):
 
 
 def test_only_compat_asks_which_stack_it_is_on():
-    question = re.compile(r"ON_KERAS_3|__version__|version_info|metadata|hasattr\((tf|keras)")
+    question = re.compile(
+        r"ON_KERAS_3|__version__|version_info|metadata\.version|hasattr\((tf|keras)"
+    )
     asking = set()
     for name, path in (LIBRARY | MAINS).items():
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             condition = getattr(node, "test", None)  # of `if`, `while` and conditional values
             if condition is not None and question.search(ast.unparse(condition)):
                 asking.add(name)
-    assert asking == {"tf_smoothclir._compat.keras_api", "tf_smoothclir._compat.lists"}
+    assert asking == {f"tf_smoothclir._compat.{name}" for name in ("keras_api", "lists", "quiet")}
 
 
 @pytest.mark.parametrize(

@@ -82,6 +82,7 @@ class OrdinalLoss(keras.losses.Loss):
             return tf.math.divide_no_nan(total, real)
 
     def get_config(self) -> dict:
+        """Returns the arguments of the constructor."""
         return {"reduction": self.reduction, "name": self.name}
 
 
@@ -116,6 +117,7 @@ class ThresholdLoss(OrdinalLoss):
         return tf.reduce_sum(tf.cast(above, tf.int32), axis=-1)
 
     def get_config(self) -> dict:
+        """Returns the arguments of the constructor."""
         return {**super().get_config(), "thresholds": list(self._thresholds)}
 
 
@@ -182,6 +184,7 @@ class ProportionalOdds(ThresholdLoss):
         return tf.math.softplus(-upper) + tf.math.softplus(lower) - log_gaps
 
     def get_config(self) -> dict:
+        """Returns the arguments of the constructor."""
         return {**super().get_config(), "temperature": self.temperature}
 
 
@@ -215,6 +218,7 @@ class ThreePartL2(OrdinalLoss):
         return squared_excess(y_true, y_pred, lower, upper)
 
     def get_config(self) -> dict:
+        """Returns the arguments of the constructor."""
         return {**super().get_config(), "cut_points": list(self.cut_points)}
 
 

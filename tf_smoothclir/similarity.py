@@ -80,6 +80,7 @@ class SmoothCosineSimilarity(keras.layers.Layer):
         self.epsilon = _check_epsilon(epsilon)
 
     def call(self, inputs):
+        """Scores documents; see the class."""
         if not isinstance(inputs, (list, tuple)) or len(inputs) != 2:
             raise ValueError(
                 f"inputs must be the list [query_vectors, document_vectors], got {inputs!r}: "
@@ -100,9 +101,11 @@ class SmoothCosineSimilarity(keras.layers.Layer):
         return tf.cast(tf.math.divide_no_nan(products, norms + self.epsilon), dtype)
 
     def compute_output_shape(self, input_shape):
+        """Returns the static shape of the scores."""
         return _score_shape(*(tf.TensorShape(shape) for shape in input_shape))
 
     def get_config(self):
+        """Returns the arguments of the constructor."""
         return {**super().get_config(), "epsilon": self.epsilon}
 
 

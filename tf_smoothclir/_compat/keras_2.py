@@ -20,6 +20,7 @@ def optimizer_variables(optimizer: keras.optimizers.Optimizer) -> list[tf.Variab
 
 def track_loss(model: keras.Model, loss: tf.Tensor, examples: tf.Tensor) -> None:
     """Does nothing: `compute_loss` has done it."""
+    del model, loss, examples
 
 
 def adopt_layer(model: keras.Model, name: str, layer: keras.layers.Layer | None) -> None:
