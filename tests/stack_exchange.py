@@ -45,7 +45,7 @@ UNFINISHED = ("rmsprop", "lazy_adam", "adam", "adagrad")
 
 def make(directory: Path) -> None:
     """Trains the `RUNS`, exports one, and trains one of three epochs of the `UNFINISHED` ones."""
-    data_dir = write_tiny_set(directory / "data")
+    data_dir = _without_twins(write_tiny_set(directory / "data"))
     for name, changes in RUNS.items():
         settings = tiny_settings(data_dir, directory / "cache", **changes)
         train.train(settings, directory / name)
@@ -56,6 +56,15 @@ def make(directory: Path) -> None:
         source = train.source_of(settings.data)
         prepared = train.prepared_set(source, settings, run, ("train", "validation"))
         train.trainer_of(changed(settings, {"epochs": 1}), prepared, run).train()
+
+
+def _without_twins(data_dir: Path) -> Path:
+    """Gives each document a word of its own: rounding decides about the rank of equal texts."""
+    path = data_dir / "wiki_fr.documents"
+    *lines, empty = path.read_text(encoding="utf-8").splitlines()
+    lines = [f"{line} seul{number}" for number, line in enumerate(lines)]
+    path.write_text("\n".join([*lines, empty]) + "\n", encoding="utf-8")
+    return data_dir
 
 
 def _unfinished_settings(directory: Path, optimizer: str):
