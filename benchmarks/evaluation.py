@@ -136,7 +136,9 @@ def measure(*, queries: int, documents: int, collection: int, rounds: int) -> li
 
     `collection` is the number of documents that full retrieval ranks for a tenth of the queries.
     """
-    rivals = {PACKAGE: package, TFR: ranking_metrics}
+    rivals = {PACKAGE: package}
+    if common.has("tensorflow_ranking"):
+        rivals[TFR] = ranking_metrics
     if common.has("ir_measures"):
         rivals[IR_MEASURES] = ir_measures
     rivals = {name: partial(rival, queries, documents) for name, rival in rivals.items()}
