@@ -34,7 +34,8 @@ def keras_adam(workload: Workload, steps: int, threads: int) -> dict[str, float]
             mask_zero=True,
             embeddings_initializer=keras.initializers.RandomNormal(stddev=1.0),
         )(tokens)
-        return tokens, tf.tanh(keras.layers.GlobalAveragePooling1D()(vectors))
+        means = keras.layers.GlobalAveragePooling1D()(vectors)
+        return tokens, keras.layers.Activation("tanh")(means)
 
     with tempfile.TemporaryDirectory() as directory:
         prepared, lists = _training_pairs(workload, Path(directory))
