@@ -146,6 +146,9 @@ def test_what_only_one_stack_has_is_imported_in_one_place(library, user):
     assert users == {user}
 
 
+STACK_MODULES = ("keras_api", "lists", "messages", "quiet")
+
+
 def test_only_compat_asks_which_stack_it_is_on():
     question = re.compile(
         r"ON_KERAS_3|__version__|version_info|metadata\.version|hasattr\((tf|keras)"
@@ -156,7 +159,7 @@ def test_only_compat_asks_which_stack_it_is_on():
             condition = getattr(node, "test", None)  # of `if`, `while` and conditional values
             if condition is not None and question.search(ast.unparse(condition)):
                 asking.add(name)
-    assert asking == {f"tf_smoothclir._compat.{name}" for name in ("keras_api", "lists", "quiet")}
+    assert asking == {f"tf_smoothclir._compat.{name}" for name in STACK_MODULES}
 
 
 @pytest.mark.parametrize(

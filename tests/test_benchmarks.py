@@ -26,6 +26,7 @@ from benchmarks import (
     training,
 )
 from benchmarks.workload import Workload, prepared_set, zipf_ranks
+from tf_smoothclir._compat import ON_KERAS_3
 from tf_smoothclir.data.judged_lists import judged_lists
 from tf_smoothclir.data.prepared import ROLES
 from tf_smoothclir.optimizers import OPTIMIZERS
@@ -78,6 +79,8 @@ def test_variants_are_training_settings():
 def test_profile(optimizer):
     if optimizer == "adam":
         pytest.skip("dense: its operations are Keras's own")
+    if ON_KERAS_3:
+        pytest.skip("TensorFlow 2.21 leaves most operations of a loop out of its trace")
     changes = {"optimizer": optimizer}
     figures = common.in_new_process(partial(profile.profile, TINY, threads=1, changes=changes))
     assert 0 < figures["% waiting for input"] < 100

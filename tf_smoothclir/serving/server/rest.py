@@ -12,9 +12,9 @@ from collections.abc import Callable, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from google.protobuf import json_format
 from tensorflow_serving.apis import model_pb2
 
+from tf_smoothclir._compat.messages import message_to_dict
 from tf_smoothclir.serving.server.grpc_service import model_status
 from tf_smoothclir.serving.server.json_tensors import inputs_of, parse_request, response_of
 from tf_smoothclir.serving.server.model_registry import ModelRegistry
@@ -235,19 +235,13 @@ def _status(models: ModelRegistry, selected: dict) -> dict:
     spec = model_pb2.ModelSpec(name=selected["name"], version_label=selected["label"])
     if selected["version"] is not None:
         spec.version.value = selected["version"]
-    return _printed(model_status(models, spec))
+    return message_to_dict(model_status(models, spec))
 
 
 def _metadata(models: ModelRegistry, selected: dict) -> dict:
     model = models.get(**selected)
-    signatures = {name: _printed(value) for name, value in model.signature_defs.items()}
+    signatures = {name: message_to_dict(value) for name, value in model.signature_defs.items()}
     return {
         "model_spec": {"name": model.name, "signature_name": "", "version": str(model.version)},
         "metadata": {"signature_def": {"signature_def": signatures}},
     }
-
-
-def _printed(message) -> dict:
-    return json_format.MessageToDict(
-        message, including_default_value_fields=True, preserving_proto_field_name=True
-    )

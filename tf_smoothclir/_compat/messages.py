@@ -1,0 +1,18 @@
+"""JSON of protocol buffers: protobuf, which comes with TensorFlow, has renamed an option."""
+
+from __future__ import annotations
+
+from google.protobuf import json_format, message
+
+from tf_smoothclir._compat import ON_KERAS_3
+
+_WITH_EMPTY_FIELDS = (
+    "always_print_fields_with_no_presence" if ON_KERAS_3 else "including_default_value_fields"
+)
+
+
+def message_to_dict(found: message.Message) -> dict:
+    """Returns all fields of a message, empty ones too, by the names of its definition."""
+    return json_format.MessageToDict(
+        found, preserving_proto_field_name=True, **{_WITH_EMPTY_FIELDS: True}
+    )
