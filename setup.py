@@ -98,7 +98,7 @@ setup(
     extras_require={
         "beam": on_both("apache-beam>=2.64,<2.65 | apache-beam>=2.77,<3"),
         "parquet": on_both(PYARROW),
-        "vectors": on_both("gensim>=4.3,<5"),
+        "vectors": ["gensim>=4.3,<5"],
         "test": on_both(
             "dill>=0.3.6",
             "gensim>=4.3,<5",

@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import math
+import os
 import stat
+import subprocess
+import sys
 
 import pytest
 
 from tf_smoothclir import files
 from tf_smoothclir.errors import InputError
-from tf_smoothclir.files import make_directory, new_directory, read_json, write_json, write_text
+from tf_smoothclir.files import (
+    make_directory,
+    new_directory,
+    read_json,
+    standard_error_in,
+    write_json,
+    write_text,
+)
 
 
 class Crash(Exception):
@@ -135,3 +145,16 @@ def test_json_refuses_what_is_no_number_and_keeps_the_old_file(tmp_path, number)
     with pytest.raises(ValueError, match="not JSON compliant"):
         write_json(path, {"MAP": number})
     assert read_json(path) == {"MAP": 0.5}
+
+
+def test_standard_error_of_all_kinds_goes_to_the_end_of_a_file_and_comes_back(tmp_path, capfd):
+    path = tmp_path / "log"
+    path.write_text("before\n")
+    with standard_error_in(path):
+        os.write(2, b"as C writes\n")
+        subprocess.run([sys.executable, "-c", "import os; os.write(2, b'child')"], check=True)
+    with pytest.raises(KeyError), standard_error_in(path):
+        raise KeyError
+    os.write(2, b"back")
+    assert path.read_text() == "before\nas C writes\nchild"
+    assert capfd.readouterr().err == "back"

@@ -7,6 +7,7 @@ import fcntl
 import json
 import os
 import shutil
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -98,6 +99,20 @@ def locked(path: Path, place: object, reason: str, remedy: str) -> Iterator[None
         except OSError:
             raise input_error(place, reason, remedy) from None
         yield
+
+
+@contextlib.contextmanager
+def standard_error_in(path: str | os.PathLike) -> Iterator[None]:
+    """Adds to a file what goes to standard error, from C++ and from new processes too."""
+    sys.stderr.flush()
+    kept = os.dup(2)
+    with open(path, "ab") as file:
+        os.dup2(file.fileno(), 2)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
 
 
 def flush_to_disk(path: Path) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import os
+from pathlib import Path
 
 from absl import flags
 
@@ -43,10 +44,12 @@ command.define_settings(["data"])
 def main(argv) -> None:
     """Trains as the flags say."""
     del argv
+    from tf_smoothclir.files import make_directory
     from tf_smoothclir.text.embeddings import save_embeddings
     from tf_smoothclir.text.word2vec import train_word_vectors
     from tf_smoothclir.training.train import source_of
 
+    make_directory(Path(_OUTPUT.value).parent, "--output")  # before minutes are spent
     source = source_of(command.settings_from_flags("data"))
     readers = {"query": [source.queries], "document": [source.documents]}
     readers["both"] = readers["query"] + readers["document"]

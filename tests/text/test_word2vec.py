@@ -74,10 +74,9 @@ def test_without_gensim_the_message_says_what_to_install(monkeypatch):
         train_word_vectors(["a"], **SETTINGS)
 
 
-def test_the_command_writes_what_training_reads(trained, tmp_path):
-    output = tmp_path / "fr.npz"
+def command(output):
     flags = ["--toy_entities=300", "--dim=8", "--epochs=1", "--verbosity=-1"]
-    done = subprocess.run(
+    return subprocess.run(
         [sys.executable, "-m", "trainers.train_vectors", f"--output={output}", *flags],
         cwd=ROOT,
         capture_output=True,
@@ -85,6 +84,18 @@ def test_the_command_writes_what_training_reads(trained, tmp_path):
         timeout=240,
         check=False,
     )
+
+
+def test_a_file_that_cannot_be_written_is_refused_before_training(tmp_path):
+    (tmp_path / "file").write_text("")
+    done = command(tmp_path / "file" / "fr.npz")
+    assert done.returncode == 1
+    assert done.stderr.startswith(f"error: --output={tmp_path}/file: the directory cannot be")
+
+
+def test_the_command_writes_what_training_reads(trained, tmp_path):
+    output = tmp_path / "fr.npz"
+    done = command(output)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith(f"{output}: ")
     found = load_embeddings(output, ["[PAD]", "[UNK]", "la", "notaword"], dim=8, seed=13)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.training.test_trainer import Killed, begin, kill_at_step, start, trained
+from tests.training.test_trainer import begin, start, train_until_killed, trained
 from tf_smoothclir.data.prepared import ROLES
 from tf_smoothclir.data.source import SPLITS
 from tf_smoothclir.evaluation.encoding import Encoder
@@ -47,13 +47,10 @@ def test_ngrams_begin_with_zeros(tiny, tmp_path):
         assert not getattr(model, f"{role}_tower").ngram_embeddings.numpy().any()
 
 
-def test_a_killed_run_goes_on_and_does_not_begin_anew(tiny, tmp_path, monkeypatch):
+def test_a_killed_run_goes_on_and_does_not_begin_anew(tiny, tmp_path):
     settings = tiny(initial_vectors="bilingual")
     _, expected = trained(settings, tmp_path / "whole")
-    with monkeypatch.context() as patch:
-        kill_at_step(patch, 11)
-        with pytest.raises(Killed):
-            trained(settings, tmp_path / "killed")
+    train_until_killed(start(settings, tmp_path / "killed")[0], 11)
     _, found = trained(settings, tmp_path / "killed")
     for old, new in zip(expected, found):
         np.testing.assert_array_equal(old, new)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tests.training.test_trainer import Killed, kill_at_step, start, trained
+from tests.training.test_trainer import start, train_until_killed, trained
 from tests.training.tiny_set import write_tiny_set
 from tf_smoothclir.data.pipeline import token_batches
 from tf_smoothclir.data.prepared import ROLES
@@ -32,13 +32,10 @@ def test_both_tables_learn_and_the_loss_falls(tiny, tmp_path):
 
 
 @pytest.mark.parametrize("tower", ["average_pooling", "cnn"])
-def test_a_killed_run_goes_on_to_the_same_bits(tower, tiny, tmp_path, monkeypatch):
+def test_a_killed_run_goes_on_to_the_same_bits(tower, tiny, tmp_path):
     settings = tiny(ngram_buckets=50, tower=tower)
     _, expected = trained(settings, tmp_path / "whole")
-    with monkeypatch.context() as patch:
-        kill_at_step(patch, 11)
-        with pytest.raises(Killed):
-            trained(settings, tmp_path / "killed")
+    train_until_killed(start(settings, tmp_path / "killed")[0], 11)
     progress, found = trained(settings, tmp_path / "killed")
     assert progress.epoch == 2
     for old, new in zip(expected, found):

@@ -60,11 +60,16 @@ def call_at_step(monkeypatch, number, action):
     monkeypatch.setattr(StepMonitor, "after_steps", counted)
 
 
-def kill_at_step(monkeypatch, number):
+def train_until_killed(trainer, number):
+    """Trains, and ends behind step `number` of this process."""
+
     def die():
         raise Killed
 
-    call_at_step(monkeypatch, number, die)
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        call_at_step(monkeypatch, number, die)
+        with pytest.raises(Killed):
+            trainer.train()
 
 
 def script_validation(monkeypatch, values, name="NDCG@5"):
@@ -132,10 +137,7 @@ def test_killed_run_goes_on_to_the_same_bits(tiny, tmp_path, whole, fresh, steps
     settings = tiny(fresh_negatives=fresh)
     for number in steps:
         trainer, _ = start(settings, tmp_path / "run")
-        with pytest.MonkeyPatch.context() as monkeypatch:
-            kill_at_step(monkeypatch, number)
-            with pytest.raises(Killed):
-                trainer.train()
+        train_until_killed(trainer, number)
     assert_same(trained(settings, tmp_path / "run"), whole[fresh])
 
 
@@ -165,10 +167,7 @@ def test_killed_run_on_whole_lists_goes_on_to_the_same_bits(batching, tiny, tmp_
     progress, expected = trained(settings, tmp_path / "whole")
     trainer, _ = start(settings, tmp_path / "run")
     steps = len(trainer._pipeline.pair_ends(trainer._training_lists(0), 0))
-    with pytest.MonkeyPatch.context() as monkeypatch:
-        kill_at_step(monkeypatch, steps + 2)
-        with pytest.raises(Killed):
-            trainer.train()
+    train_until_killed(trainer, steps + 2)
     found = trained(settings, tmp_path / "run")
     assert found[0].pairs == progress.pairs == 2 * 60
     assert_same(found, (progress, expected))
@@ -188,10 +187,7 @@ def test_killed_run_with_mined_negatives_goes_on_to_the_same_bits(batching, fres
     assert progress.pairs > 3 * 60
     trainer, _ = start(settings, tmp_path / "run")
     steps = len(trainer._pipeline.pair_ends(trainer._training_lists(0), 0))
-    with pytest.MonkeyPatch.context() as monkeypatch:
-        kill_at_step(monkeypatch, steps + 2)  # the second epoch, after a mining
-        with pytest.raises(Killed):
-            trainer.train()
+    train_until_killed(trainer, steps + 2)  # the second epoch, after a mining
     found = trained(settings, tmp_path / "run")
     assert found[0].pairs == progress.pairs
     assert_same(found, (progress, expected))
@@ -223,20 +219,13 @@ def test_killed_run_with_averaged_weights_goes_on_to_the_same_bits(tiny, tmp_pat
     expected = trained(settings, tmp_path / "whole")
     trainer, _ = start(settings, tmp_path / "run")
     steps = len(trainer._pipeline.pair_ends(trainer._training_lists(0), 0))
-    with pytest.MonkeyPatch.context() as monkeypatch:
-        kill_at_step(monkeypatch, steps + 2)
-        with pytest.raises(Killed):
-            trainer.train()
+    train_until_killed(trainer, steps + 2)
     assert_same(trained(settings, tmp_path / "run"), expected)
 
 
-def test_kill_before_the_first_checkpoint_begins_again(tiny, tmp_path, monkeypatch, whole):
+def test_kill_before_the_first_checkpoint_begins_again(tiny, tmp_path, whole):
     settings = tiny(checkpoint_minutes=60.0)
-    with monkeypatch.context() as patch:
-        kill_at_step(patch, 5)
-        trainer, _ = start(settings, tmp_path / "run")
-        with pytest.raises(Killed):
-            trainer.train()
+    train_until_killed(start(settings, tmp_path / "run")[0], 5)
     trainer, model = start(settings, tmp_path / "run")
     assert trainer.progress.pairs == 0
     assert_same((trainer.train(), weights(model)), whole[False])

@@ -1,6 +1,8 @@
 """Ranking metrics and losses of the stack of Keras 3, by keras-rs.
 
-It has no softmax loss and no ApproxNDCG; these two are ours, as tensorflow-ranking defines them.
+The public functions are twins of those of `tensorflow_ranking_lists`, which say what they take.
+keras-rs has no softmax loss and no ApproxNDCG; these two are ours, as tensorflow-ranking defines
+them.
 """
 
 from __future__ import annotations
@@ -9,18 +11,7 @@ import numpy as np
 
 
 def list_metric(name: str, labels: np.ndarray, scores: np.ndarray, topn: int | None) -> np.ndarray:
-    """Computes a ranking metric of each list with keras-rs.
-
-    Args:
-        name: "ndcg" (gain = grade, discount = log2(1 + rank)), "average_precision" or
-            "reciprocal_rank" (both: relevant is label >= 1).
-        labels: `[lists, length]` float32; -1 is padding.
-        scores: `[lists, length]` float32, no two of a list alike.
-        topn: Only the first `topn` count; None for all.
-
-    Returns:
-        `[lists]` float32.
-    """
+    """Computes a ranking metric of each list, as its twin does."""
     import keras_rs
     import tensorflow as tf
 
@@ -48,19 +39,7 @@ def _gain_is_grade(labels):
 
 
 def list_losses(name: str, labels, scores):
-    """Computes a loss of each list; it may be differentiated.
-
-    Args:
-        name: "softmax" (minus the sum of grade times log of the softmax), "approx_ndcg" (minus
-            ApproxNDCG, gain 2^grade - 1; both are 0 for a list without a grade above 0),
-            "pairwise_hinge" or "pairwise_logistic" (mean over the pairs of a list that differ in
-            grade, 0 where there are none).
-        labels: `[lists, length]` float32; -1 is padding.
-        scores: `[lists, length]` float32, already divided by the temperature.
-
-    Returns:
-        `[lists]` float32.
-    """
+    """Computes a loss of each list, as its twin does."""
     if name.startswith("pairwise"):
         return _pairwise(name, labels, scores)
     return {"softmax": _softmax, "approx_ndcg": _approx_ndcg}[name](labels, scores)

@@ -8,6 +8,7 @@ import importlib
 import os
 
 from tf_smoothclir._compat import ON_KERAS_3
+from tf_smoothclir.files import standard_error_in
 
 
 def load_tensorflow() -> None:
@@ -17,12 +18,5 @@ def load_tensorflow() -> None:
     """
     if not ON_KERAS_3 or os.environ.get("TF_CPP_MIN_LOG_LEVEL") == "0":
         return
-    error_output = os.dup(2)
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, 2)
-    try:
+    with standard_error_in(os.devnull):
         importlib.import_module("tensorflow")
-    finally:
-        os.dup2(error_output, 2)
-        os.close(error_output)
-        os.close(nowhere)

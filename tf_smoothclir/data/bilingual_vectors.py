@@ -10,8 +10,9 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from tf_smoothclir.data.judged_lists import judged_lists
+from tf_smoothclir.data.judged_lists import JudgedLists, judged_lists
 from tf_smoothclir.data.prepared import PreparedSet
+from tf_smoothclir.data.ragged_store import RaggedStore
 from tf_smoothclir.text.vocabulary import UNKNOWN_ID
 
 _LISTS_PER_CHUNK = 1 << 11
@@ -38,6 +39,8 @@ def bilingual_vectors(
     Returns:
         `(vectors [size, dim] float32, found [size] bool)`; a token that is not found has zeros.
     """
+    stores = {role: prepared.tokens(role) for role in roles}
+    best = prepared.retrieval_set.num_grades - 1
     lists = judged_lists(prepared.retrieval_set, "train", negatives=0, seed=seed)
     number = len(lists.query_rows)
     random = np.random.default_rng(seed).standard_normal((number, dim), np.float32)
@@ -45,7 +48,12 @@ def bilingual_vectors(
     sums, counts = np.zeros((size, dim), np.float32), np.zeros(size, np.int64)
     for begin in range(0, number, _LISTS_PER_CHUNK):
         chunk = range(begin, min(begin + _LISTS_PER_CHUNK, number))
-        keys = [key for role in roles for key in _occurrences(prepared, role, lists, chunk, size)]
+        keys = [
+            tokens.astype(np.int64) * number + place
+            for place in chunk
+            for role in roles
+            for tokens in _tokens_in(stores[role], _rows(lists, place, role, best), size)
+        ]
         if not keys:
             continue
         tokens, places = np.divmod(np.unique(np.concatenate(keys)), number)
@@ -56,15 +64,16 @@ def bilingual_vectors(
     return sums, counts > 0
 
 
-def _occurrences(prepared: PreparedSet, role: str, lists, chunk, size: int) -> Iterator[np.ndarray]:
-    """Yields `token · number of lists + list` of the tokens in some lists' texts of a role."""
-    store, best = prepared.tokens(role), prepared.retrieval_set.num_grades - 1
-    for place in chunk:
-        rows = lists.query_rows[place : place + 1]
-        if role == "document":
-            pairs = slice(lists.offsets[place], lists.offsets[place + 1])
-            rows = lists.document_rows[pairs][lists.grades[pairs] == best]
-        for row in rows:
-            tokens = store[row]
-            known = tokens[(tokens > UNKNOWN_ID) & (tokens < size)]
-            yield known.astype(np.int64) * len(lists.query_rows) + place
+def _rows(lists: JudgedLists, place: int, role: str, best: int) -> np.ndarray:
+    """Returns the query of a list, or its documents of the grade `best`."""
+    if role == "query":
+        return lists.query_rows[place : place + 1]
+    pairs = slice(lists.offsets[place], lists.offsets[place + 1])
+    return lists.document_rows[pairs][lists.grades[pairs] == best]
+
+
+def _tokens_in(store: RaggedStore, rows: np.ndarray, size: int) -> Iterator[np.ndarray]:
+    """Yields the tokens of each row that the vocabulary knows."""
+    for row in rows:
+        tokens = store[row]
+        yield tokens[(tokens > UNKNOWN_ID) & (tokens < size)]

@@ -13,13 +13,13 @@ import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from multiprocessing import connection
-from pathlib import Path
 
 import tensorflow as tf
 from absl import logging
 
 from tf_smoothclir.errors import InputError
 from tf_smoothclir.experiments.cells import CellDirectory
+from tf_smoothclir.files import standard_error_in
 from tf_smoothclir.progress import progress_bar
 
 _SECONDS_BETWEEN_LOOKS = 0.5
@@ -64,23 +64,9 @@ def _start(cell: CellDirectory, threads: int) -> multiprocessing.Process:
     cell.path.parent.mkdir(parents=True, exist_ok=True)
     context = multiprocessing.get_context("spawn")  # a forked TensorFlow hangs
     process = context.Process(target=_work, args=(cell, threads, os.getpid()))
-    with _standard_error_in(cell.log):  # TensorFlow writes to it while `_work` is being loaded
+    with standard_error_in(cell.log):  # TensorFlow writes to it while `_work` is being loaded
         process.start()
     return process
-
-
-@contextlib.contextmanager
-def _standard_error_in(path: Path) -> Iterator[None]:
-    """Lets the standard error of processes that are started meanwhile go to a file."""
-    sys.stderr.flush()
-    kept = os.dup(2)
-    with open(path, "ab") as file:
-        os.dup2(file.fileno(), 2)
-    try:
-        yield
-    finally:
-        os.dup2(kept, 2)
-        os.close(kept)
 
 
 def _ended(processes: list) -> list:

@@ -110,6 +110,9 @@ def save_embeddings(path: str | os.PathLike, tokens: Sequence[str], vectors: np.
 
     The file holds `tokens` (uint8, UTF-8 of all tokens in a row), `offsets` (int64,
     `[len(tokens) + 1]`, where each begins) and `vectors`.
+
+    Raises:
+        InputError: The file cannot be written.
     """
     encoded = [token.encode("utf-8") for token in tokens]
     offsets = np.cumsum([0, *map(len, encoded)], dtype=np.int64)
@@ -123,9 +126,11 @@ def save_embeddings(path: str | os.PathLike, tokens: Sequence[str], vectors: np.
                 vectors=np.ascontiguousarray(vectors, dtype="<f4"),
             )
         os.replace(temporary, path)
-    except BaseException:
+    except BaseException as error:
         with contextlib.suppress(FileNotFoundError):
             os.remove(temporary)
+        if isinstance(error, OSError):
+            raise input_error(path, f"cannot be written ({error})", "Check the path") from error
         raise
 
 

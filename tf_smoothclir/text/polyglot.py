@@ -68,12 +68,8 @@ def convert_polyglot(pkl_path: str | os.PathLike, npz_path: str | os.PathLike) -
         raise input_error(pkl_path, f"the embedding of word {bad[0] + 1} is not finite", REMEDY)
     tokens = [_text(pkl_path, number, word) for number, word in enumerate(words, start=1)]
     keep = [row for row, token in enumerate(tokens) if token not in DROPPED]
-    try:
-        save_embeddings(
-            npz_path, [RENAMED.get(tokens[row], tokens[row]) for row in keep], vectors[keep]
-        )
-    except OSError as error:
-        raise input_error(npz_path, f"cannot be written ({error})", "Check the path") from error
+    kept = [RENAMED.get(tokens[row], tokens[row]) for row in keep]
+    save_embeddings(npz_path, kept, vectors[keep])
     return len(keep), vectors.shape[1]
 
 
