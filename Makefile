@@ -9,9 +9,10 @@ BIN := $(VENV)/bin
 CONSTRAINTS = constraints/python$(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])').txt
 PIP_INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check -c $(CONSTRAINTS)
 # What a second stack is tested with where the whole suite has run on the first.
-SUBSET := tests/test_golden.py tests/test_losses.py tests/test_losses_contract.py \
-	tests/test_list_losses.py tests/test_metrics.py tests/test_similarity.py tests/test_optimizers.py \
-	tests/training/test_checkpoints.py tests/test_commands_end_to_end.py
+SUBSET := tests/test_golden.py tests/test_kernels.py tests/test_losses.py \
+	tests/test_losses_contract.py tests/test_list_losses.py tests/test_metrics.py \
+	tests/test_similarity.py tests/test_optimizers.py tests/training/test_checkpoints.py \
+	tests/test_commands_end_to_end.py
 # The libraries' own start-up messages; 0 shows them.
 export TF_CPP_MIN_LOG_LEVEL ?= 3
 

@@ -21,8 +21,8 @@ from benchmarks.workload import Workload, prepared_set, two_tower
 # The first that is in the name of an operation of the step says which part it belongs to.
 PARTS = (
     ("_tower/Gather:", "gather rows"),
-    ("SparseSegmentMeanGrad", "gradient of mean"),
-    ("SparseSegmentMean", "mean"),
+    ("SparseSegmentSumGrad", "gradient of mean"),
+    ("SparseSegmentSum", "mean"),
     ("_tower/", "tower, other"),
     ("global_norm", "gradient norm"),
     ("SparseRMSprop/", "optimizer"),

@@ -93,7 +93,7 @@ def test_profile(optimizer):
     ("event", "part"),
     [
         ("while/body/_1/while/two_tower/document_tower/Gather:ResourceGather", "gather rows"),
-        ("while/x/gradient_tape/y/query_tower/SparseSegmentMeanGrad:Op", "gradient of mean"),
+        ("while/x/gradient_tape/y/query_tower/cond/SparseSegmentSumGrad:Op", "gradient of mean"),
         ("while/body/_1/while/SparseRMSprop/mul_11:Mul", "optimizer"),
         ("while/body/_1/while/TensorListSetItem:TensorListSetItem", "other"),
         ("GatherV2_5:GatherV2", "input"),

@@ -12,6 +12,7 @@ from tf_smoothclir.optimizers import (
     SparseAdagrad,
     SparseRMSprop,
     clipped,
+    gradient_scale,
     make_optimizer,
 )
 
@@ -208,6 +209,36 @@ def test_rmsprop_is_adam_without_momentum_whichever_rows_are_touched(rho, sparse
         step(tf.constant(rows), tf.constant(rng.normal(size=(len(rows), DIM)) * scale, tf.float32))
     np.testing.assert_allclose(variables[0], variables[1], atol=1e-5)
     assert np.abs(variables[0] - table()).max() > 0.5
+
+
+@pytest.mark.parametrize("sparse", [True, False], ids=["sparse", "dense"])
+def test_rmsprop_of_scaled_gradients_is_that_of_plain_ones(sparse):
+    # With rho 0.5 the scale begins anew every 40 steps.
+    steps = random_gradients(steps=90)
+    plain, scaled = (
+        SparseRMSprop(RATE, rho=0.5),
+        SparseRMSprop(RATE, rho=0.5, scaled_gradients=True),
+    )
+    variables = [tf.Variable(table()), tf.Variable(table())]
+    scales = []
+    for gradient in steps:
+        for optimizer, variable in zip((plain, scaled), variables):
+            scale = tf.cast(gradient_scale(optimizer), tf.float32).numpy()
+            given = slices([1, 4], scale * gradient[[1, 4]])
+            if not sparse:
+                given = tf.convert_to_tensor(given)
+            optimizer.apply_gradients([(given, variable)])
+        scales.append(scale)
+    np.testing.assert_allclose(variables[1], variables[0], rtol=1e-5)
+    assert scales[0] == scales[40] == scales[80] == pytest.approx(0.5**-0.5)
+    assert max(scales) == pytest.approx(0.5**-20)
+
+
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_only_rmsprop_made_for_it_wants_its_loss_scaled(name):
+    optimizer = make_optimizer(name)
+    assert (gradient_scale(optimizer) != 1.0) == (name == "rmsprop")
+    assert gradient_scale(OPTIMIZERS[name]()) == 1.0
 
 
 def test_rmsprop_by_hand():

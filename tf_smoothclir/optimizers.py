@@ -7,7 +7,8 @@ import math
 import tensorflow as tf
 from tensorflow import keras
 
-from tf_smoothclir._compat.keras_api import Optimizer, RowOptimizer
+from tf_smoothclir._compat.keras_api import Optimizer, RowOptimizer, tf_variable
+from tf_smoothclir._compat.kernels import RowAdagrad, sums_at
 
 # The accumulators of `SparseRMSprop` grow by this factor before they are scaled down again: small
 # enough that neither a large gradient overflows float32 nor a small one vanishes.
@@ -30,6 +31,10 @@ class _UniqueRows(RowOptimizer):
     def update_rows(self, gradient, variable: tf.Variable, rate: tf.Tensor) -> None:
         """Does so where a sparse gradient names no row twice."""
         raise NotImplementedError
+
+    def slot(self, slots: list, variable: tf.Variable) -> tf.Variable:
+        """Returns the one of the `slots`, one for each trained variable, of `variable`."""
+        return tf_variable(slots[self.position(variable)])
 
     def get_config(self):
         """Returns the arguments of the constructor."""
@@ -95,21 +100,26 @@ class SparseAdagrad(_UniqueRows, Optimizer):
             self._accumulators = [
                 self.add_variable_from_reference(variable, "accumulator") for variable in var_list
             ]
+            self._row_updates = [
+                RowAdagrad(tf_variable(variable), tf_variable(accumulator))
+                for variable, accumulator in zip(var_list, self._accumulators)
+            ]
             self._built = True
 
     def update_rows(self, gradient, variable, rate):
         self._apply(gradient, variable, tf.cast(rate, variable.dtype), self.epsilon)
 
     def _apply(self, gradient, variable, rate, epsilon) -> None:
-        accumulator = self.slot(self._accumulators, variable)
-        common = {"var": variable.handle, "accum": accumulator.handle}
-        common |= {"lr": rate, "epsilon": epsilon}
         if isinstance(gradient, tf.IndexedSlices):
-            tf.raw_ops.ResourceSparseApplyAdagradV2(
-                **common, grad=gradient.values, indices=gradient.indices
-            )
+            self._row_updates[self.position(variable)](gradient, rate, epsilon)
         else:
-            tf.raw_ops.ResourceApplyAdagradV2(**common, grad=gradient)
+            tf.raw_ops.ResourceApplyAdagradV2(
+                var=variable.handle,
+                accum=self.slot(self._accumulators, variable).handle,
+                lr=rate,
+                epsilon=epsilon,
+                grad=gradient,
+            )
 
     def get_config(self):
         """Returns the arguments of the constructor."""
@@ -132,6 +142,8 @@ class SparseRMSprop(SparseAdagrad):
         rho: Decay of the mean square in a step, inside (0, 1); Adam's beta_2.
         epsilon: Added to the root, as in Keras's Adam. It matters: the gradients of rare words are
             not much larger.
+        scaled_gradients: Gradients come multiplied by `gradient_scale()`, as those of a loss are
+            that was multiplied by it; that saves one pass over all of them.
         **kwargs: `unique_rows` as in `LazyAdam`, and those of the Keras optimizer.
 
     Raises:
@@ -139,37 +151,53 @@ class SparseRMSprop(SparseAdagrad):
     """
 
     def __init__(
-        self, learning_rate=0.01, rho: float = 0.999, epsilon=1e-7, name="SparseRMSprop", **kwargs
+        self,
+        learning_rate=0.01,
+        rho: float = 0.999,
+        epsilon=1e-7,
+        scaled_gradients: bool = False,
+        name="SparseRMSprop",
+        **kwargs,
     ):
         super().__init__(learning_rate, epsilon, name=name, **kwargs)
         if not 0 < rho < 1:
             raise ValueError(f"rho must be inside (0, 1), got {rho!r}: 0.999 is the default")
         self.rho = rho
+        self.scaled_gradients = scaled_gradients
         self._period = math.ceil(math.log(_LARGEST_SCALE) / -math.log(rho))
+
+    def gradient_scale(self) -> tf.Tensor:
+        """Returns rho^(-(step + 1) / 2), a float64 scalar; step counts from the last scaling."""
+        step = self.iterations % self._period
+        return self.rho ** (-0.5 * tf.cast(step + 1, tf.float64))
 
     def update_rows(self, gradient, variable, rate):
         accumulator = self.slot(self._accumulators, variable)
-        step = self.iterations % self._period
         tf.cond(
-            step == 0,
+            self.iterations % self._period == 0,
             lambda: _scale_in_place(accumulator, self.rho**self._period),
             lambda: None,
         )
         wide, dtype = tf.float64, variable.dtype  # the powers need it
-        scale = self.rho ** (-0.5 * tf.cast(step + 1, wide))
+        scale = self.gradient_scale()
+        if not self.scaled_gradients:
+            gradient = _scaled(gradient, tf.cast(scale, dtype))
         correction = 1 - self.rho ** tf.cast(self.iterations + 1, wide)
         rate = tf.cast(rate, wide) * tf.sqrt(correction / (1 - self.rho))
         epsilon = self.epsilon * scale / math.sqrt(1 - self.rho)
-        self._apply(
-            _scaled(gradient, tf.cast(scale, dtype)),
-            variable,
-            tf.cast(rate, dtype),
-            tf.cast(epsilon, dtype),
-        )
+        self._apply(gradient, variable, tf.cast(rate, dtype), tf.cast(epsilon, dtype))
 
     def get_config(self):
         """Returns the arguments of the constructor."""
-        return {**super().get_config(), "rho": self.rho}
+        own = {"rho": self.rho, "scaled_gradients": self.scaled_gradients}
+        return {**super().get_config(), **own}
+
+
+def gradient_scale(optimizer: keras.optimizers.Optimizer) -> tf.Tensor | float:
+    """Returns what an optimizer wants a loss to be multiplied by; 1 as a rule."""
+    if getattr(optimizer, "scaled_gradients", False):
+        return optimizer.gradient_scale()
+    return 1.0
 
 
 def _scale_in_place(variable: tf.Variable, factor: float) -> None:
@@ -211,7 +239,7 @@ def each_row_once(gradient):
     if not isinstance(gradient, tf.IndexedSlices):
         return gradient
     rows, positions = tf.unique(gradient.indices)
-    values = tf.math.unsorted_segment_sum(gradient.values, positions, tf.size(rows))
+    values = sums_at(positions, gradient.values, tf.range(tf.size(positions)), tf.size(rows))
     return tf.IndexedSlices(values, rows, gradient.dense_shape)
 
 
@@ -225,7 +253,7 @@ LEARNING_RATES = {"lazy_adam": 0.01, "adam": 0.01, "rmsprop": 0.01, "adagrad": 0
 
 
 def make_optimizer(name: str, learning_rate: float = 0.0) -> keras.optimizers.Optimizer:
-    """Returns an optimizer by name, for gradients whose rows are unique.
+    """Returns an optimizer by name, for `TwoTower`: rows are unique, and losses are scaled.
 
     Args:
         name: One of `OPTIMIZERS`.
@@ -233,4 +261,6 @@ def make_optimizer(name: str, learning_rate: float = 0.0) -> keras.optimizers.Op
     """
     kind = OPTIMIZERS[name]
     options = {"unique_rows": True} if issubclass(kind, _UniqueRows) else {}
+    if kind is SparseRMSprop:
+        options["scaled_gradients"] = True
     return kind(learning_rate=learning_rate or LEARNING_RATES[name], **options)

@@ -7,7 +7,7 @@ from tensorflow import keras
 
 from tf_smoothclir._compat.keras_api import adopt_layer, track_loss
 from tf_smoothclir.list_losses import ListLoss
-from tf_smoothclir.optimizers import clipped, each_row_once
+from tf_smoothclir.optimizers import clipped, each_row_once, gradient_scale
 from tf_smoothclir.similarity import SmoothCosineSimilarity, smooth_normalize
 
 
@@ -113,10 +113,12 @@ class TwoTower(keras.Model):
         with tf.GradientTape() as tape:
             scores = self(inputs, training=True)
             loss = self.compute_loss(inputs, grades, scores, weights)
-        gradients = tape.gradient(loss, self.trainable_variables)
+            scale = tf.cast(gradient_scale(self.optimizer), loss.dtype)
+            scaled_loss = scale * loss
+        gradients = tape.gradient(scaled_loss, self.trainable_variables)
         if self._is_shared:  # both uses of the table have named its rows
             gradients = [each_row_once(gradient) for gradient in gradients]
-        norm = tf.linalg.global_norm(gradients)
+        norm = tf.linalg.global_norm(gradients) / scale
         if self.clip_norm:
             gradients = clipped(gradients, norm, self.clip_norm)
         self.optimizer.apply_gradients(zip(gradients, self.trainable_variables))

@@ -43,9 +43,9 @@ class RowOptimizer:
         """Updates it as the Keras optimizer does."""
         super().update_step(gradient, variable)
 
-    def slot(self, slots: list, variable: tf.Variable) -> tf.Variable:
-        """Returns the one of the `slots`, one for each trained variable, of `variable`."""
-        return slots[self._index_dict[self._var_key(variable)]]
+    def position(self, variable: tf.Variable) -> int:
+        """Returns which one of the trained variables it is, from 0."""
+        return self._index_dict[self._var_key(variable)]
 
     def _deduplicate_sparse_grad(self, grads):
         return grads  # `update` does

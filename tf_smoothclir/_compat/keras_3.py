@@ -8,9 +8,9 @@ from tensorflow import keras
 ONLY_FIRST_REPLICA = "only_first_replica"
 
 
-def tf_variable(variable: keras.Variable) -> tf.Variable:
+def tf_variable(variable: keras.Variable | tf.Variable) -> tf.Variable:
     """Returns the variable that Keras's wraps; operations on that read all of it at once."""
-    return variable.value
+    return variable if isinstance(variable, tf.Variable) else variable.value
 
 
 def optimizer_variables(optimizer: keras.optimizers.Optimizer) -> list[tf.Variable]:
@@ -51,9 +51,9 @@ class RowOptimizer:
         """Updates it as the Keras optimizer does."""
         super().update_step(gradient, variable, rate)
 
-    def slot(self, slots: list, variable: tf.Variable) -> tf.Variable:
-        """Returns the one of the `slots`, one for each trained variable, of `variable`."""
-        return tf_variable(slots[self._get_variable_index(variable)])
+    def position(self, variable: tf.Variable) -> int:
+        """Returns which one of the trained variables it is, from 0."""
+        return self._get_variable_index(variable)
 
     def _clip_gradients(self, grads):
         if self.global_clipnorm:  # Keras 3.15 cannot scale a sparse gradient

@@ -7,6 +7,7 @@ import tensorflow as tf
 from tensorflow import keras
 
 from tf_smoothclir._compat.keras_api import tf_variable
+from tf_smoothclir._compat.kernels import segment_sum
 from tf_smoothclir.text.vocabulary import UNKNOWN_ID
 from tf_smoothclir.towers.word_table import WordTableTower, complete_tokens
 
@@ -109,9 +110,7 @@ class AveragePoolingTower(WordTableTower):
 
 def _mean(rows: tf.Tensor, tokens: dict[str, tf.Tensor]) -> tf.Tensor:
     """Returns the mean over the tokens of each text, of `[distinct, ...]` rows."""
-    return tf.sparse.segment_mean(
-        rows,
-        tokens["positions"],
-        tokens["texts"],
-        num_segments=tf.size(tokens["lengths"]),  # texts without a token: zero vectors
-    )
+    lengths = tf.cast(tokens["lengths"], rows.dtype)[:, tf.newaxis]
+    # Texts without a token: zero vectors.
+    sums = segment_sum(rows, tokens["positions"], tokens["texts"], tf.size(tokens["lengths"]))
+    return tf.math.divide_no_nan(sums, lengths)

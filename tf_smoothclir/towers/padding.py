@@ -6,6 +6,7 @@ import tensorflow as tf
 from tensorflow import keras
 
 from tf_smoothclir._compat.keras_api import ONLY_FIRST_REPLICA
+from tf_smoothclir._compat.kernels import sums_at
 from tf_smoothclir.towers.word_table import WordTableTower, complete_tokens
 
 
@@ -126,6 +127,7 @@ def _take(rows, positions):
     """Gathers rows; the gradient is summed for each row at once, where Keras would warn instead."""
 
     def gradient(upstream):
-        return tf.math.unsorted_segment_sum(upstream, positions, tf.shape(rows)[0]), None
+        number = tf.shape(rows)[0]
+        return sums_at(positions, upstream, tf.range(tf.size(positions)), number), None
 
     return tf.gather(rows, positions), gradient

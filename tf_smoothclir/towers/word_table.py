@@ -6,6 +6,7 @@ import tensorflow as tf
 from tensorflow import keras
 
 from tf_smoothclir._compat.keras_api import tf_variable
+from tf_smoothclir._compat.kernels import segment_sum
 from tf_smoothclir.text.vocabulary import PADDING_ID, UNKNOWN_ID
 
 
@@ -103,12 +104,14 @@ class WordTableTower(keras.layers.Layer):
                 " of a set that was prepared with ngram_buckets, and of SubwordTextEncoder, do."
             )
         subwords = tokens["subwords"]
-        of_ngrams = tf.sparse.segment_sqrt_n(
+        of_ngrams = segment_sum(
             tf.gather(tf_variable(self.ngram_embeddings), subwords["distinct"]),
             subwords["positions"],
             subwords["texts"],
-            num_segments=tf.size(words),
+            tf.size(words),
         )
+        root = tf.sqrt(tf.cast(subwords["lengths"], of_ngrams.dtype))
+        of_ngrams = tf.math.divide_no_nan(of_ngrams, root[:, tf.newaxis])
         has_own = (words > UNKNOWN_ID) & (words < self.vocabulary_size)
         own = tf.gather(tf_variable(self.embeddings), tf.boolean_mask(words, has_own))
         return of_ngrams + tf.scatter_nd(tf.where(has_own), own, tf.shape(of_ngrams, tf.int64))

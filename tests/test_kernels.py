@@ -1,0 +1,111 @@
+"""The kernels of both stacks do the same, on either stack."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from tf_smoothclir._compat.kernels import (
+    RowAdagradInPlace,
+    RowAdagradOfCopies,
+    segment_sum,
+    sums_at_by_matrix,
+    sums_at_by_segments,
+)
+
+BOTH_SUMS = pytest.mark.parametrize("sums_at", [sums_at_by_segments, sums_at_by_matrix])
+# Positions and ascending rows of pairs, number of rows, size of the result.
+PAIRS = {
+    "rows are skipped, positions come twice, one pair comes twice": (
+        [3, 0, 3, 1, 1, 1],
+        [0, 0, 2, 2, 4, 4],
+        5,
+        6,
+    ),
+    "one pair": ([0], [0], 1, 1),
+    "no pair": ([], [], 3, 4),
+    "nothing at all": ([], [], 0, 0),
+}
+
+
+def expected_sums(positions, values, rows, size):
+    result = np.zeros([size, values.shape[1]])
+    for position, row in zip(positions, rows):
+        result[position] += values[row]
+    return result
+
+
+@BOTH_SUMS
+@pytest.mark.parametrize("case", PAIRS)
+@pytest.mark.parametrize("dim", [1, 3])
+@pytest.mark.parametrize("index_type", [tf.int32, tf.int64], ids=["int32", "int64"])
+def test_sums_at(sums_at, case, dim, index_type):
+    positions, rows, number, size = PAIRS[case]
+    values = np.random.default_rng(3).normal(size=(number, dim)).astype("f4")
+    compiled = tf.function(sums_at)
+    found = compiled(
+        tf.constant(positions, index_type),
+        tf.constant(values),
+        tf.constant(rows, tf.int32),
+        tf.constant(size),
+    )
+    assert found.shape == (size, dim)
+    np.testing.assert_allclose(found, expected_sums(positions, values, rows, size), rtol=1e-6)
+
+
+@BOTH_SUMS
+def test_sums_at_of_many_pairs_are_the_same_twice(sums_at):
+    rng = np.random.default_rng(4)
+    positions, rows = rng.integers(0, 500, 20_000), np.sort(rng.integers(0, 128, 20_000))
+    values = rng.normal(size=(128, 64)).astype("f4")
+    arguments = [tf.constant(a) for a in (positions.astype("i4"), values, rows.astype("i4"), 500)]
+    first, second = (sums_at(*arguments).numpy() for _ in range(2))
+    np.testing.assert_array_equal(first, second)
+    expected = np.zeros((500, 64))
+    np.add.at(expected, positions, values[rows])
+    np.testing.assert_allclose(first, expected, atol=1e-4)
+
+
+@pytest.mark.parametrize("case", PAIRS)
+def test_segment_sum_and_its_gradient(case):
+    positions, segments, number, size = PAIRS[case]
+    rng = np.random.default_rng(5)
+    rows = rng.normal(size=(size, 3)).astype("f4")
+    weights = rng.normal(size=(number, 3)).astype("f4")
+
+    @tf.function
+    def value_and_gradient(rows):
+        with tf.GradientTape() as tape:
+            tape.watch(rows)
+            sums = segment_sum(
+                rows, tf.constant(positions, tf.int32), tf.constant(segments, tf.int32), number
+            )
+            total = tf.reduce_sum(weights * sums)
+        return sums, tape.gradient(total, rows)
+
+    sums, gradient = value_and_gradient(tf.constant(rows))
+    np.testing.assert_allclose(sums, expected_sums(segments, rows, positions, number), rtol=1e-6)
+    expected = expected_sums(positions, weights, segments, size)
+    np.testing.assert_allclose(gradient, expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("kind", [RowAdagradInPlace, RowAdagradOfCopies])
+def test_row_adagrad_by_hand_and_other_rows_stay(kind):
+    rng = np.random.default_rng(6)
+    before, squares = rng.normal(size=(5, 3)).astype("f4"), rng.random((5, 3)).astype("f4")
+    table, sums = tf.Variable(before), tf.Variable(squares)
+    update = tf.function(kind(table, sums))
+    expected, expected_sums_of_squares = before.copy(), squares.copy()
+    for rows in ([3, 1], [], [1]):
+        gradient = rng.normal(size=(len(rows), 3)).astype("f4")
+        slices = tf.IndexedSlices(
+            tf.constant(gradient), tf.constant(rows, tf.int32), tf.constant([5, 3])
+        )
+        update(slices, tf.constant(0.1), tf.constant(1e-3))
+        expected_sums_of_squares[rows] += gradient**2
+        root = np.sqrt(expected_sums_of_squares[rows])
+        expected[rows] -= np.float32(0.1) * gradient / (root + np.float32(1e-3))
+    np.testing.assert_allclose(table, expected, rtol=1e-5)
+    np.testing.assert_allclose(sums, expected_sums_of_squares, rtol=1e-6)
+    np.testing.assert_array_equal(table.numpy()[[0, 2, 4]], before[[0, 2, 4]])
