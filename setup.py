@@ -27,6 +27,7 @@ COMMANDS = {
     "tune": "trainers.tune",
     "reproduce": "trainers.reproduce",
     "stats": "trainers.stats",
+    "prepare": "trainers.prepare",
     "shards": "trainers.write_shards",
     "convert-polyglot": "trainers.convert_polyglot",
     "vectors": "trainers.train_vectors",

@@ -29,6 +29,7 @@ ORDER = (
     "settings",
     "presets",
     "_compat",
+    "beam_pipeline",
     "text",
     "data",
     "similarity",

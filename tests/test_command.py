@@ -23,6 +23,7 @@ MAINS = {
     "trainers.reproduce": ["text", "model", "training"],
     "trainers.stats": ["data"],
     "trainers.write_shards": ["data", "text"],
+    "trainers.prepare": ["data", "text"],
     "export.export": [],
     "export.build_index": ["data"],
     "export.search": ["data"],

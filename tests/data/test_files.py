@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from tf_smoothclir.data.files import read_jsonl, read_lines, read_tsv, sha256_of
+from tf_smoothclir.data.files import pieces_of, read_jsonl, read_lines, read_tsv, sha256_of
 from tf_smoothclir.errors import InputError
 
 
@@ -69,6 +69,26 @@ def test_a_missing_file_is_an_error(tmp_path):
     with pytest.raises(InputError) as error:
         list(read_lines(tmp_path / "absent"))
     assert str(error.value) == expected
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 5, 8, 13, 1000])
+@pytest.mark.parametrize("end", ["", "\n", "\r\n"])
+def test_pieces_of_a_file_are_the_file(tmp_path, size, end):
+    path = tmp_path / "file"
+    content = "\ufeffone\ntwo two\r\nä\n" + "long " * 9 + "\nlast" + end
+    path.write_bytes(content.encode())
+    pieces = list(pieces_of(path, size))
+    assert [line for piece in pieces for line in read_lines(path, piece)] == list(read_lines(path))
+    assert [piece.begin for piece in pieces[1:]] == [piece.end for piece in pieces[:-1]]
+    assert len(pieces) == (5 if size < 5 else 1 if size == 1000 else len(pieces))
+
+
+def test_an_error_in_a_piece_names_the_line_of_the_file(tmp_path):
+    path = tmp_path / "file"
+    path.write_bytes(b"one\ntwo\nthree\n\xff\n")
+    *_, last = pieces_of(path, 1)
+    with pytest.raises(InputError, match=r"file:4: byte 0xff at offset 14"):
+        list(read_lines(path, last))
 
 
 def test_json_surrogate_pairs_are_text(tmp_path):

@@ -9,7 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tf_smoothclir.data import ragged_store
-from tf_smoothclir.data.ragged_store import RaggedStore, RaggedWriter, copy_mapped, gather_rows
+from tf_smoothclir.data.ragged_store import (
+    RaggedStore,
+    RaggedWriter,
+    copy_mapped,
+    gather_rows,
+    join_stores,
+)
 
 SETTINGS = settings(deadline=None, max_examples=40, derandomize=True)
 ROWS = [[], [7, 8, 9], [1], [], [2, 2], []]
@@ -66,6 +72,17 @@ def test_a_store_without_a_value_cannot_be_mapped_and_is_read_all_the_same(tmp_p
     assert len(store) == len(rows)
     assert store.values.shape == (0,)
     assert gathered(store, list(range(len(rows)))) == (rows or [[]])
+
+
+def test_stores_are_joined_in_order_and_gone(tmp_path):
+    parts = {"b": [[1, 2], []], "a": [], "c": [[], [3], [4, 5, 6]]}
+    for name, rows in parts.items():
+        with RaggedWriter(tmp_path, name, "<i4") as writer:
+            writer.add(np.concatenate([[], *rows]), np.array([len(row) for row in rows], int))
+    join_stores(tmp_path, list(parts), "all", "<i4")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["all.offsets", "all.values"]
+    joined = RaggedStore(tmp_path, "all", "<i4")
+    assert [row.tolist() for row in joined] == [[1, 2], [], [], [3], [4, 5, 6]]
 
 
 def test_bytes_as_values(tmp_path):

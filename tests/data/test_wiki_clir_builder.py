@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import tensorflow_datasets as tfds
 
+from tests.beam import LOCAL_RUNNER, needs_beam, without_beam
 from tf_smoothclir.data import wiki_clir_builder as wiki_clir
 from tf_smoothclir.data.open_source import open_source
 from tf_smoothclir.data.retrieval_set import RetrievalSet
@@ -46,6 +47,31 @@ def data_dir(tmp_path_factory):
 def test_there_is_a_config_for_each_published_language():
     assert list(wiki_clir.WikiClir.builder_configs) == list(PUBLISHED_FOLDERS)
     assert len(PUBLISHED_FOLDERS) == len(set(PUBLISHED_FOLDERS.values())) == 25
+
+
+@needs_beam
+def test_beam_writes_the_same_examples(data_dir, tmp_path, monkeypatch):
+    monkeypatch.setattr(wiki_clir, "_BYTES_PER_PIECE", 100)  # several pieces
+    builder = wiki_clir.WikiClir(
+        data_dir=str(tmp_path), config="fr", directory=str(LOCAL), beam=True
+    )
+    from apache_beam.options.pipeline_options import PipelineOptions
+
+    options = PipelineOptions(LOCAL_RUNNER)
+    builder.download_and_prepare(download_config=tfds.download.DownloadConfig(beam_options=options))
+    for split in (*SPLITS, "documents"):
+        found = list(tfds.as_numpy(builder.as_dataset(split=split)))
+        expected = list(tfds.as_numpy(tfds.load("wiki_clir/fr", split=split, data_dir=data_dir)))
+        assert sorted(map(repr, found)) == sorted(map(repr, expected))
+
+
+@without_beam
+def test_missing_beam_is_named_with_the_extra(tmp_path):
+    builder = wiki_clir.WikiClir(
+        data_dir=str(tmp_path), config="fr", directory=str(LOCAL), beam=True
+    )
+    with pytest.raises(InputError, match=r"needs Apache Beam .*tf_smoothclir\[beam\]"):
+        builder.download_and_prepare()
 
 
 def test_an_example_is_a_query_with_its_judgments(data_dir):

@@ -1,10 +1,9 @@
 """The Beam pipeline writes an index like the one that is encoded here."""
 
-import importlib.util
-
 import numpy as np
 import pytest
 
+from tests.beam import LOCAL_RUNNER, needs_beam, without_beam
 from tf_smoothclir.errors import InputError
 from tf_smoothclir.serving import beam_encoding
 from tf_smoothclir.serving.beam_encoding import BeamEncoder
@@ -13,10 +12,6 @@ from tf_smoothclir.serving.index import Index
 from tf_smoothclir.serving.index_builder import build_index
 from tf_smoothclir.serving.index_shards import work_directory
 from tf_smoothclir.serving.publish import load_tower
-
-OPTIONS = ["--runner=DirectRunner"]
-HAS_BEAM = importlib.util.find_spec("apache_beam") is not None
-needs_beam = pytest.mark.skipif(not HAS_BEAM, reason="Apache Beam is an extra, tf_smoothclir[beam]")
 
 
 @pytest.fixture
@@ -42,7 +37,7 @@ def test_pipeline_gives_the_index_of_one_process(
     monkeypatch.setattr(beam_encoding, "_BYTES_PER_SHARD", 500)
     tower = load_tower(tmp_path / "export", "document")
     build_index(tmp_path / "here", collection, *tower)
-    encoder = BeamEncoder(tmp_path / "export", 1, OPTIONS)
+    encoder = BeamEncoder(tmp_path / "export", 1, LOCAL_RUNNER)
     build_index(tmp_path / "beam", collection, *tower, encode_all=encoder)
     here, there = Index(tmp_path / "here"), Index(tmp_path / "beam")
     assert len(there.manifest["segments"]) > 2
@@ -58,7 +53,7 @@ def test_finished_shards_are_kept(
     publish_pair(tmp_path / "export")
     monkeypatch.setattr(beam_encoding, "_BYTES_PER_SHARD", 500)
     tower = load_tower(tmp_path / "export", "document")
-    encoder = BeamEncoder(tmp_path / "export", 1, OPTIONS)
+    encoder = BeamEncoder(tmp_path / "export", 1, LOCAL_RUNNER)
 
     def broken_off(work, *arguments):
         encoder(work, *arguments)
@@ -82,14 +77,14 @@ def test_options_that_beam_refuses_are_named(collection, tmp_path):
         BeamEncoder(tmp_path, 1, ["--runner=NoSuchRunner"])(tmp_path, collection, None)
 
 
-@pytest.mark.skipif(HAS_BEAM, reason="Apache Beam is installed")
+@without_beam
 def test_missing_beam_is_named_with_the_extra(collection, tmp_path):
     with pytest.raises(InputError, match=r"--beam: it needs Apache Beam .*tf_smoothclir\[beam\]"):
-        BeamEncoder(tmp_path, 1, OPTIONS)(tmp_path, collection, None)
+        BeamEncoder(tmp_path, 1, LOCAL_RUNNER)(tmp_path, collection, None)
 
 
 @needs_beam
 def test_only_files_are_read_by_it(tmp_path):
-    encoder = BeamEncoder(tmp_path, 1, OPTIONS)
+    encoder = BeamEncoder(tmp_path, 1, LOCAL_RUNNER)
     with pytest.raises(InputError, match="only collections of files"):
         encoder(tmp_path, SourceCollection.__new__(SourceCollection), None)

@@ -10,7 +10,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from tf_smoothclir.data.source import Judgment, Source, Text
 from tf_smoothclir.errors import input_error
@@ -19,8 +19,38 @@ _BOM = b"\xef\xbb\xbf"
 _INTEGER = re.compile(r"[+-]?[0-9]{1,18}")
 
 
-def read_lines(path: Path) -> Iterator[tuple[int, str]]:
-    """Yields (line number from 1, line without its end) of a UTF-8 file.
+class Piece(NamedTuple):
+    """Some lines of a file, one after the other.
+
+    Attributes:
+        begin: Offset of the first byte.
+        end: Offset behind the last one; None for the end of the file.
+        line: Number of the first line, from 1.
+    """
+
+    begin: int = 0
+    end: int | None = None
+    line: int = 1
+
+
+WHOLE_FILE = Piece()
+
+
+def pieces_of(path: Path, size: int) -> Iterator[Piece]:
+    """Yields the pieces of a file, each of about `size` bytes, at least one line."""
+    begin, line = 0, 1
+    with open(path, "rb") as file:
+        while content := file.read(size):
+            lines = content.count(b"\n")
+            if not content.endswith(b"\n"):
+                lines += 1
+                file.readline()
+            yield Piece(begin, file.tell(), line)
+            begin, line = file.tell(), line + lines
+
+
+def read_lines(path: Path, piece: Piece = WHOLE_FILE) -> Iterator[tuple[int, str]]:
+    """Yields (line number from 1, line without its end) of a UTF-8 file, or of a piece of one.
 
     Lines end with LF or CRLF; the last one may lack its end. A byte order mark at the very start
     is dropped, nothing else is.
@@ -28,15 +58,18 @@ def read_lines(path: Path) -> Iterator[tuple[int, str]]:
     Raises:
         InputError: The file is missing or empty, a line is blank or not UTF-8.
     """
-    number = offset = 0
+    offset = piece.begin
     try:
         with open(path, "rb") as file:
-            for number, raw in enumerate(file, start=1):
+            file.seek(offset)
+            for number, raw in enumerate(file, start=piece.line):
+                if offset == piece.end:
+                    break
                 yield number, _decode(raw, path, number, offset)
                 offset += len(raw)
     except OSError as error:
         raise input_error(path, f"cannot be read: {error.strerror}", "Check the path") from None
-    if not number:
+    if not offset:
         raise input_error(path, "the file is empty", "Give it one record per line")
 
 
@@ -59,14 +92,17 @@ def _decode(raw: bytes, path: Path, number: int, offset: int) -> str:
     return line
 
 
-def read_tsv(path: Path, columns: Sequence[str]) -> Iterator[tuple[int, list[str]]]:
+def read_tsv(
+    path: Path, columns: Sequence[str], piece: Piece = WHOLE_FILE
+) -> Iterator[tuple[int, list[str]]]:
     """Yields (line number, fields) of a tab-separated file without header, quoting or escaping.
 
     Args:
         path: The file.
         columns: Name of each column, for the error about a line with more or fewer.
+        piece: What is read of it.
     """
-    for number, line in read_lines(path):
+    for number, line in read_lines(path, piece):
         fields = line.split("\t")
         if len(fields) != len(columns):
             raise input_error(
@@ -79,9 +115,9 @@ def read_tsv(path: Path, columns: Sequence[str]) -> Iterator[tuple[int, list[str
         yield number, fields
 
 
-def read_jsonl(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yields (line number, object) of a file with one JSON object per line."""
-    for number, line in read_lines(path):
+def read_jsonl(path: Path, piece: Piece = WHOLE_FILE) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yields (line number, object) of a file, or of a piece, with one JSON object per line."""
+    for number, line in read_lines(path, piece):
         try:
             record = json.loads(line)
             if "\\u" in line:  # an escaped half of a surrogate pair is valid JSON, but no text
@@ -149,8 +185,8 @@ class FileSource(Source):
         self.query_language = query_language
 
     @abc.abstractmethod
-    def _texts(self, stream: str) -> Iterator[tuple[int, Text]]:
-        """Yields (line number, text) of "queries" or "documents"."""
+    def _texts(self, stream: str, piece: Piece = WHOLE_FILE) -> Iterator[tuple[int, Text]]:
+        """Yields (line number, text) of a piece of "queries" or "documents"."""
 
     @abc.abstractmethod
     def _judgments(self) -> Iterator[tuple[int, Judgment]]:
@@ -176,6 +212,14 @@ class FileSource(Source):
 
     def documents(self) -> Iterator[Text]:
         return (text for _, text in self._texts("documents"))
+
+    def document_pieces(self, size: int) -> Iterator[Piece]:
+        """Yields pieces of about `size` bytes, which different workers may read."""
+        return pieces_of(self.paths["documents"], size)
+
+    def documents_in(self, piece: Piece) -> Iterator[tuple[int, Text]]:
+        """Yields (row, document) of a piece."""
+        return ((line - 1, text) for line, text in self._texts("documents", piece))
 
     def judgments(self) -> Iterator[Judgment]:
         return (judgment for _, judgment in self._judgments())

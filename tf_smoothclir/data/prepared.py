@@ -95,12 +95,12 @@ def prepare(
     cache = make_directory(cache_dir or default_cache_dir(), "--cache_dir")
     has_ngrams = settings.ngram_buckets > 0
     if not vocabulary_dir:
-        vocabulary_dir = _vocabulary_directory(retrieval_set, settings, cache)
+        vocabulary_dir = vocabulary_directory(retrieval_set, settings, cache)
         if not vocabulary_dir.is_dir():
             directory = _count_and_encode(retrieval_set, settings, cache, vocabulary_dir)
             return PreparedSet(retrieval_set, directory, vocabulary_dir, has_ngrams)
     vocabulary_dir = Path(vocabulary_dir)
-    directory = _token_directory(retrieval_set, settings, cache, vocabulary_dir)
+    directory = token_directory(retrieval_set, settings, cache, vocabulary_dir)
     if directory.is_dir():
         logging.info("Token store: found in %s", directory)
     elif has_ngrams:  # which are those of words that no vocabulary holds
@@ -110,7 +110,8 @@ def prepare(
     return PreparedSet(retrieval_set, directory, vocabulary_dir, has_ngrams)
 
 
-def _vocabulary_directory(retrieval_set: RetrievalSet, settings: TextSettings, cache: Path) -> Path:
+def vocabulary_directory(retrieval_set: RetrievalSet, settings: TextSettings, cache: Path) -> Path:
+    """Returns where in the cache the vocabularies of a set are, or will be."""
     source = retrieval_set.source
     splits = np.ascontiguousarray(retrieval_set.splits)
     counting = dataclasses.asdict(settings)
@@ -120,9 +121,10 @@ def _vocabulary_directory(retrieval_set: RetrievalSet, settings: TextSettings, c
     return cache / f"{source.name}-vocabulary-{key}"
 
 
-def _token_directory(
+def token_directory(
     retrieval_set: RetrievalSet, settings: TextSettings, cache: Path, vocabulary_dir: Path
 ) -> Path:
+    """Returns where in the cache the tokens of a set are, or will be, by these vocabularies."""
     source = retrieval_set.source
     parts = [source.fingerprint(), settings.max_query_tokens, settings.max_document_tokens]
     parts += [_digest((vocabulary_dir / f"{role}.txt").read_bytes()) for role in ROLES]
@@ -138,12 +140,23 @@ def _encode(
     """Writes a token store by vocabularies that are known."""
     with new_directory(directory) as temporary:
         for role in ROLES:
-            encoder = TextEncoder(vocabulary_dir / f"{role}.txt", settings.max_tokens(role))
-            batches = map(tf.constant, _batches(retrieval_set, role))
-            with RaggedWriter(temporary, role, "<i4") as writer:
-                for encoded in in_parallel(encoder, batches):
-                    writer.add(encoded["ids"].numpy(), encoded["lengths"].numpy())
+            encode_role(role, retrieval_set, settings, temporary, vocabulary_dir)
     logging.info("Token store: written to %s", directory)
+
+
+def encode_role(
+    role: str,
+    retrieval_set: RetrievalSet,
+    settings: TextSettings,
+    directory: Path,
+    vocabulary_dir: Path,
+) -> None:
+    """Writes the token store of a role into a directory, by vocabularies that are known."""
+    encoder = TextEncoder(vocabulary_dir / f"{role}.txt", settings.max_tokens(role))
+    batches = map(tf.constant, _batches(retrieval_set, role))
+    with RaggedWriter(directory, role, "<i4") as writer:
+        for encoded in in_parallel(encoder, batches):
+            writer.add(encoded["ids"].numpy(), encoded["lengths"].numpy())
 
 
 def _count_and_encode(
@@ -162,7 +175,7 @@ def _count_and_encode(
             _store_numbers(counters[role], retrieval_set, settings, numbers, role)
         if not vocabulary_dir.is_dir():
             _write_vocabularies(counters, settings, vocabulary_dir)
-        directory = _token_directory(retrieval_set, settings, cache, vocabulary_dir)
+        directory = token_directory(retrieval_set, settings, cache, vocabulary_dir)
         if not directory.is_dir():
             with new_directory(directory) as temporary:
                 for role in ROLES:

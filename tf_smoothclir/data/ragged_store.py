@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -85,6 +86,23 @@ class RaggedWriter:
         ends.astype("<i8").tofile(self._offsets)
         if len(ends):
             self._end = int(ends[-1])
+
+
+def join_stores(directory: str | os.PathLike, parts: Sequence[str], name: str, dtype: str) -> None:
+    """Makes one store of several, in their order; they are removed.
+
+    Args:
+        directory: Holds them all.
+        parts: Their names.
+        name: Of the new store.
+        dtype: NumPy type of the values of all.
+    """
+    with RaggedWriter(directory, name, dtype) as writer:
+        for part in parts:
+            store = RaggedStore(directory, part, dtype)
+            writer.add(store.values, store.lengths)
+            for suffix in ("values", "offsets"):
+                Path(directory, f"{part}.{suffix}").unlink()
 
 
 def copy_mapped(

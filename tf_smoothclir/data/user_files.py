@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from tf_smoothclir.data.files import (
+    WHOLE_FILE,
     FileSource,
+    Piece,
     checked_directory,
     checked_grade,
     checked_id,
@@ -51,13 +53,13 @@ class UserDirectory(FileSource):
         if splits.exists():
             self.paths["splits"] = splits
 
-    def _texts(self, stream: str) -> Iterator[tuple[int, Text]]:
+    def _texts(self, stream: str, piece: Piece = WHOLE_FILE) -> Iterator[tuple[int, Text]]:
         path = self.paths[stream]
         if path.suffix == ".tsv":
-            for line, (id_, text) in read_tsv(path, ("id", "text")):
+            for line, (id_, text) in read_tsv(path, ("id", "text"), piece):
                 yield line, Text(checked_id(id_, "id", path, line), "", text)
             return
-        for line, record in read_jsonl(path):
+        for line, record in read_jsonl(path, piece):
             title = _field(record, "title", str, path, line) if "title" in record else ""
             text = _field(record, "text", str, path, line)
             yield line, Text(_json_id(record, "id", path, line), title, text)

@@ -22,6 +22,7 @@ no TFDS checksums file.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -30,6 +31,8 @@ from typing import Any
 import numpy as np
 import tensorflow_datasets as tfds
 
+from tf_smoothclir.beam_pipeline import load_beam
+from tf_smoothclir.data.files import WHOLE_FILE, Piece
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.source import SPLITS
 from tf_smoothclir.data.wikiclir_files import PUBLISHED_FOLDERS, WikiClirDirectory
@@ -39,6 +42,7 @@ ARCHIVE_URL = "https://www.cs.jhu.edu/~kevinduh/a/wikiclir2018/wiki-clir.tar.gz"
 ARCHIVE_MD5 = "705abb611eb8cbab9ced2b8767a3bdb6"
 ARCHIVE_BYTES = 7_036_445_773
 DOCUMENTS = "documents"
+_BYTES_PER_PIECE = 1 << 26
 
 _CITATION = """\
 @inproceedings{sasaki-etal-2018-cross,
@@ -76,6 +80,9 @@ class WikiClir(tfds.core.GeneratorBasedBuilder):
     Args:
         directory: A local copy in the layout that `WikiClirDirectory` reads; nothing is downloaded
             then. Prepare it into a `data_dir` of its own: TFDS tells sets apart by name only.
+        beam: Documents are read and written by Apache Beam (the extra `beam`), with the
+            `beam_options` of `tfds.download.DownloadConfig`; all workers must reach the files. The
+            examples are the same.
         **kwargs: Those of every TFDS builder.
     """
 
@@ -85,8 +92,9 @@ class WikiClir(tfds.core.GeneratorBasedBuilder):
         for language, folder in PUBLISHED_FOLDERS.items()
     ]
 
-    def __init__(self, *, directory: str = "", **kwargs: Any) -> None:
+    def __init__(self, *, directory: str = "", beam: bool = False, **kwargs: Any) -> None:
         self._directory = directory
+        self._beam = beam
         super().__init__(**kwargs)
 
     def _info(self) -> tfds.core.DatasetInfo:
@@ -102,16 +110,13 @@ class WikiClir(tfds.core.GeneratorBasedBuilder):
         directory = self._directory or _published(dl_manager)
         retrieval_set = RetrievalSet.load(WikiClirDirectory(directory, self.builder_config.name))
         present = [SPLITS[index] for index in np.unique(retrieval_set.splits)]
-        return {
-            split: self._generate_examples(retrieval_set, split) for split in [*present, DOCUMENTS]
-        }
+        source = retrieval_set.source
+        documents = _by_beam(source) if self._beam else _documents(source, WHOLE_FILE)
+        queries = {split: self._generate_examples(retrieval_set, split) for split in present}
+        return {**queries, DOCUMENTS: documents}
 
     def _generate_examples(self, retrieval_set: RetrievalSet, split: str) -> Iterator[tuple]:
         source = retrieval_set.source
-        if split == DOCUMENTS:
-            for row, text in enumerate(source.documents()):
-                yield row, {**text._asdict(), "judgments": []}
-            return
         rows = np.arange(len(retrieval_set.query_ids) + 1)
         begin = np.searchsorted(retrieval_set.query_rows, rows)
         wanted = retrieval_set.splits == SPLITS.index(split)
@@ -129,6 +134,21 @@ class WikiClir(tfds.core.GeneratorBasedBuilder):
                         ],
                     },
                 )
+
+
+def _documents(source: WikiClirDirectory, piece: Piece) -> Iterator[tuple]:
+    for row, text in source.documents_in(piece):
+        yield row, {**text._asdict(), "judgments": []}
+
+
+def _by_beam(source: WikiClirDirectory):
+    """Returns the transform whose output are the examples of all documents."""
+    beam = load_beam()
+    return (
+        beam.Create(list(source.document_pieces(_BYTES_PER_PIECE)))
+        | "Spread" >> beam.Reshuffle()
+        | "Read" >> beam.FlatMap(functools.partial(_documents, source))
+    )
 
 
 def _published(dl_manager: tfds.download.DownloadManager) -> Path:

@@ -19,7 +19,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tf_smoothclir.data.files import (
+    WHOLE_FILE,
     FileSource,
+    Piece,
     checked_directory,
     checked_grade,
     checked_id,
@@ -121,12 +123,12 @@ class WikiClirDirectory(FileSource):
         neighbours = len(list(documents.parent.glob("wiki_*.documents")))
         self._queries_are_shared = queries.parent != documents.parent or neighbours > 1
 
-    def _texts(self, stream: str) -> Iterator[tuple[int, Text]]:
+    def _texts(self, stream: str, piece: Piece = WHOLE_FILE) -> Iterator[tuple[int, Text]]:
         path, id_name = self.paths[stream], "query_id" if stream == "queries" else "doc_id"
         wanted = None
         if stream == "queries" and self._queries_are_shared:
             wanted = {judgment.query_id for judgment in self.judgments()}
-        for line, fields in read_tsv(path, (id_name, "title", "text")):
+        for line, fields in read_tsv(path, (id_name, "title", "text"), piece):
             if wanted is None or fields[0] in wanted:
                 checked_id(fields[0], id_name, path, line)
                 yield line, Text(*fields)

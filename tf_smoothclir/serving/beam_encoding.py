@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
+from tf_smoothclir.beam_pipeline import load_beam, new_pipeline
 from tf_smoothclir.data.hashing import hash_ids
 from tf_smoothclir.data.source import Text
 from tf_smoothclir.errors import input_error
@@ -59,7 +60,7 @@ class BeamEncoder:
                 consist of files.
         """
         del encode
-        beam = _beam()
+        beam = load_beam()
         if not isinstance(collection, FileCollection):
             raise input_error(
                 "--beam", "only collections of files are read by it", "Give them as --collection"
@@ -67,7 +68,7 @@ class BeamEncoder:
         paths = [os.fspath(path.absolute()) for path in collection.paths]
         shards = max(1, sum(map(os.path.getsize, paths)) // _BYTES_PER_SHARD)
         write = functools.partial(_write_shard, os.fspath(work.absolute()), *self._tower)
-        with self._pipeline() as pipeline:
+        with new_pipeline(self._options) as pipeline:
             _ = (
                 pipeline
                 | "Files" >> beam.Create(paths)
@@ -77,25 +78,6 @@ class BeamEncoder:
                 | "Encode" >> beam.Map(write)
             )
         return finish(work, sorted(work.glob("part-*")))
-
-    def _pipeline(self):
-        from apache_beam.options.pipeline_options import PipelineOptions
-
-        try:
-            return _beam().Pipeline(options=PipelineOptions(self._options))
-        except ValueError as error:
-            reason = " ".join(str(error).split()).rstrip(".")
-            raise input_error("--beam", reason, "Give options of Apache Beam") from None
-
-
-def _beam():
-    try:
-        import apache_beam
-    except ImportError as error:
-        raise input_error(
-            "--beam", f"it needs Apache Beam ({error})", "pip install 'tf_smoothclir[beam]'"
-        ) from None
-    return apache_beam
 
 
 def _numbered_documents(path: str, shards: int) -> Iterator[tuple[int, tuple[str, str, str]]]:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from tf_smoothclir.errors import input_error
+from tf_smoothclir.errors import InputError, input_error
 from tf_smoothclir.text.tokenizer import tokenize
 
 PADDING, UNKNOWN = "[PAD]", "[UNK]"
@@ -95,6 +95,11 @@ class TokenCounter:
         self._counts[numbers] += np.bincount(seen, minlength=len(numbers))
         return numbers[texts.numbers]
 
+    def counts(self) -> dict[bytes, int]:
+        """Returns how often each token occurs that was counted at least once."""
+        counts = self._counts[: len(self._numbers)].tolist()
+        return {token: count for token, count in zip(self._numbers, counts) if count}
+
     def vocabulary(self, *, max_size: int, min_count: int, role: str) -> list[str]:
         """Returns padding, unknown, then the most frequent tokens; equal counts in byte order.
 
@@ -109,12 +114,7 @@ class TokenCounter:
         counts = self._counts[: len(self._numbers)]
         frequent = np.sort(counts[counts >= max(min_count, 1)])[::-1][: max_size - 2]
         if not frequent.size:
-            raise input_error(
-                f"{role} vocabulary",
-                f"no token occurs at least {min_count} time(s) in the {role} texts"
-                f" ({np.count_nonzero(counts)} different tokens seen)",
-                "Lower --min_count, or check that the right column holds the text",
-            )
+            raise no_token_left(role, min_count, np.count_nonzero(counts))
         # Of many millions of tokens, only those are sorted that may have room.
         enough = counts >= frequent[-1]
         tokens = itertools.compress(self._numbers, enough.tolist())
@@ -141,6 +141,22 @@ class TokenCounter:
         ids[unknown] = len(vocabulary) + np.arange(np.count_nonzero(unknown))
         tokens = itertools.compress(self._numbers, unknown.tolist())
         return ids, [token.decode() for token in tokens]
+
+
+def no_token_left(role: str, min_count: int, seen: int) -> InputError:
+    """Returns the error about a vocabulary that would be empty.
+
+    Args:
+        role: "query", "document" or "shared".
+        min_count: Tokens seen less often become unknown.
+        seen: Different tokens.
+    """
+    return input_error(
+        f"{role} vocabulary",
+        f"no token occurs at least {min_count} time(s) in the {role} texts"
+        f" ({seen} different tokens seen)",
+        "Lower --min_count, or check that the right column holds the text",
+    )
 
 
 def in_batches(items: Iterable, size: int) -> Iterator[list]:

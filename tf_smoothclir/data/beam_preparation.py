@@ -1,0 +1,203 @@
+"""Preparing a very large set by Apache Beam: the documents are counted and tokenised by workers.
+
+The cache then holds just what `prepare` would have written, byte for byte, so that everything else
+finds it there. All workers must reach the files of the set and the cache by the same paths, such as
+on a network file system.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import tensorflow as tf
+
+from tf_smoothclir.beam_pipeline import load_beam, new_pipeline
+from tf_smoothclir.data.files import FileSource, Piece
+from tf_smoothclir.data.prepared import (
+    PreparedSet,
+    default_cache_dir,
+    encode_role,
+    token_directory,
+    vocabulary_directory,
+)
+from tf_smoothclir.data.ragged_store import RaggedWriter, join_stores
+from tf_smoothclir.data.retrieval_set import RetrievalSet
+from tf_smoothclir.data.source import SPLITS
+from tf_smoothclir.errors import input_error
+from tf_smoothclir.files import make_directory, new_directory, read_json, write_json
+from tf_smoothclir.settings import TextSettings
+from tf_smoothclir.text.vocabulary import (
+    PADDING,
+    UNKNOWN,
+    TextEncoder,
+    TokenCounter,
+    no_token_left,
+    text_batches,
+    write_vocabulary,
+)
+
+_BYTES_PER_PIECE = 1 << 26
+
+
+class BeamPreparation:
+    """Prepares one set by pipelines, one that counts and one that encodes."""
+
+    def __init__(self, retrieval_set: RetrievalSet, settings: TextSettings, options: Sequence[str]):
+        """Chooses the set and where the pipelines run.
+
+        Args:
+            retrieval_set: Of files.
+            settings: Without n-grams.
+            options: Of the pipelines, such as "--runner=FlinkRunner".
+
+        Raises:
+            InputError: The set does not consist of files, or there are n-grams.
+        """
+        self._set, self._settings, self._options = retrieval_set, settings, options
+        self._source = retrieval_set.source
+        if not isinstance(self._source, FileSource):
+            reason = f"only sets of files are read by it, not {self._source.name}"
+            raise input_error("--beam", reason, "Give --data_dir")
+        if settings.ngram_buckets:
+            raise input_error(
+                f"--beam --ngram_buckets={settings.ngram_buckets}",
+                "n-grams need a number for each different word of the collection, which only one"
+                " process can give",
+                "Leave out one of the two",
+            )
+
+    def __call__(self, cache_dir: str | os.PathLike = "") -> PreparedSet:
+        """Does what `prepare` does; what the cache has already is not made again.
+
+        Raises:
+            InputError: A vocabulary would be empty, the cache cannot be written to, Beam is not
+                installed or refuses the options.
+        """
+        cache = make_directory(cache_dir or default_cache_dir(), "--cache_dir").absolute()
+        vocabulary = vocabulary_directory(self._set, self._settings, cache)
+        if not vocabulary.is_dir():
+            with new_directory(vocabulary) as temporary:
+                self._write_vocabularies(temporary)
+        directory = token_directory(self._set, self._settings, cache, vocabulary)
+        if not directory.is_dir():
+            with new_directory(directory) as temporary:
+                encode_role("query", self._set, self._settings, temporary, vocabulary)
+                self._encode_documents(temporary, vocabulary / "document.txt")
+        return PreparedSet(self._set, directory, vocabulary)
+
+    def _write_vocabularies(self, directory: Path) -> None:
+        queries, settings = self._count_queries(), self._settings
+        shared = settings.shared_vocabulary
+        tokens = self._most_frequent(directory / "counted.json", queries.counts() if shared else {})
+        write_vocabulary(directory / "document.txt", tokens)
+        if not shared:
+            size, least = settings.vocabulary_size, settings.min_count
+            tokens = queries.vocabulary(max_size=size, min_count=least, role="query")
+        write_vocabulary(directory / "query.txt", tokens)
+
+    def _count_queries(self) -> TokenCounter:
+        counter = TokenCounter()
+        training = iter(self._set.splits == SPLITS.index("train"))
+        for texts in text_batches(text.text for text in self._source.queries()):
+            counted = np.fromiter(training, bool, count=len(texts))
+            counter.add(counter.split(texts, self._settings.max_query_tokens), counted)
+        return counter
+
+    def _most_frequent(self, result: Path, more: dict[bytes, int]) -> list[str]:
+        """Makes a vocabulary of the tokens of all documents and of `more`, which are counted."""
+        beam, settings = load_beam(), self._settings
+        count = functools.partial(_counted_tokens, self._source, settings.max_document_tokens)
+        with new_pipeline(self._options) as pipeline:
+            of_documents = self._on_pieces(pipeline) | "Count" >> beam.FlatMap(count)
+            others = pipeline | "Others" >> beam.Create(list(more.items()))
+            counts = (of_documents, others) | beam.Flatten() | beam.CombinePerKey(sum)
+            seen = counts | "Different" >> beam.combiners.Count.Globally()
+            _ = (
+                counts
+                | "Enough" >> beam.Filter(_is_frequent, settings.min_count)
+                | "Order" >> beam.Map(_in_order)
+                | "Most frequent" >> beam.combiners.Top.Smallest(settings.vocabulary_size - 2)
+                | "Write" >> beam.Map(_write, os.fspath(result), beam.pvalue.AsSingleton(seen))
+            )
+        counted = read_json(result)
+        result.unlink()
+        if not counted["tokens"]:
+            role = "shared" if settings.shared_vocabulary else "document"
+            raise no_token_left(role, settings.min_count, counted["seen"])
+        return [PADDING, UNKNOWN, *counted["tokens"]]
+
+    def _encode_documents(self, directory: Path, vocabulary: Path) -> None:
+        beam, limit = load_beam(), self._settings.max_document_tokens
+        encode = functools.partial(
+            _encode_piece, self._source, limit, os.fspath(vocabulary), os.fspath(directory)
+        )
+        with new_pipeline(self._options) as pipeline:
+            _ = self._on_pieces(pipeline) | "Encode" >> beam.Map(encode)
+        join_stores(directory, [_part(number) for number, _ in self._pieces()], "document", "<i4")
+
+    def _on_pieces(self, pipeline):
+        beam = load_beam()
+        return pipeline | "Pieces" >> beam.Create(self._pieces()) | "Spread" >> beam.Reshuffle()
+
+    def _pieces(self) -> list[tuple[int, Piece]]:
+        return list(enumerate(self._source.document_pieces(_BYTES_PER_PIECE)))
+
+
+def _texts(source: FileSource, piece: Piece) -> Iterator[list[str]]:
+    return text_batches(document.text for _, document in source.documents_in(piece))
+
+
+def _counted_tokens(
+    source: FileSource, max_tokens: int, numbered: tuple[int, Piece]
+) -> Iterator[tuple[bytes, int]]:
+    """Yields the tokens of a piece and how often each occurs."""
+    counter = TokenCounter()
+    for texts in _texts(source, numbered[1]):
+        counter.add(counter.split(texts, max_tokens))
+    yield from counter.counts().items()
+
+
+def _is_frequent(counted: tuple[bytes, int], min_count: int) -> bool:
+    return counted[1] >= min_count
+
+
+def _in_order(counted: tuple[bytes, int]) -> tuple[int, bytes]:
+    return -counted[1], counted[0]
+
+
+def _write(tokens: list[tuple[int, bytes]], path: str, seen: int) -> None:
+    write_json(Path(path), {"tokens": [token.decode() for _, token in tokens], "seen": seen})
+
+
+def _encode_piece(
+    source: FileSource,
+    max_tokens: int,
+    vocabulary: str,
+    directory: str,
+    numbered: tuple[int, Piece],
+) -> None:
+    """Writes a store of the documents of a piece; a second attempt replaces the first."""
+    number, piece = numbered
+    encoder = _encoder(vocabulary, max_tokens)
+    with tempfile.TemporaryDirectory(dir=directory) as temporary:
+        with RaggedWriter(temporary, "document", "<i4") as writer:
+            for texts in _texts(source, piece):
+                encoded = encoder(tf.constant(texts))
+                writer.add(encoded["ids"].numpy(), encoded["lengths"].numpy())
+        for file in Path(temporary).iterdir():
+            os.replace(file, Path(directory, f"{_part(number)}{file.suffix}"))
+
+
+@functools.lru_cache(1)
+def _encoder(vocabulary: str, max_tokens: int) -> TextEncoder:
+    """Loads the vocabulary once a worker."""
+    return TextEncoder(vocabulary, max_tokens)
+
+
+def _part(number: int) -> str:
+    return f"document-{number:06}"

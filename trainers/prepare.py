@@ -1,0 +1,62 @@
+"""Tokenises a retrieval set into the cache, where training with the same flags finds it.
+
+Training does so itself. This is for collections so large that it should be done beforehand, and on
+many machines: --beam. It prints where the vocabularies and the token store are.
+"""
+
+from __future__ import annotations
+
+from absl import flags
+
+from tf_smoothclir import command
+from tf_smoothclir.settings import ModelSettings
+
+_OWN = {"module_name": command.COMMAND}
+_BEAM = flags.DEFINE_string(
+    "beam",
+    "",
+    "Count and tokenise the documents by Apache Beam, with these options of the pipeline, such as"
+    " --beam='--runner=FlinkRunner --flink_master=host:8081'. All workers must reach --data_dir and"
+    " --cache_dir by the same paths.",
+    **_OWN,
+)
+_THRESHOLDS = flags.DEFINE_list(
+    "thresholds",
+    [str(threshold) for threshold in ModelSettings.thresholds],
+    "As in training; only their number counts: K-1 for grades 0..K-1.",
+    **_OWN,
+)
+command.define_settings(["data", "text"])
+
+
+def main(argv) -> None:
+    """Prepares a set as the flags say."""
+    del argv
+    data, text = (command.settings_from_flags(group) for group in ("data", "text"))
+    from tf_smoothclir.data.prepared import ROLES, prepare
+    from tf_smoothclir.data.retrieval_set import RetrievalSet
+    from tf_smoothclir.training.train import source_of
+
+    retrieval_set = RetrievalSet.load(
+        source_of(data), num_grades=len(_THRESHOLDS.value) + 1, seed=data.split_seed
+    )
+    if _BEAM.value:
+        from tf_smoothclir.data.beam_preparation import BeamPreparation
+
+        prepared = BeamPreparation(retrieval_set, text, _BEAM.value.split())(data.cache_dir)
+    else:
+        prepared = prepare(retrieval_set, text, data.cache_dir)
+    sizes = (f"{role} side {len(prepared.vocabulary(role)):,} entries" for role in ROLES)
+    print(f"Vocabularies: {prepared.vocabulary_dir}: {', '.join(sizes)}")
+    stores = ((role, prepared.tokens(role)) for role in ROLES)
+    sizes = (f"{role} side {len(s):,} texts of {len(s.values):,} tokens" for role, s in stores)
+    print(f"Token store: {prepared.directory}: {', '.join(sizes)}")
+
+
+def run() -> None:
+    """Entry point of `smoothclir-prepare`."""
+    command.run_main(main, __doc__, ["data", "text"])
+
+
+if __name__ == "__main__":
+    run()
