@@ -34,12 +34,13 @@ def only_on_cpus(graph):
     return {kind for kind, found in devices.items() if found and not found & {"GPU", "DEFAULT"}}
 
 
-@pytest.fixture(autouse=True)
-def needs_gpu_kernels():
-    if not tf.test.is_built_with_cuda():
-        pytest.skip("this TensorFlow is built without kernels for GPUs")
+needs_gpu_kernels = pytest.mark.skipif(
+    not tf.test.is_built_with_cuda(), reason="this TensorFlow has no kernels for GPUs"
+)
+GPUS = tf.config.list_physical_devices("GPU")
 
 
+@needs_gpu_kernels
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
 def test_no_operation_of_a_step_needs_a_cpu(options, tiny, tmp_path):
     _, trainer = begin(tiny(**options), tmp_path / "run")
@@ -48,6 +49,18 @@ def test_no_operation_of_a_step_needs_a_cpu(options, tiny, tmp_path):
     assert only_on_cpus(steps.graph) == set()
 
 
+@pytest.mark.skipif(not GPUS, reason="this machine has no GPU")
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+def test_training_on_a_gpu_is_that_on_a_cpu(options, tiny, tmp_path):
+    losses = {}
+    for device in ("/GPU:0", "/CPU:0"):
+        with tf.device(device):
+            _, trainer = begin(tiny(**options), tmp_path / device[1:4])
+            losses[device] = [epoch["loss"] for epoch in trainer.train().history]
+    assert losses["/GPU:0"] == pytest.approx(losses["/CPU:0"], rel=1e-2)
+
+
+@needs_gpu_kernels
 def test_an_operation_of_texts_is_found_to_need_a_cpu():
     lower = tf.function(lambda texts: tf.strings.lower(texts, encoding="utf-8"))
     graph = lower.get_concrete_function(tf.TensorSpec([None], tf.string)).graph
