@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from benchmarks import (
     common,
@@ -23,6 +24,7 @@ from benchmarks import (
     profile,
     scaling,
     serving,
+    stacks,
     training,
 )
 from benchmarks.workload import Workload, prepared_set, zipf_ranks
@@ -64,6 +66,19 @@ def test_training():
     for figures in rows.values():
         assert figures["pairs/s"] * figures["ms/step"] == pytest.approx(1000 * TINY.batch_size)
     assert rows["Keras"]["times Keras"] == 1
+
+
+def test_stacks_compares_two_pythons(tmp_path):
+    other = tmp_path / "other_environment" / "bin" / "python"
+    other.parent.mkdir(parents=True)
+    other.write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n')
+    other.chmod(0o755)
+    sizes = {"queries": 20, "vocabulary": 200, "rounds": 1, "threads": 1}
+    (table,) = stacks.measure(str(other), variants=["optimizer=rmsprop"], **sizes)
+    assert "optimizer=rmsprop, tables 200 x 64" in table["title"]
+    here, there = sorted(rows_of(table, "pairs/s", "ms/step"), key=lambda name: "other" in name)
+    assert there == f"TensorFlow {tf.__version__}, other_environment"
+    assert here == f"TensorFlow {tf.__version__}, {Path(sys.executable).parent.parent.name}"
 
 
 def test_variants_are_training_settings():
