@@ -26,6 +26,7 @@ ORDER = (
     "errors",
     "files",
     "progress",
+    "settings_base",
     "settings",
     "presets",
     "_compat",

@@ -17,7 +17,8 @@ from absl import app, flags, logging
 from tf_smoothclir._compat.quiet import load_tensorflow
 from tf_smoothclir.errors import InputError
 from tf_smoothclir.presets import PRESETS, preset_settings
-from tf_smoothclir.settings import GROUPS, DataSettings, RunSettings, Settings
+from tf_smoothclir.settings import GROUPS, DataSettings, RunSettings
+from tf_smoothclir.settings_base import Settings
 
 FLAGS = flags.FLAGS
 COMMAND = "command"  # name of the group of a command's own flags

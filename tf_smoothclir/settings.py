@@ -6,56 +6,12 @@ Each group is a frozen dataclass whose fields carry their help text and what val
 from __future__ import annotations
 
 import dataclasses
-import math
-from collections.abc import Sequence
+
+from tf_smoothclir.settings_base import Settings, setting
 
 # Settings that change no result: where the data are is not what they are, which is compared itself.
 WITHOUT_EFFECT = frozenset({"data_dir", "tfds_data_dir", "cache_dir", "checkpoint_minutes"})
 METRICS = ("P_mr@1", "P_mr@5", "P_r@5", "NDCG@5", "MAP", "MRR_mr", "MRR_r")
-
-
-def setting(
-    default,
-    help_text: str,
-    *,
-    minimum=None,
-    choices: Sequence[str] | None = None,
-    is_path: bool = False,
-):
-    """Returns a dataclass field with a default, a help text and the values that it takes.
-
-    Args:
-        default: The default.
-        help_text: For newcomers, one or two sentences.
-        minimum: Least number, or None.
-        choices: The possible values, or None.
-        is_path: On the command line it may be relative to the working directory.
-    """
-    return dataclasses.field(
-        default=default,
-        metadata={"help": help_text, "minimum": minimum, "choices": choices, "is_path": is_path},
-    )
-
-
-@dataclasses.dataclass(frozen=True)
-class Settings:
-    """Base of all groups: checks values, and converts to and from JSON."""
-
-    def __post_init__(self):
-        for field in dataclasses.fields(self):
-            value, rule = getattr(self, field.name), field.metadata
-            if isinstance(value, list):
-                object.__setattr__(self, field.name, value := tuple(value))
-            if isinstance(value, float) and not math.isfinite(value):
-                raise ValueError(f"--{field.name} must be a finite number, but is {value}.")
-            if rule["minimum"] is not None and value < rule["minimum"]:
-                raise ValueError(
-                    f"--{field.name} must be at least {rule['minimum']}, but is {value}."
-                )
-            if rule["choices"] and value not in rule["choices"]:
-                raise ValueError(
-                    f"--{field.name} must be one of {', '.join(rule['choices'])}, but is {value!r}."
-                )
 
 
 @dataclasses.dataclass(frozen=True)
