@@ -44,7 +44,7 @@ GPUS = tf.config.list_physical_devices("GPU")
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
 def test_no_operation_of_a_step_needs_a_cpu(options, tiny, tmp_path):
     _, trainer = begin(tiny(**options), tmp_path / "run")
-    batches = iter(trainer._pipeline.epoch(trainer._training_lists(0), 0))
+    batches = iter(trainer._batches.epoch(0).batches(0))
     steps = trainer._train_steps.get_concrete_function(batches, tf.constant(1))
     assert only_on_cpus(steps.graph) == set()
 

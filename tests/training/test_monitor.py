@@ -6,14 +6,14 @@ import signal
 from types import SimpleNamespace
 from unittest import mock
 
-import numpy as np
 import pytest
 
 from tf_smoothclir.training import monitor
 from tf_smoothclir.training.checkpoints import Progress
 from tf_smoothclir.training.monitor import Diverged, StepMonitor, StopRequest
 
-PAIRS = 10  # in steps of 4, 4 and 2
+SIZES = (4, 4, 2, 4)  # pairs of the steps
+PAIRS = 10  # of the first three
 
 
 @pytest.fixture
@@ -24,17 +24,18 @@ def clock(monkeypatch):
 
 
 def watch(progress, *, save=lambda: None, seconds=1e9):
-    return StepMonitor(
+    watching = StepMonitor(
         progress,
-        pair_ends=np.array([4, 8, PAIRS, PAIRS + 4]),
         bar=mock.Mock(),
         save=save,
         seconds_between_saves=seconds,
     )
+    watching.progress = progress
+    return watching
 
 
 def step(watching, loss=1.0, norm=1.0):
-    watching.after_steps([loss], [norm])
+    watching.after_steps([loss], [norm], [SIZES[watching.progress.step]])
 
 
 def test_counts_pairs_steps_and_loss_with_a_smaller_last_batch():
@@ -42,7 +43,7 @@ def test_counts_pairs_steps_and_loss_with_a_smaller_last_batch():
     watching = watch(progress)
     for loss in (1.0, 2.0, 8.0):
         step(watching, loss)
-    assert (progress.step, progress.pairs) == (3, 1000 + PAIRS)
+    assert (progress.step, progress.epoch_pairs, progress.pairs) == (3, PAIRS, 1000 + PAIRS)
     assert progress.loss_sum == 4 * 1.0 + 4 * 2.0 + 2 * 8.0
 
 
@@ -102,7 +103,7 @@ def test_what_is_not_finite_stops_at_once_and_is_neither_counted_nor_saved(logs,
 def test_several_steps_at_once_count_bitwise_as_one_by_one():
     losses = (0.1, 0.7, 1 / 3)
     at_once, one_by_one = Progress(), Progress()
-    watch(at_once).after_steps(losses, (1.0, 1.0, 1.0))
+    watch(at_once).after_steps(losses, (1.0, 1.0, 1.0), SIZES[:3])
     watching = watch(one_by_one)
     for loss in losses:
         step(watching, loss)
@@ -112,7 +113,9 @@ def test_several_steps_at_once_count_bitwise_as_one_by_one():
 def test_the_first_of_several_bad_steps_is_named_and_none_of_them_saved():
     save = mock.Mock()
     with pytest.raises(Diverged, match="gradient norm is not finite in step 1"):
-        watch(Progress(), save=save, seconds=0).after_steps([1, 1, 1], [1, math.nan, math.inf])
+        watch(Progress(), save=save, seconds=0).after_steps(
+            [1, 1, 1], [1, math.nan, math.inf], SIZES[:3]
+        )
     assert save.call_count == 0
 
 

@@ -50,8 +50,8 @@ def call_at_step(monkeypatch, number, action):
     """Calls `action()` behind step `number` of this process, from 1."""
     original, calls = StepMonitor.after_steps, []
 
-    def counted(monitor, losses, norms):
-        original(monitor, losses, norms)
+    def counted(monitor, losses, norms, pairs):
+        original(monitor, losses, norms, pairs)
         calls.append(len(losses))
         if sum(calls) == number:
             action()
@@ -143,7 +143,7 @@ def test_killed_run_goes_on_to_the_same_bits(tiny, tmp_path, whole, fresh, steps
 
 def test_training_may_have_other_negatives_than_evaluation(tiny, tmp_path):
     trainer, _ = start(tiny(negatives=5, train_negatives=1), tmp_path / "run")
-    assert set(np.diff(trainer._training_lists(0).offsets)) == {2 + 1}
+    assert set(np.diff(trainer._batches.lists(0).offsets)) == {2 + 1}
     assert set(np.diff(trainer._validation_lists.offsets)) == {2 + 5}
 
 
@@ -152,8 +152,8 @@ def test_learning_rate_falls_by_its_factor_after_each_epoch(tiny, tmp_path):
     trainer, model = start(tiny(epochs=3, learning_rate_decay=0.5), tmp_path / "run")
     train_epoch = trainer._train_epoch
 
-    def noting(lists):
-        train_epoch(lists)
+    def noting(epoch):
+        train_epoch(epoch)
         rates.append(float(model.optimizer.learning_rate))
 
     trainer._train_epoch = noting
@@ -166,7 +166,7 @@ def test_killed_run_on_whole_lists_goes_on_to_the_same_bits(batching, tiny, tmp_
     settings = tiny(batching=batching, fresh_negatives=True)
     progress, expected = trained(settings, tmp_path / "whole")
     trainer, _ = start(settings, tmp_path / "run")
-    steps = len(trainer._pipeline.pair_ends(trainer._training_lists(0), 0))
+    steps = trainer._batches.epoch(0).steps
     train_until_killed(trainer, steps + 2)
     found = trained(settings, tmp_path / "run")
     assert found[0].pairs == progress.pairs == 2 * 60
@@ -186,7 +186,7 @@ def test_killed_run_with_mined_negatives_goes_on_to_the_same_bits(batching, fres
     ]
     assert progress.pairs > 3 * 60
     trainer, _ = start(settings, tmp_path / "run")
-    steps = len(trainer._pipeline.pair_ends(trainer._training_lists(0), 0))
+    steps = trainer._batches.epoch(0).steps
     train_until_killed(trainer, steps + 2)  # the second epoch, after a mining
     found = trained(settings, tmp_path / "run")
     assert found[0].pairs == progress.pairs
@@ -218,7 +218,7 @@ def test_killed_run_with_averaged_weights_goes_on_to_the_same_bits(tiny, tmp_pat
     settings = tiny(average_weights=0.5, batching="lists")
     expected = trained(settings, tmp_path / "whole")
     trainer, _ = start(settings, tmp_path / "run")
-    steps = len(trainer._pipeline.pair_ends(trainer._training_lists(0), 0))
+    steps = trainer._batches.epoch(0).steps
     train_until_killed(trainer, steps + 2)
     assert_same(trained(settings, tmp_path / "run"), expected)
 
@@ -234,12 +234,12 @@ def test_kill_before_the_first_checkpoint_begins_again(tiny, tmp_path, whole):
 def test_fresh_negatives_differ_by_epoch_and_fixed_ones_do_not(tiny, tmp_path):
     fresh, _ = start(tiny(fresh_negatives=True), tmp_path / "fresh")
     fixed, _ = start(tiny(), tmp_path / "fixed")
-    first, second = (fresh._training_lists(epoch) for epoch in (0, 1))
+    first, second = (fresh._batches.lists(epoch) for epoch in (0, 1))
     assert (first.document_rows != second.document_rows).any()
     np.testing.assert_array_equal(
         first.document_rows[first.grades > 0], second.document_rows[second.grades > 0]
     )
-    for lists in (fixed._training_lists(epoch) for epoch in (0, 1)):
+    for lists in (fixed._batches.lists(epoch) for epoch in (0, 1)):
         np.testing.assert_array_equal(lists.document_rows, first.document_rows)
 
 
@@ -320,8 +320,8 @@ def test_divergence_names_the_step_and_its_pairs_and_keeps_the_last_checkpoint(
     assert str(pairs_file) in message
     assert "--learning_rate" in message
 
-    lists = trainer._training_lists(0)
-    batch = trainer._pipeline.batch_pairs(lists, epoch=1, step=2)
+    lists = trainer._batches.lists(0)
+    batch = trainer._batches._pipeline.batch_pairs(lists, epoch=1, step=2)
     expected = [
         f"{trainer._set.query_ids[lists.pair_query_rows[pair]]}\t"
         f"{trainer._set.document_ids[lists.document_rows[pair]]}\t{lists.grades[pair]}"

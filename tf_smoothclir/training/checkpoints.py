@@ -19,7 +19,8 @@ class Progress:
     Attributes:
         epoch: Epochs completed, validation included.
         step: Steps completed in the epoch after those.
-        loss_sum: Sum of the losses of the pairs of those steps.
+        epoch_pairs: Pairs of those steps.
+        loss_sum: Sum of the losses of these pairs.
         pairs: Pairs trained on, in all.
         seconds: Time spent on them.
         best_epoch: Epoch, from 1, whose weights are kept; 0 for none yet.
@@ -28,11 +29,16 @@ class Progress:
 
     epoch: int = 0
     step: int = 0
+    epoch_pairs: int = 0
     loss_sum: float = 0.0
     pairs: int = 0
     seconds: float = 0.0
     best_epoch: int = 0
     history: list[dict] = dataclasses.field(default_factory=list)
+
+    def begin_epoch(self, completed: int) -> None:
+        """Goes to the first step behind the epochs that are `completed`."""
+        self.epoch, self.step, self.epoch_pairs, self.loss_sum = completed, 0, 0, 0.0
 
 
 class Checkpoints:

@@ -8,8 +8,6 @@ import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
 
-import numpy as np
-
 from tf_smoothclir.training.checkpoints import Progress
 
 
@@ -54,7 +52,6 @@ class StepMonitor:
         self,
         progress: Progress,
         *,
-        pair_ends: np.ndarray,
         bar,
         save: Callable[[], None],
         seconds_between_saves: float,
@@ -63,48 +60,45 @@ class StepMonitor:
 
         Args:
             progress: Counted on in place.
-            pair_ends: `[steps]`, how many pairs are done after each step of the whole epoch.
             bar: Progress bar in pairs.
             save: Called every `seconds_between_saves`.
             seconds_between_saves: Time between checkpoints.
         """
         self._progress = progress
-        self._pair_ends = pair_ends
         self._bar = bar
         self._save = save
         self._seconds_between_saves = seconds_between_saves
         self._saved = self._clock = time.monotonic()
 
-    def after_steps(self, losses: Sequence[float], gradient_norms: Sequence[float]) -> None:
+    def after_steps(
+        self, losses: Sequence[float], gradient_norms: Sequence[float], pairs: Sequence[int]
+    ) -> None:
         """Checks, counts and shows the steps just done; saves where it is time to.
 
         Args:
             losses: `[steps]`, the loss of each step's batch.
             gradient_norms: `[steps]`.
+            pairs: `[steps]`, how many pairs each step's batch has.
 
         Raises:
             Diverged: One of them is not finite. The weights are spoilt by then, the last checkpoint
                 is not.
         """
         progress = self._progress
-        pairs_before = self._pairs_in(progress.step)
-        for loss, norm in zip(losses, gradient_norms):
+        for loss, norm, number in zip(losses, gradient_norms, pairs):
             for value, what in ((loss, "loss"), (norm, "gradient norm")):
                 if not math.isfinite(value):
                     raise Diverged(progress.step, what)
-            pairs = self._pairs_in(progress.step + 1) - self._pairs_in(progress.step)
             progress.step += 1
-            progress.pairs += pairs
-            progress.loss_sum += float(loss) * pairs
-        done = self._pairs_in(progress.step)
+            progress.pairs += int(number)
+            progress.epoch_pairs += int(number)
+            progress.loss_sum += float(loss) * int(number)
         now = time.monotonic()
         progress.seconds += now - self._clock
-        self._bar.set_postfix(loss=f"{progress.loss_sum / done:.5f}", refresh=False)
-        self._bar.update(done - pairs_before)
+        mean = progress.loss_sum / progress.epoch_pairs
+        self._bar.set_postfix(loss=f"{mean:.5f}", refresh=False)
+        self._bar.update(int(sum(pairs)))
         if now - self._saved >= self._seconds_between_saves:
             self._save()
             self._saved = now = time.monotonic()
         self._clock = now
-
-    def _pairs_in(self, steps: int) -> int:
-        return int(self._pair_ends[steps - 1]) if steps else 0

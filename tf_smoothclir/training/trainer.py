@@ -9,8 +9,7 @@ import tensorflow as tf
 from absl import logging
 
 from tf_smoothclir._compat.keras_api import optimizer_variables, tf_weights
-from tf_smoothclir.data.judged_lists import JudgedLists, judged_lists
-from tf_smoothclir.data.pipeline import PIPELINES
+from tf_smoothclir.data.judged_lists import judged_lists
 from tf_smoothclir.data.prepared import PreparedSet
 from tf_smoothclir.errors import InputError, input_error
 from tf_smoothclir.evaluation.encoding import Encoder
@@ -22,6 +21,7 @@ from tf_smoothclir.optimizers import LEARNING_RATES
 from tf_smoothclir.progress import progress_bar
 from tf_smoothclir.settings import TrainingSettings
 from tf_smoothclir.training.averaging import WeightAverage
+from tf_smoothclir.training.batches import Epoch, SampledBatches
 from tf_smoothclir.training.checkpoints import Checkpoints, Progress
 from tf_smoothclir.training.huge_pages import use_huge_pages
 from tf_smoothclir.training.mining import HardNegatives
@@ -48,9 +48,6 @@ class Trainer:
         self.model = model
         self._settings = settings
         self._run = run
-        self._pipeline = PIPELINES[settings.batching](
-            prepared, batch_size=settings.batch_size, seed=settings.seed
-        )
         self._train_steps = compile_steps(model)
         more, kept = {}, model
         self._average = self._hard_negatives = None
@@ -61,6 +58,7 @@ class Trainer:
         if settings.hard_negatives:
             self._hard_negatives = HardNegatives(self._set, settings)
             more["hard_negatives"] = self._hard_negatives.documents
+        self._batches = SampledBatches(prepared, settings, self._hard_negatives)
         self._encoder = Encoder(kept, prepared)
         self._checkpoints = Checkpoints(run.checkpoints, model, kept, **more)
         self._summaries = tf.summary.create_file_writer(str(run.logs))
@@ -81,15 +79,12 @@ class Trainer:
             Interrupted: SIGINT or SIGTERM came; everything so far is saved.
             InputError: The loss or the gradient became infinite or NaN.
         """
-        lists, changing = None, self._settings.fresh_negatives or self._hard_negatives
         use_huge_pages([*tf_weights(self.model), *optimizer_variables(self.model.optimizer)])
         with self._stop.listening():
             while not self._done():
-                if lists is None or changing:
-                    lists = self._training_lists(self.progress.epoch)
-                self._train_epoch(lists)
+                self._train_epoch(self._batches.epoch(self.progress.epoch))
                 if self._stop.signal is None:
-                    self._finish_epoch(lists)
+                    self._finish_epoch()
                 self._checkpoints.save(self.progress)
                 if self._stop.signal is not None:
                     raise self._interrupted()
@@ -102,41 +97,28 @@ class Trainer:
             return True
         return progress.epoch >= self._settings.epochs
 
-    def _training_lists(self, epoch: int) -> JudgedLists:
-        settings = self._settings
-        epoch = epoch if settings.fresh_negatives else 0
-        own, common = settings.train_negatives, settings.negatives
-        negatives = common if own < 0 else own
-        lists = judged_lists(
-            self._set, "train", negatives=negatives, seed=settings.seed, epoch=epoch
-        )
-        return self._hard_negatives.added_to(lists) if self._hard_negatives else lists
-
-    def _train_epoch(self, lists: JudgedLists) -> None:
+    def _train_epoch(self, epoch: Epoch) -> None:
         settings, progress = self._settings, self.progress
-        pair_ends = self._pipeline.pair_ends(lists, progress.epoch)
-        pairs, steps = int(pair_ends[-1]), len(pair_ends)
         title = f"Epoch {progress.epoch + 1}/{settings.epochs}"
-        initial = int(pair_ends[progress.step - 1]) if progress.step else 0
         self.model.optimizer.learning_rate = learning_rate(settings, progress.epoch)
-        with progress_bar(pairs, title, "pairs", initial=initial) as bar:
+        with progress_bar(epoch.pairs, title, "pairs", initial=progress.epoch_pairs) as bar:
             monitor = StepMonitor(
                 progress,
-                pair_ends=pair_ends,
                 bar=bar,
                 save=lambda: self._checkpoints.save(progress),
                 seconds_between_saves=settings.checkpoint_minutes * 60,
             )
-            batches = iter(self._pipeline.epoch(lists, progress.epoch, progress.step))
             try:
-                while progress.step < steps and self._stop.signal is None:
-                    number = min(STEPS_PER_CALL, steps - progress.step)
-                    losses, norms = self._train_steps(batches, tf.constant(number))
-                    monitor.after_steps(losses.numpy(), norms.numpy())
+                with self._batches.explaining_defects():
+                    batches = iter(epoch.batches(progress.step))
+                    while progress.step < epoch.steps and self._stop.signal is None:
+                        number = min(STEPS_PER_CALL, epoch.steps - progress.step)
+                        done = self._train_steps(batches, tf.constant(number))
+                        monitor.after_steps(*(figure.numpy() for figure in done))
             except Diverged as diverged:
-                raise self._explain(diverged, lists) from None
+                raise self._explain(diverged, epoch) from None
 
-    def _finish_epoch(self, lists: JudgedLists) -> None:
+    def _finish_epoch(self) -> None:
         progress = self.progress
         begin = time.monotonic()
         if self._average:
@@ -146,14 +128,14 @@ class Trainer:
         validation = mean_metrics(
             list_metrics(encoded, self._validation_lists, scores, self._set.num_grades)
         )
-        epoch, loss = progress.epoch + 1, progress.loss_sum / len(lists.document_rows)
+        epoch, loss = progress.epoch + 1, progress.loss_sum / progress.epoch_pairs
         select = self._settings.select_metric
         best = max((r["validation"][select] for r in progress.history), default=-1.0)
         progress.history.append({"epoch": epoch, "loss": loss, "validation": validation})
         mined = self._hard_negatives and self._hard_negatives.mine_after(epoch, encoded)
         if mined:
             progress.history[-1]["mining"] = mined
-        progress.epoch, progress.step, progress.loss_sum = epoch, 0, 0.0
+        progress.begin_epoch(epoch)
         if validation[select] > best:
             progress.best_epoch = epoch
             self._checkpoints.save_best()
@@ -186,18 +168,15 @@ class Trainer:
         )
         return Interrupted(128 + self._stop.signal)
 
-    def _explain(self, diverged: Diverged, lists: JudgedLists) -> InputError:
+    def _explain(self, diverged: Diverged, epoch: Epoch) -> InputError:
         """Names the pairs of the batch that made the model diverge, and lists them in a file."""
-        epoch = self.progress.epoch
-        pairs = self._pipeline.batch_pairs(lists, epoch, diverged.step)
-        queries = [self._set.query_ids[row] for row in lists.pair_query_rows[pairs]]
-        documents = [self._set.document_ids[row] for row in lists.document_rows[pairs]]
-        rows = zip(queries, documents, lists.grades[pairs])
+        rows = epoch.rows(diverged.step)
+        query, document, _ = rows[0]
         write_text(self._run.diverged_batch, "".join(f"{q}\t{d}\t{g}\n" for q, d, g in rows))
         return input_error(
-            f"epoch {epoch + 1}, step {diverged.step + 1}",
-            f"the {diverged.what} is not finite; the {len(pairs)} pairs of the batch (query"
-            f" {queries[0]} with document {documents[0]}, ...) are in {self._run.diverged_batch}",
+            f"epoch {self.progress.epoch + 1}, step {diverged.step + 1}",
+            f"the {diverged.what} is not finite; the {len(rows)} pairs of the batch (query"
+            f" {query} with document {document}, ...) are in {self._run.diverged_batch}",
             "Lower --learning_rate, or use --epsilon above 0 and --clip_norm; the last good"
             " checkpoint is kept",
         )
@@ -210,9 +189,10 @@ def learning_rate(settings: TrainingSettings, epoch: int) -> float:
 
 
 def compile_steps(model: TwoTower) -> Callable:
-    """Returns a graph function: iterator of batches, number -> losses and gradient norms of steps.
+    """Returns a graph function: iterator of batches, number -> losses, gradient norms, pairs.
 
-    It runs Keras's `train_step` as `fit` does, but many times a call.
+    It runs Keras's `train_step` as `fit` does, but many times a call. Of each step come its loss,
+    the norm of its gradient, and how many pairs its batch has.
     """
     # With it, the steps of a loop in the graph take three times as long on CPU (TensorFlow 2.15).
     tf.config.optimizer.set_experimental_options({"arithmetic_optimization": False})
@@ -221,10 +201,20 @@ def compile_steps(model: TwoTower) -> Callable:
     def train_steps(batches, number):
         losses = tf.TensorArray(tf.float32, number)
         norms = tf.TensorArray(tf.float32, number)
+        pairs = tf.TensorArray(tf.int32, number)
         for step in tf.range(number):
-            logs = model.train_step(next(batches))
+            inputs, grades = next(batches)
+            logs = model.train_step((inputs, grades))
             losses = losses.write(step, logs["batch_loss"])
             norms = norms.write(step, logs["gradient_norm"])
-        return losses.stack(), norms.stack()
+            pairs = pairs.write(step, number_of_pairs(inputs, grades))
+        return losses.stack(), norms.stack(), pairs.stack()
 
     return train_steps
+
+
+def number_of_pairs(inputs: dict, grades: tf.Tensor) -> tf.Tensor:
+    """Returns how many pairs of judged lists a batch has; in-batch negatives are none."""
+    if "list_lengths" in inputs:
+        return tf.reduce_sum(inputs["list_lengths"])
+    return tf.size(grades)
