@@ -17,14 +17,14 @@ import tensorflow as tf
 
 from tests.small_world import SmallWorld
 from tests.training.tiny_set import write_tiny_set
-from tf_smoothclir.data import shard_writer
-from tf_smoothclir.data import shards as shards_module
+from tf_smoothclir.data import shard_pipeline, shard_writer
 from tf_smoothclir.data.judged_lists import judged_lists
 from tf_smoothclir.data.pipeline import ListPipeline
 from tf_smoothclir.data.prepared import ROLES, prepare
 from tf_smoothclir.data.retrieval_set import RetrievalSet
+from tf_smoothclir.data.shard_pipeline import ShardPipeline
 from tf_smoothclir.data.shard_writer import write_shards
-from tf_smoothclir.data.shards import ShardPipeline, Shards
+from tf_smoothclir.data.shards import Shards, decode_lists
 from tf_smoothclir.errors import InputError
 from tf_smoothclir.settings import TextSettings
 
@@ -140,12 +140,12 @@ def test_manifest_counts_what_was_written(written, world):
     judged = sum(1 + i % 3 for i in range(QUERIES))
     pairs = judged + 4 * QUERIES
     assert {key: manifest[key] for key in SAMPLING} == SAMPLING
-    assert (manifest["format_version"], manifest["name"]) == (1, "small-en-de")
+    assert (manifest["format_version"], manifest["name"]) == (2, "small-en-de")
     assert (manifest["queries"], manifest["pairs"], manifest["num_grades"]) == (QUERIES, pairs, 3)
     assert manifest["query_tokens"] == sum(i % 4 for i in range(QUERIES))
     every = as_lists(read(written))
     assert manifest["document_tokens"] == sum(len(text) for _, texts, _ in every for text in texts)
-    assert (manifest["max_query_tokens"], manifest["max_document_tokens"]) == (30, 40)
+    assert TextSettings(**manifest["text"]) == TEXT
     for key, total in (("queries", QUERIES), ("pairs", pairs)):
         assert sum(shard[key] for shard in manifest["shards"]) == total
     for number, shard in enumerate(manifest["shards"]):
@@ -293,7 +293,7 @@ def test_texts_without_a_token_are_read(written):
 
 @pytest.mark.parametrize("buffer", [4, 1024])
 def test_order_is_a_function_of_seed_and_epoch(written, monkeypatch, buffer):
-    monkeypatch.setattr(shards_module, "_LISTS_IN_BUFFER", buffer)
+    monkeypatch.setattr(shard_pipeline, "_LISTS_IN_BUFFER", buffer)
     orders = set()
     for seed, epoch in ((1, 0), (1, 1), (2, 0)):
         tf.random.set_seed(1)
@@ -320,7 +320,7 @@ def name_of(example):
 
 
 def _batch(example):
-    return [shards_module._decode(tf.constant([example.SerializeToString()]))]
+    return [decode_lists(tf.constant([example.SerializeToString()]))]
 
 
 @pytest.mark.parametrize("workers", [3, SHARDS])
@@ -353,11 +353,29 @@ def test_worker_that_does_not_exist_is_a_mistake_of_the_program(written, worker,
     ("arguments", "buffer"), [({}, 4), ({"worker": 1, "num_workers": 2}, 1024)]
 )
 def test_epoch_from_a_step_on_is_the_tail_of_the_whole(written, monkeypatch, arguments, buffer):
-    monkeypatch.setattr(shards_module, "_LISTS_IN_BUFFER", buffer)
+    monkeypatch.setattr(shard_pipeline, "_LISTS_IN_BUFFER", buffer)
     whole = read(written, 1, **arguments)
     assert len(whole) > 2
     for start in (1, 2, len(whole) - 1, len(whole)):
         assert_same_batches(read(written, 1, start, **arguments), whole[start:])
+
+
+@pytest.mark.parametrize("step", [0, 3])
+def test_rows_of_a_batch_name_its_pairs(written, world, lists, step):
+    pipeline = ShardPipeline(written, batch_size=20, seed=13, worker=1, num_workers=2)
+    rows = pipeline.rows(1, step)
+    inputs, grades = list(pipeline.epoch(1))[step]
+    assert [grade for _, _, grade in rows] == grades.numpy().tolist()
+    queries, documents = world.retrieval_set.query_ids, world.retrieval_set.document_ids
+    tokens = [tuple(world.tokens("document")[documents.index(row[1])]) for row in rows]
+    assert list(itertools.chain(*tokens)) == inputs["document"]["ids"].numpy().tolist()
+    counts = [sum(1 for _ in pairs) for _, pairs in itertools.groupby(rows, lambda row: row[0])]
+    assert counts == inputs["list_lengths"].numpy().tolist()
+    judged = {
+        (queries[q], documents[d]): grade
+        for q, d, grade in zip(lists.pair_query_rows, lists.document_rows, lists.grades)
+    }
+    assert all(judged[query, document] == grade for query, document, grade in rows)
 
 
 def test_remote_directory_is_read_like_a_local_one(written):
@@ -410,8 +428,8 @@ def test_what_is_no_manifest_is_an_error(copied, content):
 
 def test_foreign_format_version_is_an_error(copied):
     path = Path(copied.directory, "manifest.json")
-    path.write_text(json.dumps({**copied.manifest, "format_version": 2}))
-    with pytest.raises(InputError, match=r"format version 2, but this release reads 1\. Write"):
+    path.write_text(json.dumps({**copied.manifest, "format_version": 1}))
+    with pytest.raises(InputError, match=r"format version 1, but this release reads 2\. Write"):
         Shards.open(copied.directory)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import heapq
 import os
 import re
@@ -71,7 +72,7 @@ def write_shards(
         "pairs": len(lists.document_rows),
         "query_tokens": int(prepared.tokens("query").lengths[lists.query_rows].sum()),
         "document_tokens": int(prepared.tokens("document").lengths[lists.document_rows].sum()),
-        **{f"max_{role}_tokens": text.max_tokens(role) for role in ROLES},
+        "text": dataclasses.asdict(text),
     }
     with new_directory(directory) as temporary:
         manifest["vocabularies"] = _write_vocabularies(temporary / "vocabulary", prepared)

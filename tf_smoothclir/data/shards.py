@@ -14,10 +14,8 @@ import os
 import re
 from collections.abc import Iterator
 
-import numpy as np
 import tensorflow as tf
 
-from tf_smoothclir.data.hashing import permutation
 from tf_smoothclir.data.pipeline import tower_tokens
 from tf_smoothclir.data.prepared import ROLES, in_parallel
 from tf_smoothclir.data.ragged_store import row_numbers
@@ -25,13 +23,11 @@ from tf_smoothclir.errors import InputError, input_error
 from tf_smoothclir.progress import progress_bar
 
 MANIFEST = "manifest.json"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 # Little-endian int32 bytes, which TensorFlow reads twice as fast as Int64Lists. Beside them stand
 # `query_id` and `document_ids`, for people and other tools.
 NUMBERS = ("query_tokens", "document_tokens", "document_lengths", "grades")
-_LISTS_IN_BUFFER = 1024  # about 35 MB with 54 documents of 150 tokens
-_FILES_AT_ONCE = 4
-_BYTES_AT_ONCE = 4 << 20
+BYTES_AT_ONCE = 4 << 20
 _REMEDY = "Copy the shards again, or write them anew with smoothclir-shards --overwrite"
 _FAILED_READS = (
     tf.errors.DataLossError,
@@ -102,7 +98,9 @@ class Shards:
         for shard, path in zip(self.manifest["shards"], self._paths):
             number, reason = 0, ""
             try:
-                for _ in tf.data.TFRecordDataset(path).map(lambda record: _decode(record[None])):
+                for _ in tf.data.TFRecordDataset(path).map(
+                    lambda record: decode_lists(record[None])
+                ):
                     number += 1
             except tf.errors.OpError as error:
                 reason = f"the record cannot be used ({_message(error)})"
@@ -128,6 +126,10 @@ class Shards:
                 raise
             raise defect from error
 
+    def fingerprint(self) -> str:
+        """Returns a hash of the manifest, which has those of all files."""
+        return hashlib.sha256(json.dumps(self.manifest, sort_keys=True).encode()).hexdigest()
+
     def path(self, file: str) -> str:
         """Returns the path of a file of the directory."""
         return tf.io.gfile.join(self.directory, file)
@@ -142,104 +144,18 @@ class Shards:
         return zip(self.manifest["shards"], self._paths, in_parallel(call, self._paths))
 
 
-class ShardPipeline:
-    """Batches of whole judged lists from shards, as `ListPipeline` makes them from a prepared set.
+def decode_lists(records: tf.Tensor) -> tuple[dict, tf.Tensor]:
+    """Returns inputs and grades of some lists; checks their lengths.
 
-    Of several workers, each reads shards of its own, and all together each list once an epoch. The
-    order is a function of seed and epoch alone: of the shards, and of the lists within a buffer.
+    Args:
+        records: `[lists]` string, serialised Examples.
+
+    Returns:
+        As `ListPipeline.epoch`: inputs with tokens and `list_lengths`, and `[pairs]` int32 grades.
+
+    Raises:
+        tf.errors.OpError: An Example is no judged list.
     """
-
-    def __init__(
-        self,
-        shards: Shards,
-        *,
-        batch_size: int,
-        seed: int,
-        worker: int = 0,
-        num_workers: int = 1,
-    ):
-        """Reads every `num_workers`-th shard, from number `worker` on.
-
-        Args:
-            shards: All shards.
-            batch_size: About so many pairs a batch of this worker, at least one list.
-            seed: Decides the order, with the epoch.
-            worker: From 0.
-            num_workers: Workers that share the shards.
-
-        Raises:
-            InputError: There are more workers than shards.
-        """
-        if not 0 <= worker < num_workers:
-            raise ValueError(f"worker must be in 0..{num_workers - 1}, but is {worker}.")
-        manifest = shards.manifest
-        if num_workers > len(manifest["shards"]):
-            raise input_error(
-                shards.directory,
-                f"{num_workers} workers cannot share {len(manifest['shards'])} shards",
-                f"Use fewer workers, or write more: smoothclir-shards --num_shards={num_workers}",
-            )
-        own = manifest["shards"][worker::num_workers]
-        self._paths = np.array([shards.path(shard["file"]) for shard in own])
-        self._queries = np.array([shard["queries"] for shard in own])
-        self._lists_in_batch = max(1, round(batch_size * manifest["queries"] / manifest["pairs"]))
-        self._seed = seed
-
-    def num_steps(self) -> int:
-        """Returns the number of batches of an epoch; the last one may be smaller.
-
-        It may differ among workers; those that wait for each other do the least of all.
-        """
-        return -(-int(self._queries.sum()) // self._lists_in_batch)
-
-    def epoch(self, epoch: int, start_step: int = 0) -> tf.data.Dataset:
-        """Returns the batches of an epoch, from `start_step` on.
-
-        An error of reading comes while the batches are taken: see `Shards.explaining_defects`.
-
-        Args:
-            epoch: Number of the epoch, from 0; decides the order.
-            start_step: First batch, for continuing in the middle of an epoch.
-
-        Returns:
-            A dataset of `(inputs, grades [pairs] int32)`, as `ListPipeline.epoch` returns.
-        """
-        order = permutation(len(self._paths), self._seed, epoch)
-        files = tf.data.Dataset.from_tensor_slices((self._paths[order], self._queries[order]))
-        records = files.interleave(
-            _records,
-            cycle_length=_FILES_AT_ONCE,
-            num_parallel_calls=_FILES_AT_ONCE,
-            deterministic=True,
-        )
-        places = tf.data.Dataset.from_tensor_slices(self._places_in_buffers(epoch))
-        size = _LISTS_IN_BUFFER
-        buffers = tf.data.Dataset.zip((records.batch(size), places.batch(size))).map(tf.gather)
-        batches = buffers.prefetch(1).rebatch(self._lists_in_batch).skip(start_step)
-        decoded = batches.map(_decode, num_parallel_calls=tf.data.AUTOTUNE, deterministic=True)
-        options = tf.data.Options()  # tf.distribute must not share out what is this worker's own
-        options.experimental_distribute.auto_shard_policy = tf.data.experimental.AutoShardPolicy.OFF
-        return decoded.prefetch(8).with_options(options)
-
-    def _places_in_buffers(self, epoch: int) -> np.ndarray:
-        """Returns `[queries]`, the place in its buffer that each list is taken from."""
-        queries, size = int(self._queries.sum()), _LISTS_IN_BUFFER
-        return np.concatenate(
-            [
-                permutation(min(size, queries - begin), self._seed, epoch, begin)
-                for begin in range(0, queries, size)
-            ]
-        )
-
-
-def _records(path: tf.Tensor, number: tf.Tensor) -> tf.data.Dataset:
-    records = tf.data.TFRecordDataset(path, buffer_size=_BYTES_AT_ONCE)
-    # A file that is cut off would end without an error.
-    return records.apply(tf.data.experimental.assert_cardinality(number))
-
-
-def _decode(records: tf.Tensor) -> tuple[dict, tf.Tensor]:
-    """Returns inputs and grades of `[lists]` serialised Examples; checks their lengths."""
     features = tf.io.parse_example(
         records, {name: tf.io.FixedLenFeature([], tf.string) for name in NUMBERS}
     )
@@ -300,7 +216,7 @@ def file_digest(path: str | os.PathLike) -> str:
     """Returns the hex SHA-256 of a file, local or remote."""
     digest = hashlib.sha256()
     with tf.io.gfile.GFile(os.fspath(path), "rb") as file:
-        while piece := file.read(_BYTES_AT_ONCE):
+        while piece := file.read(BYTES_AT_ONCE):
             digest.update(piece)
     return digest.hexdigest()
 
