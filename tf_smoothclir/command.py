@@ -15,7 +15,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # the library's own noise; b
 from absl import app, flags, logging
 
 from tf_smoothclir._compat.quiet import load_tensorflow
-from tf_smoothclir.errors import InputError
+from tf_smoothclir.errors import InputError, input_error
 from tf_smoothclir.presets import PRESETS, preset_settings
 from tf_smoothclir.settings import GROUPS, DataSettings, RunSettings
 from tf_smoothclir.settings_base import Settings
@@ -46,7 +46,7 @@ def settings_from_flags(group: str, base: Settings | None = None) -> Settings:
     for field in dataclasses.fields(GROUPS[group]):
         flag = FLAGS[field.name]
         value = getattr(base, field.name) if base and not flag.present else flag.value
-        if field.metadata["is_path"] and value:
+        if field.metadata["is_path"] and value and "://" not in value:
             value = os.path.abspath(value)  # a run is used from other directories too
         values[field.name] = value
     try:
@@ -99,6 +99,21 @@ def run_settings_from_flags() -> RunSettings:
     return RunSettings(
         **{group: settings_from_flags(group, getattr(base, group)) for group in GROUPS}
     )
+
+
+def refuse_shards(settings: RunSettings) -> None:
+    """Refuses to read shards, for commands that train many models on one prepared set.
+
+    Raises:
+        InputError: --shards_dir or --distribution is given.
+    """
+    training = settings.training
+    if training.shards_dir or training.distribution != "none":
+        raise input_error(
+            "--shards_dir --distribution",
+            "smoothclir-train alone trains from shards and with several workers",
+            "Leave them out here, and give them there with what is found",
+        )
 
 
 def run_main(

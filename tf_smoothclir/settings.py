@@ -10,7 +10,9 @@ import dataclasses
 from tf_smoothclir.settings_base import Settings, setting
 
 # Settings that change no result: where the data are is not what they are, which is compared itself.
-WITHOUT_EFFECT = frozenset({"data_dir", "tfds_data_dir", "cache_dir", "checkpoint_minutes"})
+WITHOUT_EFFECT = frozenset(
+    {"data_dir", "tfds_data_dir", "cache_dir", "shards_dir", "checkpoint_minutes"}
+)
 METRICS = ("P_mr@1", "P_mr@5", "P_r@5", "NDCG@5", "MAP", "MRR_mr", "MRR_r")
 
 
@@ -242,8 +244,22 @@ class TrainingSettings(Settings):
     )
     batch_size: int = setting(
         128,
-        "Pairs in a training batch, about as many with --batching=lists (paper: 128).",
+        "Pairs in a training batch, about as many with --batching=lists (paper: 128). Several"
+        " workers share it.",
         minimum=1,
+    )
+    shards_dir: str = setting(
+        "",
+        "Directory of TFRecord shards by smoothclir-shards, local or remote such as gs://, to"
+        " stream the training batches from, with --batching=lists. Validation and evaluation still"
+        " read the retrieval set.",
+        is_path=True,
+    )
+    distribution: str = setting(
+        "none",
+        "none: one process. multi_worker: the processes that TF_CONFIG names train one model"
+        " together, each on shards of its own (--shards_dir); see docs/distributed.md.",
+        choices=("none", "multi_worker"),
     )
     epochs: int = setting(30, "Passes over the training pairs (paper: 30).", minimum=1)
     patience: int = setting(

@@ -22,7 +22,7 @@ def setting(
         help_text: For newcomers, one or two sentences.
         minimum: Least number, or None.
         choices: The possible values, or None.
-        is_path: On the command line it may be relative to the working directory.
+        is_path: On the command line it may be relative to the working directory, if it is no URL.
     """
     return dataclasses.field(
         default=default,

@@ -86,6 +86,7 @@ def main(argv) -> None:
         ),
         **{group: command.settings_from_flags(group) for group in _GROUPS},
     )
+    command.refuse_shards(base)
     # Takes seconds: not before the flags are right.
     from tf_smoothclir.experiments.plan import Study, threshold_grids
     from tf_smoothclir.experiments.reproduce import reproduce

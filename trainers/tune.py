@@ -79,6 +79,7 @@ def main(argv) -> None:
     """Searches as the flags say."""
     del argv
     settings = command.run_settings_from_flags()
+    command.refuse_shards(settings)
     if _OBJECTIVE.value:
         training = dataclasses.replace(settings.training, select_metric=_OBJECTIVE.value)
         settings = dataclasses.replace(settings, training=training)

@@ -120,14 +120,21 @@ class RunDirectory:
         """Returns the vocabulary of the "query" or "document" side; the position is the id."""
         return read_vocabulary(self.vocabulary / f"{role}.txt")
 
-    def remember_data(self, name: str, fingerprint: str) -> None:
+    def remember_data(self, name: str, fingerprint: str, shards: str | None = None) -> None:
         """Notes which data the run reads.
+
+        Args:
+            name: Of the retrieval set.
+            fingerprint: Of its content.
+            shards: Fingerprint of the shards that training reads instead, if it does.
 
         Raises:
             InputError: A run that is to be continued has read other data.
         """
         config = read_json(self.config)
         data = {"name": name, "fingerprint": fingerprint}
+        if shards:
+            data["shards"] = shards
         if config.setdefault("data", data) != data:
             raise input_error(
                 f"--output_dir={self.path}",

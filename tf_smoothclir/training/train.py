@@ -14,6 +14,7 @@ from tensorflow import keras
 from tf_smoothclir.data.open_source import open_source
 from tf_smoothclir.data.prepared import ROLES, PreparedSet, prepare
 from tf_smoothclir.data.retrieval_set import RetrievalSet
+from tf_smoothclir.data.shards import Shards
 from tf_smoothclir.data.source import SPLITS, Source
 from tf_smoothclir.errors import InputError, input_error
 from tf_smoothclir.evaluation.encoding import Encoder
@@ -21,6 +22,7 @@ from tf_smoothclir.evaluation.evaluate import Evaluation, evaluate_split, rules
 from tf_smoothclir.evaluation.report import write_report
 from tf_smoothclir.files import new_directory, read_json, write_json
 from tf_smoothclir.settings import DataSettings, RunSettings
+from tf_smoothclir.text.vocabulary import write_vocabulary
 from tf_smoothclir.training.checkpoints import Checkpoints, Progress
 from tf_smoothclir.training.model import (
     build_model,
@@ -30,6 +32,7 @@ from tf_smoothclir.training.model import (
     start_token_weights,
 )
 from tf_smoothclir.training.run_directory import RunDirectory
+from tf_smoothclir.training.shard_batches import check_set, open_shards
 from tf_smoothclir.training.trainer import Trainer
 from tf_smoothclir.two_tower import TwoTower
 
@@ -54,20 +57,31 @@ def train(settings: RunSettings, output_dir: str | Path, *, overwrite: bool = Fa
     """
     # What is wrong with these shows before anything is written.
     configured_loss(settings)
+    shards = open_shards(settings)
     source = source_of(settings.data)
+    if shards:
+        check_set(shards, source.name)
     run = RunDirectory.create(output_dir, settings, overwrite=overwrite)
     if run.finished:
         logging.info("The run in %s is finished; give --overwrite to do it again", run.path)
         return read_json(run.metrics)
+    if shards and not run.vocabulary.is_dir():
+        _keep_vocabularies(shards, run)
     prepared = prepared_set(source, settings, run, SPLITS)
-    run.remember_data(source.name, source.fingerprint())  # which has no defect, as is known now
-    trainer = trainer_of(settings, prepared, run)
+    # The set has no defect, as is known now.
+    run.remember_data(source.name, source.fingerprint(), shards.fingerprint() if shards else None)
+    trainer = trainer_of(settings, prepared, run, shards)
     progress = trainer.train()
     return _evaluate_and_report(settings, run, trainer.model, prepared, progress)
 
 
-def trainer_of(settings: RunSettings, prepared: PreparedSet, run: RunDirectory) -> Trainer:
-    """Returns the trainer of a new model, or of the one whose checkpoint is in `run`."""
+def trainer_of(
+    settings: RunSettings, prepared: PreparedSet, run: RunDirectory, shards: Shards | None = None
+) -> Trainer:
+    """Returns the trainer of a new model, or of the one whose checkpoint is in `run`.
+
+    Its batches come from `shards` where there are any.
+    """
     keras.utils.set_random_seed(settings.training.seed)
     vocabularies = {role: prepared.vocabulary(role) for role in ROLES}
     model = build_model(settings, vocabularies)
@@ -75,7 +89,7 @@ def trainer_of(settings: RunSettings, prepared: PreparedSet, run: RunDirectory) 
         load_pretrained(model, settings, vocabularies)
         start_bilingual(model, settings, prepared)
         start_token_weights(model, settings, prepared)
-    return Trainer(model, prepared, settings.training, run)
+    return Trainer(model, prepared, settings.training, run, shards)
 
 
 def source_of(settings: DataSettings) -> Source:
@@ -121,6 +135,13 @@ def prepared_set(
             for role in ROLES:
                 shutil.copy(prepared.vocabulary_dir / f"{role}.txt", temporary)
     return dataclasses.replace(prepared, vocabulary_dir=run.vocabulary)
+
+
+def _keep_vocabularies(shards: Shards, run: RunDirectory) -> None:
+    """Makes the vocabularies of shards, by which their ids were looked up, those of the run."""
+    with new_directory(run.vocabulary) as temporary:
+        for role in ROLES:
+            write_vocabulary(temporary / f"{role}.txt", shards.vocabulary(role))
 
 
 def load_model(run: RunDirectory) -> TwoTower:

@@ -11,6 +11,7 @@ from absl import logging
 from tf_smoothclir._compat.keras_api import optimizer_variables, tf_weights
 from tf_smoothclir.data.judged_lists import judged_lists
 from tf_smoothclir.data.prepared import PreparedSet
+from tf_smoothclir.data.shards import Shards
 from tf_smoothclir.errors import InputError, input_error
 from tf_smoothclir.evaluation.encoding import Encoder
 from tf_smoothclir.evaluation.evaluate import NEGATIVES_SEED
@@ -27,6 +28,7 @@ from tf_smoothclir.training.huge_pages import use_huge_pages
 from tf_smoothclir.training.mining import HardNegatives
 from tf_smoothclir.training.monitor import Diverged, StepMonitor, StopRequest
 from tf_smoothclir.training.run_directory import RunDirectory
+from tf_smoothclir.training.shard_batches import ShardBatches
 from tf_smoothclir.two_tower import TwoTower
 
 # Steps in one call of the graph: Python's part of a step costs a millisecond otherwise.
@@ -41,9 +43,22 @@ class Trainer:
     """Trains a model in a run directory, from the beginning or from where it stopped."""
 
     def __init__(
-        self, model: TwoTower, prepared: PreparedSet, settings: TrainingSettings, run: RunDirectory
+        self,
+        model: TwoTower,
+        prepared: PreparedSet,
+        settings: TrainingSettings,
+        run: RunDirectory,
+        shards: Shards | None = None,
     ):
-        """Takes a compiled model with its initial weights; a checkpoint in `run` replaces them."""
+        """Prepares a training run.
+
+        Args:
+            model: Compiled, with its initial weights; a checkpoint in `run` replaces them.
+            prepared: The set to train on and to validate with.
+            settings: How to train.
+            run: Gets checkpoints and logs.
+            shards: Where given, training reads these instead of the set.
+        """
         self._set = prepared.retrieval_set
         self.model = model
         self._settings = settings
@@ -58,7 +73,10 @@ class Trainer:
         if settings.hard_negatives:
             self._hard_negatives = HardNegatives(self._set, settings)
             more["hard_negatives"] = self._hard_negatives.documents
-        self._batches = SampledBatches(prepared, settings, self._hard_negatives)
+        if shards:
+            self._batches = ShardBatches(shards, settings)
+        else:
+            self._batches = SampledBatches(prepared, settings, self._hard_negatives)
         self._encoder = Encoder(kept, prepared)
         self._checkpoints = Checkpoints(run.checkpoints, model, kept, **more)
         self._summaries = tf.summary.create_file_writer(str(run.logs))
