@@ -49,6 +49,8 @@ class TwoTower(keras.Model):
         self.similarity = SmoothCosineSimilarity() if similarity is None else similarity
         self.clip_norm = clip_norm
         self.in_batch = in_batch
+        # Set where several workers train together: `training.workers.Workers.exchanged`.
+        self.exchange = None
 
     def build(self, input_shape=None):
         """Creates the variables of the towers."""
@@ -104,10 +106,11 @@ class TwoTower(keras.Model):
         return smooth_normalize(tower(tokens), self.similarity.epsilon)
 
     def train_step(self, data):
-        """Keras's training step that logs two figures more.
+        """Keras's training step that logs three figures more.
 
         `batch_loss` is the loss of the batch alone, where `loss` is the mean since the epoch began,
-        and `gradient_norm` is the joint norm of all gradients, before clipping.
+        `gradient_norm` is the joint norm of all gradients, before clipping, and `pairs` is how many
+        the batch has. With several workers, all three are of the joint batch.
         """
         inputs, grades, weights = keras.utils.unpack_x_y_sample_weight(data)
         with tf.GradientTape() as tape:
@@ -118,13 +121,18 @@ class TwoTower(keras.Model):
         gradients = tape.gradient(scaled_loss, self.trainable_variables)
         if self._is_shared:  # both uses of the table have named its rows
             gradients = [each_row_once(gradient) for gradient in gradients]
+        pairs = _listed_pairs(inputs, grades)
+        if self.exchange:
+            of_lists = isinstance(self.loss, ListLoss)
+            weight = tf.size(inputs["list_lengths"]) if of_lists else pairs
+            gradients, loss, pairs = self.exchange(gradients, loss, pairs, weight)
         norm = tf.linalg.global_norm(gradients) / scale
         if self.clip_norm:
             gradients = clipped(gradients, norm, self.clip_norm)
         self.optimizer.apply_gradients(zip(gradients, self.trainable_variables))
         track_loss(self, loss, tf.shape(grades)[0])
         logs = self.compute_metrics(inputs, grades, scores, weights)
-        return {**logs, "batch_loss": loss, "gradient_norm": norm}
+        return {**logs, "batch_loss": loss, "gradient_norm": norm, "pairs": pairs}
 
     def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None):
         """Keras's `compute_loss`, and a `ListLoss` of the lists of a batch.
@@ -173,3 +181,10 @@ class TwoTower(keras.Model):
     @property
     def _is_shared(self) -> bool:
         return self.query_tower is self.document_tower
+
+
+def _listed_pairs(inputs: dict, grades: tf.Tensor) -> tf.Tensor:
+    """Returns how many pairs of judged lists a batch has; in-batch negatives are none."""
+    if "list_lengths" in inputs:
+        return tf.reduce_sum(inputs["list_lengths"])
+    return tf.size(grades)

@@ -19,7 +19,7 @@ def main() -> None:
     def stop() -> None:
         os.kill(os.getpid(), number)
 
-    from tf_smoothclir.training import checkpoints, monitor, train, trainer
+    from tf_smoothclir.training import checkpoints, monitor, train, trainer, validation
 
     if name == "step":
         trainer.STEPS_PER_CALL = 1
@@ -27,7 +27,7 @@ def main() -> None:
     elif name == "best":
         patch(checkpoints.Checkpoints, "save_best", stop)
     elif name == "validation":
-        patch(trainer, "score_lists", stop)
+        patch(validation, "score_lists", stop)
     else:
         patch(train, "evaluate_split", stop)
     run()

@@ -12,6 +12,7 @@ from tf_smoothclir.data.source import SPLITS
 from tf_smoothclir.errors import InputError
 from tf_smoothclir.settings import METRICS
 from tf_smoothclir.training import trainer as trainer_module
+from tf_smoothclir.training import validation
 from tf_smoothclir.training.monitor import StepMonitor
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.train import prepared_set, source_of, trainer_of
@@ -76,7 +77,7 @@ def script_validation(monkeypatch, values, name="NDCG@5"):
     """Lets the validation of the epochs give these values."""
     left = iter(values)
     monkeypatch.setattr(
-        trainer_module,
+        validation,
         "mean_metrics",
         lambda per_query: {**dict.fromkeys(METRICS, 0.5), name: next(left)},
     )
@@ -144,7 +145,7 @@ def test_killed_run_goes_on_to_the_same_bits(tiny, tmp_path, whole, fresh, steps
 def test_training_may_have_other_negatives_than_evaluation(tiny, tmp_path):
     trainer, _ = start(tiny(negatives=5, train_negatives=1), tmp_path / "run")
     assert set(np.diff(trainer._batches.lists(0).offsets)) == {2 + 1}
-    assert set(np.diff(trainer._validation_lists.offsets)) == {2 + 5}
+    assert set(np.diff(trainer._validation.lists.offsets)) == {2 + 5}
 
 
 def test_learning_rate_falls_by_its_factor_after_each_epoch(tiny, tmp_path):
@@ -323,8 +324,8 @@ def test_divergence_names_the_step_and_its_pairs_and_keeps_the_last_checkpoint(
     lists = trainer._batches.lists(0)
     batch = trainer._batches._pipeline.batch_pairs(lists, epoch=1, step=2)
     expected = [
-        f"{trainer._set.query_ids[lists.pair_query_rows[pair]]}\t"
-        f"{trainer._set.document_ids[lists.document_rows[pair]]}\t{lists.grades[pair]}"
+        f"{trainer._batches._set.query_ids[lists.pair_query_rows[pair]]}\t"
+        f"{trainer._batches._set.document_ids[lists.document_rows[pair]]}\t{lists.grades[pair]}"
         for pair in batch
     ]
     assert pairs_file.read_text().splitlines() == expected

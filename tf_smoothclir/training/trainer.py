@@ -9,15 +9,10 @@ import tensorflow as tf
 from absl import logging
 
 from tf_smoothclir._compat.keras_api import optimizer_variables, tf_weights
-from tf_smoothclir.data.judged_lists import judged_lists
 from tf_smoothclir.data.prepared import PreparedSet
 from tf_smoothclir.data.shards import Shards
 from tf_smoothclir.errors import InputError, input_error
-from tf_smoothclir.evaluation.encoding import Encoder
-from tf_smoothclir.evaluation.evaluate import NEGATIVES_SEED
-from tf_smoothclir.evaluation.ranking import list_metrics, score_lists
 from tf_smoothclir.files import write_text
-from tf_smoothclir.metrics import mean_metrics
 from tf_smoothclir.optimizers import LEARNING_RATES
 from tf_smoothclir.progress import progress_bar
 from tf_smoothclir.settings import TrainingSettings
@@ -29,6 +24,7 @@ from tf_smoothclir.training.mining import HardNegatives
 from tf_smoothclir.training.monitor import Diverged, StepMonitor, StopRequest
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.shard_batches import ShardBatches
+from tf_smoothclir.training.validation import Validation
 from tf_smoothclir.two_tower import TwoTower
 
 # Steps in one call of the graph: Python's part of a step costs a millisecond otherwise.
@@ -59,7 +55,6 @@ class Trainer:
             run: Gets checkpoints and logs.
             shards: Where given, training reads these instead of the set.
         """
-        self._set = prepared.retrieval_set
         self.model = model
         self._settings = settings
         self._run = run
@@ -71,19 +66,16 @@ class Trainer:
             kept = self._average.model
             more["averages"] = tf_weights(kept)
         if settings.hard_negatives:
-            self._hard_negatives = HardNegatives(self._set, settings)
+            self._hard_negatives = HardNegatives(prepared.retrieval_set, settings)
             more["hard_negatives"] = self._hard_negatives.documents
         if shards:
             self._batches = ShardBatches(shards, settings)
         else:
             self._batches = SampledBatches(prepared, settings, self._hard_negatives)
-        self._encoder = Encoder(kept, prepared)
+        self._validation = Validation(kept, prepared, settings.negatives)
         self._checkpoints = Checkpoints(run.checkpoints, model, kept, **more)
         self._summaries = tf.summary.create_file_writer(str(run.logs))
         self._stop = StopRequest()
-        self._validation_lists = judged_lists(
-            self._set, "validation", negatives=settings.negatives, seed=NEGATIVES_SEED
-        )
         self.progress = self._checkpoints.restore() or Progress()
         if self.progress.pairs:
             logging.info(
@@ -141,11 +133,7 @@ class Trainer:
         begin = time.monotonic()
         if self._average:
             self._average.update(progress.epoch + 1)
-        encoded = self._encoder()
-        scores = score_lists(encoded, self._validation_lists)
-        validation = mean_metrics(
-            list_metrics(encoded, self._validation_lists, scores, self._set.num_grades)
-        )
+        validation, encoded = self._validation()
         epoch, loss = progress.epoch + 1, progress.loss_sum / progress.epoch_pairs
         select = self._settings.select_metric
         best = max((r["validation"][select] for r in progress.history), default=-1.0)
@@ -221,18 +209,10 @@ def compile_steps(model: TwoTower) -> Callable:
         norms = tf.TensorArray(tf.float32, number)
         pairs = tf.TensorArray(tf.int32, number)
         for step in tf.range(number):
-            inputs, grades = next(batches)
-            logs = model.train_step((inputs, grades))
+            logs = model.train_step(next(batches))
             losses = losses.write(step, logs["batch_loss"])
             norms = norms.write(step, logs["gradient_norm"])
-            pairs = pairs.write(step, number_of_pairs(inputs, grades))
+            pairs = pairs.write(step, logs["pairs"])
         return losses.stack(), norms.stack(), pairs.stack()
 
     return train_steps
-
-
-def number_of_pairs(inputs: dict, grades: tf.Tensor) -> tf.Tensor:
-    """Returns how many pairs of judged lists a batch has; in-batch negatives are none."""
-    if "list_lengths" in inputs:
-        return tf.reduce_sum(inputs["list_lengths"])
-    return tf.size(grades)
