@@ -9,6 +9,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Sequence
+from typing import NoReturn
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # the library's own noise; before its import
 
@@ -114,6 +115,18 @@ def refuse_shards(settings: RunSettings) -> None:
             "smoothclir-train alone trains from shards and with several workers",
             "Leave them out here, and give them there with what is found",
         )
+
+
+def start_again(*more: str) -> NoReturn:
+    """Puts a new process, with the same command, in the place of this one.
+
+    Args:
+        *more: Flags behind those of the command.
+    """
+    logging.flush()
+    module = sys.modules["__main__"].__spec__
+    program = ["-m", module.name] if module else [sys.argv[0]]
+    os.execv(sys.executable, [sys.executable, *program, *sys.argv[1:], *more])
 
 
 def run_main(

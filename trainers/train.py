@@ -7,7 +7,9 @@ settings. Interrupted, it continues when the same command is given again.
 
 from __future__ import annotations
 
-from absl import flags
+import time
+
+from absl import flags, logging
 
 from tf_smoothclir import command
 
@@ -17,6 +19,7 @@ _OUTPUT_DIR = flags.DEFINE_string(
 _OVERWRITE = flags.DEFINE_boolean(
     "overwrite", False, "Delete the run that is in --output_dir.", module_name=command.COMMAND
 )
+_SECONDS_BEFORE_NEXT_TRY = 1.0  # where another worker is lost again at once
 command.define_preset()
 command.define_settings()
 
@@ -27,10 +30,17 @@ def main(argv) -> None:
     settings = command.run_settings_from_flags()
     from tf_smoothclir.evaluation.report import print_metrics
     from tf_smoothclir.training.train import train  # takes seconds: not before the flags are right
+    from tf_smoothclir.training.workers import WorkerLost
 
-    result = train(settings, _OUTPUT_DIR.value, overwrite=_OVERWRITE.value)
-    print_metrics(result["test"])
-    print(f"Report: {_OUTPUT_DIR.value}/report.md")
+    try:
+        result = train(settings, _OUTPUT_DIR.value, overwrite=_OVERWRITE.value)
+    except WorkerLost as lost:
+        logging.warning("%s; waiting for it, to go on from the last checkpoint", lost)
+        time.sleep(_SECONDS_BEFORE_NEXT_TRY)
+        command.start_again("--nooverwrite")
+    if result:
+        print_metrics(result["test"])
+        print(f"Report: {_OUTPUT_DIR.value}/report.md")
 
 
 def run() -> None:

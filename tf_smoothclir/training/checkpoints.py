@@ -75,9 +75,11 @@ class Checkpoints:
 
     def restore(self) -> Progress | None:
         """Restores the last state; None where there is none yet."""
-        if not self._last.latest_checkpoint:
+        # Looked up in the directory: another worker may have saved it.
+        latest = tf.train.latest_checkpoint(self._last.directory)
+        if not latest:
             return None
-        self._last.checkpoint.restore(self._last.latest_checkpoint).assert_consumed()
+        self._last.checkpoint.restore(latest).assert_consumed()
         return Progress(**json.loads(self._progress.numpy()))
 
     def save_best(self) -> None:

@@ -120,13 +120,36 @@ class RunDirectory:
         """Returns the vocabulary of the "query" or "document" side; the position is the id."""
         return read_vocabulary(self.vocabulary / f"{role}.txt")
 
-    def remember_data(self, name: str, fingerprint: str, shards: str | None = None) -> None:
+    def check_joins(self, settings: RunSettings, shards: str) -> None:
+        """Checks that a worker may take part in the run that the chief has begun or found.
+
+        Args:
+            settings: Of the worker.
+            shards: Fingerprint of the shards that it reads.
+
+        Raises:
+            InputError: The chief has other ones.
+        """
+        differences = _differences(self.settings(), settings)
+        if read_json(self.config)["data"]["shards"] != shards:
+            differences.append("--shards_dir: other content")
+        if differences:
+            raise input_error(
+                f"--output_dir={self.path}",
+                f"the chief has other settings ({'; '.join(differences)})",
+                "Give all workers the same flags",
+            )
+
+    def remember_data(
+        self, name: str, fingerprint: str, shards: str | None = None, workers: int = 1
+    ) -> None:
         """Notes which data the run reads.
 
         Args:
             name: Of the retrieval set.
             fingerprint: Of its content.
             shards: Fingerprint of the shards that training reads instead, if it does.
+            workers: How many share the shards.
 
         Raises:
             InputError: A run that is to be continued has read other data.
@@ -134,14 +157,21 @@ class RunDirectory:
         config = read_json(self.config)
         data = {"name": name, "fingerprint": fingerprint}
         if shards:
-            data["shards"] = shards
+            data |= {"shards": shards, "workers": workers}
         if config.setdefault("data", data) != data:
             raise input_error(
                 f"--output_dir={self.path}",
-                f"the run there was begun on other content of {config['data']['name']}",
+                f"the run there was begun on other content of {config['data']['name']}"
+                f"{_other_workers(config['data'], data)}",
                 "Choose another directory, or give --overwrite to begin anew",
             )
         write_json(self.config, config)
+
+
+def _other_workers(there: dict, here: dict) -> str:
+    if there.get("workers") == here.get("workers"):
+        return ""
+    return f", or by another number of workers ({there.get('workers')} there)"
 
 
 def _check_free(run: RunDirectory, flag_text: str, overwrite: bool) -> None:

@@ -115,6 +115,15 @@ def check_set(shards: Shards, name: str) -> None:
         )
 
 
+def check_workers(shards: Shards, number: int) -> None:
+    """Checks that so many workers can share the shards.
+
+    Raises:
+        InputError: There are fewer shards.
+    """
+    ShardPipeline(shards, batch_size=1, seed=0, worker=0, num_workers=number)
+
+
 def _check_settings(shards: Shards, settings: RunSettings) -> None:
     manifest, training = shards.manifest, settings.training
     if manifest["split"] != "train":

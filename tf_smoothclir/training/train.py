@@ -32,64 +32,105 @@ from tf_smoothclir.training.model import (
     start_token_weights,
 )
 from tf_smoothclir.training.run_directory import RunDirectory
-from tf_smoothclir.training.shard_batches import check_set, open_shards
+from tf_smoothclir.training.shard_batches import check_set, check_workers, open_shards
 from tf_smoothclir.training.trainer import Trainer
+from tf_smoothclir.training.workers import ALONE, Alone, Workers, connect
 from tf_smoothclir.two_tower import TwoTower
 
 EVALUATED_SPLITS = ("test", "validation")
 
 
-def train(settings: RunSettings, output_dir: str | Path, *, overwrite: bool = False) -> dict:
+def train(settings: RunSettings, output_dir: str | Path, *, overwrite: bool = False) -> dict | None:
     """Trains a model, evaluates it, and writes the run directory.
 
     Given again for an unfinished run, it continues; for a finished one, it returns its figures.
+    With `--distribution=multi_worker`, the processes that TF_CONFIG names call it together, each
+    before it has done anything else with TensorFlow.
 
     Args:
         settings: All settings.
-        output_dir: The run directory.
+        output_dir: The run directory, which several workers share.
         overwrite: Deletes the run that is there.
 
     Returns:
-        The content of `metrics.json`.
+        The content of `metrics.json`; None to other workers than the chief.
 
     Raises:
         InputError: The data, the settings or the directory cannot be used.
+        WorkerLost: Another worker was lost; a new process with the same arguments, but without
+            `overwrite`, joins the others again.
     """
-    # What is wrong with these shows before anything is written.
-    configured_loss(settings)
-    shards = open_shards(settings)
+    if RunDirectory(Path(output_dir)).finished and not overwrite:
+        run = RunDirectory.create(output_dir, settings)
+        logging.info("The run in %s is finished; give --overwrite to do it again", run.path)
+        return read_json(run.metrics)
+    workers = connect(settings.training)
+    run = prepared = None
+    with workers.together():
+        # What is wrong with these shows before anything is written.
+        configured_loss(settings)
+        shards = open_shards(settings)
+        if workers.is_chief:
+            run, prepared = _begin(settings, shards, output_dir, overwrite, workers.size)
+    with workers.together():
+        if not workers.is_chief:
+            run = RunDirectory.load(output_dir)
+            run.check_joins(settings, shards.fingerprint())
+    trainer = trainer_of(settings, prepared, run, shards, workers)
+    progress = trainer.train()
+    result = None
+    if workers.is_chief:
+        result = _evaluate_and_report(settings, run, trainer.model, prepared, progress)
+    workers.wait()  # one that is gone would look like one that was lost
+    return result
+
+
+def _begin(
+    settings: RunSettings,
+    shards: Shards | None,
+    output_dir: str | Path,
+    overwrite: bool,
+    num_workers: int,
+) -> tuple[RunDirectory, PreparedSet]:
+    """Opens the set and makes the run directory, or finds the run that is to be continued."""
     source = source_of(settings.data)
     if shards:
         check_set(shards, source.name)
+        check_workers(shards, num_workers)
     run = RunDirectory.create(output_dir, settings, overwrite=overwrite)
-    if run.finished:
-        logging.info("The run in %s is finished; give --overwrite to do it again", run.path)
-        return read_json(run.metrics)
     if shards and not run.vocabulary.is_dir():
         _keep_vocabularies(shards, run)
     prepared = prepared_set(source, settings, run, SPLITS)
-    # The set has no defect, as is known now.
-    run.remember_data(source.name, source.fingerprint(), shards.fingerprint() if shards else None)
-    trainer = trainer_of(settings, prepared, run, shards)
-    progress = trainer.train()
-    return _evaluate_and_report(settings, run, trainer.model, prepared, progress)
+    run.remember_data(  # now that the set is known to have no defect
+        source.name, source.fingerprint(), shards.fingerprint() if shards else None, num_workers
+    )
+    return run, prepared
 
 
 def trainer_of(
-    settings: RunSettings, prepared: PreparedSet, run: RunDirectory, shards: Shards | None = None
+    settings: RunSettings,
+    prepared: PreparedSet | None,
+    run: RunDirectory,
+    shards: Shards | None = None,
+    workers: Alone | Workers = ALONE,
 ) -> Trainer:
     """Returns the trainer of a new model, or of the one whose checkpoint is in `run`.
 
-    Its batches come from `shards` where there are any.
+    Args:
+        settings: All settings.
+        prepared: The set; only the chief of several workers needs it.
+        run: The run directory.
+        shards: Where given, what training reads instead of the set.
+        workers: Who trains together.
     """
     keras.utils.set_random_seed(settings.training.seed)
-    vocabularies = {role: prepared.vocabulary(role) for role in ROLES}
+    vocabularies = {role: (shards or prepared).vocabulary(role) for role in ROLES}
     model = build_model(settings, vocabularies)
-    if not run.begun:
+    if workers.is_chief and not run.begun:
         load_pretrained(model, settings, vocabularies)
         start_bilingual(model, settings, prepared)
         start_token_weights(model, settings, prepared)
-    return Trainer(model, prepared, settings.training, run, shards)
+    return Trainer(model, prepared, settings.training, run, shards, workers)
 
 
 def source_of(settings: DataSettings) -> Source:

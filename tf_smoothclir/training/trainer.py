@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import time
 from collections.abc import Callable
 
@@ -25,6 +26,7 @@ from tf_smoothclir.training.monitor import Diverged, StepMonitor, StopRequest
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.shard_batches import ShardBatches
 from tf_smoothclir.training.validation import Validation
+from tf_smoothclir.training.workers import ALONE, Alone, WorkerLost, Workers, digest_of
 from tf_smoothclir.two_tower import TwoTower
 
 # Steps in one call of the graph: Python's part of a step costs a millisecond otherwise.
@@ -41,24 +43,36 @@ class Trainer:
     def __init__(
         self,
         model: TwoTower,
-        prepared: PreparedSet,
+        prepared: PreparedSet | None,
         settings: TrainingSettings,
         run: RunDirectory,
         shards: Shards | None = None,
+        workers: Alone | Workers = ALONE,
     ):
         """Prepares a training run.
 
         Args:
             model: Compiled, with its initial weights; a checkpoint in `run` replaces them.
-            prepared: The set to train on and to validate with.
+            prepared: The set to train on and to validate with; only the chief of several workers
+                needs it.
             settings: How to train.
-            run: Gets checkpoints and logs.
+            run: Gets checkpoints and logs, from the chief.
             shards: Where given, training reads these instead of the set.
+            workers: Who trains together.
+
+        Raises:
+            InputError: There are more workers than shards, or they do not begin with the same
+                state.
+            WorkerLost: Another worker was lost.
         """
         self.model = model
         self._settings = settings
         self._run = run
+        self._workers = workers
         self._train_steps = compile_steps(model)
+        if workers.size > 1:
+            model.exchange = workers.exchanged
+            self._train_steps = one_by_one(self._train_steps)
         more, kept = {}, model
         self._average = self._hard_negatives = None
         if settings.average_weights:
@@ -69,15 +83,18 @@ class Trainer:
             self._hard_negatives = HardNegatives(prepared.retrieval_set, settings)
             more["hard_negatives"] = self._hard_negatives.documents
         if shards:
-            self._batches = ShardBatches(shards, settings)
+            self._batches = ShardBatches(
+                shards, settings, worker=workers.number, num_workers=workers.size
+            )
         else:
             self._batches = SampledBatches(prepared, settings, self._hard_negatives)
-        self._validation = Validation(kept, prepared, settings.negatives)
+        if workers.is_chief:
+            self._validation = Validation(kept, prepared, settings.negatives)
+            self._summaries = tf.summary.create_file_writer(str(run.logs))
         self._checkpoints = Checkpoints(run.checkpoints, model, kept, **more)
-        self._summaries = tf.summary.create_file_writer(str(run.logs))
         self._stop = StopRequest()
-        self.progress = self._checkpoints.restore() or Progress()
-        if self.progress.pairs:
+        self.progress = self._first_progress()
+        if self.progress.pairs and workers.is_chief:
             logging.info(
                 "Continuing after epoch %d, step %d", self.progress.epoch, self.progress.step
             )
@@ -86,20 +103,50 @@ class Trainer:
         """Trains to the end and leaves the weights of the best epoch in the model.
 
         Raises:
-            Interrupted: SIGINT or SIGTERM came; everything so far is saved.
+            Interrupted: SIGINT or SIGTERM came, to any worker; everything so far is saved.
             InputError: The loss or the gradient became infinite or NaN.
+            WorkerLost: Another worker was lost; what came after the last checkpoint is lost too.
         """
         use_huge_pages([*tf_weights(self.model), *optimizer_variables(self.model.optimizer)])
         with self._stop.listening():
-            while not self._done():
-                self._train_epoch(self._batches.epoch(self.progress.epoch))
+            try:
+                while not self._done():
+                    self._train_and_save_epoch()
+            except WorkerLost:
                 if self._stop.signal is None:
-                    self._finish_epoch()
-                self._checkpoints.save(self.progress)
-                if self._stop.signal is not None:
-                    raise self._interrupted()
+                    raise
+                raise Interrupted(128 + self._stop.signal) from None
+        self._workers.wait()  # until the chief has saved the best weights
         self._checkpoints.restore_best()
         return self.progress
+
+    def _first_progress(self) -> Progress:
+        """Restores the last state; several workers all begin with that of the chief."""
+        workers = self._workers
+        progress = self._checkpoints.restore() if workers.is_chief else None
+        if workers.size == 1:
+            return progress or Progress()
+        if workers.is_chief and progress is None:
+            self._checkpoints.save(progress := Progress())
+        workers.wait()
+        if not workers.is_chief:
+            progress = self._checkpoints.restore()
+        variables = [*tf_weights(self.model), *optimizer_variables(self.model.optimizer)]
+        workers.check_alike(digest_of(str(progress), variables))
+        return progress
+
+    def _train_and_save_epoch(self) -> None:
+        stop = self._train_epoch(self._batches.epoch(self.progress.epoch))
+        if stop is None:
+            self._finish_epoch()
+            stop = self._workers.agreed(self._stop.signal)
+        self._save()
+        if stop is not None:
+            raise self._interrupted(stop)
+
+    def _save(self) -> None:
+        if self._workers.is_chief:
+            self._checkpoints.save(self.progress)
 
     def _done(self) -> bool:
         progress, patience = self.progress, self._settings.patience
@@ -107,7 +154,8 @@ class Trainer:
             return True
         return progress.epoch >= self._settings.epochs
 
-    def _train_epoch(self, epoch: Epoch) -> None:
+    def _train_epoch(self, epoch: Epoch) -> signal.Signals | None:
+        """Trains the rest of an epoch, or until a signal comes to any worker, which it returns."""
         settings, progress = self._settings, self.progress
         title = f"Epoch {progress.epoch + 1}/{settings.epochs}"
         self.model.optimizer.learning_rate = learning_rate(settings, progress.epoch)
@@ -115,15 +163,19 @@ class Trainer:
             monitor = StepMonitor(
                 progress,
                 bar=bar,
-                save=lambda: self._checkpoints.save(progress),
+                save=self._save,
                 seconds_between_saves=settings.checkpoint_minutes * 60,
             )
             try:
                 with self._batches.explaining_defects():
                     batches = iter(epoch.batches(progress.step))
-                    while progress.step < epoch.steps and self._stop.signal is None:
+                    while True:
+                        stop = self._workers.agreed(self._stop.signal)
                         number = min(STEPS_PER_CALL, epoch.steps - progress.step)
-                        done = self._train_steps(batches, tf.constant(number))
+                        if stop is not None or not number:
+                            return stop
+                        with self._workers.noticing_losses():
+                            done = self._train_steps(batches, tf.constant(number))
                         monitor.after_steps(*(figure.numpy() for figure in done))
             except Diverged as diverged:
                 raise self._explain(diverged, epoch) from None
@@ -133,17 +185,18 @@ class Trainer:
         begin = time.monotonic()
         if self._average:
             self._average.update(progress.epoch + 1)
-        validation, encoded = self._validation()
+        record = self._workers.from_chief(self._validated)
+        validation = record["validation"]
         epoch, loss = progress.epoch + 1, progress.loss_sum / progress.epoch_pairs
         select = self._settings.select_metric
         best = max((r["validation"][select] for r in progress.history), default=-1.0)
-        progress.history.append({"epoch": epoch, "loss": loss, "validation": validation})
-        mined = self._hard_negatives and self._hard_negatives.mine_after(epoch, encoded)
-        if mined:
-            progress.history[-1]["mining"] = mined
+        progress.history.append({"epoch": epoch, "loss": loss, **record})
         progress.begin_epoch(epoch)
         if validation[select] > best:
             progress.best_epoch = epoch
+        if not self._workers.is_chief:
+            return
+        if progress.best_epoch == epoch:
             self._checkpoints.save_best()
         self._write_summaries(epoch, {"loss": loss, **validation})
         logging.info(
@@ -156,6 +209,14 @@ class Trainer:
             progress.pairs / max(progress.seconds, 1e-9),
         )
 
+    def _validated(self) -> dict:
+        """Returns what the history says of an epoch beside its loss; mines where it is time to."""
+        validation, encoded = self._validation()
+        mined = self._hard_negatives and self._hard_negatives.mine_after(
+            self.progress.epoch + 1, encoded
+        )
+        return {"validation": validation, **({"mining": mined} if mined else {})}
+
     def _write_summaries(self, epoch: int, values: dict[str, float]) -> None:
         with self._summaries.as_default(step=epoch):
             for name, value in values.items():
@@ -163,22 +224,23 @@ class Trainer:
                 tf.summary.scalar(f"{group}/{name}", value)
         self._summaries.flush()
 
-    def _interrupted(self) -> Interrupted:
+    def _interrupted(self, stop: signal.Signals) -> Interrupted:
         logging.warning(
             "%s: stopped after epoch %d, step %d, and saved in %s. Give the same command again to"
             " continue.",
-            self._stop.signal.name,
+            stop.name,
             self.progress.epoch,
             self.progress.step,
             self._run.path,
         )
-        return Interrupted(128 + self._stop.signal)
+        return Interrupted(128 + stop)
 
     def _explain(self, diverged: Diverged, epoch: Epoch) -> InputError:
         """Names the pairs of the batch that made the model diverge, and lists them in a file."""
         rows = epoch.rows(diverged.step)
         query, document, _ = rows[0]
-        write_text(self._run.diverged_batch, "".join(f"{q}\t{d}\t{g}\n" for q, d, g in rows))
+        if self._workers.is_chief:
+            write_text(self._run.diverged_batch, "".join(f"{q}\t{d}\t{g}\n" for q, d, g in rows))
         return input_error(
             f"epoch {self.progress.epoch + 1}, step {diverged.step + 1}",
             f"the {diverged.what} is not finite; the {len(rows)} pairs of the batch (query"
@@ -216,3 +278,16 @@ def compile_steps(model: TwoTower) -> Callable:
         return losses.stack(), norms.stack(), pairs.stack()
 
     return train_steps
+
+
+def one_by_one(train_steps: Callable) -> Callable:
+    """Returns the same function, of which each step is a call of the graph.
+
+    In a loop of the graph, a collective would have to carry as many numbers at each turn.
+    """
+
+    def train_steps_one_by_one(batches, number):
+        done = [train_steps(batches, tf.constant(1)) for _ in range(number)]
+        return [tf.concat(figures, axis=0) for figures in zip(*done)]
+
+    return train_steps_one_by_one
