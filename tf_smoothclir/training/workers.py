@@ -235,10 +235,7 @@ def _connected() -> tf.distribute.Strategy:
 
     def make():
         try:
-            options = tf.distribute.experimental.CommunicationOptions(
-                implementation=tf.distribute.experimental.CommunicationImplementation.RING
-            )
-            found.append(tf.distribute.MultiWorkerMirroredStrategy(communication_options=options))
+            found.append(tf.distribute.MultiWorkerMirroredStrategy())
         except Exception as error:
             found.append(error)
 

@@ -1,0 +1,89 @@
+"""Kills workers again and again while they train: `python -m tests.training.kill_rounds ROUNDS`.
+
+Each round kills one of two workers, drawn at random, at a random moment (while it starts, connects,
+trains, validates or saves), starts it again, and waits until training goes on. Then the run is let
+finish, and its figures must be those of a run that nobody disturbed.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from tests.training.tiny_set import write_tiny_set
+from tests.training.worker_processes import WorkerProcesses
+
+EPOCHS = 150
+_MOST_SECONDS = 12.0  # after the last kill; a worker takes about half of it to join again
+
+
+def main(rounds: int) -> None:
+    """Does so many rounds."""
+    with tempfile.TemporaryDirectory() as name:
+        directory = Path(name)
+        flags = _flags(directory)
+        with WorkerProcesses(directory / "whole-logs", flags(directory / "whole")) as workers:
+            workers.start(0, 1)
+            assert [workers.end(0), workers.end(1)] == [0, 0]
+        with WorkerProcesses(directory / "logs", flags(directory / "run")) as workers:
+            workers.start(0, 1)
+            workers.wait_for(0, "Epoch ")
+            for number in range(rounds):
+                _kill_one(workers, number)
+            assert [workers.end(0), workers.end(1)] == [0, 0], workers.log(0) + workers.log(1)
+            logs = workers.log(0) + workers.log(1)
+        assert "Traceback" not in logs, logs
+        assert _figures(directory / "run") == _figures(directory / "whole")
+    print(f"{rounds} rounds, the same figures in the end")
+
+
+def _kill_one(workers: WorkerProcesses, number: int) -> None:
+    begin, before = time.monotonic(), workers.log(0).count("Epoch ")
+    time.sleep(random.uniform(0, _MOST_SECONDS))
+    victim = random.randrange(2)
+    if not workers.is_running(victim):
+        raise AssertionError(f"worker {victim} has ended:\n{workers.log(victim)}")
+    workers.send(victim, signal.SIGKILL)
+    workers.end(victim)
+    time.sleep(random.choice((0, 0, 1, 3)))
+    workers.start(victim)
+    done = workers.log(0).count("Epoch ")
+    workers.wait_for(0, "Epoch ", times=done + 1)
+    seconds = time.monotonic() - begin
+    print(f"round {number + 1}: worker {victim}, {done - before} epochs before,", end=" ")
+    print(f"goes on after {seconds:.1f} s", flush=True)
+
+
+def _flags(directory: Path):
+    data = [f"--data_dir={write_tiny_set(directory / 'data')}", f"--cache_dir={directory}/cache"]
+    shards = str(directory / "shards")
+    arguments = [*data, "--negatives=3", "--num_shards=4", f"--output_dir={shards}"]
+    subprocess.run([sys.executable, "-m", "trainers.write_shards", *arguments], check=True)
+    return lambda output_dir: [
+        *data,
+        f"--shards_dir={shards}",
+        f"--output_dir={output_dir}",
+        "--batching=lists",
+        "--dim=4",
+        "--negatives=3",
+        "--batch_size=20",
+        f"--epochs={EPOCHS}",
+        "--checkpoint_minutes=0",
+    ]
+
+
+def _figures(run: Path) -> dict:
+    result = json.loads((run / "metrics.json").read_text())
+    del result["training"]
+    return result
+
+
+if __name__ == "__main__":
+    random.seed(1)
+    main(int(sys.argv[1]))
