@@ -19,7 +19,7 @@ from pathlib import Path
 from tests.training.tiny_set import write_tiny_set
 from tests.training.worker_processes import WorkerProcesses
 
-EPOCHS = 150
+EPOCHS = 120
 _MOST_SECONDS = 12.0  # after the last kill; a worker takes about half of it to join again
 
 
@@ -74,7 +74,7 @@ def _flags(directory: Path):
         "--negatives=3",
         "--batch_size=20",
         f"--epochs={EPOCHS}",
-        "--checkpoint_minutes=0",
+        "--checkpoint_minutes=0.005",
     ]
 
 
