@@ -35,7 +35,7 @@ def main(argv) -> None:
     try:
         result = train(settings, _OUTPUT_DIR.value, overwrite=_OVERWRITE.value)
     except WorkerLost as lost:
-        logging.warning("%s; waiting for it, to go on from the last checkpoint", lost)
+        logging.warning("%s", lost)
         time.sleep(_SECONDS_BEFORE_NEXT_TRY)
         command.start_again("--nooverwrite")
     if result:

@@ -2,7 +2,9 @@
 
 import json
 import re
+import shutil
 import signal
+import time
 
 import numpy as np
 import pytest
@@ -124,6 +126,30 @@ def test_killed_workers_join_again_and_nothing_is_lost(flags, whole, tmp_path):
     assert found.keys() == expected.keys()
     for name, value in expected.items():
         np.testing.assert_array_equal(found[name], value, err_msg=name)
+
+
+def test_worker_that_comes_when_the_others_have_finished_ends(flags, whole, tmp_path):
+    shutil.copytree(whole[0], tmp_path / "run")
+    metrics = tmp_path / "run" / "metrics.json"
+    content = metrics.read_bytes()
+    metrics.unlink()
+    with WorkerProcesses(tmp_path / "logs", flags(tmp_path / "run")) as workers:
+        workers.start(1)
+        workers.wait_for(1, "waiting for the others")
+        metrics.write_bytes(content)
+        assert workers.end(1) == 0
+        assert "The others have finished the run without this worker" in workers.log(1)
+        assert f"The run in {tmp_path / 'run'} is finished" in workers.log(1)
+
+
+def test_worker_that_waits_ends_with_a_signal(flags, tmp_path):
+    with WorkerProcesses(tmp_path / "logs", flags(tmp_path / "run")) as workers:
+        workers.start(1)
+        workers.wait_for(1, "waiting for the others")
+        time.sleep(1)
+        workers.send(1, signal.SIGTERM)
+        assert workers.end(1) == -signal.SIGTERM
+    assert not (tmp_path / "run").exists()
 
 
 def test_the_mistake_of_one_worker_ends_all(flags, tmp_path):

@@ -60,11 +60,15 @@ def train(settings: RunSettings, output_dir: str | Path, *, overwrite: bool = Fa
         WorkerLost: Another worker was lost; a new process with the same arguments, but without
             `overwrite`, joins the others again.
     """
-    if RunDirectory(Path(output_dir)).finished and not overwrite:
+
+    def is_finished() -> bool:
+        return RunDirectory(Path(output_dir)).finished and not overwrite
+
+    if is_finished():
         run = RunDirectory.create(output_dir, settings)
         logging.info("The run in %s is finished; give --overwrite to do it again", run.path)
         return read_json(run.metrics)
-    workers = connect(settings.training)
+    workers = connect(settings.training, is_finished)
     run = prepared = None
     with workers.together():
         # What is wrong with these shows before anything is written.

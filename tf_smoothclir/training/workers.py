@@ -24,13 +24,15 @@ from tf_smoothclir.settings import TrainingSettings
 from tf_smoothclir.training.cluster import Cluster, cluster_of_environment
 from tf_smoothclir.training.exchange import pack, unpack
 
+_LOST = "{} was lost; waiting for it, to go on from the last checkpoint"
 _SECONDS_BETWEEN_LOOKS = 0.2
 
 
 class WorkerLost(Exception):
     """Another worker has ended, or cannot be reached; this process can train no more.
 
-    A new process with the same command joins the others again.
+    A new process with the same command joins the others again. The message says what happened and
+    what that process will do.
     """
 
 
@@ -78,23 +80,28 @@ class Workers:
         is_chief: Whether this is the one that writes the run directory.
     """
 
-    def __init__(self, cluster: Cluster):
+    def __init__(self, cluster: Cluster, is_finished: Callable[[], bool]):
         """Connects to the others, and waits until all are there.
 
         Before anything else is done with TensorFlow in this process. While it waits, and whenever
         `StopRequest` does not listen, SIGINT and SIGTERM end the process at once.
 
+        Args:
+            cluster: Who they are.
+            is_finished: Whether the others have done all while this one waited: they may have had
+                nothing left to do with it.
+
         Raises:
             InputError: The address of this worker cannot be used.
-            WorkerLost: Another one was lost meanwhile.
+            WorkerLost: Another one was lost meanwhile, or they have finished.
         """
         self.number, self.size, self.is_chief = cluster.number, len(cluster.names), cluster.is_chief
         self._cluster = cluster
         logging.info("This is %s of %d; waiting for the others", self._name, self.size)
         try:
-            self._strategy = _connected()
+            self._strategy = _connected(is_finished)
         except tf.errors.OpError as error:
-            raise WorkerLost(f"{self._lost(error)} was lost before all were there") from error
+            raise WorkerLost(_LOST.format(self._lost(error))) from error
         logging.info("All %d workers are there", self.size)
         self._gather = tf.function(self.gathered, input_signature=[tf.TensorSpec([None], tf.int32)])
 
@@ -137,7 +144,7 @@ class Workers:
         except tf.errors.OpError as error:
             if not _is_of_cluster(error):
                 raise
-            raise WorkerLost(f"{self._lost(error)} was lost") from error
+            raise WorkerLost(_LOST.format(self._lost(error))) from error
 
     @contextlib.contextmanager
     def together(self) -> Iterator[None]:
@@ -209,8 +216,12 @@ class Workers:
         return named[0] if len(named) == 1 else "another worker"
 
 
-def connect(settings: TrainingSettings) -> Alone | Workers:
+def connect(settings: TrainingSettings, is_finished: Callable[[], bool]) -> Alone | Workers:
     """Returns the workers that train together by the settings, once all are there.
+
+    Args:
+        settings: How to train.
+        is_finished: As for `Workers`.
 
     Raises:
         InputError: TF_CONFIG is missing or wrong, or another process has this worker's address.
@@ -218,7 +229,7 @@ def connect(settings: TrainingSettings) -> Alone | Workers:
     """
     if settings.distribution == "none":
         return ALONE
-    return Workers(cluster_of_environment())
+    return Workers(cluster_of_environment(), is_finished)
 
 
 def digest_of(text: str, variables: Sequence[tf.Variable]) -> bytes:
@@ -229,7 +240,7 @@ def digest_of(text: str, variables: Sequence[tf.Variable]) -> bytes:
     return digest.digest()
 
 
-def _connected() -> tf.distribute.Strategy:
+def _connected(is_finished: Callable[[], bool]) -> tf.distribute.Strategy:
     """Returns the strategy, made in a thread: so signals are answered while it waits."""
     found = []
 
@@ -247,6 +258,8 @@ def _connected() -> tf.distribute.Strategy:
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, signal.SIG_DFL)
         thread.join(_SECONDS_BETWEEN_LOOKS)
+        if thread.is_alive() and is_finished():
+            raise WorkerLost("The others have finished the run without this worker")
     if isinstance(found[0], tf.errors.UnknownError):  # the server has not started
         reason = f"this worker cannot listen at its address ({found[0].message})"
         raise input_error("TF_CONFIG", reason, "Choose another port, or end the other process")
