@@ -1,11 +1,12 @@
 """TF_CONFIG: who takes part, and every mistake in it with its remedy."""
 
 import json
+import socket
 
 import pytest
 
 from tf_smoothclir.errors import InputError
-from tf_smoothclir.training.cluster import Cluster, cluster_of_environment
+from tf_smoothclir.training.cluster import Cluster, cluster_of_environment, wait_for_all
 
 TWO = {"worker": ["a:1", "b:1"]}
 
@@ -17,15 +18,15 @@ def config(cluster, job, index):
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        (config(TWO, "worker", 0), Cluster(("worker 0", "worker 1"), 0)),
-        (config(TWO, "worker", 1), Cluster(("worker 0", "worker 1"), 1)),
+        (config(TWO, "worker", 0), Cluster(("worker 0", "worker 1"), (("a", 1), ("b", 1)), 0)),
+        (config(TWO, "worker", 1), Cluster(("worker 0", "worker 1"), (("a", 1), ("b", 1)), 1)),
         (
             config({"worker": ["a:1"], "chief": ["c:1"]}, "worker", 0),
-            Cluster(("chief", "worker 0"), 1),
+            Cluster(("chief", "worker 0"), (("c", 1), ("a", 1)), 1),
         ),
         (
             config({"chief": ["c:1"], "worker": ["a:1"]}, "chief", 0),
-            Cluster(("chief", "worker 0"), 0),
+            Cluster(("chief", "worker 0"), (("c", 1), ("a", 1)), 0),
         ),
     ],
 )
@@ -49,6 +50,8 @@ def test_chief_is_the_one_of_that_name_or_the_first_worker(monkeypatch, text, ex
         (config(TWO, "chief", 0), "the task is chief 0, which the cluster does not have"),
         (config({**TWO, "ps": ["p:1"]}, "worker", 0), "there are ps in the cluster"),
         (config({"chief": ["a:1", "b:1"]}, "chief", 0), "there are several chiefs"),
+        (config({"worker": ["a"]}, "worker", 0), "'a' is no host and port"),
+        (config({"worker": ["a:b"]}, "worker", 0), "'a:b' is no host and port"),
     ],
 )
 def test_mistake_is_told_with_an_example(monkeypatch, text, reason):
@@ -57,3 +60,11 @@ def test_mistake_is_told_with_an_example(monkeypatch, text, reason):
         cluster_of_environment()
     assert str(error.value).startswith(f"TF_CONFIG: {reason}")
     assert "Set it for each process, such as" in str(error.value)
+
+
+def test_address_of_another_process_is_a_mistake(monkeypatch):
+    with socket.create_server(("", 0)) as other:
+        address = f"127.0.0.1:{other.getsockname()[1]}"
+        monkeypatch.setenv("TF_CONFIG", config({"worker": [address]}, "worker", 0))
+        with pytest.raises(InputError, match=f"cannot listen at its address {address} .*port"):
+            wait_for_all(cluster_of_environment(), lambda: False)

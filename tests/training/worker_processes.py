@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-_SECONDS = 900  # that anything may take
+_SECONDS = 300  # that anything may take
 
 
 class WorkerProcesses:

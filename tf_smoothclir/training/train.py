@@ -68,12 +68,12 @@ def train(settings: RunSettings, output_dir: str | Path, *, overwrite: bool = Fa
         run = RunDirectory.create(output_dir, settings)
         logging.info("The run in %s is finished; give --overwrite to do it again", run.path)
         return read_json(run.metrics)
+    # What is wrong with these shows before others are waited for, or anything is written.
+    shards = open_shards(settings)
     workers = connect(settings.training, is_finished)
     run = prepared = None
     with workers.together():
-        # What is wrong with these shows before anything is written.
         configured_loss(settings)
-        shards = open_shards(settings)
         if workers.is_chief:
             run, prepared = _begin(settings, shards, output_dir, overwrite, workers.size)
     with workers.together():

@@ -12,7 +12,6 @@ import hashlib
 import json
 import re
 import signal
-import threading
 from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
@@ -21,11 +20,10 @@ from absl import logging
 
 from tf_smoothclir.errors import InputError, input_error
 from tf_smoothclir.settings import TrainingSettings
-from tf_smoothclir.training.cluster import Cluster, cluster_of_environment
+from tf_smoothclir.training.cluster import Cluster, cluster_of_environment, wait_for_all
 from tf_smoothclir.training.exchange import pack, unpack
 
 _LOST = "{} was lost; waiting for it, to go on from the last checkpoint"
-_SECONDS_BETWEEN_LOOKS = 0.2
 
 
 class WorkerLost(Exception):
@@ -83,8 +81,8 @@ class Workers:
     def __init__(self, cluster: Cluster, is_finished: Callable[[], bool]):
         """Connects to the others, and waits until all are there.
 
-        Before anything else is done with TensorFlow in this process. While it waits, and whenever
-        `StopRequest` does not listen, SIGINT and SIGTERM end the process at once.
+        Before anything else is done with TensorFlow in this process. From then on, SIGINT and
+        SIGTERM end the process at once where `StopRequest` does not listen.
 
         Args:
             cluster: Who they are.
@@ -98,8 +96,10 @@ class Workers:
         self.number, self.size, self.is_chief = cluster.number, len(cluster.names), cluster.is_chief
         self._cluster = cluster
         logging.info("This is %s of %d; waiting for the others", self._name, self.size)
+        if not wait_for_all(cluster, is_finished):
+            raise WorkerLost("The others have finished the run without this worker")
         try:
-            self._strategy = _connected(is_finished)
+            self._strategy = _connected()
         except tf.errors.OpError as error:
             raise WorkerLost(_LOST.format(self._lost(error))) from error
         logging.info("All %d workers are there", self.size)
@@ -240,32 +240,14 @@ def digest_of(text: str, variables: Sequence[tf.Variable]) -> bytes:
     return digest.digest()
 
 
-def _connected(is_finished: Callable[[], bool]) -> tf.distribute.Strategy:
-    """Returns the strategy, made in a thread: so signals are answered while it waits."""
-    found = []
-
-    def make():
-        try:
-            found.append(tf.distribute.MultiWorkerMirroredStrategy())
-        except Exception as error:
-            found.append(error)
-
-    thread = threading.Thread(target=make, daemon=True)
-    thread.start()
-    while thread.is_alive():
-        # Python's handlers do not run while TensorFlow waits, and TensorFlow puts in one for
-        # SIGTERM that does nothing.
+def _connected() -> tf.distribute.Strategy:
+    try:
+        return tf.distribute.MultiWorkerMirroredStrategy()
+    finally:
+        # TensorFlow has put in a handler for SIGTERM that does nothing, and Python's for SIGINT
+        # does not run while TensorFlow waits for others.
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, signal.SIG_DFL)
-        thread.join(_SECONDS_BETWEEN_LOOKS)
-        if thread.is_alive() and is_finished():
-            raise WorkerLost("The others have finished the run without this worker")
-    if isinstance(found[0], tf.errors.UnknownError):  # the server has not started
-        reason = f"this worker cannot listen at its address ({found[0].message})"
-        raise input_error("TF_CONFIG", reason, "Choose another port, or end the other process")
-    if isinstance(found[0], Exception):
-        raise found[0]
-    return found[0]
 
 
 def _is_of_cluster(error: tf.errors.OpError) -> bool:
