@@ -16,7 +16,7 @@ from tests.training.worker_processes import WorkerProcesses
 from tf_smoothclir.settings import TextSettings
 from tf_smoothclir.training.train import train
 
-EPOCHS = 20
+EPOCHS = 14
 
 
 @pytest.fixture(scope="module")
