@@ -11,7 +11,6 @@ import logging as standard_logging
 import multiprocessing
 import os
 import platform
-import resource
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -20,6 +19,8 @@ from importlib import metadata, util
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 from absl import app, flags
+
+from tf_smoothclir.training.peak_memory import peak_memory
 
 _PACKAGES = ("tensorflow", "tensorflow-ranking", "torch", "numpy", "ir-measures")
 
@@ -64,7 +65,7 @@ def in_new_process(rival: Callable[[], Mapping[str, float]]) -> dict[str, float]
 def _with_surroundings(rival: Callable[[], Mapping[str, float]]) -> dict[str, float]:
     load = os.getloadavg()[0]
     figures = dict(rival())
-    megabytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    megabytes = peak_memory() / 2**20
     return {**figures, "MB": megabytes, "load": load}
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -10,11 +13,13 @@ from tf_smoothclir._compat.kernels import (
     RowAdagradInPlace,
     RowAdagradOfCopies,
     segment_sum,
+    sums_at,
     sums_at_by_matrix,
     sums_at_by_segments,
+    take,
 )
 
-BOTH_SUMS = pytest.mark.parametrize("sums_at", [sums_at_by_segments, sums_at_by_matrix])
+BOTH = [sums_at_by_segments, sums_at_by_matrix]
 # Positions and ascending rows of pairs, number of rows, size of the result.
 PAIRS = {
     "rows are skipped, positions come twice, one pair comes twice": (
@@ -36,14 +41,14 @@ def expected_sums(positions, values, rows, size):
     return result
 
 
-@BOTH_SUMS
+@pytest.mark.parametrize("way", BOTH)
 @pytest.mark.parametrize("case", PAIRS)
 @pytest.mark.parametrize("dim", [1, 3])
 @pytest.mark.parametrize("index_type", [tf.int32, tf.int64], ids=["int32", "int64"])
-def test_sums_at(sums_at, case, dim, index_type):
+def test_sums_at(way, case, dim, index_type):
     positions, rows, number, size = PAIRS[case]
     values = np.random.default_rng(3).normal(size=(number, dim)).astype("f4")
-    compiled = tf.function(sums_at)
+    compiled = tf.function(way)
     found = compiled(
         tf.constant(positions, index_type),
         tf.constant(values),
@@ -54,21 +59,22 @@ def test_sums_at(sums_at, case, dim, index_type):
     np.testing.assert_allclose(found, expected_sums(positions, values, rows, size), rtol=1e-6)
 
 
-@BOTH_SUMS
-def test_sums_at_of_many_pairs_are_the_same_twice(sums_at):
+@pytest.mark.parametrize("way", BOTH)
+def test_sums_at_of_many_pairs_are_the_same_twice(way):
     rng = np.random.default_rng(4)
     positions, rows = rng.integers(0, 500, 20_000), np.sort(rng.integers(0, 128, 20_000))
     values = rng.normal(size=(128, 64)).astype("f4")
     arguments = [tf.constant(a) for a in (positions.astype("i4"), values, rows.astype("i4"), 500)]
-    first, second = (sums_at(*arguments).numpy() for _ in range(2))
+    first, second = (way(*arguments).numpy() for _ in range(2))
     np.testing.assert_array_equal(first, second)
     expected = np.zeros((500, 64))
     np.add.at(expected, positions, values[rows])
     np.testing.assert_allclose(first, expected, atol=1e-4)
 
 
-@pytest.mark.parametrize("case", PAIRS)
-def test_segment_sum_and_its_gradient(case):
+@pytest.mark.parametrize("training", [True, False])
+@pytest.mark.parametrize("case", [name for name in PAIRS if name != "no pair"])
+def test_segment_sum_and_its_gradient(case, training):
     positions, segments, number, size = PAIRS[case]
     rng = np.random.default_rng(5)
     rows = rng.normal(size=(size, 3)).astype("f4")
@@ -78,9 +84,8 @@ def test_segment_sum_and_its_gradient(case):
     def value_and_gradient(rows):
         with tf.GradientTape() as tape:
             tape.watch(rows)
-            sums = segment_sum(
-                rows, tf.constant(positions, tf.int32), tf.constant(segments, tf.int32), number
-            )
+            pairs = [tf.constant(numbers, tf.int32) for numbers in (positions, segments)]
+            sums = segment_sum(rows, *pairs, number, training=training)
             total = tf.reduce_sum(weights * sums)
         return sums, tape.gradient(total, rows)
 
@@ -88,6 +93,67 @@ def test_segment_sum_and_its_gradient(case):
     np.testing.assert_allclose(sums, expected_sums(segments, rows, positions, number), rtol=1e-6)
     expected = expected_sums(positions, weights, segments, size)
     np.testing.assert_allclose(gradient, expected, rtol=1e-6)
+
+
+def test_the_gradient_of_a_segment_sum_of_nothing_is_zero():
+    rows, none = tf.ones([4, 3]), tf.zeros([0], tf.int32)
+    with tf.GradientTape() as tape:
+        tape.watch(rows)
+        sums = segment_sum(rows, none, none, 3, training=True)
+    np.testing.assert_array_equal(sums, np.zeros([3, 3]))
+    np.testing.assert_array_equal(tape.gradient(sums, rows), np.zeros([4, 3]))
+
+
+@pytest.mark.parametrize("training", [True, False])
+def test_take_and_its_gradient(training):
+    rows = np.random.default_rng(7).normal(size=(4, 3)).astype("f4")
+    positions = np.array([2, 0, 2, 2], "i4")
+    weights = np.arange(12, dtype="f4").reshape(4, 3)
+    with tf.GradientTape() as tape:
+        watched = tf.constant(rows)
+        tape.watch(watched)
+        taken = take(watched, tf.constant(positions), training=training)
+        total = tf.reduce_sum(weights * taken)
+    np.testing.assert_array_equal(taken, rows[positions])
+    expected = expected_sums(positions, weights, range(4), 4)
+    np.testing.assert_allclose(tf.convert_to_tensor(tape.gradient(total, watched)), expected)
+
+
+def test_gradients_are_made_by_the_kernel_of_the_stack():
+    @tf.function(input_signature=[tf.TensorSpec([None, 3]), tf.TensorSpec([None], tf.int32)])
+    def gradients(rows, positions):
+        with tf.GradientTape(persistent=True) as tape:
+            tape.watch(rows)
+            sums = segment_sum(rows, positions, positions, 5, training=True)
+            taken = take(rows, positions, training=True)
+        return tape.gradient(sums, rows), tape.gradient(taken, rows)
+
+    graph = gradients.get_concrete_function().graph.as_graph_def()
+    nodes = [node.op for function in graph.library.function for node in function.node_def]
+    kernel = {sums_at_by_matrix: "SparseMatrixMatMul", sums_at_by_segments: "SparseSegmentSumGrad"}
+    assert nodes.count(kernel[sums_at]) == 2
+    assert "UnsortedSegmentSum" not in nodes
+
+
+def test_nothing_that_the_gradients_refer_to_is_kept():
+    # tf.custom_gradient keeps it all until the process ends.
+    def trace():
+        table = tf.Variable(tf.ones([5, 3]))
+
+        @tf.function
+        def step(positions):
+            with tf.GradientTape() as tape:
+                rows = tf.gather(table, positions)
+                total = segment_sum(rows, positions, positions, 5, training=True)
+                total += take(rows, positions, training=True)
+            return tape.gradient(total, table).values
+
+        step(tf.constant([0, 1, 2, 3, 4]))
+        return weakref.ref(table)
+
+    table = trace()
+    gc.collect()
+    assert table() is None
 
 
 @pytest.mark.parametrize("kind", [RowAdagradInPlace, RowAdagradOfCopies])

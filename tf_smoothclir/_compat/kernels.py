@@ -5,11 +5,14 @@ those of 2.15; what copies rows, computes on whole tensors or multiplies by spar
 fast there.
 
 * `segment_sum`: adds up rows by segment;
-* `sums_at`: adds up rows at given positions, which is its gradient;
+* `take`: copies rows;
+* `sums_at`: adds up rows at given positions, which is the gradient of both;
 * `RowAdagrad`: Adagrad of some rows of a table.
 """
 
 from __future__ import annotations
+
+import functools
 
 import tensorflow as tf
 
@@ -17,7 +20,12 @@ from tf_smoothclir._compat import ON_KERAS_3
 
 
 def segment_sum(
-    rows: tf.Tensor, positions: tf.Tensor, segments: tf.Tensor, number: tf.Tensor
+    rows: tf.Tensor,
+    positions: tf.Tensor,
+    segments: tf.Tensor,
+    number: tf.Tensor,
+    *,
+    training: bool | None = None,
 ) -> tf.Tensor:
     """Adds up rows by segment.
 
@@ -26,19 +34,76 @@ def segment_sum(
         positions: `[pairs]` int, of each pair the row that is added.
         segments: `[pairs]` int, ascending, of each pair the segment that it is added to.
         number: Of segments.
+        training: Whether the gradient is wanted, and should be made fast, by `sums_at`. TensorFlow
+            cannot save such a graph.
 
     Returns:
         `[number, dim]` float; zeros where nothing is added.
     """
+    if not training:
+        return tf.sparse.segment_sum(rows, positions, segments, num_segments=number)
+    function = _segment_sum(rows.shape[-1], rows.dtype, positions.dtype, segments.dtype)
+    return function(rows, positions, segments, tf.cast(number, tf.int32))
 
-    @tf.custom_gradient
-    def summed(rows):
-        def gradient(upstream):
-            return sums_at(positions, upstream, segments, tf.shape(rows)[0])
 
-        return tf.sparse.segment_sum(rows, positions, segments, num_segments=number), gradient
+def take(rows: tf.Tensor, positions: tf.Tensor, *, training: bool | None = None) -> tf.Tensor:
+    """Returns `rows[positions]`, `[positions, dim]`, of `[rows, dim]`.
 
-    return summed(rows)
+    With `training`, as in `segment_sum`, `sums_at` is its gradient. That of `tf.gather` is sparse;
+    making it dense is slow, and warned about.
+    """
+    if not training:
+        return tf.gather(rows, positions)
+    return _take(rows.shape[-1], rows.dtype, positions.dtype)(rows, positions)
+
+
+# These are functions of the module whose gradients are registered once: of a `tf.custom_gradient`
+# TensorFlow keeps all that it refers to, such as the tables of a model, until the process ends.
+_OWN_GRADIENTS = {
+    "SparseSegmentSumWithNumSegments": "TfSmoothclirSegmentSum",
+    "GatherV2": "TfSmoothclirTake",
+}
+
+
+@functools.cache
+def _segment_sum(dim, dtype, *index_types):
+    indices = [tf.TensorSpec([None], index_type) for index_type in index_types]
+
+    @tf.function(
+        autograph=False,
+        input_signature=[tf.TensorSpec([None, dim], dtype), *indices, tf.TensorSpec([], tf.int32)],
+    )
+    def function(rows, positions, segments, number):
+        with tf.compat.v1.get_default_graph().gradient_override_map(_OWN_GRADIENTS):
+            return tf.sparse.segment_sum(rows, positions, segments, num_segments=number)
+
+    return function
+
+
+@functools.cache
+def _take(dim, dtype, index_type):
+    @tf.function(
+        autograph=False,
+        input_signature=[tf.TensorSpec([None, dim], dtype), tf.TensorSpec([None], index_type)],
+    )
+    def function(rows, positions):
+        with tf.compat.v1.get_default_graph().gradient_override_map(_OWN_GRADIENTS):
+            return tf.gather(rows, positions)
+
+    return function
+
+
+@tf.RegisterGradient(_OWN_GRADIENTS["SparseSegmentSumWithNumSegments"])
+def _gradient_of_segment_sum(operation, upstream):
+    rows, positions, segments, _ = operation.inputs
+    return sums_at(positions, upstream, segments, tf.shape(rows)[0]), None, None, None
+
+
+@tf.RegisterGradient(_OWN_GRADIENTS["GatherV2"])
+def _gradient_of_take(operation, upstream):
+    rows, positions, _ = operation.inputs
+    of_each = tf.range(tf.size(positions))
+    return sums_at(positions, upstream, of_each, tf.shape(rows)[0]), None, None
 
 
 def sums_at_by_segments(

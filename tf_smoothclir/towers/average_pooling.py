@@ -71,16 +71,15 @@ class AveragePoolingTower(WordTableTower):
         raw = weights + np.log(-np.expm1(-np.asarray(weights, np.float64)))
         self._raw_weights.assign((raw / _PACE)[:, np.newaxis].astype(np.float32))
 
-    def call(self, tokens):
+    def call(self, tokens, training=None):
         """Encodes texts; see the class."""
         tokens = complete_tokens(tokens)
-        vectors = self.word_vectors(tokens)
+        vectors = self.word_vectors(tokens, training)
         if self.token_weights == "none":
-            return tf.tanh(_mean(vectors, tokens))
+            return tf.tanh(_mean(vectors, tokens, training))
         weights = self._weights(tokens["distinct"])
-        return tf.tanh(
-            tf.math.divide_no_nan(_mean(weights * vectors, tokens), _mean(weights, tokens))
-        )
+        vectors = _mean(weights * vectors, tokens, training)
+        return tf.tanh(tf.math.divide_no_nan(vectors, _mean(weights, tokens, training)))
 
     def token_vectors(self, tokens) -> tf.Tensor:
         """Returns `[tokens, dim]`, of which the mean over a text, then tanh, is its vector."""
@@ -108,9 +107,9 @@ class AveragePoolingTower(WordTableTower):
         return {**super().get_config(), "token_weights": self.token_weights}
 
 
-def _mean(rows: tf.Tensor, tokens: dict[str, tf.Tensor]) -> tf.Tensor:
+def _mean(rows: tf.Tensor, tokens: dict[str, tf.Tensor], training=None) -> tf.Tensor:
     """Returns the mean over the tokens of each text, of `[distinct, ...]` rows."""
-    lengths = tf.cast(tokens["lengths"], rows.dtype)[:, tf.newaxis]
-    # Texts without a token: zero vectors.
-    sums = segment_sum(rows, tokens["positions"], tokens["texts"], tf.size(tokens["lengths"]))
-    return tf.math.divide_no_nan(sums, lengths)
+    number = tf.size(tokens["lengths"])
+    sums = segment_sum(rows, tokens["positions"], tokens["texts"], number, training=training)
+    lengths = tf.cast(tokens["lengths"], rows.dtype)
+    return tf.math.divide_no_nan(sums, lengths[:, tf.newaxis])  # no token: the zero vector

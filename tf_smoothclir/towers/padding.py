@@ -6,7 +6,7 @@ import tensorflow as tf
 from tensorflow import keras
 
 from tf_smoothclir._compat.keras_api import ONLY_FIRST_REPLICA
-from tf_smoothclir._compat.kernels import sums_at
+from tf_smoothclir._compat.kernels import take
 from tf_smoothclir.towers.word_table import WordTableTower, complete_tokens
 
 
@@ -82,7 +82,8 @@ class SequenceTower(WordTableTower):
         """Encodes texts; see the class."""
         tokens = complete_tokens(tokens)
         lengths = tokens["lengths"]
-        vectors = _take(self.word_vectors(tokens), tokens["positions"])
+        vectors = self.word_vectors(tokens, training)
+        vectors = take(vectors, tokens["positions"], training=training)
         if training and self.dropout:
             self._dropouts.assign_add(1)
             seed = tf.stack([tf.constant(self.seed, tf.int64), tf.identity(self._dropouts)])
@@ -120,14 +121,3 @@ def padded(vectors: tf.Tensor, lengths: tf.Tensor) -> tf.Tensor:
     shape = tf.stack([tf.size(lengths, lengths.dtype), longest, dim])
     scattered = tf.scatter_nd(tf.stack(places(lengths), axis=1), vectors, shape)
     return tf.ensure_shape(scattered, [None, None, dim])
-
-
-@tf.custom_gradient
-def _take(rows, positions):
-    """Gathers rows; the gradient is summed for each row at once, where Keras would warn instead."""
-
-    def gradient(upstream):
-        number = tf.shape(rows)[0]
-        return sums_at(positions, upstream, tf.range(tf.size(positions)), number), None
-
-    return tf.gather(rows, positions), gradient

@@ -87,7 +87,7 @@ class WordTableTower(keras.layers.Layer):
     def build_rest(self) -> None:
         """Creates the weights besides the tables; there are none here."""
 
-    def word_vectors(self, tokens: dict) -> tf.Tensor:
+    def word_vectors(self, tokens: dict, training: bool | None = None) -> tf.Tensor:
         """Returns `[distinct, dim]`, the vectors of the distinct tokens of `complete_tokens`.
 
         Each row of a table is read once, and so named once in its gradient.
@@ -109,6 +109,7 @@ class WordTableTower(keras.layers.Layer):
             subwords["positions"],
             subwords["texts"],
             tf.size(words),
+            training=training,
         )
         root = tf.sqrt(tf.cast(subwords["lengths"], of_ngrams.dtype))
         of_ngrams = tf.math.divide_no_nan(of_ngrams, root[:, tf.newaxis])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import resource
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -31,6 +30,7 @@ from tf_smoothclir.training.model import (
     start_bilingual,
     start_token_weights,
 )
+from tf_smoothclir.training.peak_memory import peak_memory
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.shard_batches import check_set, check_workers, open_shards
 from tf_smoothclir.training.trainer import Trainer
@@ -263,7 +263,7 @@ def _evaluate_and_report(
         "pairs": progress.pairs,
         "epochs": progress.epoch,
         "best_epoch": progress.best_epoch,
-        "peak_rss_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, 1),
+        "peak_rss_mb": round(peak_memory() / 2**20, 1),
     }
     result["history"] = progress.history
     result["thresholds"] = list(thresholds_of(settings, model))
