@@ -138,13 +138,14 @@ class BeamPreparation:
         )
         with new_pipeline(self._options) as pipeline:
             _ = self._on_pieces(pipeline) | "Encode" >> beam.Map(encode)
-        join_stores(directory, [_part(number) for number, _ in self._pieces()], "document", "<i4")
+        join_stores(directory, [_part(number) for number, _ in self._pieces], "document", "<i4")
 
     def _on_pieces(self, pipeline):
         beam = load_beam()
-        return pipeline | "Pieces" >> beam.Create(self._pieces()) | "Spread" >> beam.Reshuffle()
+        return pipeline | "Pieces" >> beam.Create(self._pieces) | "Spread" >> beam.Reshuffle()
 
-    def _pieces(self) -> list[tuple[int, Piece]]:
+    @functools.cached_property
+    def _pieces(self) -> list[tuple[int, Piece]]:  # found by reading the whole file
         return list(enumerate(self._source.document_pieces(_BYTES_PER_PIECE)))
 
 
