@@ -41,9 +41,10 @@ def segment_sum(
         `[number, dim]` float; zeros where nothing is added.
     """
     if not training:
-        return tf.sparse.segment_sum(rows, positions, segments, num_segments=number)
-    function = _segment_sum(rows.shape[-1], rows.dtype, positions.dtype, segments.dtype)
-    return function(rows, positions, segments, tf.cast(number, tf.int32))
+        return _segment_sum(rows, positions, segments, number)
+    signature = _rows_like(rows), _numbers_like(positions), _numbers_like(segments), _SCALAR
+    summed = _with_own_gradient(_segment_sum, *signature)
+    return summed(rows, positions, segments, tf.cast(number, tf.int32))
 
 
 def take(rows: tf.Tensor, positions: tf.Tensor, *, training: bool | None = None) -> tf.Tensor:
@@ -54,7 +55,8 @@ def take(rows: tf.Tensor, positions: tf.Tensor, *, training: bool | None = None)
     """
     if not training:
         return tf.gather(rows, positions)
-    return _take(rows.shape[-1], rows.dtype, positions.dtype)(rows, positions)
+    taken = _with_own_gradient(tf.gather, _rows_like(rows), _numbers_like(positions))
+    return taken(rows, positions)
 
 
 # These are functions of the module whose gradients are registered once: of a `tf.custom_gradient`
@@ -65,32 +67,31 @@ _OWN_GRADIENTS = {
 }
 
 
-@functools.cache
-def _segment_sum(dim, dtype, *index_types):
-    indices = [tf.TensorSpec([None], index_type) for index_type in index_types]
+_SCALAR = tf.TensorSpec([], tf.int32)
 
-    @tf.function(
-        autograph=False,
-        input_signature=[tf.TensorSpec([None, dim], dtype), *indices, tf.TensorSpec([], tf.int32)],
-    )
-    def function(rows, positions, segments, number):
+
+@functools.cache
+def _with_own_gradient(operation, *signature):
+    """Returns an operation, on tensors of these types, with its gradient of `_OWN_GRADIENTS`."""
+
+    @tf.function(autograph=False, input_signature=signature)
+    def function(*tensors):
         with tf.compat.v1.get_default_graph().gradient_override_map(_OWN_GRADIENTS):
-            return tf.sparse.segment_sum(rows, positions, segments, num_segments=number)
+            return operation(*tensors)
 
     return function
 
 
-@functools.cache
-def _take(dim, dtype, index_type):
-    @tf.function(
-        autograph=False,
-        input_signature=[tf.TensorSpec([None, dim], dtype), tf.TensorSpec([None], index_type)],
-    )
-    def function(rows, positions):
-        with tf.compat.v1.get_default_graph().gradient_override_map(_OWN_GRADIENTS):
-            return tf.gather(rows, positions)
+def _segment_sum(rows, positions, segments, number):
+    return tf.sparse.segment_sum(rows, positions, segments, num_segments=number)
 
-    return function
+
+def _rows_like(rows: tf.Tensor) -> tf.TensorSpec:
+    return tf.TensorSpec([None, rows.shape[-1]], rows.dtype)
+
+
+def _numbers_like(numbers: tf.Tensor) -> tf.TensorSpec:
+    return tf.TensorSpec([None], numbers.dtype)
 
 
 @tf.RegisterGradient(_OWN_GRADIENTS["SparseSegmentSumWithNumSegments"])
@@ -120,22 +121,32 @@ def sums_at_by_segments(
     Returns:
         `[size, dim]` float; zeros where nothing is added.
     """
-    return tf.cond(
-        tf.size(positions) > 0,  # without any, the kernel returns what was in memory
+    # Without any pair, the kernel returns what was in memory.
+    return _zeros_without(
+        positions,
+        values,
+        size,
         lambda: tf.raw_ops.SparseSegmentSumGrad(
             grad=values, indices=positions, segment_ids=rows, output_dim0=size
         ),
-        lambda: tf.zeros([size, values.shape[-1]], values.dtype),
     )
 
 
 def sums_at_by_matrix(positions, values, rows, size):
     """Does what `sums_at_by_segments` does, by the product with a sparse matrix."""
-    return tf.cond(
-        tf.size(positions) > 0,  # TensorFlow crashes on a sparse matrix without entries
+    # TensorFlow crashes on a sparse matrix without entries.
+    return _zeros_without(
+        positions,
+        values,
+        size,
         lambda: _transposed_product(positions, values, rows, size),
-        lambda: tf.zeros([size, values.shape[-1]], values.dtype),
     )
+
+
+def _zeros_without(pairs, values, size, compute) -> tf.Tensor:
+    """Returns `compute()`, or zeros in its place where there are no pairs."""
+    zeros = functools.partial(tf.zeros, [size, values.shape[-1]], values.dtype)
+    return tf.cond(tf.size(pairs) > 0, compute, zeros)
 
 
 def _transposed_product(positions, values, rows, size) -> tf.Tensor:
