@@ -18,7 +18,7 @@ from absl import app, flags, logging
 from tf_smoothclir._compat.quiet import load_tensorflow
 from tf_smoothclir.errors import InputError, input_error
 from tf_smoothclir.presets import PRESETS, preset_settings
-from tf_smoothclir.settings import GROUPS, DataSettings, RunSettings
+from tf_smoothclir.settings import GROUPS, DataSettings, ModelSettings, RunSettings
 from tf_smoothclir.settings_base import Settings
 
 FLAGS = flags.FLAGS
@@ -87,6 +87,16 @@ def define_index_flags() -> tuple[flags.FlagHolder, flags.FlagHolder]:
         "index_dir", "", "The index; empty: index/ in --export_dir.", module_name=COMMAND
     )
     return export_dir, index_dir
+
+
+def define_thresholds() -> flags.FlagHolder:
+    """Defines --thresholds, for commands that only prepare what training will read."""
+    return flags.DEFINE_list(
+        "thresholds",
+        list(map(str, ModelSettings.thresholds)),
+        "As in training; only their number counts: K-1 for grades 0..K-1.",
+        module_name=COMMAND,
+    )
 
 
 def data_like(trained_on: dict) -> DataSettings:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from absl import flags
 
 from tf_smoothclir import command
-from tf_smoothclir.settings import ModelSettings
 
 _OWN = {"module_name": command.COMMAND}
 _BEAM = flags.DEFINE_string(
@@ -20,12 +19,7 @@ _BEAM = flags.DEFINE_string(
     " --cache_dir by the same paths.",
     **_OWN,
 )
-_THRESHOLDS = flags.DEFINE_list(
-    "thresholds",
-    [str(threshold) for threshold in ModelSettings.thresholds],
-    "As in training; only their number counts: K-1 for grades 0..K-1.",
-    **_OWN,
-)
+_THRESHOLDS = command.define_thresholds()
 command.define_settings(["data", "text"])
 
 

@@ -10,7 +10,7 @@ from absl import flags
 
 from tf_smoothclir import command
 from tf_smoothclir.data.source import SPLITS
-from tf_smoothclir.settings import ModelSettings, TrainingSettings
+from tf_smoothclir.settings import TrainingSettings
 
 _OWN = {"module_name": command.COMMAND}
 _OUTPUT_DIR = flags.DEFINE_string("output_dir", "runs/shards", "Gets the shards; local.", **_OWN)
@@ -21,12 +21,7 @@ _NEGATIVES = flags.DEFINE_integer(
     "negatives", TrainingSettings.negatives, "Sampled documents of grade 0 a query.", 0, **_OWN
 )
 _SEED = flags.DEFINE_integer("seed", TrainingSettings.seed, "Seed of the sampling.", 0, **_OWN)
-_THRESHOLDS = flags.DEFINE_list(
-    "thresholds",
-    [str(threshold) for threshold in ModelSettings.thresholds],
-    "As in training; only their number counts: K-1 for grades 0..K-1.",
-    **_OWN,
-)
+_THRESHOLDS = command.define_thresholds()
 command.define_settings(["data", "text"])
 
 

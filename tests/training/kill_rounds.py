@@ -17,7 +17,7 @@ import time
 from pathlib import Path
 
 from tests.training.tiny_set import write_tiny_set
-from tests.training.worker_processes import WorkerProcesses
+from tests.training.worker_processes import WorkerProcesses, run_flags
 
 EPOCHS = 120
 _MOST_SECONDS = 12.0  # after the last kill; a worker takes about half of it to join again
@@ -65,17 +65,8 @@ def _flags(directory: Path):
     shards = str(directory / "shards")
     arguments = [*data, "--negatives=3", "--num_shards=4", f"--output_dir={shards}"]
     subprocess.run([sys.executable, "-m", "trainers.write_shards", *arguments], check=True)
-    return lambda output_dir: [
-        *data,
-        f"--shards_dir={shards}",
-        f"--output_dir={output_dir}",
-        "--batching=lists",
-        "--dim=4",
-        "--negatives=3",
-        "--batch_size=20",
-        f"--epochs={EPOCHS}",
-        "--checkpoint_minutes=0.005",
-    ]
+    more = [f"--epochs={EPOCHS}", "--checkpoint_minutes=0.005"]
+    return lambda output_dir: [*run_flags(data, shards, output_dir), *more]
 
 
 def _figures(run: Path) -> dict:

@@ -12,7 +12,7 @@ import tensorflow as tf
 
 from tests.training.test_resume import tensors
 from tests.training.test_shard_training import tiny_shards
-from tests.training.worker_processes import WorkerProcesses
+from tests.training.worker_processes import WorkerProcesses, run_flags
 from tf_smoothclir.settings import TextSettings
 from tf_smoothclir.training.train import train
 
@@ -29,19 +29,9 @@ def shards(tiny, tmp_path_factory):
 def flags(tiny, shards):
     """`flags(output_dir)` are those of a run on the shards."""
     data = tiny().data
-    return lambda output_dir: [
-        f"--data_dir={data.data_dir}",
-        f"--cache_dir={data.cache_dir}",
-        f"--shards_dir={shards.directory}",
-        f"--output_dir={output_dir}",
-        "--batching=lists",
-        "--dim=4",
-        "--negatives=3",
-        "--batch_size=20",
-        f"--epochs={EPOCHS}",
-        "--learning_rate=0.1",
-        "--checkpoint_minutes=0",
-    ]
+    of_data = [f"--data_dir={data.data_dir}", f"--cache_dir={data.cache_dir}"]
+    more = [f"--epochs={EPOCHS}", "--learning_rate=0.1", "--checkpoint_minutes=0"]
+    return lambda output_dir: [*run_flags(of_data, shards.directory, output_dir), *more]
 
 
 @pytest.fixture(scope="module")

@@ -81,6 +81,19 @@ class WorkerProcesses:
             time.sleep(0.05)
 
 
+def run_flags(data: Sequence[str], shards: str | Path, output_dir: str | Path) -> list[str]:
+    """Returns the flags of a small run on the shards of a tiny set, which `data` names."""
+    return [
+        *data,
+        f"--shards_dir={shards}",
+        f"--output_dir={output_dir}",
+        "--batching=lists",
+        "--dim=4",
+        "--negatives=3",
+        "--batch_size=20",
+    ]
+
+
 def _free_ports(number: int) -> list[int]:
     sockets = [socket.socket() for _ in range(number)]
     try:

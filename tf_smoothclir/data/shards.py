@@ -169,12 +169,15 @@ def decode_lists(records: tf.Tensor) -> tuple[dict, tf.Tensor]:
     lengths = values["document_lengths"]
     lists = row_numbers(counts["document_lengths"])
     sums = tf.math.unsorted_segment_sum(lengths, lists, tf.size(records))
-    for wrong, what in (
-        (counts["grades"] != counts["document_lengths"], "grades and document_lengths differ"),
-        (sums != counts["document_tokens"], "document_lengths and document_tokens differ"),
-        (lengths < 0, "document_lengths has a negative number"),
-    ):
-        _refused(wrong, what)
+    checks = [
+        _refused(
+            counts["grades"] != counts["document_lengths"], "grades and document_lengths differ"
+        ),
+        _refused(sums != counts["document_tokens"], "document_lengths and document_tokens differ"),
+        _refused(lengths < 0, "document_lengths has a negative number"),
+    ]
+    with tf.control_dependencies(checks):
+        lengths = tf.identity(lengths)
     inputs = {
         role: tower_tokens(ids, of_text, row_numbers(of_text))
         for role, ids, of_text in (
