@@ -5,11 +5,12 @@ import time
 
 import keras_tuner
 import pytest
+import tensorflow as tf
 from keras_tuner.src.distribute.oracle_client import OracleClient
 
 from tf_smoothclir.errors import InputError
 from tf_smoothclir.settings import RunSettings
-from tf_smoothclir.tuning import tune
+from tf_smoothclir.tuning import tune, workers
 from tf_smoothclir.tuning.oracles import GridOracle
 from tf_smoothclir.tuning.search_space import SearchSpace
 from tf_smoothclir.tuning.workers import Chief
@@ -89,3 +90,17 @@ def _set(monkeypatch, environment):
         monkeypatch.delenv(f"KERASTUNER_{name}", raising=False)
         if short in environment:
             monkeypatch.setenv(f"KERASTUNER_{name}", environment[short])
+
+
+def test_a_worker_loads_tensorflow_without_a_word(capfd, monkeypatch):
+    # TensorFlow 2.21 writes to standard error before it reads this.
+    monkeypatch.setenv("TF_CPP_MIN_LOG_LEVEL", "3")
+    process = workers._start("worker0", 0, tensorflow_version, ())
+    process.join()
+    assert process.exitcode == 0
+    output, errors = capfd.readouterr()
+    assert (output.strip(), errors) == (tf.__version__, "")
+
+
+def tensorflow_version():
+    print(tf.__version__, flush=True)
