@@ -3,12 +3,14 @@
 import numpy as np
 import pytest
 import tensorflow as tf
+from tensorflow import keras
 
 from tests.oracles import towers as oracle
 from tests.towers.test_average_pooling import TEXTS, flat, padded
 from tf_smoothclir.towers.cnn import CNNTower
 
 SIZE, DIM = 8, 3
+NORMAL = keras.initializers.RandomNormal(stddev=1.0, seed=1)
 
 
 @pytest.fixture
@@ -61,3 +63,14 @@ def test_maximum_may_be_negative():
     kernel.assign(np.eye(300, 1, dtype="f4"))
     expected = np.tanh(np.tanh(-1.0))
     np.testing.assert_allclose(tower(padded([[2], [2, 3, 4]], 9)), [[expected]] * 2, rtol=1e-5)
+
+
+@pytest.mark.parametrize(("start", "is_flat"), [("random_normal", False), (NORMAL, True)])
+def test_random_words_leave_the_filters_where_tanh_has_a_slope(start, is_flat):
+    # Of word vectors from N(0, 1), which average pooling begins with, the largest of 30 responses
+    # is about 2: tanh is flat there, and training hardly began in three epochs.
+    tower = CNNTower(1000, 64, embeddings_initializer=start, seed=1)
+    tower.build()
+    words = np.random.default_rng(1).integers(2, 1000, 8 * 30)
+    features = tower.read(tf.gather(tower.embeddings, words), tf.fill([8], 30))
+    assert (np.mean(1 - np.square(features)) < 0.2) == is_flat

@@ -21,7 +21,13 @@ class WordTableTower(keras.layers.Layer):
 
     A subclass makes the vector of a text from those of its words in `call`, and has its other
     weights made by `build_rest`.
+
+    Attributes:
+        initial_stddev: Of the normal distribution that a random table is drawn from. 1, as in the
+            authors' code, is for the mean: with epsilon = 1, short vectors have small scores.
     """
+
+    initial_stddev = 1.0
 
     def __init__(
         self,
@@ -39,9 +45,8 @@ class WordTableTower(keras.layers.Layer):
         Args:
             vocabulary_size: Rows of the embedding table, padding (0) and unknown (1) included.
             dim: Length of the word vectors and of the result (paper: 64).
-            embeddings_initializer: Keras initializer of the table. "random_normal", the default,
-                draws from N(0, 1) as in the authors' code; the scale matters, because with
-                epsilon = 1 short vectors have small scores.
+            embeddings_initializer: Keras initializer of the table; "random_normal", the default,
+                has the standard deviation `initial_stddev`.
             train_embeddings: False freezes the table, or both tables, and nothing else.
             ngram_buckets: Rows of the table of n-grams; 0 for none, then words are all.
             ngram_initializer: Keras initializer of that table; "random_normal" as above.
@@ -60,8 +65,8 @@ class WordTableTower(keras.layers.Layer):
         if int(ngram_buckets) < 0:
             raise ValueError(f"ngram_buckets must be at least 0, but is {ngram_buckets}.")
         self.ngram_buckets = int(ngram_buckets)
-        self.embeddings_initializer = _initializer(embeddings_initializer)
-        self.ngram_initializer = _initializer(ngram_initializer)
+        self.embeddings_initializer = self._initializer(embeddings_initializer)
+        self.ngram_initializer = self._initializer(ngram_initializer)
         self.train_embeddings = bool(train_embeddings)
 
     def build(self, input_shape=None):
@@ -129,11 +134,10 @@ class WordTableTower(keras.layers.Layer):
             "ngram_initializer": keras.initializers.serialize(self.ngram_initializer),
         }
 
-
-def _initializer(given):
-    if given == "random_normal":
-        given = keras.initializers.RandomNormal(stddev=1.0)
-    return keras.initializers.get(given)
+    def _initializer(self, given):
+        if given == "random_normal":
+            given = keras.initializers.RandomNormal(stddev=self.initial_stddev)
+        return keras.initializers.get(given)
 
 
 def complete_tokens(tokens) -> dict[str, tf.Tensor]:

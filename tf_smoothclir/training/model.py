@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 
 import tensorflow as tf
@@ -211,16 +212,17 @@ def _check_shared(settings: ModelSettings) -> None:
 def _tower(settings: RunSettings, role: str, vocabularies: Mapping[str, list[str]], seed: int):
     model = settings.model
     kind = TOWERS[model.tower]
+    normal = functools.partial(keras.initializers.RandomNormal, stddev=kind.initial_stddev)
     own = {"token_weights": model.token_weights}
     if issubclass(kind, SequenceTower):
         own = {"seed": seed}
     return kind(
         len(vocabularies[role]),
         model.dim,
-        embeddings_initializer=keras.initializers.RandomNormal(stddev=1.0, seed=seed),
+        embeddings_initializer=normal(seed=seed),
         train_embeddings=getattr(model, f"train_{role}_embeddings"),
         ngram_buckets=settings.text.ngram_buckets,
-        ngram_initializer=keras.initializers.RandomNormal(stddev=1.0, seed=seed + len(ROLES)),
+        ngram_initializer=normal(seed=seed + len(ROLES)),
         name=f"{role}_tower",
         **own,
     )
