@@ -48,7 +48,8 @@ def profile(workload: Workload, threads: int, changes: dict) -> dict[str, float]
 
     from tf_smoothclir.data.judged_lists import judged_lists
     from tf_smoothclir.data.pipeline import PIPELINES
-    from tf_smoothclir.training.trainer import STEPS_PER_CALL, compile_steps
+    from tf_smoothclir.training.steps import compile_steps
+    from tf_smoothclir.training.trainer import STEPS_PER_CALL
 
     settings = workload.settings(**changes)
     training = settings.training

@@ -244,8 +244,8 @@ class TrainingSettings(Settings):
     )
     batch_size: int = setting(
         128,
-        "Pairs in a training batch, about as many with --batching=lists (paper: 128). Several"
-        " workers share it.",
+        "Pairs in a training batch, about as many with --batching=lists (paper: 128). Workers of"
+        " --distribution=multi_worker share it.",
         minimum=1,
     )
     shards_dir: str = setting(
@@ -258,8 +258,10 @@ class TrainingSettings(Settings):
     distribution: str = setting(
         "none",
         "none: one process. multi_worker: the processes that TF_CONFIG names train one model"
-        " together, each on shards of its own (--shards_dir); see docs/distributed.md.",
-        choices=("none", "multi_worker"),
+        " together, each on shards of its own (--shards_dir). parameter_server: the same, for"
+        " tables of word vectors that are larger than the memory of one machine: their rows lie on"
+        " the processes of job ps (--optimizer=adagrad). See docs/distributed.md.",
+        choices=("none", "multi_worker", "parameter_server"),
     )
     epochs: int = setting(30, "Passes over the training pairs (paper: 30).", minimum=1)
     patience: int = setting(

@@ -10,7 +10,7 @@ ONLY_FIRST_REPLICA = "only_first_replica"
 
 def tf_variable(variable: keras.Variable | tf.Variable) -> tf.Variable:
     """Returns the variable that Keras's wraps; operations on that read all of it at once."""
-    return variable if isinstance(variable, tf.Variable) else variable.value
+    return variable.value if isinstance(variable, keras.Variable) else variable
 
 
 def optimizer_variables(optimizer: keras.optimizers.Optimizer) -> list[tf.Variable]:

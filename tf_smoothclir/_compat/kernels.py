@@ -165,9 +165,12 @@ def _transposed_product(positions, values, rows, size) -> tf.Tensor:
 class RowAdagradInPlace:
     """Adagrad of the rows that a sparse gradient names, in one kernel."""
 
-    def __init__(self, table: tf.Variable, sums: tf.Variable):
-        """Takes a table, `[rows, dim]`, and its sums of squares, of the same shape."""
-        self._variables = {"var": table.handle, "accum": sums.handle}
+    def __init__(self, table: tf.Variable, sums: tf.Variable, *, use_locking: bool = False):
+        """Takes a table, `[rows, dim]`, and its sums of squares, of the same shape.
+
+        With `use_locking`, several may update them at the same time.
+        """
+        self._fixed = {"var": table.handle, "accum": sums.handle, "use_locking": use_locking}
 
     def __call__(self, gradient: tf.IndexedSlices, rate: tf.Tensor, epsilon: tf.Tensor) -> None:
         """Adds g² to the sums, then takes rate · g / (√sum + epsilon) off the rows.
@@ -178,7 +181,7 @@ class RowAdagradInPlace:
             epsilon: The same.
         """
         tf.raw_ops.ResourceSparseApplyAdagradV2(
-            **self._variables,
+            **self._fixed,
             lr=rate,
             epsilon=epsilon,
             grad=gradient.values,

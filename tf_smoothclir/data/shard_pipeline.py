@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 import tensorflow as tf
 
@@ -11,6 +13,22 @@ from tf_smoothclir.errors import input_error
 
 _LISTS_IN_BUFFER = 1024  # about 35 MB with 54 documents of 150 tokens
 _FILES_AT_ONCE = 4
+
+
+class ListOrder(NamedTuple):
+    """Which judged lists make an epoch, in which order; arrays, or tensors of a graph.
+
+    Attributes:
+        paths: `[files]` string.
+        queries: `[files]` int64, how many lists each file has.
+        places: `[lists]` int64, the place in its buffer that each list is taken from.
+        lists_in_batch: Lists of a batch, int64.
+    """
+
+    paths: np.ndarray
+    queries: np.ndarray
+    places: np.ndarray
+    lists_in_batch: np.int64
 
 
 class ShardPipeline:
@@ -75,15 +93,21 @@ class ShardPipeline:
         Returns:
             A dataset of `(inputs, grades [pairs] int32)`, as `ListPipeline.epoch` returns.
         """
-        batches = self._record_batches(epoch, start_step)
-        decoded = batches.map(decode_lists, num_parallel_calls=tf.data.AUTOTUNE, deterministic=True)
-        options = tf.data.Options()  # tf.distribute must not share out what is this worker's own
-        options.experimental_distribute.auto_shard_policy = tf.data.experimental.AutoShardPolicy.OFF
-        return decoded.prefetch(8).with_options(options)
+        return list_batches(self.order(epoch), start_step)
+
+    def order(self, epoch: int) -> ListOrder:
+        """Returns the order of an epoch, from 0."""
+        files = permutation(len(self._paths), self._seed, epoch)
+        return ListOrder(
+            self._paths[files],
+            self._queries[files],
+            self._places_in_buffers(epoch),
+            np.int64(self._lists_in_batch),
+        )
 
     def rows(self, epoch: int, step: int) -> list[tuple[str, str, int]]:
         """Returns the pairs of one batch: query id, document id, grade."""
-        (records,) = self._record_batches(epoch, step).take(1).as_numpy_iterator()
+        (records,) = _record_batches(self.order(epoch), step).take(1).as_numpy_iterator()
         found = []
         for example in map(tf.train.Example.FromString, records):
             values = {name: f.bytes_list.value for name, f in example.features.feature.items()}
@@ -92,21 +116,6 @@ class ShardPipeline:
             documents = [document.decode() for document in values["document_ids"]]
             found += [(query, *pair) for pair in zip(documents, grades)]
         return found
-
-    def _record_batches(self, epoch: int, start_step: int) -> tf.data.Dataset:
-        """Returns `[lists]` serialised Examples of each batch, from `start_step` on."""
-        order = permutation(len(self._paths), self._seed, epoch)
-        files = tf.data.Dataset.from_tensor_slices((self._paths[order], self._queries[order]))
-        records = files.interleave(
-            _records,
-            cycle_length=_FILES_AT_ONCE,
-            num_parallel_calls=_FILES_AT_ONCE,
-            deterministic=True,
-        )
-        places = tf.data.Dataset.from_tensor_slices(self._places_in_buffers(epoch))
-        size = _LISTS_IN_BUFFER
-        buffers = tf.data.Dataset.zip((records.batch(size), places.batch(size))).map(tf.gather)
-        return buffers.prefetch(1).rebatch(self._lists_in_batch).skip(start_step)
 
     def _places_in_buffers(self, epoch: int) -> np.ndarray:
         """Returns `[queries]`, the place in its buffer that each list is taken from."""
@@ -117,6 +126,29 @@ class ShardPipeline:
                 for begin in range(0, queries, size)
             ]
         )
+
+
+def list_batches(order: ListOrder, start_step: int = 0) -> tf.data.Dataset:
+    """Returns the batches of an order, from `start_step` on, as `ShardPipeline.epoch` does."""
+    batches = _record_batches(order, start_step)
+    decoded = batches.map(decode_lists, num_parallel_calls=tf.data.AUTOTUNE, deterministic=True)
+    options = tf.data.Options()  # tf.distribute must not share out what is this worker's own
+    options.experimental_distribute.auto_shard_policy = tf.data.experimental.AutoShardPolicy.OFF
+    return decoded.prefetch(8).with_options(options)
+
+
+def _record_batches(order: ListOrder, start_step: int) -> tf.data.Dataset:
+    """Returns `[lists]` serialised Examples of each batch, from `start_step` on."""
+    records = tf.data.Dataset.from_tensor_slices((order.paths, order.queries)).interleave(
+        _records,
+        cycle_length=_FILES_AT_ONCE,
+        num_parallel_calls=_FILES_AT_ONCE,
+        deterministic=True,
+    )
+    places = tf.data.Dataset.from_tensor_slices(order.places)
+    size = _LISTS_IN_BUFFER
+    buffers = tf.data.Dataset.zip((records.batch(size), places.batch(size))).map(tf.gather)
+    return buffers.prefetch(1).rebatch(order.lists_in_batch).skip(start_step)
 
 
 def _records(path: tf.Tensor, number: tf.Tensor) -> tf.data.Dataset:

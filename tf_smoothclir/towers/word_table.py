@@ -92,6 +92,16 @@ class WordTableTower(keras.layers.Layer):
     def build_rest(self) -> None:
         """Creates the weights besides the tables; there are none here."""
 
+    def use_table(self, table) -> None:
+        """Reads word vectors from a table that is no weight of this tower, which it builds.
+
+        Args:
+            table: `[vocabulary_size, dim]`, what `tf.nn.embedding_lookup` takes: such as a
+                variable whose rows lie on several parameter servers.
+        """
+        self.embeddings = table
+        self.built = True
+
     def word_vectors(self, tokens: dict, training: bool | None = None) -> tf.Tensor:
         """Returns `[distinct, dim]`, the vectors of the distinct tokens of `complete_tokens`.
 
@@ -102,7 +112,7 @@ class WordTableTower(keras.layers.Layer):
         """
         words = tokens["distinct"]
         if not self.ngram_buckets:
-            return tf.gather(tf_variable(self.embeddings), words)
+            return tf.nn.embedding_lookup(tf_variable(self.embeddings), words)
         if "subwords" not in tokens:
             raise ValueError(
                 "This tower needs the n-grams of the words: tokens must hold 'subwords', as those"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 from pathlib import Path
+from typing import NamedTuple
 
 import tensorflow as tf
 
@@ -41,31 +42,52 @@ class Progress:
         self.epoch, self.step, self.epoch_pairs, self.loss_sum = completed, 0, 0, 0.0
 
 
+class State(NamedTuple):
+    """What training changes.
+
+    Attributes:
+        weights: Of the model, what is trained first: tables first of the queries, then of the
+            documents. A table may be in several parts; in a checkpoint it is one.
+        optimizer: What decides how it goes on.
+    """
+
+    weights: list
+    optimizer: list
+
+
+def state_of(model: TwoTower) -> State:
+    """Returns the variables of a compiled, built model and of its optimizer."""
+    return State(tf_weights(model), optimizer_variables(model.optimizer))
+
+
 class Checkpoints:
     """The last two states of a run, and the weights of its best epoch."""
 
-    def __init__(self, directory: Path, model: TwoTower, kept: TwoTower | None = None, **more):
+    def __init__(
+        self,
+        directory: Path,
+        model: TwoTower | State,
+        kept: TwoTower | None = None,
+        **more,
+    ):
         """Saves and restores the variables of a compiled, built `model`.
 
         Args:
             directory: Where the files are.
-            model: The model.
+            model: The model, or its variables.
             kept: Another model of the same form, whose weights are kept as the best ones instead.
             **more: Variables, or lists of them, that the last states have too.
         """
         self._progress = tf.Variable("", dtype=tf.string)
-        weights = tf_weights(model)
+        own = state_of(model) if isinstance(model, TwoTower) else model
         state = tf.train.Checkpoint(
-            weights=weights,
-            optimizer=optimizer_variables(model.optimizer),
-            progress=self._progress,
-            **more,
+            weights=own.weights, optimizer=own.optimizer, progress=self._progress, **more
         )
         self._last = tf.train.CheckpointManager(
             state, str(directory), max_to_keep=2, checkpoint_name="state"
         )
-        self._best = tf.train.Checkpoint(weights=weights)
-        self._kept = tf.train.Checkpoint(weights=tf_weights(kept or model))
+        self._best = tf.train.Checkpoint(weights=own.weights)
+        self._kept = tf.train.Checkpoint(weights=tf_weights(kept) if kept else own.weights)
         self._best_path = str(directory / "best")
 
     def save(self, progress: Progress) -> None:

@@ -71,9 +71,36 @@ def build_model(settings: RunSettings, vocabularies: Mapping[str, list[str]]) ->
         vocabularies: Role -> tokens.
 
     Raises:
-        InputError: Nothing is left to train, the tower has no weights of tokens, the settings of
-            both languages' words differ where they share a table, or word vectors are to begin in
-            two ways.
+        InputError: Nothing is left to train, or as in `unbuilt_model`.
+    """
+    training = settings.training
+    two_tower = unbuilt_model(settings, vocabularies)
+    two_tower.build()
+    if not two_tower.trainable_weights:
+        raise input_error(
+            "--notrain_query_embeddings --notrain_document_embeddings",
+            f"the word vectors are all that a tower of kind {settings.model.tower} has; nothing is"
+            " left to train",
+            "Train at least one of the two",
+        )
+    two_tower.compile(
+        optimizer=make_optimizer(training.optimizer, training.learning_rate),
+        loss=configured_loss(settings),
+    )
+    two_tower.optimizer.build(two_tower.trainable_variables)
+    return two_tower
+
+
+def unbuilt_model(settings: RunSettings, vocabularies: Mapping[str, list[str]]) -> TwoTower:
+    """Returns the model of the settings, without variables.
+
+    Args:
+        settings: Model and seed.
+        vocabularies: Role -> tokens.
+
+    Raises:
+        InputError: The tower has no weights of tokens, the settings of both languages' words differ
+            where they share a table, or word vectors are to begin in two ways.
     """
     model, training = settings.model, settings.training
     if model.initial_vectors != "random" and (model.query_embeddings or model.document_embeddings):
@@ -96,27 +123,13 @@ def build_model(settings: RunSettings, vocabularies: Mapping[str, list[str]]) ->
             role: _tower(settings, role, vocabularies, training.seed + index)
             for index, role in enumerate(ROLES)
         }
-    two_tower = TwoTower(
+    return TwoTower(
         towers["query"],
         towers["document"],
         SmoothCosineSimilarity(epsilon=model.epsilon),
         clip_norm=training.clip_norm,
         in_batch=training.batching == "in_batch",
     )
-    two_tower.build()
-    if not two_tower.trainable_weights:
-        raise input_error(
-            "--notrain_query_embeddings --notrain_document_embeddings",
-            f"the word vectors are all that a tower of kind {model.tower} has; nothing is left to"
-            " train",
-            "Train at least one of the two",
-        )
-    two_tower.compile(
-        optimizer=make_optimizer(training.optimizer, training.learning_rate),
-        loss=configured_loss(settings),
-    )
-    two_tower.optimizer.build(two_tower.trainable_variables)
-    return two_tower
 
 
 def load_pretrained(

@@ -23,6 +23,7 @@ from tf_smoothclir.files import new_directory, read_json, write_json
 from tf_smoothclir.settings import DataSettings, RunSettings
 from tf_smoothclir.text.vocabulary import write_vocabulary
 from tf_smoothclir.training.checkpoints import Checkpoints, Progress
+from tf_smoothclir.training.connect import cluster_of, connect, is_server
 from tf_smoothclir.training.model import (
     build_model,
     configured_loss,
@@ -30,11 +31,13 @@ from tf_smoothclir.training.model import (
     start_bilingual,
     start_token_weights,
 )
+from tf_smoothclir.training.parameter_servers import serve
 from tf_smoothclir.training.peak_memory import peak_memory
 from tf_smoothclir.training.run_directory import RunDirectory
+from tf_smoothclir.training.served_model import check_served
 from tf_smoothclir.training.shard_batches import check_set, check_workers, open_shards
 from tf_smoothclir.training.trainer import Trainer
-from tf_smoothclir.training.workers import ALONE, Alone, Workers, connect
+from tf_smoothclir.training.workers import ALONE, Alone, Workers
 from tf_smoothclir.two_tower import TwoTower
 
 EVALUATED_SPLITS = ("test", "validation")
@@ -69,8 +72,13 @@ def train(settings: RunSettings, output_dir: str | Path, *, overwrite: bool = Fa
         logging.info("The run in %s is finished; give --overwrite to do it again", run.path)
         return read_json(run.metrics)
     # What is wrong with these shows before others are waited for, or anything is written.
+    cluster = cluster_of(settings.training)
+    if is_server(cluster, settings.training):
+        return serve(cluster, is_finished)
+    if settings.training.distribution == "parameter_server":
+        check_served(settings)
     shards = open_shards(settings)
-    workers = connect(settings.training, is_finished)
+    workers = connect(cluster, settings.training, is_finished)
     run = prepared = None
     with workers.together():
         configured_loss(settings)
@@ -80,11 +88,12 @@ def train(settings: RunSettings, output_dir: str | Path, *, overwrite: bool = Fa
         if not workers.is_chief:
             run = RunDirectory.load(output_dir)
             run.check_joins(settings, shards.fingerprint())
-    trainer = trainer_of(settings, prepared, run, shards, workers)
-    progress = trainer.train()
     result = None
-    if workers.is_chief:
-        result = _evaluate_and_report(settings, run, trainer.model, prepared, progress)
+    with workers.noticing_losses():
+        trainer = trainer_of(settings, prepared, run, shards, workers)
+        progress = trainer.train()
+        if workers.is_chief:
+            result = _evaluate_and_report(settings, run, trainer.model, prepared, progress)
     workers.wait()  # one that is gone would look like one that was lost
     return result
 
@@ -129,7 +138,7 @@ def trainer_of(
     """
     keras.utils.set_random_seed(settings.training.seed)
     vocabularies = {role: (shards or prepared).vocabulary(role) for role in ROLES}
-    model = build_model(settings, vocabularies)
+    model = workers.model_of(settings, vocabularies)
     if workers.is_chief and not run.begun:
         load_pretrained(model, settings, vocabularies)
         start_bilingual(model, settings, prepared)

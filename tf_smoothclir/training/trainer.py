@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import signal
 import time
-from collections.abc import Callable
 
 import tensorflow as tf
 from absl import logging
 
-from tf_smoothclir._compat.keras_api import optimizer_variables, tf_weights
+from tf_smoothclir._compat.keras_api import tf_weights
 from tf_smoothclir.data.prepared import PreparedSet
 from tf_smoothclir.data.shards import Shards
 from tf_smoothclir.errors import InputError, input_error
@@ -20,11 +19,9 @@ from tf_smoothclir.settings import TrainingSettings
 from tf_smoothclir.training.averaging import WeightAverage
 from tf_smoothclir.training.batches import Epoch, SampledBatches
 from tf_smoothclir.training.checkpoints import Checkpoints, Progress
-from tf_smoothclir.training.huge_pages import use_huge_pages
 from tf_smoothclir.training.mining import HardNegatives
 from tf_smoothclir.training.monitor import Diverged, StepMonitor, StopRequest
 from tf_smoothclir.training.run_directory import RunDirectory
-from tf_smoothclir.training.shard_batches import ShardBatches
 from tf_smoothclir.training.validation import Validation
 from tf_smoothclir.training.workers import ALONE, Alone, WorkerLost, Workers, digest_of
 from tf_smoothclir.two_tower import TwoTower
@@ -69,11 +66,8 @@ class Trainer:
         self._settings = settings
         self._run = run
         self._workers = workers
-        self._train_steps = compile_steps(model)
-        if workers.size > 1:
-            model.exchange = workers.exchanged
-            self._train_steps = one_by_one(self._train_steps)
-        more, kept = {}, model
+        self._steps = workers.steps_of(model)
+        more, kept = {}, None
         self._average = self._hard_negatives = None
         if settings.average_weights:
             self._average = WeightAverage(model, settings.average_weights)
@@ -83,15 +77,13 @@ class Trainer:
             self._hard_negatives = HardNegatives(prepared.retrieval_set, settings)
             more["hard_negatives"] = self._hard_negatives.documents
         if shards:
-            self._batches = ShardBatches(
-                shards, settings, worker=workers.number, num_workers=workers.size
-            )
+            self._batches = workers.batches_of(shards, settings)
         else:
             self._batches = SampledBatches(prepared, settings, self._hard_negatives)
         if workers.is_chief:
-            self._validation = Validation(kept, prepared, settings.negatives)
+            self._validation = Validation(kept or model, prepared, settings.negatives)
             self._summaries = tf.summary.create_file_writer(str(run.logs))
-        self._checkpoints = Checkpoints(run.checkpoints, model, kept, **more)
+        self._checkpoints = Checkpoints(run.checkpoints, self._steps.state, kept, **more)
         self._stop = StopRequest()
         self.progress = self._first_progress()
         if self.progress.pairs and workers.is_chief:
@@ -107,7 +99,7 @@ class Trainer:
             InputError: The loss or the gradient became infinite or NaN.
             WorkerLost: Another worker was lost; what came after the last checkpoint is lost too.
         """
-        use_huge_pages([*tf_weights(self.model), *optimizer_variables(self.model.optimizer)])
+        self._steps.begin()
         with self._stop.listening():
             try:
                 while not self._done():
@@ -131,8 +123,8 @@ class Trainer:
         workers.wait()
         if not workers.is_chief:
             progress = self._checkpoints.restore()
-        variables = [*tf_weights(self.model), *optimizer_variables(self.model.optimizer)]
-        workers.check_alike(digest_of(str(progress), variables))
+        state = self._steps.state
+        workers.check_alike(digest_of(str(progress), [*state.weights, *state.optimizer]))
         return progress
 
     def _train_and_save_epoch(self) -> None:
@@ -175,7 +167,7 @@ class Trainer:
                         if stop is not None or not number:
                             return stop
                         with self._workers.noticing_losses():
-                            done = self._train_steps(batches, tf.constant(number))
+                            done = self._steps(batches, tf.constant(number))
                         monitor.after_steps(*(figure.numpy() for figure in done))
             except Diverged as diverged:
                 raise self._explain(diverged, epoch) from None
@@ -254,40 +246,3 @@ def learning_rate(settings: TrainingSettings, epoch: int) -> float:
     """Returns the step size of an epoch, from 0."""
     first = settings.learning_rate or LEARNING_RATES[settings.optimizer]
     return first * settings.learning_rate_decay**epoch
-
-
-def compile_steps(model: TwoTower) -> Callable:
-    """Returns a graph function: iterator of batches, number -> losses, gradient norms, pairs.
-
-    It runs Keras's `train_step` as `fit` does, but many times a call. Of each step come its loss,
-    the norm of its gradient, and how many pairs its batch has.
-    """
-    # With it, the steps of a loop in the graph take three times as long on CPU (TensorFlow 2.15).
-    tf.config.optimizer.set_experimental_options({"arithmetic_optimization": False})
-
-    @tf.function
-    def train_steps(batches, number):
-        losses = tf.TensorArray(tf.float32, number)
-        norms = tf.TensorArray(tf.float32, number)
-        pairs = tf.TensorArray(tf.int32, number)
-        for step in tf.range(number):
-            logs = model.train_step(next(batches))
-            losses = losses.write(step, logs["batch_loss"])
-            norms = norms.write(step, logs["gradient_norm"])
-            pairs = pairs.write(step, logs["pairs"])
-        return losses.stack(), norms.stack(), pairs.stack()
-
-    return train_steps
-
-
-def one_by_one(train_steps: Callable) -> Callable:
-    """Returns the same function, of which each step is a call of the graph.
-
-    In a loop of the graph, a collective would have to carry as many numbers at each turn.
-    """
-
-    def train_steps_one_by_one(batches, number):
-        done = [train_steps(batches, tf.constant(1)) for _ in range(number)]
-        return [tf.concat(figures, axis=0) for figures in zip(*done)]
-
-    return train_steps_one_by_one

@@ -12,18 +12,23 @@ import hashlib
 import json
 import re
 import signal
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 import tensorflow as tf
 from absl import logging
 
+from tf_smoothclir.data.shards import Shards
 from tf_smoothclir.errors import InputError, input_error
-from tf_smoothclir.settings import TrainingSettings
-from tf_smoothclir.training.cluster import Cluster, cluster_of_environment, wait_for_all
+from tf_smoothclir.settings import RunSettings, TrainingSettings
+from tf_smoothclir.training.cluster import Cluster, wait_for_all
 from tf_smoothclir.training.exchange import pack, unpack
+from tf_smoothclir.training.model import build_model
+from tf_smoothclir.training.shard_batches import ShardBatches
+from tf_smoothclir.training.steps import LocalSteps
+from tf_smoothclir.two_tower import TwoTower
 
-_LOST = "{} was lost; waiting for it, to go on from the last checkpoint"
+LOST = "{} was lost; waiting for it, to go on from the last checkpoint"
 
 
 class WorkerLost(Exception):
@@ -61,6 +66,18 @@ class Alone:
 
     def check_alike(self, digest: bytes) -> None:
         """Does nothing."""
+
+    def model_of(self, settings: RunSettings, vocabularies: Mapping[str, list[str]]) -> TwoTower:
+        """Returns the model of the settings with its initial weights."""
+        return build_model(settings, vocabularies)
+
+    def steps_of(self, model: TwoTower) -> LocalSteps:
+        """Returns what trains a model."""
+        return LocalSteps(model)
+
+    def batches_of(self, shards: Shards, settings: TrainingSettings) -> ShardBatches:
+        """Returns the batches from shards that `steps_of` takes."""
+        return ShardBatches(shards, settings)
 
 
 ALONE = Alone()
@@ -101,7 +118,7 @@ class Workers:
         try:
             self._strategy = _connected()
         except tf.errors.OpError as error:
-            raise WorkerLost(_LOST.format(self._lost(error))) from error
+            raise WorkerLost(LOST.format(lost_name(error, self._others))) from error
         logging.info("All %d workers are there", self.size)
         self._gather = tf.function(self.gathered, input_signature=[tf.TensorSpec([None], tf.int32)])
 
@@ -144,7 +161,7 @@ class Workers:
         except tf.errors.OpError as error:
             if not _is_of_cluster(error):
                 raise
-            raise WorkerLost(_LOST.format(self._lost(error))) from error
+            raise WorkerLost(LOST.format(lost_name(error, self._others))) from error
 
     @contextlib.contextmanager
     def together(self) -> Iterator[None]:
@@ -200,6 +217,18 @@ class Workers:
                 "Let it be one directory, on a file system that all of them share",
             )
 
+    def model_of(self, settings: RunSettings, vocabularies: Mapping[str, list[str]]) -> TwoTower:
+        """Returns the model of the settings with its initial weights."""
+        return build_model(settings, vocabularies)
+
+    def steps_of(self, model: TwoTower) -> LocalSteps:
+        """Returns what trains a model, by the gradients of all workers."""
+        return LocalSteps(model, self.exchanged)
+
+    def batches_of(self, shards: Shards, settings: TrainingSettings) -> ShardBatches:
+        """Returns the batches from the shards of this worker."""
+        return ShardBatches(shards, settings, worker=self.number, num_workers=self.size)
+
     def _gathered(self, values: Sequence[int]) -> np.ndarray:
         with self.noticing_losses():
             return self._gather(tf.constant(values, tf.int32)).numpy()
@@ -208,28 +237,17 @@ class Workers:
     def _name(self) -> str:
         return self._cluster.names[self.number]
 
-    def _lost(self, error: tf.errors.OpError) -> str:
-        """Returns the name of the worker that an error is about, as far as it says so."""
-        tasks = re.findall(r"/job:(\w+)/(?:replica:\d+/)?task:(\d+)", error.message)
-        names = {job if job == "chief" else f"{job} {index}" for job, index in tasks}
-        named = [name for name in self._cluster.names if name in names - {self._name}]
-        return named[0] if len(named) == 1 else "another worker"
+    @property
+    def _others(self) -> list[str]:
+        return [name for name in self._cluster.names if name != self._name]
 
 
-def connect(settings: TrainingSettings, is_finished: Callable[[], bool]) -> Alone | Workers:
-    """Returns the workers that train together by the settings, once all are there.
-
-    Args:
-        settings: How to train.
-        is_finished: As for `Workers`.
-
-    Raises:
-        InputError: TF_CONFIG is missing or wrong, or another process has this worker's address.
-        WorkerLost: One was lost while others were waited for.
-    """
-    if settings.distribution == "none":
-        return ALONE
-    return Workers(cluster_of_environment(), is_finished)
+def lost_name(error: tf.errors.OpError, names: Sequence[str]) -> str:
+    """Returns which of some processes an error is about, as far as it says so."""
+    tasks = re.findall(r"/job:(\w+)/(?:replica:\d+/)?task:(\d+)", error.message)
+    said = {job if job == "chief" else f"{job} {index}" for job, index in tasks}
+    found = [name for name in names if name in said]
+    return found[0] if len(found) == 1 else "another worker"
 
 
 def digest_of(text: str, variables: Sequence[tf.Variable]) -> bytes:
