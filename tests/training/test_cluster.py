@@ -9,6 +9,7 @@ from tf_smoothclir.errors import InputError
 from tf_smoothclir.training.cluster import Cluster, cluster_of_environment, wait_for_all
 
 TWO = {"worker": ["a:1", "b:1"]}
+SERVED = {"ps": ["p:1", "q:1"], **TWO, "chief": ["c:1"]}
 
 
 def config(cluster, job, index):
@@ -32,7 +33,7 @@ def config(cluster, job, index):
 )
 def test_chief_is_the_one_of_that_name_or_the_first_worker(monkeypatch, text, expected):
     monkeypatch.setenv("TF_CONFIG", text)
-    found = cluster_of_environment()
+    found = cluster_of_environment("multi_worker")
     assert found == expected
     assert found.is_chief == (expected.number == 0)
 
@@ -57,9 +58,36 @@ def test_chief_is_the_one_of_that_name_or_the_first_worker(monkeypatch, text, ex
 def test_mistake_is_told_with_an_example(monkeypatch, text, reason):
     monkeypatch.setenv("TF_CONFIG", text)
     with pytest.raises(InputError) as error:
-        cluster_of_environment()
+        cluster_of_environment("multi_worker")
     assert str(error.value).startswith(f"TF_CONFIG: {reason}")
-    assert "Set it for each process, such as" in str(error.value)
+    assert 'Set it for each process, such as {"cluster": {"worker": [' in str(error.value)
+
+
+def test_cluster_of_parameter_servers_has_its_chief_first(monkeypatch):
+    monkeypatch.setenv("TF_CONFIG", config(SERVED, "ps", 1))
+    found = cluster_of_environment("parameter_server")
+    assert found.names == ("chief", "worker 0", "worker 1", "ps 0", "ps 1")
+    assert found.addresses == (("c", 1), ("a", 1), ("b", 1), ("p", 1), ("q", 1))
+    assert (found.number, found.is_chief) == (4, False)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("", "it is not set, and --distribution=parameter_server"),
+        (config(TWO, "worker", 0), "the cluster has not all of a chief, workers and parameter"),
+        (config({**SERVED, "ps": []}, "chief", 0), "the cluster has not all of a chief, workers"),
+        (config({**SERVED, "evaluator": ["e:1"]}, "ps", 0), "there are evaluator in the cluster"),
+        (config(SERVED, "ps", 2), "the task is ps 2, which the cluster does not have"),
+        (config(SERVED, "evaluator", 0), "the task is evaluator 0, which the cluster does not"),
+    ],
+)
+def test_mistake_about_parameter_servers_too(monkeypatch, text, reason):
+    monkeypatch.setenv("TF_CONFIG", text)
+    with pytest.raises(InputError) as error:
+        cluster_of_environment("parameter_server")
+    assert str(error.value).startswith(f"TF_CONFIG: {reason}")
+    assert '"ps": ["10.0.0.3:2222"' in str(error.value)
 
 
 def test_address_of_another_process_is_a_mistake(monkeypatch):
@@ -67,4 +95,4 @@ def test_address_of_another_process_is_a_mistake(monkeypatch):
         address = f"127.0.0.1:{other.getsockname()[1]}"
         monkeypatch.setenv("TF_CONFIG", config({"worker": [address]}, "worker", 0))
         with pytest.raises(InputError, match=f"cannot listen at its address {address} .*port"):
-            wait_for_all(cluster_of_environment(), lambda: False)
+            wait_for_all(cluster_of_environment("multi_worker"), lambda: False)

@@ -8,23 +8,41 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 _SECONDS = 300  # that anything may take
+TWO_WORKERS = {"worker": 2}
 
 
 class WorkerProcesses:
-    """Some workers with the same flags; a context manager that leaves none behind."""
+    """Some processes with the same flags; a context manager that leaves none behind.
 
-    def __init__(self, directory: Path, flags: Sequence[str], number: int = 2):
-        """Gives them addresses; their logs go to `directory`, which it makes."""
+    They are numbered from 0, by the order of their jobs: two workers are 0 and 1.
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        flags: Sequence[str],
+        jobs: Mapping[str, int] = TWO_WORKERS,
+        module: str = "tests.training.worker_train",
+    ):
+        """Gives so many processes of each job addresses; their logs go to `directory`, a new one.
+
+        They run `module`, with parameter servers where there is a job ps.
+        """
+        self._module = module
         directory.mkdir(parents=True)
-        self._logs = [directory / f"worker{index}.log" for index in range(number)]
-        self._flags = [*flags, "--distribution=multi_worker"]
-        self._addresses = [f"127.0.0.1:{port}" for port in _free_ports(number)]
-        self._processes: list[subprocess.Popen | None] = [None] * number
+        self._tasks = [(job, index) for job, number in jobs.items() for index in range(number)]
+        self._logs = [directory / f"{job}{index}.log" for job, index in self._tasks]
+        distribution = "parameter_server" if "ps" in jobs else "multi_worker"
+        self._flags = [*flags, f"--distribution={distribution}"]
+        self._cluster = {job: [] for job in jobs}
+        for (job, _), port in zip(self._tasks, _free_ports(len(self._tasks))):
+            self._cluster[job].append(f"127.0.0.1:{port}")
+        self._processes: list[subprocess.Popen | None] = [None] * len(self._tasks)
 
     def __enter__(self) -> WorkerProcesses:
         return self
@@ -36,14 +54,12 @@ class WorkerProcesses:
 
     def start(self, *workers: int, more: Sequence[str] = ()) -> None:
         """Starts workers, or starts them again, with `more` flags."""
-        for index in workers:
-            config = {
-                "cluster": {"worker": self._addresses},
-                "task": {"type": "worker", "index": index},
-            }
-            with open(self._logs[index], "ab") as log:
-                self._processes[index] = subprocess.Popen(
-                    [sys.executable, "-m", "tests.training.worker_train", *self._flags, *more],
+        for worker in workers:
+            job, index = self._tasks[worker]
+            config = {"cluster": self._cluster, "task": {"type": job, "index": index}}
+            with open(self._logs[worker], "ab") as log:
+                self._processes[worker] = subprocess.Popen(
+                    [sys.executable, "-m", self._module, *self._flags, *more],
                     cwd=ROOT,
                     env={
                         **os.environ,

@@ -8,6 +8,7 @@ bare servers of TensorFlow, which do what the chief asks them to.
 from __future__ import annotations
 
 import contextlib
+import logging as standard_logging
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -52,6 +53,7 @@ class ParameterServers(Alone):
         check_address(cluster)
         logging.info("This is the chief of %d servers; waiting for them", len(self._names))
         wait_for(cluster.addresses[1:], lambda: False)
+        standard_logging.getLogger("tensorflow").addFilter(_is_not_of_saving)
         os.environ["GRPC_FAIL_FAST"] = "use_caller"  # else the loss of a server goes unnoticed
         tf.config.threading.set_inter_op_parallelism_threads(_threads())
         num_servers = len(self._names) - self.num_workers
@@ -151,6 +153,11 @@ def serve(cluster: Cluster, is_finished: Callable[[], bool]) -> None:
     if not is_finished():
         # A new process, without the tables of the chief that is gone.
         raise WorkerLost("The chief has ended before the run is finished; waiting for it")
+
+
+def _is_not_of_saving(record: standard_logging.LogRecord) -> bool:
+    """Leaves out that each checkpoint of several servers is another function to TensorFlow."""
+    return "MultiDeviceSaver" not in record.getMessage()
 
 
 def _threads() -> int:

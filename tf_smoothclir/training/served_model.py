@@ -47,7 +47,9 @@ def check_served(settings: RunSettings) -> None:
     for (group, name), (value, reason, remedy) in _REQUIRED.items():
         given = getattr(getattr(settings, group), name)
         if given != value:
-            flag = f"--{name}={given}" if not isinstance(given, bool) else f"--{name}"
+            flag = f"--{name}={given}"
+            if isinstance(given, bool):
+                flag = f"--{name}" if given else f"--no{name}"
             raise input_error(f"--distribution=parameter_server {flag}", reason, remedy)
 
 
