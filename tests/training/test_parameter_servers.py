@@ -3,7 +3,6 @@
 import json
 import re
 import signal
-import time
 
 import numpy as np
 import pytest
@@ -22,7 +21,7 @@ from tf_smoothclir.training.train import (
     train,
 )
 
-EPOCHS = 10
+EPOCHS = 6
 JOBS = {"chief": 1, "worker": 2, "ps": 2}
 CHIEF, WORKERS, SERVERS = 0, (1, 2), (3, 4)
 ALL = (CHIEF, *WORKERS, *SERVERS)
@@ -142,42 +141,29 @@ def test_only_the_chief_speaks(whole):
         ]
 
 
-def test_killed_worker_is_done_without_until_it_is_back(processes, alone, tmp_path):
+def test_training_goes_on_without_a_worker_and_after_the_loss_of_server_and_chief(
+    processes, alone, tmp_path
+):
     run = tmp_path / "run"
     with processes(run) as running:
         running.start(*ALL)
-        running.wait_for(CHIEF, f"Epoch 2/{EPOCHS}")
+        running.wait_for(CHIEF, f"Epoch 1/{EPOCHS}")
         running.send(WORKERS[1], signal.SIGKILL)
         running.end(WORKERS[1])
-        running.wait_for(CHIEF, f"Epoch 5/{EPOCHS}")
-        running.start(WORKERS[1])
-        assert ends(running) == [0] * len(ALL), running.log(CHIEF)
+        running.wait_for(CHIEF, f"Epoch 3/{EPOCHS}")
         assert "lost" not in running.log(CHIEF)
-        assert "Traceback" not in running.log(CHIEF)
-    assert_trained_as_alone(run, alone)
-
-
-def test_killed_server_and_chief_go_on_from_the_last_checkpoint(processes, alone, tmp_path):
-    run = tmp_path / "run"
-    with processes(run) as running:
-        running.start(*ALL)
-        running.wait_for(CHIEF, f"Epoch 2/{EPOCHS}")
+        running.start(WORKERS[1])
         running.send(SERVERS[0], signal.SIGKILL)
         running.end(SERVERS[0])
         running.wait_for(CHIEF, "ps 0 was lost; waiting for it, to go on from the last checkpoint")
         running.start(SERVERS[0])
         running.wait_for(CHIEF, "Continuing after epoch")
-        running.wait_for(CHIEF, "Epoch ", times=5)
+        running.wait_for(CHIEF, "Epoch ", times=3 + 1)
         running.send(CHIEF, signal.SIGTERM)
         assert running.end(CHIEF) == 128 + signal.SIGTERM
         assert "SIGTERM: stopped after epoch" in running.log(CHIEF)
-        time.sleep(2)  # so that the servers notice
         running.start(CHIEF)
         running.wait_for(CHIEF, "Continuing after epoch", times=2)
-        running.wait_for(CHIEF, "Epoch ", times=7)
-        running.send(CHIEF, signal.SIGKILL)
-        running.end(CHIEF)
-        running.start(CHIEF)
         assert ends(running) == [0] * len(ALL), running.log(CHIEF)
         assert "Traceback" not in running.log(CHIEF)
         for number in (*WORKERS, *SERVERS):
