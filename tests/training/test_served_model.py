@@ -153,6 +153,11 @@ def test_rows_are_those_of_the_steps(shards, tiny):
     assert found == grades
 
 
+def test_more_workers_than_shards_are_refused(shards, tiny):
+    with pytest.raises(InputError, match="5 workers cannot share 4 shards"):
+        ServedBatches(shards, tiny().training, SHARDS + 1)
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [

@@ -4,44 +4,53 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tf_smoothclir.settings import TrainingSettings
-from tf_smoothclir.training.cluster import Cluster, cluster_of_environment
-from tf_smoothclir.training.parameter_servers import ParameterServers
+from tf_smoothclir.settings import RunSettings, TrainingSettings
+from tf_smoothclir.training.cluster import cluster_of_environment
+from tf_smoothclir.training.parameter_servers import ParameterServers, serve
+from tf_smoothclir.training.served_model import check_served
 from tf_smoothclir.training.workers import ALONE, Alone, Workers
 
 
-def cluster_of(settings: TrainingSettings) -> Cluster | None:
-    """Returns the processes that train together; None where one process does.
+def has_served(settings: RunSettings, is_finished: Callable[[], bool]) -> bool:
+    """Does what a chief asks for, where this process is one of its servers.
+
+    Args:
+        settings: How to train.
+        is_finished: As for `serve`.
+
+    Returns:
+        Whether it was one; then the run is finished.
 
     Raises:
-        InputError: TF_CONFIG is missing or wrong.
+        InputError: TF_CONFIG is missing or wrong, parameter servers cannot hold such a model, or
+            another process has the address of this one.
+        WorkerLost: The chief has ended before the run is finished.
     """
-    if settings.distribution == "none":
-        return None
-    return cluster_of_environment(settings.distribution)
+    distribution = settings.training.distribution
+    if distribution != "parameter_server":
+        return False
+    check_served(settings)
+    cluster = cluster_of_environment(distribution)
+    if cluster.is_chief:
+        return False
+    serve(cluster, is_finished)
+    return True
 
 
-def is_server(cluster: Cluster | None, settings: TrainingSettings) -> bool:
-    """Returns whether this process only does what a chief tells it: `parameter_servers.serve`."""
-    return settings.distribution == "parameter_server" and not cluster.is_chief
-
-
-def connect(
-    cluster: Cluster | None, settings: TrainingSettings, is_finished: Callable[[], bool]
-) -> Alone | Workers:
+def connect(settings: TrainingSettings, is_finished: Callable[[], bool]) -> Alone | Workers:
     """Returns the others that train with this process, which is no server, once all are there.
 
     Args:
-        cluster: Of `cluster_of`.
         settings: How to train.
         is_finished: As for `Workers`.
 
     Raises:
-        InputError: Another process has the address of this one.
+        InputError: TF_CONFIG is missing or wrong, or another process has the address of this one.
         WorkerLost: One was lost while others were waited for.
     """
-    if cluster is None:
+    if settings.distribution == "none":
         return ALONE
+    cluster = cluster_of_environment(settings.distribution)
     if settings.distribution == "parameter_server":
         return ParameterServers(cluster)
     return Workers(cluster, is_finished)

@@ -1,4 +1,4 @@
-"""Shards that workers take one after the other, and which settings go with that."""
+"""Training batches from shards that workers take one after the other."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from tf_smoothclir.data.shard_pipeline import ListOrder, ShardPipeline
 from tf_smoothclir.data.shards import Shards
 from tf_smoothclir.settings import TrainingSettings
 from tf_smoothclir.training.batches import Epoch
+from tf_smoothclir.training.shard_batches import check_workers
 
 
 class ServedBatches:
@@ -28,7 +29,11 @@ class ServedBatches:
             shards: All shards.
             settings: Whose `batch_size` is that of each step, which one worker makes.
             num_workers: Workers that take shards at the same time.
+
+        Raises:
+            InputError: There are more workers than shards.
         """
+        check_workers(shards, num_workers)
         self._shards = shards
         self._seed = settings.seed
         self._num_workers = num_workers

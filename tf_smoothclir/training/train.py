@@ -23,7 +23,7 @@ from tf_smoothclir.files import new_directory, read_json, write_json
 from tf_smoothclir.settings import DataSettings, RunSettings
 from tf_smoothclir.text.vocabulary import write_vocabulary
 from tf_smoothclir.training.checkpoints import Checkpoints, Progress
-from tf_smoothclir.training.connect import cluster_of, connect, is_server
+from tf_smoothclir.training.connect import connect, has_served
 from tf_smoothclir.training.model import (
     build_model,
     configured_loss,
@@ -31,10 +31,8 @@ from tf_smoothclir.training.model import (
     start_bilingual,
     start_token_weights,
 )
-from tf_smoothclir.training.parameter_servers import serve
 from tf_smoothclir.training.peak_memory import peak_memory
 from tf_smoothclir.training.run_directory import RunDirectory
-from tf_smoothclir.training.served_model import check_served
 from tf_smoothclir.training.shard_batches import check_set, check_workers, open_shards
 from tf_smoothclir.training.trainer import Trainer
 from tf_smoothclir.training.workers import ALONE, Alone, Workers
@@ -47,8 +45,8 @@ def train(settings: RunSettings, output_dir: str | Path, *, overwrite: bool = Fa
     """Trains a model, evaluates it, and writes the run directory.
 
     Given again for an unfinished run, it continues; for a finished one, it returns its figures.
-    With `--distribution=multi_worker`, the processes that TF_CONFIG names call it together, each
-    before it has done anything else with TensorFlow.
+    With another `--distribution` than none, the processes that TF_CONFIG names call it together,
+    each before it has done anything else with TensorFlow.
 
     Args:
         settings: All settings.
@@ -56,7 +54,7 @@ def train(settings: RunSettings, output_dir: str | Path, *, overwrite: bool = Fa
         overwrite: Deletes the run that is there.
 
     Returns:
-        The content of `metrics.json`; None to other workers than the chief.
+        The content of `metrics.json`; None to others than the chief.
 
     Raises:
         InputError: The data, the settings or the directory cannot be used.
@@ -71,14 +69,11 @@ def train(settings: RunSettings, output_dir: str | Path, *, overwrite: bool = Fa
         run = RunDirectory.create(output_dir, settings)
         logging.info("The run in %s is finished; give --overwrite to do it again", run.path)
         return read_json(run.metrics)
+    if has_served(settings, is_finished):
+        return None
     # What is wrong with these shows before others are waited for, or anything is written.
-    cluster = cluster_of(settings.training)
-    if is_server(cluster, settings.training):
-        return serve(cluster, is_finished)
-    if settings.training.distribution == "parameter_server":
-        check_served(settings)
     shards = open_shards(settings)
-    workers = connect(cluster, settings.training, is_finished)
+    workers = connect(settings.training, is_finished)
     run = prepared = None
     with workers.together():
         configured_loss(settings)
