@@ -27,6 +27,12 @@ from tf_smoothclir.two_tower import TwoTower
 # With fewer, processes that wait for each other's rows have no thread left to answer with.
 _LEAST_THREADS = 8
 _SECONDS_BETWEEN_LOOKS = 1.0
+_OF_LOSSES = (
+    tf.errors.UnavailableError,
+    tf.errors.AbortedError,
+    tf.errors.CancelledError,
+    tf.errors.InternalError,  # also of a race in TensorFlow 2.15 when servers meet again
+)
 
 
 class ParameterServers(Alone):
@@ -48,22 +54,22 @@ class ParameterServers(Alone):
             InputError: The address of this process cannot be used.
             WorkerLost: One was lost meanwhile.
         """
-        self._names = cluster.names[1:]
-        self.num_workers = sum(name.startswith("worker") for name in self._names)
+        number = len(cluster.names) - 1
+        self._servers = [name for name in cluster.names if name.startswith("ps")]
+        self.num_workers = number - len(self._servers)
         check_address(cluster)
-        logging.info("This is the chief of %d servers; waiting for them", len(self._names))
+        logging.info("This is the chief of %d servers; waiting for them", number)
         wait_for(cluster.addresses[1:], lambda: False)
-        standard_logging.getLogger("tensorflow").addFilter(_is_not_of_saving)
+        standard_logging.getLogger("tensorflow").addFilter(_is_news)
         os.environ["GRPC_FAIL_FAST"] = "use_caller"  # else the loss of a server goes unnoticed
         tf.config.threading.set_inter_op_parallelism_threads(_threads())
-        num_servers = len(self._names) - self.num_workers
         with self.noticing_losses():
             self._strategy = tf.distribute.ParameterServerStrategy(
                 tf.distribute.cluster_resolver.TFConfigClusterResolver(),
-                tf.distribute.experimental.partitioners.FixedShardsPartitioner(num_servers),
+                tf.distribute.experimental.partitioners.FixedShardsPartitioner(len(self._servers)),
             )
             self._coordinator = tf.distribute.coordinator.ClusterCoordinator(self._strategy)
-        logging.info("All %d servers are there", len(self._names))
+        logging.info("All %d servers are there", number)
 
     def table(self, rows: int, dim: int, initial: Callable):
         """Returns a table whose rows lie on the parameter servers, about as many on each.
@@ -107,8 +113,9 @@ class ParameterServers(Alone):
         """
         try:
             yield
-        except (tf.errors.UnavailableError, tf.errors.AbortedError) as error:
-            raise WorkerLost(LOST.format(lost_name(error, self._names))) from error
+        except _OF_LOSSES as error:
+            name = lost_name(error, self._servers) or "a server"
+            raise WorkerLost(LOST.format(name)) from error
 
     def model_of(self, settings: RunSettings, vocabularies: Mapping[str, list[str]]) -> TwoTower:
         """Returns the model of the settings, its tables on the parameter servers."""
@@ -155,9 +162,16 @@ def serve(cluster: Cluster, is_finished: Callable[[], bool]) -> None:
         raise WorkerLost("The chief has ended before the run is finished; waiting for it")
 
 
-def _is_not_of_saving(record: standard_logging.LogRecord) -> bool:
-    """Leaves out that each checkpoint of several servers is another function to TensorFlow."""
-    return "MultiDeviceSaver" not in record.getMessage()
+def _is_news(record: standard_logging.LogRecord) -> bool:
+    """Leaves out what comes as an error too, and that each checkpoint is a function of its own.
+
+    Of the loss of a worker, which is no error, it says less than TensorFlow does.
+    """
+    if record.msg == "Worker %s failed with %r:%s":
+        name = "worker " + record.args[0].rpartition(":")[2]
+        logging.warning("%s was lost; the others go on, and it joins them when it is back", name)
+    is_of_coordinator = record.pathname.endswith("cluster_coordinator.py")
+    return not is_of_coordinator and "MultiDeviceSaver" not in record.getMessage()
 
 
 def _threads() -> int:

@@ -118,7 +118,7 @@ class Workers:
         try:
             self._strategy = _connected()
         except tf.errors.OpError as error:
-            raise WorkerLost(LOST.format(lost_name(error, self._others))) from error
+            raise WorkerLost(LOST.format(self._lost(error))) from error
         logging.info("All %d workers are there", self.size)
         self._gather = tf.function(self.gathered, input_signature=[tf.TensorSpec([None], tf.int32)])
 
@@ -161,7 +161,7 @@ class Workers:
         except tf.errors.OpError as error:
             if not _is_of_cluster(error):
                 raise
-            raise WorkerLost(LOST.format(lost_name(error, self._others))) from error
+            raise WorkerLost(LOST.format(self._lost(error))) from error
 
     @contextlib.contextmanager
     def together(self) -> Iterator[None]:
@@ -237,17 +237,17 @@ class Workers:
     def _name(self) -> str:
         return self._cluster.names[self.number]
 
-    @property
-    def _others(self) -> list[str]:
-        return [name for name in self._cluster.names if name != self._name]
+    def _lost(self, error: tf.errors.OpError) -> str:
+        others = [name for name in self._cluster.names if name != self._name]
+        return lost_name(error, others) or "another worker"
 
 
-def lost_name(error: tf.errors.OpError, names: Sequence[str]) -> str:
-    """Returns which of some processes an error is about, as far as it says so."""
+def lost_name(error: tf.errors.OpError, names: Sequence[str]) -> str | None:
+    """Returns which of some processes an error is about; None where it does not say so."""
     tasks = re.findall(r"/job:(\w+)/(?:replica:\d+/)?task:(\d+)", error.message)
     said = {job if job == "chief" else f"{job} {index}" for job, index in tasks}
     found = [name for name in names if name in said]
-    return found[0] if len(found) == 1 else "another worker"
+    return found[0] if len(found) == 1 else None
 
 
 def digest_of(text: str, variables: Sequence[tf.Variable]) -> bytes:
