@@ -31,39 +31,22 @@ def shards(tiny, tmp_path_factory):
     return tiny_shards(tiny, tmp_path_factory.mktemp("shards") / "four", text=TextSettings())
 
 
-class Table:
-    """A table in two variables, as `embedding_lookup` takes it."""
-
-    def __init__(self, rows, dim, initial):
-        first = -(-rows // 2)
-        self.shape = tf.TensorShape([rows, dim])
-        self.variables = [
-            tf.Variable(initial((first, dim), 0)),
-            tf.Variable(initial((rows - first, dim), first)),
-        ]
-
-    def assign(self, value):
-        first = self.variables[0].shape[0]
-        self.variables[0].assign(value[:first])
-        self.variables[1].assign(value[first:])
-
-    def numpy(self):
-        return np.concatenate([part.numpy() for part in self.variables])
-
-
 def whole_table(rows, dim, initial):
     return tf.Variable(initial((rows, dim), 0))
 
 
-class PartsOfTable(Table, list):
-    """The same as a list, which `tf.nn.embedding_lookup` reads as parts of one table."""
+def table_in_parts(rows, dim, initial):
+    """As two parameter servers have it, without the servers."""
+    first = -(-rows // 2)
+    parts = [initial((first, dim), 0), initial((rows - first, dim), first)]
+    return tf.__internal__.distribute.ShardedVariable(list(map(tf.Variable, parts)))
 
-    def __init__(self, *arguments):
-        Table.__init__(self, *arguments)
-        list.__init__(self, self.variables)
+
+def values(table):
+    return np.concatenate([part.numpy() for part in getattr(table, "variables", [table])])
 
 
-@pytest.mark.parametrize("make_table", [whole_table, PartsOfTable], ids=["whole", "two parts"])
+@pytest.mark.parametrize("make_table", [whole_table, table_in_parts], ids=["whole", "two parts"])
 @pytest.mark.parametrize("case", CASES)
 def test_step_is_that_of_one_process(case, make_table):
     changes = {"batching": "lists", "dim": 4, "optimizer": "adagrad", **CASES[case]}
@@ -82,8 +65,8 @@ def test_step_is_that_of_one_process(case, make_table):
         np.testing.assert_allclose(norm, logs["gradient_norm"], rtol=1e-5)
     assert len(steps.state.weights) == len(tf_weights(expected))
     for table, weight in zip(steps.state.weights, tf_weights(expected)):
-        np.testing.assert_allclose(table.numpy(), weight.numpy(), rtol=1e-5, atol=1e-6)
-    sums = [variable.numpy() for variable in steps.state.optimizer]
+        np.testing.assert_allclose(values(table), weight.numpy(), rtol=1e-5, atol=1e-6)
+    sums = [values(table) for table in steps.state.optimizer]
     for own, other in zip(sums, expected.optimizer._accumulators):
         np.testing.assert_allclose(own, other.numpy(), rtol=1e-5, atol=1e-12)
         assert own.any()
@@ -91,7 +74,7 @@ def test_step_is_that_of_one_process(case, make_table):
 
 def test_tables_differ_and_so_do_their_parts():
     settings = changed(RunSettings(), {"dim": 4})
-    model = build_served_model(settings, VOCABULARIES, PartsOfTable)
+    model = build_served_model(settings, VOCABULARIES, table_in_parts)
     parts = [
         part.numpy()
         for tower in (model.query_tower, model.document_tower)
