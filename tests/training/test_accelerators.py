@@ -6,6 +6,7 @@ from tensorflow.python.framework import kernels
 
 from tests.training.test_trainer import begin
 from tf_smoothclir.presets import PRESETS
+from tf_smoothclir.training.steps import compile_steps
 
 BEST = {**PRESETS["best"], "dim": 4, "ngram_buckets": 50, "mine_ranks": (1, 5), "epochs": 1}
 OPTIONS = [
@@ -45,7 +46,7 @@ GPUS = tf.config.list_physical_devices("GPU")
 def test_no_operation_of_a_step_needs_a_cpu(options, tiny, tmp_path):
     _, trainer = begin(tiny(**options), tmp_path / "run")
     batches = iter(trainer._batches.epoch(0).batches(0))
-    steps = trainer._train_steps.get_concrete_function(batches, tf.constant(1))
+    steps = compile_steps(trainer.model).get_concrete_function(batches, tf.constant(1))
     assert only_on_cpus(steps.graph) == set()
 
 
