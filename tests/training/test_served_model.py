@@ -17,6 +17,7 @@ from tf_smoothclir.training.served_batches import ServedBatches
 from tf_smoothclir.training.served_model import ServedSteps, build_served_model, check_served
 
 VOCABULARIES = {role: ["", "?", *map(str, range(2, WORDS))] for role in ROLES}
+SAME_WORDS = [([4, 5], [([5, 4, 4], 2), ([3], 0)])]  # on both sides
 CASES = {
     "defaults": {},
     "clipped": {"clip_norm": 1e-3},
@@ -57,7 +58,7 @@ def test_step_is_that_of_one_process(case, make_table):
     for table, weight in zip(steps.state.weights, tf_weights(expected)):
         table.assign(weight)
     own_step, rate = tf.function(steps._step), found.optimizer.learning_rate.numpy()
-    for part in PARTS:
+    for part in (*PARTS, SAME_WORDS):
         inputs, grades = batch(part)
         logs = tf.function(expected.train_step)((inputs, grades))
         loss, norm = own_step(inputs, grades, tf.constant(rate))
