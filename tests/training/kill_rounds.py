@@ -20,7 +20,7 @@ import time
 from pathlib import Path
 
 from tests.training.tiny_set import write_tiny_set
-from tests.training.worker_processes import TWO_WORKERS, WorkerProcesses
+from tests.training.worker_processes import TWO_WORKERS, WorkerProcesses, run_flags
 
 _MOST_SECONDS = 12.0  # after the last kill; a worker takes about half of it to join again
 _SERVED = {"chief": 1, "worker": 2, "ps": 2}
@@ -77,19 +77,9 @@ def _flags(directory: Path, jobs: dict[str, int]):
     shards = str(directory / "shards")
     arguments = [*data, "--negatives=3", "--num_shards=4", f"--output_dir={shards}"]
     subprocess.run([sys.executable, "-m", "trainers.write_shards", *arguments], check=True)
-    own = ["--optimizer=adagrad"] if jobs is _SERVED else []
-    return lambda output_dir: [
-        *data,
-        *own,
-        f"--shards_dir={shards}",
-        f"--output_dir={output_dir}",
-        "--batching=lists",
-        "--dim=4",
-        "--negatives=3",
-        "--batch_size=20",
-        f"--epochs={_EPOCHS[[*jobs][-1]]}",
-        "--checkpoint_minutes=0.005",
-    ]
+    more = [f"--epochs={_EPOCHS[[*jobs][-1]]}", "--checkpoint_minutes=0.005"]
+    more += ["--optimizer=adagrad"] if jobs is _SERVED else []
+    return lambda output_dir: [*run_flags(data, shards, output_dir), *more]
 
 
 def _figures(run: Path) -> dict:
