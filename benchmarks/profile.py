@@ -20,7 +20,8 @@ from benchmarks.workload import Workload, prepared_set, two_tower
 
 # The first that is in the name of an operation of the step says which part it belongs to.
 PARTS = (
-    ("_tower/Gather:", "gather rows"),
+    ("_tower/embedding_lookup", "gather rows"),
+    ("_tower/Gather:", "gather rows"),  # of n-grams
     ("SparseSegmentSumGrad", "gradient of mean"),
     ("SparseSegmentSum", "mean"),
     ("_tower/", "tower, other"),

@@ -107,7 +107,8 @@ def test_profile(optimizer):
 @pytest.mark.parametrize(
     ("event", "part"),
     [
-        ("while/body/_1/while/two_tower/document_tower/Gather:ResourceGather", "gather rows"),
+        ("while/two_tower/document_tower/embedding_lookup:ResourceGather", "gather rows"),
+        ("while/two_tower/document_tower/Gather:ResourceGather", "gather rows"),
         ("while/x/gradient_tape/y/query_tower/cond/SparseSegmentSumGrad:Op", "gradient of mean"),
         ("while/body/_1/while/SparseRMSprop/mul_11:Mul", "optimizer"),
         ("while/body/_1/while/TensorListSetItem:TensorListSetItem", "other"),
