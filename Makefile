@@ -13,6 +13,8 @@ SUBSET := tests/test_golden.py tests/test_kernels.py tests/test_losses.py \
 	tests/test_losses_contract.py tests/test_list_losses.py tests/test_metrics.py \
 	tests/test_similarity.py tests/test_optimizers.py tests/training/test_checkpoints.py \
 	tests/test_commands_end_to_end.py
+# Module by module, in the order of tests/conftest.py.
+AT_ONCE := -n 2 --dist=loadscope --no-loadscope-reorder
 # The libraries' own start-up messages; 0 shows them.
 export TF_CPP_MIN_LOG_LEVEL ?= 3
 
@@ -41,10 +43,10 @@ quickstart: $(VENV)/.package  ## Train, evaluate, export and search the built-in
 	@$(BIN)/smoothclir-quickstart --output_dir=runs/quickstart
 
 test: $(VENV)/.tests  ## Run every test
-	@$(BIN)/python -m pytest -n 2 --dist=loadscope $(PYTEST_FLAGS)
+	@$(BIN)/python -m pytest $(AT_ONCE) $(PYTEST_FLAGS)
 
 subset: $(VENV)/.tests  ## Run the tests of the maths and of one way through all commands
-	@$(BIN)/python -m pytest -n 2 --dist=loadscope $(PYTEST_FLAGS) $(SUBSET)
+	@$(BIN)/python -m pytest $(AT_ONCE) $(PYTEST_FLAGS) $(SUBSET)
 
 lint: $(VENV)/.tests  ## Check style and formatting
 	@$(BIN)/ruff check .

@@ -107,7 +107,7 @@ setup(
             "ir-measures>=0.3.3",
             PYARROW,
             "pytest>=7.4,<9",
-            "pytest-xdist>=3.3",
+            "pytest-xdist>=3.8",
             "pyyaml>=6",
             "ruff>=0.14,<1",
             "scipy>=1.9",

@@ -14,6 +14,25 @@ from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.settings import TextSettings
 
 _ROOT = Path(__file__).resolve().parent.parent
+# Modules of tests that take minutes, most of them with processes of their own.
+_LONGEST = (
+    "test_benchmarks",
+    "test_stack_exchange",
+    "tuning.test_tune",
+    "training.test_workers",
+    "experiments.test_reproduce_end_to_end",
+    "training.test_parameter_servers",
+    "tuning.test_resume",
+    "training.test_exchange",
+    "training.test_resume",
+    "test_real_data",
+)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Has the longest modules begin first: last, one of them would keep one worker busy alone."""
+    place = {f"tests.{name}": number for number, name in enumerate(_LONGEST)}
+    items.sort(key=lambda item: place.get(item.module.__name__, len(place)))
 
 
 @pytest.fixture(scope="session")
