@@ -119,7 +119,7 @@ class TwoTower(keras.Model):
             scale = tf.cast(gradient_scale(self.optimizer), loss.dtype)
             scaled_loss = scale * loss
         gradients = tape.gradient(scaled_loss, self.trainable_variables)
-        if self._is_shared:  # both uses of the table have named its rows
+        if self.is_shared:  # both uses of the table have named its rows
             gradients = [each_row_once(gradient) for gradient in gradients]
         pairs = _listed_pairs(inputs, grades)
         if self.exchange:
@@ -159,7 +159,7 @@ class TwoTower(keras.Model):
         return {
             **super().get_config(),
             "query_tower": serialize(self.query_tower),
-            "document_tower": None if self._is_shared else serialize(self.document_tower),
+            "document_tower": None if self.is_shared else serialize(self.document_tower),
             "similarity": serialize(self.similarity),
             "clip_norm": self.clip_norm,
             "in_batch": self.in_batch,
@@ -179,7 +179,8 @@ class TwoTower(keras.Model):
         return model
 
     @property
-    def _is_shared(self) -> bool:
+    def is_shared(self) -> bool:
+        """Whether one tower encodes both queries and documents."""
         return self.query_tower is self.document_tower
 
 

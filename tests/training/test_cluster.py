@@ -56,11 +56,16 @@ def test_chief_is_the_one_of_that_name_or_the_first_worker(monkeypatch, text, ex
     ],
 )
 def test_mistake_is_told_with_an_example(monkeypatch, text, reason):
+    message = mistake(monkeypatch, text, "multi_worker")
+    assert message.startswith(f"TF_CONFIG: {reason}")
+    assert 'Set it for each process, such as {"cluster": {"worker": [' in message
+
+
+def mistake(monkeypatch, text, distribution):
     monkeypatch.setenv("TF_CONFIG", text)
     with pytest.raises(InputError) as error:
-        cluster_of_environment("multi_worker")
-    assert str(error.value).startswith(f"TF_CONFIG: {reason}")
-    assert 'Set it for each process, such as {"cluster": {"worker": [' in str(error.value)
+        cluster_of_environment(distribution)
+    return str(error.value)
 
 
 def test_cluster_of_parameter_servers_has_its_chief_first(monkeypatch):
@@ -83,11 +88,9 @@ def test_cluster_of_parameter_servers_has_its_chief_first(monkeypatch):
     ],
 )
 def test_mistake_about_parameter_servers_too(monkeypatch, text, reason):
-    monkeypatch.setenv("TF_CONFIG", text)
-    with pytest.raises(InputError) as error:
-        cluster_of_environment("parameter_server")
-    assert str(error.value).startswith(f"TF_CONFIG: {reason}")
-    assert '"ps": ["10.0.0.3:2222"' in str(error.value)
+    message = mistake(monkeypatch, text, "parameter_server")
+    assert message.startswith(f"TF_CONFIG: {reason}")
+    assert '"ps": ["10.0.0.3:2222"' in message
 
 
 def test_address_of_another_process_is_a_mistake(monkeypatch):

@@ -7,11 +7,9 @@ import signal
 import numpy as np
 import pytest
 
-from tests.training.test_shard_training import tiny_shards
-from tests.training.worker_processes import WorkerProcesses
+from tests.training.worker_processes import WorkerProcesses, run_flags
 from tf_smoothclir.data.prepared import ROLES
 from tf_smoothclir.data.source import SPLITS
-from tf_smoothclir.settings import TextSettings
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.train import (
     evaluate_model,
@@ -35,24 +33,12 @@ CHANGES = {
 
 
 @pytest.fixture(scope="module")
-def shards(tiny, tmp_path_factory):
-    """Four shards of the tiny set."""
-    return tiny_shards(tiny, tmp_path_factory.mktemp("shards") / "four", text=TextSettings())
-
-
-@pytest.fixture(scope="module")
 def flags(tiny, shards):
     """`flags(output_dir)` are those of a run on the shards."""
     data = tiny().data
-    return lambda output_dir: [
-        f"--data_dir={data.data_dir}",
-        f"--cache_dir={data.cache_dir}",
-        f"--shards_dir={shards.directory}",
-        f"--output_dir={output_dir}",
-        "--dim=4",
-        "--negatives=3",
-        *(f"--{name}={value}" for name, value in CHANGES.items()),
-    ]
+    of_data = [f"--data_dir={data.data_dir}", f"--cache_dir={data.cache_dir}"]
+    more = [f"--{name}={value}" for name, value in CHANGES.items()]
+    return lambda output_dir: [*run_flags(of_data, shards.directory, output_dir), *more]
 
 
 @pytest.fixture(scope="module")

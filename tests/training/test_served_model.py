@@ -5,13 +5,13 @@ import pytest
 import tensorflow as tf
 
 from tests.training.test_exchange import PARTS, WORDS, batch
-from tests.training.test_shard_training import SHARDS, tiny_shards
+from tests.training.tiny_set import SHARDS
 from tf_smoothclir._compat.keras_api import tf_weights
 from tf_smoothclir.data.prepared import ROLES
 from tf_smoothclir.data.shard_pipeline import list_batches
 from tf_smoothclir.errors import InputError
 from tf_smoothclir.presets import changed
-from tf_smoothclir.settings import RunSettings, TextSettings
+from tf_smoothclir.settings import RunSettings
 from tf_smoothclir.training.model import build_model
 from tf_smoothclir.training.served_batches import ServedBatches
 from tf_smoothclir.training.served_model import ServedSteps, build_served_model, check_served
@@ -24,12 +24,6 @@ CASES = {
     "loss of lists": {"loss": "softmax"},
     "one table": {"shared_vocabulary": True},
 }
-
-
-@pytest.fixture(scope="module")
-def shards(tiny, tmp_path_factory):
-    """Four shards of the tiny set."""
-    return tiny_shards(tiny, tmp_path_factory.mktemp("shards") / "four", text=TextSettings())
 
 
 def whole_table(rows, dim, initial):

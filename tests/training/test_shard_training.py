@@ -11,6 +11,7 @@ from tests.training.test_trainer import (
     train_until_killed,
     weights,
 )
+from tests.training.tiny_set import SHARDS, tiny_shards
 from tf_smoothclir.data.judged_lists import judged_lists
 from tf_smoothclir.data.prepared import ROLES, prepare
 from tf_smoothclir.data.shard_writer import write_shards
@@ -28,23 +29,13 @@ from tf_smoothclir.training.train import (
     trainer_of,
 )
 
-SHARDS = 4
 TEXT = TextSettings(vocabulary_size=30)
 
 
 @pytest.fixture(scope="module")
 def shards(tiny, tmp_path_factory):
     """Shards of the tiny set; not to be changed."""
-    return tiny_shards(tiny, tmp_path_factory.mktemp("shards") / "four")
-
-
-def tiny_shards(tiny, directory, split="train", text=TEXT):
-    settings = tiny()
-    retrieval_set = retrieval_set_of(source_of(settings.data), settings, SPLITS)
-    prepared = prepare(retrieval_set, text, settings.data.cache_dir)
-    sampling = {"split": split, "negatives": 3, "seed": 13}
-    lists = judged_lists(retrieval_set, **sampling)
-    return write_shards(prepared, lists, directory, SHARDS, **sampling, text=text)
+    return tiny_shards(tiny, tmp_path_factory.mktemp("shards") / "four", TEXT)
 
 
 @pytest.fixture
@@ -172,7 +163,7 @@ def test_what_does_not_fit_the_shards_is_refused_before_anything_is_written(
 
 
 def test_shards_of_another_split_are_refused(on_shards, tiny, tmp_path):
-    other = tiny_shards(tiny, tmp_path / "test", split="test")
+    other = tiny_shards(tiny, tmp_path / "test", TEXT, split="test")
     with pytest.raises(InputError, match=r"they hold the test split\. Write .* --split=train"):
         train(on_shards(shards_dir=other.directory), tmp_path / "run")
 

@@ -11,18 +11,10 @@ import pytest
 import tensorflow as tf
 
 from tests.training.test_resume import tensors
-from tests.training.test_shard_training import tiny_shards
 from tests.training.worker_processes import WorkerProcesses, run_flags
-from tf_smoothclir.settings import TextSettings
 from tf_smoothclir.training.train import train
 
 EPOCHS = 14
-
-
-@pytest.fixture(scope="module")
-def shards(tiny, tmp_path_factory):
-    """Four shards of the tiny set."""
-    return tiny_shards(tiny, tmp_path_factory.mktemp("shards") / "four", text=TextSettings())
 
 
 @pytest.fixture(scope="module")

@@ -4,9 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from tf_smoothclir.data.judged_lists import judged_lists
+from tf_smoothclir.data.prepared import prepare
+from tf_smoothclir.data.shard_writer import write_shards
+from tf_smoothclir.data.shards import Shards
 from tf_smoothclir.presets import changed
-from tf_smoothclir.settings import RunSettings
+from tf_smoothclir.settings import RunSettings, TextSettings
+from tf_smoothclir.training.train import retrieval_set_of, source_of
 
+SHARDS = 4
 QUERIES, DOCUMENTS, WORDS = 20, 30, 9
 SPLITS = ("train", "train", "train", "validation", "test")
 
@@ -54,3 +60,13 @@ def tiny_settings(data_dir: Path, cache_dir: Path, **changes) -> RunSettings:
         **changes,
     }
     return changed(RunSettings(), values)
+
+
+def tiny_shards(tiny, directory: Path, text: TextSettings, split: str = "train") -> Shards:
+    """Writes shards of the judged lists of a tiny set."""
+    settings = tiny()
+    retrieval_set = retrieval_set_of(source_of(settings.data), settings, SPLITS)
+    prepared = prepare(retrieval_set, text, settings.data.cache_dir)
+    sampling = {"split": split, "negatives": 3, "seed": 13}
+    lists = judged_lists(retrieval_set, **sampling)
+    return write_shards(prepared, lists, directory, SHARDS, **sampling, text=text)

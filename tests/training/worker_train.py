@@ -9,7 +9,7 @@ def main() -> None:
     """Runs the command."""
     # Imported before the command has set up its log, TensorFlow would say more.
     logging.getLogger("tensorflow").setLevel(logging.WARNING)
-    from tf_smoothclir._compat.keras_api import optimizer_variables, tf_weights
+    from tf_smoothclir.training.checkpoints import state_of
     from tf_smoothclir.training.trainer import Trainer
     from tf_smoothclir.training.workers import digest_of
 
@@ -17,9 +17,8 @@ def main() -> None:
 
     def train(trainer):
         progress = original(trainer)
-        model = trainer.model
-        variables = [*tf_weights(model), *optimizer_variables(model.optimizer)]
-        print("Digest:", digest_of("", variables).hex())
+        state = state_of(trainer.model)
+        print("Digest:", digest_of("", [*state.weights, *state.optimizer]).hex())
         return progress
 
     Trainer.train = train

@@ -63,23 +63,16 @@ def state_of(model: TwoTower) -> State:
 class Checkpoints:
     """The last two states of a run, and the weights of its best epoch."""
 
-    def __init__(
-        self,
-        directory: Path,
-        model: TwoTower | State,
-        kept: TwoTower | None = None,
-        **more,
-    ):
-        """Saves and restores the variables of a compiled, built `model`.
+    def __init__(self, directory: Path, own: State, kept: TwoTower | None = None, **more):
+        """Saves and restores variables.
 
         Args:
             directory: Where the files are.
-            model: The model, or its variables.
-            kept: Another model of the same form, whose weights are kept as the best ones instead.
+            own: The variables.
+            kept: A model of the same form, whose weights are kept as the best ones instead.
             **more: Variables, or lists of them, that the last states have too.
         """
         self._progress = tf.Variable("", dtype=tf.string)
-        own = state_of(model) if isinstance(model, TwoTower) else model
         state = tf.train.Checkpoint(
             weights=own.weights, optimizer=own.optimizer, progress=self._progress, **more
         )

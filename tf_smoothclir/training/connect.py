@@ -37,7 +37,7 @@ def has_served(settings: RunSettings, is_finished: Callable[[], bool]) -> bool:
     return True
 
 
-def connect(settings: TrainingSettings, is_finished: Callable[[], bool]) -> Alone | Workers:
+def connect(settings: TrainingSettings, is_finished: Callable[[], bool]) -> Alone:
     """Returns the others that train with this process, which is no server, once all are there.
 
     Args:

@@ -56,7 +56,7 @@ def check_served(settings: RunSettings) -> None:
 def build_served_model(
     settings: RunSettings, vocabularies: Mapping[str, list[str]], make_table: Callable
 ) -> TwoTower:
-    """Returns the model with random word vectors, N(0, 1) as `build_model` begins with.
+    """Returns the model with random word vectors, of the same scale as those of `build_model`.
 
     Its optimizer only knows the step size; the sums of `ServedSteps` are its slots.
 
@@ -69,8 +69,8 @@ def build_served_model(
     model = unbuilt_model(settings, vocabularies)
     for index, tower in enumerate(_towers(model)):
 
-        def initial(shape, first_row, index=index):
-            return tf.random.stateless_normal(shape, seed=[seed + index, first_row])
+        def initial(shape, first_row, index=index, stddev=tower.initial_stddev):
+            return tf.random.stateless_normal(shape, seed=[seed + index, first_row], stddev=stddev)
 
         tower.use_table(make_table(tower.vocabulary_size, tower.dim, initial))
     model.build()
@@ -164,7 +164,7 @@ class ServedSteps:
             else:
                 loss = model.loss(grades, scores)
         gradients = tape.gradient(loss, self._parts)
-        if model.query_tower is model.document_tower:  # both uses of the table have named its rows
+        if model.is_shared:  # both uses of the table have named its rows
             gradients = [each_row_once(gradient) for gradient in gradients]
         norm = tf.linalg.global_norm(gradients)
         if model.clip_norm:

@@ -22,7 +22,7 @@ from tf_smoothclir.evaluation.report import write_report
 from tf_smoothclir.files import new_directory, read_json, write_json
 from tf_smoothclir.settings import DataSettings, RunSettings
 from tf_smoothclir.text.vocabulary import write_vocabulary
-from tf_smoothclir.training.checkpoints import Checkpoints, Progress
+from tf_smoothclir.training.checkpoints import Checkpoints, Progress, state_of
 from tf_smoothclir.training.connect import connect, has_served
 from tf_smoothclir.training.model import (
     build_model,
@@ -35,7 +35,7 @@ from tf_smoothclir.training.peak_memory import peak_memory
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.shard_batches import check_set, check_workers, open_shards
 from tf_smoothclir.training.trainer import Trainer
-from tf_smoothclir.training.workers import ALONE, Alone, Workers
+from tf_smoothclir.training.workers import ALONE, Alone
 from tf_smoothclir.two_tower import TwoTower
 
 EVALUATED_SPLITS = ("test", "validation")
@@ -120,7 +120,7 @@ def trainer_of(
     prepared: PreparedSet | None,
     run: RunDirectory,
     shards: Shards | None = None,
-    workers: Alone | Workers = ALONE,
+    workers: Alone = ALONE,
 ) -> Trainer:
     """Returns the trainer of a new model, or of the one whose checkpoint is in `run`.
 
@@ -203,7 +203,7 @@ def load_model(run: RunDirectory) -> TwoTower:
     if not run.vocabulary.is_dir():
         raise _no_weights(run)
     model = build_model(settings, {role: run.vocabulary_tokens(role) for role in ROLES})
-    checkpoints = Checkpoints(run.checkpoints, model)
+    checkpoints = Checkpoints(run.checkpoints, state_of(model))
     if not checkpoints.has_best:
         raise _no_weights(run)
     checkpoints.restore_best()

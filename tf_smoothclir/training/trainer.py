@@ -23,7 +23,7 @@ from tf_smoothclir.training.mining import HardNegatives
 from tf_smoothclir.training.monitor import Diverged, StepMonitor, StopRequest
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.validation import Validation
-from tf_smoothclir.training.workers import ALONE, Alone, WorkerLost, Workers, digest_of
+from tf_smoothclir.training.workers import ALONE, Alone, WorkerLost, digest_of
 from tf_smoothclir.two_tower import TwoTower
 
 # Steps in one call of the graph: Python's part of a step costs a millisecond otherwise.
@@ -44,7 +44,7 @@ class Trainer:
         settings: TrainingSettings,
         run: RunDirectory,
         shards: Shards | None = None,
-        workers: Alone | Workers = ALONE,
+        workers: Alone = ALONE,
     ):
         """Prepares a training run.
 

@@ -83,7 +83,7 @@ class Alone:
 ALONE = Alone()
 
 
-class Workers:
+class Workers(Alone):
     """The workers of a cluster, of which this process is one.
 
     All of them have to call the same methods in the same order; each call waits for the others.
@@ -216,10 +216,6 @@ class Workers:
                 "the workers have not begun from the same checkpoint",
                 "Let it be one directory, on a file system that all of them share",
             )
-
-    def model_of(self, settings: RunSettings, vocabularies: Mapping[str, list[str]]) -> TwoTower:
-        """Returns the model of the settings with its initial weights."""
-        return build_model(settings, vocabularies)
 
     def steps_of(self, model: TwoTower) -> LocalSteps:
         """Returns what trains a model, by the gradients of all workers."""
