@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tf_smoothclir.data import bilingual_vectors as module
-from tf_smoothclir.data.bilingual_vectors import bilingual_vectors
+from tf_smoothclir.data.bilingual_vectors import occurrences
 from tf_smoothclir.data.prepared import prepare
 from tf_smoothclir.data.source import SPLITS
 from tf_smoothclir.settings import TextSettings
@@ -35,25 +35,36 @@ def correlation(ours, theirs, number):
     return (number * both - a * b) / math.sqrt(a * b * (number - a) * (number - b))
 
 
-def vectors_of(prepared, role, dim=DIM, seed=13):
+def occurrences_of(prepared, role, dim=DIM, seed=13):
     size = len(prepared.vocabulary(role))
-    return bilingual_vectors(prepared, [role], size=size, dim=dim, seed=seed)
+    return occurrences(prepared, [role], size=size, dim=dim, seed=seed)
+
+
+def vectors_of(prepared, role, dim=DIM, seed=13):
+    return occurrences_of(prepared, role, dim, seed).vectors()
+
+
+def number_of_places(prepared):
+    return int((prepared.retrieval_set.splits == SPLITS.index("train")).sum())
 
 
 @pytest.mark.parametrize("role", ["query", "document"])
-def test_found_are_the_words_of_training_pairs_of_the_highest_grade(prepared, role):
-    vectors, found = vectors_of(prepared, role, dim=8)
-    assert set(np.flatnonzero(found)) == set(places_by_hand(prepared, role))
-    assert not vectors[~found].any()
+def test_counted_are_the_training_pairs_of_the_highest_grade(prepared, role):
+    found = occurrences_of(prepared, role, dim=8)
+    by_hand = places_by_hand(prepared, role)
+    assert {t: found.counts[t] for t in np.flatnonzero(found.counts)} == {
+        token: len(places) for token, places in by_hand.items()
+    }
+    vectors = found.vectors()
+    assert not vectors[found.counts == 0].any()
     assert vectors.dtype == np.float32
 
 
 def test_inner_products_across_languages_are_correlations(prepared, monkeypatch):
     monkeypatch.setattr(module, "_LISTS_PER_CHUNK", 5)
-    judged = prepared.retrieval_set
-    number = int((judged.splits == SPLITS.index("train")).sum())
+    number = number_of_places(prepared)
     words = {role: places_by_hand(prepared, role) for role in ("query", "document")}
-    vectors = {role: vectors_of(prepared, role)[0] for role in words}
+    vectors = {role: vectors_of(prepared, role) for role in words}
     off = []
     for q, ours in words["query"].items():
         for d, theirs in words["document"].items():
@@ -68,39 +79,55 @@ def test_inner_products_across_languages_are_correlations(prepared, monkeypatch)
 
 
 def test_a_word_that_stands_everywhere_says_nothing(prepared):
-    judged = prepared.retrieval_set
-    number = int((judged.splits == SPLITS.index("train")).sum())
-    vectors, _ = vectors_of(prepared, "query", dim=64)
+    number = number_of_places(prepared)
+    vectors = vectors_of(prepared, "query", dim=64)
     for word, places in places_by_hand(prepared, "query").items():
         expected = 1 - len(places) / number
         variance = np.mean(vectors[word] ** 2)
         assert variance == pytest.approx(expected, abs=5 * expected * math.sqrt(2 / 64) + 1e-9)
 
 
+def test_an_ngram_stands_where_the_words_stand_that_have_it(small_set, tmp_path):
+    prepared = prepare(small_set, TextSettings(ngram_buckets=7), tmp_path)
+    words, ngrams = occurrences_of(prepared, "document", dim=4), prepared.ngrams("document")
+    sums, counts = np.zeros((7, 4)), np.zeros(7, int)
+    for word in range(len(words.counts)):
+        for bucket in ngrams[word]:
+            sums[bucket] += words.sums[word]
+            counts[bucket] += words.counts[word]
+    found = words.of_ngrams(ngrams, 7)
+    np.testing.assert_allclose(found.sums, sums, atol=1e-4)
+    np.testing.assert_array_equal(found.counts, counts)
+
+
 def test_the_size_of_chunks_changes_nothing_but_rounding(prepared, monkeypatch):
-    whole, found = vectors_of(prepared, "document", dim=8)
+    whole = occurrences_of(prepared, "document", dim=8)
     monkeypatch.setattr(module, "_LISTS_PER_CHUNK", 3)
-    chunked, found_in_chunks = vectors_of(prepared, "document", dim=8)
-    np.testing.assert_allclose(chunked, whole, atol=1e-5)
-    np.testing.assert_array_equal(found_in_chunks, found)
+    chunked = occurrences_of(prepared, "document", dim=8)
+    np.testing.assert_allclose(chunked.sums, whole.sums, atol=1e-5)
+    np.testing.assert_array_equal(chunked.counts, whole.counts)
 
 
 def test_a_shared_word_has_the_places_of_both_languages(small_set, tmp_path):
     prepared = prepare(small_set, TextSettings(shared_vocabulary=True), tmp_path)
     size = len(prepared.vocabulary("query"))
-    _, found = bilingual_vectors(prepared, ["query", "document"], size=size, dim=4, seed=13)
-    both = set(places_by_hand(prepared, "query")) | set(places_by_hand(prepared, "document"))
-    assert set(np.flatnonzero(found)) == both
+    found = occurrences(prepared, ["query", "document"], size=size, dim=4, seed=13)
+    of_queries, of_documents = (places_by_hand(prepared, role) for role in ("query", "document"))
+    both = {
+        token: len(of_queries.get(token, set()) | of_documents.get(token, set()))
+        for token in of_queries.keys() | of_documents.keys()
+    }
+    assert {token: found.counts[token] for token in np.flatnonzero(found.counts)} == both
 
 
 def test_the_seed_decides(prepared):
-    first, again, other = (vectors_of(prepared, "query", 8, seed)[0] for seed in (1, 1, 2))
+    first, again, other = (vectors_of(prepared, "query", 8, seed) for seed in (1, 1, 2))
     np.testing.assert_array_equal(first, again)
     assert (first != other).any()
 
 
 def test_words_behind_the_vocabulary_are_left_out(prepared):
     size = len(prepared.vocabulary("document")) - 5
-    vectors, found = bilingual_vectors(prepared, ["document"], size=size, dim=4, seed=13)
-    assert vectors.shape == (size, 4)
-    assert found.shape == (size,)
+    found = occurrences(prepared, ["document"], size=size, dim=4, seed=13)
+    assert found.sums.shape == (size, 4)
+    assert found.counts.shape == (size,)

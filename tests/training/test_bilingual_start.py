@@ -32,19 +32,26 @@ def test_training_begins_with_translations_near_each_other(more, tiny, tmp_path)
 
 
 @pytest.mark.parametrize("role", ROLES)
-def test_words_without_a_pair_begin_as_without_the_option(role, tiny, tmp_path):
-    _, random = start(tiny(), tmp_path / "random")
-    _, bilingual = start(tiny(initial_vectors="bilingual"), tmp_path / "bilingual")
-    tables = [getattr(m, f"{role}_tower").embeddings.numpy() for m in (random, bilingual)]
-    same = (tables[0] == tables[1]).all(axis=1)
-    assert same[:2].all()  # padding and unknown
-    assert not same[2:].all()
+def test_padding_and_unknown_begin_with_zeros_and_the_words_of_pairs_do_not(role, tiny, tmp_path):
+    _, model = start(tiny(initial_vectors="bilingual"), tmp_path / "run")
+    begins_at_zero = ~getattr(model, f"{role}_tower").embeddings.numpy().any(axis=1)
+    assert begins_at_zero[:2].all()
+    assert not begins_at_zero[2:].all()
 
 
-def test_ngrams_begin_with_zeros(tiny, tmp_path):
-    _, model = start(tiny(initial_vectors="bilingual", ngram_buckets=50), tmp_path / "run")
-    for role in ROLES:
-        assert not getattr(model, f"{role}_tower").ngram_embeddings.numpy().any()
+def test_ngrams_begin_near_the_words_that_have_them(tiny, tmp_path):
+    settings = tiny(initial_vectors="bilingual", shared_vocabulary=True, ngram_buckets=10_000)
+    prepared, trainer = begin(settings, tmp_path / "run")
+    tower, ngrams = trainer.model.query_tower, prepared.ngrams("query")
+    # Of one word alone, an n-gram is that word, but shorter.
+    buckets = ngrams.values[: ngrams.offsets[tower.vocabulary_size]]
+    word = next(w for w in range(2, tower.vocabulary_size) if tower.embeddings[w].numpy().any())
+    alone = [b for b in ngrams[word] if np.count_nonzero(buckets == b) == 1]
+    assert alone
+    for bucket in alone:
+        np.testing.assert_allclose(
+            tower.ngram_embeddings[bucket], 0.3 * tower.embeddings[word], rtol=1e-5, atol=1e-6
+        )
 
 
 def test_a_killed_run_goes_on_and_does_not_begin_anew(tiny, tmp_path):

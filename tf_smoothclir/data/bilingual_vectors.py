@@ -6,9 +6,11 @@ get similar vectors, whichever side they stand on.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator, Sequence
 
 import numpy as np
+import tensorflow as tf
 
 from tf_smoothclir.data.judged_lists import JudgedLists, judged_lists
 from tf_smoothclir.data.prepared import PreparedSet
@@ -18,16 +20,51 @@ from tf_smoothclir.text.vocabulary import UNKNOWN_ID
 _LISTS_PER_CHUNK = 1 << 11
 
 
-def bilingual_vectors(
-    prepared: PreparedSet, roles: Sequence[str], *, size: int, dim: int, seed: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """Returns a vector for each token that stands in a training pair of the highest grade.
+@dataclasses.dataclass(frozen=True)
+class Occurrences:
+    """Where tokens stand, seen through random vectors of the places.
 
-    Each training query has a random vector, drawn from N(0, 1) and centred over all queries; a
-    query and its documents of the highest grade are where it counts. A token has the sum over
-    where it stands, divided by the root of their number n: entries of variance 1 - n / N for N
-    queries, so that a token that stands everywhere says nothing. The inner product of two vectors,
-    divided by `dim`, estimates the correlation (φ) of standing in the same places.
+    Attributes:
+        sums: `[tokens, dim]` float32, the sum of the vectors of a token's places.
+        counts: `[tokens]` int64, how many places that are.
+    """
+
+    sums: np.ndarray
+    counts: np.ndarray
+
+    def vectors(self) -> np.ndarray:
+        """Returns `[tokens, dim]` float32.
+
+        A token has the sum over its n places, divided by √n: entries of variance 1 - n / N for N
+        places, so that a token that stands everywhere says nothing; zeros where it stands nowhere.
+        The inner product of two vectors, divided by `dim`, estimates the correlation (φ) of
+        standing in the same places.
+        """
+        return self.sums / np.sqrt(np.maximum(self.counts, 1), dtype=np.float32)[:, np.newaxis]
+
+    def of_ngrams(self, ngrams: RaggedStore, buckets: int) -> Occurrences:
+        """Returns the same of n-grams: each stands where the words stand that have it.
+
+        Args:
+            ngrams: Row -> the buckets of the n-grams of the token of this id.
+            buckets: How many there are.
+        """
+        size = len(self.counts)
+        of_words = np.asarray(ngrams.values[: ngrams.offsets[size]])
+        order = np.argsort(of_words, kind="stable")
+        words = np.repeat(np.arange(size), ngrams.lengths[:size])[order]
+        sums = tf.sparse.segment_sum(self.sums, words, of_words[order], num_segments=buckets)
+        counts = np.bincount(of_words[order], self.counts[words], minlength=buckets)
+        return Occurrences(sums.numpy(), counts.astype(np.int64))
+
+
+def occurrences(
+    prepared: PreparedSet, roles: Sequence[str], *, size: int, dim: int, seed: int
+) -> Occurrences:
+    """Returns where tokens stand in the training pairs of the highest grade.
+
+    Each training query is a place, with a random vector drawn from N(0, 1) and centred over all of
+    them; a query and its documents of the highest grade stand there.
 
     Args:
         prepared: The set.
@@ -35,9 +72,6 @@ def bilingual_vectors(
         size: Of the vocabulary; tokens behind it and unknown ones are left out.
         dim: Length of the vectors.
         seed: Of the random vectors; the same for both languages.
-
-    Returns:
-        `(vectors [size, dim] float32, found [size] bool)`; a token that is not found has zeros.
     """
     stores = {role: prepared.tokens(role) for role in roles}
     best = prepared.retrieval_set.num_grades - 1
@@ -60,8 +94,7 @@ def bilingual_vectors(
         distinct, starts, times = np.unique(tokens, return_index=True, return_counts=True)
         sums[distinct] += np.add.reduceat(random[places], starts, axis=0)
         counts[distinct] += times
-    sums /= np.sqrt(np.maximum(counts, 1))[:, np.newaxis]
-    return sums, counts > 0
+    return Occurrences(sums, counts)
 
 
 def _rows(lists: JudgedLists, place: int, role: str, best: int) -> np.ndarray:
