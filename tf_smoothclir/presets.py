@@ -13,6 +13,7 @@ PRESETS = {
     "best": {
         "shared_vocabulary": True,
         "ngram_buckets": 200_000,
+        "min_ngram": 4,
         "dim": 512,
         "token_weights": "learned",
         "initial_vectors": "bilingual",
@@ -20,9 +21,11 @@ PRESETS = {
         "fresh_negatives": True,
         "hard_negatives": 5,
         "batching": "in_batch",
-        "average_weights": 0.5,
+        "batch_size": 512,
+        "learning_rate": 0.025,
         "learning_rate_decay": 0.7,
-        "epochs": 5,
+        "average_weights": 0.5,
+        "epochs": 6,
     },
 }
 

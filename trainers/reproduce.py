@@ -9,7 +9,7 @@ The experiments decide about loss, tower and seed, whatever --loss, --tower and 
 
 Runs for each set: Table 2 has 44 short ones (9 pairs of thresholds, 8 triples of cut points, for 5
 losses) and 5 full ones a seed; Table 3 adds 2 a seed, Figure 3 none, Figure 4 has 72 short ones and
-8 a seed more, Figure 5 8 a seed, the ablation of what goes beyond the paper 13 a seed. BUILD.md
+8 a seed more, Figure 5 8 a seed, the ablation of what goes beyond the paper 14 a seed. BUILD.md
 says how long they take.
 """
 
