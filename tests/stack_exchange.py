@@ -1,10 +1,11 @@
 """What one stack leaves for the other: runs, some of them unfinished, and exported towers.
 
-    python -m tests.stack_exchange make DIRECTORY
+    python -m tests.stack_exchange make DIRECTORY NUMBERS
     python -m tests.stack_exchange read DIRECTORY NUMBERS
 
-`read` evaluates the runs, exports one again, asks the towers that are there already, continues the
-unfinished runs, and writes all numbers as JSON. `test_stack_exchange` compares.
+Both write as JSON what they find: metrics of the runs, answers of the exported towers, losses of
+the unfinished runs as they continue; `read` exports a run again besides. `test_stack_exchange`
+compares the numbers of the stack that made it all with those of the other one.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from tests.training.tiny_set import tiny_settings, write_tiny_set
 from tf_smoothclir.data.prepared import ROLES
 from tf_smoothclir.presets import changed
 from tf_smoothclir.serving.export import export_run
+from tf_smoothclir.settings import RunSettings
 from tf_smoothclir.training import train
 from tf_smoothclir.training.run_directory import RunDirectory
 
@@ -43,60 +45,65 @@ EXPORTED = "options"
 UNFINISHED = ("rmsprop", "lazy_adam", "adam", "adagrad")
 
 
-def make(directory: Path) -> None:
+def make(directory: Path) -> dict:
     """Trains the `RUNS`, exports one, and trains one of three epochs of the `UNFINISHED` ones."""
-    data_dir = _without_twins(write_tiny_set(directory / "data"))
+    _without_twins(write_tiny_set(directory / "data"))
+    numbers = {}
     for name, changes in RUNS.items():
-        settings = tiny_settings(data_dir, directory / "cache", **changes)
-        train.train(settings, directory / name)
+        settings = _settings(directory, **changes)
+        numbers[f"{name}: metrics"] = train.train(settings, directory / name)["test"]
     export_run(RunDirectory.load(directory / EXPORTED), directory / "models")
     for optimizer in UNFINISHED:
-        settings = _unfinished_settings(directory, optimizer)
-        run = RunDirectory.create(directory / f"unfinished {optimizer}", settings)
-        source = train.source_of(settings.data)
-        prepared = train.prepared_set(source, settings, run, ("train", "validation"))
-        train.trainer_of(changed(settings, {"epochs": 1}), prepared, run).train()
+        _losses(directory, optimizer, directory / f"unfinished {optimizer}", epochs=1)
+    return numbers | _answers(directory, {"exported": directory / "models"})
 
 
-def _without_twins(data_dir: Path) -> Path:
+def _settings(directory: Path, **changes) -> RunSettings:
+    data_dir, cache_dir = directory / "data", directory / "cache"
+    return tiny_settings(data_dir, cache_dir, checkpoint_minutes=60.0, **changes)
+
+
+def _without_twins(data_dir: Path) -> None:
     """Gives each document a word of its own: rounding decides about the rank of equal texts."""
     path = data_dir / "wiki_fr.documents"
     *lines, empty = path.read_text(encoding="utf-8").splitlines()
     lines = [f"{line} seul{number}" for number, line in enumerate(lines)]
     path.write_text("\n".join([*lines, empty]) + "\n", encoding="utf-8")
-    return data_dir
 
 
-def _unfinished_settings(directory: Path, optimizer: str):
-    return tiny_settings(directory / "data", directory / "cache", optimizer=optimizer, epochs=3)
+def _losses(directory: Path, optimizer: str, path: Path, epochs: int) -> list[float]:
+    """Trains an unfinished run until so many epochs are done, and returns their losses."""
+    settings = _settings(directory, optimizer=optimizer, epochs=3)
+    run = RunDirectory.create(path, settings)
+    source = train.source_of(settings.data)
+    prepared = train.prepared_set(source, settings, run, ("train", "validation"))
+    progress = train.trainer_of(changed(settings, {"epochs": epochs}), prepared, run).train()
+    return [epoch["loss"] for epoch in progress.history]
 
 
 def read(directory: Path) -> dict:
-    """Returns the numbers; what is read is not changed."""
+    """Reads what the other stack has made, and leaves it as it is."""
     numbers = {}
     for name in RUNS:
         run = RunDirectory.load(directory / name)
-        written = json.loads(run.metrics.read_text(encoding="utf-8"))
         settings = run.settings()
         prepared = train.prepared_set(train.source_of(settings.data), settings, run, ("test",))
-        model = train.load_model(run)
+        model, trec_dir = train.load_model(run), directory / "trec"
         negatives = settings.training.negatives
-        trec_dir = run.path / "trec"
-        (evaluation,) = train.evaluate_model(
-            model, prepared, negatives, ("test",), trec_dir
-        ).values()
-        shutil.rmtree(trec_dir)
-        numbers[f"{name}: metrics when trained"] = written["test"]
-        numbers[f"{name}: metrics"] = evaluation.metrics
-    models = {"exported": directory / "models", "exported here": directory / "again"}
-    export_run(RunDirectory.load(directory / EXPORTED), models["exported here"])
-    numbers |= {kind: _ask(path) for kind, path in models.items()}
-    shutil.rmtree(models["exported here"])
+        evaluations = train.evaluate_model(model, prepared, negatives, ("test",), trec_dir)
+        numbers[f"{name}: metrics"] = evaluations["test"].metrics
+    export_run(RunDirectory.load(directory / EXPORTED), directory / "again")
+    models = {"exported": directory / "models", "exported again": directory / "again"}
+    return numbers | _answers(directory, models)
+
+
+def _answers(directory: Path, models: dict[str, Path]) -> dict:
+    """Returns what exported models answer, and how the unfinished runs go on, in copies."""
+    numbers = {name: _ask(path) for name, path in models.items()}
     for optimizer in UNFINISHED:
         name = f"unfinished {optimizer}"
         copy = shutil.copytree(directory / name, directory / "continued")
-        result = train.train(_unfinished_settings(directory, optimizer), copy)
-        numbers[name] = [epoch["loss"] for epoch in result["history"]]
+        numbers[name] = _losses(directory, optimizer, copy, epochs=3)
         shutil.rmtree(copy)
     return numbers
 
@@ -116,8 +123,6 @@ def _ask(models: Path) -> dict:
 
 
 if __name__ == "__main__":
-    _, action, place, *target = sys.argv
-    if action == "make":
-        make(Path(place))
-    else:
-        Path(*target).write_text(json.dumps(read(Path(place))), encoding="utf-8")
+    _, action, place, target = sys.argv
+    found = {"make": make, "read": read}[action](Path(place))
+    Path(target).write_text(json.dumps(found), encoding="utf-8")

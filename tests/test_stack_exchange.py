@@ -17,7 +17,7 @@ import pytest
 from tests.stack_exchange import RUNS, UNFINISHED
 
 ROOT = Path(__file__).resolve().parents[1]
-HERE = "here"
+HERE, THERE = "here", "there"
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +29,7 @@ def pythons():
     question = "from tf_smoothclir._compat import ON_KERAS_3; print(ON_KERAS_3)"
     answers = {run(python, "-c", question) for python in (sys.executable, other)}
     assert len(answers) == 2, f"{other} is of the same stack as {sys.executable}"
-    return {HERE: sys.executable, "there": other}
+    return {HERE: sys.executable, THERE: other}
 
 
 def run(python, *arguments):
@@ -46,41 +46,41 @@ def run(python, *arguments):
     return done.stdout
 
 
-@pytest.fixture(scope="module", params=[HERE, "there"])
+@pytest.fixture(scope="module", params=[HERE, THERE])
 def numbers(request, pythons, tmp_path_factory):
-    """Of the same runs, made by one of the stacks: what each stack reads."""
+    """Of the same runs: those of the stack that made them, and what the other one reads."""
     work_dir = tmp_path_factory.mktemp("exchange")
-    run(pythons[request.param], "-m", "tests.stack_exchange", "make", work_dir)
-    result = {}
-    for name, python in pythons.items():
-        path = work_dir / f"{name}.json"
-        run(python, "-m", "tests.stack_exchange", "read", work_dir, path)
-        result[name] = json.loads(path.read_text())
-    return result
+    maker = request.param
+    (reader,) = {HERE, THERE} - {maker}
+    found = []
+    for name, action in ((maker, "make"), (reader, "read")):
+        path = work_dir / f"{action}.json"
+        run(pythons[name], "-m", "tests.stack_exchange", action, work_dir, path)
+        found.append(json.loads(path.read_text()))
+    return found
 
 
 @pytest.mark.parametrize("name", RUNS)
 def test_a_run_has_the_same_metrics_on_both(numbers, name):
-    for found in numbers.values():
-        metrics = found[f"{name}: metrics"]
-        assert metrics == pytest.approx(found[f"{name}: metrics when trained"], abs=1e-6)
-        assert any(metrics.values())
+    made, read = (found[f"{name}: metrics"] for found in numbers)
+    assert read == pytest.approx(made, abs=1e-6)
+    assert any(made.values())
 
 
 def test_towers_of_one_stack_answer_alike_on_the_other_and_exported_by_the_other(numbers):
-    kinds = ("exported", "exported here")
-    answers = [found[kind] for found in numbers.values() for kind in kinds]
-    assert np.abs(answers[0]["query"]).max() > 0.01
-    for other in answers[1:]:
+    made, read = numbers
+    expected = made["exported"]
+    assert np.abs(expected["query"]).max() > 0.01
+    for answers in (read["exported"], read["exported again"]):
         for part in ("query", "document", "scores"):
-            np.testing.assert_allclose(other[part], answers[0][part], atol=1e-6, err_msg=part)
+            np.testing.assert_allclose(answers[part], expected[part], atol=1e-6, err_msg=part)
         # The weights are the same to the last bit, so the parts of both exports belong together.
-        assert other["query belongs to"] == answers[0]["document belongs to"]
+        assert answers["query belongs to"] == expected["document belongs to"]
 
 
 @pytest.mark.parametrize("optimizer", UNFINISHED)
 def test_an_unfinished_run_continues_on_the_other_stack(numbers, optimizer):
-    here, there = (found[f"unfinished {optimizer}"] for found in numbers.values())
-    assert len(here) == 3
-    assert here[0] != pytest.approx(here[2], rel=1e-2)  # it learns
-    np.testing.assert_allclose(here, there, rtol=1e-4)
+    made, read = (found[f"unfinished {optimizer}"] for found in numbers)
+    assert len(made) == 3
+    assert made[0] != pytest.approx(made[2], rel=1e-2)  # it learns
+    np.testing.assert_allclose(made, read, rtol=1e-4)
