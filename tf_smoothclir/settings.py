@@ -153,7 +153,8 @@ class ModelSettings(Settings):
     initial_vectors: str = setting(
         "random",
         "What word vectors begin with: random numbers (paper), or bilingual: words that stand in"
-        " the same training pairs, in either language, begin near each other.",
+        " the same training pairs, in either language, begin near each other, and so do their"
+        " n-grams.",
         choices=("random", "bilingual"),
     )
     query_embeddings: str = setting(
