@@ -2,6 +2,7 @@
 
 import ast
 import dataclasses
+import errno
 import os
 import re
 import subprocess
@@ -9,8 +10,10 @@ import sys
 from pathlib import Path
 
 import pytest
+import tensorflow as tf
 
 from tests.training.tiny_set import write_tiny_set
+from tf_smoothclir import command
 from tf_smoothclir.presets import PRESETS, preset_settings
 from tf_smoothclir.settings import GROUPS, RunSettings
 
@@ -115,6 +118,49 @@ def test_missing_run_or_export_is_a_message(tmp_path, module, arguments, message
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize(
+    ("error", "place"),
+    [
+        (OSError(errno.ENOSPC, "No space left on device", "runs/mine/flags.txt"), "flags.txt'"),
+        # As SaveV2 has it.
+        (
+            tf.errors.ResourceExhaustedError(
+                None,
+                None,
+                "{{function_node __wrapped__SaveV2_device_/job:localhost/device:CPU:0}} runs/mine/"
+                "state; No space left on device [Op:SaveV2] name: ",
+            ),
+            "error: runs/mine/state;",
+        ),
+    ],
+    ids=["Python's", "TensorFlow's"],
+)
+def test_full_disk_is_a_message(error, place, monkeypatch):
+    def main(argv):
+        raise error
+
+    monkeypatch.setattr(command.gc, "freeze", lambda: None)  # of what the other tests leave
+    with pytest.raises(SystemExit) as ended:
+        command._guarded(main, ["smoothclir-train"], "")
+    message = str(ended.value)
+    assert place in message
+    assert "No space left on device" in message
+    assert message.endswith(
+        ". Free some space, then give the same command again: what was saved before is kept."
+    )
+    assert "{{" not in message
+    assert "[Op:" not in message
+
+
+def test_any_other_error_keeps_its_stack_trace(monkeypatch):
+    def main(argv):
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(command.gc, "freeze", lambda: None)
+    with pytest.raises(OSError, match="Input/output error"):
+        command._guarded(main, ["smoothclir-train"], "")
+
+
 def test_success_is_silent_on_standard_error_with_verbosity_minus_one(tmp_path):
     arguments = [
         f"--data_dir={write_tiny_set(tmp_path / 'data')}",
@@ -155,8 +201,8 @@ def settings_of(*arguments):
         "command.define_settings()\n"
         "app.run(lambda argv: print(*command.run_settings_from_flags().flag_lines(), sep='\\n'))\n"
     )
-    command = [sys.executable, "-c", code, *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+    line = [sys.executable, "-c", code, *arguments]
+    return subprocess.run(line, capture_output=True, text=True, check=True).stdout.splitlines()
 
 
 def test_preset_gives_the_defaults_and_flags_have_the_last_word():

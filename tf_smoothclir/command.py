@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import errno
 import gc
 import logging as standard_logging
 import os
+import re
 import signal
 import sys
 from collections.abc import Callable, Sequence
@@ -23,6 +25,8 @@ from tf_smoothclir.settings_base import Settings
 
 FLAGS = flags.FLAGS
 COMMAND = "command"  # name of the group of a command's own flags
+_FULL_DISK = os.strerror(errno.ENOSPC)
+_PLACE_IN_GRAPH = re.compile(r"{{.*?}} |( \[Op:\w+\].*)")
 
 
 def define_settings(groups: Sequence[str] = tuple(GROUPS)) -> None:
@@ -186,6 +190,14 @@ def _guarded(main: Callable, argv: Sequence[str], arguments: str) -> None:
     except BrokenPipeError:  # such as with `| head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(128 + signal.SIGPIPE)
+    except Exception as error:  # TensorFlow's own errors are no OSError
+        if _FULL_DISK not in str(error):
+            raise
+        logging.flush()
+        sys.exit(
+            f"error: {_PLACE_IN_GRAPH.sub('', str(error))}. Free some space, then give the same"
+            " command again: what was saved before is kept."
+        )
     finally:
         gc.freeze()  # or Python looks for garbage among all of TensorFlow's objects before it ends
 
