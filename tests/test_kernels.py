@@ -9,10 +9,13 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from tf_smoothclir._compat import kernels
 from tf_smoothclir._compat.kernels import (
     RowAdagradInPlace,
     RowAdagradOfCopies,
     segment_sum,
+    segment_sum_by_matrix,
+    segment_sum_by_segments,
     sums_at,
     sums_at_by_matrix,
     sums_at_by_segments,
@@ -72,9 +75,11 @@ def test_sums_at_of_many_pairs_are_the_same_twice(way):
     np.testing.assert_allclose(first, expected, atol=1e-4)
 
 
-@pytest.mark.parametrize("training", [True, False])
+@pytest.mark.parametrize("way", [segment_sum_by_segments, segment_sum_by_matrix, None])
 @pytest.mark.parametrize("case", [name for name in PAIRS if name != "no pair"])
-def test_segment_sum_and_its_gradient(case, training):
+def test_segment_sum_and_its_gradient(case, way, monkeypatch):
+    monkeypatch.setattr(kernels, "trained_segment_sum", way)
+    training = way is not None
     positions, segments, number, size = PAIRS[case]
     rng = np.random.default_rng(5)
     rows = rng.normal(size=(size, 3)).astype("f4")
@@ -130,8 +135,11 @@ def test_gradients_are_made_by_the_kernel_of_the_stack():
 
     graph = gradients.get_concrete_function().graph.as_graph_def()
     nodes = [node.op for function in graph.library.function for node in function.node_def]
-    kernel = {sums_at_by_matrix: "SparseMatrixMatMul", sums_at_by_segments: "SparseSegmentSumGrad"}
-    assert nodes.count(kernel[sums_at]) == 2
+    # Of a sum forward and back, and of what was taken.
+    expected = {"SparseMatrixMatMul": 3, "SparseTensorToCSRSparseMatrix": 2}
+    if sums_at is sums_at_by_segments:
+        expected = {"SparseSegmentSumGrad": 2}
+    assert {kernel: nodes.count(kernel) for kernel in expected} == expected
     assert "UnsortedSegmentSum" not in nodes
 
 

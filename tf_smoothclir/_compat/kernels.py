@@ -43,7 +43,10 @@ def segment_sum(
     if not training:
         return _segment_sum(rows, positions, segments, number)
     signature = _rows_like(rows), _numbers_like(positions), _numbers_like(segments), _SCALAR
-    summed = _with_own_gradient(_segment_sum, *signature)
+    # Outside of a graph, a gradient cannot keep a sparse matrix.
+    eagerly = tf.executing_eagerly()
+    way = segment_sum_by_segments if eagerly else trained_segment_sum
+    summed = _with_own_gradient(way, *signature)
     return summed(rows, positions, segments, tf.cast(number, tf.int32))
 
 
@@ -63,6 +66,7 @@ def take(rows: tf.Tensor, positions: tf.Tensor, *, training: bool | None = None)
 # TensorFlow keeps all that it refers to, such as the tables of a model, until the process ends.
 _OWN_GRADIENTS = {
     "SparseSegmentSumWithNumSegments": "TfSmoothclirSegmentSum",
+    "IdentityN": "TfSmoothclirProduct",
     "GatherV2": "TfSmoothclirTake",
 }
 
@@ -134,13 +138,8 @@ def sums_at_by_segments(
 
 def sums_at_by_matrix(positions, values, rows, size):
     """Does what `sums_at_by_segments` does, by the product with a sparse matrix."""
-    # TensorFlow crashes on a sparse matrix without entries.
-    return _zeros_without(
-        positions,
-        values,
-        size,
-        lambda: _transposed_product(positions, values, rows, size),
-    )
+    matrix = _matrix(rows, positions, [tf.shape(values)[0], size], values.dtype)
+    return _product(positions, _transposed(matrix, values.dtype), values, size)
 
 
 def _zeros_without(pairs, values, size, compute) -> tf.Tensor:
@@ -149,17 +148,57 @@ def _zeros_without(pairs, values, size, compute) -> tf.Tensor:
     return tf.cond(tf.size(pairs) > 0, compute, zeros)
 
 
-def _transposed_product(positions, values, rows, size) -> tf.Tensor:
-    # `[row, position]` of each pair as halves of one number: half the time that tf.stack takes.
-    halves = tf.cast(positions, tf.int64) * (1 << 32) + tf.cast(rows, tf.int64)
-    matrix = tf.raw_ops.SparseTensorToCSRSparseMatrix(
-        indices=tf.cast(tf.bitcast(halves, tf.int32), tf.int64),
-        values=tf.ones(tf.shape(positions), values.dtype),
-        dense_shape=tf.cast([tf.shape(values)[0], size], tf.int64),
+def _product(positions, matrix, values, size) -> tf.Tensor:
+    """Multiplies the matrix of some pairs, or its transposed, by `values`."""
+    return _zeros_without(
+        positions,
+        values,
+        size,
+        lambda: tf.raw_ops.SparseMatrixMatMul(a=matrix, b=values),
     )
+
+
+def _transposed(matrix, dtype):
     # The product's own option to transpose takes three times as long.
-    transposed = tf.raw_ops.SparseMatrixTranspose(input=matrix, type=values.dtype)
-    return tf.raw_ops.SparseMatrixMatMul(a=transposed, b=values)
+    return tf.raw_ops.SparseMatrixTranspose(input=matrix, type=dtype)
+
+
+def _matrix(segments, positions, shape, dtype):
+    """Returns the sparse matrix that has a one for each pair, `[segment, position]`."""
+    # TensorFlow crashes on one without entries: in its place comes one that is not used.
+    segments, positions, shape = tf.cond(
+        tf.size(segments) > 0,
+        lambda: (segments, positions, shape),
+        lambda: (tf.zeros([1], segments.dtype), tf.zeros([1], positions.dtype), [1, 1]),
+    )
+    # Both numbers of a pair as halves of one: half the time that tf.stack takes.
+    halves = tf.cast(positions, tf.int64) * (1 << 32) + tf.cast(segments, tf.int64)
+    return tf.raw_ops.SparseTensorToCSRSparseMatrix(
+        indices=tf.cast(tf.bitcast(halves, tf.int32), tf.int64),
+        values=tf.ones(tf.shape(positions), dtype),
+        dense_shape=tf.cast(shape, tf.int64),
+    )
+
+
+def segment_sum_by_segments(rows, positions, segments, number):
+    """Does what `segment_sum` does in training, in a graph that overrides gradients."""
+    return _segment_sum(rows, positions, segments, number)
+
+
+def segment_sum_by_matrix(rows, positions, segments, number):
+    """Does the same by the product with a sparse matrix, which the gradient uses again."""
+    matrix = _matrix(segments, positions, [number, tf.shape(rows)[0]], rows.dtype)
+    sums = _product(positions, matrix, tf.stop_gradient(rows), number)
+    # The gradient of all that comes before is that of this operation.
+    sums, *_ = tf.raw_ops.IdentityN(input=[sums, rows, matrix, positions])
+    return sums
+
+
+@tf.RegisterGradient(_OWN_GRADIENTS["IdentityN"])
+def _gradient_of_product(operation, upstream, *_):
+    _, rows, matrix, positions = operation.inputs
+    transposed = _transposed(matrix, upstream.dtype)
+    return None, _product(positions, transposed, upstream, tf.shape(rows)[0]), None, None
 
 
 class RowAdagradInPlace:
@@ -214,6 +253,8 @@ class RowAdagradOfCopies:
 
 
 if ON_KERAS_3:
-    sums_at, RowAdagrad = sums_at_by_matrix, RowAdagradOfCopies
+    trained_segment_sum, sums_at = segment_sum_by_matrix, sums_at_by_matrix
+    RowAdagrad = RowAdagradOfCopies
 else:
-    sums_at, RowAdagrad = sums_at_by_segments, RowAdagradInPlace
+    trained_segment_sum, sums_at = segment_sum_by_segments, sums_at_by_segments
+    RowAdagrad = RowAdagradInPlace
