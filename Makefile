@@ -13,9 +13,8 @@ SUBSET := tests/test_golden.py tests/test_kernels.py tests/test_losses.py \
 	tests/test_losses_contract.py tests/test_list_losses.py tests/test_metrics.py \
 	tests/test_similarity.py tests/test_optimizers.py tests/training/test_checkpoints.py \
 	tests/test_commands_end_to_end.py
-# Module by module, in the order of tests/conftest.py; one more than the two cores that we test on,
-# because many tests wait for processes.
-AT_ONCE := -n 3 --dist=loadscope --no-loadscope-reorder
+# Module by module, in the order of tests/conftest.py.
+AT_ONCE := -n 2 --dist=loadscope --no-loadscope-reorder
 # The libraries' own start-up messages; 0 shows them.
 export TF_CPP_MIN_LOG_LEVEL ?= 3
 
