@@ -26,7 +26,7 @@ from tf_smoothclir.settings_base import Settings
 FLAGS = flags.FLAGS
 COMMAND = "command"  # name of the group of a command's own flags
 _FULL_DISK = os.strerror(errno.ENOSPC)
-_PLACE_IN_GRAPH = re.compile(r"{{.*?}} |( \[Op:\w+\].*)")
+_PLACE_IN_GRAPH = re.compile(r"{{.*?}} | \[Op:\w+\].*")
 
 
 def define_settings(groups: Sequence[str] = tuple(GROUPS)) -> None:

@@ -6,7 +6,7 @@ fast there.
 
 * `segment_sum`: adds up rows by segment;
 * `take`: copies rows;
-* `sums_at`: adds up rows at given positions, which is the gradient of both;
+* `sums_at`: adds up rows at given positions, which is what the gradients of both do;
 * `RowAdagrad`: Adagrad of some rows of a table.
 """
 
@@ -34,18 +34,17 @@ def segment_sum(
         positions: `[pairs]` int, of each pair the row that is added.
         segments: `[pairs]` int, ascending, of each pair the segment that it is added to.
         number: Of segments.
-        training: Whether the gradient is wanted, and should be made fast, by `sums_at`. TensorFlow
-            cannot save such a graph.
+        training: Whether the gradient is wanted, and should be made fast. TensorFlow cannot save
+            such a graph.
 
     Returns:
         `[number, dim]` float; zeros where nothing is added.
     """
     if not training:
-        return _segment_sum(rows, positions, segments, number)
+        return segment_sum_by_segments(rows, positions, segments, number)
     signature = _rows_like(rows), _numbers_like(positions), _numbers_like(segments), _SCALAR
     # Outside of a graph, a gradient cannot keep a sparse matrix.
-    eagerly = tf.executing_eagerly()
-    way = segment_sum_by_segments if eagerly else trained_segment_sum
+    way = segment_sum_by_segments if tf.executing_eagerly() else trained_segment_sum
     summed = _with_own_gradient(way, *signature)
     return summed(rows, positions, segments, tf.cast(number, tf.int32))
 
@@ -86,7 +85,8 @@ def _with_own_gradient(operation, *signature):
     return function
 
 
-def _segment_sum(rows, positions, segments, number):
+def segment_sum_by_segments(rows, positions, segments, number):
+    """Does what `segment_sum` does, in one kernel."""
     return tf.sparse.segment_sum(rows, positions, segments, num_segments=number)
 
 
@@ -180,13 +180,11 @@ def _matrix(segments, positions, shape, dtype):
     )
 
 
-def segment_sum_by_segments(rows, positions, segments, number):
-    """Does what `segment_sum` does in training, in a graph that overrides gradients."""
-    return _segment_sum(rows, positions, segments, number)
-
-
 def segment_sum_by_matrix(rows, positions, segments, number):
-    """Does the same by the product with a sparse matrix, which the gradient uses again."""
+    """Does what `segment_sum_by_segments` does, by the product with a sparse matrix.
+
+    Its gradient, that of `_OWN_GRADIENTS`, uses the matrix again.
+    """
     matrix = _matrix(segments, positions, [number, tf.shape(rows)[0]], rows.dtype)
     sums = _product(positions, matrix, tf.stop_gradient(rows), number)
     # The gradient of all that comes before is that of this operation.
