@@ -139,17 +139,24 @@ def gather_rows(
         `(values [sum of lengths], lengths [batch] int32, of_row [sum of lengths] int32)`, the last
         the place in `rows` that each value belongs to.
     """
-    starts, ends = tf.gather(offsets, rows), tf.gather(offsets, rows + 1)
-    places = tf.ragged.range(starts, ends)
-    lengths = tf.cast(ends - starts, tf.int32)
-    return tf.gather(values, places.flat_values), lengths, row_numbers(lengths)
+    gathered = tf.raw_ops.RaggedGather(
+        params_nested_splits=[offsets],
+        params_dense_values=values,
+        indices=rows,
+        OUTPUT_RAGGED_RANK=1,
+    )
+    (splits,) = gathered.output_nested_splits
+    lengths = tf.cast(splits[1:] - splits[:-1], tf.int32)
+    return gathered.output_dense_values, lengths, row_numbers(lengths)
 
 
 def row_numbers(lengths: tf.Tensor) -> tf.Tensor:
     """Returns `[sum of lengths]` int32, the row that each value belongs to, from `[rows]` int32.
 
-    Faster than `tf.repeat`, which makes a matrix as wide as the longest row.
+    Several times as fast as `tf.repeat`, which makes a matrix as wide as the longest row.
     """
-    ends = tf.cumsum(lengths)
-    ended = tf.scatter_nd(ends[:, tf.newaxis], tf.ones_like(ends), [tf.reduce_sum(lengths) + 1])
-    return tf.cumsum(ended)[:-1]
+    lengths, bits = tf.cast(lengths, tf.int64), tf.constant(32, tf.int64)
+    # A range for each row, of numbers whose upper halves are the number of the row.
+    begins = tf.bitwise.left_shift(tf.range(tf.size(lengths, tf.int64)), bits)
+    ranges = tf.ragged.range(begins, begins + lengths)
+    return tf.cast(tf.bitwise.right_shift(ranges.flat_values, bits), tf.int32)
