@@ -8,6 +8,7 @@ from tensorflow import keras
 from tests.oracles import maths
 from tf_smoothclir import (
     AveragePoolingTower,
+    CNNTower,
     LazyAdam,
     SmoothCosineSimilarity,
     SmoothOrdinalSearchLoss,
@@ -92,6 +93,66 @@ def test_in_batch_training_brings_the_wanted_pairs_to_the_top(loss):
     scores = model(tensors()).numpy()
     assert scores[0].argmax() == 0
     assert scores[2].argmax() == 1
+
+
+TOGETHER = {"both": {"ids": [2, 3, 4, 5, 6, 7, 8, 2, 2], "lengths": [2, 0, 1, 1, 1, 2, 2, 0]}}
+FORMS = {  # grades as the batching has them, and what the inputs have besides texts
+    "pairs": (GRADES, {}),
+    # Each query has its one document.
+    "lists": (GRADES, {"list_lengths": tf.ones([4], tf.int32)}),
+    "in_batch": (np.diag(GRADES), {"list_lengths": tf.ones([4], tf.int32)}),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_shared_tower_learns_the_same_from_both_at_once(form):
+    grades, more = FORMS[form]
+    apart, together = (make_model(shared=True, in_batch=form == "in_batch") for _ in range(2))
+    losses = [
+        [
+            float(model.train_step(batch)["batch_loss"])
+            for batch in batches({**tensors(texts), **more}, grades).repeat(5)
+        ]
+        for model, texts in ((apart, INPUTS), (together, TOGETHER))
+    ]
+    np.testing.assert_allclose(*losses, rtol=1e-5)
+    np.testing.assert_allclose(
+        *(model.query_tower.embeddings.numpy() for model in (apart, together)), atol=1e-5
+    )
+    assert losses[0][-1] < losses[0][0]
+
+
+def test_both_at_once_names_each_row_once_by_itself(monkeypatch):
+    # What adds up equal rows costs as much as many other parts of a step.
+    def fail(_):
+        raise AssertionError
+
+    monkeypatch.setattr("tf_smoothclir.two_tower.each_row_once", fail)
+    gradients = []
+    model = make_model(shared=True)
+    monkeypatch.setattr(
+        model.optimizer, "apply_gradients", lambda pairs: gradients.extend(g for g, _ in pairs)
+    )
+    model.train_step((tensors(TOGETHER), tf.constant(GRADES)))
+    (gradient,) = gradients
+    assert sorted(gradient.indices.numpy()) == [2, 3, 4, 5, 6, 7, 8]
+    with pytest.raises(AssertionError):
+        model.train_step((tensors(), tf.constant(GRADES)))
+
+
+@pytest.mark.parametrize(
+    ("tower", "shared", "expected"),
+    [
+        (lambda: make_tower(1), True, True),
+        (lambda: make_tower(1), False, False),
+        (lambda: CNNTower(SIZE, DIM), True, False),  # pads queries to the length of documents
+        (lambda: keras.layers.Embedding(SIZE, DIM), True, False),  # nobody knows
+    ],
+)
+def test_both_at_once_is_for_a_shared_tower_that_does_not_pad(tower, shared, expected):
+    query_tower = tower()
+    model = TwoTower(query_tower, query_tower if shared else tower())
+    assert model.encodes_both_at_once == expected
 
 
 def test_epsilon_is_one_by_default():

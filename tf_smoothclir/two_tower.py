@@ -73,24 +73,34 @@ class TwoTower(keras.Model):
         """Scores pairs.
 
         Args:
-            inputs: `{"query": tokens, "document": tokens}`, each in a form that its tower takes.
-                With a third entry, `list_lengths` `[queries]` int, each query stands for that many
+            inputs: `{"query": tokens, "document": tokens}`, each in a form that its tower takes;
+                or `{"both": tokens}`, all queries and then all documents, for a shared tower.
+                With one more entry, `list_lengths` `[queries]` int, each query stands for that many
                 documents, one list after the other.
 
         Returns:
             `[documents]` float, the score of each document with its query: the one of the same
             position, or that of its list. With `in_batch` `[queries, documents]`, all scores.
         """
+        query_vectors, document_vectors = self._encoded(inputs)
         if self.in_batch:
             queries, documents = (
-                self.vectors(role, inputs[role]) for role in ("query", "document")
+                smooth_normalize(vectors, self.similarity.epsilon)
+                for vectors in (query_vectors, document_vectors)
             )
             return tf.matmul(queries, documents, transpose_b=True)
-        query_vectors = self.query_tower(inputs["query"])
         if "list_lengths" in inputs:
             query_vectors = tf.repeat(query_vectors, inputs["list_lengths"], axis=0)
-        document_vectors = self.document_tower(inputs["document"])
         return self.similarity([query_vectors, document_vectors])
+
+    def _encoded(self, inputs: dict) -> tuple[tf.Tensor, tf.Tensor]:
+        """Returns the vectors of queries and of documents, `[..., dim]` each."""
+        if "both" not in inputs:
+            return self.query_tower(inputs["query"]), self.document_tower(inputs["document"])
+        vectors = self.query_tower(inputs["both"])
+        texts = tf.shape(vectors)[0]
+        queries = tf.size(inputs["list_lengths"]) if "list_lengths" in inputs else texts // 2
+        return tf.split(vectors, [queries, texts - queries])
 
     def vectors(self, role: str, tokens) -> tf.Tensor:
         """Encodes texts as they are indexed and searched.
@@ -119,7 +129,7 @@ class TwoTower(keras.Model):
             scale = tf.cast(gradient_scale(self.optimizer), loss.dtype)
             scaled_loss = scale * loss
         gradients = tape.gradient(scaled_loss, self.trainable_variables)
-        if self.is_shared:  # both uses of the table have named its rows
+        if self.is_shared and "both" not in inputs:  # both uses of the table have named its rows
             gradients = [each_row_once(gradient) for gradient in gradients]
         pairs = _listed_pairs(inputs, grades)
         if self.exchange:
@@ -182,6 +192,15 @@ class TwoTower(keras.Model):
     def is_shared(self) -> bool:
         """Whether one tower encodes both queries and documents."""
         return self.query_tower is self.document_tower
+
+    @property
+    def encodes_both_at_once(self) -> bool:
+        """Whether a batch costs less with queries and documents together, as "both" of its inputs.
+
+        A shared tower then reads each row of its tables once, not once for either. One that pads
+        would make queries as long as documents.
+        """
+        return self.is_shared and not getattr(self.query_tower, "pads_texts", True)
 
 
 def _listed_pairs(inputs: dict, grades: tf.Tensor) -> tf.Tensor:

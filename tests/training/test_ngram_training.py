@@ -31,6 +31,14 @@ def test_both_tables_learn_and_the_loss_falls(tiny, tmp_path):
     np.testing.assert_array_equal(after[0][:2], before[0][:2])  # padding and unknown
 
 
+def test_a_shared_tower_encodes_both_languages_at_once(tiny, tmp_path, monkeypatch):
+    def fail(_):
+        raise AssertionError("a row of the table was read for either language")
+
+    monkeypatch.setattr("tf_smoothclir.two_tower.each_row_once", fail)
+    assert trained(tiny(**NGRAMS, epochs=1), tmp_path / "run")[0].epoch == 1
+
+
 @pytest.mark.parametrize("tower", ["average_pooling", "cnn"])
 def test_a_killed_run_goes_on_to_the_same_bits(tower, tiny, tmp_path):
     settings = tiny(ngram_buckets=50, tower=tower)

@@ -22,8 +22,19 @@ class Pipeline(abc.ABC):
     step as if it had never stopped.
     """
 
-    def __init__(self, prepared: PreparedSet, *, batch_size: int, seed: int):
-        """Reads tokens from `prepared`, about `batch_size` pairs at a time."""
+    def __init__(
+        self, prepared: PreparedSet, *, batch_size: int, seed: int, both_at_once: bool = False
+    ):
+        """Makes batches.
+
+        Args:
+            prepared: Where the tokens come from.
+            batch_size: About so many pairs a batch.
+            seed: Decides the order, with the epoch.
+            both_at_once: Gives queries and documents together, as "both" of the inputs of
+                `TwoTower`; their vocabulary must be shared.
+        """
+        self._both_at_once = both_at_once
         self._stores = {role: prepared.tokens(role).tensors() for role in ROLES}
         self._ngrams = {role: _ngram_tensors(prepared, role) for role in ROLES}
         self._batch_size = batch_size
@@ -51,10 +62,14 @@ class Pipeline(abc.ABC):
             what `tower_tokens` returns, and grades in the shape of its scores.
         """
 
-    def _tokens(self, role: str, rows: tf.Tensor) -> dict[str, tf.Tensor]:
-        return _with_subwords(
-            tower_tokens(*gather_rows(*self._stores[role], rows)), self._ngrams[role]
-        )
+    def _tokens(self, rows: dict[str, tf.Tensor]) -> dict[str, dict[str, tf.Tensor]]:
+        """Returns the tokens of a batch by role, or of "both", from the rows of either role."""
+        texts = {role: gather_rows(*self._stores[role], rows[role]) for role in ROLES}
+        ngrams = self._ngrams
+        if self._both_at_once:
+            texts = {"both": _joined(*texts.values())}
+            ngrams = {"both": ngrams["query"]}  # those of the documents are the same
+        return {name: _with_subwords(tower_tokens(*texts[name]), ngrams[name]) for name in texts}
 
 
 class PairPipeline(Pipeline):
@@ -79,7 +94,7 @@ class PairPipeline(Pipeline):
 
         def batch(step):
             part = slice(step * size, (step + 1) * size)
-            return {role: self._tokens(role, rows[role][part]) for role in ROLES}, grades[part]
+            return self._tokens({role: rows[role][part] for role in ROLES}), grades[part]
 
         return _dataset(batch, start_step, len(self.pair_ends(lists, epoch)))
 
@@ -94,8 +109,8 @@ class BucketedPairPipeline(PairPipeline):
     batches, which come in shuffled order.
     """
 
-    def __init__(self, prepared, *, batch_size, seed):
-        super().__init__(prepared, batch_size=batch_size, seed=seed)
+    def __init__(self, prepared, **kwargs):
+        super().__init__(prepared, **kwargs)
         self._lengths = prepared.tokens("document").lengths
 
     def _order(self, lists, epoch):
@@ -147,12 +162,8 @@ class ListPipeline(Pipeline):
         self, queries: tf.Tensor, list_lengths: tf.Tensor, documents: tf.Tensor, grades: tf.Tensor
     ) -> tuple[dict, tf.Tensor]:
         """Returns inputs and grades of some lists, whose texts are given by their rows."""
-        inputs = {
-            "query": self._tokens("query", queries),
-            "document": self._tokens("document", documents),
-            "list_lengths": list_lengths,
-        }
-        return inputs, grades
+        tokens = self._tokens({"query": queries, "document": documents})
+        return {**tokens, "list_lengths": list_lengths}, grades
 
     def _order(self, lists: JudgedLists, epoch: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Returns the order of the lists, and how many lists and pairs are done after a batch."""
@@ -172,11 +183,8 @@ class InBatchPipeline(ListPipeline):
     def _batch(self, queries, list_lengths, documents, grades):
         distinct, places = tf.unique(documents)
         pairs = tf.stack([row_numbers(list_lengths), places], axis=1)
-        inputs = {
-            "query": self._tokens("query", queries),
-            "document": self._tokens("document", distinct),
-            "list_lengths": list_lengths,
-        }
+        inputs = self._tokens({"query": queries, "document": distinct})
+        inputs["list_lengths"] = list_lengths
         return inputs, tf.scatter_nd(pairs, grades, [tf.size(queries), tf.size(distinct)])
 
 
@@ -208,6 +216,13 @@ def tower_tokens(ids: tf.Tensor, lengths: tf.Tensor, texts: tf.Tensor) -> dict[s
         "distinct": distinct,
         "positions": positions,
     }
+
+
+def _joined(queries: tuple, documents: tuple) -> tuple:
+    """Returns what `gather_rows` would of the texts of both, queries first."""
+    ids, lengths, texts = documents
+    documents = ids, lengths, texts + tf.size(queries[1])
+    return tuple(tf.concat(parts, axis=0) for parts in zip(queries, documents))
 
 
 def _ngram_tensors(prepared: PreparedSet, role: str) -> tuple[tf.Tensor, tf.Tensor] | None:

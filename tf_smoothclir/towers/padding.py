@@ -27,6 +27,7 @@ class SequenceTower(WordTableTower):
 
     # With 1, the largest of many responses is where tanh is flat, and next to nothing is learned.
     initial_stddev = 0.1
+    pads_texts = True
 
     def __init__(
         self, vocabulary_size: int, dim: int = 64, *, dropout: float = 0.4, seed: int = 0, **kwargs

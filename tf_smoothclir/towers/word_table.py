@@ -25,9 +25,11 @@ class WordTableTower(keras.layers.Layer):
     Attributes:
         initial_stddev: Of the normal distribution that a random table is drawn from. 1, as in the
             authors' code, is for the mean: with epsilon = 1, short vectors have small scores.
+        pads_texts: Whether a text costs as much as the longest one of its batch.
     """
 
     initial_stddev = 1.0
+    pads_texts = False
 
     def __init__(
         self,
@@ -127,7 +129,7 @@ class WordTableTower(keras.layers.Layer):
             training=training,
         )
         root = tf.sqrt(tf.cast(subwords["lengths"], of_ngrams.dtype))
-        of_ngrams = tf.math.divide_no_nan(of_ngrams, root[:, tf.newaxis])
+        of_ngrams *= tf.math.divide_no_nan(1.0, root)[:, tf.newaxis]
         has_own = (words > UNKNOWN_ID) & (words < self.vocabulary_size)
         own = tf.gather(tf_variable(self.embeddings), tf.boolean_mask(words, has_own))
         return of_ngrams + tf.scatter_nd(tf.where(has_own), own, tf.shape(of_ngrams, tf.int64))

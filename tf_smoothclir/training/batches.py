@@ -41,13 +41,21 @@ class SampledBatches:
         prepared: PreparedSet,
         settings: TrainingSettings,
         hard_negatives: HardNegatives | None = None,
+        *,
+        both_at_once: bool = False,
     ):
-        """Samples by `settings`, and adds `hard_negatives` as they are when an epoch begins."""
+        """Samples by `settings`, and adds `hard_negatives` as they are when an epoch begins.
+
+        `both_at_once` is of `Pipeline`.
+        """
         self._set = prepared.retrieval_set
         self._settings = settings
         self._hard_negatives = hard_negatives
         self._pipeline = PIPELINES[settings.batching](
-            prepared, batch_size=settings.batch_size, seed=settings.seed
+            prepared,
+            batch_size=settings.batch_size,
+            seed=settings.seed,
+            both_at_once=both_at_once,
         )
         self._lists: JudgedLists | None = None
 

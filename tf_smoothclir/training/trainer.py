@@ -79,7 +79,12 @@ class Trainer:
         if shards:
             self._batches = workers.batches_of(shards, settings)
         else:
-            self._batches = SampledBatches(prepared, settings, self._hard_negatives)
+            self._batches = SampledBatches(
+                prepared,
+                settings,
+                self._hard_negatives,
+                both_at_once=model.encodes_both_at_once,
+            )
         if workers.is_chief:
             self._validation = Validation(kept or model, prepared, settings.negatives)
             self._summaries = tf.summary.create_file_writer(str(run.logs))

@@ -1,0 +1,56 @@
+"""Queries and documents of a batch as one batch of texts, for a tower that they share."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tf_smoothclir.data.judged_lists import judged_lists
+from tf_smoothclir.data.pipeline import PIPELINES
+from tf_smoothclir.data.prepared import ROLES, prepare
+from tf_smoothclir.settings import TextSettings
+
+
+@pytest.fixture(scope="module", params=[0, 1000], ids=["words", "ngrams"])
+def shared_set(request, small_set, tmp_path_factory):
+    settings = TextSettings(shared_vocabulary=True, ngram_buckets=request.param)
+    return prepare(small_set, settings, tmp_path_factory.mktemp("cache"))
+
+
+def texts_of(tokens):
+    """Returns the ids of each text, and of each word its n-grams where there are any."""
+    subwords = tokens.get("subwords")
+    of_words = split(subwords) if subwords else None
+    assert len(set(tokens["distinct"])) == len(tokens["distinct"])
+    np.testing.assert_array_equal(tokens["distinct"][tokens["positions"]], tokens["ids"])
+    ngrams = dict(zip(tokens["distinct"].tolist(), of_words or []))
+    return split(tokens), ngrams
+
+
+def split(tokens):
+    texts = [np.flatnonzero(tokens["texts"] == text) for text in range(len(tokens["lengths"]))]
+    assert [len(text) for text in texts] == tokens["lengths"].tolist()
+    return [tokens["ids"][text].tolist() for text in texts]
+
+
+@pytest.mark.parametrize("name", PIPELINES)
+def test_a_batch_has_all_queries_then_all_documents(name, shared_set, small_set):
+    lists = judged_lists(small_set, "train", negatives=2, seed=1)
+    apart, together = (
+        PIPELINES[name](shared_set, batch_size=5, seed=13, both_at_once=both).epoch(lists, 0)
+        for both in (False, True)
+    )
+    batches = 0
+    for (expected, grades), (found, same_grades) in zip(
+        apart.as_numpy_iterator(), together.as_numpy_iterator()
+    ):
+        np.testing.assert_array_equal(same_grades, grades)
+        queries, documents = (texts_of(expected.pop(role)) for role in ROLES)
+        texts, ngrams = texts_of(found.pop("both"))
+        assert texts == [*queries[0], *documents[0]]
+        assert ngrams == {**queries[1], **documents[1]}
+        assert found.keys() == expected.keys()  # nothing, or the lengths of the lists
+        for rest in found:
+            np.testing.assert_array_equal(found[rest], expected[rest])
+        batches += 1
+    assert batches > 1
