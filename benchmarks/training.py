@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from absl import flags
 
@@ -18,18 +19,36 @@ from benchmarks.training_rivals import keras_adam, speed, torch_sparse_adam
 from benchmarks.workload import Workload, prepared_set, two_tower
 from tf_smoothclir.settings import TrainingSettings
 
+if TYPE_CHECKING:
+    from tf_smoothclir.training.trainer import Trainer
+
 KERAS, TORCH = "Keras", "PyTorch"
+TWO_EPOCHS = {"epochs": 2, "checkpoint_minutes": 60.0}
 
 
 def trainer(workload: Workload, threads: int, changes: dict) -> dict[str, float]:
-    """Trains two epochs by `Trainer`, of which the first warms up.
-
-    Only the steps count and what they wait for, not validation and the checkpoint at the end.
-    """
+    """Trains on the workload by `Trainer`."""
     common.use_threads(threads)
-    from tf_smoothclir.training.checkpoints import Progress
     from tf_smoothclir.training.run_directory import RunDirectory
     from tf_smoothclir.training.trainer import Trainer
+
+    settings = workload.settings(**TWO_EPOCHS, **changes)
+    model = two_tower(workload, settings)
+    with tempfile.TemporaryDirectory() as directory:
+        prepared = prepared_set(workload, Path(directory))
+        run = RunDirectory.create(Path(directory, "run"), settings)
+        pairs, seconds = second_epoch(Trainer(model, prepared, settings.training, run))
+    return speed(workload, pairs / workload.batch_size, seconds)
+
+
+def second_epoch(training: Trainer) -> tuple[int, float]:
+    """Trains `TWO_EPOCHS`, of which the first warms up.
+
+    Returns:
+        Pairs and seconds of the second; only the steps count and what they wait for, not validation
+        and the checkpoint at the end.
+    """
+    from tf_smoothclir.training.checkpoints import Progress
 
     ends = []
 
@@ -41,16 +60,10 @@ def trainer(workload: Workload, threads: int, changes: dict) -> dict[str, float]
                 ends.append((self.pairs, self.seconds))
             super().__setattr__(name, value)
 
-    settings = workload.settings(epochs=2, checkpoint_minutes=60.0, **changes)
-    model = two_tower(workload, settings)
-    with tempfile.TemporaryDirectory() as directory:
-        prepared = prepared_set(workload, Path(directory))
-        run = RunDirectory.create(Path(directory, "run"), settings)
-        training = Trainer(model, prepared, settings.training, run)
-        training.progress = Noting()
-        training.train()
+    training.progress = Noting()
+    training.train()
     (first_pairs, begin), (pairs, end) = ends
-    return speed(workload, (pairs - first_pairs) / workload.batch_size, end - begin)
+    return pairs - first_pairs, end - begin
 
 
 def measure(

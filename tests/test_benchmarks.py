@@ -21,6 +21,7 @@ from benchmarks import (
     index,
     optimizers,
     preparation,
+    presets,
     profile,
     scaling,
     serving,
@@ -126,6 +127,16 @@ def test_optimizers_of_the_toy_world():
     rows = rows_of(table, "pairs/s", "NDCG@5", "full/MRR@10")
     assert rows["adam"]["times adam"] == 1
     assert all(figures["best epoch"] == 1 for figures in rows.values())
+
+
+def test_presets_of_the_toy_world():
+    data = DataSettings(toy_entities=300)
+    (table,) = presets.measure(data, ["paper", "best,dim=4,batch_size=64"], rounds=1, threads=1)
+    rows = rows_of(table, "listed pairs/s", "queries/s", "seconds an epoch")
+    assert rows["paper"]["times paper"] == 1
+    for figures in rows.values():  # 180 of the 300 entities
+        assert figures["queries/s"] * figures["seconds an epoch"] == pytest.approx(180)
+        assert figures["listed pairs/s"] > figures["queries/s"]
 
 
 def test_scaling():

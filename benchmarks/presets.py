@@ -1,0 +1,85 @@
+"""What the presets cost: training speed of each on a real set, beside the paper's setting.
+
+python -m benchmarks.presets --data_dir=... --document_language=de
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import tempfile
+from collections.abc import Sequence
+from functools import partial
+
+from absl import flags
+
+from benchmarks import common
+from benchmarks.training import TWO_EPOCHS, second_epoch
+from tf_smoothclir.presets import changed, preset_settings
+from tf_smoothclir.settings import DataSettings, RunSettings
+
+PAPER = "paper"
+
+
+def trained(settings: RunSettings, threads: int) -> dict[str, float]:
+    """Trains by `Trainer`, and returns how fast one epoch was.
+
+    Listed pairs are those of the judged lists, sampled and mined negatives included, but not
+    in-batch negatives, of which a preset may have many more.
+    """
+    common.use_threads(threads)
+    from tf_smoothclir.data.source import SPLITS
+    from tf_smoothclir.training.run_directory import RunDirectory
+    from tf_smoothclir.training.train import prepared_set, source_of, trainer_of
+
+    with tempfile.TemporaryDirectory() as directory:
+        run = RunDirectory.create(directory + "/run", settings)
+        prepared = prepared_set(source_of(settings.data), settings, run, SPLITS)
+        pairs, seconds = second_epoch(trainer_of(settings, prepared, run))
+    queries = len(prepared.retrieval_set.queries_in("train"))
+    return {
+        "listed pairs/s": pairs / seconds,
+        "queries/s": queries / seconds,
+        "seconds an epoch": seconds,
+    }
+
+
+def measure(data: DataSettings, variants: Sequence[str], rounds: int, threads: int) -> list[dict]:
+    """Returns the table: a row a variant, beside the paper's setting where it takes part."""
+    rivals = {text: partial(trained, variant_settings(text, data), threads) for text in variants}
+    return [
+        common.table(
+            f"{data.data_dir or 'toy world'}, the second epoch, {threads} threads",
+            common.interleaved(rivals, rounds),
+            ratio_of="listed pairs/s",
+            references=[name for name in (PAPER,) if name in rivals],
+        )
+    ]
+
+
+def variant_settings(text: str, data: DataSettings) -> RunSettings:
+    """Returns the settings that text such as "best" or "best,dim=64" names, of two epochs."""
+    preset, *parts = text.split(",")
+    changes = {name: json.loads(value) for name, value in (part.split("=") for part in parts)}
+    settings = changed(preset_settings(preset), {**changes, **TWO_EPOCHS})
+    return dataclasses.replace(settings, data=data)
+
+
+def _define_flags() -> None:
+    flags.DEFINE_string("data_dir", "", "Retrieval set; empty: the toy world.")
+    flags.DEFINE_string("document_language", "fr", "Language of its documents.")
+    flags.DEFINE_integer("threads", 2, "Threads of every preset.", lower_bound=1)
+    flags.DEFINE_multi_string(
+        "variant",
+        [PAPER, "best,dim=64", "best"],
+        "A preset, and settings that take numbers changed: best,dim=64. May be repeated.",
+    )
+
+
+def _measure(values: flags.FlagValues) -> list[dict]:
+    data = DataSettings(data_dir=values.data_dir, document_language=values.document_language)
+    return measure(data, values.variant, values.rounds, values.threads)
+
+
+if __name__ == "__main__":
+    common.run(_define_flags, _measure)
