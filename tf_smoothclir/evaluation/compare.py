@@ -28,6 +28,7 @@ from tf_smoothclir.evaluation.trec_files import (
     run_metrics,
 )
 from tf_smoothclir.metrics import mean_metrics
+from tf_smoothclir.progress import progress_bar
 from tf_smoothclir.settings import METRICS
 
 # Metrics are computed in float32: what differs by less differs by rounding alone.
@@ -101,15 +102,20 @@ def compare(
     """
     baseline = checked_baseline(list(systems), baseline)
     _check_same_queries(systems, baseline)
-    found = []
-    for metric in dict.fromkeys(metrics):
-        of_metric = [
-            _difference(metric, name, systems[name], systems[baseline], seed, samples)
-            for name in systems
-            if name != baseline
-        ]
-        adjusted = holm([one.randomization_p for one in of_metric])
-        found += [dataclasses.replace(one, holm_p=float(p)) for one, p in zip(of_metric, adjusted)]
+    found, metrics = [], list(dict.fromkeys(metrics))
+    others = [name for name in systems if name != baseline]
+    with progress_bar(len(metrics) * len(others), "Test differences", "tests") as bar:
+        for metric in metrics:
+            of_metric = []
+            for name in others:
+                of_metric.append(
+                    _difference(metric, name, systems[name], systems[baseline], seed, samples)
+                )
+                bar.update()
+            adjusted = holm([one.randomization_p for one in of_metric])
+            found += [
+                dataclasses.replace(one, holm_p=float(p)) for one, p in zip(of_metric, adjusted)
+            ]
     return found
 
 
@@ -188,16 +194,17 @@ def read_systems(files: Mapping[str, tuple[Path, Path]]) -> tuple[dict[str, RunM
             hold different judgments.
     """
     systems, read = {}, {}
-    for name, (run_path, qrels_path) in files.items():
-        if qrels_path not in read:
-            read[qrels_path] = read_qrels(qrels_path)
-            _check_same_judgments(read, qrels_path)
-        qrels = read[qrels_path]
-        systems[name] = run_metrics(read_run(run_path), qrels)
-        if systems[name].missing_queries == len(qrels):
-            raise input_error(
-                run_path, f"it answers no query of {qrels_path}", "Give the qrels of its queries"
-            )
+    with progress_bar(len(files), "Read rankings", "runs") as bar:
+        for name, (run_path, qrels_path) in files.items():
+            if qrels_path not in read:
+                read[qrels_path] = read_qrels(qrels_path)
+                _check_same_judgments(read, qrels_path)
+            qrels = read[qrels_path]
+            systems[name] = run_metrics(read_run(run_path), qrels)
+            if systems[name].missing_queries == len(qrels):
+                remedy = "Give the qrels of its queries"
+                raise input_error(run_path, f"it answers no query of {qrels_path}", remedy)
+            bar.update()
     return systems, highest_grade(qrels)
 
 
