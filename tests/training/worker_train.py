@@ -2,6 +2,7 @@
 
 import logging
 
+from tf_smoothclir._compat.quiet import load_tensorflow
 from trainers.train import run
 
 
@@ -9,6 +10,7 @@ def main() -> None:
     """Runs the command."""
     # Imported before the command has set up its log, TensorFlow would say more.
     logging.getLogger("tensorflow").setLevel(logging.WARNING)
+    load_tensorflow()
     from tf_smoothclir.training.checkpoints import state_of
     from tf_smoothclir.training.trainer import Trainer
     from tf_smoothclir.training.workers import digest_of
