@@ -90,17 +90,18 @@ def table(
         title: What the table shows.
         figures: What `interleaved` returned.
         ratio_of: The figure that is compared.
-        references: The rivals that all are compared with.
+        references: The rivals that all are compared with, where they take part.
 
     Returns:
         `{"title", "ratio_of", "rows"}`; each row has "name" and, for each figure, "median", "min"
         and "max" over the rounds, and the same for "times <reference>": the figure divided by that
         of the reference, round by round.
     """
+    present = [reference for reference in references if reference in figures]
     rows = []
     for name, rounds in figures.items():
         row = {figure: _summary([r[figure] for r in rounds]) for figure in rounds[0]}
-        for reference in references:
+        for reference in present:
             ratios = [r[ratio_of] / base[ratio_of] for r, base in zip(rounds, figures[reference])]
             row[f"times {reference}"] = _summary(ratios)
         rows.append({"name": name, **row})

@@ -120,7 +120,7 @@ def measure(data_dir: str, language: str, rounds: int, *, beside_python: bool = 
             "Preparation: vocabularies and ids of queries and documents",
             common.interleaved(rivals, rounds),
             ratio_of="tokens/s",
-            references=[PYTHON] if beside_python else [],
+            references=[PYTHON],
         )
     ]
 

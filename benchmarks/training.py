@@ -94,7 +94,7 @@ def measure(
             f" {workload.vocabulary:,} x {workload.dim}, {threads} threads",
             figures,
             ratio_of="pairs/s",
-            references=[name for name in (TORCH, KERAS) if name in rivals],
+            references=[TORCH, KERAS],
         ),
     ]
 

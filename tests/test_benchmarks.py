@@ -199,11 +199,12 @@ def test_every_rival_runs_once_a_round_in_turn():
 
 def test_ratios_are_taken_round_by_round():
     figures = {"a": [{"x": 2.0}, {"x": 9.0}, {"x": 8.0}], "b": [{"x": 1.0}, {"x": 3.0}, {"x": 2.0}]}
-    table = common.table("Title", figures, ratio_of="x", references=["b"])
+    table = common.table("Title", figures, ratio_of="x", references=["b", "takes no part"])
     first, second = table["rows"]
     assert first["x"] == {"median": 8.0, "min": 2.0, "max": 9.0}
     assert first["times b"] == {"median": 3.0, "min": 2.0, "max": 4.0}
     assert second["times b"] == {"median": 1.0, "min": 1.0, "max": 1.0}
+    assert "times takes no part" not in first
     text = common.formatted({"machine": common.machine(), "load_after": 0.0, "tables": [table]})
     assert "| a | 8 (2 to 9) | 3 (2 to 4) |" in text.splitlines()
 

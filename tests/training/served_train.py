@@ -1,16 +1,12 @@
 """Runs smoothclir-train, and says at the end of training which server has which rows."""
 
-import logging
-
-from tf_smoothclir._compat.quiet import load_tensorflow
+from tests.training.worker_processes import load_quietly
 from trainers.train import run
 
 
 def main() -> None:
     """Runs the command."""
-    # Imported before the command has set up its log, TensorFlow would say more.
-    logging.getLogger("tensorflow").setLevel(logging.WARNING)
-    load_tensorflow()
+    load_quietly()
     from tf_smoothclir.training.trainer import Trainer
 
     original = Trainer.train

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import socket
 import subprocess
@@ -10,6 +11,8 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+
+from tf_smoothclir._compat.quiet import load_tensorflow
 
 ROOT = Path(__file__).resolve().parents[2]
 _SECONDS = 300  # that anything may take
@@ -119,3 +122,9 @@ def _free_ports(number: int) -> list[int]:
     finally:
         for each in sockets:
             each.close()
+
+
+def load_quietly() -> None:
+    """Loads TensorFlow in such a process, silently: the command has not set up its log yet."""
+    logging.getLogger("tensorflow").setLevel(logging.WARNING)
+    load_tensorflow()
