@@ -139,6 +139,11 @@ def test_distinct_ids_and_positions_are_those_of_the_batch(pipeline, lists):
             np.testing.assert_array_equal(tokens["distinct"][tokens["positions"]], tokens["ids"])
 
 
+def test_no_iteration_waits_for_autotuning_when_it_ends(pipeline, prepared, lists):
+    for dataset in (pipeline.epoch(lists, 0), token_batches(prepared, "query", 3)):
+        assert dataset.options().autotune.enabled is False
+
+
 @pytest.mark.parametrize("role", ROLES)
 @pytest.mark.parametrize("size", [3, 12])
 def test_token_batches_are_in_row_order(prepared, role, size):

@@ -395,10 +395,11 @@ def test_remote_directory_is_read_like_a_local_one(written):
         Shards.open(remote)
 
 
-def test_tf_distribute_does_not_share_the_files_out_again(written):
+def test_tf_distribute_does_not_share_the_files_out_again_and_no_autotuning_sleeps(written):
     options = ShardPipeline(written, batch_size=20, seed=13).epoch(0).options()
     off = tf.data.experimental.AutoShardPolicy.OFF
     assert options.experimental_distribute.auto_shard_policy == off
+    assert options.autotune.enabled is False
 
 
 # --- what is damaged
