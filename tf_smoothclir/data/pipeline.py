@@ -262,6 +262,7 @@ def _dataset(batch, start_step: int, steps: int) -> tf.data.Dataset:
 
 def _prefetched(steps: tf.data.Dataset, batch, number: int) -> tf.data.Dataset:
     """Returns the batch of each step, of which so many are ready before they are asked for."""
+    batch = tf.autograph.experimental.do_not_convert(batch)
     batches = steps.map(batch, num_parallel_calls=2, deterministic=True)
     return batches.prefetch(number).with_options(without_autotuning())
 

@@ -42,6 +42,7 @@ class Encoder:
         self._vectors = {
             role: tf.function(
                 lambda tokens, role=role: model.vectors(role, tokens),
+                autograph=False,
                 input_signature=[batches.element_spec],
             )
             for role, batches in self._batches.items()

@@ -205,7 +205,7 @@ def found_constants(functions: Sequence[Callable], inputs: Callable, size: int) 
 
 
 def _search(function, inputs, size) -> tuple[float, float]:
-    @tf.function(input_signature=[tf.TensorSpec([None, None], tf.float64)])
+    @tf.function(autograph=False, input_signature=[tf.TensorSpec([None, None], tf.float64)])
     def gradients(points):
         return tf.gradients(function(points), points)[0]
 
@@ -291,7 +291,7 @@ def found_in_sgd(epsilon: float, thresholds: Sequence[float], sgd: dict) -> tupl
         values = loss(tf.reshape(tf.gather(grades, chosen), [-1]), layer([queries, documents]))
         return tf.reshape(values, tf.shape(chosen))
 
-    @tf.function
+    @tf.function(autograph=False)
     def gradients(weights, chosen):
         return tf.gradients(losses(weights, chosen), weights)[0]
 

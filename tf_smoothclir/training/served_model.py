@@ -154,6 +154,7 @@ class ServedSteps:
             pairs = pairs.write(step, tf.size(grades))
         return losses.stack(), norms.stack(), pairs.stack()
 
+    @tf.autograph.experimental.do_not_convert
     def _step(self, inputs, grades, rate):
         """Does what `TwoTower.train_step` does, on parts of tables."""
         model = self._model

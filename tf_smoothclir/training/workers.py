@@ -120,7 +120,9 @@ class Workers(Alone):
         except tf.errors.OpError as error:
             raise WorkerLost(LOST.format(self._lost(error))) from error
         logging.info("All %d workers are there", self.size)
-        self._gather = tf.function(self.gathered, input_signature=[tf.TensorSpec([None], tf.int32)])
+        self._gather = tf.function(
+            self.gathered, autograph=False, input_signature=[tf.TensorSpec([None], tf.int32)]
+        )
 
     def gathered(self, values: tf.Tensor) -> tf.Tensor:
         """Returns `[n]` int32 values of all workers, one after the other; inside a tf.function.
