@@ -1,0 +1,58 @@
+"""Many steps in a call of the graph."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from tf_smoothclir.losses import SmoothOrdinalSearchLoss
+from tf_smoothclir.optimizers import make_optimizer
+from tf_smoothclir.towers import AveragePoolingTower
+from tf_smoothclir.training.steps import compile_steps
+from tf_smoothclir.two_tower import TwoTower
+
+ROWS, DIM = 9, 2
+
+
+class BranchingTower(AveragePoolingTower):
+    """Asks in Python what only the graph will know."""
+
+    def call(self, tokens, training=None):
+        vectors = super().call(tokens, training)
+        return vectors if tf.reduce_sum(vectors) > 0 else -vectors
+
+
+def model_of(kind):
+    model = TwoTower(kind(ROWS, DIM), kind(ROWS, DIM))
+    model.build()
+    normal = np.random.default_rng(1).normal
+    model.set_weights([normal(size=table.shape) for table in model.get_weights()])
+    loss = SmoothOrdinalSearchLoss(thresholds=(0.2, 0.7))
+    model.compile(make_optimizer("rmsprop", 0.1), loss)
+    model.optimizer.build(model.trainable_variables)
+    return model
+
+
+def batches():
+    inputs = {"query": [[[2, 3]], [[4, 0]]], "document": [[[5, 6]], [[7, 8]]]}
+    return iter(tf.data.Dataset.from_tensor_slices((inputs, [[2], [0]])).repeat())
+
+
+def test_a_call_of_many_steps_does_what_as_many_calls_do():
+    one, many = model_of(AveragePoolingTower), model_of(AveragePoolingTower)
+    steps, taken = compile_steps(one), batches()
+    losses = [steps(taken, tf.constant(1))[0].numpy() for _ in range(5)]
+    found, norms, pairs = compile_steps(many)(batches(), tf.constant(5))
+    np.testing.assert_array_equal(found, np.concatenate(losses))
+    first, _, second, _, third = found.numpy()  # of the same relevant pair
+    assert first > second > third
+    assert norms.shape == (5,)
+    assert pairs.numpy().tolist() == [1] * 5
+    for a, b in zip(one.get_weights(), many.get_weights()):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_a_step_is_traced_as_it_is_written_so_a_python_if_on_a_tensor_is_refused():
+    # AutoGraph would turn it into tf.cond, and would take most of the time before the first step.
+    steps = compile_steps(model_of(BranchingTower))
+    with pytest.raises(tf.errors.OperatorNotAllowedInGraphError, match="as a Python `bool`"):
+        steps(batches(), tf.constant(1))
