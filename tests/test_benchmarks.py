@@ -241,14 +241,23 @@ def test_words_are_different_and_texts_have_the_right_length():
     assert np.mean([len(text.split()) for text in texts]) == pytest.approx(118, rel=0.05)
 
 
-@pytest.mark.parametrize("made", ["trained", "topics"])
-def test_index(made):
+def test_index():
     sizes = {"documents": 500, "dim": 8, "queries": 20, "rounds": 1, "threads": 1}
-    tables = index.measure(**sizes, kinds=["hnsw", "hnsw:128"], made=made)
+    tables = index.measure(**sizes, kinds=["hnsw", "hnsw:128"], made="trained")
     for table in tables:
         rows = rows_of(table, "queries/s alone", "queries/s at once", "recall@10")
         assert set(rows) == {index.FLAT, "hnsw", "hnsw:128", index.MATMUL}
         assert rows[index.FLAT]["recall@10"] == 1
+
+
+def test_made_up_collection_has_topics(tmp_path):
+    index.write_collection(str(tmp_path), "topics", documents=300, dim=64, queries=100)
+    queries = np.load(tmp_path / "queries.npy")
+    documents = np.concatenate(list(index._segments(tmp_path, 64).chunks()))
+    assert (queries.shape, documents.shape) == ((100, 64), (300, 64))
+    best = (queries @ documents.T).max(axis=1)
+    # With a document of its topic, half of either is the same; most of the topics are too rare.
+    assert 5 <= np.sum(best > 0.25) <= 50
 
 
 def test_serving():

@@ -24,7 +24,7 @@ from tests.training.worker_processes import TWO_WORKERS, WorkerProcesses, run_fl
 
 _MOST_SECONDS = 12.0  # after the last kill; a worker takes about half of it to join again
 _SERVED = {"chief": 1, "worker": 2, "ps": 2}
-_EPOCHS = {"worker": 120, "ps": 60}  # by the last job; more than all rounds need
+_EPOCHS = {"worker": 240, "ps": 240}  # by the last job; more than twenty rounds need
 
 
 def main(rounds: int, jobs: dict[str, int]) -> None:
@@ -78,7 +78,7 @@ def _flags(directory: Path, jobs: dict[str, int]):
     arguments = [*data, "--negatives=3", "--num_shards=4", f"--output_dir={shards}"]
     subprocess.run([sys.executable, "-m", "trainers.write_shards", *arguments], check=True)
     more = [f"--epochs={_EPOCHS[[*jobs][-1]]}", "--checkpoint_minutes=0.005"]
-    more += ["--optimizer=adagrad"] if jobs is _SERVED else []
+    more += ["--optimizer=adagrad", "--learning_rate=0.1"] if jobs is _SERVED else []
     return lambda output_dir: [*run_flags(data, shards, output_dir), *more]
 
 
