@@ -202,7 +202,7 @@ def gradient_scale(optimizer: keras.optimizers.Optimizer) -> tf.Tensor | float:
 
 def _scale_in_place(variable: tf.Variable, factor: float) -> None:
     """Multiplies a variable where it lies: a new one would be another table in memory."""
-    rows = tf.range(tf.shape(variable)[0])
+    rows = tf.range(tf.raw_ops.VariableShape(input=variable.handle)[0])
     tf.raw_ops.ResourceScatterMul(resource=variable.handle, indices=rows, updates=factor)
 
 

@@ -54,8 +54,9 @@ class RowOptimizer:
 class Optimizer(RowOptimizer, keras.optimizers.Optimizer):
     """A Keras optimizer whose base knows the learning rate."""
 
-    def __init__(self, learning_rate, name: str, **kwargs):
-        super().__init__(name=name, **kwargs)
+    def __init__(self, learning_rate, name: str, weight_decay: float | None = None, **kwargs):
+        # Keras takes 0, its default, off each entry of each variable at every step.
+        super().__init__(name=name, weight_decay=weight_decay or None, **kwargs)
         self._learning_rate = self._build_learning_rate(learning_rate)
 
     def get_config(self):
