@@ -7,8 +7,8 @@ def without_autotuning() -> tf.data.Options:
     """Returns options with which tf.data keeps to the threads and buffers that it is given.
 
     Its autotuning, which is on otherwise, looks at a pipeline at times that lie twice as far apart
-    each time, up to a minute, and whoever is done with the pipeline waits for the next of them:
-    TensorFlow 2.15 and 2.21 alike made an epoch of 2.9 seconds last 5.2.
+    each time, up to a minute, and whoever is done with the pipeline waits for the next of them: an
+    epoch of three seconds lasted up to five (TensorFlow 2.15, and 2.21 does the same).
     """
     options = tf.data.Options()
     options.autotune.enabled = False
