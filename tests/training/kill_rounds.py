@@ -24,7 +24,7 @@ from tests.training.worker_processes import TWO_WORKERS, WorkerProcesses, run_fl
 
 _MOST_SECONDS = 12.0  # after the last kill; a worker takes about half of it to join again
 _SERVED = {"chief": 1, "worker": 2, "ps": 2}
-_EPOCHS = {"worker": 240, "ps": 240}  # by the last job; more than twenty rounds need
+_EPOCHS = {"worker": 600, "ps": 240}  # by the last job; more than twenty rounds need
 
 
 def main(rounds: int, jobs: dict[str, int]) -> None:
