@@ -1,6 +1,17 @@
 """How tf.data runs the pipelines of this package."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
+
 import tensorflow as tf
+
+
+def prefetched(steps: tf.data.Dataset, batch: Callable, number: int) -> tf.data.Dataset:
+    """Returns `batch` of each step, of which so many are ready before they are asked for."""
+    batch = tf.autograph.experimental.do_not_convert(batch)
+    batches = steps.map(batch, num_parallel_calls=2, deterministic=True)
+    return batches.prefetch(number).with_options(without_autotuning())
 
 
 def without_autotuning() -> tf.data.Options:

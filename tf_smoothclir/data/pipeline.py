@@ -7,7 +7,7 @@ import abc
 import numpy as np
 import tensorflow as tf
 
-from tf_smoothclir.data.dataset_options import without_autotuning
+from tf_smoothclir.data.dataset_options import prefetched
 from tf_smoothclir.data.hashing import permutation
 from tf_smoothclir.data.judged_lists import JudgedLists
 from tf_smoothclir.data.prepared import ROLES, PreparedSet
@@ -252,19 +252,12 @@ def token_batches(prepared: PreparedSet, role: str, batch_size: int) -> tf.data.
         return _with_subwords(tower_tokens(ids, lengths, texts), ngrams)
 
     begins = tf.data.Dataset.range(0, len(store), batch_size)
-    return _prefetched(begins, batch, 2)
+    return prefetched(begins, batch, 2)
 
 
 def _dataset(batch, start_step: int, steps: int) -> tf.data.Dataset:
     numbers = tf.data.Dataset.range(start_step, steps)
-    return _prefetched(numbers, batch, 8)
-
-
-def _prefetched(steps: tf.data.Dataset, batch, number: int) -> tf.data.Dataset:
-    """Returns the batch of each step, of which so many are ready before they are asked for."""
-    batch = tf.autograph.experimental.do_not_convert(batch)
-    batches = steps.map(batch, num_parallel_calls=2, deterministic=True)
-    return batches.prefetch(number).with_options(without_autotuning())
+    return prefetched(numbers, batch, 8)
 
 
 def _pairs_of(lists: JudgedLists, chosen: np.ndarray) -> np.ndarray:

@@ -7,14 +7,13 @@ from typing import NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from tf_smoothclir.data.dataset_options import without_autotuning
+from tf_smoothclir.data.dataset_options import prefetched
 from tf_smoothclir.data.hashing import permutation
 from tf_smoothclir.data.shards import BYTES_AT_ONCE, Shards, decode_lists
 from tf_smoothclir.errors import input_error
 
 _LISTS_IN_BUFFER = 1024  # about 35 MB with 54 documents of 150 tokens
 _FILES_AT_ONCE = 4
-_DECODED_AT_ONCE = 2
 
 
 class ListOrder(NamedTuple):
@@ -132,12 +131,10 @@ class ShardPipeline:
 
 def list_batches(order: ListOrder, start_step: int = 0) -> tf.data.Dataset:
     """Returns the batches of an order, from `start_step` on, as `ShardPipeline.epoch` does."""
-    batches = _record_batches(order, start_step)
-    decoded = batches.map(decode_lists, num_parallel_calls=_DECODED_AT_ONCE, deterministic=True)
-    options = without_autotuning()
-    # tf.distribute must not share out what is this worker's own.
+    batches = prefetched(_record_batches(order, start_step), decode_lists, 8)
+    options = tf.data.Options()  # tf.distribute must not share out what is this worker's own
     options.experimental_distribute.auto_shard_policy = tf.data.experimental.AutoShardPolicy.OFF
-    return decoded.prefetch(8).with_options(options)
+    return batches.with_options(options)
 
 
 def _record_batches(order: ListOrder, start_step: int) -> tf.data.Dataset:

@@ -144,7 +144,6 @@ class Shards:
         return zip(self.manifest["shards"], self._paths, in_parallel(call, self._paths))
 
 
-@tf.autograph.experimental.do_not_convert
 def decode_lists(records: tf.Tensor) -> tuple[dict, tf.Tensor]:
     """Returns inputs and grades of some lists; checks their lengths.
 
