@@ -7,7 +7,7 @@ import abc
 import numpy as np
 import tensorflow as tf
 
-from tf_smoothclir.data.dataset_options import prefetched
+from tf_smoothclir.data.dataset_options import prefetched, traced_once
 from tf_smoothclir.data.hashing import permutation
 from tf_smoothclir.data.judged_lists import JudgedLists
 from tf_smoothclir.data.prepared import ROLES, PreparedSet
@@ -49,7 +49,6 @@ class Pipeline(abc.ABC):
     def pair_ends(self, lists: JudgedLists, epoch: int) -> np.ndarray:
         """Returns `[steps]` int64, how many pairs are done after each batch of an epoch."""
 
-    @abc.abstractmethod
     def epoch(self, lists: JudgedLists, epoch: int, start_step: int = 0) -> tf.data.Dataset:
         """Returns the batches of an epoch, from `start_step` on.
 
@@ -62,6 +61,17 @@ class Pipeline(abc.ABC):
             A dataset of `(inputs, grades int32)`, inputs as `TwoTower` takes them, where tokens are
             what `tower_tokens` returns, and grades in the shape of its scores.
         """
+        pairs = self._pairs(lists, epoch)
+        steps = tf.data.Dataset.range(start_step, len(self.pair_ends(lists, epoch)))
+        return prefetched(steps, lambda step: self._batch(step, *pairs), 8)
+
+    @abc.abstractmethod
+    def _pairs(self, lists: JudgedLists, epoch: int) -> tuple[tf.Tensor, ...]:
+        """Returns the pairs of an epoch, in its order."""
+
+    @abc.abstractmethod
+    def _batch(self, step: tf.Tensor, *pairs: tf.Tensor) -> tuple[dict, tf.Tensor]:
+        """Returns inputs and grades of one batch, from what `_pairs` returns."""
 
     def _tokens(self, rows: dict[str, tf.Tensor]) -> dict[str, dict[str, tf.Tensor]]:
         """Returns the tokens of a batch by role, or of "both", from the rows of either role."""
@@ -84,20 +94,18 @@ class PairPipeline(Pipeline):
         pairs, size = len(lists.document_rows), self._batch_size
         return np.append(np.arange(size, pairs, size), pairs)
 
-    def epoch(self, lists, epoch, start_step=0):
+    def _pairs(self, lists, epoch):
         order = self._order(lists, epoch)
-        rows = {
-            "query": tf.constant(lists.pair_query_rows[order], tf.int64),
-            "document": tf.constant(lists.document_rows[order], tf.int64),
-        }
-        grades = tf.constant(lists.grades[order])
-        size = self._batch_size
+        return (
+            tf.constant(lists.pair_query_rows[order], tf.int64),
+            tf.constant(lists.document_rows[order], tf.int64),
+            tf.constant(lists.grades[order]),
+        )
 
-        def batch(step):
-            part = slice(step * size, (step + 1) * size)
-            return self._tokens({role: rows[role][part] for role in ROLES}), grades[part]
-
-        return _dataset(batch, start_step, len(self.pair_ends(lists, epoch)))
+    @traced_once
+    def _batch(self, step, queries, documents, grades):
+        part = slice(step * self._batch_size, (step + 1) * self._batch_size)
+        return self._tokens({"query": queries[part], "document": documents[part]}), grades[part]
 
     def _order(self, lists: JudgedLists, epoch: int) -> np.ndarray:
         return permutation(len(lists.document_rows), self._seed, epoch)
@@ -140,26 +148,27 @@ class ListPipeline(Pipeline):
     def pair_ends(self, lists, epoch):
         return self._order(lists, epoch)[2]
 
-    def epoch(self, lists, epoch, start_step=0):
+    def _pairs(self, lists, epoch):
         order, ends, pairs_done = self._order(lists, epoch)
-        queries = tf.constant(lists.query_rows[order], tf.int64)
-        list_lengths = tf.constant(np.diff(lists.offsets)[order], tf.int32)
         pairs = _pairs_of(lists, order)
-        documents = tf.constant(lists.document_rows[pairs], tf.int64)
-        grades = tf.constant(lists.grades[pairs])
-        list_ends = tf.constant(np.append(0, ends))
-        pair_ends = tf.constant(np.append(0, pairs_done))
+        return (
+            tf.constant(lists.query_rows[order], tf.int64),
+            tf.constant(np.diff(lists.offsets)[order], tf.int32),
+            tf.constant(np.append(0, ends)),
+            tf.constant(lists.document_rows[pairs], tf.int64),
+            tf.constant(lists.grades[pairs]),
+            tf.constant(np.append(0, pairs_done)),
+        )
 
-        def batch(step):
-            of_lists = slice(list_ends[step], list_ends[step + 1])
-            of_pairs = slice(pair_ends[step], pair_ends[step + 1])
-            return self._batch(
-                queries[of_lists], list_lengths[of_lists], documents[of_pairs], grades[of_pairs]
-            )
+    @traced_once
+    def _batch(self, step, queries, list_lengths, list_ends, documents, grades, pair_ends):
+        of_lists = slice(list_ends[step], list_ends[step + 1])
+        of_pairs = slice(pair_ends[step], pair_ends[step + 1])
+        return self._list_batch(
+            queries[of_lists], list_lengths[of_lists], documents[of_pairs], grades[of_pairs]
+        )
 
-        return _dataset(batch, start_step, len(ends))
-
-    def _batch(
+    def _list_batch(
         self, queries: tf.Tensor, list_lengths: tf.Tensor, documents: tf.Tensor, grades: tf.Tensor
     ) -> tuple[dict, tf.Tensor]:
         """Returns inputs and grades of some lists, whose texts are given by their rows."""
@@ -181,7 +190,7 @@ class InBatchPipeline(ListPipeline):
     documents]`, 0 where a document is not in the list of a query. All judged ones are.
     """
 
-    def _batch(self, queries, list_lengths, documents, grades):
+    def _list_batch(self, queries, list_lengths, documents, grades):
         distinct, places = tf.unique(documents)
         pairs = tf.stack([row_numbers(list_lengths), places], axis=1)
         inputs = self._tokens({"query": queries, "document": distinct})
@@ -253,11 +262,6 @@ def token_batches(prepared: PreparedSet, role: str, batch_size: int) -> tf.data.
 
     begins = tf.data.Dataset.range(0, len(store), batch_size)
     return prefetched(begins, batch, 2)
-
-
-def _dataset(batch, start_step: int, steps: int) -> tf.data.Dataset:
-    numbers = tf.data.Dataset.range(start_step, steps)
-    return prefetched(numbers, batch, 8)
 
 
 def _pairs_of(lists: JudgedLists, chosen: np.ndarray) -> np.ndarray:

@@ -16,6 +16,7 @@ from collections.abc import Iterator
 
 import tensorflow as tf
 
+from tf_smoothclir.data.dataset_options import traced_once
 from tf_smoothclir.data.pipeline import tower_tokens
 from tf_smoothclir.data.prepared import ROLES, in_parallel
 from tf_smoothclir.data.ragged_store import row_numbers
@@ -144,6 +145,7 @@ class Shards:
         return zip(self.manifest["shards"], self._paths, in_parallel(call, self._paths))
 
 
+@traced_once
 def decode_lists(records: tf.Tensor) -> tuple[dict, tf.Tensor]:
     """Returns inputs and grades of some lists; checks their lengths.
 

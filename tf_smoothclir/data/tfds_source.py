@@ -9,7 +9,7 @@ from pathlib import Path
 import tensorflow as tf
 import tensorflow_datasets as tfds
 
-from tf_smoothclir.data.dataset_options import without_autotuning
+from tf_smoothclir.data.dataset_options import plain_options
 from tf_smoothclir.data.files import sha256_of
 from tf_smoothclir.data.source import SPLITS, Judgment, Source, Text
 from tf_smoothclir.data.wiki_clir_builder import DOCUMENTS, features
@@ -87,9 +87,7 @@ class TfdsSource(Source):
 
     def _records(self, split: str) -> tf.data.Dataset:
         # One file after the other, and no cache in memory: the same order, whatever the size.
-        config = tfds.ReadConfig(
-            without_autotuning(), try_autocache=False, interleave_cycle_length=1
-        )
+        config = tfds.ReadConfig(plain_options(), try_autocache=False, interleave_cycle_length=1)
         return self._builder.as_dataset(split=split, read_config=config, shuffle_files=False)
 
     def _texts(self, split: str) -> Iterator[Text]:
