@@ -183,3 +183,28 @@ def test_row_adagrad_by_hand_and_other_rows_stay(kind):
     np.testing.assert_allclose(table, expected, rtol=1e-5)
     np.testing.assert_allclose(sums, expected_sums_of_squares, rtol=1e-6)
     np.testing.assert_array_equal(table.numpy()[[0, 2, 4]], before[[0, 2, 4]])
+
+
+def test_rows_that_the_graph_has_read_are_not_read_again_unless_written_since():
+    table, sums = tf.Variable([[1.0], [2.0], [3.0]]), tf.Variable(tf.zeros([3, 1]))
+    update = RowAdagradOfCopies(table, sums)
+
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.int32)])
+    def steps(rows):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_sum(tf.gather(table, rows) ** 2)
+        gradient = tape.gradient(loss, table)
+        for _ in range(2):  # by the same gradient 2 w, so that the second must not take old rows
+            update(gradient, tf.constant(0.5), tf.constant(0.0))
+
+    read = [
+        operation
+        for operation in steps.get_concrete_function().graph.get_operations()
+        if operation.type == "ResourceGather"
+    ]
+    assert len(read) == 4  # the table for the model and for the second update, the sums for both
+    steps(tf.constant([2, 0]))
+    # Of w = 3: g = 6, sums 36 and 72, w - 6/6/2 - 6/sqrt(72)/2.
+    moved = 0.5 + 0.5 / np.sqrt(2)
+    np.testing.assert_allclose(table[:, 0], [1 - moved, 2.0, 3 - moved], rtol=1e-6)
+    np.testing.assert_allclose(sums[:, 0], [2 * 2.0**2, 0.0, 2 * 6.0**2])

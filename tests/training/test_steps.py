@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from tf_smoothclir._compat.keras_api import tf_variable
 from tf_smoothclir.losses import SmoothOrdinalSearchLoss
 from tf_smoothclir.optimizers import make_optimizer
 from tf_smoothclir.towers import AveragePoolingTower
@@ -56,3 +57,15 @@ def test_a_step_is_traced_as_it_is_written_so_a_python_if_on_a_tensor_is_refused
     steps = compile_steps(model_of(BranchingTower))
     with pytest.raises(tf.errors.OperatorNotAllowedInGraphError, match="as a Python `bool`"):
         steps(batches(), tf.constant(1))
+
+
+def test_a_step_reads_each_table_once():
+    # Where the optimizer reads it too, that is all in one kernel, or it takes what the towers read.
+    model = model_of(AveragePoolingTower)
+    step = tf.function(model.train_step, autograph=False)
+    graph = step.get_concrete_function(next(batches())).graph
+    for table in map(tf_variable, model.trainable_variables):
+        handle = graph.capture(table.handle)
+        readers = [consumer.type for consumer in handle.consumers()]
+        assert readers.count("ResourceGather") == 1
+        assert "ReadVariableOp" not in readers

@@ -241,13 +241,34 @@ class RowAdagradOfCopies:
         """Does what `RowAdagradInPlace` does."""
         rows = gradient.indices
         for original, copy in zip(self._originals, self._copies):
-            copy.assign(tf.gather(original, rows))
+            copy.assign(_read(original, rows))
         table, sums = self._copies
         tf.raw_ops.ResourceApplyAdagradV2(
             var=table.handle, accum=sums.handle, lr=rate, epsilon=epsilon, grad=gradient.values
         )
         for original, copy in zip(self._originals, self._copies):
             original.scatter_update(tf.IndexedSlices(copy.read_value(), rows))
+
+
+_READING = {"ResourceGather", "ReadVariableOp", "VariableShape"}
+
+
+def _read(table: tf.Variable, rows: tf.Tensor) -> tf.Tensor:
+    """Returns rows of a table; where the graph has read them, as for the model, not once more.
+
+    Rows lie all over the memory, and most of the time of reading is waiting for it.
+    """
+    if not tf.executing_eagerly():
+        named = rows.op.inputs[0] if rows.op.type == "Reshape" else rows  # by the gradient
+        handle = named.graph.capture(table.handle)
+        for operation in reversed(named.graph.get_operations()):
+            if not any(given is handle for given in operation.inputs):
+                continue
+            if operation.type == "ResourceGather" and operation.inputs[1] is named:
+                return operation.outputs[0]
+            if operation.type not in _READING:
+                break  # it may have written
+    return tf.gather(table, rows)
 
 
 if ON_KERAS_3:
