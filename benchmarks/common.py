@@ -23,6 +23,7 @@ from absl import app, flags
 from tf_smoothclir.training.peak_memory import peak_memory
 
 _PACKAGES = ("tensorflow", "tensorflow-ranking", "torch", "numpy", "ir-measures")
+PROCESSES = multiprocessing.get_context("spawn")
 
 
 def has(module: str) -> bool:
@@ -58,7 +59,7 @@ def in_new_process(rival: Callable[[], Mapping[str, float]]) -> dict[str, float]
     the minute before, the benchmark included: programs with threads that spin, such as PyTorch,
     become many times slower where another process runs.
     """
-    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
+    with ProcessPoolExecutor(1, mp_context=PROCESSES) as pool:
         return pool.submit(_with_surroundings, rival).result()
 
 

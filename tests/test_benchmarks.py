@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import multiprocessing
 import re
 import subprocess
 import sys
@@ -45,6 +46,14 @@ TINY = Workload(
     batch_size=8,
     dim=4,
 )
+
+
+@pytest.fixture(autouse=True)
+def _load_tensorflow_once(monkeypatch):
+    """Has rivals run in forks of a process that has loaded it, and done nothing with it."""
+    processes = multiprocessing.get_context("forkserver")
+    processes.set_forkserver_preload(["tf_smoothclir.training.train"])
+    monkeypatch.setattr(common, "PROCESSES", processes)
 
 
 def rows_of(table, *figures):
