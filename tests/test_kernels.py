@@ -20,6 +20,8 @@ from tf_smoothclir._compat.kernels import (
     sums_at_by_matrix,
     sums_at_by_segments,
     take,
+    take_off_rows_in_place,
+    take_off_rows_of_copies,
 )
 
 BOTH = [sums_at_by_segments, sums_at_by_matrix]
@@ -183,6 +185,17 @@ def test_row_adagrad_by_hand_and_other_rows_stay(kind):
     np.testing.assert_allclose(table, expected, rtol=1e-5)
     np.testing.assert_allclose(sums, expected_sums_of_squares, rtol=1e-6)
     np.testing.assert_array_equal(table.numpy()[[0, 2, 4]], before[[0, 2, 4]])
+
+
+@pytest.mark.parametrize("take_off", [take_off_rows_in_place, take_off_rows_of_copies])
+@pytest.mark.parametrize("rows", [[3, 1], []], ids=["two rows", "none"])
+def test_rows_are_subtracted_from_and_others_stay(take_off, rows):
+    table = tf.Variable(tf.reshape(tf.range(10.0), [5, 2]))
+    expected = table.numpy()
+    change = np.full([len(rows), 2], 0.25, np.float32)
+    tf.function(take_off)(table, tf.constant(rows, tf.int32), tf.constant(change))
+    expected[rows] -= 0.25
+    np.testing.assert_array_equal(table, expected)
 
 
 def test_rows_that_the_graph_has_read_are_not_read_again_unless_written_since():

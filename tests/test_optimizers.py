@@ -167,7 +167,7 @@ def test_no_operation_of_the_graph_is_dense_in_the_table(kind):
     tensors = [output for operation in operations for output in operation.outputs]
     if kind is LazyAdam:
         types = {operation.type for operation in operations}
-        assert {"ResourceGather", "ResourceScatterUpdate", "ResourceScatterSub"} <= types
+        assert {"ResourceGather", "ResourceScatterUpdate"} <= types
     assert [tensor.name for tensor in tensors if tensor.shape.rank and rows in tensor.shape] == []
 
 

@@ -8,7 +8,7 @@ import tensorflow as tf
 from tensorflow import keras
 
 from tf_smoothclir._compat.keras_api import Optimizer, RowOptimizer, tf_variable
-from tf_smoothclir._compat.kernels import RowAdagrad, sums_at
+from tf_smoothclir._compat.kernels import RowAdagrad, sums_at, take_off_rows
 
 # The accumulators of `SparseRMSprop` grow by this factor before they are scaled down again: small
 # enough that neither a large gradient overflows float32 nor a small one vanishes.
@@ -69,7 +69,7 @@ class LazyAdam(_UniqueRows, keras.optimizers.Adam):
         change = rate * new_moment / (tf.sqrt(new_velocity) + self.epsilon)
         moment.scatter_update(tf.IndexedSlices(new_moment, rows))
         velocity.scatter_update(tf.IndexedSlices(new_velocity, rows))
-        variable.scatter_sub(tf.IndexedSlices(change, rows))
+        take_off_rows(variable, rows, change)
 
 
 def _decayed(old: tf.Tensor, new: tf.Tensor, rate: float) -> tf.Tensor:

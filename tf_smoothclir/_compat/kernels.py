@@ -7,7 +7,8 @@ fast there.
 * `segment_sum`: adds up rows by segment;
 * `take`: copies rows;
 * `sums_at`: adds up rows at given positions, which is what the gradients of both do;
-* `RowAdagrad`: Adagrad of some rows of a table.
+* `RowAdagrad`: Adagrad of some rows of a table;
+* `take_off_rows`: subtracts from some rows of a table.
 """
 
 from __future__ import annotations
@@ -271,9 +272,25 @@ def _read(table: tf.Variable, rows: tf.Tensor) -> tf.Tensor:
     return tf.gather(table, rows)
 
 
+def take_off_rows_in_place(table: tf.Variable, rows: tf.Tensor, change: tf.Tensor) -> None:
+    """Subtracts from some rows of a table, in one kernel.
+
+    Args:
+        table: `[rows, dim]`.
+        rows: `[changed]` int, which; none comes twice.
+        change: `[changed, dim]`.
+    """
+    table.scatter_sub(tf.IndexedSlices(change, rows))
+
+
+def take_off_rows_of_copies(table, rows, change):
+    """Does what `take_off_rows_in_place` does, on copies of the rows, which are put back then."""
+    table.scatter_update(tf.IndexedSlices(_read(table, rows) - change, rows))
+
+
 if ON_KERAS_3:
     trained_segment_sum, sums_at = segment_sum_by_matrix, sums_at_by_matrix
-    RowAdagrad = RowAdagradOfCopies
+    RowAdagrad, take_off_rows = RowAdagradOfCopies, take_off_rows_of_copies
 else:
     trained_segment_sum, sums_at = segment_sum_by_segments, sums_at_by_segments
-    RowAdagrad = RowAdagradInPlace
+    RowAdagrad, take_off_rows = RowAdagradInPlace, take_off_rows_in_place
