@@ -198,6 +198,22 @@ def test_rows_are_subtracted_from_and_others_stay(take_off, rows):
     np.testing.assert_array_equal(table, expected)
 
 
+@pytest.mark.parametrize("ids", [[2, 0], [[2], [0]]], ids=["flat", "in two dimensions"])
+@pytest.mark.parametrize("traced", [True, False], ids=["of the graph", "constant"])
+def test_rows_are_read_again_or_not_whatever_names_them(ids, traced):
+    table, ids = tf.Variable([[1.0], [2.0], [3.0]]), tf.constant(ids)
+
+    def step(ids):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_sum(tf.gather(table, ids))
+        gradient = tape.gradient(loss, table)
+        take_off_rows_of_copies(table, gradient.indices, gradient.values)
+
+    tf.function(step)(ids) if traced else tf.function(lambda: step(ids))()
+    step(ids)  # outside of a graph
+    np.testing.assert_array_equal(table[:, 0], [1 - 2, 2, 3 - 2])
+
+
 def test_rows_that_the_graph_has_read_are_not_read_again_unless_written_since():
     table, sums = tf.Variable([[1.0], [2.0], [3.0]]), tf.Variable(tf.zeros([3, 1]))
     update = RowAdagradOfCopies(table, sums)

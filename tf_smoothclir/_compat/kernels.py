@@ -259,14 +259,14 @@ def _read(table: tf.Variable, rows: tf.Tensor) -> tf.Tensor:
 
     Rows lie all over the memory, and most of the time of reading is waiting for it.
     """
-    if not tf.executing_eagerly():
+    if tf.is_symbolic_tensor(rows):
         named = rows.op.inputs[0] if rows.op.type == "Reshape" else rows  # by the gradient
         handle = named.graph.capture(table.handle)
         for operation in reversed(named.graph.get_operations()):
             if not any(given is handle for given in operation.inputs):
                 continue
             if operation.type == "ResourceGather" and operation.inputs[1] is named:
-                return operation.outputs[0]
+                return tf.reshape(operation.outputs[0], [-1, *table.shape[1:]])
             if operation.type not in _READING:
                 break  # it may have written
     return tf.gather(table, rows)
