@@ -29,15 +29,18 @@ python:
 		"and this is none: PYTHON=$(PYTHON) (empty: there is none here)." \
 		"Install one, or name it: make PYTHON=/path/to/python3.13" >&2; exit 1; }
 
-$(VENV)/.package: setup.py $(wildcard constraints/*.txt) | python
+define install
 	@echo "Making $(VENV) with $(PYTHON) and installing; about 2 GB, a minute or two ..."
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@$(PIP_INSTALL) --editable .
-	@touch $@
+	@$(PIP_INSTALL) --editable '$(1)'
+	@touch $(VENV)/.package $@
+endef
 
-$(VENV)/.tests: $(VENV)/.package
-	@$(PIP_INSTALL) --editable '.[test]'
-	@touch $@
+$(VENV)/.package: setup.py $(wildcard constraints/*.txt) | python
+	$(call install,.)
+
+$(VENV)/.tests: setup.py $(wildcard constraints/*.txt) | python
+	$(call install,.[test])
 
 quickstart: $(VENV)/.package  ## Train, evaluate, export and search the built-in toy world
 	@$(BIN)/smoothclir-quickstart --output_dir=runs/quickstart

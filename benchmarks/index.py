@@ -79,9 +79,10 @@ def write_collection(directory: str, made: str, documents: int, dim: int, querie
 
 def _trained(directory: str, documents: int, dim: int):
     """Returns the vectors of all queries, and (first document, vectors) in parts."""
+    from tf_smoothclir.data.open_source import source_of
     from tf_smoothclir.evaluation.encoding import Encoder
     from tf_smoothclir.training.run_directory import RunDirectory
-    from tf_smoothclir.training.train import prepared_set, source_of, trainer_of
+    from tf_smoothclir.training.train import prepared_set, trainer_of
 
     write_toy_world(Path(directory), documents)
     settings = RunSettings(

@@ -28,9 +28,10 @@ def trained(settings: RunSettings, threads: int) -> dict[str, float]:
     in-batch negatives, of which a preset may have many more.
     """
     common.use_threads(threads)
+    from tf_smoothclir.data.open_source import source_of
     from tf_smoothclir.data.source import SPLITS
     from tf_smoothclir.training.run_directory import RunDirectory
-    from tf_smoothclir.training.train import prepared_set, source_of, trainer_of
+    from tf_smoothclir.training.train import prepared_set, trainer_of
 
     with tempfile.TemporaryDirectory() as directory:
         run = RunDirectory.create(directory + "/run", settings)

@@ -50,17 +50,17 @@ _SEARCH_DEPTH = flags.DEFINE_integer(
 def main(argv) -> None:
     """Exports as the flags say."""
     del argv
+    from tf_smoothclir.files import make_directory
     from tf_smoothclir.serving.verification import Verifier
+    from tf_smoothclir.training.run_directory import RunDirectory
 
+    run = RunDirectory.load(_RUN_DIR.value)
     with Verifier() as verifier:  # it and this process import TensorFlow at the same time
         gc.disable()  # an import makes no garbage, and to look for it takes a fifth of the time
-        from tf_smoothclir.files import make_directory
         from tf_smoothclir.serving.export import export_run
         from tf_smoothclir.serving.publish import part_dir
-        from tf_smoothclir.training.run_directory import RunDirectory
 
         gc.enable()
-        run = RunDirectory.load(_RUN_DIR.value)
         export_dir = make_directory(_EXPORT_DIR.value or run.path, "--export_dir")
         version = export_run(
             run,

@@ -19,6 +19,7 @@ import numpy as np
 import tensorflow as tf
 
 from tests.training.tiny_set import tiny_settings, write_tiny_set
+from tf_smoothclir.data.open_source import source_of
 from tf_smoothclir.data.prepared import ROLES
 from tf_smoothclir.presets import changed
 from tf_smoothclir.serving.export import export_run
@@ -75,7 +76,7 @@ def _losses(directory: Path, optimizer: str, path: Path, epochs: int) -> list[fl
     """Trains an unfinished run until so many epochs are done, and returns their losses."""
     settings = _settings(directory, optimizer=optimizer, epochs=3)
     run = RunDirectory.create(path, settings)
-    source = train.source_of(settings.data)
+    source = source_of(settings.data)
     prepared = train.prepared_set(source, settings, run, ("train", "validation"))
     progress = train.trainer_of(changed(settings, {"epochs": epochs}), prepared, run).train()
     return [epoch["loss"] for epoch in progress.history]
@@ -87,7 +88,7 @@ def read(directory: Path) -> dict:
     for name in RUNS:
         run = RunDirectory.load(directory / name)
         settings = run.settings()
-        prepared = train.prepared_set(train.source_of(settings.data), settings, run, ("test",))
+        prepared = train.prepared_set(source_of(settings.data), settings, run, ("test",))
         model, trec_dir = train.load_model(run), directory / "trec"
         negatives = settings.training.negatives
         evaluations = train.evaluate_model(model, prepared, negatives, ("test",), trec_dir)

@@ -119,6 +119,24 @@ def test_missing_run_or_export_is_a_message(tmp_path, module, arguments, message
 
 
 @pytest.mark.parametrize(
+    ("module", "arguments"),
+    [
+        ("trainers.stats", ["--toy_entities=300"]),
+        ("trainers.compare", ["first", "second"]),
+        ("trainers.evaluate", ["--run_dir=nowhere"]),
+        ("trainers.reproduce", ["table9"]),
+        ("export.export", ["--run_dir=nowhere"]),
+        ("export.client", []),
+    ],
+)
+def test_what_does_not_need_tensorflow_does_not_wait_for_it(module, arguments, tmp_path):
+    done = run(module, *arguments, cwd=tmp_path, PYTHONPROFILEIMPORTTIME="1")
+    imported = re.findall(r"\| +(\S+)$", done.stderr, re.MULTILINE)
+    assert "absl.flags" in imported
+    assert {"tensorflow", "keras"}.isdisjoint(imported)
+
+
+@pytest.mark.parametrize(
     ("error", "place"),
     [
         (OSError(errno.ENOSPC, "No space left on device", "runs/mine/flags.txt"), "flags.txt'"),

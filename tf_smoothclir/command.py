@@ -17,7 +17,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # the library's own noise; b
 
 from absl import app, flags, logging
 
-from tf_smoothclir._compat.quiet import load_tensorflow
+from tf_smoothclir._compat.quiet import hush_tensorflow
 from tf_smoothclir.errors import InputError, input_error
 from tf_smoothclir.presets import PRESETS, preset_settings
 from tf_smoothclir.settings import GROUPS, DataSettings, ModelSettings, RunSettings
@@ -180,7 +180,7 @@ def _guarded(main: Callable, argv: Sequence[str], arguments: str) -> None:
     if len(argv) > 1 and not arguments:
         raise app.UsageError(f"Unknown argument {argv[1]!r}; flags begin with --.")
     try:
-        load_tensorflow()
+        hush_tensorflow()
         main(argv)
     except InputError as error:
         logging.flush()

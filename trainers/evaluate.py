@@ -36,18 +36,20 @@ command.define_settings(["data"])
 def main(argv) -> None:
     """Evaluates as the flags say."""
     del argv
+    from tf_smoothclir.data.open_source import source_of
     from tf_smoothclir.evaluation.report import confusion_table, metrics_table
     from tf_smoothclir.files import make_directory, write_json
-    from tf_smoothclir.training import train
     from tf_smoothclir.training.run_directory import RunDirectory
 
     run = RunDirectory.load(_RUN_DIR.value)
+    from tf_smoothclir.training import train  # takes seconds: not before there is a run
+
     settings = run.settings()
     data = command.settings_from_flags("data", base=settings.data)
     settings = dataclasses.replace(settings, data=data)
     model = train.load_model(run)
     output_dir = make_directory(Path(_OUTPUT_DIR.value or run.evaluation), "--output_dir")
-    prepared = train.prepared_set(train.source_of(data), settings, run, _SPLITS.value)
+    prepared = train.prepared_set(source_of(data), settings, run, _SPLITS.value)
     negatives = settings.training.negatives
     evaluations = train.evaluate_model(model, prepared, negatives, _SPLITS.value, output_dir)
     write_json(output_dir / "metrics.json", train.figures(evaluations, negatives))

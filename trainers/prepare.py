@@ -27,9 +27,9 @@ def main(argv) -> None:
     """Prepares a set as the flags say."""
     del argv
     data, text = (command.settings_from_flags(group) for group in ("data", "text"))
+    from tf_smoothclir.data.open_source import source_of
     from tf_smoothclir.data.prepared import ROLES, prepare
     from tf_smoothclir.data.retrieval_set import RetrievalSet
-    from tf_smoothclir.training.train import source_of
 
     retrieval_set = RetrievalSet.load(
         source_of(data), num_grades=len(_THRESHOLDS.value) + 1, seed=data.split_seed

@@ -25,6 +25,7 @@ SETTINGS = RunSettings(
 def main(argv) -> None:
     """Runs the whole path."""
     del argv
+    from tf_smoothclir.data.open_source import source_of
     from tf_smoothclir.data.retrieval_set import RetrievalSet
     from tf_smoothclir.data.toy_world import example_queries
     from tf_smoothclir.evaluation.report import print_metrics
@@ -33,7 +34,7 @@ def main(argv) -> None:
     from tf_smoothclir.serving.publish import versions
     from tf_smoothclir.serving.searcher import open_searcher
     from tf_smoothclir.training.run_directory import RunDirectory
-    from tf_smoothclir.training.train import source_of, train
+    from tf_smoothclir.training.train import train
 
     output_dir = _OUTPUT_DIR.value
     print_metrics(train(SETTINGS, output_dir, overwrite=_OVERWRITE.value)["test"])

@@ -15,9 +15,9 @@ command.define_settings(["data"])
 def main(argv) -> None:
     """Prints the statistics of the set that the flags name."""
     del argv
+    from tf_smoothclir.data.open_source import source_of
     from tf_smoothclir.data.retrieval_set import RetrievalSet
     from tf_smoothclir.data.statistics import collection_statistics
-    from tf_smoothclir.training.train import source_of
 
     source = source_of(command.settings_from_flags("data"))
     RetrievalSet.load(source)  # an error in the set shows before a figure does

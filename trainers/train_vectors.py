@@ -44,10 +44,10 @@ command.define_settings(["data"])
 def main(argv) -> None:
     """Trains as the flags say."""
     del argv
+    from tf_smoothclir.data.open_source import source_of
     from tf_smoothclir.files import make_directory
     from tf_smoothclir.text.embeddings import save_embeddings
     from tf_smoothclir.text.word2vec import train_word_vectors
-    from tf_smoothclir.training.train import source_of
 
     make_directory(Path(_OUTPUT.value).parent, "--output")  # before minutes are spent
     source = source_of(command.settings_from_flags("data"))

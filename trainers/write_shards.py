@@ -30,10 +30,10 @@ def main(argv) -> None:
     del argv
     data, text = (command.settings_from_flags(group) for group in ("data", "text"))
     from tf_smoothclir.data.judged_lists import judged_lists
+    from tf_smoothclir.data.open_source import source_of
     from tf_smoothclir.data.prepared import prepare
     from tf_smoothclir.data.retrieval_set import RetrievalSet
     from tf_smoothclir.data.shard_writer import free_directory, write_shards
-    from tf_smoothclir.training.train import source_of
 
     free_directory(_OUTPUT_DIR.value, overwrite=_OVERWRITE.value)  # before the work
     retrieval_set = RetrievalSet.load(

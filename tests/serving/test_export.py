@@ -14,6 +14,7 @@ from tensorflow_serving.apis import prediction_log_pb2
 from tests.serving.conftest import DEPTH, EPSILON, undesired_operations
 from tests.training.tiny_set import DOCUMENTS
 from tf_smoothclir.data.hashing import hash_ids
+from tf_smoothclir.data.open_source import source_of
 from tf_smoothclir.data.prepared import ROLES
 from tf_smoothclir.errors import InputError
 from tf_smoothclir.serving import publish as publish_module
@@ -21,7 +22,7 @@ from tf_smoothclir.serving.export import export_run
 from tf_smoothclir.serving.publish import DIRECTORIES, versions
 from tf_smoothclir.text.vocabulary import TextEncoder
 from tf_smoothclir.training.run_directory import RunDirectory
-from tf_smoothclir.training.train import load_model, source_of
+from tf_smoothclir.training.train import load_model
 
 TEXTS = {
     "query": ["word1 word2", "", "Word3, WORD4!", "nothing known"],

@@ -6,6 +6,7 @@ import tensorflow as tf
 
 from tests.serving.conftest import EPSILON, undesired_operations
 from tests.training.tiny_set import tiny_settings, write_tiny_set
+from tf_smoothclir.data.open_source import source_of
 from tf_smoothclir.data.prepared import ROLES
 from tf_smoothclir.data.source import SPLITS
 from tf_smoothclir.evaluation.encoding import Encoder
@@ -13,7 +14,7 @@ from tf_smoothclir.files import read_json
 from tf_smoothclir.serving.export import export_run
 from tf_smoothclir.serving.publish import load_part, load_tower
 from tf_smoothclir.training.run_directory import RunDirectory
-from tf_smoothclir.training.train import load_model, prepared_set, source_of, train
+from tf_smoothclir.training.train import load_model, prepared_set, train
 
 OPTIONS = {
     "shared_vocabulary": True,

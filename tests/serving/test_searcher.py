@@ -17,6 +17,7 @@ from tests.serving.local_server import local_server
 from tests.training.test_run_directory import snapshot
 from tests.training.tiny_set import DOCUMENTS
 from tf_smoothclir.data.hashing import hash_ids
+from tf_smoothclir.data.open_source import source_of
 from tf_smoothclir.errors import InputError
 from tf_smoothclir.serving import searcher as searcher_module
 from tf_smoothclir.serving.document_collections import SourceCollection
@@ -25,7 +26,7 @@ from tf_smoothclir.serving.publish import load_tower
 from tf_smoothclir.serving.searcher import open_searcher, run_queries
 from tf_smoothclir.settings import DataSettings
 from tf_smoothclir.text.vocabulary import TextEncoder
-from tf_smoothclir.training.train import load_model, source_of
+from tf_smoothclir.training.train import load_model
 
 QUERY = "word1 word4 word2"
 

@@ -52,3 +52,14 @@ def test_settings_are_those_of_the_fused_kernel(tower):
         assert layer.use_bias
         assert not layer.unroll
         assert layer.recurrent_dropout == 0
+
+
+@pytest.mark.skipif(tf.config.list_physical_devices("GPU"), reason="there is a GPU")
+def test_graphs_are_not_traced_for_a_gpu_that_is_not_there(tower):
+    """Tracing would take as long again."""
+    tokens = {"ids": tf.TensorSpec([None], tf.int32), "lengths": tf.TensorSpec([None], tf.int32)}
+    graph = tf.function(tower.__call__).get_concrete_function(tokens).graph.as_graph_def()
+    nodes = [*graph.node, *(node for f in graph.library.function for node in f.node_def)]
+    operations = {node.op for node in nodes}
+    assert operations & {"While", "StatelessWhile"}
+    assert not [name for name in operations if name.startswith("Cudnn")]

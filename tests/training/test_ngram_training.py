@@ -10,11 +10,12 @@ import tensorflow as tf
 
 from tests.training.test_trainer import start, train_until_killed, trained
 from tests.training.tiny_set import write_tiny_set
+from tf_smoothclir.data.open_source import source_of
 from tf_smoothclir.data.pipeline import token_batches
 from tf_smoothclir.data.prepared import ROLES
 from tf_smoothclir.text.subword_encoder import text_encoder
 from tf_smoothclir.training.run_directory import RunDirectory
-from tf_smoothclir.training.train import evaluate_model, load_model, prepared_set, source_of, train
+from tf_smoothclir.training.train import evaluate_model, load_model, prepared_set, train
 
 NGRAMS = {"ngram_buckets": 50, "shared_vocabulary": True, "batching": "in_batch"}
 

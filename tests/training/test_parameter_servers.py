@@ -8,16 +8,11 @@ import numpy as np
 import pytest
 
 from tests.training.worker_processes import WorkerProcesses, run_flags
+from tf_smoothclir.data.open_source import source_of
 from tf_smoothclir.data.prepared import ROLES
 from tf_smoothclir.data.source import SPLITS
 from tf_smoothclir.training.run_directory import RunDirectory
-from tf_smoothclir.training.train import (
-    evaluate_model,
-    load_model,
-    prepared_set,
-    source_of,
-    train,
-)
+from tf_smoothclir.training.train import evaluate_model, load_model, prepared_set, train
 
 EPOCHS = 6
 JOBS = {"chief": 1, "worker": 2, "ps": 2}

@@ -13,6 +13,7 @@ from tests.training.test_trainer import (
 )
 from tests.training.tiny_set import SHARDS, tiny_shards
 from tf_smoothclir.data.judged_lists import judged_lists
+from tf_smoothclir.data.open_source import source_of
 from tf_smoothclir.data.prepared import ROLES, prepare
 from tf_smoothclir.data.shard_writer import write_shards
 from tf_smoothclir.data.shards import Shards
@@ -24,7 +25,6 @@ from tf_smoothclir.training.train import (
     load_model,
     prepared_set,
     retrieval_set_of,
-    source_of,
     train,
     trainer_of,
 )

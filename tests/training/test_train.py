@@ -8,6 +8,7 @@ import pytest
 
 from tests.training.test_run_directory import snapshot
 from tests.training.tiny_set import QUERIES, tiny_settings
+from tf_smoothclir.data.open_source import source_of
 from tf_smoothclir.data.prepared import ROLES
 from tf_smoothclir.data.token_frequency import inverse_document_frequency
 from tf_smoothclir.errors import InputError
@@ -116,9 +117,7 @@ def test_idf_is_kept_and_learned_weights_begin_equal_and_come_back_trained(
     settings = tiny(token_weights=kind, shared_vocabulary=shared, epochs=1)
     train(settings, tmp_path / "run")
     run = RunDirectory.load(tmp_path / "run")
-    prepared = train_module.prepared_set(
-        train_module.source_of(settings.data), settings, run, ("train",)
-    )
+    prepared = train_module.prepared_set(source_of(settings.data), settings, run, ("train",))
     model = load_model(run)
     for role in ROLES:
         tower = getattr(model, f"{role}_tower")

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from tf_smoothclir.data.open_source import source_of
 from tf_smoothclir.data.source import SPLITS
 from tf_smoothclir.errors import InputError
 from tf_smoothclir.settings import METRICS
@@ -15,7 +16,7 @@ from tf_smoothclir.training import trainer as trainer_module
 from tf_smoothclir.training import validation
 from tf_smoothclir.training.monitor import StepMonitor
 from tf_smoothclir.training.run_directory import RunDirectory
-from tf_smoothclir.training.train import prepared_set, source_of, trainer_of
+from tf_smoothclir.training.train import prepared_set, trainer_of
 from tf_smoothclir.training.trainer import Interrupted
 
 STEPS = 8  # an epoch: 12 queries * (2 judged + 3 sampled) = 60 pairs, in batches of 8

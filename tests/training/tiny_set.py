@@ -5,12 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 from tf_smoothclir.data.judged_lists import judged_lists
+from tf_smoothclir.data.open_source import source_of
 from tf_smoothclir.data.prepared import prepare
 from tf_smoothclir.data.shard_writer import write_shards
 from tf_smoothclir.data.shards import Shards
 from tf_smoothclir.presets import changed
 from tf_smoothclir.settings import RunSettings, TextSettings
-from tf_smoothclir.training.train import retrieval_set_of, source_of
+from tf_smoothclir.training.train import retrieval_set_of
 
 SHARDS = 4
 QUERIES, DOCUMENTS, WORDS = 20, 30, 9

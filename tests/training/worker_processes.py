@@ -12,7 +12,7 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from tf_smoothclir._compat.quiet import load_tensorflow
+from tf_smoothclir._compat.quiet import hush_tensorflow
 
 ROOT = Path(__file__).resolve().parents[2]
 _SECONDS = 300  # that anything may take
@@ -125,6 +125,6 @@ def _free_ports(number: int) -> list[int]:
 
 
 def load_quietly() -> None:
-    """Loads TensorFlow in such a process, silently: the command has not set up its log yet."""
+    """Has TensorFlow load silently in such a process: the command has not set up its log yet."""
     logging.getLogger("tensorflow").setLevel(logging.WARNING)
-    load_tensorflow()
+    hush_tensorflow()

@@ -28,6 +28,14 @@ def adopt_layer(model: keras.Model, name: str, layer: keras.layers.Layer | None)
     setattr(model, name, layer)
 
 
+def trace_for_devices(layer: keras.layers.LSTM) -> None:
+    """Has the graphs of a layer hold the kernel of cuDNN only where there is a GPU.
+
+    Tracing that takes nearly as long as all other tracing of a training step.
+    """
+    layer._could_use_gpu_kernel &= bool(tf.config.list_logical_devices("GPU"))
+
+
 class RowOptimizer:
     """Goes before a Keras optimizer among the bases; a subclass has `update`."""
 

@@ -36,6 +36,11 @@ def adopt_layer(model: keras.Model, name: str, layer: keras.layers.Layer | None)
     model._tracker.lock()
 
 
+def trace_for_devices(layer: keras.layers.LSTM) -> None:
+    """Does nothing: the graphs of a layer hold the kernel of cuDNN only where there is a GPU."""
+    del layer
+
+
 class RowOptimizer:
     """Goes before a Keras optimizer among the bases; a subclass has `update`."""
 

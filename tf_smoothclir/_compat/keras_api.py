@@ -7,6 +7,7 @@
 * `Optimizer`, and `RowOptimizer` to go before another one: bases of the package's optimizers;
 * `optimizer_variables`: what decides how an optimizer goes on, but for its learning rate;
 * `tf_variable`: the TensorFlow variable behind one of Keras;
+* `trace_for_devices`: keeps cuDNN out of the graphs of an LSTM where there is no GPU;
 * `track_loss`: takes the loss of a batch into the mean that `fit` shows.
 """
 
@@ -25,6 +26,7 @@ if ON_KERAS_3:
         adopt_layer,
         optimizer_variables,
         tf_variable,
+        trace_for_devices,
         track_loss,
     )
 else:
@@ -35,6 +37,7 @@ else:
         adopt_layer,
         optimizer_variables,
         tf_variable,
+        trace_for_devices,
         track_loss,
     )
 
@@ -46,6 +49,7 @@ __all__ = [
     "optimizer_variables",
     "tf_variable",
     "tf_weights",
+    "trace_for_devices",
     "track_loss",
 ]
 

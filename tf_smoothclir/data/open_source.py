@@ -8,6 +8,20 @@ from tf_smoothclir.data.toy_world import ToyWorld
 from tf_smoothclir.data.user_files import ROLES, UserDirectory
 from tf_smoothclir.data.wikiclir_files import WikiClirDirectory, document_languages
 from tf_smoothclir.errors import input_error
+from tf_smoothclir.settings import DataSettings
+
+
+def source_of(settings: DataSettings) -> Source:
+    """Opens the retrieval set that the settings name."""
+    return open_source(
+        data_dir=settings.data_dir,
+        document_language=settings.document_language,
+        query_language=settings.query_language,
+        tfds_name=settings.tfds_name,
+        tfds_data_dir=settings.tfds_data_dir,
+        toy_entities=settings.toy_entities,
+        seed=settings.split_seed,
+    )
 
 
 def open_source(

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tf_smoothclir.evaluation.evaluate import Evaluation
 from tf_smoothclir.files import write_text
+
+if TYPE_CHECKING:  # it takes seconds to load
+    from tf_smoothclir.evaluation.evaluate import Evaluation
 
 
 def metrics_table(evaluations: Mapping[str, Evaluation]) -> str:

@@ -12,13 +12,14 @@ from pathlib import Path
 import numpy as np
 
 from tf_smoothclir.data.judged_lists import judged_lists
+from tf_smoothclir.data.open_source import source_of
 from tf_smoothclir.data.source import SPLITS
 from tf_smoothclir.evaluation.encoding import Encoder
 from tf_smoothclir.evaluation.ranking import score_lists
 from tf_smoothclir.files import read_json, write_json
 from tf_smoothclir.settings import WITHOUT_EFFECT, RunSettings
 from tf_smoothclir.training.run_directory import RunDirectory
-from tf_smoothclir.training.train import load_model, prepared_set, source_of, train
+from tf_smoothclir.training.train import load_model, prepared_set, train
 
 SCORE_BINS = 80
 

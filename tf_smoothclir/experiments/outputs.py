@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
 
+from tf_smoothclir.data.open_source import source_of
 from tf_smoothclir.data.statistics import PERCENTILES, CollectionStatistics, collection_statistics
 from tf_smoothclir.evaluation.compare import Difference
 from tf_smoothclir.evaluation.comparison_report import legend, write_comparison
@@ -24,7 +25,6 @@ from tf_smoothclir.experiments.results import (
 )
 from tf_smoothclir.files import make_directory, write_text
 from tf_smoothclir.settings import RunSettings
-from tf_smoothclir.training.train import source_of
 
 _STATISTICS = {
     "partly_relevant_mean": "SR/Q",

@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from tf_smoothclir.data.open_source import source_of
 from tf_smoothclir.data.prepared import prepare
 from tf_smoothclir.data.source import SPLITS
 from tf_smoothclir.data.wikiclir_files import document_languages
@@ -14,7 +15,7 @@ from tf_smoothclir.errors import input_error
 from tf_smoothclir.experiments.paper_numbers import is_published
 from tf_smoothclir.experiments.plan import StudySet
 from tf_smoothclir.settings import DataSettings, RunSettings
-from tf_smoothclir.training.train import retrieval_set_of, source_of
+from tf_smoothclir.training.train import retrieval_set_of
 
 
 def data_settings(

@@ -9,11 +9,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tf_smoothclir.data.files import checked_id, read_lines, read_tsv, sha256_of
+from tf_smoothclir.data.open_source import source_of
 from tf_smoothclir.data.source import Source, Text
 from tf_smoothclir.data.user_files import UserDirectory
 from tf_smoothclir.errors import input_error
 from tf_smoothclir.settings import DataSettings
-from tf_smoothclir.training.train import source_of
 
 _SUFFIXES = (".documents", ".jsonl", ".parquet", ".tsv")
 _ROWS_PER_BATCH = 1024

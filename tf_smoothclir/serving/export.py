@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from absl import logging
 
+from tf_smoothclir.data.open_source import source_of
 from tf_smoothclir.data.prepared import ROLES
 from tf_smoothclir.data.source import Source
 from tf_smoothclir.errors import InputError
@@ -18,7 +19,7 @@ from tf_smoothclir.serving.towers import ServingTower
 from tf_smoothclir.serving.verification import Verifier
 from tf_smoothclir.text.subword_encoder import text_encoder
 from tf_smoothclir.training.run_directory import RunDirectory
-from tf_smoothclir.training.train import load_model, source_of, thresholds_of
+from tf_smoothclir.training.train import load_model, thresholds_of
 
 # The server is warmed up, and the written models compared, with texts out of so many.
 _SAMPLE = 10_000

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 from absl import logging
 
+from tf_smoothclir.data.open_source import source_of
 from tf_smoothclir.data.prepared import ROLES
 from tf_smoothclir.errors import InputError, input_error
 from tf_smoothclir.serving.document_collections import SourceCollection
@@ -22,7 +23,6 @@ from tf_smoothclir.serving.index_shards import encode_texts
 from tf_smoothclir.serving.manifest import check_pair
 from tf_smoothclir.serving.publish import load_part, load_tower
 from tf_smoothclir.settings import DataSettings
-from tf_smoothclir.training.train import source_of
 
 ChooseData = Callable[[dict], DataSettings]
 EncodeQueries = Callable[[Sequence[str]], np.ndarray]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tensorflow as tf
 from tensorflow import keras
 
+from tf_smoothclir._compat.keras_api import trace_for_devices
 from tf_smoothclir.towers.padding import SequenceTower, padded
 
 UNITS = 64
@@ -39,6 +40,8 @@ class LSTMTower(SequenceTower):
             )
         )
         self._recurrent = keras.layers.Bidirectional(forward, backward_layer=backward)
+        for layer in (self._recurrent.forward_layer, self._recurrent.backward_layer):
+            trace_for_devices(layer)
         self._recurrent.build(tf.TensorShape([None, None, self.dim]))
         return 2 * UNITS
 

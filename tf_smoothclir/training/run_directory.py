@@ -8,12 +8,9 @@ import shutil
 from importlib import metadata
 from pathlib import Path
 
-import tensorflow as tf
-
 from tf_smoothclir.errors import input_error
 from tf_smoothclir.files import make_directory, read_json, write_json, write_text
 from tf_smoothclir.settings import WITHOUT_EFFECT, RunSettings
-from tf_smoothclir.text.vocabulary import read_vocabulary
 
 # In the order in which --overwrite deletes them: stopped at any place, it leaves what is neither
 # finished nor no run.
@@ -118,6 +115,8 @@ class RunDirectory:
 
     def vocabulary_tokens(self, role: str) -> list[str]:
         """Returns the vocabulary of the "query" or "document" side; the position is the id."""
+        from tf_smoothclir.text.vocabulary import read_vocabulary  # takes seconds to load
+
         return read_vocabulary(self.vocabulary / f"{role}.txt")
 
     def check_joins(self, settings: RunSettings, shards: str) -> None:
@@ -212,6 +211,6 @@ def versions() -> dict[str, str]:
     """Returns what a run is made with, for its records."""
     return {
         "tf_smoothclir": metadata.version("tf_smoothclir"),
-        "tensorflow": tf.__version__,
+        "tensorflow": metadata.version("tensorflow"),
         "python": platform.python_version(),
     }

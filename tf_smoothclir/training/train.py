@@ -10,7 +10,7 @@ from pathlib import Path
 from absl import logging
 from tensorflow import keras
 
-from tf_smoothclir.data.open_source import open_source
+from tf_smoothclir.data.open_source import source_of
 from tf_smoothclir.data.prepared import ROLES, PreparedSet, prepare
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.shards import Shards
@@ -20,7 +20,7 @@ from tf_smoothclir.evaluation.encoding import Encoder
 from tf_smoothclir.evaluation.evaluate import Evaluation, evaluate_split, rules
 from tf_smoothclir.evaluation.report import write_report
 from tf_smoothclir.files import new_directory, read_json, write_json
-from tf_smoothclir.settings import DataSettings, RunSettings
+from tf_smoothclir.settings import RunSettings
 from tf_smoothclir.text.vocabulary import write_vocabulary
 from tf_smoothclir.training.checkpoints import Checkpoints, Progress, state_of
 from tf_smoothclir.training.connect import connect, has_served
@@ -139,19 +139,6 @@ def trainer_of(
         start_bilingual(model, settings, prepared)
         start_token_weights(model, settings, prepared)
     return Trainer(model, prepared, settings.training, run, shards, workers)
-
-
-def source_of(settings: DataSettings) -> Source:
-    """Opens the retrieval set that the settings name."""
-    return open_source(
-        data_dir=settings.data_dir,
-        document_language=settings.document_language,
-        query_language=settings.query_language,
-        tfds_name=settings.tfds_name,
-        tfds_data_dir=settings.tfds_data_dir,
-        toy_entities=settings.toy_entities,
-        seed=settings.split_seed,
-    )
 
 
 def retrieval_set_of(source: Source, settings: RunSettings, splits: Sequence[str]) -> RetrievalSet:

@@ -1,5 +1,5 @@
 """Search of settings with keras-tuner, resumable and over several workers."""
 
-from tf_smoothclir._compat.quiet import load_tensorflow
+from tf_smoothclir._compat.quiet import hush_tensorflow
 
-load_tensorflow()  # in a worker's process nobody has, and keras-tuner would do it aloud
+hush_tensorflow()  # in a worker's process nobody has, and keras-tuner would load it aloud

@@ -11,10 +11,10 @@ from pathlib import Path
 import keras_tuner
 from absl import logging
 
+from tf_smoothclir.data.open_source import source_of
 from tf_smoothclir.errors import InputError, input_error
 from tf_smoothclir.files import locked, make_directory, read_json, write_json
 from tf_smoothclir.settings import WITHOUT_EFFECT, RunSettings
-from tf_smoothclir.training.train import source_of
 from tf_smoothclir.tuning import oracles, results, workers
 from tf_smoothclir.tuning.search_space import SearchSpace
 from tf_smoothclir.tuning.tuner import LOGS, TRIALS, TrialTuner, prepared_sets

@@ -20,12 +20,13 @@ from keras_tuner.engine.trial import TrialStatus
 from tensorboard.plugins.hparams import api as hparams
 from tensorflow import keras
 
+from tf_smoothclir.data.open_source import source_of
 from tf_smoothclir.data.prepared import PreparedSet, prepare
 from tf_smoothclir.errors import InputError
 from tf_smoothclir.files import read_json, write_json
 from tf_smoothclir.settings import METRICS, RunSettings
 from tf_smoothclir.training.run_directory import RunDirectory
-from tf_smoothclir.training.train import retrieval_set_of, source_of, trainer_of
+from tf_smoothclir.training.train import retrieval_set_of, trainer_of
 from tf_smoothclir.tuning.cross_validation import fold_sets
 from tf_smoothclir.tuning.oracles import trial_values
 from tf_smoothclir.tuning.search_space import with_values

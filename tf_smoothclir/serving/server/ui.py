@@ -15,6 +15,7 @@ from pathlib import Path
 
 from absl import logging
 
+from tf_smoothclir.data.open_source import source_of
 from tf_smoothclir.errors import InputError
 from tf_smoothclir.serving.display import carrying_words, word_pattern
 from tf_smoothclir.serving.explain import Explanation
@@ -23,7 +24,6 @@ from tf_smoothclir.serving.manifest import read_manifest
 from tf_smoothclir.serving.searcher import ChooseData, Searcher, open_searcher
 from tf_smoothclir.serving.server.rest import Response, Route, json_response
 from tf_smoothclir.settings import DataSettings
-from tf_smoothclir.training.train import source_of
 
 _DEFAULT_DEPTH, _LARGEST_DEPTH = 10, 100
 _LONGEST_QUERY = 10_000  # characters
