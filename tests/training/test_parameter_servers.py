@@ -3,16 +3,20 @@
 import json
 import re
 import signal
+import socket
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from tests.training.worker_processes import WorkerProcesses, run_flags
 from tf_smoothclir.data.open_source import source_of
 from tf_smoothclir.data.prepared import ROLES
 from tf_smoothclir.data.source import SPLITS
+from tf_smoothclir.training.parameter_servers import ParameterServers
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.train import evaluate_model, load_model, prepared_set, train
+from tf_smoothclir.training.workers import WorkerLost
 
 EPOCHS = 6
 JOBS = {"chief": 1, "worker": 2, "ps": 2}
@@ -152,3 +156,19 @@ def test_training_goes_on_without_a_worker_and_after_the_loss_of_server_and_chie
         for number in (*WORKERS, *SERVERS):
             assert "The chief has ended before the run is finished" in running.log(number)
     assert_trained_as_alone(run, alone)
+
+
+@pytest.mark.parametrize(
+    ("message", "name"),
+    [
+        ("/job:ps/replica:0/task:0 is gone", "ps 0"),
+        ("Socket closed", "ps 1"),  # the one that does not listen
+    ],
+)
+def test_lost_server_is_named(message, name):
+    with socket.create_server(("127.0.0.1", 0)) as alive, socket.socket() as unheard:
+        unheard.bind(("127.0.0.1", 0))
+        servers = object.__new__(ParameterServers)  # without processes
+        servers._servers = {"ps 0": alive.getsockname(), "ps 1": unheard.getsockname()}
+        with pytest.raises(WorkerLost, match=f"^{name} was lost"), servers.noticing_losses():
+            raise tf.errors.UnavailableError(None, None, message)

@@ -55,7 +55,11 @@ class ParameterServers(Alone):
             WorkerLost: One was lost meanwhile.
         """
         number = len(cluster.names) - 1
-        self._servers = [name for name in cluster.names if name.startswith("ps")]
+        self._servers = {
+            name: address
+            for name, address in zip(cluster.names, cluster.addresses)
+            if name.startswith("ps")
+        }
         self.num_workers = number - len(self._servers)
         check_address(cluster)
         logging.info("This is the chief of %d servers; waiting for them", number)
@@ -114,8 +118,13 @@ class ParameterServers(Alone):
         try:
             yield
         except _OF_LOSSES as error:
-            name = lost_name(error, self._servers) or "a server"
+            name = lost_name(error, [*self._servers]) or self._silent_server()
             raise WorkerLost(LOST.format(name)) from error
+
+    def _silent_server(self) -> str:
+        """Returns which server is lost, where the error does not say so."""
+        silent = (name for name, address in self._servers.items() if not listens(address))
+        return next(silent, "a server")
 
     def model_of(self, settings: RunSettings, vocabularies: Mapping[str, list[str]]) -> TwoTower:
         """Returns the model of the settings, its tables on the parameter servers."""
