@@ -25,6 +25,7 @@ MAX_LINES = 350
 ORDER = (
     "errors",
     "files",
+    "import_hooks",
     "progress",
     "settings_base",
     "settings",

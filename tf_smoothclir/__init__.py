@@ -1,12 +1,14 @@
 """Cross-lingual document retrieval with smooth learning (Liu et al. 2020), for TensorFlow.
 
-Importing the package registers the TensorFlow dataset `wiki_clir`; TensorFlow itself is loaded when
-a public name is first used.
+With the package imported, tensorflow-datasets has the dataset `wiki_clir`. TensorFlow itself is
+loaded when a public name is first used.
 """
 
+import contextlib
 import importlib
+import sys
 
-from tf_smoothclir.data import wiki_clir_builder as _builder  # noqa: F401  (registers the dataset)
+from tf_smoothclir.import_hooks import around_import
 
 _PUBLIC = {
     "AveragePoolingTower": "towers.average_pooling",
@@ -36,3 +38,16 @@ def __getattr__(name: str):
 
 def __dir__():
     return [*globals(), *_PUBLIC]
+
+
+@contextlib.contextmanager
+def _dataset_after():
+    yield
+    importlib.import_module(f"{__name__}.data.wiki_clir_builder")  # registers it
+
+
+if "tensorflow_datasets" in sys.modules:
+    with _dataset_after():
+        pass
+else:  # to load it takes longer than much that needs neither
+    around_import("tensorflow_datasets", _dataset_after)

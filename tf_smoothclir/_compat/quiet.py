@@ -5,13 +5,12 @@ heeded.
 """
 
 import functools
-import importlib.abc
-import importlib.util
 import os
 import sys
 
 from tf_smoothclir._compat import ON_KERAS_3
 from tf_smoothclir.files import standard_error_in
+from tf_smoothclir.import_hooks import around_import
 
 
 def hush_tensorflow() -> None:
@@ -21,22 +20,4 @@ def hush_tensorflow() -> None:
     """
     loaded = "tensorflow" in sys.modules
     if ON_KERAS_3 and not loaded and os.environ.get("TF_CPP_MIN_LOG_LEVEL") != "0":
-        sys.meta_path.insert(0, _SilentTensorFlow())
-
-
-class _SilentTensorFlow(importlib.abc.MetaPathFinder):
-    """Finds TensorFlow where Python does, and has it load silently; finds nothing else."""
-
-    def find_spec(self, name, path=None, target=None):
-        if name != "tensorflow":
-            return None
-        sys.meta_path.remove(self)
-        spec = importlib.util.find_spec(name)
-        if spec:
-            spec.loader.exec_module = functools.partial(_load_silently, spec.loader.exec_module)
-        return spec
-
-
-def _load_silently(load, module) -> None:
-    with standard_error_in(os.devnull):
-        load(module)
+        around_import("tensorflow", functools.partial(standard_error_in, os.devnull))
