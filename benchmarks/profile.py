@@ -49,7 +49,7 @@ def profile(workload: Workload, threads: int, changes: dict) -> dict[str, float]
 
     from tf_smoothclir.data.judged_lists import judged_lists
     from tf_smoothclir.data.pipeline import PIPELINES
-    from tf_smoothclir.training.steps import compile_steps
+    from tf_smoothclir.training.steps import LocalSteps
     from tf_smoothclir.training.trainer import STEPS_PER_CALL
 
     settings = workload.settings(**changes)
@@ -62,16 +62,17 @@ def profile(workload: Workload, threads: int, changes: dict) -> dict[str, float]
         pipeline = PIPELINES[training.batching](
             prepared, batch_size=training.batch_size, seed=training.seed
         )
-        train_steps = compile_steps(two_tower(workload, settings))
+        train_steps = LocalSteps(two_tower(workload, settings))
+        train_steps.begin()
         batches = iter(pipeline.epoch(lists, 0).repeat())
 
         def run():
-            for _ in range(_CALLS):
-                train_steps(batches, tf.constant(STEPS_PER_CALL))
+            calls = [train_steps(batches, tf.constant(STEPS_PER_CALL)) for _ in range(_CALLS)]
+            return sum(int(tf.reduce_sum(pairs)) for _, _, pairs in calls)
 
         run()
         begin = time.perf_counter()
-        run()
+        pairs = run()
         seconds = time.perf_counter() - begin
         every_operation = tf.profiler.experimental.ProfilerOptions(host_tracer_level=3)
         tf.profiler.experimental.start(directory, options=every_operation)
@@ -83,6 +84,7 @@ def profile(workload: Workload, threads: int, changes: dict) -> dict[str, float]
     to_ms = 1000 / (_CALLS * STEPS_PER_CALL)
     return {
         "ms/step": seconds * to_ms,
+        "pairs a step": pairs / (_CALLS * STEPS_PER_CALL),
         "ms/step, traced": traced_seconds * to_ms,
         "% waiting for input": 100 * events[_WAIT] / traced_seconds,
         **{name: spent * to_ms for name, spent in _by_part(events).items()},
