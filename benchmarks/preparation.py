@@ -18,12 +18,12 @@ import numpy as np
 from absl import flags
 
 from benchmarks import common
-from tf_smoothclir.data.open_source import open_source
+from tf_smoothclir.data.open_source import source_of
 from tf_smoothclir.data.prepared import ROLES, prepare
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.source import SPLITS, Text
 from tf_smoothclir.data.toy_world import ToyWorld
-from tf_smoothclir.settings import TextSettings
+from tf_smoothclir.settings import DataSettings, TextSettings
 
 PACKAGE, PYTHON = "tf_smoothclir", "plain Python"
 _QUERIES = 25_000
@@ -126,7 +126,7 @@ def measure(data_dir: str, language: str, rounds: int, *, beside_python: bool = 
 
 
 def _load(data_dir: str, language: str) -> RetrievalSet:
-    return RetrievalSet.load(open_source(data_dir, language))
+    return RetrievalSet.load(source_of(DataSettings(data_dir=data_dir, document_language=language)))
 
 
 def _speed(retrieval_set: RetrievalSet, tokens: int, seconds: float) -> dict[str, float]:

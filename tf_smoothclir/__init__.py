@@ -43,11 +43,14 @@ def __dir__():
 @contextlib.contextmanager
 def _dataset_after():
     yield
-    importlib.import_module(f"{__name__}.data.wiki_clir_builder")  # registers it
+    _register_dataset()
+
+
+def _register_dataset() -> None:
+    importlib.import_module(f"{__name__}.data.wiki_clir_builder")
 
 
 if "tensorflow_datasets" in sys.modules:
-    with _dataset_after():
-        pass
+    _register_dataset()
 else:  # to load it takes longer than much that needs neither
     around_import("tensorflow_datasets", _dataset_after)

@@ -11,11 +11,11 @@ import pytest
 from tests.beam import LOCAL_RUNNER, needs_beam, without_beam
 from tf_smoothclir.data import beam_preparation
 from tf_smoothclir.data.beam_preparation import BeamPreparation
-from tf_smoothclir.data.open_source import open_source
+from tf_smoothclir.data.open_source import source_of
 from tf_smoothclir.data.prepared import prepare
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.errors import InputError
-from tf_smoothclir.settings import TextSettings
+from tf_smoothclir.settings import DataSettings, TextSettings
 
 # The first document is longer than a piece; "und" stands in all, "x0" to "x29" once each.
 DOCUMENTS = [f"d{n}\tund und rot x{n} {'meer ' * (40 - n)}\n" for n in range(30)]
@@ -29,7 +29,9 @@ def retrieval_set(tmp_path):
     (directory / "documents.tsv").write_text("".join(DOCUMENTS))
     (directory / "queries.tsv").write_text("".join(QUERIES))
     (directory / "judgments.tsv").write_text("".join(f"q{n}\td{n}\t2\n" for n in range(10)))
-    return RetrievalSet.load(open_source(data_dir=str(directory), document_language="de"))
+    return RetrievalSet.load(
+        source_of(DataSettings(data_dir=str(directory), document_language="de"))
+    )
 
 
 def content(directory):
@@ -82,7 +84,7 @@ def test_a_vocabulary_without_a_token_is_an_error_and_leaves_nothing(
 
 
 def test_a_set_that_is_not_of_files_is_refused(tmp_path):
-    toy = RetrievalSet.load(open_source(toy_entities=300))
+    toy = RetrievalSet.load(source_of(DataSettings(toy_entities=300)))
     with pytest.raises(InputError, match=r"--beam: only sets of files are read by it, not toy"):
         BeamPreparation(toy, TextSettings(), LOCAL_RUNNER)
 

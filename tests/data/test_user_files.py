@@ -4,11 +4,12 @@ import re
 
 import pytest
 
-from tf_smoothclir.data.open_source import open_source
+from tf_smoothclir.data.open_source import source_of
 from tf_smoothclir.data.source import Judgment, Text
 from tf_smoothclir.data.user_files import UserDirectory
 from tf_smoothclir.data.wikiclir_files import WikiClirDirectory
 from tf_smoothclir.errors import InputError
+from tf_smoothclir.settings import DataSettings
 
 TSV = {
     "documents.tsv": "d-1\tun liquide\nd-2\t\n",
@@ -142,7 +143,7 @@ def test_each_role_has_one_file(make, files, message):
     ("files", "kind"), [(TSV, UserDirectory), (JSONL, UserDirectory), (WIKI, WikiClirDirectory)]
 )
 def test_open_source_knows_a_directory_by_its_files(make, files, kind):
-    source = open_source(str(make(files)), "fr")
+    source = source_of(DataSettings(data_dir=str(make(files)), document_language="fr"))
     assert type(source) is kind
     assert len(list(source.queries())) == 1
 
@@ -162,15 +163,15 @@ def test_open_source_knows_a_directory_by_its_files(make, files, kind):
 def test_open_source_says_what_it_found(make, files, message):
     directory = make(files)
     with pytest.raises(InputError, match=f"^{re.escape(f'--data_dir={directory}: {message}')}"):
-        open_source(str(directory))
+        source_of(DataSettings(data_dir=str(directory)))
 
 
 def test_open_source_takes_one_place_only():
     with pytest.raises(InputError, match=r"both are given \(here and wiki_clir/fr\)\. Give one"):
-        open_source("here", tfds_name="wiki_clir/fr")
+        source_of(DataSettings(data_dir="here", tfds_name="wiki_clir/fr"))
 
 
 def test_open_source_falls_back_on_the_toy_world():
-    source = open_source(document_language="it", toy_entities=300, seed=3)
+    source = source_of(DataSettings(document_language="it", toy_entities=300, split_seed=3))
     assert (source.query_language, source.document_language) == ("en", "it")
     assert any(judgment.grade == 2 for judgment in source.judgments())

@@ -12,12 +12,13 @@ import tensorflow_datasets as tfds
 
 from tests.beam import LOCAL_RUNNER, needs_beam, without_beam
 from tf_smoothclir.data import wiki_clir_builder as wiki_clir
-from tf_smoothclir.data.open_source import open_source
+from tf_smoothclir.data.open_source import source_of
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.source import SPLITS, Judgment
 from tf_smoothclir.data.tfds_source import TfdsSource
 from tf_smoothclir.data.wikiclir_files import PUBLISHED_FOLDERS, WikiClirDirectory
 from tf_smoothclir.errors import InputError
+from tf_smoothclir.settings import DataSettings
 
 LOCAL = Path(__file__).parent / "fake_examples" / "wiki_clir"
 
@@ -93,7 +94,8 @@ def test_the_source_has_what_the_files_have(data_dir):
     assert (source.query_language, source.document_language) == ("en", "fr")
     assert source.place("queries", 2) == "wiki_clir/fr: record 3 of the queries"
     assert RetrievalSet.load(source).num_grades == 3
-    assert type(open_source(tfds_name="wiki_clir/fr", tfds_data_dir=data_dir)) is TfdsSource
+    settings = DataSettings(tfds_name="wiki_clir/fr", tfds_data_dir=data_dir)
+    assert type(source_of(settings)) is TfdsSource
 
 
 def test_records_are_read_in_batches_that_end_anywhere(data_dir, monkeypatch):

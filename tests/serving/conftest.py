@@ -10,6 +10,7 @@ import tensorflow as tf
 from tensorflow import keras
 from tensorflow.python.framework import op_def_registry
 
+from tests.graphs import operations_in
 from tests.training.tiny_set import tiny_settings, write_tiny_set
 from tf_smoothclir.data.prepared import ROLES
 from tf_smoothclir.serving import publish as publish_module
@@ -132,10 +133,7 @@ def undesired_operations(model):
     """Operations of the signatures of a model that a stock server does not have."""
     operations = set()
     for signature in model.signatures.values():
-        definition = signature.graph.as_graph_def()
-        for nodes in [definition.node, *(f.node_def for f in definition.library.function)]:
-            operations.update(node.op for node in nodes)
-        operations -= {function.signature.name for function in definition.library.function}
+        operations |= operations_in(signature.graph)
     assert operations
     # Registered, too, but of use only inside of a Python process.
     python = {name for name in operations if "PyFunc" in name}

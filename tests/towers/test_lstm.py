@@ -5,6 +5,7 @@ import pytest
 import tensorflow as tf
 from tensorflow import keras
 
+from tests.graphs import operations_in
 from tests.oracles import towers as oracle
 from tests.towers.test_average_pooling import TEXTS, flat, padded
 from tf_smoothclir.towers.lstm import LSTMTower
@@ -58,8 +59,7 @@ def test_settings_are_those_of_the_fused_kernel(tower):
 def test_graphs_are_not_traced_for_a_gpu_that_is_not_there(tower):
     """Tracing would take as long again."""
     tokens = {"ids": tf.TensorSpec([None], tf.int32), "lengths": tf.TensorSpec([None], tf.int32)}
-    graph = tf.function(tower.__call__).get_concrete_function(tokens).graph.as_graph_def()
-    nodes = [*graph.node, *(node for f in graph.library.function for node in f.node_def)]
-    operations = {node.op for node in nodes}
+    graph = tf.function(tower.__call__).get_concrete_function(tokens).graph
+    operations = operations_in(graph)
     assert operations & {"While", "StatelessWhile"}
     assert not [name for name in operations if name.startswith("Cudnn")]

@@ -5,6 +5,7 @@ import pytest
 import tensorflow as tf
 from tensorflow import keras
 
+from tests.graphs import operations_in
 from tests.towers.test_average_pooling import TEXTS, distinct, flat, padded
 from tf_smoothclir._compat.keras_api import tf_variable
 from tf_smoothclir.losses import SmoothOrdinalSearchLoss
@@ -308,9 +309,7 @@ def test_saved_model_gives_the_same_vectors_with_core_ops_only(kind, tmp_path):
     loaded = tf.saved_model.load(str(tmp_path)).signatures["serving_default"]
     tokens = flat(BATCH)
     np.testing.assert_allclose(loaded(**tokens)["vector"], tower(tokens), rtol=1e-5, atol=1e-6)
-    graph = loaded.graph.as_graph_def()
-    nodes = [*graph.node, *(node for f in graph.library.function for node in f.node_def)]
-    operations = {node.op for node in nodes} - {f.signature.name for f in graph.library.function}
+    operations = operations_in(loaded.graph)
     assert operations <= set(dir(tf.raw_ops)) | {"_Retval", "_Arg"}
     assert not operations & {"PyFunc", "PyFuncStateless", "EagerPyFunc"}
 

@@ -4,6 +4,7 @@ import pytest
 import tensorflow as tf
 from tensorflow.python.framework import kernels
 
+from tests.graphs import operations_in
 from tests.training.test_trainer import begin
 from tf_smoothclir.presets import PRESETS
 from tf_smoothclir.training.steps import compile_steps
@@ -24,15 +25,11 @@ OPTIONS = [
 
 def only_on_cpus(graph):
     """The kinds of operations in a graph, and in what it calls, without a kernel for GPUs."""
-    kinds = {operation.type for operation in graph.get_operations()}
-    for function in graph.as_graph_def().library.function:
-        kinds |= {node.op for node in function.node_def}
     devices = {
         kind: {one.device_type for one in kernels.get_registered_kernels_for_op(kind).kernel}
-        for kind in kinds
+        for kind in operations_in(graph)
     }
-    # What has no kernel at all is a call of a function.
-    return {kind for kind, found in devices.items() if found and not found & {"GPU", "DEFAULT"}}
+    return {kind for kind, found in devices.items() if not found & {"GPU", "DEFAULT"}}
 
 
 needs_gpu_kernels = pytest.mark.skipif(

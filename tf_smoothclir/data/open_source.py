@@ -12,56 +12,30 @@ from tf_smoothclir.settings import DataSettings
 
 
 def source_of(settings: DataSettings) -> Source:
-    """Opens the retrieval set that the settings name."""
-    return open_source(
-        data_dir=settings.data_dir,
-        document_language=settings.document_language,
-        query_language=settings.query_language,
-        tfds_name=settings.tfds_name,
-        tfds_data_dir=settings.tfds_data_dir,
-        toy_entities=settings.toy_entities,
-        seed=settings.split_seed,
-    )
-
-
-def open_source(
-    data_dir: str = "",
-    document_language: str = "fr",
-    query_language: str = "en",
-    tfds_name: str = "",
-    tfds_data_dir: str = "",
-    toy_entities: int = 2000,
-    seed: int = 13,
-) -> Source:
-    """Returns the source that the arguments name; all named as the flags are.
-
-    Args:
-        data_dir: Directory with `wiki_<language>.documents` (see `WikiClirDirectory`) or with
-            `documents.tsv` or `.jsonl` (see `UserDirectory`).
-        document_language: Language of the documents; with `tfds_name`, the config says it.
-        query_language: Language of the queries.
-        tfds_name: A prepared TFDS dataset instead of a directory, such as "wiki_clir/fr".
-        tfds_data_dir: Where TFDS keeps its datasets.
-        toy_entities: Size of the toy world, which is the source where neither is given.
-        seed: Seed of the toy world.
+    """Opens the retrieval set that the settings name.
 
     Raises:
         InputError: Both a directory and a TFDS dataset are given, or the directory is not one.
     """
-    if tfds_name and data_dir:
+    if settings.tfds_name and settings.data_dir:
         raise input_error(
             "--data_dir and --tfds_name",
-            f"both are given ({data_dir} and {tfds_name})",
+            f"both are given ({settings.data_dir} and {settings.tfds_name})",
             "Give one of them, or neither for the toy world",
         )
-    if tfds_name:
+    if settings.tfds_name:
         # Others need not wait for the import of TensorFlow.
         from tf_smoothclir.data.tfds_source import TfdsSource
 
-        return TfdsSource(tfds_name, tfds_data_dir, query_language)
-    if not data_dir:
-        return ToyWorld(document_language, query_language, toy_entities, seed)
-    return _open_directory(data_dir, document_language, query_language)
+        return TfdsSource(settings.tfds_name, settings.tfds_data_dir, settings.query_language)
+    if not settings.data_dir:
+        return ToyWorld(
+            settings.document_language,
+            settings.query_language,
+            settings.toy_entities,
+            settings.split_seed,
+        )
+    return _open_directory(settings.data_dir, settings.document_language, settings.query_language)
 
 
 def _open_directory(data_dir: str, document_language: str, query_language: str) -> Source:
