@@ -26,6 +26,7 @@ from tf_smoothclir.metrics import per_query_metrics
 from tf_smoothclir.optimizers import OPTIMIZERS, make_optimizer
 from tf_smoothclir.similarity import SmoothCosineSimilarity
 from tf_smoothclir.towers import TOWERS
+from tf_smoothclir.towers.word_table import complete_tokens
 from tf_smoothclir.two_tower import TwoTower
 
 PATH = Path(__file__).with_name("golden.json")
@@ -83,7 +84,7 @@ def _value_and_gradients(function: Callable, at: np.ndarray) -> dict:
 def _flat(rows: list[list[int]]) -> dict:
     lengths = tf.constant([len(row) for row in rows], tf.int32)
     values = tf.constant([value for row in rows for value in row], tf.int32)
-    return tower_tokens(values, lengths, row_numbers(lengths))
+    return complete_tokens(tower_tokens(values, lengths, row_numbers(lengths)))
 
 
 def _tokens(texts: list[list[int]]) -> dict:

@@ -19,12 +19,11 @@ def shared_set(request, small_set, tmp_path_factory):
 
 def texts_of(tokens):
     """Returns the ids of each text, and of each word its n-grams where there are any."""
-    subwords = tokens.get("subwords")
-    of_words = split(subwords) if subwords else None
+    if "subwords" not in tokens:
+        return split(tokens), {}
     assert len(set(tokens["distinct"])) == len(tokens["distinct"])
     np.testing.assert_array_equal(tokens["distinct"][tokens["positions"]], tokens["ids"])
-    ngrams = dict(zip(tokens["distinct"].tolist(), of_words or []))
-    return split(tokens), ngrams
+    return split(tokens), dict(zip(tokens["distinct"].tolist(), split(tokens["subwords"])))
 
 
 def split(tokens):

@@ -120,9 +120,13 @@ def test_every_batch_brings_the_ngrams_of_its_distinct_words(name, world, small_
     pipeline = PIPELINES[name](world, batch_size=5, seed=13)
     for inputs, _ in pipeline.epoch(lists, 0):
         for role in ROLES:
-            subwords = inputs[role]["subwords"]
+            tokens = inputs[role]
+            found = tf.gather(tokens["distinct"], tokens["positions"])
+            np.testing.assert_array_equal(found, tokens["ids"])
+            assert len(set(tokens["distinct"].numpy())) == len(tokens["distinct"])
+            subwords = tokens["subwords"]
             rows = tf.RaggedTensor.from_row_lengths(subwords["ids"], subwords["lengths"])
-            expected = [world.ngrams(role)[id_].tolist() for id_ in inputs[role]["distinct"]]
+            expected = [world.ngrams(role)[id_].tolist() for id_ in tokens["distinct"]]
             assert rows.to_list() == expected
             found = tf.gather(subwords["distinct"], subwords["positions"])
             np.testing.assert_array_equal(found, subwords["ids"])

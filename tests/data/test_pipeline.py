@@ -132,13 +132,6 @@ def test_texts_of_the_tokens_follow_from_the_lengths(pipeline, lists):
             np.testing.assert_array_equal(tokens["texts"], texts)
 
 
-def test_distinct_ids_and_positions_are_those_of_the_batch(pipeline, lists):
-    for inputs, _ in pipeline.epoch(lists, 0).as_numpy_iterator():
-        for tokens in inputs.values():
-            assert len(set(tokens["distinct"])) == len(tokens["distinct"])
-            np.testing.assert_array_equal(tokens["distinct"][tokens["positions"]], tokens["ids"])
-
-
 def test_no_iteration_waits_for_autotuning_when_it_ends(pipeline, prepared, lists):
     for dataset in (pipeline.epoch(lists, 0), token_batches(prepared, "query", 3)):
         assert dataset.options().autotune.enabled is False

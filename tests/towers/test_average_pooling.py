@@ -9,6 +9,7 @@ from tf_smoothclir._compat.keras_api import tf_variable
 from tf_smoothclir.data.pipeline import tower_tokens
 from tf_smoothclir.data.ragged_store import row_numbers
 from tf_smoothclir.towers import AveragePoolingTower
+from tf_smoothclir.towers.word_table import complete_tokens
 
 TEXTS = {
     "plain": [[2, 3], [4, 5, 6]],
@@ -31,9 +32,13 @@ def flat(texts):
     }
 
 
-def distinct(texts):
+def with_texts(texts):
     tokens = flat(texts)
     return tower_tokens(**tokens, texts=row_numbers(tokens["lengths"]))
+
+
+def distinct(texts):
+    return complete_tokens(flat(texts))
 
 
 def padded(texts, length=5):
@@ -57,7 +62,7 @@ def tower():
 
 
 @pytest.mark.parametrize("texts", TEXTS.values(), ids=TEXTS)
-@pytest.mark.parametrize("form", [flat, distinct, padded])
+@pytest.mark.parametrize("form", [flat, with_texts, distinct, padded])
 def test_mean_over_real_tokens_only_then_tanh(tower, form, texts):
     vectors = tower(form(texts))
     assert vectors.dtype == tf.float32
@@ -211,7 +216,7 @@ def weighted_mean_by_hand(table, weights, texts):
 
 
 @pytest.mark.parametrize("texts", TEXTS.values(), ids=TEXTS)
-@pytest.mark.parametrize("form", [flat, distinct, padded])
+@pytest.mark.parametrize("form", [flat, with_texts, distinct, padded])
 def test_weighted_mean_has_the_weights_that_it_was_started_with(form, texts):
     tower = weighted()
     tower.start_token_weights(WEIGHTS)

@@ -11,6 +11,7 @@ from tf_smoothclir.data.pipeline import tower_tokens
 from tf_smoothclir.data.ragged_store import row_numbers
 from tf_smoothclir.similarity import SmoothCosineSimilarity
 from tf_smoothclir.towers import TOWERS, AveragePoolingTower
+from tf_smoothclir.towers.word_table import complete_tokens
 from tf_smoothclir.two_tower import TwoTower
 
 SIZE, DIM, BUCKETS = 5, 3, 11
@@ -22,7 +23,7 @@ TEXTS = [[2, 3, 2], [], [5, 6, 4], [1]]
 def flat(rows):
     lengths = tf.constant([len(row) for row in rows], tf.int32)
     values = tf.constant([value for row in rows for value in row], tf.int32)
-    return tower_tokens(values, lengths, row_numbers(lengths))
+    return complete_tokens(tower_tokens(values, lengths, row_numbers(lengths)))
 
 
 def tokens_of(texts):

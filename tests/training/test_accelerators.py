@@ -6,6 +6,7 @@ from tensorflow.python.framework import kernels
 
 from tests.graphs import operations_in
 from tests.training.test_trainer import begin
+from tf_smoothclir._compat import table_sum
 from tf_smoothclir.presets import PRESETS
 from tf_smoothclir.training.steps import compile_steps
 
@@ -40,7 +41,8 @@ GPUS = tf.config.list_physical_devices("GPU")
 
 @needs_gpu_kernels
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
-def test_no_operation_of_a_step_needs_a_cpu(options, tiny, tmp_path):
+def test_no_operation_of_a_step_needs_a_cpu(options, tiny, tmp_path, monkeypatch):
+    monkeypatch.setattr(table_sum, "has_gpu", lambda: True)  # the graph is traced for one
     _, trainer = begin(tiny(**options), tmp_path / "run")
     batches = iter(trainer._batches.epoch(0).batches(0))
     steps = compile_steps(trainer.model).get_concrete_function(batches, tf.constant(1))

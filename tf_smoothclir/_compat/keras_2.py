@@ -5,6 +5,8 @@ from __future__ import annotations
 import tensorflow as tf
 from tensorflow import keras
 
+from tf_smoothclir._compat.devices import has_gpu
+
 ONLY_FIRST_REPLICA = tf.VariableAggregation.ONLY_FIRST_REPLICA
 
 
@@ -33,7 +35,7 @@ def trace_for_devices(layer: keras.layers.LSTM) -> None:
 
     Tracing that takes nearly as long as all other tracing of a training step.
     """
-    layer._could_use_gpu_kernel &= bool(tf.config.list_logical_devices("GPU"))
+    layer._could_use_gpu_kernel &= has_gpu()
 
 
 class RowOptimizer:

@@ -139,8 +139,8 @@ def sums_at_by_segments(
 
 def sums_at_by_matrix(positions, values, rows, size):
     """Does what `sums_at_by_segments` does, by the product with a sparse matrix."""
-    matrix = _matrix(rows, positions, [tf.shape(values)[0], size], values.dtype)
-    return _product(positions, _transposed(matrix, values.dtype), values, size)
+    matrix = pair_matrix(rows, positions, [tf.shape(values)[0], size], values.dtype)
+    return pair_product(positions, _transposed(matrix, values.dtype), values, size)
 
 
 def _zeros_without(pairs, values, size, compute) -> tf.Tensor:
@@ -149,7 +149,7 @@ def _zeros_without(pairs, values, size, compute) -> tf.Tensor:
     return tf.cond(tf.size(pairs) > 0, compute, zeros)
 
 
-def _product(positions, matrix, values, size) -> tf.Tensor:
+def pair_product(positions, matrix, values, size) -> tf.Tensor:
     """Multiplies the matrix of some pairs, or its transposed, by `values`."""
     return _zeros_without(
         positions,
@@ -164,7 +164,7 @@ def _transposed(matrix, dtype):
     return tf.raw_ops.SparseMatrixTranspose(input=matrix, type=dtype)
 
 
-def _matrix(segments, positions, shape, dtype):
+def pair_matrix(segments, positions, shape, dtype):
     """Returns the sparse matrix that has a one for each pair, `[segment, position]`."""
     # TensorFlow crashes on one without entries: in its place comes one that is not used.
     segments, positions, shape = tf.cond(
@@ -186,8 +186,8 @@ def segment_sum_by_matrix(rows, positions, segments, number):
 
     Its gradient, that of `_OWN_GRADIENTS`, uses the matrix again.
     """
-    matrix = _matrix(segments, positions, [number, tf.shape(rows)[0]], rows.dtype)
-    sums = _product(positions, matrix, tf.stop_gradient(rows), number)
+    matrix = pair_matrix(segments, positions, [number, tf.shape(rows)[0]], rows.dtype)
+    sums = pair_product(positions, matrix, tf.stop_gradient(rows), number)
     # The gradient of all that comes before is that of this operation.
     sums, *_ = tf.raw_ops.IdentityN(input=[sums, rows, matrix, positions])
     return sums
@@ -197,7 +197,7 @@ def segment_sum_by_matrix(rows, positions, segments, number):
 def _gradient_of_product(operation, upstream, *_):
     _, rows, matrix, positions = operation.inputs
     transposed = _transposed(matrix, upstream.dtype)
-    return None, _product(positions, transposed, upstream, tf.shape(rows)[0]), None, None
+    return None, pair_product(positions, transposed, upstream, tf.shape(rows)[0]), None, None
 
 
 class RowAdagradInPlace:

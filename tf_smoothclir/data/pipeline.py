@@ -80,7 +80,7 @@ class Pipeline(abc.ABC):
         if self._both_at_once:
             texts = {"both": _joined(*texts.values())}
             ngrams = {"both": ngrams["query"]}  # those of the documents are the same
-        return {name: _with_subwords(tower_tokens(*texts[name]), ngrams[name]) for name in texts}
+        return {name: tower_tokens(*texts[name], ngrams[name]) for name in texts}
 
 
 class PairPipeline(Pipeline):
@@ -206,26 +206,36 @@ PIPELINES = {
 }
 
 
-def tower_tokens(ids: tf.Tensor, lengths: tf.Tensor, texts: tf.Tensor) -> dict[str, tf.Tensor]:
-    """Returns the tokens of texts as towers take them, with what would make the step wait.
+def tower_tokens(
+    ids: tf.Tensor,
+    lengths: tf.Tensor,
+    texts: tf.Tensor,
+    ngrams: tuple[tf.Tensor, tf.Tensor] | None = None,
+) -> dict[str, tf.Tensor]:
+    """Returns the tokens of texts as towers take them.
 
     Args:
         ids: `[tokens]` int32, of all texts one after the other.
         lengths: `[texts]` int32, how many each text has.
         texts: `[tokens]` int32, the text of each token.
+        ngrams: Tensors of the store of the n-grams of each word, where towers need them.
 
     Returns:
-        These three, and "distinct" and "positions": each different id once, and where among these
-        each token stands, both int32.
+        These three. With n-grams, "distinct" and "positions": each different id once, and where
+        among these each token stands, both int32; and "subwords", all the same of the n-grams of
+        the distinct ids.
     """
-    distinct, positions = tf.unique(ids)
-    return {
-        "ids": ids,
-        "lengths": lengths,
-        "texts": texts,
-        "distinct": distinct,
-        "positions": positions,
-    }
+    tokens = {"ids": ids, "lengths": lengths, "texts": texts}
+    if ngrams is None:
+        return tokens
+    tokens = _with_distinct(tokens)
+    subwords = tower_tokens(*gather_rows(*ngrams, tokens["distinct"]))
+    return {**tokens, "subwords": _with_distinct(subwords)}
+
+
+def _with_distinct(tokens: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
+    distinct, positions = tf.unique(tokens["ids"])
+    return {**tokens, "distinct": distinct, "positions": positions}
 
 
 def _joined(queries: tuple, documents: tuple) -> tuple:
@@ -240,13 +250,6 @@ def _ngram_tensors(prepared: PreparedSet, role: str) -> tuple[tf.Tensor, tf.Tens
     return None if store is None else store.tensors()
 
 
-def _with_subwords(tokens: dict, ngrams: tuple[tf.Tensor, tf.Tensor] | None) -> dict:
-    """Adds "subwords", the n-grams of the distinct tokens, in the same form."""
-    if ngrams is None:
-        return tokens
-    return {**tokens, "subwords": tower_tokens(*gather_rows(*ngrams, tokens["distinct"]))}
-
-
 def token_batches(prepared: PreparedSet, role: str, batch_size: int) -> tf.data.Dataset:
     """Returns all queries or documents of a set, in row order, as batches of tokens."""
     store = prepared.tokens(role)
@@ -255,10 +258,7 @@ def token_batches(prepared: PreparedSet, role: str, batch_size: int) -> tf.data.
 
     def batch(begin):
         rows = tf.range(begin, tf.minimum(begin + batch_size, len(store)))
-        ids, lengths, texts = gather_rows(values, offsets, rows)
-        if ngrams is None:
-            return {"ids": ids, "lengths": lengths}
-        return _with_subwords(tower_tokens(ids, lengths, texts), ngrams)
+        return tower_tokens(*gather_rows(values, offsets, rows), ngrams)
 
     begins = tf.data.Dataset.range(0, len(store), batch_size)
     return prefetched(begins, batch, 2)

@@ -8,8 +8,9 @@ from tensorflow import keras
 
 from tf_smoothclir._compat.keras_api import tf_variable
 from tf_smoothclir._compat.kernels import segment_sum
+from tf_smoothclir._compat.table_sum import table_sum
 from tf_smoothclir.text.vocabulary import UNKNOWN_ID
-from tf_smoothclir.towers.word_table import WordTableTower, complete_tokens
+from tf_smoothclir.towers.word_table import WordTableTower, complete_tokens, flat_tokens
 
 TOKEN_WEIGHTS = ("none", "idf", "learned")
 # On what is trained, so that a weight changes less in a step than a word vector does: at the same
@@ -73,13 +74,22 @@ class AveragePoolingTower(WordTableTower):
 
     def call(self, tokens, training=None):
         """Encodes texts; see the class."""
-        tokens = complete_tokens(tokens)
-        vectors = self.word_vectors(tokens, training)
+        tokens = flat_tokens(tokens)
         if self.token_weights == "none":
-            return tf.tanh(_mean(vectors, tokens, training))
-        weights = self._weights(tokens["distinct"])
-        vectors = _mean(weights * vectors, tokens, training)
-        return tf.tanh(tf.math.divide_no_nan(vectors, _mean(weights, tokens, training)))
+            return tf.tanh(_means(self._sums(tokens, training), tokens))
+        tokens = complete_tokens(tokens)
+        vectors, weights = self.word_vectors(tokens, training), self._weights(tokens["distinct"])
+        vectors = _sums_of(weights * vectors, tokens, training)
+        return tf.tanh(tf.math.divide_no_nan(vectors, _sums_of(weights, tokens, training)))
+
+    def _sums(self, tokens: dict, training: bool | None) -> tf.Tensor:
+        """Returns `[batch, dim]`, the sum of the word vectors of each text."""
+        if training and self.has_plain_table and not tf.executing_eagerly():
+            return table_sum(
+                tf_variable(self.embeddings), tokens["ids"], tokens["texts"], tokens["lengths"]
+            )
+        tokens = complete_tokens(tokens)
+        return _sums_of(self.word_vectors(tokens, training), tokens, training)
 
     def token_vectors(self, tokens) -> tf.Tensor:
         """Returns `[tokens, dim]`, of which the mean over a text, then tanh, is its vector."""
@@ -88,7 +98,7 @@ class AveragePoolingTower(WordTableTower):
         if self.token_weights == "none":
             return tf.gather(vectors, tokens["positions"])
         weights = self._weights(tokens["distinct"])
-        means = tf.gather(_mean(weights, tokens), tokens["texts"])
+        means = tf.gather(_means(_sums_of(weights, tokens), tokens), tokens["texts"])
         return tf.gather(weights * vectors, tokens["positions"]) / means
 
     def _weights(self, words: tf.Tensor) -> tf.Tensor:
@@ -107,9 +117,13 @@ class AveragePoolingTower(WordTableTower):
         return {**super().get_config(), "token_weights": self.token_weights}
 
 
-def _mean(rows: tf.Tensor, tokens: dict[str, tf.Tensor], training=None) -> tf.Tensor:
-    """Returns the mean over the tokens of each text, of `[distinct, ...]` rows."""
+def _sums_of(rows: tf.Tensor, tokens: dict[str, tf.Tensor], training=None) -> tf.Tensor:
+    """Returns the sum over the tokens of each text, of `[distinct, ...]` rows."""
     number = tf.size(tokens["lengths"])
-    sums = segment_sum(rows, tokens["positions"], tokens["texts"], number, training=training)
-    lengths = tf.cast(tokens["lengths"], rows.dtype)
+    return segment_sum(rows, tokens["positions"], tokens["texts"], number, training=training)
+
+
+def _means(sums: tf.Tensor, tokens: dict[str, tf.Tensor]) -> tf.Tensor:
+    """Returns the means over the tokens of each text, given the sums."""
+    lengths = tf.cast(tokens["lengths"], sums.dtype)
     return tf.math.divide_no_nan(sums, lengths[:, tf.newaxis])  # no token: the zero vector

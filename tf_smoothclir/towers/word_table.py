@@ -26,6 +26,7 @@ class WordTableTower(keras.layers.Layer):
         initial_stddev: Of the normal distribution that a random table is drawn from. 1, as in the
             authors' code, is for the mean: with epsilon = 1, short vectors have small scores.
         pads_texts: Whether a text costs as much as the longest one of its batch.
+        has_plain_table: Whether word vectors are the rows of a weight of the tower, and no more.
     """
 
     initial_stddev = 1.0
@@ -67,6 +68,7 @@ class WordTableTower(keras.layers.Layer):
         if int(ngram_buckets) < 0:
             raise ValueError(f"ngram_buckets must be at least 0, but is {ngram_buckets}.")
         self.ngram_buckets = int(ngram_buckets)
+        self.has_plain_table = not self.ngram_buckets
         self.embeddings_initializer = self._initializer(embeddings_initializer)
         self.ngram_initializer = self._initializer(ngram_initializer)
         self.train_embeddings = bool(train_embeddings)
@@ -102,6 +104,7 @@ class WordTableTower(keras.layers.Layer):
                 variable whose rows lie on several parameter servers.
         """
         self.embeddings = table
+        self.has_plain_table = False
         self.built = True
 
     def word_vectors(self, tokens: dict, training: bool | None = None) -> tf.Tensor:
@@ -152,29 +155,43 @@ class WordTableTower(keras.layers.Layer):
         return keras.initializers.get(given)
 
 
-def complete_tokens(tokens) -> dict[str, tf.Tensor]:
-    """Returns the real tokens of texts in the fullest form.
+def flat_tokens(tokens) -> dict[str, tf.Tensor]:
+    """Returns the real tokens of texts, one text after the other.
 
     Args:
-        tokens: `{"ids", "lengths"}`, with "texts", "distinct" and "positions" where they are known,
-            and then perhaps "subwords"; or `[batch, length]` ids padded with 0 anywhere, floating
-            ones too, which is what Keras 3 makes of them on its way into a `Sequential`.
+        tokens: `{"ids", "lengths"}`, and perhaps more; or `[batch, length]` ids padded with 0
+            anywhere, floating ones too, which is what Keras 3 makes of them on its way into a
+            `Sequential`.
 
     Returns:
-        "lengths", `[batch]`: the tokens of each text; "texts", `[tokens]`: the text of each token;
-        "distinct", `[distinct]`: each different id once; "positions", `[tokens]`: where each token
-        stands there. All int. "subwords", the same of the n-grams of the distinct tokens, where
-        they are given.
+        "ids", `[tokens]`; "lengths", `[batch]`: the tokens of each text; "texts", `[tokens]`: the
+        text of each token; all int. And what more there was.
     """
     if not isinstance(tokens, dict):
         real = tf.not_equal(tokens, PADDING_ID)
         lengths = tf.reduce_sum(tf.cast(real, tf.int32), axis=-1)
         ids = tf.boolean_mask(tokens, real)
-        tokens = {"ids": ids if ids.dtype.is_integer else tf.cast(ids, tf.int32)}
-        tokens["lengths"] = lengths
-    if "distinct" not in tokens:
+        ids = ids if ids.dtype.is_integer else tf.cast(ids, tf.int32)
+        tokens = {"ids": ids, "lengths": lengths}
+    if "texts" not in tokens:
         lengths = tokens["lengths"]
+        tokens = {**tokens, "texts": tf.repeat(tf.range(tf.size(lengths)), lengths)}
+    return tokens
+
+
+def complete_tokens(tokens) -> dict[str, tf.Tensor]:
+    """Returns what `flat_tokens` does, and which different ids there are.
+
+    Args:
+        tokens: As there; with "distinct", "positions" and "subwords" where they are known.
+
+    Returns:
+        "distinct", `[distinct]`: each different id once; "positions", `[tokens]`: where each token
+        stands there; both int. "subwords", "lengths", "texts", "distinct" and "positions" of the
+        n-grams of the distinct tokens, where they are given.
+    """
+    tokens = flat_tokens(tokens)
+    if "distinct" not in tokens:
         distinct, positions = tf.unique(tokens["ids"])
-        texts = tf.repeat(tf.range(tf.size(lengths)), lengths)
-        tokens = {"lengths": lengths, "texts": texts, "distinct": distinct, "positions": positions}
+        tokens = {**tokens, "distinct": distinct, "positions": positions}
     return tokens

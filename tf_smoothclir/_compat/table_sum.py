@@ -1,0 +1,107 @@
+"""Sums of the rows of a table by text: what most of a training step is.
+
+Rows are added up where they lie, and the gradient leaves out what is zero: SOSL has no gradient for
+a score inside of the interval of its grade (Liu et al. 2020, eq. 2), where most scores of a batch
+are, from the first steps on those of nearly all sampled negatives.
+"""
+
+from __future__ import annotations
+
+import tensorflow as tf
+
+from tf_smoothclir._compat import ON_KERAS_3
+from tf_smoothclir._compat.devices import has_gpu
+from tf_smoothclir._compat.kernels import pair_matrix, pair_product, sums_at
+
+_OWN_GRADIENT = "TfSmoothclirTableSum"
+
+
+def table_sum(
+    table: tf.Variable, ids: tf.Tensor, texts: tf.Tensor, lengths: tf.Tensor
+) -> tf.Tensor:
+    """Adds up rows of a table by text, in a graph, for training; TensorFlow cannot save it.
+
+    The gradient is sparse and names each row once: those of the tokens of all texts whose own
+    gradient is not zero. No other row could change by it.
+
+    Args:
+        table: `[rows, dim]` float.
+        ids: `[tokens]` int, the row of each token, of all texts one after the other.
+        texts: `[tokens]` int, the text of each token.
+        lengths: `[texts]` int, how many tokens each text has.
+
+    Returns:
+        `[texts, dim]` float; zeros for a text without tokens.
+
+    Raises:
+        tf.errors.InvalidArgumentError: An id is not a row of the table; when the graph runs.
+    """
+
+    # A function, because a tape does not know of gradients that a graph puts in place of others;
+    # one for each graph, because it refers to the table, which it would keep.
+    @tf.function(autograph=False)
+    def summed(ids, texts, lengths):
+        # Else TensorFlow copies a table that it is to read whole after updates of single rows.
+        tf.raw_ops.DisableCopyOnRead(resource=table.handle)
+        sums = _trained_sum(table.read_value(), ids, texts, lengths)
+        with tf.compat.v1.get_default_graph().gradient_override_map({"IdentityN": _OWN_GRADIENT}):
+            inputs = [tf.stop_gradient(sums), table.handle, ids, texts, lengths]
+            sums, *_ = tf.raw_ops.IdentityN(input=inputs)
+        return sums
+
+    return summed(ids, texts, lengths)
+
+
+@tf.RegisterGradient(_OWN_GRADIENT)
+def _gradient_of_table_sum(operation, upstream, *_):
+    _, table, ids, texts, lengths = operation.inputs
+    has_gradient = tf.reduce_any(tf.not_equal(upstream, 0), axis=1)  # NaN is one
+    ids, texts = _of_texts(has_gradient, texts, lengths, [ids, texts])
+    rows, positions = tf.unique(ids)
+    values = sums_at(positions, upstream, texts, tf.size(rows))
+    shape = tf.raw_ops.VariableShape(input=table)
+    return None, tf.IndexedSlices(values, rows, shape), None, None, None
+
+
+def _of_texts(chosen: tf.Tensor, texts: tf.Tensor, lengths: tf.Tensor, tensors: list) -> list:
+    """Returns of `tensors`, `[tokens]`, what belongs to the `chosen` texts, `[texts]` bool."""
+    if has_gpu():  # what follows below has no kernel there; this takes a little longer
+        kept = tf.where(tf.gather(chosen, texts))[:, 0]
+        return [tf.gather(tensor, kept) for tensor in tensors]
+    splits = tf.concat([tf.zeros([1], lengths.dtype), tf.cumsum(lengths)], axis=0)
+    return [
+        tf.raw_ops.RaggedGather(
+            params_nested_splits=[splits],
+            params_dense_values=tensor,
+            indices=tf.where(chosen)[:, 0],
+            OUTPUT_RAGGED_RANK=1,
+        ).output_dense_values
+        for tensor in tensors
+    ]
+
+
+def sum_in_halves(rows, ids, texts, lengths):
+    """Adds up `rows[ids]` by text, half of the texts after the other half or beside it.
+
+    The kernel uses one thread.
+    """
+    half = tf.size(lengths) // 2
+    tokens = tf.reduce_sum(lengths[:half])
+    halves = (
+        (ids[:tokens], texts[:tokens], half),
+        (ids[tokens:], texts[tokens:] - tf.cast(half, texts.dtype), tf.size(lengths) - half),
+    )
+    return tf.concat(
+        [tf.sparse.segment_sum(rows, *half, number) for *half, number in halves], axis=0
+    )
+
+
+def sum_by_matrix(rows, ids, texts, lengths):
+    """Does what `sum_in_halves` does, by the product with a sparse matrix."""
+    number = tf.size(lengths)
+    return pair_product(
+        ids, pair_matrix(texts, ids, [number, tf.shape(rows)[0]], rows.dtype), rows, number
+    )
+
+
+_trained_sum = sum_by_matrix if ON_KERAS_3 else sum_in_halves
