@@ -6,6 +6,7 @@ python -m benchmarks.profile
 from __future__ import annotations
 
 import collections
+import itertools
 import re
 import tempfile
 import time
@@ -20,10 +21,9 @@ from benchmarks.workload import Workload, prepared_set, two_tower
 
 # The first that is in the name of an operation of the step says which part it belongs to.
 PARTS = (
-    ("_tower/embedding_lookup", "gather rows"),
-    ("_tower/Gather:", "gather rows"),  # of n-grams
-    ("SparseSegmentSumGrad", "gradient of mean"),
-    ("SparseSegmentSum", "mean"),
+    ("SparseSegmentSumGrad", "add up gradients"),
+    ("IdentityN_grad", "choose words"),  # those that have a gradient
+    ("SparseSegmentSum", "add up rows"),
     ("_tower/", "tower, other"),
     ("global_norm", "gradient norm"),
     ("SparseRMSprop/", "optimizer"),
@@ -36,6 +36,7 @@ _STEP = "while/"  # is in the name of every operation of the step
 _OPERATION = re.compile(r"[\w./-]+:\w+")  # path:type; all other events enclose these
 _WAIT = "IteratorGetNextOp::DoCompute"
 _CALLS = 12
+_BATCHES_LOOKED_AT = 20
 
 
 def profile(workload: Workload, threads: int, changes: dict) -> dict[str, float]:
@@ -62,7 +63,8 @@ def profile(workload: Workload, threads: int, changes: dict) -> dict[str, float]
         pipeline = PIPELINES[training.batching](
             prepared, batch_size=training.batch_size, seed=training.seed
         )
-        train_steps = LocalSteps(two_tower(workload, settings))
+        model = two_tower(workload, settings)
+        train_steps = LocalSteps(model)
         train_steps.begin()
         batches = iter(pipeline.epoch(lists, 0).repeat())
 
@@ -74,6 +76,7 @@ def profile(workload: Workload, threads: int, changes: dict) -> dict[str, float]
         begin = time.perf_counter()
         pairs = run()
         seconds = time.perf_counter() - begin
+        with_gradient = _share_with_gradient(model, batches)
         every_operation = tf.profiler.experimental.ProfilerOptions(host_tracer_level=3)
         tf.profiler.experimental.start(directory, options=every_operation)
         begin = time.perf_counter()
@@ -86,9 +89,25 @@ def profile(workload: Workload, threads: int, changes: dict) -> dict[str, float]
         "ms/step": seconds * to_ms,
         "pairs a step": pairs / (_CALLS * STEPS_PER_CALL),
         "ms/step, traced": traced_seconds * to_ms,
+        "% of scores with a gradient": 100 * with_gradient,
         "% waiting for input": 100 * events[_WAIT] / traced_seconds,
         **{name: spent * to_ms for name, spent in _by_part(events).items()},
     }
+
+
+def _share_with_gradient(model, batches) -> float:
+    """Returns for which share of the pairs of some batches the loss is not flat."""
+    import numpy as np
+    import tensorflow as tf
+
+    gradients = []
+    for inputs, grades in itertools.islice(batches, _BATCHES_LOOKED_AT):
+        scores = model(inputs)
+        with tf.GradientTape() as tape:
+            tape.watch(scores)
+            loss = model.compute_loss(inputs, grades, scores)
+        gradients.append(tape.gradient(loss, scores).numpy())
+    return np.mean(np.concatenate(gradients) != 0)
 
 
 def _events(directory: Path) -> collections.Counter:

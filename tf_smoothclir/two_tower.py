@@ -6,6 +6,7 @@ import tensorflow as tf
 from tensorflow import keras
 
 from tf_smoothclir._compat.keras_api import adopt_layer, track_loss
+from tf_smoothclir._compat.kernels import take
 from tf_smoothclir.list_losses import ListLoss
 from tf_smoothclir.optimizers import clipped, each_row_once, gradient_scale
 from tf_smoothclir.similarity import SmoothCosineSimilarity, smooth_normalize
@@ -69,14 +70,16 @@ class TwoTower(keras.Model):
         self.compile(**keras.utils.deserialize_keras_object(config))
         self.optimizer.build(self.trainable_variables)
 
-    def call(self, inputs):
+    def call(self, inputs, training=None):
         """Scores pairs.
 
         Args:
             inputs: `{"query": tokens, "document": tokens}`, each in a form that its tower takes;
                 or `{"both": tokens}`, all queries and then all documents, for a shared tower.
                 With one more entry, `list_lengths` `[queries]` int, each query stands for that many
-                documents, one list after the other.
+                documents, one list after the other; with `lists` `[documents]` int, the list of
+                each document, where the input pipeline has found it already.
+            training: Whether the gradient is wanted.
 
         Returns:
             `[documents]` float, the score of each document with its query: the one of the same
@@ -90,7 +93,7 @@ class TwoTower(keras.Model):
             )
             return tf.matmul(queries, documents, transpose_b=True)
         if "list_lengths" in inputs:
-            query_vectors = tf.repeat(query_vectors, inputs["list_lengths"], axis=0)
+            query_vectors = take(query_vectors, _lists(inputs), training=training)
         return self.similarity([query_vectors, document_vectors])
 
     def _encoded(self, inputs: dict) -> tuple[tf.Tensor, tf.Tensor]:
@@ -201,6 +204,12 @@ class TwoTower(keras.Model):
         would make queries as long as documents.
         """
         return self.is_shared and not getattr(self.query_tower, "pads_texts", True)
+
+
+def _lists(inputs: dict) -> tf.Tensor:
+    """Returns the list of each document, `[documents]` int."""
+    lengths = inputs["list_lengths"]
+    return inputs["lists"] if "lists" in inputs else tf.repeat(tf.range(tf.size(lengths)), lengths)
 
 
 def _listed_pairs(inputs: dict, grades: tf.Tensor) -> tf.Tensor:

@@ -81,19 +81,16 @@ def _of_texts(chosen: tf.Tensor, texts: tf.Tensor, lengths: tf.Tensor, tensors: 
 
 
 def sum_in_halves(rows, ids, texts, lengths):
-    """Adds up `rows[ids]` by text, half of the texts after the other half or beside it.
+    """Adds up `rows[ids]` by text, half of the tokens beside the other half.
 
     The kernel uses one thread.
     """
-    half = tf.size(lengths) // 2
-    tokens = tf.reduce_sum(lengths[:half])
-    halves = (
-        (ids[:tokens], texts[:tokens], half),
-        (ids[tokens:], texts[tokens:] - tf.cast(half, texts.dtype), tf.size(lengths) - half),
+    half, number = tf.size(ids) // 2, tf.size(lengths)
+    first, second = (
+        tf.sparse.segment_sum(rows, ids[part], texts[part], num_segments=number)
+        for part in (slice(half), slice(half, None))
     )
-    return tf.concat(
-        [tf.sparse.segment_sum(rows, *half, number) for *half, number in halves], axis=0
-    )
+    return first + second
 
 
 def sum_by_matrix(rows, ids, texts, lengths):

@@ -172,8 +172,8 @@ class ListPipeline(Pipeline):
         self, queries: tf.Tensor, list_lengths: tf.Tensor, documents: tf.Tensor, grades: tf.Tensor
     ) -> tuple[dict, tf.Tensor]:
         """Returns inputs and grades of some lists, whose texts are given by their rows."""
-        tokens = self._tokens({"query": queries, "document": documents})
-        return {**tokens, "list_lengths": list_lengths}, grades
+        inputs = self._tokens({"query": queries, "document": documents})
+        return {**inputs, **of_lists(list_lengths)}, grades
 
     def _order(self, lists: JudgedLists, epoch: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Returns the order of the lists, and how many lists and pairs are done after a batch."""
@@ -196,6 +196,11 @@ class InBatchPipeline(ListPipeline):
         inputs = self._tokens({"query": queries, "document": distinct})
         inputs["list_lengths"] = list_lengths
         return inputs, tf.scatter_nd(pairs, grades, [tf.size(queries), tf.size(distinct)])
+
+
+def of_lists(lengths: tf.Tensor) -> dict[str, tf.Tensor]:
+    """Returns what a `TwoTower` is told of lists, one after the other, from their lengths."""
+    return {"list_lengths": lengths, "lists": row_numbers(lengths)}
 
 
 PIPELINES = {

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 import tensorflow as tf
 
 from tf_smoothclir.data.dataset_options import traced_once
-from tf_smoothclir.data.pipeline import tower_tokens
+from tf_smoothclir.data.pipeline import of_lists, tower_tokens
 from tf_smoothclir.data.prepared import ROLES, in_parallel
 from tf_smoothclir.data.ragged_store import row_numbers
 from tf_smoothclir.errors import InputError, input_error
@@ -153,7 +153,8 @@ def decode_lists(records: tf.Tensor) -> tuple[dict, tf.Tensor]:
         records: `[lists]` string, serialised Examples.
 
     Returns:
-        As `ListPipeline.epoch`: inputs with tokens and `list_lengths`, and `[pairs]` int32 grades.
+        As `ListPipeline.epoch`: inputs, tokens and what `of_lists` returns, and `[pairs]` int32
+        grades.
 
     Raises:
         tf.errors.OpError: An Example is no judged list.
@@ -187,7 +188,7 @@ def decode_lists(records: tf.Tensor) -> tuple[dict, tf.Tensor]:
             ("document", values["document_tokens"], lengths),
         )
     }
-    inputs["list_lengths"] = counts["grades"]
+    inputs |= of_lists(counts["grades"])
     return inputs, values["grades"]
 
 
