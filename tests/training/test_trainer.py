@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from tf_smoothclir._compat.keras_api import tf_variable
 from tf_smoothclir.data.open_source import source_of
 from tf_smoothclir.data.source import SPLITS
 from tf_smoothclir.errors import InputError
@@ -336,8 +337,18 @@ def test_divergence_names_the_step_and_its_pairs_and_keeps_the_last_checkpoint(
 
 
 def test_absurd_learning_rate_is_an_error_of_the_user_not_a_stack_trace(tiny, tmp_path):
-    with pytest.raises(InputError, match=r"epoch \d, step \d: the (loss|gradient norm) is not"):
+    # Vectors become infinite, and tanh makes ones of them, whose scores and losses are finite.
+    with pytest.raises(InputError, match=r"epoch 1, step \d+: the weights are not finite.*Lower"):
         trained(tiny(learning_rate=3e38, clip_norm=0.0, epochs=2), tmp_path / "run")
+    assert not list((tmp_path / "run").rglob("*.index"))  # no such checkpoint
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_weights_that_are_not_finite_are_seen_wherever_they_are(bad, tiny, tmp_path):
+    trainer, model = start(tiny(), tmp_path / "run")
+    assert trainer._steps.are_finite()
+    tf_variable(model.document_tower.embeddings).scatter_nd_update([[3, 1]], [bad])
+    assert not trainer._steps.are_finite()
 
 
 def test_tensorboard_gets_each_epoch_once(tiny, tmp_path):

@@ -125,6 +125,10 @@ class ServedSteps:
     def begin(self) -> None:
         """Does nothing: the variables are elsewhere."""
 
+    def are_finite(self) -> bool:
+        """Returns True: fetching the tables to look at them would cost more than it is worth."""
+        return True
+
     def __call__(self, batches: Iterator[list[ListOrder]], number: tf.Tensor) -> list[tf.Tensor]:
         """Lets the workers train on a round of shards, however many steps that are.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
 import tensorflow as tf
 
 from tf_smoothclir.training.checkpoints import State, state_of
@@ -29,6 +30,13 @@ class LocalSteps:
     def begin(self) -> None:
         """Prepares the variables, whose values are those to begin with."""
         use_huge_pages([*self.state.weights, *self.state.optimizer])
+
+    def are_finite(self) -> bool:
+        """Returns whether all weights are."""
+        for weight in self.state.weights:
+            tf.raw_ops.DisableCopyOnRead(resource=weight.handle)  # or a table would be copied
+        sums = [tf.reduce_sum(weight) for weight in self.state.weights if weight.dtype.is_floating]
+        return all(map(np.isfinite, sums))
 
     def __call__(self, batches, number: tf.Tensor) -> list[tf.Tensor]:
         """Takes so many batches, with a step each.

@@ -28,6 +28,10 @@ from tf_smoothclir.two_tower import TwoTower
 
 # Steps in one call of the graph: Python's part of a step costs a millisecond otherwise.
 STEPS_PER_CALL = 16
+_REMEDY = (
+    "Lower --learning_rate, or use --epsilon above 0 and --clip_norm; the last good checkpoint is"
+    " kept"
+)
 
 
 class Interrupted(SystemExit):
@@ -101,7 +105,7 @@ class Trainer:
 
         Raises:
             Interrupted: SIGINT or SIGTERM came, to any worker; everything so far is saved.
-            InputError: The loss or the gradient became infinite or NaN.
+            InputError: The loss, the gradient or a weight became infinite or NaN.
             WorkerLost: Another worker was lost; what came after the last checkpoint is lost too.
         """
         self._steps.begin()
@@ -134,6 +138,7 @@ class Trainer:
 
     def _train_and_save_epoch(self) -> None:
         stop = self._train_epoch(self._batches.epoch(self.progress.epoch))
+        self._check_weights()
         if stop is None:
             self._finish_epoch()
             stop = self._workers.agreed(self._stop.signal)
@@ -141,9 +146,21 @@ class Trainer:
         if stop is not None:
             raise self._interrupted(stop)
 
+    def _save_within_epoch(self) -> None:
+        self._check_weights()
+        self._save()
+
     def _save(self) -> None:
         if self._workers.is_chief:
             self._checkpoints.save(self.progress)
+
+    def _check_weights(self) -> None:
+        if not self._steps.are_finite():  # no loss need show it: tanh of an infinity is 1
+            raise input_error(
+                f"epoch {self.progress.epoch + 1}, step {self.progress.step}",
+                "the weights are not finite",
+                _REMEDY,
+            )
 
     def _done(self) -> bool:
         progress, patience = self.progress, self._settings.patience
@@ -160,7 +177,7 @@ class Trainer:
             monitor = StepMonitor(
                 progress,
                 bar=bar,
-                save=self._save,
+                save=self._save_within_epoch,
                 seconds_between_saves=settings.checkpoint_minutes * 60,
             )
             try:
@@ -242,8 +259,7 @@ class Trainer:
             f"epoch {self.progress.epoch + 1}, step {diverged.step + 1}",
             f"the {diverged.what} is not finite; the {len(rows)} pairs of the batch (query"
             f" {query} with document {document}, ...) are in {self._run.diverged_batch}",
-            "Lower --learning_rate, or use --epsilon above 0 and --clip_norm; the last good"
-            " checkpoint is kept",
+            _REMEDY,
         )
 
 
