@@ -17,7 +17,8 @@ from absl import flags
 
 from benchmarks import common
 from benchmarks.training import parse_variant
-from benchmarks.workload import Workload, prepared_set, two_tower
+from benchmarks.workload import Workload, training_loop
+from tf_smoothclir.training.trainer import STEPS_PER_CALL
 
 # The first that is in the name of an operation of the step says which part it belongs to.
 PARTS = (
@@ -48,46 +49,26 @@ def profile(workload: Workload, threads: int, changes: dict) -> dict[str, float]
     common.use_threads(threads)
     import tensorflow as tf
 
-    from tf_smoothclir.data.judged_lists import judged_lists
-    from tf_smoothclir.data.pipeline import PIPELINES
-    from tf_smoothclir.training.steps import LocalSteps
-    from tf_smoothclir.training.trainer import STEPS_PER_CALL
-
-    settings = workload.settings(**changes)
-    training = settings.training
     with tempfile.TemporaryDirectory() as directory:
-        prepared = prepared_set(workload, Path(directory))
-        lists = judged_lists(
-            prepared.retrieval_set, "train", negatives=training.negatives, seed=training.seed
-        )
-        pipeline = PIPELINES[training.batching](
-            prepared, batch_size=training.batch_size, seed=training.seed
-        )
-        model = two_tower(workload, settings)
-        train_steps = LocalSteps(model)
-        train_steps.begin()
-        batches = iter(pipeline.epoch(lists, 0).repeat())
-
-        def run():
-            calls = [train_steps(batches, tf.constant(STEPS_PER_CALL)) for _ in range(_CALLS)]
-            return sum(int(pairs.numpy().sum()) for _, _, pairs in calls)
-
-        run()
+        settings = workload.settings(**changes)
+        model, batches, train = training_loop(workload, settings, Path(directory))
+        train(_CALLS)
         begin = time.perf_counter()
-        pairs = run()
+        pairs = train(_CALLS)
         seconds = time.perf_counter() - begin
         with_gradient = _share_with_gradient(model, batches)
         every_operation = tf.profiler.experimental.ProfilerOptions(host_tracer_level=3)
         tf.profiler.experimental.start(directory, options=every_operation)
         begin = time.perf_counter()
-        run()
+        train(_CALLS)
         traced_seconds = time.perf_counter() - begin
         tf.profiler.experimental.stop()
         events = _events(Path(directory))
-    to_ms = 1000 / (_CALLS * STEPS_PER_CALL)
+    steps = _CALLS * STEPS_PER_CALL
+    to_ms = 1000 / steps
     return {
         "ms/step": seconds * to_ms,
-        "pairs a step": pairs / (_CALLS * STEPS_PER_CALL),
+        "pairs a step": pairs / steps,
         "ms/step, traced": traced_seconds * to_ms,
         "% of scores with a gradient": 100 * with_gradient,
         "% waiting for input": 100 * events[_WAIT] / traced_seconds,

@@ -6,13 +6,18 @@ import dataclasses
 from pathlib import Path
 
 import numpy as np
+import tensorflow as tf
 
+from tf_smoothclir.data.judged_lists import judged_lists
+from tf_smoothclir.data.pipeline import PIPELINES
 from tf_smoothclir.data.prepared import PreparedSet
 from tf_smoothclir.data.ragged_store import RaggedWriter
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.source import Judgment, Source, Text
 from tf_smoothclir.settings import ModelSettings, RunSettings, TrainingSettings
 from tf_smoothclir.training.model import build_model
+from tf_smoothclir.training.steps import LocalSteps
+from tf_smoothclir.training.trainer import STEPS_PER_CALL
 
 # Token frequencies fall as rank^-0.91: a batch of 128 pairs of 20 and 150 tokens then touches about
 # 11,000 different rows of two tables of 100,000.
@@ -115,6 +120,33 @@ def prepared_set(workload: Workload, directory: Path) -> PreparedSet:
         with RaggedWriter(directory, role, "<i4") as writer:
             writer.add(ids, lengths)
     return PreparedSet(retrieval_set, directory, directory)
+
+
+def training_loop(workload: Workload, settings: RunSettings, directory: Path):
+    """Makes a model and what the trainer trains it with.
+
+    Returns:
+        The model; batches without end; and a function that takes a number of calls of the graph
+        with as many steps as the trainer's, trains, and returns how many pairs that were.
+    """
+    training = settings.training
+    prepared = prepared_set(workload, directory)
+    lists = judged_lists(
+        prepared.retrieval_set, "train", negatives=training.negatives, seed=training.seed
+    )
+    pipeline = PIPELINES[training.batching](
+        prepared, batch_size=training.batch_size, seed=training.seed
+    )
+    model = two_tower(workload, settings)
+    batches = iter(pipeline.epoch(lists, 0).repeat())
+    train_steps = LocalSteps(model)
+    train_steps.begin()
+
+    def train(calls: int) -> int:
+        done = [train_steps(batches, tf.constant(STEPS_PER_CALL)) for _ in range(calls)]
+        return sum(int(pairs.numpy().sum()) for _, _, pairs in done)
+
+    return model, batches, train
 
 
 def zipf_ranks(generator: np.random.Generator, count: int, in_use: int) -> np.ndarray:

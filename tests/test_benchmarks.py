@@ -16,6 +16,7 @@ import pytest
 import tensorflow as tf
 
 from benchmarks import (
+    batching,
     common,
     encoding,
     evaluation,
@@ -89,6 +90,13 @@ def test_stacks_compares_two_pythons(tmp_path):
     here, there = sorted(rows_of(table, "pairs/s", "ms/step"), key=lambda name: "other" in name)
     assert there == f"TensorFlow {tf.__version__}, other_environment"
     assert here == f"TensorFlow {tf.__version__}, {Path(sys.executable).parent.parent.name}"
+
+
+def test_batching():
+    (table,) = batching.measure(TINY, rounds=1, threads=1, calls=1)
+    rows = rows_of(table, "pairs/s", "ms/step")
+    assert rows["pairs"]["times pairs"] == 1
+    assert rows["lists"]["times pairs"] > 0
 
 
 def test_variants_are_training_settings():

@@ -43,10 +43,11 @@ class _UniqueRows(RowOptimizer):
 
 @keras.utils.register_keras_serializable(package="tf_smoothclir")
 class LazyAdam(_UniqueRows, keras.optimizers.Adam):
-    """Adam (Kingma and Ba 2015) that leaves alone what a batch does not touch.
+    """Adam (Kingma and Ba 2015) that leaves alone what a gradient does not name.
 
-    For a sparse gradient, the moments of a row decay, and the row moves, only in steps that touch
-    it; the bias correction counts all steps. A step in which every row is touched is exactly Adam.
+    For a sparse gradient, the moments of a row decay, and the row moves, only in steps that name
+    it; the bias correction counts all steps. A step in which every row is named is exactly Adam.
+    `AveragePoolingTower` names no words of texts whose own gradient is zero.
     Dense gradients are Adam always. The arguments are those of `keras.optimizers.Adam`, and
     `unique_rows`: sparse gradients never name a row twice, which saves the search for such rows.
     """
