@@ -28,14 +28,14 @@ from tf_smoothclir.two_tower import TwoTower
 
 # Steps in one call of the graph: Python's part of a step costs a millisecond otherwise.
 STEPS_PER_CALL = 16
-_REMEDY = (
-    "Lower --learning_rate, or use --epsilon above 0 and --clip_norm; the last good checkpoint is"
-    " kept"
-)
 
 
 class Interrupted(SystemExit):
     """A signal ended the run, which is saved; the exit code is 128 + signal number."""
+
+
+class DivergedRun(InputError):
+    """A loss, a gradient or a weight is not finite any more."""
 
 
 class Trainer:
@@ -105,7 +105,7 @@ class Trainer:
 
         Raises:
             Interrupted: SIGINT or SIGTERM came, to any worker; everything so far is saved.
-            InputError: The loss, the gradient or a weight became infinite or NaN.
+            DivergedRun: The loss, the gradient or a weight became infinite or NaN.
             WorkerLost: Another worker was lost; what came after the last checkpoint is lost too.
         """
         self._steps.begin()
@@ -156,11 +156,7 @@ class Trainer:
 
     def _check_weights(self) -> None:
         if not self._steps.are_finite():  # no loss need show it: tanh of an infinity is 1
-            raise input_error(
-                f"epoch {self.progress.epoch + 1}, step {self.progress.step}",
-                "the weights are not finite",
-                _REMEDY,
-            )
+            raise self._diverged(self.progress.step, "the weights are not finite")
 
     def _done(self) -> bool:
         progress, patience = self.progress, self._settings.patience
@@ -249,18 +245,26 @@ class Trainer:
         )
         return Interrupted(128 + stop)
 
-    def _explain(self, diverged: Diverged, epoch: Epoch) -> InputError:
+    def _explain(self, diverged: Diverged, epoch: Epoch) -> DivergedRun:
         """Names the pairs of the batch that made the model diverge, and lists them in a file."""
         rows = epoch.rows(diverged.step)
         query, document, _ = rows[0]
         if self._workers.is_chief:
             write_text(self._run.diverged_batch, "".join(f"{q}\t{d}\t{g}\n" for q, d, g in rows))
-        return input_error(
-            f"epoch {self.progress.epoch + 1}, step {diverged.step + 1}",
+        return self._diverged(
+            diverged.step + 1,
             f"the {diverged.what} is not finite; the {len(rows)} pairs of the batch (query"
             f" {query} with document {document}, ...) are in {self._run.diverged_batch}",
-            _REMEDY,
         )
+
+    def _diverged(self, step: int, what: str) -> DivergedRun:
+        """Returns the error; `step` is that of the epoch, from 1."""
+        remedy = (
+            "Lower --learning_rate, or use --epsilon above 0 and --clip_norm; the last good"
+            " checkpoint is kept"
+        )
+        message = input_error(f"epoch {self.progress.epoch + 1}, step {step}", what, remedy)
+        return DivergedRun(str(message))
 
 
 def learning_rate(settings: TrainingSettings, epoch: int) -> float:

@@ -36,7 +36,7 @@ class TrialResult:
         metrics: The seven metrics on validation; with folds, their means.
         seconds: Time spent in training.
         best_epoch: Epoch whose weights were measured; with folds, the mean.
-        diverged: Whether the loss became infinite or NaN; all metrics are 0 then.
+        diverged: Whether loss, gradient or a weight became infinite or NaN; metrics are 0 then.
     """
 
     id: str

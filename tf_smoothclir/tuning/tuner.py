@@ -27,6 +27,7 @@ from tf_smoothclir.files import read_json, write_json
 from tf_smoothclir.settings import METRICS, RunSettings
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.train import retrieval_set_of, trainer_of
+from tf_smoothclir.training.trainer import DivergedRun
 from tf_smoothclir.tuning.cross_validation import fold_sets
 from tf_smoothclir.tuning.oracles import trial_values
 from tf_smoothclir.tuning.search_space import with_values
@@ -200,9 +201,7 @@ def _train(settings: RunSettings, prepared: PreparedSet, run: RunDirectory) -> d
     diverged = False
     try:
         trainer.train()
-    except InputError:
-        if not run.diverged_batch.is_file():
-            raise
+    except DivergedRun:
         diverged = True
     progress = trainer.progress
     best = dict.fromkeys(METRICS, 0.0)
