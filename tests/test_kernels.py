@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from tests.graphs import nodes_of_functions
 from tf_smoothclir._compat import kernels
 from tf_smoothclir._compat.kernels import (
     RowAdagradInPlace,
@@ -135,8 +136,8 @@ def test_gradients_are_made_by_the_kernel_of_the_stack():
             taken = take(rows, positions, training=True)
         return tape.gradient(sums, rows), tape.gradient(taken, rows)
 
-    graph = gradients.get_concrete_function().graph.as_graph_def()
-    nodes = [node.op for function in graph.library.function for node in function.node_def]
+    graph = gradients.get_concrete_function().graph
+    nodes = [node.op for node in nodes_of_functions(graph)]
     # Of a sum forward and back, and of what was taken.
     expected = {"SparseMatrixMatMul": 3, "SparseTensorToCSRSparseMatrix": 2}
     if sums_at is sums_at_by_segments:

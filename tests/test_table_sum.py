@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from tests.graphs import nodes_of_functions
 from tf_smoothclir._compat import table_sum as module
 from tf_smoothclir._compat.table_sum import sum_by_matrix, sum_in_halves, table_sum
 
@@ -135,8 +136,8 @@ def test_the_table_stays_where_it_is_while_it_is_read_and_updated():
     before = place()
     assert [float(step(*flat([[2], [3, 2]]))) for _ in range(3)] == [9, 9 - 5 * DIM, 9 - 10 * DIM]
     assert place() == before
-    functions = step.get_concrete_function().graph.as_graph_def().library.function
-    reads = [n for f in functions for n in f.node_def if n.op == "ReadVariableOp"]
+    nodes = nodes_of_functions(step.get_concrete_function().graph)
+    reads = [node for node in nodes if node.op == "ReadVariableOp"]
     assert reads
     assert all("^DisableCopyOnRead" in read.input for read in reads)
 
