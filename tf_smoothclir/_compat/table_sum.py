@@ -1,8 +1,8 @@
 """Sums of the rows of a table by text: what most of a training step is.
 
 Rows are added up where they lie, and the gradient leaves out what is zero: SOSL has no gradient for
-a score inside of the interval of its grade (Liu et al. 2020, eq. 2), where most scores of a batch
-are, from the first steps on those of nearly all sampled negatives.
+a score inside of the interval of its grade (Liu et al. 2020, eq. 2), where more and more scores of
+a batch are as the model learns.
 """
 
 from __future__ import annotations
@@ -69,11 +69,12 @@ def _of_texts(chosen: tf.Tensor, texts: tf.Tensor, lengths: tf.Tensor, tensors: 
         kept = tf.where(tf.gather(chosen, texts))[:, 0]
         return [tf.gather(tensor, kept) for tensor in tensors]
     splits = tf.concat([tf.zeros([1], lengths.dtype), tf.cumsum(lengths)], axis=0)
+    numbers = tf.where(chosen)[:, 0]
     return [
         tf.raw_ops.RaggedGather(
             params_nested_splits=[splits],
             params_dense_values=tensor,
-            indices=tf.where(chosen)[:, 0],
+            indices=numbers,
             OUTPUT_RAGGED_RANK=1,
         ).output_dense_values
         for tensor in tensors
