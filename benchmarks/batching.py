@@ -33,7 +33,7 @@ def both(workload: Workload, threads: int, calls: int) -> dict[str, dict[str, fl
         threads: Of TensorFlow.
         calls: Of the graph in a turn.
     """
-    common.use_threads(threads)
+    common.use_threads(threads, workload.settings())
     seconds, pairs = dict.fromkeys(BATCHINGS, 0.0), dict.fromkeys(BATCHINGS, 0)
     with tempfile.TemporaryDirectory() as directory:
         train = {}

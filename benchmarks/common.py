@@ -20,7 +20,9 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 from absl import app, flags
 
+from tf_smoothclir.settings import RunSettings
 from tf_smoothclir.training.peak_memory import peak_memory
+from tf_smoothclir.training.threads import operation_threads
 
 _PACKAGES = ("tensorflow", "tensorflow-ranking", "torch", "numpy", "ir-measures")
 PROCESSES = multiprocessing.get_context("spawn")
@@ -70,11 +72,18 @@ def _with_surroundings(rival: Callable[[], Mapping[str, float]]) -> dict[str, fl
     return {**figures, "MB": megabytes, "load": load}
 
 
-def use_threads(threads: int) -> None:
-    """Gives TensorFlow so many threads, before it starts any."""
+def use_threads(threads: int, settings: RunSettings | None = None) -> None:
+    """Gives TensorFlow so many threads, before it starts any.
+
+    Args:
+        threads: How many operations are computed beside each other.
+        settings: Where given, those within an operation are as many as in the training of such a
+            model; else the same number.
+    """
     import tensorflow as tf
 
-    tf.config.threading.set_intra_op_parallelism_threads(threads)
+    within = operation_threads(settings, threads) if settings else threads
+    tf.config.threading.set_intra_op_parallelism_threads(within)
     tf.config.threading.set_inter_op_parallelism_threads(threads)
 
 

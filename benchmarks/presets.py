@@ -27,7 +27,7 @@ def trained(settings: RunSettings, threads: int) -> dict[str, float]:
     Listed pairs are those of the judged lists, sampled and mined negatives included, but not
     in-batch negatives, of which a preset may have many more.
     """
-    common.use_threads(threads)
+    common.use_threads(threads, settings)
     from tf_smoothclir.data.open_source import source_of
     from tf_smoothclir.data.source import SPLITS
     from tf_smoothclir.training.run_directory import RunDirectory

@@ -46,11 +46,11 @@ def profile(workload: Workload, threads: int, changes: dict) -> dict[str, float]
     The parts run side by side, so that their sum is more than the step. Waiting for input is from
     asking for a batch to having it; "input" is what preparing it takes other threads.
     """
-    common.use_threads(threads)
+    settings = workload.settings(**changes)
+    common.use_threads(threads, settings)
     import tensorflow as tf
 
     with tempfile.TemporaryDirectory() as directory:
-        settings = workload.settings(**changes)
         model, batches, train = training_loop(workload, settings, Path(directory))
         train(_CALLS)
         begin = time.perf_counter()

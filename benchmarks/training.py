@@ -28,11 +28,11 @@ TWO_EPOCHS = {"epochs": 2, "checkpoint_minutes": 60.0}
 
 def trainer(workload: Workload, threads: int, changes: dict) -> dict[str, float]:
     """Trains on the workload by `Trainer`."""
-    common.use_threads(threads)
+    settings = workload.settings(**TWO_EPOCHS, **changes)
+    common.use_threads(threads, settings)
     from tf_smoothclir.training.run_directory import RunDirectory
     from tf_smoothclir.training.trainer import Trainer
 
-    settings = workload.settings(**TWO_EPOCHS, **changes)
     model = two_tower(workload, settings)
     with tempfile.TemporaryDirectory() as directory:
         prepared = prepared_set(workload, Path(directory))

@@ -149,7 +149,7 @@ def test_what_only_one_stack_has_is_imported_in_one_place(library, user):
     assert users == {user}
 
 
-STACK_MODULES = ("kernels", "keras_api", "lists", "messages", "quiet", "table_sum")
+STACK_MODULES = ("kernels", "keras_api", "lists", "messages", "quiet", "table_sum", "threads")
 
 
 def test_only_compat_asks_which_stack_it_is_on():

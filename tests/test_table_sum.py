@@ -11,7 +11,8 @@ import tensorflow as tf
 
 from tests.graphs import nodes_of_functions
 from tf_smoothclir._compat import table_sum as module
-from tf_smoothclir._compat.table_sum import sum_by_matrix, sum_in_halves, table_sum
+from tf_smoothclir._compat.kernels import segment_sum_by_segments
+from tf_smoothclir._compat.table_sum import sum_by_matrix, table_sum
 
 SIZE, DIM = 7, 3
 TEXTS = {
@@ -25,9 +26,9 @@ TEXTS = {
 WITHOUT = {"none": slice(0), "first": slice(1), "last": slice(-1, None), "all": slice(None)}
 
 
-@pytest.fixture(params=[sum_in_halves, sum_by_matrix], ids=["in halves", "by matrix"])
+@pytest.fixture(params=[segment_sum_by_segments, sum_by_matrix], ids=["by segments", "by matrix"])
 def way(request, monkeypatch):
-    monkeypatch.setattr(module, "_trained_sum", request.param)
+    monkeypatch.setattr(module, "_way", request.param)
 
 
 @pytest.fixture(params=[False, True], ids=["CPU", "GPU"])

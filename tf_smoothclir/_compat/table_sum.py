@@ -11,7 +11,12 @@ import tensorflow as tf
 
 from tf_smoothclir._compat import ON_KERAS_3
 from tf_smoothclir._compat.devices import has_gpu
-from tf_smoothclir._compat.kernels import pair_matrix, pair_product, sums_at
+from tf_smoothclir._compat.kernels import (
+    pair_matrix,
+    pair_product,
+    segment_sum_by_segments,
+    sums_at,
+)
 
 _OWN_GRADIENT = "TfSmoothclirTableSum"
 
@@ -43,7 +48,7 @@ def table_sum(
     def summed(ids, texts, lengths):
         # Else TensorFlow copies a table that it is to read whole after updates of single rows.
         tf.raw_ops.DisableCopyOnRead(resource=table.handle)
-        sums = _trained_sum(table.read_value(), ids, texts, lengths)
+        sums = sum_in_halves(_way, table.read_value(), ids, texts, lengths)
         with tf.compat.v1.get_default_graph().gradient_override_map({"IdentityN": _OWN_GRADIENT}):
             inputs = [tf.stop_gradient(sums), table.handle, ids, texts, lengths]
             sums, *_ = tf.raw_ops.IdentityN(input=inputs)
@@ -81,25 +86,27 @@ def _of_texts(chosen: tf.Tensor, texts: tf.Tensor, lengths: tf.Tensor, tensors: 
     ]
 
 
-def sum_in_halves(rows, ids, texts, lengths):
+def sum_in_halves(way, rows, ids, texts, lengths):
     """Adds up `rows[ids]` by text, half of the tokens beside the other half.
 
-    The kernel uses one thread.
+    Args:
+        way: `segment_sum_by_segments` or `sum_by_matrix`.
+        rows: As `table` of `table_sum`.
+        ids: The same as there.
+        texts: The same.
+        lengths: The same.
     """
     half, number = tf.size(ids) // 2, tf.size(lengths)
     first, second = (
-        tf.sparse.segment_sum(rows, ids[part], texts[part], num_segments=number)
-        for part in (slice(half), slice(half, None))
+        way(rows, ids[part], texts[part], number) for part in (slice(half), slice(half, None))
     )
     return first + second
 
 
-def sum_by_matrix(rows, ids, texts, lengths):
-    """Does what `sum_in_halves` does, by the product with a sparse matrix."""
-    number = tf.size(lengths)
-    return pair_product(
-        ids, pair_matrix(texts, ids, [number, tf.shape(rows)[0]], rows.dtype), rows, number
-    )
+def sum_by_matrix(rows, ids, texts, number):
+    """Does what `segment_sum_by_segments` does; the gradient of it is not used."""
+    matrix = pair_matrix(texts, ids, [number, tf.shape(rows)[0]], rows.dtype)
+    return pair_product(ids, matrix, rows, number)
 
 
-_trained_sum = sum_by_matrix if ON_KERAS_3 else sum_in_halves
+_way = sum_by_matrix if ON_KERAS_3 else segment_sum_by_segments

@@ -34,6 +34,7 @@ from tf_smoothclir.training.model import (
 from tf_smoothclir.training.peak_memory import peak_memory
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.shard_batches import check_set, check_workers, open_shards
+from tf_smoothclir.training.threads import choose_threads
 from tf_smoothclir.training.trainer import Trainer
 from tf_smoothclir.training.workers import ALONE, Alone
 from tf_smoothclir.two_tower import TwoTower
@@ -131,6 +132,7 @@ def trainer_of(
         shards: Where given, what training reads instead of the set.
         workers: Who trains together.
     """
+    choose_threads(settings)
     keras.utils.set_random_seed(settings.training.seed)
     vocabularies = {role: (shards or prepared).vocabulary(role) for role in ROLES}
     model = workers.model_of(settings, vocabularies)

@@ -1,0 +1,39 @@
+"""How many threads TensorFlow computes an operation of a training step with."""
+
+from __future__ import annotations
+
+import os
+
+from tf_smoothclir._compat.threads import threads_of_short_operations
+from tf_smoothclir.settings import RunSettings
+
+_CHOICE = "TF_NUM_INTRAOP_THREADS"  # TensorFlow reads it when it starts
+
+
+def operation_threads(settings: RunSettings, cores: int) -> int:
+    """Returns how many threads an operation should have, on so many cores.
+
+    Those of towers that add up rows of a table are short. In-batch negatives, convolutions and
+    LSTMs are products of large matrices, which need all cores.
+    """
+    model, training = settings.model, settings.training
+    adds_up_rows = model.tower == "average_pooling" and training.batching != "in_batch"
+    return threads_of_short_operations(cores) if adds_up_rows else cores
+
+
+def choose_threads(settings: RunSettings) -> None:
+    """Has TensorFlow use `operation_threads`, where it has not started yet.
+
+    Who has set TF_NUM_INTRAOP_THREADS, or called `tf.config.threading`, has chosen otherwise.
+    """
+    cores = _cores()
+    threads = operation_threads(settings, cores)
+    if threads != cores and settings.training.distribution == "none":
+        os.environ.setdefault(_CHOICE, str(threads))
+
+
+def _cores() -> int:
+    """Returns how many cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):  # not on macOS
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
