@@ -44,13 +44,13 @@ def flat(texts):
 
 
 @tf.autograph.experimental.do_not_convert
-def sums_and_gradient(table, texts, upstream):
+def sums_and_gradient(table, texts, upstream, **options):
     """Returns the sums, and the gradient of the table where that of the sums is `upstream`."""
 
     @tf.function(input_signature=[tf.TensorSpec([None], tf.int32)] * 3)
     def step(ids, of_tokens, lengths):
         with tf.GradientTape() as tape:
-            sums = table_sum(table, ids, of_tokens, lengths)
+            sums = table_sum(table, ids, of_tokens, lengths, **options)
         return sums, tape.gradient(sums, table, output_gradients=tf.constant(upstream))
 
     return step(*flat(texts))
@@ -85,6 +85,18 @@ def test_sums_and_their_gradient(case, without):
     with_gradient = [text for text, row in zip(texts, upstream) if row.any()]
     assert sorted(gradient.indices.numpy()) == sorted({w for text in with_gradient for w in text})
     assert gradient.values.shape == (len(gradient.indices), DIM)
+
+
+@pytest.mark.usefixtures("way")
+@pytest.mark.parametrize("without", WITHOUT.values(), ids=WITHOUT)
+@pytest.mark.parametrize("case", TEXTS)
+def test_all_rows_are_named_where_that_is_wanted(case, without):
+    texts, table = TEXTS[case], random_table()
+    upstream = some_gradient(len(texts), without)
+    _, some = sums_and_gradient(table, texts, upstream)
+    _, every = sums_and_gradient(table, texts, upstream, names_all_rows=True)
+    assert sorted(every.indices.numpy()) == sorted({word for text in texts for word in text})
+    np.testing.assert_array_equal(tf.convert_to_tensor(every), tf.convert_to_tensor(some))
 
 
 @pytest.mark.usefixtures("way", "device")

@@ -47,10 +47,12 @@ class LazyAdam(_UniqueRows, keras.optimizers.Adam):
 
     For a sparse gradient, the moments of a row decay, and the row moves, only in steps that name
     it; the bias correction counts all steps. A step in which every row is named is exactly Adam.
-    `AveragePoolingTower` names no words of texts whose own gradient is zero.
+    The gradients of a `TwoTower` name all words of a batch then, those with a gradient of zero too.
     Dense gradients are Adam always. The arguments are those of `keras.optimizers.Adam`, and
     `unique_rows`: sparse gradients never name a row twice, which saves the search for such rows.
     """
+
+    moves_named_rows = True
 
     def update_rows(self, gradient, variable, rate):
         if not isinstance(gradient, tf.IndexedSlices) or self.amsgrad:

@@ -64,6 +64,8 @@ class TwoTower(keras.Model):
         """Compiles the model as Keras does, and trains the weights that its loss has."""
         super().compile(*args, **kwargs)
         adopt_layer(self, "loss_layer", getattr(self.loss, "layer", None))
+        for tower in (self.query_tower, self.document_tower):
+            tower.names_all_rows = getattr(self.optimizer, "moves_named_rows", False)
 
     def compile_from_config(self, config):
         """Compiles a restored model, as Keras does where `compile` is its own."""

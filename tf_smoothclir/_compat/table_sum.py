@@ -18,22 +18,28 @@ from tf_smoothclir._compat.kernels import (
     sums_at,
 )
 
-_OWN_GRADIENT = "TfSmoothclirTableSum"
+_OF_ALL_TEXTS, _OF_CHANGED_TEXTS = "TfSmoothclirTableSumOfAll", "TfSmoothclirTableSum"
 
 
 def table_sum(
-    table: tf.Variable, ids: tf.Tensor, texts: tf.Tensor, lengths: tf.Tensor
+    table: tf.Variable,
+    ids: tf.Tensor,
+    texts: tf.Tensor,
+    lengths: tf.Tensor,
+    *,
+    names_all_rows: bool = False,
 ) -> tf.Tensor:
     """Adds up rows of a table by text, in a graph, for training; TensorFlow cannot save it.
 
     The gradient is sparse and names each row once: those of the tokens of all texts whose own
-    gradient is not zero. No other row could change by it.
+    gradient is not zero. No other row would change by it, unless an optimizer moves what is named.
 
     Args:
         table: `[rows, dim]` float.
         ids: `[tokens]` int, the row of each token, of all texts one after the other.
         texts: `[tokens]` int, the text of each token.
         lengths: `[texts]` int, how many tokens each text has.
+        names_all_rows: The gradient names those of all texts, for such an optimizer.
 
     Returns:
         `[texts, dim]` float; zeros for a text without tokens.
@@ -42,6 +48,8 @@ def table_sum(
         tf.errors.InvalidArgumentError: An id is not a row of the table; when the graph runs.
     """
 
+    gradient = _OF_ALL_TEXTS if names_all_rows else _OF_CHANGED_TEXTS
+
     # A function, because a tape does not know of gradients that a graph puts in place of others;
     # one for each graph, because it refers to the table, which it would keep.
     @tf.function(autograph=False)
@@ -49,7 +57,7 @@ def table_sum(
         # Else TensorFlow copies a table that it is to read whole after updates of single rows.
         tf.raw_ops.DisableCopyOnRead(resource=table.handle)
         sums = sum_in_halves(_way, table.read_value(), ids, texts, lengths)
-        with tf.compat.v1.get_default_graph().gradient_override_map({"IdentityN": _OWN_GRADIENT}):
+        with tf.compat.v1.get_default_graph().gradient_override_map({"IdentityN": gradient}):
             inputs = [tf.stop_gradient(sums), table.handle, ids, texts, lengths]
             sums, *_ = tf.raw_ops.IdentityN(input=inputs)
         return sums
@@ -57,15 +65,25 @@ def table_sum(
     return summed(ids, texts, lengths)
 
 
-@tf.RegisterGradient(_OWN_GRADIENT)
-def _gradient_of_table_sum(operation, upstream, *_):
+@tf.RegisterGradient(_OF_CHANGED_TEXTS)
+def _gradient_of_changed_texts(operation, upstream, *_):
     _, table, ids, texts, lengths = operation.inputs
     has_gradient = tf.reduce_any(tf.not_equal(upstream, 0), axis=1)  # NaN is one
     ids, texts = _of_texts(has_gradient, texts, lengths, [ids, texts])
+    return None, _gradient_of_table(table, ids, texts, upstream), None, None, None
+
+
+@tf.RegisterGradient(_OF_ALL_TEXTS)
+def _gradient_of_all_texts(operation, upstream, *_):
+    _, table, ids, texts, _ = operation.inputs
+    return None, _gradient_of_table(table, ids, texts, upstream), None, None, None
+
+
+def _gradient_of_table(table, ids, texts, upstream) -> tf.IndexedSlices:
     rows, positions = tf.unique(ids)
     values = sums_at(positions, upstream, texts, tf.size(rows))
     shape = tf.raw_ops.VariableShape(input=table)
-    return None, tf.IndexedSlices(values, rows, shape), None, None, None
+    return tf.IndexedSlices(values, rows, shape)
 
 
 def _of_texts(chosen: tf.Tensor, texts: tf.Tensor, lengths: tf.Tensor, tensors: list) -> list:

@@ -86,7 +86,11 @@ class AveragePoolingTower(WordTableTower):
         """Returns `[batch, dim]`, the sum of the word vectors of each text."""
         if training and self.has_plain_table and not tf.executing_eagerly():
             return table_sum(
-                tf_variable(self.embeddings), tokens["ids"], tokens["texts"], tokens["lengths"]
+                tf_variable(self.embeddings),
+                tokens["ids"],
+                tokens["texts"],
+                tokens["lengths"],
+                names_all_rows=self.names_all_rows,
             )
         tokens = complete_tokens(tokens)
         return _sums_of(self.word_vectors(tokens, training), tokens, training)

@@ -27,10 +27,13 @@ class WordTableTower(keras.layers.Layer):
             authors' code, is for the mean: with epsilon = 1, short vectors have small scores.
         pads_texts: Whether a text costs as much as the longest one of its batch.
         has_plain_table: Whether word vectors are the rows of a weight of the tower, and no more.
+        names_all_rows: Whether the gradient of the table should name the rows of all texts, where
+            naming those that can change by it would do.
     """
 
     initial_stddev = 1.0
     pads_texts = False
+    names_all_rows = False
 
     def __init__(
         self,
