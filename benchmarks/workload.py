@@ -35,7 +35,9 @@ class Workload:
         queries: Training queries, each with 13.6 judged documents on average and 40 sampled.
         documents: The collection.
         vocabulary: Rows of each table.
-        tokens_in_use: Different tokens that occur, evenly spread over the rows; 0 for all.
+        tokens_in_use: Different tokens that occur, the first ones, as in a vocabulary in order of
+            frequency; 0 for all.
+        rows_apart: How far apart in the tables the tokens in use lie; 1 for side by side.
         query_tokens: Mean; lengths are uniform between a half and one and a half of it.
         document_tokens: Mean; uniform between two thirds and four thirds of it.
         batch_size: Pairs.
@@ -46,6 +48,7 @@ class Workload:
     documents: int = 20_000
     vocabulary: int = 100_000
     tokens_in_use: int = 0
+    rows_apart: int = 1
     query_tokens: int = 20
     document_tokens: int = 150
     batch_size: int = 128
@@ -109,14 +112,14 @@ def prepared_set(workload: Workload, directory: Path) -> PreparedSet:
     retrieval_set = RetrievalSet.load(SyntheticSource(workload))
     generator = np.random.default_rng(13)
     in_use = workload.tokens_in_use or workload.vocabulary - FIRST_TOKEN
-    stride = (workload.vocabulary - FIRST_TOKEN) // in_use
     for role, texts, mean, spread in (
         ("query", retrieval_set.query_ids, workload.query_tokens, 1 / 2),
         ("document", retrieval_set.document_ids, workload.document_tokens, 1 / 3),
     ):
         low, high = int(mean * (1 - spread)), int(mean * (1 + spread))
         lengths = generator.integers(low, high + 1, len(texts))
-        ids = FIRST_TOKEN + stride * zipf_ranks(generator, lengths.sum(), in_use)
+        ranks = zipf_ranks(generator, lengths.sum(), in_use)
+        ids = FIRST_TOKEN + workload.rows_apart * ranks
         with RaggedWriter(directory, role, "<i4") as writer:
             writer.add(ids, lengths)
     return PreparedSet(retrieval_set, directory, directory)

@@ -1,0 +1,85 @@
+"""Training loops measured in turn in one process, some seconds of one after some of the other.
+
+How fast a process trains depends on where its tables happen to lie and on what else the machine
+does, by more than what is compared here may differ.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks import common
+from benchmarks.training_rivals import speed
+from benchmarks.workload import Workload, training_loop
+from tf_smoothclir.settings import RunSettings
+
+_TURNS = 6
+_COUNTED_BATCHES = 5
+
+
+def measured_in_turn(
+    rivals: Mapping[str, tuple[Workload, RunSettings]], *, rounds: int, threads: int, calls: int
+) -> dict[str, list[dict[str, float]]]:
+    """Measures training loops.
+
+    Args:
+        rivals: Name -> sizes and settings; all give operations as many threads as the first.
+        rounds: How many processes there are, one after the other.
+        threads: Of TensorFlow.
+        calls: Of the graph in a turn; six turns are measured, another warms up.
+
+    Returns:
+        Name -> the figures of each round: speed, "rows a step" of the tables, and "MB" and "load"
+        of `common.in_new_process`, which are of all together.
+    """
+    figures = {name: [] for name in rivals}
+    for _ in range(rounds):
+        found = common.in_new_process(partial(_in_turn, dict(rivals), threads, calls))
+        surroundings = {name: found[name] for name in ("MB", "load")}
+        for name in rivals:
+            figures[name].append({**found[name], **surroundings})
+    return figures
+
+
+def _in_turn(
+    rivals: Mapping[str, tuple[Workload, RunSettings]], threads: int, calls: int
+) -> dict[str, dict[str, float]]:
+    _, first_settings = next(iter(rivals.values()))
+    common.use_threads(threads, first_settings)
+    seconds, pairs = dict.fromkeys(rivals, 0.0), dict.fromkeys(rivals, 0)
+    with tempfile.TemporaryDirectory() as directory:
+        train: dict[str, Callable] = {}
+        rows = {}
+        for number, (name, (workload, settings)) in enumerate(rivals.items()):
+            folder = Path(directory, str(number))
+            folder.mkdir()
+            _, batches, train[name] = training_loop(workload, settings, folder)
+            rows[name] = _rows_a_step(batches)
+            train[name](calls)
+        for turn in range(_TURNS):
+            for name in list(rivals)[:: -1 if turn % 2 else 1]:
+                begin = time.perf_counter()
+                pairs[name] += train[name](calls)
+                seconds[name] += time.perf_counter() - begin
+    return {
+        name: {
+            **speed(workload, pairs[name] / workload.batch_size, seconds[name]),
+            "rows a step": rows[name],
+        }
+        for name, (workload, _) in rivals.items()
+    }
+
+
+def _rows_a_step(batches) -> float:
+    touched = []
+    for _ in range(_COUNTED_BATCHES):
+        inputs, _ = next(batches)
+        ids = [tokens["ids"] for tokens in inputs.values() if isinstance(tokens, dict)]
+        touched.append(sum(len(np.unique(of_role)) for of_role in ids))
+    return float(np.mean(touched))
