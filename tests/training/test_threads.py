@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from tf_smoothclir._compat import threads as short_operations
-from tf_smoothclir.presets import changed, preset_settings
+from tf_smoothclir.presets import changed
 from tf_smoothclir.settings import RunSettings
 from tf_smoothclir.training import threads
 from tf_smoothclir.training.threads import choose_threads, operation_threads
@@ -50,9 +50,10 @@ def test_sums_of_rows_have_one_thread_each_on_two_cores_of_todays_stack(on_keras
     [
         changed(RunSettings(), {"tower": "cnn"}),
         changed(RunSettings(), {"tower": "lstm"}),
-        preset_settings("best"),  # in-batch negatives
+        changed(RunSettings(), {"batching": "in_batch"}),
+        changed(RunSettings(), {"hard_negatives": 5}),
     ],
-    ids=["cnn", "lstm", "best"],
+    ids=["cnn", "lstm", "in-batch", "mined"],
 )
 def test_products_of_matrices_have_all_cores(settings):
     assert operation_threads(settings, 2) == 2

@@ -13,12 +13,16 @@ _CHOICE = "TF_NUM_INTRAOP_THREADS"  # TensorFlow reads it when it starts
 def operation_threads(settings: RunSettings, cores: int) -> int:
     """Returns how many threads an operation should have, on so many cores.
 
-    Those of towers that add up rows of a table are short. In-batch negatives, convolutions and
-    LSTMs are products of large matrices, which need all cores.
+    Those of towers that add up rows of a table are short. In-batch and mined negatives,
+    convolutions and LSTMs are products of large matrices, which need all cores.
     """
     model, training = settings.model, settings.training
-    adds_up_rows = model.tower == "average_pooling" and training.batching != "in_batch"
-    return threads_of_short_operations(cores) if adds_up_rows else cores
+    multiplies = (
+        model.tower != "average_pooling"
+        or training.batching == "in_batch"
+        or training.hard_negatives > 0
+    )
+    return cores if multiplies else threads_of_short_operations(cores)
 
 
 def choose_threads(settings: RunSettings) -> None:
