@@ -47,7 +47,6 @@ def table_sum(
     Raises:
         tf.errors.InvalidArgumentError: An id is not a row of the table; when the graph runs.
     """
-
     gradient = _OF_ALL_TEXTS if names_all_rows else _OF_CHANGED_TEXTS
 
     # A function, because a tape does not know of gradients that a graph puts in place of others;
