@@ -20,18 +20,14 @@ _CALLS = 20
 
 def sizes(base: Workload) -> dict[str, Workload]:
     """Returns the workloads to compare: the base, and what differs from it in one size."""
+    million = {"vocabulary": 1_000_000}
+    same_words = {**million, "tokens_in_use": base.vocabulary - FIRST_TOKEN}
     changes = {
         "10,000 rows": {"vocabulary": 10_000},
-        "1,000,000 rows, the first 100,000 in use": {
-            "vocabulary": 1_000_000,
-            "tokens_in_use": base.vocabulary - FIRST_TOKEN,
-        },
-        "1,000,000 rows, every tenth in use": {
-            "vocabulary": 1_000_000,
-            "tokens_in_use": base.vocabulary - FIRST_TOKEN,
-            "rows_apart": 10,
-        },
-        "1,000,000 rows": {"vocabulary": 1_000_000},
+        "1,000,000 rows, the first 100,000 in use": same_words,
+        "1,000,000 rows, 2% of the tokens beyond these": {**same_words, "rare_tokens": 0.02},
+        "1,000,000 rows, every tenth in use": {**same_words, "rows_apart": 10},
+        "1,000,000 rows, a Zipf draw over all": million,
         "50 document tokens": {"document_tokens": 50},
         "400 document tokens": {"document_tokens": 400},
         "64 pairs": {"batch_size": 64},

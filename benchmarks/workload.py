@@ -38,6 +38,7 @@ class Workload:
         tokens_in_use: Different tokens that occur, the first ones, as in a vocabulary in order of
             frequency; 0 for all.
         rows_apart: How far apart in the tables the tokens in use lie; 1 for side by side.
+        rare_tokens: Share of the tokens that are others, drawn evenly from the rows after those.
         query_tokens: Mean; lengths are uniform between a half and one and a half of it.
         document_tokens: Mean; uniform between two thirds and four thirds of it.
         batch_size: Pairs.
@@ -49,6 +50,7 @@ class Workload:
     vocabulary: int = 100_000
     tokens_in_use: int = 0
     rows_apart: int = 1
+    rare_tokens: float = 0.0
     query_tokens: int = 20
     document_tokens: int = 150
     batch_size: int = 128
@@ -118,8 +120,12 @@ def prepared_set(workload: Workload, directory: Path) -> PreparedSet:
     ):
         low, high = int(mean * (1 - spread)), int(mean * (1 + spread))
         lengths = generator.integers(low, high + 1, len(texts))
-        ranks = zipf_ranks(generator, lengths.sum(), in_use)
-        ids = FIRST_TOKEN + workload.rows_apart * ranks
+        ranks = workload.rows_apart * zipf_ranks(generator, lengths.sum(), in_use)
+        if workload.rare_tokens:
+            rare = generator.random(len(ranks)) < workload.rare_tokens
+            others = workload.rows_apart * in_use, workload.vocabulary - FIRST_TOKEN
+            ranks[rare] = generator.integers(*others, rare.sum())
+        ids = FIRST_TOKEN + ranks
         with RaggedWriter(directory, role, "<i4") as writer:
             writer.add(ids, lengths)
     return PreparedSet(retrieval_set, directory, directory)

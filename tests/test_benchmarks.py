@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
 import multiprocessing
@@ -243,6 +244,23 @@ def test_the_workload_has_the_shape_of_the_paper(tmp_path):
         for role in ROLES
     )
     assert touched == pytest.approx(11_000, rel=0.1)
+
+
+def test_a_larger_table_can_have_the_same_words(tmp_path):
+    same_words = dataclasses.replace(TINY, vocabulary=500, tokens_in_use=48)
+    ids = {}
+    for name, change in {
+        "first": {},
+        "apart": {"rows_apart": 10},
+        "rare": {"rare_tokens": 0.25},
+    }.items():
+        (directory := tmp_path / name).mkdir()
+        workload = dataclasses.replace(same_words, **change)
+        ids[name] = prepared_set(workload, directory).tokens("document").values
+    assert ids["first"].max() < 2 + 48
+    np.testing.assert_array_equal(ids["apart"] - 2, 10 * (ids["first"] - 2))
+    assert np.mean(ids["rare"] >= 2 + 48) == pytest.approx(0.25, abs=0.08)  # of about 600 tokens
+    assert 400 < ids["rare"].max() < 500
 
 
 def test_frequent_tokens_come_first():
