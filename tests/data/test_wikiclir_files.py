@@ -86,6 +86,18 @@ def test_splits(make):
     assert source.place("splits", 2) == f"{directory}/splits.tsv:3"
 
 
+def test_splits_of_several_languages_in_one_file(make):
+    splits = "7\ttrain\n9\ttest\n8\tvalidation\n"
+    swahili = {"wiki_sw.documents": SIMPLE, "en2sw.rel": "9\t5\t2\n"}
+    directory = make({**FLAT, **swahili, "splits.tsv": splits})
+    french, swahili = (WikiClirDirectory(directory, language) for language in ("fr", "sw"))
+    assert list(french.splits()) == ["7", "8"]
+    assert french.place("splits", 1) == f"{directory}/splits.tsv:3"
+    assert swahili.splits() == {"9": "test"}
+    make({"splits.tsv": splits + "10\ttrain\n"})
+    assert "10" in french.splits()  # of no language: whoever loads the set is told
+
+
 @pytest.mark.parametrize(
     ("files", "stream", "index", "place"),
     [
@@ -107,6 +119,15 @@ def test_fingerprint_follows_the_content_and_not_the_place(make, tmp_path):
     assert WikiClirDirectory(elsewhere, "fr").fingerprint() == before
     make({"en2fr.rel": FLAT["en2fr.rel"].replace("8\t1\t1", "8\t1\t2")})
     assert WikiClirDirectory(directory, "fr").fingerprint() != before
+
+
+def test_fingerprint_follows_which_queries_there_are(make):
+    """Another language beside it takes those away that are not judged."""
+    before = WikiClirDirectory(make(FLAT), "fr")
+    queries, fingerprint = list(before.queries()), before.fingerprint()
+    after = WikiClirDirectory(make({"wiki_sw.documents": SIMPLE}), "fr")
+    assert list(after.queries()) != queries
+    assert after.fingerprint() != fingerprint
 
 
 BAD_LINES = [

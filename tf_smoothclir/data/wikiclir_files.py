@@ -14,6 +14,7 @@ ir_datasets (`ir_datasets/datasets/wikiclir.py`) and the code of Liu et al. (202
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -76,8 +77,8 @@ class WikiClirDirectory(FileSource):
 
     The text of a query or document is the third column alone; the title stays in `Text.title`.
     Where several languages share one file of queries, those without a judgment in this language
-    belong to the others and are left out; elsewhere every query is kept. `splits.tsv` (query_id,
-    split) beside the documents is optional.
+    belong to the others and are left out, of the splits too; elsewhere every query is kept.
+    `splits.tsv` (query_id, split) beside the documents is optional.
 
     Args:
         directory: Holds `wiki_<q>.queries`, `wiki_<d>.documents` and `<q>2<d>.rel`, or the
@@ -127,11 +128,26 @@ class WikiClirDirectory(FileSource):
         path, id_name = self.paths[stream], "query_id" if stream == "queries" else "doc_id"
         wanted = None
         if stream == "queries" and self._queries_are_shared:
-            wanted = {judgment.query_id for judgment in self.judgments()}
-        for line, fields in read_tsv(path, (id_name, "title", "text"), piece):
+            wanted = self._judged_queries()
+        for line, fields in self._fields(stream, id_name, piece):
             if wanted is None or fields[0] in wanted:
                 checked_id(fields[0], id_name, path, line)
                 yield line, Text(*fields)
+
+    def _fields(self, stream: str, id_name: str, piece: Piece = WHOLE_FILE):
+        return read_tsv(self.paths[stream], (id_name, "title", "text"), piece)
+
+    def _judged_queries(self) -> set[str]:
+        return {judgment.query_id for judgment in self.judgments()}
+
+    def _splits(self) -> Iterator[tuple[int, tuple[str, str]]]:
+        of_others: set[str] = set()
+        if self._queries_are_shared:
+            of_others = {id_ for _, (id_, *_) in self._fields("queries", "query_id")}
+            of_others -= self._judged_queries()
+        for line, (query_id, split) in super()._splits():
+            if query_id not in of_others:
+                yield line, (query_id, split)
 
     def _judgments(self) -> Iterator[tuple[int, Judgment]]:
         path = self.paths["judgments"]
@@ -139,6 +155,13 @@ class WikiClirDirectory(FileSource):
             checked_id(query, "query_id", path, line)
             checked_id(document, "doc_id", path, line)
             yield line, Judgment(query, document, checked_grade(grade, path, line))
+
+    def fingerprint(self) -> str:
+        own = super().fingerprint()
+        if not self._queries_are_shared:
+            return own
+        # Another language's documents, which are not among its files, decide which queries it has.
+        return hashlib.sha256(f"{own} shared".encode()).hexdigest()
 
 
 def _find(directory: Path, folder: str, name: str, flag: str, present: list[str]) -> Path:
