@@ -13,6 +13,8 @@ import pytest
 from tf_smoothclir import files
 from tf_smoothclir.errors import InputError
 from tf_smoothclir.files import (
+    flush_to_disk,
+    is_unfinished,
     make_directory,
     new_directory,
     read_json,
@@ -68,6 +70,27 @@ def test_a_directory_that_came_to_exist_meanwhile_stays(tmp_path, content):
     assert everything(tmp_path) == ["new", f"new/{(content or ['ours'])[0]}"]
 
 
+def test_a_directory_is_replaced_once_the_new_one_is_on_the_disk(tmp_path, monkeypatch):
+    target = tmp_path / "new"
+    target.mkdir()
+    (target / "former").write_text("1")
+
+    def replace():
+        with new_directory(target, replace=True) as temporary:
+            (temporary / "file").write_text("2")
+
+    def full_disk(_):
+        raise OSError("No space left on device")
+
+    monkeypatch.setattr(files, "flush_to_disk", full_disk)
+    with pytest.raises(OSError, match="No space"):
+        replace()
+    assert everything(tmp_path) == ["new", "new/former"]
+    monkeypatch.undo()
+    replace()
+    assert everything(tmp_path) == ["new", "new/file"]
+
+
 def test_a_file_in_the_way_of_a_new_directory_is_an_error(tmp_path):
     def write_behind_a_file():
         with new_directory(tmp_path / "new") as temporary:
@@ -121,6 +144,29 @@ def test_write_text_keeps_the_old_file_when_it_fails_before_the_end(tmp_path, mo
         write_text(path, "new")
     assert path.read_text() == "old"
     assert everything(tmp_path) == ["file.md"]
+
+
+def test_write_text_of_two_writers_is_whole_at_any_time(tmp_path, monkeypatch):
+    path = tmp_path / "file"
+
+    def write_meanwhile(file):
+        monkeypatch.undo()
+        write_text(path, "theirs")
+        assert path.read_text() == "theirs"
+        flush_to_disk(file)
+
+    monkeypatch.setattr(files, "flush_to_disk", write_meanwhile)
+    write_text(path, "ours")
+    assert path.read_text() == "ours"
+    assert everything(tmp_path) == ["file"]
+
+
+def test_what_a_killed_writer_leaves_is_known_by_its_name(tmp_path, monkeypatch):
+    left = []
+    monkeypatch.setattr(files, "flush_to_disk", lambda file: left.append(file.name))
+    write_text(tmp_path / "config.json", "{}")
+    assert [is_unfinished(name) for name in left] == [True]
+    assert not any(is_unfinished(name) for name in ("config.json", ".config.json", "a.new", "1"))
 
 
 def test_write_text_of_what_is_no_text_leaves_nothing(tmp_path):

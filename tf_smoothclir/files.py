@@ -6,13 +6,17 @@ import contextlib
 import fcntl
 import json
 import os
+import re
 import shutil
 import sys
 import tempfile
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
 from tf_smoothclir.errors import input_error
+
+_UNFINISHED = re.compile(r"\..+\.[0-9a-f]{8}\.new")
 
 
 def make_directory(path: str | os.PathLike, flag: str) -> Path:
@@ -36,38 +40,49 @@ def make_directory(path: str | os.PathLike, flag: str) -> Path:
 
 
 @contextlib.contextmanager
-def new_directory(path: Path) -> Iterator[Path]:
+def new_directory(path: Path, *, replace: bool = False) -> Iterator[Path]:
     """Yields a temporary directory beside `path` that is renamed to `path` at the end.
 
-    On an error, nothing is left behind. Where `path` has come to exist meanwhile, that one stays.
+    On an error, nothing is left behind. Where `path` has come to exist meanwhile, that one stays,
+    or, with `replace`, goes when the new one is on the disk.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
+    temporary, former = (
+        Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent)) for _ in range(2)
+    )
     try:
         yield temporary
         for file in temporary.rglob("*"):
             if file.is_file():
                 flush_to_disk(file)
         temporary.chmod(0o755)
+        if replace and path.is_dir():
+            os.rename(path, former)
         try:
             os.rename(temporary, path)
         except OSError:
             if not path.is_dir():
                 raise
     finally:
-        shutil.rmtree(temporary, ignore_errors=True)
+        for directory in (temporary, former):
+            shutil.rmtree(directory, ignore_errors=True)
 
 
 def write_text(path: str | os.PathLike, text: str) -> None:
-    """Writes a UTF-8 text file, at once or not at all."""
+    """Writes a UTF-8 text file, at once or not at all; of several writers, the last one's stays."""
     path = Path(path)
-    temporary = path.with_name(f".{path.name}.new")
+    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}.new")
     try:
         temporary.write_text(text, encoding="utf-8")
         flush_to_disk(temporary)
         os.replace(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def is_unfinished(name: str) -> bool:
+    """Returns whether a file of this name is what a killed `write_text` has left behind."""
+    return _UNFINISHED.fullmatch(name) is not None
 
 
 def write_json(path: str | os.PathLike, value) -> None:

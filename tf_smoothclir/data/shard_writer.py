@@ -74,7 +74,7 @@ def write_shards(
         "document_tokens": int(prepared.tokens("document").lengths[lists.document_rows].sum()),
         "text": dataclasses.asdict(text),
     }
-    with new_directory(directory) as temporary:
+    with new_directory(directory, replace=overwrite) as temporary:
         manifest["vocabularies"] = _write_vocabularies(temporary / "vocabulary", prepared)
         with progress_bar(manifest["pairs"], "Write shards", "pairs") as bar:
             manifest["shards"] = []
@@ -82,8 +82,8 @@ def write_shards(
                 path = temporary / f"{split}-{number:05d}-of-{num_shards:05d}.tfrecord"
                 manifest["shards"].append(_write_shard(path, prepared, lists, part, bar))
         write_json(temporary / MANIFEST, manifest)
-        if overwrite and free_directory(directory, overwrite=True).is_dir():
-            shutil.rmtree(directory)
+        if overwrite:
+            free_directory(directory, overwrite=True)  # what has come meanwhile may not be ours
     shards = Shards.open(directory)
     if shards.manifest != manifest:
         reason = "another process has written other shards there meanwhile"

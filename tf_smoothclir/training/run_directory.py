@@ -9,7 +9,13 @@ from importlib import metadata
 from pathlib import Path
 
 from tf_smoothclir.errors import input_error
-from tf_smoothclir.files import make_directory, read_json, write_json, write_text
+from tf_smoothclir.files import (
+    is_unfinished,
+    make_directory,
+    read_json,
+    write_json,
+    write_text,
+)
 from tf_smoothclir.settings import WITHOUT_EFFECT, RunSettings
 
 # In the order in which --overwrite deletes them: stopped at any place, it leaves what is neither
@@ -178,10 +184,9 @@ def _check_free(run: RunDirectory, flag_text: str, overwrite: bool) -> None:
 
     A run that was killed before it had a config.json may have left flags.txt and temporary files.
     """
-    ours = {".flags.txt.new", ".config.json.new"}
+    others = {path.name for path in run.path.iterdir() if not is_unfinished(path.name)}
     if run.flags.is_file() and run.flags.read_bytes() == flag_text.encode():
-        ours.add(run.flags.name)
-    others = {path.name for path in run.path.iterdir()} - ours
+        others.remove(run.flags.name)
     in_the_way = sorted(others.intersection(_PARTS))
     if in_the_way:
         raise input_error(

@@ -13,7 +13,7 @@ from absl import logging
 
 from tf_smoothclir.data.open_source import source_of
 from tf_smoothclir.errors import InputError, input_error
-from tf_smoothclir.files import locked, make_directory, read_json, write_json
+from tf_smoothclir.files import is_unfinished, locked, make_directory, read_json, write_json
 from tf_smoothclir.settings import WITHOUT_EFFECT, RunSettings
 from tf_smoothclir.tuning import oracles, results, workers
 from tf_smoothclir.tuning.search_space import SearchSpace
@@ -204,7 +204,7 @@ def _open_directory(
     }
     if path.is_file():
         _check_same(output_dir, read_json(path), content)
-    elif others := {p.name for p in output_dir.iterdir()} - {_LOCK, f".{_SETTINGS}.new"}:
+    elif others := {p.name for p in output_dir.iterdir() if not is_unfinished(p.name)} - {_LOCK}:
         raise input_error(
             f"--output_dir={output_dir}",
             f"it holds no search, but {', '.join(sorted(others)[:3])}",
