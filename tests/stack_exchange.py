@@ -24,7 +24,7 @@ from tf_smoothclir.data.prepared import ROLES
 from tf_smoothclir.presets import changed
 from tf_smoothclir.serving.export import export_run
 from tf_smoothclir.settings import RunSettings
-from tf_smoothclir.training import train
+from tf_smoothclir.training import run_figures, train
 from tf_smoothclir.training.run_directory import RunDirectory
 
 TEXTS = ["word1 word2 mot3 mot4", "", "Mot1, unseen words!", "word8"]
@@ -91,7 +91,7 @@ def read(directory: Path) -> dict:
         prepared = train.prepared_set(source_of(settings.data), settings, run, ("test",))
         model, trec_dir = train.load_model(run), directory / "trec"
         negatives = settings.training.negatives
-        evaluations = train.evaluate_model(model, prepared, negatives, ("test",), trec_dir)
+        evaluations = run_figures.evaluate_model(model, prepared, negatives, ("test",), trec_dir)
         numbers[f"{name}: metrics"] = evaluations["test"].metrics
     export_run(RunDirectory.load(directory / EXPORTED), directory / "again")
     models = {"exported": directory / "models", "exported again": directory / "again"}

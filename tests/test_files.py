@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import math
 import os
 import stat
@@ -119,6 +120,31 @@ def test_a_file_in_the_way_is_told_with_the_flag_and_the_remedy(tmp_path, below)
     message = str(error.value)
     assert message.startswith(f"--output_dir={tmp_path}/file{below}: the directory cannot be")
     assert message.endswith("Choose another one, or change its permissions.")
+
+
+# ---- locked ---------------------------------------------------------------------------------
+
+
+def lock(path):
+    return files.locked(path, "--here", "somebody is at work", "Wait")
+
+
+def test_a_lock_keeps_others_out_until_it_is_given_up(tmp_path):
+    mistake = pytest.raises(InputError, match=r"--here: somebody is at work\. Wait")
+    with lock(tmp_path / "lock"), mistake, lock(tmp_path / "lock"):
+        pass
+    with lock(tmp_path / "lock"):
+        pass
+
+
+def test_a_file_system_without_locks_keeps_nobody_out(tmp_path, monkeypatch, caplog):
+    def refuse(file, kind):
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr("fcntl.flock", refuse)
+    with caplog.at_level("WARNING"), lock(tmp_path / "lock"), lock(tmp_path / "lock"):
+        pass
+    assert caplog.text.count(f"{tmp_path}/lock cannot be locked: No locks available") == 2
 
 
 # ---- write_text, write_json -----------------------------------------------------------------

@@ -14,6 +14,8 @@ import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
+from absl import logging
+
 from tf_smoothclir.errors import input_error
 
 _UNFINISHED = re.compile(r"\..+\.[0-9a-f]{8}\.new")
@@ -99,6 +101,8 @@ def read_json(path: str | os.PathLike):
 def locked(path: Path, place: object, reason: str, remedy: str) -> Iterator[None]:
     """Keeps other processes out; the system lets go of it when this one ends, killed too.
 
+    Where a file system knows no locks, as some of remote storage do, nobody is kept out.
+
     Args:
         path: Of the lock, a file that is made where it is missing.
         place: For the error, as for `input_error`; so the next two.
@@ -111,8 +115,10 @@ def locked(path: Path, place: object, reason: str, remedy: str) -> Iterator[None
     with open(path, "ab") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+        except BlockingIOError:
             raise input_error(place, reason, remedy) from None
+        except OSError as error:
+            logging.warning("%s cannot be locked: %s", path, error.strerror)
         yield
 
 

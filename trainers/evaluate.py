@@ -42,7 +42,7 @@ def main(argv) -> None:
     from tf_smoothclir.training.run_directory import RunDirectory
 
     run = RunDirectory.load(_RUN_DIR.value)
-    from tf_smoothclir.training import train  # takes seconds: not before there is a run
+    from tf_smoothclir.training import run_figures, train  # take seconds: not before there is a run
 
     settings = run.settings()
     data = command.settings_from_flags("data", base=settings.data)
@@ -51,8 +51,8 @@ def main(argv) -> None:
     output_dir = make_directory(Path(_OUTPUT_DIR.value or run.evaluation), "--output_dir")
     prepared = train.prepared_set(source_of(data), settings, run, _SPLITS.value)
     negatives = settings.training.negatives
-    evaluations = train.evaluate_model(model, prepared, negatives, _SPLITS.value, output_dir)
-    write_json(output_dir / "metrics.json", train.figures(evaluations, negatives))
+    evaluations = run_figures.evaluate_model(model, prepared, negatives, _SPLITS.value, output_dir)
+    write_json(output_dir / "metrics.json", run_figures.figures(evaluations, negatives))
     print(metrics_table(evaluations))
     for split, evaluation in evaluations.items():
         if evaluation.confusion is not None:

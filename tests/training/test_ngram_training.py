@@ -15,7 +15,8 @@ from tf_smoothclir.data.pipeline import token_batches
 from tf_smoothclir.data.prepared import ROLES
 from tf_smoothclir.text.subword_encoder import text_encoder
 from tf_smoothclir.training.run_directory import RunDirectory
-from tf_smoothclir.training.train import evaluate_model, load_model, prepared_set, train
+from tf_smoothclir.training.run_figures import evaluate_model
+from tf_smoothclir.training.train import load_model, prepared_set, train
 
 NGRAMS = {"ngram_buckets": 50, "shared_vocabulary": True, "batching": "in_batch"}
 

@@ -15,7 +15,8 @@ from tf_smoothclir.data.prepared import ROLES
 from tf_smoothclir.data.source import SPLITS
 from tf_smoothclir.training.parameter_servers import ParameterServers
 from tf_smoothclir.training.run_directory import RunDirectory
-from tf_smoothclir.training.train import evaluate_model, load_model, prepared_set, train
+from tf_smoothclir.training.run_figures import evaluate_model
+from tf_smoothclir.training.train import load_model, prepared_set, train
 from tf_smoothclir.training.workers import WorkerLost
 
 EPOCHS = 6

@@ -93,6 +93,54 @@ def test_finished_run_with_another_flag_is_refused_and_left_alone(finished, tiny
     assert snapshot(finished.path) == before
 
 
+def test_finished_run_is_left_alone_without_its_checkpoints_too(finished, tiny, tmp_path):
+    path = shutil.copytree(finished.path, tmp_path / "run")
+    shutil.rmtree(path / "checkpoints")
+    before = snapshot(path)
+    with pytest.raises(InputError, match=r"--epsilon: 1\.0 there, 0\.5 here"):
+        train(tiny(epsilon=0.5), path)
+    assert snapshot(path) == before
+
+
+def test_vocabulary_of_data_that_could_not_be_used_is_not_kept(finished, tiny, tmp_path):
+    run = RunDirectory.create(tmp_path / "run", tiny())
+    run.vocabulary.mkdir()
+    for role in ("query", "document"):
+        (run.vocabulary / f"{role}.txt").write_text("\n[UNK]\nof former data\n")
+    train(tiny(), run.path)
+    for role in ("query", "document"):
+        assert run.vocabulary_tokens(role) == finished.vocabulary_tokens(role)
+
+
+@pytest.mark.usefixtures("untrained")
+def test_threads_are_chosen_before_tensorflow_has_any(tiny, tmp_path, monkeypatch):
+    """Tokens are looked up, and learned thresholds made, by TensorFlow: then it is too late."""
+    calls = []
+    for name in ("choose_threads", "configured_loss", "prepare"):
+        original = getattr(train_module, name)
+
+        def noted(*args, name=name, original=original):
+            calls.append(name)
+            return original(*args)
+
+        monkeypatch.setattr(train_module, name, noted)
+    begin(tiny(), tmp_path / "run")
+    assert calls == ["choose_threads", "configured_loss", "prepare"]
+
+
+@pytest.mark.usefixtures("untrained")
+def test_two_processes_do_not_train_in_one_directory(tiny, tmp_path, monkeypatch):
+    path = tmp_path / "run"
+    with RunDirectory.only_one(path):
+        with pytest.raises(InputError, match=r"--output_dir=.*run: another process is training"):
+            train(tiny(), path)
+        assert [file.name for file in path.iterdir()] == [".training.lock"]
+    begin(tiny(), path)
+    assert (path / "config.json").is_file()
+    with RunDirectory.only_one(path):  # it was given up where the run was broken off
+        pass
+
+
 def test_overwrite_does_a_finished_run_again(finished, tiny, tmp_path):
     path = shutil.copytree(finished.path, tmp_path / "run")
     result = train(tiny(epochs=1), path, overwrite=True)

@@ -13,6 +13,7 @@ import tensorflow as tf
 from tests.training.test_resume import tensors
 from tests.training.worker_processes import WorkerProcesses, run_flags
 from tf_smoothclir.training.train import train
+from tf_smoothclir.training.workers import is_of_cluster
 
 EPOCHS = 14
 
@@ -54,6 +55,29 @@ def digest(log):
 def test_workers_are_equal_to_the_last_bit(whole):
     _, chief, other = whole
     assert digest(chief) == digest(other)
+
+
+HERE = "{{function_node __wrapped__SaveV2_device_/job:worker/replica:0/task:0/device:CPU:0}} "
+
+
+@pytest.mark.parametrize(
+    ("kind", "message", "expected"),
+    [
+        (tf.errors.UnavailableError, HERE + "Connection reset by peer", True),
+        (tf.errors.InternalError, "Collective ops is aborted by: an error elsewhere", True),
+        (tf.errors.InternalError, "/job:worker/replica:0/task:1 has no heartbeat", True),
+        # What happens here names this process's own place.
+        (tf.errors.InternalError, HERE + "write failed", False),
+        (tf.errors.ResourceExhaustedError, HERE + "checkpoints/best; No space left", False),
+        (
+            tf.errors.ResourceExhaustedError,
+            "OOM when allocating tensor on /job:worker/replica:0/task:0/device:CPU:0",
+            False,
+        ),
+    ],
+)
+def test_only_errors_of_the_connection_mean_that_another_worker_is_lost(kind, message, expected):
+    assert is_of_cluster(kind(None, None, message), ["worker 1", "worker 2"]) is expected
 
 
 def test_only_the_chief_speaks(whole):

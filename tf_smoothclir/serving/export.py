@@ -19,7 +19,8 @@ from tf_smoothclir.serving.towers import ServingTower
 from tf_smoothclir.serving.verification import Verifier
 from tf_smoothclir.text.subword_encoder import text_encoder
 from tf_smoothclir.training.run_directory import RunDirectory
-from tf_smoothclir.training.train import load_model, thresholds_of
+from tf_smoothclir.training.run_figures import thresholds_of
+from tf_smoothclir.training.train import load_model
 
 # The server is warmed up, and the written models compared, with texts out of so many.
 _SAMPLE = 10_000

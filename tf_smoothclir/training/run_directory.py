@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import platform
 import shutil
@@ -11,6 +12,7 @@ from pathlib import Path
 from tf_smoothclir.errors import input_error
 from tf_smoothclir.files import (
     is_unfinished,
+    locked,
     make_directory,
     read_json,
     write_json,
@@ -32,6 +34,7 @@ _PARTS = (
     "flags.txt",
     "config.json",
 )
+_LOCK = ".training.lock"
 
 
 class RunDirectory:
@@ -61,13 +64,18 @@ class RunDirectory:
         """Whether there is a checkpoint, so something to lose."""
         return (self.checkpoints / "checkpoint").is_file()
 
+    @property
+    def knows_data(self) -> bool:
+        """Whether `remember_data` was called, so that the vocabulary is that of its data."""
+        return "data" in read_json(self.config)
+
     @classmethod
     def create(
         cls, path: str | Path, settings: RunSettings, *, overwrite: bool = False
     ) -> RunDirectory:
         """Makes a run directory, or finds the unfinished or finished run of the same settings.
 
-        A run that has no checkpoint yet is begun anew where the settings are others.
+        A run that has neither checkpoint nor figures is begun anew where the settings are others.
 
         Args:
             path: `--output_dir`.
@@ -83,7 +91,7 @@ class RunDirectory:
             differences = _differences(run.settings(), settings)
             if not differences and not overwrite:
                 return run
-            if run.begun and not overwrite:
+            if (run.begun or run.finished) and not overwrite:
                 raise input_error(
                     f"--output_dir={run.path}",
                     f"it holds a run with other settings ({'; '.join(differences)})",
@@ -98,6 +106,20 @@ class RunDirectory:
         write_text(run.flags, flag_text)
         write_json(run.config, {"settings": dataclasses.asdict(settings), "versions": versions()})
         return run
+
+    @classmethod
+    def only_one(cls, path: str | Path) -> contextlib.AbstractContextManager:
+        """Keeps other processes from training in `--output_dir`, which is made where it is missing.
+
+        Raises:
+            InputError: Another one does so, or the directory cannot be written to.
+        """
+        return locked(
+            make_directory(path, "--output_dir") / _LOCK,
+            f"--output_dir={path}",
+            "another process is training there",
+            "Wait until it has ended, or choose another directory",
+        )
 
     @classmethod
     def load(cls, path: str | Path) -> RunDirectory:
@@ -184,7 +206,7 @@ def _check_free(run: RunDirectory, flag_text: str, overwrite: bool) -> None:
 
     A run that was killed before it had a config.json may have left flags.txt and temporary files.
     """
-    others = {path.name for path in run.path.iterdir() if not is_unfinished(path.name)}
+    others = {path.name for path in run.path.iterdir() if not is_unfinished(path.name)} - {_LOCK}
     if run.flags.is_file() and run.flags.read_bytes() == flag_text.encode():
         others.remove(run.flags.name)
     in_the_way = sorted(others.intersection(_PARTS))

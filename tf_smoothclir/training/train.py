@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import shutil
 from collections.abc import Sequence
@@ -16,13 +17,10 @@ from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.shards import Shards
 from tf_smoothclir.data.source import SPLITS, Source
 from tf_smoothclir.errors import InputError, input_error
-from tf_smoothclir.evaluation.encoding import Encoder
-from tf_smoothclir.evaluation.evaluate import Evaluation, evaluate_split, rules
-from tf_smoothclir.evaluation.report import write_report
-from tf_smoothclir.files import new_directory, read_json, write_json
+from tf_smoothclir.files import new_directory, read_json
 from tf_smoothclir.settings import RunSettings
 from tf_smoothclir.text.vocabulary import write_vocabulary
-from tf_smoothclir.training.checkpoints import Checkpoints, Progress, state_of
+from tf_smoothclir.training.checkpoints import Checkpoints, state_of
 from tf_smoothclir.training.connect import connect, has_served
 from tf_smoothclir.training.model import (
     build_model,
@@ -31,15 +29,13 @@ from tf_smoothclir.training.model import (
     start_bilingual,
     start_token_weights,
 )
-from tf_smoothclir.training.peak_memory import peak_memory
 from tf_smoothclir.training.run_directory import RunDirectory
+from tf_smoothclir.training.run_figures import evaluate_and_report
 from tf_smoothclir.training.shard_batches import check_set, check_workers, open_shards
 from tf_smoothclir.training.threads import choose_threads
 from tf_smoothclir.training.trainer import Trainer
 from tf_smoothclir.training.workers import ALONE, Alone
 from tf_smoothclir.two_tower import TwoTower
-
-EVALUATED_SPLITS = ("test", "validation")
 
 
 def train(settings: RunSettings, output_dir: str | Path, *, overwrite: bool = False) -> dict | None:
@@ -55,10 +51,11 @@ def train(settings: RunSettings, output_dir: str | Path, *, overwrite: bool = Fa
         overwrite: Deletes the run that is there.
 
     Returns:
-        The content of `metrics.json`; None to others than the chief.
+        The content of `metrics.json`; None to others than the chief of a run that was not finished.
 
     Raises:
-        InputError: The data, the settings or the directory cannot be used.
+        InputError: The data, the settings or the directory cannot be used, or another process
+            trains there.
         WorkerLost: Another worker was lost; a new process with the same arguments, but without
             `overwrite`, joins the others again.
     """
@@ -72,24 +69,18 @@ def train(settings: RunSettings, output_dir: str | Path, *, overwrite: bool = Fa
         return read_json(run.metrics)
     if has_served(settings, is_finished):
         return None
+    choose_threads(settings)
     # What is wrong with these shows before others are waited for, or anything is written.
     shards = open_shards(settings)
     workers = connect(settings.training, is_finished)
-    run = prepared = None
-    with workers.together():
-        configured_loss(settings)
-        if workers.is_chief:
-            run, prepared = _begin(settings, shards, output_dir, overwrite, workers.size)
-    with workers.together():
-        if not workers.is_chief:
-            run = RunDirectory.load(output_dir)
-            run.check_joins(settings, shards.fingerprint())
     result = None
-    with workers.noticing_losses():
-        trainer = trainer_of(settings, prepared, run, shards, workers)
-        progress = trainer.train()
-        if workers.is_chief:
-            result = _evaluate_and_report(settings, run, trainer.model, prepared, progress)
+    with contextlib.ExitStack() as held:
+        run, prepared = _begin(settings, shards, output_dir, overwrite, workers, held)
+        with workers.noticing_losses():
+            trainer = trainer_of(settings, prepared, run, shards, workers)
+            progress = trainer.train()
+            if workers.is_chief:
+                result = evaluate_and_report(settings, run, trainer.model, prepared, progress)
     workers.wait()  # one that is gone would look like one that was lost
     return result
 
@@ -99,21 +90,48 @@ def _begin(
     shards: Shards | None,
     output_dir: str | Path,
     overwrite: bool,
+    workers: Alone,
+    held: contextlib.ExitStack,
+) -> tuple[RunDirectory, PreparedSet | None]:
+    """Makes the run directory, or finds the run that is to be continued, and opens the set.
+
+    The chief does so, and holds the directory's lock until `held` is closed; others have no set.
+    """
+    prepared = None
+    with workers.together():
+        configured_loss(settings)
+        if workers.is_chief:
+            source = source_of(settings.data)
+            if shards:
+                check_set(shards, source.name)
+                check_workers(shards, workers.size)
+            held.enter_context(RunDirectory.only_one(output_dir))
+            run = RunDirectory.create(output_dir, settings, overwrite=overwrite)
+            prepared = _prepared(source, settings, run, shards, workers.size)
+    with workers.together():
+        if not workers.is_chief:
+            run = RunDirectory.load(output_dir)
+            run.check_joins(settings, shards.fingerprint())
+    return run, prepared
+
+
+def _prepared(
+    source: Source,
+    settings: RunSettings,
+    run: RunDirectory,
+    shards: Shards | None,
     num_workers: int,
-) -> tuple[RunDirectory, PreparedSet]:
-    """Opens the set and makes the run directory, or finds the run that is to be continued."""
-    source = source_of(settings.data)
-    if shards:
-        check_set(shards, source.name)
-        check_workers(shards, num_workers)
-    run = RunDirectory.create(output_dir, settings, overwrite=overwrite)
+) -> PreparedSet:
+    """Loads and tokenises the set of a run, and notes in the run which it is."""
+    if run.vocabulary.is_dir() and not run.knows_data:
+        shutil.rmtree(run.vocabulary)  # of data that had a defect, or may have changed since
     if shards and not run.vocabulary.is_dir():
         _keep_vocabularies(shards, run)
     prepared = prepared_set(source, settings, run, SPLITS)
     run.remember_data(  # now that the set is known to have no defect
         source.name, source.fingerprint(), shards.fingerprint() if shards else None, num_workers
     )
-    return run, prepared
+    return prepared
 
 
 def trainer_of(
@@ -132,7 +150,6 @@ def trainer_of(
         shards: Where given, what training reads instead of the set.
         workers: Who trains together.
     """
-    choose_threads(settings)
     keras.utils.set_random_seed(settings.training.seed)
     vocabularies = {role: (shards or prepared).vocabulary(role) for role in ROLES}
     model = workers.model_of(settings, vocabularies)
@@ -204,116 +221,4 @@ def _no_weights(run: RunDirectory) -> InputError:
         f"--run_dir={run.path}",
         "the run has not completed an epoch yet",
         f"Continue it: smoothclir-train --flagfile={run.flags} --output_dir={run.path}",
-    )
-
-
-def evaluate_model(
-    model: TwoTower, prepared: PreparedSet, negatives: int, splits: Sequence[str], trec_dir: Path
-) -> dict[str, Evaluation]:
-    """Evaluates splits; their TREC files go to `trec_dir/<split>/`."""
-    encoded = Encoder(model, prepared)()
-    return {
-        split: evaluate_split(
-            prepared.retrieval_set,
-            encoded,
-            split,
-            negatives=negatives,
-            predict_grade=getattr(model.loss, "predict_grade", None),
-            trec_dir=trec_dir / split,
-        )
-        for split in splits
-    }
-
-
-def figures(evaluations: dict[str, Evaluation], negatives: int) -> dict:
-    """Returns what `metrics.json` says of evaluations: means, intervals, counts, rules."""
-    return {
-        **{split: e.metrics for split, e in evaluations.items()},
-        "intervals": {split: e.intervals for split, e in evaluations.items()},
-        "counts": {split: e.counts for split, e in evaluations.items()},
-        "confusion": {
-            split: e.confusion.tolist()
-            for split, e in evaluations.items()
-            if e.confusion is not None
-        },
-        "rules": rules(negatives),
-    }
-
-
-def _evaluate_and_report(
-    settings: RunSettings,
-    run: RunDirectory,
-    model: TwoTower,
-    prepared: PreparedSet,
-    progress: Progress,
-) -> dict:
-    negatives = settings.training.negatives
-    evaluations = evaluate_model(model, prepared, negatives, EVALUATED_SPLITS, run.evaluation)
-    result = figures(evaluations, negatives)
-    result["training"] = {
-        "pairs_per_second": round(progress.pairs / max(progress.seconds, 1e-9), 1),
-        "seconds": round(progress.seconds, 3),
-        "pairs": progress.pairs,
-        "epochs": progress.epoch,
-        "best_epoch": progress.best_epoch,
-        "peak_rss_mb": round(peak_memory() / 2**20, 1),
-    }
-    result["history"] = progress.history
-    result["thresholds"] = list(thresholds_of(settings, model))
-    captions = _draw(run, result["thresholds"], progress, evaluations["test"])
-    _report(run, settings, prepared, evaluations, result, captions)
-    write_json(run.metrics, result)
-    return result
-
-
-def thresholds_of(settings: RunSettings, model: TwoTower) -> Sequence[float]:
-    """Returns the thresholds of a trained model: those of its loss, which may have learned them.
-
-    A loss without any has those of the settings.
-    """
-    return getattr(model.loss, "thresholds", settings.model.thresholds)
-
-
-def _draw(run, thresholds, progress, test: Evaluation) -> dict[str, str]:
-    """Draws the plots and returns caption -> path relative to the run."""
-    from tf_smoothclir.evaluation import plots  # only here: matplotlib takes half a second
-
-    run.plots.mkdir(exist_ok=True)
-    drawn = {"Learning curves": run.plots / "learning_curves.png"}
-    plots.learning_curves(drawn["Learning curves"], progress.history)
-    drawn["Scores by grade, test"] = run.plots / "scores_by_grade.png"
-    plots.score_density(drawn["Scores by grade, test"], test.scores_by_grade, thresholds)
-    if test.confusion is not None:
-        drawn["Predicted grades, test"] = run.plots / "grades.png"
-        plots.confusion(drawn["Predicted grades, test"], test.confusion)
-    return {caption: str(path.relative_to(run.path)) for caption, path in drawn.items()}
-
-
-def _report(run, settings, prepared, evaluations, result, captions) -> None:
-    data, model, training = settings.data, settings.model, result["training"]
-    retrieval_set = prepared.retrieval_set
-    write_report(
-        run.report,
-        title=f"{retrieval_set.source.name}: {model.loss}, {model.tower}, ε = {model.epsilon:g}",
-        facts={
-            "queries": f"{len(retrieval_set.query_ids):,} ({data.query_language})",
-            "documents": f"{len(retrieval_set.document_ids):,}"
-            f" ({retrieval_set.source.document_language})",
-            "vocabularies": " and ".join(f"{len(prepared.vocabulary(r)):,}" for r in ROLES),
-            "thresholds": ", ".join(f"{value:.4g}" for value in result["thresholds"]),
-            "epochs": f"{training['epochs']}, best {training['best_epoch']} by validation"
-            f" {settings.training.select_metric}",
-            "training": f"{training['pairs']:,} pairs in {training['seconds']:.0f} s,"
-            f" {training['pairs_per_second']:,.0f} pairs/s",
-            "peak memory": f"{training['peak_rss_mb']:,.0f} MB",
-        },
-        evaluations=evaluations,
-        rules=result["rules"],
-        plots=captions,
-        commands=[
-            f"smoothclir-evaluate --run_dir={run.path}",
-            f"smoothclir-export --run_dir={run.path}",
-            f"smoothclir-search --export_dir={run.path} --query='...'",
-        ],
-        flags=settings.flag_lines(),
     )

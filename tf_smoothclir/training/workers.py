@@ -28,6 +28,12 @@ from tf_smoothclir.training.shard_batches import ShardBatches
 from tf_smoothclir.training.steps import LocalSteps
 from tf_smoothclir.two_tower import TwoTower
 
+_OF_CONNECTIONS = (
+    tf.errors.AbortedError,
+    tf.errors.CancelledError,
+    tf.errors.DeadlineExceededError,
+    tf.errors.UnavailableError,
+)
 LOST = "{} was lost; waiting for it, to go on from the last checkpoint"
 
 
@@ -161,7 +167,7 @@ class Workers(Alone):
         try:
             yield
         except tf.errors.OpError as error:
-            if not _is_of_cluster(error):
+            if not is_of_cluster(error, self._others):
                 raise
             raise WorkerLost(LOST.format(self._lost(error))) from error
 
@@ -235,17 +241,34 @@ class Workers(Alone):
     def _name(self) -> str:
         return self._cluster.names[self.number]
 
+    @property
+    def _others(self) -> list[str]:
+        return [name for name in self._cluster.names if name != self._name]
+
     def _lost(self, error: tf.errors.OpError) -> str:
-        others = [name for name in self._cluster.names if name != self._name]
-        return lost_name(error, others) or "another worker"
+        return lost_name(error, self._others) or "another worker"
 
 
 def lost_name(error: tf.errors.OpError, names: Sequence[str]) -> str | None:
     """Returns which of some processes an error is about; None where it does not say so."""
+    found = _named(error, names)
+    return found[0] if len(found) == 1 else None
+
+
+def is_of_cluster(error: tf.errors.OpError, others: Sequence[str]) -> bool:
+    """Returns whether an error comes from the connection to `others`, and is none of this process.
+
+    TensorFlow names the place of any error, and in a cluster that is /job:...: of this process too.
+    """
+    if isinstance(error, _OF_CONNECTIONS) or _named(error, others):
+        return True
+    return bool(re.search(r"[Cc]ollective|coordination service", error.message))
+
+
+def _named(error: tf.errors.OpError, names: Sequence[str]) -> list[str]:
     tasks = re.findall(r"/job:(\w+)/(?:replica:\d+/)?task:(\d+)", error.message)
     said = {job if job == "chief" else f"{job} {index}" for job, index in tasks}
-    found = [name for name in names if name in said]
-    return found[0] if len(found) == 1 else None
+    return [name for name in names if name in said]
 
 
 def digest_of(text: str, variables: Sequence[tf.Variable]) -> bytes:
@@ -264,10 +287,6 @@ def _connected() -> tf.distribute.Strategy:
         # does not run while TensorFlow waits for others.
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, signal.SIG_DFL)
-
-
-def _is_of_cluster(error: tf.errors.OpError) -> bool:
-    return bool(re.search(r"[Cc]ollective|/job:|coordination service", error.message))
 
 
 def _numbers(text: str) -> np.ndarray:

@@ -15,6 +15,7 @@ from tf_smoothclir.data.open_source import source_of
 from tf_smoothclir.errors import InputError, input_error
 from tf_smoothclir.files import is_unfinished, locked, make_directory, read_json, write_json
 from tf_smoothclir.settings import WITHOUT_EFFECT, RunSettings
+from tf_smoothclir.training.threads import choose_threads
 from tf_smoothclir.tuning import oracles, results, workers
 from tf_smoothclir.tuning.search_space import SearchSpace
 from tf_smoothclir.tuning.tuner import LOGS, TRIALS, TrialTuner, prepared_sets
@@ -86,6 +87,7 @@ def tune(
     Raises:
         InputError: The settings, the data or the directory cannot be used.
     """
+    _choose_threads(settings, search)
     space = SearchSpace.of(search.tune, settings)
     role = _role()
     if role == "worker":
@@ -115,11 +117,17 @@ def run_worker(
     settings: RunSettings, search: Search, output_dir: Path, worker_timeout: float
 ) -> None:
     """Runs trials for the chief that the environment names."""
+    _choose_threads(settings, search)
     sets = prepared_sets(settings, search.folds)
     # keras-tuner wants an oracle here as well, and asks it for the objective only.
     oracle = keras_tuner.Oracle(_objective(settings))
     heartbeat = worker_timeout / 5
     _run_trials(TrialTuner(oracle, settings, sets, output_dir, heartbeat_seconds=heartbeat))
+
+
+def _choose_threads(settings: RunSettings, search: Search) -> None:
+    if "tower" not in search.tune:  # all trials of a process have the same threads
+        choose_threads(settings)
 
 
 def _run_trials(tuner: TrialTuner) -> None:
