@@ -14,6 +14,9 @@ from pathlib import Path
 from absl import flags
 
 from tf_smoothclir import command
+from tf_smoothclir.command import FLAGS
+from tf_smoothclir.errors import input_error
+from tf_smoothclir.settings import DataSettings
 
 _EXPORT_DIR, _INDEX_DIR = command.define_index_flags()
 _COLLECTION = flags.DEFINE_string(
@@ -64,7 +67,7 @@ _REPLACE = flags.DEFINE_boolean(
 _OVERWRITE = flags.DEFINE_boolean(
     "overwrite",
     False,
-    "Replace an index of other towers, of another collection or of another state of it.",
+    "Replace an index of other towers, of another collection, of another state of it or type.",
     module_name=command.COMMAND,
 )
 _BEAM = flags.DEFINE_string(
@@ -87,6 +90,7 @@ def main(argv) -> None:
     from tf_smoothclir.serving.publish import load_tower
     from tf_smoothclir.serving.searcher import run_queries
 
+    _check_flags()
     index_dir = Path(_INDEX_DIR.value or Path(_EXPORT_DIR.value, "index"))
     tower = load_tower(_EXPORT_DIR.value, "document")
     queries = functools.partial(run_queries, _EXPORT_DIR.value)
@@ -116,6 +120,18 @@ def main(argv) -> None:
         f"{index_dir}: {manifest['index']['kind']}, {manifest['documents']} documents;"
         f" recall@{recall['depth']} {recall['value']:.4f} ({recall['measured_by']})"
     )
+
+
+def _check_flags() -> None:
+    data = [field.name for field in dataclasses.fields(DataSettings) if field.name != "cache_dir"]
+    of_new_indexes = ["index_type", "hnsw_neighbours", "search_effort", "overwrite", "beam"]
+    for name in ("add", "remove"):
+        if FLAGS[name].value:
+            command.refuse_beside(name, ["collection", *of_new_indexes, *data])
+    if _COLLECTION.value:
+        command.refuse_beside("collection", data)
+    if _REPLACE.value and not _ADD.value:
+        raise input_error("--replace", "it says what --add does", "Give --add, or leave it out")
 
 
 def _beam_encoder(version: int):

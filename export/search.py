@@ -10,10 +10,13 @@ from __future__ import annotations
 import dataclasses
 import json
 import sys
+from pathlib import Path
 
 from absl import flags
 
 from tf_smoothclir import command
+from tf_smoothclir.errors import input_error
+from tf_smoothclir.files import make_directory
 
 _EXPORT_DIR, _INDEX_DIR = command.define_index_flags()
 _QUERY = flags.DEFINE_multi_string("query", [], "A query", module_name=command.COMMAND)
@@ -61,6 +64,7 @@ _BATCH = 256
 def main(argv) -> None:
     """Searches as the flags say."""
     del argv
+    _check_flags()
     from tf_smoothclir.serving.query_files import RunFile, numbered, read_queries
     from tf_smoothclir.serving.searcher import open_searcher
     from tf_smoothclir.text.vocabulary import in_batches
@@ -74,6 +78,7 @@ def main(argv) -> None:
     if _QUERIES.value:
         queries = read_queries(_QUERIES.value)
     else:
+        sys.stdin.reconfigure(errors="surrogateescape")  # `numbered` mends what is no UTF-8
         queries = numbered(_QUERY.value or map(str.rstrip, sys.stdin))
     run_file = RunFile()
     # What a person types is answered line by line.
@@ -86,6 +91,17 @@ def main(argv) -> None:
                 _show(searcher, query, results)
     if _TREC_RUN.value:
         run_file.write(_TREC_RUN.value, _TAG.value)
+
+
+def _check_flags() -> None:
+    """Checks what would come to light after the search only, or not at all."""
+    if _QUERIES.value:
+        command.refuse_beside("queries", ["query"])
+    if _TREC_RUN.value:
+        command.refuse_beside("trec_run", ["json", "explain"])
+        make_directory(Path(_TREC_RUN.value).parent, "--trec_run")
+    if _TAG.value.split() != [_TAG.value]:
+        raise input_error(f"--tag={_TAG.value}", "TREC runs want one word", "Leave out white space")
 
 
 def _show(searcher, query, results) -> None:

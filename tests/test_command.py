@@ -3,6 +3,7 @@
 import ast
 import dataclasses
 import errno
+import json
 import os
 import re
 import subprocess
@@ -116,6 +117,44 @@ def test_missing_run_or_export_is_a_message(tmp_path, module, arguments, message
     assert done.stderr.startswith(message)
     assert "Traceback" not in done.stderr
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("module", "arguments", "message"),
+    [
+        ("export.search", ["--queries=q.tsv", "--query=a river"], "--queries --query: they do not"),
+        ("export.search", ["--trec_run=a.run", "--json"], "--trec_run --json: they do not go"),
+        ("export.search", ["--trec_run=file/a.run"], "--trec_run=file: the directory cannot be"),
+        ("export.search", ["--trec_run=a.run", "--tag=my system"], "--tag=my system: TREC runs"),
+        ("export.build_index", ["--add=a.tsv", "--index_type=hnsw"], "--add --index_type: they"),
+        ("export.build_index", ["--remove=ids", "--collection=a.tsv"], "--remove --collection: th"),
+        (
+            "export.build_index",
+            ["--collection=a.tsv", "--toy_entities=900"],
+            "--collection --toy_e",
+        ),
+        ("export.build_index", ["--replace"], "--replace: it says what --add does"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_flags_that_would_do_nothing_are_mistakes(tmp_path, module, arguments, message):
+    (tmp_path / "file").write_text("")
+    done = run(module, *arguments, cwd=tmp_path)
+    assert done.returncode == 1
+    assert done.stderr.startswith(f"error: {message}")
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_stats_counts_more_grades_than_three_where_it_is_told(tmp_path):
+    (tmp_path / "queries.tsv").write_text("".join(f"q{i}\ta river\n" for i in range(5)))
+    (tmp_path / "documents.tsv").write_text("d1\tun fleuve\n")
+    (tmp_path / "judgments.tsv").write_text("".join(f"q{i}\td1\t3\n" for i in range(5)))
+    arguments = ["--data_dir=.", "--document_language=fr", "--json"]
+    refused = run("trainers.stats", *arguments, cwd=tmp_path)
+    assert "judgments.tsv:1: grade 3 is outside 0..2" in refused.stderr
+    counted = run("trainers.stats", *arguments, "--thresholds=0.1,0.4,0.7", cwd=tmp_path)
+    assert counted.returncode == 0, counted.stderr
+    assert json.loads(counted.stdout)["queries"] == 5
 
 
 @pytest.mark.parametrize(

@@ -19,13 +19,18 @@ FULL = [f"full/{name}" for name in ("MRR@10", "Recall@1", "Recall@10", "Recall@1
 
 
 def run(module, *arguments, stdin=""):
+    return run_python("-m", module, *map(str, arguments), stdin=stdin)
+
+
+def run_python(*arguments, stdin=""):
     done = subprocess.run(
-        [sys.executable, "-m", module, *map(str, arguments)],
+        [sys.executable, *arguments],
         cwd=ROOT,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         input=stdin,
         capture_output=True,
         text=True,
+        errors="surrogateescape",
         timeout=180,
         check=False,
     )
@@ -130,3 +135,34 @@ def test_search_shows_a_table_to_people(export_dir):
     assert lines[2].split() == ["rank", "score", "grade", "id"]
     assert len(lines) == 5
     assert all(len(line.split("  ")[-1]) == 40 and line.endswith("…") for line in lines[3:])
+
+
+def test_search_takes_what_is_no_utf8(export_dir):
+    typed = "caf\udce9\n"  # the byte 0xE9 of Latin-1
+    arguments = [f"--export_dir={export_dir}", "--json", "--top_k=1"]
+    found = json.loads(run("export.search", *arguments, stdin=typed).stdout)
+    assert found["query"] == "caf\ufffd"
+    assert len(found["results"]) == 1
+
+
+QUICKSTART = """
+import sys
+from tf_smoothclir.settings import DataSettings, RunSettings, TrainingSettings
+from trainers import quickstart
+seed = int(sys.argv.pop(1))
+quickstart.SETTINGS = RunSettings(
+    data=DataSettings(toy_entities=300), training=TrainingSettings(epochs=1, seed=seed)
+)
+quickstart.run()
+"""
+
+
+def test_quickstart_with_overwrite_searches_by_the_new_towers(tmp_path):
+    output_dir = f"--output_dir={tmp_path / 'run'}"
+    first = run_python("-c", QUICKSTART, "13", output_dir)
+    assert "test NDCG@5" in first.stdout
+    assert run_python("-c", QUICKSTART, "13", output_dir).stdout == first.stdout
+    again = run_python("-c", QUICKSTART, "14", output_dir, "--overwrite")
+    assert "test NDCG@5" in again.stdout
+    assert again.stdout != first.stdout
+    assert (tmp_path / "run" / "query_tower" / "2").is_dir()

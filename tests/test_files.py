@@ -42,7 +42,7 @@ def test_new_directory_appears_at_the_end(tmp_path):
         (temporary / "deep").mkdir()
         (temporary / "deep" / "file").write_text("1")
         assert not target.exists()
-        assert temporary.parent == target.parent  # the same file system, so that renaming works
+        assert temporary.parent.parent == target.parent  # one file system: renaming works
     assert everything(tmp_path / "a") == ["b", "b/deep", "b/deep/file"]
     assert stat.S_IMODE(target.stat().st_mode) == 0o755  # not only for its owner
 
@@ -101,6 +101,37 @@ def test_a_file_in_the_way_of_a_new_directory_is_an_error(tmp_path):
     with pytest.raises(OSError, match="new"):
         write_behind_a_file()
     assert everything(tmp_path) == ["new"]
+
+
+# ---- scratch_directory ----------------------------------------------------------------------
+
+KILLED = """
+import os, pathlib, sys
+from tf_smoothclir.files import scratch_directory
+with scratch_directory(pathlib.Path(sys.argv[1]), "tokens") as directory:
+    (directory / "half").write_text("1")
+    os._exit(9)
+"""
+
+
+def test_what_a_killed_process_has_left_is_deleted_by_the_next(tmp_path):
+    subprocess.run([sys.executable, "-c", KILLED, str(tmp_path)], check=False)
+    (left,) = tmp_path.iterdir()
+    assert is_unfinished(left.name)
+    assert everything(left) == ["half"]
+    foreign = tmp_path / ".tokens.backup"
+    foreign.mkdir()
+    with files.scratch_directory(tmp_path, "tokens"):
+        assert left.exists()  # so young that its process may be about to lock it
+    for directory in (left, foreign):
+        os.utime(directory, (0, 0))
+    with files.scratch_directory(tmp_path, "other"):
+        assert left.exists()
+    with files.scratch_directory(tmp_path, "tokens") as ours:
+        os.utime(ours, (0, 0))
+        with files.scratch_directory(tmp_path, "tokens"):
+            assert ours.exists()  # its process is at work
+    assert everything(tmp_path) == [".tokens.backup"]
 
 
 # ---- make_directory -------------------------------------------------------------------------

@@ -10,7 +10,7 @@ import os
 import re
 import signal
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NoReturn
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # the library's own noise; before its import
@@ -129,6 +129,21 @@ def refuse_shards(settings: RunSettings) -> None:
             "smoothclir-train alone trains from shards and with several workers",
             "Leave them out here, and give them there with what is found",
         )
+
+
+def refuse_beside(name: str, others: Iterable[str]) -> None:
+    """Refuses flags that would do nothing beside another one, which is given.
+
+    Args:
+        name: Of the flag that is given.
+        others: Names of the others.
+
+    Raises:
+        InputError: One of them has another value than its default.
+    """
+    for other in others:
+        if FLAGS[other].value != FLAGS[other].default:
+            raise input_error(f"--{name} --{other}", "they do not go together", "Leave one out")
 
 
 def start_again(*more: str) -> NoReturn:

@@ -10,6 +10,7 @@ import re
 import shutil
 import sys
 import tempfile
+import time
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,7 +19,9 @@ from absl import logging
 
 from tf_smoothclir.errors import input_error
 
-_UNFINISHED = re.compile(r"\..+\.[0-9a-f]{8}\.new")
+_SUFFIX = ".new"  # of what is not whole yet
+_UNFINISHED = re.compile(r"\..+\.[0-9a-z_]{8}\.new")
+_SECONDS_TO_LOCK = 60
 
 
 def make_directory(path: str | os.PathLike, flag: str) -> Path:
@@ -42,6 +45,39 @@ def make_directory(path: str | os.PathLike, flag: str) -> Path:
 
 
 @contextlib.contextmanager
+def scratch_directory(parent: Path, name: str) -> Iterator[Path]:
+    """Yields a new hidden directory below `parent`, which is deleted at the end.
+
+    One that a killed process has left there is deleted by the next process that wants one of the
+    same `name`.
+    """
+    for left in parent.glob(f".{name}.*{_SUFFIX}"):
+        _delete_if_left(left)
+    path = Path(tempfile.mkdtemp(prefix=f".{name}.", suffix=_SUFFIX, dir=parent))
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        with contextlib.suppress(OSError):
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield path
+    finally:
+        os.close(descriptor)
+        shutil.rmtree(path, ignore_errors=True)
+
+
+def _delete_if_left(path: Path) -> None:
+    """Deletes a directory of `scratch_directory` whose process is gone."""
+    with contextlib.suppress(OSError):  # of a file system without locks, or gone meanwhile
+        if time.time() - path.stat().st_mtime < _SECONDS_TO_LOCK:
+            return
+        descriptor = os.open(path, os.O_RDONLY)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(path)
+        finally:
+            os.close(descriptor)
+
+
+@contextlib.contextmanager
 def new_directory(path: Path, *, replace: bool = False) -> Iterator[Path]:
     """Yields a temporary directory beside `path` that is renamed to `path` at the end.
 
@@ -49,31 +85,27 @@ def new_directory(path: Path, *, replace: bool = False) -> Iterator[Path]:
     or, with `replace`, goes when the new one is on the disk.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary, former = (
-        Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent)) for _ in range(2)
-    )
-    try:
+    with scratch_directory(path.parent, path.name) as scratch:
+        temporary = scratch / "new"
+        temporary.mkdir()
         yield temporary
         for file in temporary.rglob("*"):
             if file.is_file():
                 flush_to_disk(file)
         temporary.chmod(0o755)
         if replace and path.is_dir():
-            os.rename(path, former)
+            os.rename(path, scratch / "former")
         try:
             os.rename(temporary, path)
         except OSError:
             if not path.is_dir():
                 raise
-    finally:
-        for directory in (temporary, former):
-            shutil.rmtree(directory, ignore_errors=True)
 
 
 def write_text(path: str | os.PathLike, text: str) -> None:
     """Writes a UTF-8 text file, at once or not at all; of several writers, the last one's stays."""
     path = Path(path)
-    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}.new")
+    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}{_SUFFIX}")
     try:
         temporary.write_text(text, encoding="utf-8")
         flush_to_disk(temporary)
@@ -83,7 +115,7 @@ def write_text(path: str | os.PathLike, text: str) -> None:
 
 
 def is_unfinished(name: str) -> bool:
-    """Returns whether a file of this name is what a killed `write_text` has left behind."""
+    """Returns whether something of this name is what a killed process has left behind."""
     return _UNFINISHED.fullmatch(name) is not None
 
 

@@ -6,6 +6,9 @@ ones that training has not seen; the documents found are French.
 
 from __future__ import annotations
 
+import shutil
+from pathlib import Path
+
 from absl import flags
 
 from tf_smoothclir import command
@@ -38,8 +41,9 @@ def main(argv) -> None:
 
     output_dir = _OUTPUT_DIR.value
     print_metrics(train(SETTINGS, output_dir, overwrite=_OVERWRITE.value)["test"])
-    if _OVERWRITE.value or not versions(output_dir, "document"):
+    if _OVERWRITE.value or not versions(output_dir, "query"):
         export_run(RunDirectory.load(output_dir), output_dir)
+        shutil.rmtree(Path(output_dir, "index"), ignore_errors=True)  # of former towers
     searcher = open_searcher(output_dir, "", lambda trained_on: DataSettings(**trained_on))
     world = RetrievalSet.load(source_of(SETTINGS.data))
     unseen = {world.query_ids[row] for row in world.queries_in("test")}

@@ -9,6 +9,7 @@ from absl import flags
 from tf_smoothclir import command
 
 _JSON = flags.DEFINE_boolean("json", False, "Print JSON.", module_name=command.COMMAND)
+_THRESHOLDS = command.define_thresholds()
 command.define_settings(["data"])
 
 
@@ -19,8 +20,10 @@ def main(argv) -> None:
     from tf_smoothclir.data.retrieval_set import RetrievalSet
     from tf_smoothclir.data.statistics import collection_statistics
 
-    source = source_of(command.settings_from_flags("data"))
-    RetrievalSet.load(source)  # an error in the set shows before a figure does
+    data = command.settings_from_flags("data")
+    source = source_of(data)
+    # An error in the set shows before a figure does.
+    RetrievalSet.load(source, num_grades=len(_THRESHOLDS.value) + 1, seed=data.split_seed)
     statistics = collection_statistics(source)
     print(json.dumps(statistics.to_dict(), indent=2) if _JSON.value else statistics.to_markdown())
 

@@ -62,6 +62,19 @@ def test_any_number_of_documents(path, number):
     assert_whole(path, TEXTS[:number])
 
 
+def test_other_settings_of_an_index_that_is_there_are_not_ignored(path):
+    build(path, settings=IndexSettings("hnsw", hnsw_neighbours=8))
+    build(path)  # of any kind
+    build(path, settings=IndexSettings("hnsw", hnsw_neighbours=8))
+    for other, there in (
+        (IndexSettings("flat"), "kind hnsw"),
+        (IndexSettings(hnsw_neighbours=16), "hnsw_neighbours 8"),
+    ):
+        with pytest.raises(InputError, match=rf"already: it has {there}\. Give --overwrite"):
+            build(path, settings=other)
+    assert build(path, settings=IndexSettings("flat"), overwrite=True)["index"]["kind"] == "flat"
+
+
 def test_finished_shards_are_not_encoded_again(path):
     # Batches are encoded a few ahead, so what is broken off is somewhere in the third shard.
     with pytest.raises(KeyboardInterrupt):

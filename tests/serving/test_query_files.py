@@ -24,6 +24,11 @@ def test_lines_without_a_tab_are_numbered(tmp_path):
     assert list(numbered(["red apple", "日本"])) == [("1", "red apple"), ("2", "日本")]
 
 
+def test_bytes_that_are_no_text_are_replaced():
+    typed = b"caf\xe9 au lait, \xe6\x97\xa5".decode("utf-8", "surrogateescape")  # as of a terminal
+    assert list(numbered([typed])) == [("1", "caf\ufffd au lait, 日")]
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [

@@ -8,7 +8,6 @@ import functools
 import hashlib
 import json
 import os
-import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from concurrent import futures
 from pathlib import Path
@@ -20,7 +19,7 @@ from absl import logging
 from tf_smoothclir.data.ragged_store import RaggedStore, RaggedWriter, copy_mapped
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.source import SPLITS
-from tf_smoothclir.files import make_directory, new_directory
+from tf_smoothclir.files import make_directory, new_directory, scratch_directory
 from tf_smoothclir.progress import progress_bar
 from tf_smoothclir.settings import TextSettings
 from tf_smoothclir.text.subwords import ngrams
@@ -170,7 +169,7 @@ def _count_and_encode(
     counters = {role: TokenCounter() for role in ROLES}
     if settings.shared_vocabulary:
         counters["document"] = counters["query"]
-    with tempfile.TemporaryDirectory(prefix=".numbers.", dir=cache) as numbers:
+    with scratch_directory(cache, "numbers") as numbers:
         for role in ROLES:
             _store_numbers(counters[role], retrieval_set, settings, numbers, role)
         if not vocabulary_dir.is_dir():
@@ -226,7 +225,7 @@ def _store_numbers(
     counter: TokenCounter,
     retrieval_set: RetrievalSet,
     settings: TextSettings,
-    directory: str,
+    directory: Path,
     role: str,
 ) -> None:
     row, training = 0, retrieval_set.splits == SPLITS.index("train")

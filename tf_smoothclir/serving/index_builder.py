@@ -97,7 +97,7 @@ def build_index(
     if directory.exists():
         manifest = read_manifest(directory, "index")  # nothing else is ever replaced
         if not overwrite:
-            _check_same(directory, manifest, collection, tower_manifest)
+            _check_same(directory, manifest, collection, tower_manifest, settings)
             if work_directory(directory).exists():  # killed at the very end, before it was deleted
                 with locked_work_directory(directory):
                     pass
@@ -129,12 +129,21 @@ def build_index(
         return manifest
 
 
-def _check_same(directory: Path, manifest: dict, collection: Collection, tower: dict) -> None:
+def _check_same(
+    directory: Path,
+    manifest: dict,
+    collection: Collection,
+    tower: dict,
+    settings: IndexSettings,
+) -> None:
     try:
         check_pair(manifest, tower)
-        if manifest["collection"] == collection.fingerprint():
+        if manifest["collection"] != collection.fingerprint():
+            reason = f"it is of another collection, or of another state of it ({manifest['name']})"
+        elif different := settings.differences(manifest["index"]):
+            reason = f"it has {different}"
+        else:
             return
-        reason = f"it is of another collection, or of another state of it ({manifest['name']})"
     except ValueError as error:
         reason = str(error).rstrip(".")
     raise input_error(

@@ -44,6 +44,18 @@ class IndexSettings:
     hnsw_neighbours: int = HNSW_NEIGHBOURS
     search_effort: int = 0
 
+    def differences(self, there: dict) -> str:
+        """Returns what an index has otherwise than is asked for here, such as "kind flat".
+
+        Args:
+            there: The settings of the index, by name.
+        """
+        return ", ".join(
+            f"{field.name} {there[field.name]}"
+            for field in dataclasses.fields(self)
+            if getattr(self, field.name) not in (field.default, there[field.name])
+        )
+
     def resolved(self, documents: int) -> IndexSettings:
         """Returns the settings with nothing left open, for a number of documents.
 

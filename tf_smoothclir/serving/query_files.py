@@ -29,8 +29,14 @@ class Query(NamedTuple):
 
 
 def numbered(texts: Iterable[str]) -> Iterator[Query]:
-    """Yields queries whose ids count up from 1."""
-    return (Query(str(number), text) for number, text in enumerate(texts, start=1))
+    """Yields queries whose ids count up from 1.
+
+    Bytes that are no UTF-8, which Python reads as halves of surrogate pairs, become U+FFFD.
+    """
+    return (
+        Query(str(number), text.encode("utf-8", "surrogateescape").decode("utf-8", "replace"))
+        for number, text in enumerate(texts, start=1)
+    )
 
 
 def read_queries(path: str | Path) -> Iterator[Query]:
