@@ -255,6 +255,17 @@ def test_rmsprop_by_hand():
     np.testing.assert_allclose(accumulator[1] * 0.01 * 0.99**3, v, rtol=1e-5)
 
 
+def test_rmsprop_of_a_single_number_is_adam_without_momentum():
+    numbers = []
+    for optimizer in (SparseRMSprop(RATE), keras.optimizers.Adam(RATE, beta_1=0.0)):
+        variable = keras.Variable(0.5) if ON_KERAS_3 else tf.Variable(0.5)
+        for gradient in (0.2, -0.3, 0.1):
+            optimizer.apply_gradients([(tf.constant(gradient), variable)])
+        numbers.append(float(variable))
+    assert numbers[0] == pytest.approx(numbers[1], rel=1e-6)
+    assert numbers[0] != 0.5
+
+
 def test_adagrad_by_hand():
     gradients = random_gradients(steps=2).astype("f8")
     sparse = [slices([1, 3], g[[1, 3]]) for g in gradients]

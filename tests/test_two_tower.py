@@ -15,6 +15,7 @@ from tf_smoothclir import (
     SparseRMSprop,
     TwoTower,
 )
+from tf_smoothclir.learned_thresholds import LearnedThresholdsLoss
 from tf_smoothclir.list_losses import ListLoss
 
 SIZE, DIM = 9, 4
@@ -215,6 +216,92 @@ def test_logs_the_gradient_norm_before_clipping_and_the_loss_of_the_batch(shared
     norm = np.sqrt(sum((g**2).sum() for g in gradients))
     assert history["gradient_norm"][0] == pytest.approx(norm, rel=1e-5)
     assert history["batch_loss"][0] == pytest.approx(loss, rel=1e-6)
+
+
+@pytest.mark.parametrize("in_batch", [False, True])
+@pytest.mark.parametrize("loss", [SmoothOrdinalSearchLoss((0.2, 0.7)), ListLoss("softmax")])
+def test_fit_and_evaluate_show_the_loss_that_is_trained(loss, in_batch):
+    model = make_model(in_batch=in_batch)
+    model.compile(LazyAdam(0.05), loss)
+    lengths = tf.constant([1, 1, 1, 1] if in_batch else [2, 1, 1, 0])
+    inputs = {**tensors(), "list_lengths": lengths}
+    grades = tf.linalg.diag(tf.constant(GRADES)) if in_batch else tf.constant(GRADES)
+    data = tf.data.Dataset.from_tensors((inputs, grades))
+    scores = model(inputs, training=True)
+    expected = float(model.compute_loss(inputs, grades, scores))
+    assert expected > 0
+    evaluated = model.evaluate(data, return_dict=True, verbose=0)
+    assert evaluated["loss"] == pytest.approx(expected, rel=1e-5)
+    history = model.fit(data, epochs=2, verbose=0, validation_data=data).history
+    assert history["loss"][0] == pytest.approx(expected, rel=1e-5)
+    assert history["loss"] == pytest.approx(history["batch_loss"], rel=1e-5)
+    assert history["loss"][1] == pytest.approx(history["val_loss"][0], rel=1e-5)
+    assert len(model.weights) == 2  # the tables: what measures is no weight
+
+
+def test_list_losses_take_no_sample_weights():
+    model = make_model()
+    model.compile(LazyAdam(0.05), ListLoss("softmax"))
+    inputs = {**tensors(), "list_lengths": tf.constant([4, 0, 0, 0])}
+    weighted = tf.data.Dataset.from_tensors((inputs, tf.constant(GRADES), tf.ones([4])))
+    with pytest.raises(ValueError, match="takes no sample weights"):
+        model.fit(weighted, verbose=0)
+
+
+class Embedded(keras.layers.Layer):
+    """A tower of plain Keras: its gradient names a row as often as it occurs."""
+
+    def __init__(self):
+        super().__init__()
+        self.table = keras.layers.Embedding(SIZE, DIM, embeddings_initializer="ones")
+
+    def build(self, input_shape=None):
+        self.table.build(None)
+        self.built = True
+
+    def call(self, ids):
+        return tf.reduce_sum(self.table(ids), axis=1)
+
+
+def test_the_norm_of_a_gradient_that_names_a_row_twice_is_of_their_sum():
+    model = TwoTower(Embedded(), Embedded(), keras.layers.Dot(axes=1))
+    model.build()
+    model.compile(keras.optimizers.SGD(0.0), "mse")
+    ids = tf.constant([[3, 3, 3]])
+    logs = model.train_step(({"query": ids, "document": ids}, tf.constant([0.0])))
+    # Scores are s = q · d with q = d = (3, 3, 3, 3), s = 36; of the loss s² by row 3: 2s · 3 · d.
+    one_table = np.linalg.norm(2 * 36 * 3 * np.full(DIM, 3.0))
+    assert float(logs["gradient_norm"]) == pytest.approx(np.hypot(one_table, one_table))
+
+
+class WithUnusedWeight(AveragePoolingTower):
+    def build_rest(self):
+        super().build_rest()
+        self.unused = self.add_weight(name="unused", shape=(), initializer="ones")
+
+
+@pytest.mark.parametrize("clip", [0.0, 1e-3])
+def test_a_weight_without_a_gradient_stays(clip):
+    towers = WithUnusedWeight(SIZE, DIM), make_tower(2)
+    model = TwoTower(*towers, SmoothCosineSimilarity(0.5), clip_norm=clip)
+    model.build()
+    model.compile(LazyAdam(0.05), SmoothOrdinalSearchLoss((0.2, 0.7)))
+    before = towers[0].embeddings.numpy()
+    model.fit(batches(), verbose=0)
+    assert float(towers[0].unused) == 1.0
+    assert (towers[0].embeddings.numpy() != before).any()
+
+
+def test_another_loss_takes_the_weights_of_the_former_one_away():
+    model = make_model(clip=1.0)
+    for loss, weights in (
+        (LearnedThresholdsLoss((0.2, 0.7)), 3),
+        (SmoothOrdinalSearchLoss((0.2, 0.7)), 2),
+        (LearnedThresholdsLoss((0.2, 0.7)), 3),
+    ):
+        model.compile(LazyAdam(0.05), loss)
+        model.fit(batches(), verbose=0)
+        assert len(model.trainable_weights) == weights
 
 
 @pytest.mark.parametrize("shared", [False, True])

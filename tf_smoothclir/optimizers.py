@@ -205,32 +205,37 @@ def gradient_scale(optimizer: keras.optimizers.Optimizer) -> tf.Tensor | float:
 
 def _scale_in_place(variable: tf.Variable, factor: float) -> None:
     """Multiplies a variable where it lies: a new one would be another table in memory."""
+    if variable.shape.rank == 0:  # it has no rows
+        variable.assign(variable * factor)
+        return
     rows = tf.range(tf.raw_ops.VariableShape(input=variable.handle)[0])
     tf.raw_ops.ResourceScatterMul(resource=variable.handle, indices=rows, updates=factor)
 
 
 def _scaled(gradient, factor):
-    if isinstance(gradient, tf.IndexedSlices):
-        return tf.IndexedSlices(gradient.values * factor, gradient.indices, gradient.dense_shape)
-    return gradient * factor
+    return _with_values(gradient, _values(gradient) * factor)
 
 
 def clipped(gradients: list, norm: tf.Tensor, limit: float) -> list:
     """Scales gradients down to a joint norm of `limit` where `norm`, theirs, is larger.
 
-    Unlike `tf.clip_by_global_norm` it costs nothing where they are smaller, which is the rule.
+    Unlike `tf.clip_by_global_norm` it costs nothing where they are smaller, which is the rule. The
+    None of what has no gradient stays.
     """
+    found = [gradient for gradient in gradients if gradient is not None]
     scaled = tf.cond(
         norm > limit,
-        lambda: [_values(_scaled(gradient, limit / norm)) for gradient in gradients],
-        lambda: [_values(gradient) for gradient in gradients],
+        lambda: [_values(_scaled(gradient, limit / norm)) for gradient in found],
+        lambda: [_values(gradient) for gradient in found],
     )
-    return [
-        tf.IndexedSlices(values, gradient.indices, gradient.dense_shape)
-        if isinstance(gradient, tf.IndexedSlices)
-        else values
-        for gradient, values in zip(gradients, scaled)
-    ]
+    values = iter(scaled)
+    return [g if g is None else _with_values(g, next(values)) for g in gradients]
+
+
+def _with_values(gradient, values: tf.Tensor):
+    if isinstance(gradient, tf.IndexedSlices):
+        return tf.IndexedSlices(values, gradient.indices, gradient.dense_shape)
+    return values
 
 
 def _values(gradient) -> tf.Tensor:

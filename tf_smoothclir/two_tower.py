@@ -5,7 +5,12 @@ from __future__ import annotations
 import tensorflow as tf
 from tensorflow import keras
 
-from tf_smoothclir._compat.keras_api import adopt_layer, track_loss
+from tf_smoothclir._compat.keras_api import (
+    adopt_layer,
+    make_loss_metric,
+    metrics_with_loss,
+    track_loss,
+)
 from tf_smoothclir._compat.kernels import take
 from tf_smoothclir.list_losses import ListLoss
 from tf_smoothclir.optimizers import clipped, each_row_once, gradient_scale
@@ -63,6 +68,7 @@ class TwoTower(keras.Model):
     def compile(self, *args, **kwargs):
         """Compiles the model as Keras does, and trains the weights that its loss has."""
         super().compile(*args, **kwargs)
+        make_loss_metric(self)
         adopt_layer(self, "loss_layer", getattr(self.loss, "layer", None))
         for tower in (self.query_tower, self.document_tower):
             tower.names_all_rows = getattr(self.optimizer, "moves_named_rows", False)
@@ -134,7 +140,7 @@ class TwoTower(keras.Model):
             scale = tf.cast(gradient_scale(self.optimizer), loss.dtype)
             scaled_loss = scale * loss
         gradients = tape.gradient(scaled_loss, self.trainable_variables)
-        if self.is_shared and "both" not in inputs:  # both uses of the table have named its rows
+        if not self._names_rows_once(inputs):
             gradients = [each_row_once(gradient) for gradient in gradients]
         pairs = _listed_pairs(inputs, grades)
         if self.exchange:
@@ -149,13 +155,38 @@ class TwoTower(keras.Model):
         logs = self.compute_metrics(inputs, grades, scores, weights)
         return {**logs, "batch_loss": loss, "gradient_norm": norm, "pairs": pairs}
 
+    def test_step(self, data):
+        """Keras's evaluation step, with the loss of `compute_loss` on either Keras."""
+        inputs, grades, weights = keras.utils.unpack_x_y_sample_weight(data)
+        scores = self(inputs, training=False)
+        loss = self.compute_loss(inputs, grades, scores, weights)
+        track_loss(self, loss, tf.shape(grades)[0])
+        return self.compute_metrics(inputs, grades, scores, weights)
+
+    @property
+    def metrics(self):
+        """Keras's list of metrics, with the mean loss."""
+        return metrics_with_loss(self, super().metrics)
+
+    def _names_rows_once(self, inputs: dict) -> bool:
+        """Returns whether no gradient of this batch names a row of a table twice."""
+        if self.is_shared and "both" not in inputs:  # both uses of the table have named its rows
+            return False
+        towers = (self.query_tower, self.document_tower)
+        return all(getattr(tower, "names_rows_once", False) for tower in towers)
+
     def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None):
         """Keras's `compute_loss`, and a `ListLoss` of the lists of a batch.
 
         With `in_batch`, a `ListLoss` has all documents of the batch in each list; other losses are
         divided by the number of pairs in the lists alone, so that the other pairs add to the loss
         instead of making all gradients smaller.
+
+        Raises:
+            ValueError: There are sample weights, and a `ListLoss`, which has none.
         """
+        if isinstance(self.loss, ListLoss) and sample_weight is not None:
+            raise ValueError("A ListLoss takes no sample weights: leave them out of the batches.")
         if not self.in_batch:
             if isinstance(self.loss, ListLoss):
                 return self.loss(y_pred, y, x["list_lengths"])

@@ -39,6 +39,16 @@ def test_padding_and_unknown_begin_with_zeros_and_the_words_of_pairs_do_not(role
     assert not begins_at_zero[2:].all()
 
 
+def test_vectors_of_a_cnn_begin_as_short_as_its_random_ones(tiny, tmp_path):
+    tables = {
+        tower: start(tiny(initial_vectors="bilingual", tower=tower), tmp_path / tower)[1]
+        for tower in ("average_pooling", "cnn", "lstm")
+    }
+    table, of_cnn, of_lstm = (model.query_tower.embeddings.numpy() for model in tables.values())
+    np.testing.assert_allclose(of_cnn, 0.1 * table, rtol=1e-6)
+    np.testing.assert_array_equal(of_lstm, table)
+
+
 def test_ngrams_begin_near_the_words_that_have_them(tiny, tmp_path):
     settings = tiny(initial_vectors="bilingual", shared_vocabulary=True, ngram_buckets=10_000)
     prepared, trainer = begin(settings, tmp_path / "run")

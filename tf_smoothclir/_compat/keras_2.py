@@ -20,9 +20,23 @@ def optimizer_variables(optimizer: keras.optimizers.Optimizer) -> list[tf.Variab
     return list(optimizer.variables)
 
 
+def make_loss_metric(model: keras.Model) -> None:
+    """Makes the mean for `track_loss`: Keras's own is of what its own losses return.
+
+    Keras does not see it as an attribute, else its variables would be weights of the model.
+    """
+    vars(model)["mean_loss"] = keras.metrics.Mean(name="loss")
+
+
 def track_loss(model: keras.Model, loss: tf.Tensor, examples: tf.Tensor) -> None:
-    """Does nothing: `compute_loss` has done it."""
-    del model, loss, examples
+    """Takes the loss of a batch into the mean that `fit` shows."""
+    model.mean_loss.update_state(loss, sample_weight=examples)
+
+
+def metrics_with_loss(model: keras.Model, metrics: list) -> list:
+    """Returns the metrics of a model with that mean in the place of Keras's own."""
+    others = [metric for metric in metrics if metric.name != "loss"]
+    return [model.mean_loss, *others] if "mean_loss" in vars(model) else others
 
 
 def adopt_layer(model: keras.Model, name: str, layer: keras.layers.Layer | None) -> None:

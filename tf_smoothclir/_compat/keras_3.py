@@ -18,6 +18,11 @@ def optimizer_variables(optimizer: keras.optimizers.Optimizer) -> list[tf.Variab
     return [v.value for v in optimizer.variables if v is not optimizer.learning_rate]
 
 
+def make_loss_metric(model: keras.Model) -> None:
+    """Does nothing: Keras has made one."""
+    del model
+
+
 def track_loss(model: keras.Model, loss: tf.Tensor, examples: tf.Tensor) -> None:
     """Takes the loss of a batch into the mean that `fit` shows, as Keras's own step does.
 
@@ -29,9 +34,20 @@ def track_loss(model: keras.Model, loss: tf.Tensor, examples: tf.Tensor) -> None
     model._loss_tracker.update_state(loss, sample_weight=examples)
 
 
+def metrics_with_loss(model: keras.Model, metrics: list) -> list:
+    """Returns the metrics of a model, of which the mean loss is one."""
+    del model
+    return metrics
+
+
 def adopt_layer(model: keras.Model, name: str, layer: keras.layers.Layer | None) -> None:
-    """Makes a layer, or none, an attribute of a built model, which has its weights then."""
+    """Makes a layer, or none, an attribute of a built model, which has its weights then.
+
+    A former one goes: Keras would keep its weights among those that are trained.
+    """
     model._tracker.unlock()
+    if getattr(model, name, None) is not None:
+        model._tracker.untrack(getattr(model, name))
     setattr(model, name, layer)
     model._tracker.lock()
 

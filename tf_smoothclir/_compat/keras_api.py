@@ -3,11 +3,12 @@
 `keras_2` and `keras_3` define the same names:
 
 * `adopt_layer`: gives a model that is built a layer more;
+* `make_loss_metric`, `metrics_with_loss`, `track_loss`: the mean loss that `fit` shows;
 * `ONLY_FIRST_REPLICA`: aggregation of a weight that all replicas change alike;
 * `Optimizer`, and `RowOptimizer` to go before another one: bases of the package's optimizers;
 * `optimizer_variables`: what decides how an optimizer goes on, but for its learning rate;
 * `tf_variable`: the TensorFlow variable behind one of Keras;
-* `trace_for_devices`: keeps cuDNN out of the graphs of an LSTM where there is no GPU;
+* `trace_for_devices`: keeps cuDNN out of the graphs of an LSTM where there is no GPU.
 * `track_loss`: takes the loss of a batch into the mean that `fit` shows.
 """
 
@@ -24,6 +25,8 @@ if ON_KERAS_3:
         Optimizer,
         RowOptimizer,
         adopt_layer,
+        make_loss_metric,
+        metrics_with_loss,
         optimizer_variables,
         tf_variable,
         trace_for_devices,
@@ -35,6 +38,8 @@ else:
         Optimizer,
         RowOptimizer,
         adopt_layer,
+        make_loss_metric,
+        metrics_with_loss,
         optimizer_variables,
         tf_variable,
         trace_for_devices,
@@ -46,6 +51,8 @@ __all__ = [
     "Optimizer",
     "RowOptimizer",
     "adopt_layer",
+    "make_loss_metric",
+    "metrics_with_loss",
     "optimizer_variables",
     "tf_variable",
     "tf_weights",

@@ -21,6 +21,9 @@ class CNNTower(SequenceTower):
     those of `SequenceTower`.
     """
 
+    # As large as random vectors begin here; ten times as large, the filters hardly learn.
+    bilingual_scale = SequenceTower.initial_stddev
+
     def build_reader(self):
         """Creates the filters, `[3 * dim, 300]`, and their biases."""
         self._filters = self.add_weight(

@@ -25,15 +25,19 @@ class WordTableTower(keras.layers.Layer):
     Attributes:
         initial_stddev: Of the normal distribution that a random table is drawn from. 1, as in the
             authors' code, is for the mean: with epsilon = 1, short vectors have small scores.
+        bilingual_scale: Factor on the vectors of `--initial_vectors=bilingual`.
         pads_texts: Whether a text costs as much as the longest one of its batch.
         has_plain_table: Whether word vectors are the rows of a weight of the tower, and no more.
         names_all_rows: Whether the gradient of the table should name the rows of all texts, where
             naming those that can change by it would do.
+        names_rows_once: That the gradient of a table names no row twice.
     """
 
     initial_stddev = 1.0
+    bilingual_scale = 1.0
     pads_texts = False
     names_all_rows = False
+    names_rows_once = True
 
     def __init__(
         self,

@@ -181,10 +181,11 @@ def start_bilingual(model: TwoTower, settings: RunSettings, prepared: PreparedSe
             dim=tower.dim,
             seed=settings.training.seed,
         )
-        tower.embeddings.assign(found.vectors())
+        tower.embeddings.assign(tower.bilingual_scale * found.vectors())
         if tower.ngram_buckets:
             of_ngrams = found.of_ngrams(prepared.ngrams(roles[0]), tower.ngram_buckets)
-            tower.ngram_embeddings.assign(_SHARE_OF_NGRAMS * of_ngrams.vectors())
+            share = tower.bilingual_scale * _SHARE_OF_NGRAMS
+            tower.ngram_embeddings.assign(share * of_ngrams.vectors())
         logging.info(
             "%s vectors: %d of %d words stand in a training pair",
             " and ".join(roles).capitalize(),
