@@ -17,7 +17,7 @@ def load_beam():
         import apache_beam
     except ImportError as error:
         raise input_error(
-            "--beam", f"it needs Apache Beam ({error})", "pip install 'tf_smoothclir[beam]'"
+            "--beam", f"it needs Apache Beam ({error})", "pip install '.[beam]' in the checkout"
         ) from None
     return apache_beam
 

@@ -72,7 +72,8 @@ def define_preset() -> None:
         "preset",
         "paper",
         list(PRESETS),
-        "Defaults of all other flags. paper: the paper's settings. best: what ranks best here, with"
+        "Defaults of all other flags. paper: the paper's settings, but for random word vectors and"
+        " Adam without momentum. best: what ranks best here, with"
         " epochs that take several times as long: shared vocabulary, character n-grams, bilingual"
         " initial vectors, learned token weights, in-batch and mined negatives, 512 dimensions.",
         module_name=COMMAND,

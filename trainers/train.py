@@ -2,7 +2,8 @@
 
 Prepares the set, trains, evaluates the test split, and writes a run directory with metrics.json and
 report.md. Without --data_dir it trains on the built-in toy world. The defaults are the paper's
-settings. Interrupted, it continues when the same command is given again.
+settings, but for random word vectors and Adam without momentum. Interrupted, it continues when the
+same command is given again.
 """
 
 from __future__ import annotations

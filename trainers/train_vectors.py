@@ -1,6 +1,6 @@
 """Trains word vectors on your own texts with word2vec, for --query_embeddings and the like.
 
-It needs gensim: pip install 'tf_smoothclir[vectors]'. Texts need no judgments. The .npz goes to
+It needs gensim: pip install '.[vectors]' in the checkout. Texts need no judgments. The .npz goes to
 smoothclir-train as --query_embeddings or --document_embeddings, as both with --shared_vocabulary.
 """
 

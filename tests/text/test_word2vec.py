@@ -28,7 +28,7 @@ def topics(times=200):
 
 @pytest.fixture(scope="module")
 def trained():
-    pytest.importorskip("gensim", reason="gensim is an extra, tf_smoothclir[vectors]")
+    pytest.importorskip("gensim", reason="gensim is an extra, .[vectors]")
     return train_word_vectors(topics(), **SETTINGS)
 
 

@@ -165,7 +165,7 @@ def _parquet(path: Path) -> Iterator[tuple[int, Text]]:
         raise input_error(
             path,
             f"reading Parquet needs the package pyarrow ({error})",
-            "pip install 'tf_smoothclir[parquet]'",
+            "pip install '.[parquet]' in the checkout",
         ) from None
     row = 0
     try:

@@ -44,7 +44,7 @@ def train_word_vectors(
         from gensim.models.callbacks import CallbackAny2Vec
     except ImportError as error:
         raise InputError(
-            f"gensim is not installed ({error}). Install it: pip install 'tf_smoothclir[vectors]'"
+            f"gensim is not installed ({error}): pip install '.[vectors]' in the checkout"
         ) from error
 
     with tempfile.TemporaryDirectory() as directory:
