@@ -195,6 +195,7 @@ def test_non_finite_value_is_named(write, bad, tmp_path):
         ("chat 1 2 3\n" + "x" * (1 << 20), r"words:2: is longer than"),
         ("house 1 2 3\n", r"none of the 5 words of the vocabulary"),
         ("", r"words: is empty"),
+        ("5 3", r"states 5 tokens, the file holds 0"),
     ],
 )
 def test_damaged_text_file_says_where_and_why(content, message, tmp_path):

@@ -190,7 +190,7 @@ def _header(head: bytes) -> tuple[int, int] | None:
 
 def _is_binary(head: bytes) -> bool:
     """Tells the bytes of floats from text: some are control characters or not UTF-8."""
-    body = head.split(b"\n", 1)[1]
+    _, _, body = head.partition(b"\n")
     if any(byte < 32 and byte not in b"\t\n\r" for byte in body):
         return True
     try:
