@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 from absl import flags
@@ -75,11 +76,8 @@ def main(argv) -> None:
         command.data_like,
         server=_SERVER.value,
     )
-    if _QUERIES.value:
-        queries = read_queries(_QUERIES.value)
-    else:
-        sys.stdin.reconfigure(errors="surrogateescape")  # `numbered` mends what is no UTF-8
-        queries = numbered(_QUERY.value or map(str.rstrip, sys.stdin))
+    given = _QUERY.value or _typed()
+    queries = read_queries(_QUERIES.value) if _QUERIES.value else numbered(given)
     run_file = RunFile()
     # What a person types is answered line by line.
     for batch in in_batches(queries, _BATCH if _QUERIES.value or _TREC_RUN.value else 1):
@@ -91,6 +89,12 @@ def main(argv) -> None:
                 _show(searcher, query, results)
     if _TREC_RUN.value:
         run_file.write(_TREC_RUN.value, _TAG.value)
+
+
+def _typed() -> Iterator[str]:
+    """Yields the lines of standard input; when the first one is asked for, not before."""
+    sys.stdin.reconfigure(errors="surrogateescape")  # `numbered` mends what is no UTF-8
+    yield from map(str.rstrip, sys.stdin)
 
 
 def _check_flags() -> None:

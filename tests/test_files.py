@@ -88,8 +88,41 @@ def test_a_directory_is_replaced_once_the_new_one_is_on_the_disk(tmp_path, monke
         replace()
     assert everything(tmp_path) == ["new", "new/former"]
     monkeypatch.undo()
+    rename = os.rename
+
+    def refuse_the_new_one(source, target):
+        if source.name == "new" and source.parent != tmp_path:
+            raise OSError("No space left on device")
+        rename(source, target)
+
+    monkeypatch.setattr(os, "rename", refuse_the_new_one)
+    with pytest.raises(OSError, match="No space"):
+        replace()
+    assert everything(tmp_path) == ["new", "new/former"]
+    monkeypatch.undo()
     replace()
     assert everything(tmp_path) == ["new", "new/file"]
+
+
+KILLED_BETWEEN = """
+import os, pathlib, sys
+from tf_smoothclir import files
+flush, rename = files.flush_to_disk, os.rename
+os.rename = lambda source, target: os._exit(9) if target.name == "new" else rename(source, target)
+with files.new_directory(pathlib.Path(sys.argv[1], "new"), replace=True) as directory:
+    pass
+"""
+
+
+def test_a_kill_while_a_directory_is_replaced_loses_nothing(tmp_path):
+    (tmp_path / "new").mkdir()
+    (tmp_path / "new" / "file").write_text("1")
+    subprocess.run([sys.executable, "-c", KILLED_BETWEEN, str(tmp_path)], check=False)
+    (left,) = tmp_path.iterdir()
+    os.utime(left, (0, 0))
+    with new_directory(tmp_path / "new") as directory:
+        (directory / "again").write_text("2")
+    assert (left / "former" / "file").read_text() == "1"
 
 
 def test_a_file_in_the_way_of_a_new_directory_is_an_error(tmp_path):
@@ -119,7 +152,7 @@ def test_what_a_killed_process_has_left_is_deleted_by_the_next(tmp_path):
     (left,) = tmp_path.iterdir()
     assert is_unfinished(left.name)
     assert everything(left) == ["half"]
-    foreign = tmp_path / ".tokens.backup"
+    foreign = tmp_path / ".tokens.backup.new"
     foreign.mkdir()
     with files.scratch_directory(tmp_path, "tokens"):
         assert left.exists()  # so young that its process may be about to lock it
@@ -131,7 +164,7 @@ def test_what_a_killed_process_has_left_is_deleted_by_the_next(tmp_path):
         os.utime(ours, (0, 0))
         with files.scratch_directory(tmp_path, "tokens"):
             assert ours.exists()  # its process is at work
-    assert everything(tmp_path) == [".tokens.backup"]
+    assert everything(tmp_path) == [".tokens.backup.new"]
 
 
 # ---- make_directory -------------------------------------------------------------------------

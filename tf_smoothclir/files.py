@@ -6,6 +6,7 @@ import contextlib
 import fcntl
 import json
 import os
+import platform
 import re
 import shutil
 import sys
@@ -20,7 +21,9 @@ from absl import logging
 from tf_smoothclir.errors import input_error
 
 _SUFFIX = ".new"  # of what is not whole yet
-_UNFINISHED = re.compile(r"\..+\.[0-9a-z_]{8}\.new")
+_RANDOM = re.compile(r"[0-9a-z_]{8}\.new")
+_UNFINISHED = re.compile(rf"\..+\.{_RANDOM.pattern}")
+_FORMER = "former"
 _SECONDS_TO_LOCK = 60
 
 
@@ -48,12 +51,14 @@ def make_directory(path: str | os.PathLike, flag: str) -> Path:
 def scratch_directory(parent: Path, name: str) -> Iterator[Path]:
     """Yields a new hidden directory below `parent`, which is deleted at the end.
 
-    One that a killed process has left there is deleted by the next process that wants one of the
-    same `name`.
+    One that a killed process has left there is deleted by the next process on the same machine that
+    wants one of the same `name`.
     """
-    for left in parent.glob(f".{name}.*{_SUFFIX}"):
-        _delete_if_left(left)
-    path = Path(tempfile.mkdtemp(prefix=f".{name}.", suffix=_SUFFIX, dir=parent))
+    prefix = f".{name}.{platform.node()}."
+    for left in parent.iterdir():
+        if left.name.startswith(prefix) and _RANDOM.fullmatch(left.name[len(prefix) :]):
+            _delete_if_left(left)
+    path = Path(tempfile.mkdtemp(prefix=prefix, suffix=_SUFFIX, dir=parent))
     descriptor = os.open(path, os.O_RDONLY)
     try:
         with contextlib.suppress(OSError):
@@ -67,7 +72,7 @@ def scratch_directory(parent: Path, name: str) -> Iterator[Path]:
 def _delete_if_left(path: Path) -> None:
     """Deletes a directory of `scratch_directory` whose process is gone."""
     with contextlib.suppress(OSError):  # of a file system without locks, or gone meanwhile
-        if time.time() - path.stat().st_mtime < _SECONDS_TO_LOCK:
+        if time.time() - path.stat().st_mtime < _SECONDS_TO_LOCK or (path / _FORMER).exists():
             return
         descriptor = os.open(path, os.O_RDONLY)
         try:
@@ -86,7 +91,7 @@ def new_directory(path: Path, *, replace: bool = False) -> Iterator[Path]:
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     with scratch_directory(path.parent, path.name) as scratch:
-        temporary = scratch / "new"
+        temporary, former = scratch / "new", scratch / _FORMER
         temporary.mkdir()
         yield temporary
         for file in temporary.rglob("*"):
@@ -94,10 +99,13 @@ def new_directory(path: Path, *, replace: bool = False) -> Iterator[Path]:
                 flush_to_disk(file)
         temporary.chmod(0o755)
         if replace and path.is_dir():
-            os.rename(path, scratch / "former")
+            os.rename(path, former)  # killed here, it is kept in the hidden directory
         try:
             os.rename(temporary, path)
         except OSError:
+            if former.exists():
+                os.rename(former, path)
+                raise
             if not path.is_dir():
                 raise
 

@@ -34,6 +34,7 @@ def main(argv) -> None:
     from tf_smoothclir.evaluation.report import print_metrics
     from tf_smoothclir.serving.display import print_results
     from tf_smoothclir.serving.export import export_run
+    from tf_smoothclir.serving.index_shards import work_directory
     from tf_smoothclir.serving.publish import versions
     from tf_smoothclir.serving.searcher import open_searcher
     from tf_smoothclir.training.run_directory import RunDirectory
@@ -42,8 +43,10 @@ def main(argv) -> None:
     output_dir = _OUTPUT_DIR.value
     print_metrics(train(SETTINGS, output_dir, overwrite=_OVERWRITE.value)["test"])
     if _OVERWRITE.value or not versions(output_dir, "query"):
+        index_dir = Path(output_dir, "index")
+        for of_former_towers in (index_dir, work_directory(index_dir)):
+            shutil.rmtree(of_former_towers, ignore_errors=True)
         export_run(RunDirectory.load(output_dir), output_dir)
-        shutil.rmtree(Path(output_dir, "index"), ignore_errors=True)  # of former towers
     searcher = open_searcher(output_dir, "", lambda trained_on: DataSettings(**trained_on))
     world = RetrievalSet.load(source_of(SETTINGS.data))
     unseen = {world.query_ids[row] for row in world.queries_in("test")}

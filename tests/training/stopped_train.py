@@ -19,7 +19,7 @@ def main() -> None:
     def stop() -> None:
         os.kill(os.getpid(), number)
 
-    from tf_smoothclir.training import checkpoints, monitor, train, trainer, validation
+    from tf_smoothclir.training import checkpoints, monitor, run_figures, trainer, validation
 
     if name == "step":
         trainer.STEPS_PER_CALL = 1
@@ -29,7 +29,7 @@ def main() -> None:
     elif name == "validation":
         patch(validation, "score_lists", stop)
     else:
-        patch(train, "evaluate_split", stop)
+        patch(run_figures, "evaluate_split", stop)
     run()
 
 

@@ -30,7 +30,8 @@ def make_loss_metric(model: keras.Model) -> None:
 
 def track_loss(model: keras.Model, loss: tf.Tensor, examples: tf.Tensor) -> None:
     """Takes the loss of a batch into the mean that `fit` shows."""
-    model.mean_loss.update_state(loss, sample_weight=examples)
+    replicas = tf.distribute.get_strategy().num_replicas_in_sync  # by which Keras divides it
+    model.mean_loss.update_state(loss * replicas, sample_weight=examples)
 
 
 def metrics_with_loss(model: keras.Model, metrics: list) -> list:

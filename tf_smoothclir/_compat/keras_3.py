@@ -31,7 +31,8 @@ def track_loss(model: keras.Model, loss: tf.Tensor, examples: tf.Tensor) -> None
         loss: Of the batch.
         examples: Its weight in the mean.
     """
-    model._loss_tracker.update_state(loss, sample_weight=examples)
+    replicas = tf.distribute.get_strategy().num_replicas_in_sync  # by which Keras divides it
+    model._loss_tracker.update_state(loss * replicas, sample_weight=examples)
 
 
 def metrics_with_loss(model: keras.Model, metrics: list) -> list:

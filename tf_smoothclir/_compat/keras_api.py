@@ -9,7 +9,6 @@
 * `optimizer_variables`: what decides how an optimizer goes on, but for its learning rate;
 * `tf_variable`: the TensorFlow variable behind one of Keras;
 * `trace_for_devices`: keeps cuDNN out of the graphs of an LSTM where there is no GPU.
-* `track_loss`: takes the loss of a batch into the mean that `fit` shows.
 """
 
 from __future__ import annotations

@@ -47,6 +47,8 @@ class IndexSettings:
     def differences(self, there: dict) -> str:
         """Returns what an index has otherwise than is asked for here, such as "kind flat".
 
+        Defaults ask for nothing.
+
         Args:
             there: The settings of the index, by name.
         """
@@ -54,6 +56,7 @@ class IndexSettings:
             f"{field.name} {there[field.name]}"
             for field in dataclasses.fields(self)
             if getattr(self, field.name) not in (field.default, there[field.name])
+            and (field.name != "hnsw_neighbours" or there["kind"] == "hnsw")
         )
 
     def resolved(self, documents: int) -> IndexSettings:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import os
 import platform
 import shutil
 from importlib import metadata
@@ -98,7 +99,8 @@ class RunDirectory:
                     "Give the same flags to continue it, choose another directory, or give"
                     " --overwrite",
                 )
-            for part in _PARTS:
+            unfinished = filter(is_unfinished, os.listdir(run.path))
+            for part in (*_PARTS, *unfinished):
                 target = run.path / part
                 shutil.rmtree(target) if target.is_dir() else target.unlink(missing_ok=True)
         flag_text = "\n".join(settings.flag_lines()) + "\n"
