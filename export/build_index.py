@@ -16,6 +16,7 @@ from absl import flags
 from tf_smoothclir import command
 from tf_smoothclir.command import FLAGS
 from tf_smoothclir.errors import input_error
+from tf_smoothclir.files import make_directory
 from tf_smoothclir.settings import DataSettings
 
 _EXPORT_DIR, _INDEX_DIR = command.define_index_flags()
@@ -92,6 +93,7 @@ def main(argv) -> None:
 
     _check_flags()
     index_dir = Path(_INDEX_DIR.value or Path(_EXPORT_DIR.value, "index"))
+    make_directory(index_dir.parent, "--index_dir")
     tower = load_tower(_EXPORT_DIR.value, "document")
     queries = functools.partial(run_queries, _EXPORT_DIR.value)
     if _ADD.value or _REMOVE.value:

@@ -104,6 +104,8 @@ def _check_flags() -> None:
     if _TREC_RUN.value:
         command.refuse_beside("trec_run", ["json", "explain"])
         make_directory(Path(_TREC_RUN.value).parent, "--trec_run")
+        if Path(_TREC_RUN.value).is_dir():
+            raise input_error(f"--trec_run={_TREC_RUN.value}", "it is a directory", "Name a file")
     if _TAG.value.split() != [_TAG.value]:
         raise input_error(f"--tag={_TAG.value}", "TREC runs want one word", "Leave out white space")
 

@@ -100,6 +100,7 @@ def main(argv) -> None:
         models = ModelRegistry(lambda: configs_of_file(_CONFIG.value, mapped))
     else:
         models = ModelRegistry(lambda: configs_of_export(export_dir))
+    routes = _page() if _UI.value else None  # until then, a signal ends all at once
     stopped = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stopped.set())
@@ -110,7 +111,7 @@ def main(argv) -> None:
         rest_api_port=_REST_API_PORT.value,
         max_bytes=_MAX_MEGABYTES.value << 20,
         poll_seconds=_POLL_SECONDS.value,
-        routes=_page() if _UI.value else None,
+        routes=routes,
     ) as server:
         host = server.host
         print(f"grpc={host}:{server.port} rest=http://{host}:{server.rest_api_port}", flush=True)

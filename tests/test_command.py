@@ -126,6 +126,12 @@ def test_missing_run_or_export_is_a_message(tmp_path, module, arguments, message
         ("export.search", ["--trec_run=a.run", "--json"], "--trec_run --json: they do not go"),
         ("export.search", ["--trec_run=file/a.run"], "--trec_run=file: the directory cannot be"),
         ("export.search", ["--trec_run=a.run", "--tag=my system"], "--tag=my system: TREC runs"),
+        ("export.search", ["--trec_run=."], "--trec_run=.: it is a directory"),
+        (
+            "export.build_index",
+            ["--index_dir=file/index"],
+            "--index_dir=file: the directory",
+        ),
         ("export.build_index", ["--add=a.tsv", "--index_type=hnsw"], "--add --index_type: they"),
         ("export.build_index", ["--remove=ids", "--collection=a.tsv"], "--remove --collection: th"),
         (

@@ -172,18 +172,31 @@ def run_main(
             must be none.
     """
     if any(argument in ("--help", "-h", "-help") for argument in sys.argv[1:]):
-        print(f"{description.strip()}\n")
-        if arguments:
-            print(f"Arguments: {arguments}\n")
-        for group in (COMMAND, *groups):
-            print(FLAGS.module_help(group))
-        print("All flags of all libraries: --helpfull. Less output: --verbosity=-1.")
+        try:
+            print(_help(description, groups, arguments), flush=True)
+        except BrokenPipeError:
+            _end_for_closed_pipe()
         return
     logging.use_absl_handler()
     handler = logging.get_absl_handler().python_handler
     handler.setFormatter(standard_logging.Formatter())
     handler.addFilter(_is_ours_or_a_warning)
     app.run(lambda argv: _guarded(main, argv, arguments))
+
+
+def _help(description: str, groups: Sequence[str], arguments: str) -> str:
+    parts = [description.strip() + "\n"]
+    if arguments:
+        parts.append(f"Arguments: {arguments}\n")
+    parts += map(FLAGS.module_help, (COMMAND, *groups))
+    parts.append("All flags of all libraries: --helpfull. Less output: --verbosity=-1.")
+    return "\n".join(parts)
+
+
+def _end_for_closed_pipe() -> NoReturn:
+    """Ends as the system ends programs whose reader, such as `head`, has gone."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    sys.exit(128 + signal.SIGPIPE)
 
 
 def _is_ours_or_a_warning(record: standard_logging.LogRecord) -> bool:
@@ -203,9 +216,8 @@ def _guarded(main: Callable, argv: Sequence[str], arguments: str) -> None:
         sys.exit(f"error: {error}")
     except KeyboardInterrupt:
         sys.exit(128 + signal.SIGINT)
-    except BrokenPipeError:  # such as with `| head`
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(128 + signal.SIGPIPE)
+    except BrokenPipeError:
+        _end_for_closed_pipe()
     except Exception as error:  # TensorFlow's own errors are no OSError
         if _FULL_DISK not in str(error):
             raise

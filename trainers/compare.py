@@ -77,6 +77,8 @@ def main(argv) -> None:
     if _QRELS.value and all(map(os.path.isdir, paths)):
         reason = "every run is a directory, which has its own judgments"
         raise input_error(f"--qrels={_QRELS.value}", reason, "Leave it out")
+    if not any(map(os.path.isdir, paths)):
+        command.refuse_beside("qrels", ["full", "split"])
     output_dir = make_directory(_OUTPUT_DIR.value, "--output_dir") if _OUTPUT_DIR.value else None
     systems, best_grade = compare.read_systems(dict(zip(names, map(_files, paths))))
     seed, samples = _SEED.value, _SAMPLES.value

@@ -87,6 +87,12 @@ def main(argv) -> None:
         **{group: command.settings_from_flags(group) for group in _GROUPS},
     )
     command.refuse_shards(base)
+    if len(base.model.thresholds) != 2:
+        raise input_error(
+            "--thresholds", "the experiments of the paper have the grades 0, 1 and 2", "Give two"
+        )
+    if not _TUNE_EPOCHS.value:
+        command.refuse_beside("tune_epochs", ["theta_1", "theta_2"])
     # Takes seconds: not before the flags are right.
     from tf_smoothclir.experiments.plan import Study, threshold_grids
     from tf_smoothclir.experiments.reproduce import reproduce

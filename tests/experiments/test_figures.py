@@ -67,6 +67,7 @@ def test_gains_have_a_panel_a_metric_and_the_interval_of_each_system(tmp_path, m
         ends = [segment[:, 0].tolist() for segment in bars[2][0].get_segments()]
         assert ends == [pytest.approx([row.low, row.high]) for row in rows]
         assert bars[0].get_xdata() == pytest.approx([row.difference for row in rows])
+    module.plt.close(drawn[0])
 
 
 @pytest.mark.parametrize("draw", [draw_densities, draw_curves, draw_gains])

@@ -20,6 +20,7 @@ from tf_smoothclir.experiments.plan import Study
 from tf_smoothclir.experiments.sets import open_sets
 from tf_smoothclir.presets import changed
 from tf_smoothclir.settings import RunSettings
+from tf_smoothclir.training.train import train
 
 ROOT = Path(__file__).resolve().parents[2]
 SETTINGS = {"toy_entities": 300, "dim": 4, "negatives": 3, "epochs": 1}
@@ -205,6 +206,18 @@ def tiny_cells(tmp_path):
     return [CellDirectory(tmp_path, Cell(settings, "tiny", "f")) for settings in (bad, good)]
 
 
+def test_a_cell_goes_on_where_its_data_have_moved(tiny_cells, tmp_path):
+    _, cell = tiny_cells
+    train(cell.cell.settings, cell.path)
+    moved = (tmp_path / "tiny").rename(tmp_path / "moved")
+    settings = changed(cell.cell.settings, {"data_dir": str(moved)})
+    again = CellDirectory(tmp_path, Cell(settings, "tiny", "f"))
+    assert again.path == cell.path
+    again.complete()
+    assert again.finished
+    assert again.score_counts().sum() > 0
+
+
 def test_a_failing_cell_does_not_stop_the_others_and_says_why_in_its_log(tiny_cells):
     bad, good = tiny_cells
     assert workers.run_cells([bad, good, good], workers=1) == [bad]
@@ -229,6 +242,8 @@ def test_a_process_whose_parent_is_gone_ends():
         (["table2", "--seeds=13,13"], "--seeds=13,13"),
         (["table2", "--seeds=x"], "--seeds=x"),
         (["table2", "--theta_1=0.9", "--theta_2=0.5"], "--theta_1, --theta_2"),
+        (["table2", "--thresholds=0.5"], "--thresholds: the experiments of the paper have"),
+        (["table2", "--tune_epochs=0", "--theta_1=0"], "--tune_epochs --theta_1: they do not go"),
     ],
 )
 def test_a_mistake_is_a_message(arguments, message, tmp_path):

@@ -54,6 +54,13 @@ def test_a_directory_that_leaves_open_which_language_is_an_error(two_languages, 
         data_settings(BASE, [str(two_languages)], languages=languages)
 
 
+def test_a_directory_of_ones_own_has_one_language(tmp_path):
+    found = data_settings(BASE, [str(tmp_path)], languages=["de"])
+    assert [one.document_language for one in found] == ["de"]
+    with pytest.raises(InputError, match="in one language; named are de, sw"):
+        data_settings(BASE, [str(tmp_path)], languages=["de", "sw"])
+
+
 def test_datasets_of_tfds_are_sets():
     assert named(data_settings(BASE, tfds_names=["wiki_clir/fr"]))[0][1] == "wiki_clir/fr"
 

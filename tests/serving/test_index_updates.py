@@ -1,5 +1,6 @@
 """Adding and removing: the ranking is that of an index built anew, whatever came before."""
 
+import json
 import shutil
 
 import numpy as np
@@ -19,7 +20,7 @@ from tests.serving.index_helpers import (
 )
 from tests.training.test_run_directory import snapshot
 from tf_smoothclir.errors import InputError
-from tf_smoothclir.serving import index_builder, index_updates
+from tf_smoothclir.serving import index_builder, index_kinds, index_updates
 from tf_smoothclir.serving.index import Index
 from tf_smoothclir.serving.index_builder import build_index
 from tf_smoothclir.serving.index_kinds import SMALLEST_IVF_PQ, IndexSettings
@@ -46,6 +47,27 @@ def path(request, built, tmp_path):
 def update(path, add=(), remove=(), **arguments):
     added = Documents(add) if add else None
     return update_index(path, Tower(), TOWER, add=added, remove=remove, **arguments)
+
+
+def test_ivf_pq_becomes_flat_where_few_documents_are_left(tmp_path, monkeypatch):
+    for module in (index_kinds, index_updates):
+        monkeypatch.setattr(module, "SMALLEST_IVF_PQ", 300)
+    texts = [document(number) for number in range(300)]
+    build_index(tmp_path / "index", Documents(texts), Tower(), TOWER, IndexSettings("ivf_pq"))
+    manifest = update(tmp_path / "index", remove=[text.id for text in texts[:100]])
+    assert manifest["index"]["kind"] == "flat"
+    assert_holds(tmp_path / "index", texts[100:])
+
+
+def test_a_changed_index_is_not_taken_for_that_of_its_collection(path):
+    kind = json.loads((path / "manifest.json").read_text())["index"]["kind"]
+    build_index(path, Documents(TEXTS), Tower(), TOWER)
+    update(path, remove=[TEXTS[0].id])
+    with pytest.raises(InputError, match="documents were added to it or removed from it since"):
+        build_index(path, Documents(TEXTS), Tower(), TOWER)
+    build_index(path, Documents(TEXTS), Tower(), TOWER, IndexSettings(kind), overwrite=True)
+    build_index(path, Documents(TEXTS), Tower(), TOWER)
+    assert_holds(path, TEXTS)
 
 
 def assert_holds(path, texts):

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 import urllib.error
 import urllib.request
 
@@ -10,8 +11,11 @@ import pytest
 from tests.serving.conftest import publish_small
 from tests.serving.devtools import browser
 from tests.serving.local_server import local_server
+from tf_smoothclir.serving.document_collections import open_files
 from tf_smoothclir.serving.explain import Explanation, WordShare
 from tf_smoothclir.serving.index import Result
+from tf_smoothclir.serving.index_builder import build_index
+from tf_smoothclir.serving.publish import load_tower
 from tf_smoothclir.serving.server.ui import About, SearchPage, open_page, text_parts
 from tf_smoothclir.settings import DataSettings
 
@@ -173,6 +177,20 @@ def test_page_over_an_export_searches_as_the_command_does(export_dir, tmp_path):
     assert (about["query_language"], about["document_language"]) == ("en", "fr")
     assert about["grades"] == 3
     assert about["examples"][0].startswith("word")
+
+
+def test_a_collection_of_files_is_in_the_language_of_the_towers(export_dir, tmp_path):
+    export = shutil.copytree(export_dir, tmp_path / "export")
+    for manifest in export.glob("*_tower/*/manifest.json"):
+        content = json.loads(manifest.read_text())
+        content["data"]["document_language"] = "tl"
+        manifest.write_text(json.dumps(content))
+    (tmp_path / "own.tsv").write_text("a\tmot1 mot2\nb\tmot3\n")
+    collection = open_files(tmp_path / "own.tsv", "--collection")
+    build_index(tmp_path / "index", collection, *load_tower(export, "document"))
+    page = open_page(export, tmp_path / "index", lambda data: DataSettings(**data))
+    about = json.loads(page.routes()["/api/about"]({}).body)
+    assert (about["query_language"], about["document_language"]) == ("en", "tl")
 
 
 RESULTS = "document.querySelectorAll('#results li').length"

@@ -193,6 +193,18 @@ def test_content_that_is_not_words_with_finite_rows_is_refused(words, rows, mess
     refused(tmp_path, pickle.dumps((words, rows), protocol=3), message)
 
 
+def test_a_word_without_characters_is_kept_like_any_other(tmp_path):
+    path = write(tmp_path / "in.pkl", pickle.dumps(([*WORDS[:-1], ""], ROWS), protocol=3))
+    words, _ = convert_polyglot(path, tmp_path / "out.npz")
+    assert (
+        words
+        == convert_polyglot(
+            write(tmp_path / "in.pkl", pickle.dumps((WORDS, ROWS), protocol=3)),
+            tmp_path / "all.npz",
+        )[0]
+    )
+
+
 def test_missing_input_and_output_directory_are_named(tmp_path):
     with pytest.raises(InputError, match=r"nowhere\.pkl: cannot be read"):
         convert_polyglot(tmp_path / "nowhere.pkl", tmp_path / "out.npz")

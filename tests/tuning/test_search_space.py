@@ -54,6 +54,18 @@ def test_every_point_is_different_and_makes_settings_that_can_be_used(names, num
         assert len(changed.model.thresholds) == number
 
 
+def test_towers_that_do_not_go_with_the_other_settings_are_left_out():
+    assert set(SearchSpace.of(["tower"], settings_of()).points) == {
+        ("average_pooling",),
+        ("cnn",),
+        ("lstm",),
+    }
+    weighted = SearchSpace.of(["tower", "epsilon"], settings_of(token_weights="idf"))
+    assert {tower for tower, _ in weighted.points} == {"average_pooling"}
+    with pytest.raises(InputError, match="nothing to choose from"):
+        SearchSpace.of(["tower"], settings_of(token_weights="idf"))
+
+
 def test_values_of_a_trial_come_to_their_places_and_nothing_else_changes():
     settings = settings_of(dim=16)
     found = with_values(

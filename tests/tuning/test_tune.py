@@ -166,6 +166,41 @@ def test_a_directory_with_something_else_is_left_alone(settings, tmp_path):
         tune.tune(settings, Search(), tmp_path)
 
 
+def test_overwrite_deletes_nothing_of_what_is_no_search(settings, tmp_path):
+    (tmp_path / "logs").mkdir()
+    (tmp_path / "logs" / "events").write_text("of a run")
+    with pytest.raises(InputError, match="it holds no search, but logs"):
+        tune.tune(settings, Search(), tmp_path, overwrite=True)
+    assert (tmp_path / "logs" / "events").read_text() == "of a run"
+
+
+@pytest.mark.parametrize(
+    ("changes", "search", "message"),
+    [
+        ({"epochs": 30}, {"search": "hyperband", "tune": ("epsilon",)}, "begins with 34 different"),
+        ({"token_weights": "idf", "tower": "cnn"}, {}, "--token_weights=idf --tower=cnn"),
+        ({"loss": "mse", "learn_thresholds": True}, {}, "only sosl can learn"),
+    ],
+)
+def test_flags_that_cannot_be_used_delete_no_search(tiny, searched, changes, search, message):
+    path, _ = searched
+    before = files(path)
+    with pytest.raises(InputError, match=message):
+        tune.tune(tiny(select_metric="MAP", **changes), Search(**search), path, overwrite=True)
+    assert files(path) == before
+
+
+def test_a_worker_searches_what_its_chief_does(tiny, searched, monkeypatch, tmp_path):
+    for name, value in (("IP", "127.0.0.1"), ("PORT", "1")):
+        monkeypatch.setenv(f"KERASTUNER_ORACLE_{name}", value)
+    monkeypatch.setenv("KERASTUNER_TUNER_ID", "tuner0")
+    search = Search("random", max_trials=TRIALS)
+    with pytest.raises(InputError, match=r"search with other settings \(--learning_rate: "):
+        tune.tune(tiny(select_metric="MAP", learning_rate=0.5), search, searched[0])
+    with pytest.raises(InputError, match="there is no search of a chief"):
+        tune.tune(tiny(select_metric="MAP"), search, tmp_path / "elsewhere", worker_timeout=0.1)
+
+
 def test_two_at_a_time_in_one_directory_is_a_message(settings, tmp_path):
     message = "another smoothclir-tune is at work"
     with tune._only_one(tmp_path), pytest.raises(InputError, match=message):

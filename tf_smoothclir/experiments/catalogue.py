@@ -93,21 +93,25 @@ def _best(*names: str) -> dict[str, object]:
     return {name: _BEST[name] for name in names}
 
 
+def _option(name: str, changes: Mapping[str, object]) -> System:
+    return System(name, {**_SOSL, **changes})
+
+
 _OPTIONS = (
-    System("Paper", {}),
-    System("Shared vocabulary", _best("shared_vocabulary")),
-    System("Character n-grams", _best("ngram_buckets", "min_ngram")),
-    System("Dimension 512", _best("dim")),
-    System("Learned token weights", _best("token_weights")),
-    System("Fresh negatives", _best("fresh_negatives")),
-    System("In-batch negatives", _best("batching", "train_negatives")),
-    System("Hard negatives", _best("hard_negatives")),
-    System("Larger batches and steps", _best("batch_size", "learning_rate")),
-    System("Averaged weights", _best("average_weights")),
-    System("Falling learning rate", _best("learning_rate_decay")),
-    System("Bilingual initial vectors", _best("initial_vectors")),
-    System("Learned thresholds", {"learn_thresholds": True}),
-    System("--preset=best", _BEST),
+    _option("Paper", {}),
+    _option("Shared vocabulary", _best("shared_vocabulary")),
+    _option("Character n-grams", _best("ngram_buckets", "min_ngram")),
+    _option("Dimension 512", _best("dim")),
+    _option("Learned token weights", _best("token_weights")),
+    _option("Fresh negatives", _best("fresh_negatives")),
+    _option("In-batch negatives", _best("batching", "train_negatives")),
+    _option("Hard negatives", _best("hard_negatives")),
+    _option("Larger batches and steps", _best("batch_size", "learning_rate")),
+    _option("Averaged weights", _best("average_weights")),
+    _option("Falling learning rate", _best("learning_rate_decay")),
+    _option("Bilingual initial vectors", _best("initial_vectors")),
+    _option("Learned thresholds", {"learn_thresholds": True}),
+    _option("--preset=best", _BEST),
 )
 _ALL = (
     Experiment(

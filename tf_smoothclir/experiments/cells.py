@@ -101,7 +101,7 @@ class CellDirectory:
         """Trains and evaluates from where it stands, and deletes what only that needed."""
         train(self.cell.settings, self.path)
         if not (self.cell.tuning or self._scores.is_file()):
-            write_json(self._scores, _training_scores(self.run))
+            write_json(self._scores, _training_scores(self.run, self.cell.settings))
         self._delete_the_rest()
         cell = self.cell
         write_json(self._mark, {"set": cell.set_name, "fingerprint": cell.fingerprint})
@@ -115,9 +115,11 @@ class CellDirectory:
             shutil.rmtree(directory, ignore_errors=True)
 
 
-def _training_scores(run: RunDirectory) -> dict:
-    """Returns how the scores of the training pairs of each grade are distributed (Figure 3)."""
-    settings = run.settings()
+def _training_scores(run: RunDirectory, settings: RunSettings) -> dict:
+    """Returns how the scores of the training pairs of each grade are distributed (Figure 3).
+
+    The settings know where the data are now; those of the run, where they were when it began.
+    """
     prepared = prepared_set(source_of(settings.data), settings, run, SPLITS)
     lists = judged_lists(
         prepared.retrieval_set,

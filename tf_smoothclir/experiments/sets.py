@@ -48,6 +48,12 @@ def data_settings(
 
 def _languages_in(directory: str, wanted: Sequence[str], default: str) -> list[str]:
     present = document_languages(Path(directory))
+    if not present and len(wanted) > 1:
+        raise input_error(
+            f"--data_dir={directory} --document_language",
+            f"its documents are in one language; named are {', '.join(wanted)}",
+            "Give one --document_language, and a command for each language",
+        )
     if not present:  # a directory of the user's own, or none at all, as opening it will show
         return list(wanted[:1]) or [default]
     chosen = [code for code in present if code in wanted] if wanted else present

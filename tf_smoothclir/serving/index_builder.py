@@ -140,6 +140,8 @@ def _check_same(
         check_pair(manifest, tower)
         if manifest["collection"] != collection.fingerprint():
             reason = f"it is of another collection, or of another state of it ({manifest['name']})"
+        elif manifest.get("changed"):
+            reason = "documents were added to it or removed from it since it was built"
         elif different := settings.differences(manifest["index"]):
             reason = f"it has {different}"
         else:

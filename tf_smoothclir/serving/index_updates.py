@@ -26,7 +26,7 @@ from tf_smoothclir.serving.index_builder import (
     publish,
 )
 from tf_smoothclir.serving.index_files import Segments, SegmentWriter
-from tf_smoothclir.serving.index_kinds import VectorIndex
+from tf_smoothclir.serving.index_kinds import SMALLEST_IVF_PQ, IndexSettings, VectorIndex
 from tf_smoothclir.serving.index_ranking import Ranker
 from tf_smoothclir.serving.index_shards import (
     Encode,
@@ -92,7 +92,7 @@ def update_index(
             )
         state, segments = _new_state(directory, index, shards, alive, work)
         recall = measured_recall(Ranker(state.index, segments, state.alive), segments, queries)
-        return publish(directory, {**index.manifest, "recall": recall}, state)
+        return publish(directory, {**index.manifest, "recall": recall, "changed": True}, state)
 
 
 def _positions(index: Index, ids: Sequence[str]) -> np.ndarray:
@@ -144,6 +144,9 @@ def _new_state(
     living = _written_together(segments, alive, work / "together")
     segments = Segments([living], dim)
     settings = index.vectors.settings
+    if settings.kind == "ivf_pq" and len(segments) < SMALLEST_IVF_PQ:
+        logging.info("Index: flat from now on, as %d documents are few", len(segments))
+        settings = IndexSettings("flat")
     vectors = VectorIndex.build(settings.resolved(len(segments)), segments, dim)
     return State(vectors, [], [living], np.ones(len(segments), bool)), segments
 

@@ -21,7 +21,7 @@ from tf_smoothclir.serving.index import Index, Result
 from tf_smoothclir.serving.index_builder import RECALL_QUERIES, build_index
 from tf_smoothclir.serving.index_shards import encode_texts
 from tf_smoothclir.serving.manifest import check_pair
-from tf_smoothclir.serving.publish import load_part, load_tower
+from tf_smoothclir.serving.publish import load_part, load_tower, versions
 from tf_smoothclir.settings import DataSettings
 
 ChooseData = Callable[[dict], DataSettings]
@@ -98,7 +98,6 @@ def open_searcher(
         InputError: The towers are missing or changed, or towers and index are of different runs.
     """
     index_dir = Path(index_dir or Path(export_dir, "index"))
-    load = functools.partial(load_part, export_dir)
     if not index_dir.exists():
         encode_documents, manifest = load_tower(export_dir, "document")
         data = choose_data(manifest["data"])
@@ -115,7 +114,13 @@ def open_searcher(
         index = Index(index_dir)
         _check_collection(index_dir, index.manifest, choose_data)
     encode = _remote(server, index.manifest) if server else _local(export_dir, index.manifest)
+    load = functools.partial(_part_of_index, export_dir, index.manifest["version"])
     return Searcher(encode, index, load)
+
+
+def _part_of_index(export_dir: str | os.PathLike, version: int, role: str) -> tuple:
+    """Loads a tower that an index was made with, also where a later version has come since."""
+    return load_part(export_dir, role, version if version in versions(export_dir, role) else None)
 
 
 def run_queries(export_dir: str | os.PathLike) -> np.ndarray | None:

@@ -76,7 +76,9 @@ def convert_polyglot(pkl_path: str | os.PathLike, npz_path: str | os.PathLike) -
 def _text(path: str | os.PathLike, number: int, word) -> str:
     """A Python 2 `str` arrives as bytes, `unicode` as str."""
     try:
-        return word.decode("utf-8") if isinstance(word, bytes) else word.encode() and word
+        text = word.decode("utf-8") if isinstance(word, bytes) else word
+        text.encode()
+        return text
     except (UnicodeError, AttributeError) as error:
         raise input_error(path, f"word {number} is not text ({error})", REMEDY) from error
 

@@ -107,6 +107,30 @@ def unbuilt_model(settings: RunSettings, vocabularies: Mapping[str, list[str]]) 
             where they share a table, or word vectors are to begin in two ways.
     """
     model, training = settings.model, settings.training
+    check_towers(settings)
+    if settings.text.shared_vocabulary:
+        towers = dict.fromkeys(ROLES, _tower(settings, "query", vocabularies, training.seed))
+    else:
+        towers = {
+            role: _tower(settings, role, vocabularies, training.seed + index)
+            for index, role in enumerate(ROLES)
+        }
+    return TwoTower(
+        towers["query"],
+        towers["document"],
+        SmoothCosineSimilarity(epsilon=model.epsilon),
+        clip_norm=training.clip_norm,
+        in_batch=training.batching == "in_batch",
+    )
+
+
+def check_towers(settings: RunSettings) -> None:
+    """Checks settings of the towers that do not go together.
+
+    Raises:
+        InputError: As `unbuilt_model`.
+    """
+    model = settings.model
     if model.initial_vectors != "random" and (model.query_embeddings or model.document_embeddings):
         raise input_error(
             f"--initial_vectors={model.initial_vectors} --query_embeddings --document_embeddings",
@@ -121,19 +145,6 @@ def unbuilt_model(settings: RunSettings, vocabularies: Mapping[str, list[str]]) 
         )
     if settings.text.shared_vocabulary:
         _check_shared(model)
-        towers = dict.fromkeys(ROLES, _tower(settings, "query", vocabularies, training.seed))
-    else:
-        towers = {
-            role: _tower(settings, role, vocabularies, training.seed + index)
-            for index, role in enumerate(ROLES)
-        }
-    return TwoTower(
-        towers["query"],
-        towers["document"],
-        SmoothCosineSimilarity(epsilon=model.epsilon),
-        clip_norm=training.clip_norm,
-        in_batch=training.batching == "in_batch",
-    )
 
 
 def load_pretrained(

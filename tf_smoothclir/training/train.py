@@ -24,6 +24,7 @@ from tf_smoothclir.training.checkpoints import Checkpoints, state_of
 from tf_smoothclir.training.connect import connect, has_served
 from tf_smoothclir.training.model import (
     build_model,
+    check_towers,
     configured_loss,
     load_pretrained,
     start_bilingual,
@@ -100,6 +101,7 @@ def _begin(
     prepared = None
     with workers.together():
         configured_loss(settings)
+        check_towers(settings)
         if workers.is_chief:
             source = source_of(settings.data)
             if shards:

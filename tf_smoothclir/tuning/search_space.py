@@ -14,7 +14,7 @@ from tf_smoothclir.list_losses import LIST_LOSSES
 from tf_smoothclir.losses import LOSSES, SmoothOrdinalSearchLoss, ThresholdLoss
 from tf_smoothclir.presets import changed
 from tf_smoothclir.settings import GROUPS, ModelSettings, RunSettings, TrainingSettings
-from tf_smoothclir.training.model import configured_loss
+from tf_smoothclir.training.model import check_towers, configured_loss
 
 # Beside the thresholds. The paper suggests ε from 0.25 to 1 and draws 0 to 2 (Figure 4); plain
 # cosine, ε = 0, is for comparison only.
@@ -72,7 +72,8 @@ class SearchSpace:
         if len(points) < 2:
             raise input_error(
                 f"--tune={','.join(names)}",
-                f"there is nothing to choose from with --loss={settings.model.loss}",
+                f"there is nothing to choose from with --loss={settings.model.loss} and the other"
+                " settings",
                 f"Name something else of {', '.join(TUNABLE)}",
             )
         return cls(tuple(names), points)
@@ -153,16 +154,16 @@ def with_values(settings: RunSettings, values: dict) -> RunSettings:
 def _values_of(name: str, settings: RunSettings) -> Sequence:
     if name == "thresholds":
         return [thresholds_text(t) for t in threshold_tuples(len(settings.model.thresholds))]
-    if name == "loss":
-        return [loss for loss in VALUES["loss"] if _is_usable(loss, settings)]
+    if name in ("loss", "tower"):
+        return [value for value in VALUES[name] if _is_usable(name, value, settings)]
     return VALUES[name]
 
 
-def _is_usable(loss: str, settings: RunSettings) -> bool:
-    """Whether a loss takes this number of grades and this batching."""
-    model = dataclasses.replace(settings.model, loss=loss)
+def _is_usable(name: str, value: str, settings: RunSettings) -> bool:
+    """Whether a loss or tower goes with the other settings, such as batching or token weights."""
+    check = {"loss": configured_loss, "tower": check_towers}[name]
     try:
-        configured_loss(dataclasses.replace(settings, model=model))
+        check(with_values(settings, {name: value}))
     except InputError:
         return False
     return True

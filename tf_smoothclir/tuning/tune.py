@@ -6,6 +6,7 @@ import dataclasses
 import json
 import os
 import shutil
+import time
 from pathlib import Path
 
 import keras_tuner
@@ -15,6 +16,7 @@ from tf_smoothclir.data.open_source import source_of
 from tf_smoothclir.errors import InputError, input_error
 from tf_smoothclir.files import is_unfinished, locked, make_directory, read_json, write_json
 from tf_smoothclir.settings import WITHOUT_EFFECT, RunSettings
+from tf_smoothclir.training.model import check_towers, configured_loss
 from tf_smoothclir.training.threads import choose_threads
 from tf_smoothclir.tuning import oracles, results, workers
 from tf_smoothclir.tuning.search_space import SearchSpace
@@ -26,6 +28,7 @@ SEARCHES = {
     "bayesian": oracles.BayesianOracle,
     "hyperband": oracles.HyperbandOracle,
 }
+_SECONDS_BETWEEN_LOOKS = 0.5
 _STATE, _SETTINGS, _LOCK = "oracle.json", "tuning.json", ".lock"
 # In the order in which --overwrite deletes them.
 _PARTS = (
@@ -90,14 +93,17 @@ def tune(
     _choose_threads(settings, search)
     space = SearchSpace.of(search.tune, settings)
     role = _role()
+    _check_fixed(settings, search)
     if role == "worker":
+        _check_joins(Path(output_dir), settings, search, worker_timeout)
         run_worker(settings, search, Path(output_dir), worker_timeout)
         return []
     sets = prepared_sets(settings, search.folds)
     output_dir = make_directory(output_dir, "--output_dir")
+    _oracle(space, settings, search, Path())  # shows, before anything is deleted, whether it fits
     with _only_one(output_dir):
         _open_directory(output_dir, settings, search, overwrite)
-        oracle = _oracle(space, settings, search, output_dir)
+        oracle = _oracle(space, settings, search, output_dir / _STATE)
         _mention_cut_grid(space, search)
         if role == "chief":
             address = "{KERASTUNER_ORACLE_IP}:{KERASTUNER_ORACLE_PORT}".format(**os.environ)
@@ -160,11 +166,11 @@ def _objective(settings: RunSettings) -> keras_tuner.Objective:
     return keras_tuner.Objective(settings.training.select_metric, "max")
 
 
-def _oracle(space, settings, search, output_dir) -> oracles.DurableOracle:
+def _oracle(space, settings, search, path: Path) -> oracles.DurableOracle:
     more = {"max_epochs": settings.training.epochs} if search.search == "hyperband" else {}
     return SEARCHES[search.search](
         space,
-        output_dir / _STATE,
+        path,
         objective=_objective(settings),
         max_trials=search.max_trials,
         seed=settings.training.seed,
@@ -201,15 +207,12 @@ def _open_directory(
         InputError: It holds another search, or something else.
     """
     path = output_dir / _SETTINGS
-    if overwrite:
-        for part in _PARTS:
+    if overwrite and path.is_file():
+        unfinished = filter(is_unfinished, os.listdir(output_dir))
+        for part in (*_PARTS, *unfinished):
             target = output_dir / part
             shutil.rmtree(target) if target.is_dir() else target.unlink(missing_ok=True)
-    content = {
-        "search": {**dataclasses.asdict(search), "tune": list(search.tune)},
-        "settings": _json_settings(settings),
-        "data": source_of(settings.data).fingerprint(),
-    }
+    content = _content(settings, search)
     if path.is_file():
         _check_same(output_dir, read_json(path), content)
     elif others := {p.name for p in output_dir.iterdir() if not is_unfinished(p.name)} - {_LOCK}:
@@ -219,6 +222,39 @@ def _open_directory(
             "Choose another directory",
         )
     write_json(path, content)
+
+
+def _content(settings: RunSettings, search: Search) -> dict:
+    """Returns what decides about the trials."""
+    return {
+        "search": {**dataclasses.asdict(search), "tune": list(search.tune)},
+        "settings": _json_settings(settings),
+        "data": source_of(settings.data).fingerprint(),
+    }
+
+
+def _check_fixed(settings: RunSettings, search: Search) -> None:
+    """Checks what is not searched, before anything is written."""
+    if "loss" not in search.tune:
+        configured_loss(settings)
+    if "tower" not in search.tune:
+        check_towers(settings)
+
+
+def _check_joins(
+    output_dir: Path, settings: RunSettings, search: Search, seconds_to_wait: float
+) -> None:
+    """Checks that a worker searches what its chief does, who may begin a little later."""
+    path, end = output_dir / _SETTINGS, time.monotonic() + seconds_to_wait
+    while not path.is_file():
+        if time.monotonic() > end:
+            raise input_error(
+                f"--output_dir={output_dir}",
+                "there is no search of a chief",
+                "Let chief and workers share the directory",
+            )
+        time.sleep(_SECONDS_BETWEEN_LOOKS)
+    _check_same(output_dir, read_json(path), _content(settings, search))
 
 
 def _json_settings(settings: RunSettings) -> dict:

@@ -21,6 +21,7 @@ from tf_smoothclir.serving.display import carrying_words, word_pattern
 from tf_smoothclir.serving.explain import Explanation
 from tf_smoothclir.serving.index import Result
 from tf_smoothclir.serving.manifest import read_manifest
+from tf_smoothclir.serving.publish import part_dir, versions
 from tf_smoothclir.serving.searcher import ChooseData, Searcher, open_searcher
 from tf_smoothclir.serving.server.rest import Response, Route, json_response
 from tf_smoothclir.settings import DataSettings
@@ -120,7 +121,7 @@ def open_page(
     searcher = open_searcher(export_dir, index_dir, choose_data)
     searcher.search([""], _DEFAULT_DEPTH)  # the first search takes longer
     manifest = read_manifest(Path(index_dir or Path(export_dir, "index")), "index")
-    data = choose_data(manifest["data"] or dataclasses.asdict(DataSettings()))
+    data = choose_data(manifest["data"] or _data_of_towers(export_dir))
     about = About(
         query_language=data.query_language,
         document_language=data.document_language,
@@ -128,6 +129,12 @@ def open_page(
         examples=_examples(data) if manifest["data"] else [],
     )
     return SearchPage(searcher, about)
+
+
+def _data_of_towers(export_dir: str | os.PathLike) -> dict:
+    """Returns the settings of the data that the towers were trained with."""
+    latest = part_dir(export_dir, "document") / str(max(versions(export_dir, "document")))
+    return read_manifest(latest, "document")["data"] or dataclasses.asdict(DataSettings())
 
 
 def _examples(data: DataSettings) -> list[str]:
