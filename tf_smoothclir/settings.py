@@ -153,8 +153,8 @@ class ModelSettings(Settings):
     initial_vectors: str = setting(
         "random",
         "What word vectors begin with: random numbers, or bilingual: words that stand in the same"
-        " training pairs, in either language, begin near each other, and so do their n-grams."
-        " (Paper: Polyglot's, by --query_embeddings and --document_embeddings.)",
+        " training pairs, in either language, begin near each other, and so do their n-grams. The"
+        " paper's begin as Polyglot's, by --query_embeddings and --document_embeddings.",
         choices=("random", "bilingual"),
     )
     query_embeddings: str = setting(

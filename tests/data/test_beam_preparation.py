@@ -98,7 +98,7 @@ def test_ngrams_are_refused(retrieval_set):
 @without_beam
 def test_missing_beam_is_named_with_the_extra(retrieval_set, tmp_path):
     preparation = BeamPreparation(retrieval_set, TextSettings(), LOCAL_RUNNER)
-    with pytest.raises(InputError, match=r"--beam: it needs Apache Beam .*tf_smoothclir\[beam\]"):
+    with pytest.raises(InputError, match=r"--beam: it needs Apache Beam .*pip install .\.\[beam\]"):
         preparation(tmp_path)
     assert not list(tmp_path.glob("*vocabulary*"))
 

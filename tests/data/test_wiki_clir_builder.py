@@ -71,7 +71,7 @@ def test_missing_beam_is_named_with_the_extra(tmp_path):
     builder = wiki_clir.WikiClir(
         data_dir=str(tmp_path), config="fr", directory=str(LOCAL), beam=True
     )
-    with pytest.raises(InputError, match=r"needs Apache Beam .*tf_smoothclir\[beam\]"):
+    with pytest.raises(InputError, match=r"needs Apache Beam .*pip install .\.\[beam\]"):
         builder.download_and_prepare()
 
 

@@ -79,7 +79,7 @@ def test_options_that_beam_refuses_are_named(collection, tmp_path):
 
 @without_beam
 def test_missing_beam_is_named_with_the_extra(collection, tmp_path):
-    with pytest.raises(InputError, match=r"--beam: it needs Apache Beam .*tf_smoothclir\[beam\]"):
+    with pytest.raises(InputError, match=r"--beam: it needs Apache Beam .*pip install .\.\[beam\]"):
         BeamEncoder(tmp_path, 1, LOCAL_RUNNER)(tmp_path, collection, None)
 
 

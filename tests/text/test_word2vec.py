@@ -70,7 +70,7 @@ def test_without_gensim_the_message_says_what_to_install(monkeypatch):
         return real(name, *args, **kwargs)
 
     monkeypatch.setattr(builtins, "__import__", without)
-    with pytest.raises(InputError, match=r"pip install 'tf_smoothclir\[vectors\]'"):
+    with pytest.raises(InputError, match=r"pip install '\.\[vectors\]'"):
         train_word_vectors(["a"], **SETTINGS)
 
 
