@@ -107,7 +107,7 @@ def test_a_directory_is_replaced_once_the_new_one_is_on_the_disk(tmp_path, monke
 KILLED_BETWEEN = """
 import os, pathlib, sys
 from tf_smoothclir import files
-flush, rename = files.flush_to_disk, os.rename
+rename = os.rename
 os.rename = lambda source, target: os._exit(9) if target.name == "new" else rename(source, target)
 with files.new_directory(pathlib.Path(sys.argv[1], "new"), replace=True) as directory:
     pass

@@ -6,14 +6,12 @@ import contextlib
 import fcntl
 import json
 import os
-import platform
 import re
 import shutil
 import sys
 import tempfile
 import time
-import uuid
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from absl import logging
@@ -54,7 +52,7 @@ def scratch_directory(parent: Path, name: str) -> Iterator[Path]:
     One that a killed process has left there is deleted by the next process on the same machine that
     wants one of the same `name`.
     """
-    prefix = f".{name}.{platform.node()}."
+    prefix = f".{name}.{os.uname().nodename}."
     for left in parent.iterdir():
         if left.name.startswith(prefix) and _RANDOM.fullmatch(left.name[len(prefix) :]):
             _delete_if_left(left)
@@ -113,7 +111,7 @@ def new_directory(path: Path, *, replace: bool = False) -> Iterator[Path]:
 def write_text(path: str | os.PathLike, text: str) -> None:
     """Writes a UTF-8 text file, at once or not at all; of several writers, the last one's stays."""
     path = Path(path)
-    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}{_SUFFIX}")
+    temporary = path.with_name(f".{path.name}.{os.urandom(4).hex()}{_SUFFIX}")
     try:
         temporary.write_text(text, encoding="utf-8")
         flush_to_disk(temporary)
@@ -125,6 +123,23 @@ def write_text(path: str | os.PathLike, text: str) -> None:
 def is_unfinished(name: str) -> bool:
     """Returns whether something of this name is what a killed process has left behind."""
     return _UNFINISHED.fullmatch(name) is not None
+
+
+def names_in(directory: Path) -> set[str]:
+    """Returns the names in a directory, but of what killed processes have left behind."""
+    return {name for name in os.listdir(directory) if not is_unfinished(name)}
+
+
+def delete_in(directory: Path, names: Iterable[str] = ()) -> None:
+    """Deletes files and directories, in this order, then what killed processes have left behind.
+
+    Args:
+        directory: Where they are.
+        names: Of what is there or not.
+    """
+    for name in (*names, *filter(is_unfinished, os.listdir(directory))):
+        path = directory / name
+        shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
 
 
 def write_json(path: str | os.PathLike, value) -> None:

@@ -21,17 +21,16 @@ def optimizer_variables(optimizer: keras.optimizers.Optimizer) -> list[tf.Variab
 
 
 def make_loss_metric(model: keras.Model) -> None:
-    """Makes the mean for `track_loss`: Keras's own is of what its own losses return.
+    """Makes the mean of the losses: Keras's own is of what its own losses return.
 
     Keras does not see it as an attribute, else its variables would be weights of the model.
     """
     vars(model)["mean_loss"] = keras.metrics.Mean(name="loss")
 
 
-def track_loss(model: keras.Model, loss: tf.Tensor, examples: tf.Tensor) -> None:
-    """Takes the loss of a batch into the mean that `fit` shows."""
-    replicas = tf.distribute.get_strategy().num_replicas_in_sync  # by which Keras divides it
-    model.mean_loss.update_state(loss * replicas, sample_weight=examples)
+def loss_metric(model: keras.Model) -> keras.metrics.Mean:
+    """Returns that mean."""
+    return model.mean_loss
 
 
 def metrics_with_loss(model: keras.Model, metrics: list) -> list:

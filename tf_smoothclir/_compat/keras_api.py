@@ -3,7 +3,7 @@
 `keras_2` and `keras_3` define the same names:
 
 * `adopt_layer`: gives a model that is built a layer more;
-* `make_loss_metric`, `metrics_with_loss`, `track_loss`: the mean loss that `fit` shows;
+* `loss_metric`, `make_loss_metric`, `metrics_with_loss`: the mean loss that `fit` shows;
 * `ONLY_FIRST_REPLICA`: aggregation of a weight that all replicas change alike;
 * `Optimizer`, and `RowOptimizer` to go before another one: bases of the package's optimizers;
 * `optimizer_variables`: what decides how an optimizer goes on, but for its learning rate;
@@ -24,12 +24,12 @@ if ON_KERAS_3:
         Optimizer,
         RowOptimizer,
         adopt_layer,
+        loss_metric,
         make_loss_metric,
         metrics_with_loss,
         optimizer_variables,
         tf_variable,
         trace_for_devices,
-        track_loss,
     )
 else:
     from tf_smoothclir._compat.keras_2 import (
@@ -37,12 +37,12 @@ else:
         Optimizer,
         RowOptimizer,
         adopt_layer,
+        loss_metric,
         make_loss_metric,
         metrics_with_loss,
         optimizer_variables,
         tf_variable,
         trace_for_devices,
-        track_loss,
     )
 
 __all__ = [
@@ -64,3 +64,15 @@ def tf_weights(layer: keras.layers.Layer) -> list[tf.Variable]:
     """Returns the variables of a layer or model, what is trained first: one order on both."""
     weights = (*layer.trainable_weights, *layer.non_trainable_weights)
     return [tf_variable(weight) for weight in weights]
+
+
+def track_loss(model: keras.Model, loss: tf.Tensor, examples: tf.Tensor) -> None:
+    """Takes the loss of a batch into the mean that `fit` shows, as Keras's own step does.
+
+    Args:
+        model: Compiled.
+        loss: Of the batch.
+        examples: Its weight in the mean.
+    """
+    replicas = tf.distribute.get_strategy().num_replicas_in_sync  # by which Keras divides it
+    loss_metric(model).update_state(loss * replicas, sample_weight=examples)

@@ -14,7 +14,7 @@ from absl import logging
 
 from tf_smoothclir.data.hashing import permutation
 from tf_smoothclir.errors import input_error
-from tf_smoothclir.files import is_unfinished, new_directory, write_json
+from tf_smoothclir.files import delete_in, new_directory, write_json
 from tf_smoothclir.serving.document_collections import Collection
 from tf_smoothclir.serving.index_files import (
     Segments,
@@ -247,9 +247,7 @@ def publish(directory: Path, manifest: dict, state: State) -> dict:
 
 def sweep(directory: Path, manifest: dict) -> None:
     """Deletes what a broken off update left behind, and the parts of former states."""
-    for path in directory.iterdir():
-        if is_unfinished(path.name):  # of a manifest
-            path.unlink()
+    delete_in(directory)
     kept = {*manifest.get("segments", ()), manifest.get("current")}
     for folder in (_SEGMENTS, _GENERATIONS):
         for path in (directory / folder).glob("*"):

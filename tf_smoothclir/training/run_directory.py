@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import os
 import platform
-import shutil
 from importlib import metadata
 from pathlib import Path
 
 from tf_smoothclir.errors import input_error
 from tf_smoothclir.files import (
-    is_unfinished,
+    delete_in,
     locked,
     make_directory,
+    names_in,
     read_json,
     write_json,
     write_text,
@@ -99,10 +98,7 @@ class RunDirectory:
                     "Give the same flags to continue it, choose another directory, or give"
                     " --overwrite",
                 )
-            unfinished = filter(is_unfinished, os.listdir(run.path))
-            for part in (*_PARTS, *unfinished):
-                target = run.path / part
-                shutil.rmtree(target) if target.is_dir() else target.unlink(missing_ok=True)
+            delete_in(run.path, _PARTS)
         flag_text = "\n".join(settings.flag_lines()) + "\n"
         _check_free(run, flag_text, overwrite)
         write_text(run.flags, flag_text)
@@ -208,7 +204,7 @@ def _check_free(run: RunDirectory, flag_text: str, overwrite: bool) -> None:
 
     A run that was killed before it had a config.json may have left flags.txt and temporary files.
     """
-    others = {path.name for path in run.path.iterdir() if not is_unfinished(path.name)} - {_LOCK}
+    others = names_in(run.path) - {_LOCK}
     if run.flags.is_file() and run.flags.read_bytes() == flag_text.encode():
         others.remove(run.flags.name)
     in_the_way = sorted(others.intersection(_PARTS))

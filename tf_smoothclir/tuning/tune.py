@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
-import shutil
 import time
 from pathlib import Path
 
@@ -14,7 +13,7 @@ from absl import logging
 
 from tf_smoothclir.data.open_source import source_of
 from tf_smoothclir.errors import InputError, input_error
-from tf_smoothclir.files import is_unfinished, locked, make_directory, read_json, write_json
+from tf_smoothclir.files import delete_in, locked, make_directory, names_in, read_json, write_json
 from tf_smoothclir.settings import WITHOUT_EFFECT, RunSettings
 from tf_smoothclir.training.model import check_towers, configured_loss
 from tf_smoothclir.training.threads import choose_threads
@@ -208,14 +207,11 @@ def _open_directory(
     """
     path = output_dir / _SETTINGS
     if overwrite and path.is_file():
-        unfinished = filter(is_unfinished, os.listdir(output_dir))
-        for part in (*_PARTS, *unfinished):
-            target = output_dir / part
-            shutil.rmtree(target) if target.is_dir() else target.unlink(missing_ok=True)
+        delete_in(output_dir, _PARTS)
     content = _content(settings, search)
     if path.is_file():
         _check_same(output_dir, read_json(path), content)
-    elif others := {p.name for p in output_dir.iterdir() if not is_unfinished(p.name)} - {_LOCK}:
+    elif others := names_in(output_dir) - {_LOCK}:
         raise input_error(
             f"--output_dir={output_dir}",
             f"it holds no search, but {', '.join(sorted(others)[:3])}",
