@@ -9,9 +9,9 @@ BIN := $(VENV)/bin
 CONSTRAINTS = constraints/python$(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])').txt
 PIP_INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check -c $(CONSTRAINTS)
 # What a second stack is tested with where the whole suite has run on the first.
-SUBSET := tests/test_golden.py tests/test_kernels.py tests/test_losses.py \
-	tests/test_losses_contract.py tests/test_list_losses.py tests/test_metrics.py \
-	tests/test_similarity.py tests/test_optimizers.py tests/training/test_checkpoints.py \
+SUBSET := tests/test_golden.py tests/ops/test_kernels.py tests/losses/test_ordinal.py \
+	tests/losses/test_contract.py tests/losses/test_lists.py tests/evaluation/test_metrics.py \
+	tests/two_tower/test_similarity.py tests/optimizers/test_sparse.py tests/training/test_checkpoints.py \
 	tests/test_commands_end_to_end.py
 # Module by module, in the order of tests/conftest.py.
 AT_ONCE := -n 2 --dist=loadscope --no-loadscope-reorder

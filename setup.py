@@ -70,7 +70,7 @@ setup(
     package_dir=PACKAGE_DIR,
     package_data={
         "tf_smoothclir.export": ["serving/*"],
-        "tf_smoothclir.serving.server": ["page.html"],
+        "tf_smoothclir.server": ["page.html"],
     },
     install_requires=[
         # Their newer releases need a newer Python, which not every package index says.

@@ -20,9 +20,9 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 from absl import app, flags
 
-from tf_smoothclir.settings import RunSettings
+from tf_smoothclir.ops.threads import operation_threads
+from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.training.peak_memory import peak_memory
-from tf_smoothclir.training.threads import operation_threads
 
 _PACKAGES = ("tensorflow", "tensorflow-ranking", "torch", "numpy", "ir-measures")
 PROCESSES = multiprocessing.get_context("spawn")

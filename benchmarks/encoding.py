@@ -55,7 +55,7 @@ def package(documents: int, tokens: int, vocabulary: int, threads: int) -> dict[
     common.use_threads(threads)
     import tensorflow as tf
 
-    from tf_smoothclir.serving.towers import ServingTower
+    from tf_smoothclir.publishing.serving_tower import ServingTower
     from tf_smoothclir.text.vocabulary import PADDING, UNKNOWN, TextEncoder, write_vocabulary
 
     known = words(vocabulary)

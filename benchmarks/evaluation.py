@@ -14,7 +14,7 @@ import numpy as np
 from absl import flags
 
 from benchmarks import common
-from tf_smoothclir.settings import METRICS
+from tf_smoothclir.settings.run import METRICS
 
 PACKAGE, NUMPY = "tf_smoothclir", "NumPy"
 IR_MEASURES, TFR = "ir-measures", "tensorflow-ranking"
@@ -34,7 +34,7 @@ def judged_scores(queries: int, documents: int) -> tuple[np.ndarray, np.ndarray]
 
 def package(queries: int, documents: int) -> dict[str, float]:
     """Times `ranked_grades`, `per_query_metrics` and `mean_metrics`."""
-    from tf_smoothclir.metrics import mean_metrics, per_query_metrics, ranked_grades
+    from tf_smoothclir.evaluation.metrics import mean_metrics, per_query_metrics, ranked_grades
 
     scores, grades = judged_scores(queries, documents)
     offsets = np.arange(queries + 1) * documents
@@ -111,7 +111,7 @@ def ranking_metrics(queries: int, documents: int) -> dict[str, float]:
 def retrieval(queries: int, collection: int, dim: int, depth: int) -> dict[str, float]:
     """Times `top_documents`."""
     from tf_smoothclir.evaluation.encoding import EncodedSet
-    from tf_smoothclir.evaluation.retrieval import top_documents
+    from tf_smoothclir.evaluation.full_retrieval import top_documents
 
     encoded = EncodedSet(*_vectors(queries, collection, dim), np.arange(collection))
     rows = np.arange(queries)
@@ -205,8 +205,8 @@ def _seconds(call: Callable[[], object]) -> float:
 
 
 def _define_flags() -> None:
-    flags.DEFINE_integer("queries", 5000, "Judged lists; a tenth for retrieval.", lower_bound=1)
-    flags.DEFINE_integer("documents", 55, "Documents in each judged list.", lower_bound=14)
+    flags.DEFINE_integer("queries", 5000, "Candidate lists; a tenth for retrieval.", lower_bound=1)
+    flags.DEFINE_integer("documents", 55, "Documents in each candidate list.", lower_bound=14)
     flags.DEFINE_integer("collection", 100_000, "Documents of full retrieval.", lower_bound=1)
 
 

@@ -24,8 +24,8 @@ from absl import flags
 
 from benchmarks import common
 from benchmarks.preparation import write_toy_world
-from tf_smoothclir.data.source import SPLITS
-from tf_smoothclir.settings import DataSettings, ModelSettings, RunSettings, TrainingSettings
+from tf_smoothclir.data.sources.source import SPLITS
+from tf_smoothclir.settings.run import DataSettings, ModelSettings, RunSettings, TrainingSettings
 
 FLAT, MATMUL = "flat", "TensorFlow matmul and top_k"
 _TOPICS = 2000
@@ -60,8 +60,8 @@ def write_collection(directory: str, made: str, documents: int, dim: int, querie
         dim: Length of the vectors.
         queries: How many.
     """
-    from tf_smoothclir.data.source import Text
-    from tf_smoothclir.serving.index_files import SegmentWriter
+    from tf_smoothclir.data.sources.source import Text
+    from tf_smoothclir.index.segments import SegmentWriter
 
     begin = time.perf_counter()
     if made == "trained":
@@ -79,10 +79,10 @@ def write_collection(directory: str, made: str, documents: int, dim: int, querie
 
 def _trained(directory: str, documents: int, dim: int):
     """Returns the vectors of all queries, and (first document, vectors) in parts."""
-    from tf_smoothclir.data.open_source import source_of
+    from tf_smoothclir.data.sources.opening import source_of
     from tf_smoothclir.evaluation.encoding import Encoder
     from tf_smoothclir.training.run_directory import RunDirectory
-    from tf_smoothclir.training.train import prepared_set, trainer_of
+    from tf_smoothclir.training.train import tokenized_set_of, trainer_of
 
     write_toy_world(Path(directory), documents)
     settings = RunSettings(
@@ -91,10 +91,10 @@ def _trained(directory: str, documents: int, dim: int):
         training=TrainingSettings(epochs=1),
     )
     run = RunDirectory.create(f"{directory}/run", settings)
-    prepared = prepared_set(source_of(settings.data), settings, run, SPLITS)
-    trainer = trainer_of(settings, prepared, run)
+    tokenized_set = tokenized_set_of(source_of(settings.data), settings, run, SPLITS)
+    trainer = trainer_of(settings, tokenized_set, run)
     trainer.train()
-    encoded = Encoder(trainer.model, prepared)()
+    encoded = Encoder(trainer.model, tokenized_set)()
     size = _DOCUMENTS_PER_PART
     parts = ((at, encoded.documents[at : at + size]) for at in range(0, documents, size))
     return encoded.queries, parts
@@ -104,7 +104,7 @@ def build(directory: str, kind: str, documents: int, dim: int, threads: int) -> 
     """Builds an index of the package over the collection, and saves it there."""
     import faiss
 
-    from tf_smoothclir.serving.index_kinds import IndexSettings, VectorIndex
+    from tf_smoothclir.index.kinds import IndexSettings, VectorIndex
 
     faiss.omp_set_num_threads(threads)
     begin = time.perf_counter()
@@ -122,8 +122,8 @@ def search(
     """Times a built index, one query at a time and many at once."""
     import faiss
 
-    from tf_smoothclir.serving.index_kinds import IndexSettings, VectorIndex
-    from tf_smoothclir.serving.index_ranking import Ranker
+    from tf_smoothclir.index.kinds import IndexSettings, VectorIndex
+    from tf_smoothclir.index.ranker import Ranker
 
     faiss.omp_set_num_threads(threads)
     asked, segments = np.load(Path(directory, "queries.npy")), _segments(directory, dim)
@@ -135,7 +135,7 @@ def search(
 
 
 def _segments(directory: str, dim: int):
-    from tf_smoothclir.serving.index_files import Segments
+    from tf_smoothclir.index.segments import Segments
 
     return Segments([Path(directory)], dim)
 
@@ -145,7 +145,7 @@ def matmul(directory: str, dim: int, threads: int) -> dict[str, float]:
     common.use_threads(threads)
     import tensorflow as tf
 
-    from tf_smoothclir.evaluation.retrieval import top_k
+    from tf_smoothclir.evaluation.full_retrieval import top_k
 
     collection = tf.constant(np.concatenate([*_segments(directory, dim).chunks()]))
     figures = _speeds(

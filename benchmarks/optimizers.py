@@ -12,7 +12,7 @@ from functools import partial
 from absl import flags
 
 from benchmarks import common
-from tf_smoothclir.settings import METRICS, DataSettings, RunSettings, TrainingSettings
+from tf_smoothclir.settings.run import METRICS, DataSettings, RunSettings, TrainingSettings
 
 EXACT = "adam"
 

@@ -18,12 +18,12 @@ import numpy as np
 from absl import flags
 
 from benchmarks import common
-from tf_smoothclir.data.open_source import source_of
-from tf_smoothclir.data.prepared import ROLES, prepare
 from tf_smoothclir.data.retrieval_set import RetrievalSet
-from tf_smoothclir.data.source import SPLITS, Text
-from tf_smoothclir.data.toy_world import ToyWorld
-from tf_smoothclir.settings import DataSettings, TextSettings
+from tf_smoothclir.data.sources.opening import source_of
+from tf_smoothclir.data.sources.source import SPLITS, Text
+from tf_smoothclir.data.sources.toy_world import ToyWorld
+from tf_smoothclir.data.tokenized_set import ROLES, tokenize_set
+from tf_smoothclir.settings.run import DataSettings, TextSettings
 
 PACKAGE, PYTHON = "tf_smoothclir", "plain Python"
 _QUERIES = 25_000
@@ -63,13 +63,13 @@ def _write_lines(path: Path, records: Iterable[Iterable]) -> None:
 
 
 def package(data_dir: str, language: str) -> dict[str, float]:
-    """Times `prepare`, with nothing in the cache and nothing traced before."""
+    """Times `tokenize_set`, with nothing in the cache and nothing traced before."""
     retrieval_set = _load(data_dir, language)
     with tempfile.TemporaryDirectory() as directory:
         begin = time.perf_counter()
-        prepared = prepare(retrieval_set, TextSettings(), directory)
+        tokenized_set = tokenize_set(retrieval_set, TextSettings(), directory)
         seconds = time.perf_counter() - begin
-        tokens = sum(int(prepared.tokens(role).offsets[-1]) for role in ROLES)
+        tokens = sum(int(tokenized_set.tokens(role).offsets[-1]) for role in ROLES)
     return _speed(retrieval_set, tokens, seconds)
 
 

@@ -15,8 +15,8 @@ from absl import flags
 
 from benchmarks import common
 from benchmarks.training import TWO_EPOCHS, second_epoch
-from tf_smoothclir.presets import changed, preset_settings
-from tf_smoothclir.settings import DataSettings, RunSettings
+from tf_smoothclir.settings.presets import changed, preset_settings
+from tf_smoothclir.settings.run import DataSettings, RunSettings
 
 PAPER = "paper"
 
@@ -24,20 +24,20 @@ PAPER = "paper"
 def trained(settings: RunSettings, threads: int) -> dict[str, float]:
     """Trains by `Trainer`, and returns how fast one epoch was.
 
-    Listed pairs are those of the judged lists, sampled and mined negatives included, but not
+    Listed pairs are those of the candidate lists, sampled and mined negatives included, but not
     in-batch negatives, of which a preset may have many more.
     """
     common.use_threads(threads, settings)
-    from tf_smoothclir.data.open_source import source_of
-    from tf_smoothclir.data.source import SPLITS
+    from tf_smoothclir.data.sources.opening import source_of
+    from tf_smoothclir.data.sources.source import SPLITS
     from tf_smoothclir.training.run_directory import RunDirectory
-    from tf_smoothclir.training.train import prepared_set, trainer_of
+    from tf_smoothclir.training.train import tokenized_set_of, trainer_of
 
     with tempfile.TemporaryDirectory() as directory:
         run = RunDirectory.create(directory + "/run", settings)
-        prepared = prepared_set(source_of(settings.data), settings, run, SPLITS)
-        pairs, seconds = second_epoch(trainer_of(settings, prepared, run))
-    queries = len(prepared.retrieval_set.queries_in("train"))
+        tokenized_set = tokenized_set_of(source_of(settings.data), settings, run, SPLITS)
+        pairs, seconds = second_epoch(trainer_of(settings, tokenized_set, run))
+    queries = len(tokenized_set.retrieval_set.queries_in("train"))
     return {
         "listed pairs/s": pairs / seconds,
         "queries/s": queries / seconds,

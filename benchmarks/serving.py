@@ -34,9 +34,9 @@ OURS = "smoothclir-serve"
 
 def export(directory: str, documents: int, dim: int, vocabulary: int) -> dict[str, float]:
     """Exports random towers and a search model over random vectors."""
-    from tf_smoothclir.serving.publish import PairInfo, publish
-    from tf_smoothclir.serving.search_model import SearchModel
-    from tf_smoothclir.serving.towers import ServingTower
+    from tf_smoothclir.publishing.publish import PairInfo, publish
+    from tf_smoothclir.publishing.search_model import SearchModel
+    from tf_smoothclir.publishing.serving_tower import ServingTower
     from tf_smoothclir.text.vocabulary import PADDING, UNKNOWN, TextEncoder, write_vocabulary
 
     known = words(vocabulary)

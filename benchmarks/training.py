@@ -16,8 +16,8 @@ from absl import flags
 
 from benchmarks import common
 from benchmarks.training_rivals import keras_adam, speed, torch_sparse_adam
-from benchmarks.workload import Workload, prepared_set, two_tower
-from tf_smoothclir.settings import TrainingSettings
+from benchmarks.workload import Workload, tokenized_set_of, two_tower
+from tf_smoothclir.settings.run import TrainingSettings
 
 if TYPE_CHECKING:
     from tf_smoothclir.training.trainer import Trainer
@@ -35,9 +35,9 @@ def trainer(workload: Workload, threads: int, changes: dict) -> dict[str, float]
 
     model = two_tower(workload, settings)
     with tempfile.TemporaryDirectory() as directory:
-        prepared = prepared_set(workload, Path(directory))
+        tokenized_set = tokenized_set_of(workload, Path(directory))
         run = RunDirectory.create(Path(directory, "run"), settings)
-        pairs, seconds = second_epoch(Trainer(model, prepared, settings.training, run))
+        pairs, seconds = second_epoch(Trainer(model, tokenized_set, settings.training, run))
     return speed(workload, pairs / workload.batch_size, seconds)
 
 

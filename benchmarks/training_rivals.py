@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.common import use_threads
-from benchmarks.workload import Workload, prepared_set
-from tf_smoothclir.data.judged_lists import JudgedLists, judged_lists
-from tf_smoothclir.data.prepared import ROLES, PreparedSet
+from benchmarks.workload import Workload, tokenized_set_of
+from tf_smoothclir.data.candidate_lists import CandidateLists, candidate_lists
+from tf_smoothclir.data.tokenized_set import ROLES, TokenizedSet
 
 _THRESHOLDS = (0.2, 0.7)
 _WARM_UP = 5
@@ -23,8 +23,8 @@ def keras_adam(workload: Workload, steps: int, threads: int) -> dict[str, float]
     import tensorflow as tf
     from tensorflow import keras
 
-    from tf_smoothclir.losses import SmoothOrdinalSearchLoss
-    from tf_smoothclir.similarity import SmoothCosineSimilarity
+    from tf_smoothclir.losses.ordinal import SmoothOrdinalSearchLoss
+    from tf_smoothclir.two_tower.similarity import SmoothCosineSimilarity
 
     def tower(name):
         tokens = keras.Input([None], dtype="int32", name=name)
@@ -38,8 +38,8 @@ def keras_adam(workload: Workload, steps: int, threads: int) -> dict[str, float]
         return tokens, keras.layers.Activation("tanh")(means)
 
     with tempfile.TemporaryDirectory() as directory:
-        prepared, lists = _training_pairs(workload, Path(directory))
-        padded = {role: tf.constant(_padded(prepared, role)) for role in ROLES}
+        tokenized_set, lists = _training_pairs(workload, Path(directory))
+        padded = {role: tf.constant(_padded(tokenized_set, role)) for role in ROLES}
     rows = (lists.pair_query_rows, lists.document_rows, lists.grades)
     batches = (
         tf.data.Dataset.from_tensor_slices(rows)
@@ -78,8 +78,8 @@ def torch_sparse_adam(workload: Workload, steps: int, threads: int) -> dict[str,
     torch.manual_seed(13)
     generator = np.random.default_rng(13)
     with tempfile.TemporaryDirectory() as directory:
-        prepared, lists = _training_pairs(workload, Path(directory))
-        stores = {role: _in_memory(prepared, role) for role in ROLES}
+        tokenized_set, lists = _training_pairs(workload, Path(directory))
+        stores = {role: _in_memory(tokenized_set, role) for role in ROLES}
     rows = {"query": lists.pair_query_rows, "document": lists.document_rows}
     order = np.concatenate(
         [
@@ -128,15 +128,17 @@ def speed(workload: Workload, steps: float, seconds: float) -> dict[str, float]:
     }
 
 
-def _training_pairs(workload: Workload, directory: Path) -> tuple[PreparedSet, JudgedLists]:
-    prepared = prepared_set(workload, directory)
+def _training_pairs(workload: Workload, directory: Path) -> tuple[TokenizedSet, CandidateLists]:
+    tokenized_set = tokenized_set_of(workload, directory)
     settings = workload.settings().training
     negatives, seed = settings.negatives, settings.seed
-    return prepared, judged_lists(prepared.retrieval_set, "train", negatives=negatives, seed=seed)
+    return tokenized_set, candidate_lists(
+        tokenized_set.retrieval_set, "train", negatives=negatives, seed=seed
+    )
 
 
-def _in_memory(prepared: PreparedSet, role: str) -> tuple[np.ndarray, np.ndarray]:
-    store = prepared.tokens(role)
+def _in_memory(tokenized_set: TokenizedSet, role: str) -> tuple[np.ndarray, np.ndarray]:
+    store = tokenized_set.tokens(role)
     return np.array(store.values), store.offsets
 
 
@@ -150,8 +152,8 @@ def _flat(
     return values[places], starts
 
 
-def _padded(prepared: PreparedSet, role: str) -> np.ndarray:
-    values, offsets = _in_memory(prepared, role)
+def _padded(tokenized_set: TokenizedSet, role: str) -> np.ndarray:
+    values, offsets = _in_memory(tokenized_set, role)
     lengths = np.diff(offsets)
     padded = np.zeros((len(lengths), lengths.max()), np.int32)
     padded[np.arange(lengths.max()) < lengths[:, None]] = values

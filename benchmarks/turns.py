@@ -17,7 +17,7 @@ import numpy as np
 from benchmarks import common
 from benchmarks.training_rivals import speed
 from benchmarks.workload import Workload, training_loop
-from tf_smoothclir.settings import RunSettings
+from tf_smoothclir.settings.run import RunSettings
 
 _TURNS = 6
 _COUNTED_BATCHES = 5

@@ -8,16 +8,16 @@ from pathlib import Path
 import numpy as np
 import tensorflow as tf
 
-from tf_smoothclir.data.judged_lists import judged_lists
+from tf_smoothclir.data.candidate_lists import candidate_lists
 from tf_smoothclir.data.pipeline import PIPELINES
-from tf_smoothclir.data.prepared import PreparedSet
 from tf_smoothclir.data.ragged_store import RaggedWriter
 from tf_smoothclir.data.retrieval_set import RetrievalSet
-from tf_smoothclir.data.source import Judgment, Source, Text
-from tf_smoothclir.settings import ModelSettings, RunSettings, TrainingSettings
-from tf_smoothclir.training.model import build_model
+from tf_smoothclir.data.sources.source import Judgment, Source, Text
+from tf_smoothclir.data.tokenized_set import TokenizedSet
+from tf_smoothclir.settings.run import ModelSettings, RunSettings, TrainingSettings
 from tf_smoothclir.training.steps import LocalSteps
 from tf_smoothclir.training.trainer import STEPS_PER_CALL
+from tf_smoothclir.two_tower.builder import build_model
 
 # Token frequencies fall as rank^-0.91: a batch of 128 pairs of 20 and 150 tokens then touches about
 # 11,000 different rows of two tables of 100,000.
@@ -106,7 +106,7 @@ class SyntheticSource(Source):
         return repr(self._workload)
 
 
-def prepared_set(workload: Workload, directory: Path) -> PreparedSet:
+def tokenized_set_of(workload: Workload, directory: Path) -> TokenizedSet:
     """Writes token stores of Zipf-distributed ids into `directory`.
 
     The same sizes give the same ids.
@@ -128,7 +128,7 @@ def prepared_set(workload: Workload, directory: Path) -> PreparedSet:
         ids = FIRST_TOKEN + ranks
         with RaggedWriter(directory, role, "<i4") as writer:
             writer.add(ids, lengths)
-    return PreparedSet(retrieval_set, directory, directory)
+    return TokenizedSet(retrieval_set, directory, directory)
 
 
 def training_loop(workload: Workload, settings: RunSettings, directory: Path):
@@ -139,12 +139,12 @@ def training_loop(workload: Workload, settings: RunSettings, directory: Path):
         with as many steps as the trainer's, trains, and returns how many pairs that were.
     """
     training = settings.training
-    prepared = prepared_set(workload, directory)
-    lists = judged_lists(
-        prepared.retrieval_set, "train", negatives=training.negatives, seed=training.seed
+    tokenized_set = tokenized_set_of(workload, directory)
+    lists = candidate_lists(
+        tokenized_set.retrieval_set, "train", negatives=training.negatives, seed=training.seed
     )
     pipeline = PIPELINES[training.batching](
-        prepared, batch_size=training.batch_size, seed=training.seed
+        tokenized_set, batch_size=training.batch_size, seed=training.seed
     )
     model = two_tower(workload, settings)
     batches = iter(pipeline.epoch(lists, 0).repeat())

@@ -13,11 +13,11 @@ from pathlib import Path
 
 from absl import flags
 
-from tf_smoothclir import command
-from tf_smoothclir.command import FLAGS
-from tf_smoothclir.errors import input_error
-from tf_smoothclir.files import make_directory
-from tf_smoothclir.settings import DataSettings
+from tf_smoothclir.command_line import command
+from tf_smoothclir.command_line.command import FLAGS
+from tf_smoothclir.settings.run import DataSettings
+from tf_smoothclir.utils.errors import input_error
+from tf_smoothclir.utils.files import make_directory
 
 _EXPORT_DIR, _INDEX_DIR = command.define_index_flags()
 _COLLECTION = flags.DEFINE_string(
@@ -84,12 +84,12 @@ command.define_settings(["data"])
 def main(argv) -> None:
     """Builds or changes an index as the flags say."""
     del argv
-    from tf_smoothclir.serving.document_collections import open_collection, open_files, read_ids
-    from tf_smoothclir.serving.index_builder import build_index
-    from tf_smoothclir.serving.index_kinds import IndexSettings
-    from tf_smoothclir.serving.index_updates import update_index
-    from tf_smoothclir.serving.publish import load_tower
-    from tf_smoothclir.serving.searcher import run_queries
+    from tf_smoothclir.index.builder import build_index
+    from tf_smoothclir.index.collections import open_collection, open_files, read_ids
+    from tf_smoothclir.index.kinds import IndexSettings
+    from tf_smoothclir.index.updates import update_index
+    from tf_smoothclir.publishing.publish import load_tower
+    from tf_smoothclir.search.searcher import run_queries
 
     _check_flags()
     index_dir = Path(_INDEX_DIR.value or Path(_EXPORT_DIR.value, "index"))
@@ -139,7 +139,7 @@ def _check_flags() -> None:
 def _beam_encoder(version: int):
     if not _BEAM.value:
         return None
-    from tf_smoothclir.serving.beam_encoding import BeamEncoder
+    from tf_smoothclir.index.beam_encoding import BeamEncoder
 
     return BeamEncoder(_EXPORT_DIR.value, version, _BEAM.value.split())
 

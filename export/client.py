@@ -13,8 +13,8 @@ import sys
 
 from absl import flags
 
-from tf_smoothclir import command
-from tf_smoothclir.errors import input_error
+from tf_smoothclir.command_line import command
+from tf_smoothclir.utils.errors import input_error
 
 _SERVER = flags.DEFINE_string(
     "server",
@@ -57,8 +57,8 @@ _ARGUMENTS = "encode|search TEXT..., score QUERY DOCUMENT..., or status [MODEL..
 
 def main(argv) -> None:
     """Asks as arguments and flags say."""
-    from tf_smoothclir.serving.client import ServingClient
-    from tf_smoothclir.serving.client_output import PRINTERS
+    from tf_smoothclir.client.client import ServingClient
+    from tf_smoothclir.client.output import PRINTERS
 
     what, texts = argv[1] if len(argv) > 1 else "", [os.fsencode(text) for text in argv[2:]]
     if what not in _COMMANDS:

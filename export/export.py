@@ -12,7 +12,7 @@ import gc
 
 from absl import flags
 
-from tf_smoothclir import command
+from tf_smoothclir.command_line import command
 
 _RUN_DIR = flags.DEFINE_string(
     "run_dir", "runs/train", "Run of smoothclir-train.", module_name=command.COMMAND
@@ -50,15 +50,15 @@ _SEARCH_DEPTH = flags.DEFINE_integer(
 def main(argv) -> None:
     """Exports as the flags say."""
     del argv
-    from tf_smoothclir.files import make_directory
-    from tf_smoothclir.serving.verification import Verifier
+    from tf_smoothclir.publishing.verification import Verifier
     from tf_smoothclir.training.run_directory import RunDirectory
+    from tf_smoothclir.utils.files import make_directory
 
     run = RunDirectory.load(_RUN_DIR.value)
     with Verifier() as verifier:  # it and this process import TensorFlow at the same time
         gc.disable()  # an import makes no garbage, and to look for it takes a fifth of the time
-        from tf_smoothclir.serving.export import export_run
-        from tf_smoothclir.serving.publish import part_dir
+        from tf_smoothclir.publishing.export import export_run
+        from tf_smoothclir.publishing.publish import part_dir
 
         gc.enable()
         export_dir = make_directory(_EXPORT_DIR.value or run.path, "--export_dir")

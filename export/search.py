@@ -15,9 +15,9 @@ from pathlib import Path
 
 from absl import flags
 
-from tf_smoothclir import command
-from tf_smoothclir.errors import input_error
-from tf_smoothclir.files import make_directory
+from tf_smoothclir.command_line import command
+from tf_smoothclir.utils.errors import input_error
+from tf_smoothclir.utils.files import make_directory
 
 _EXPORT_DIR, _INDEX_DIR = command.define_index_flags()
 _QUERY = flags.DEFINE_multi_string("query", [], "A query", module_name=command.COMMAND)
@@ -66,8 +66,8 @@ def main(argv) -> None:
     """Searches as the flags say."""
     del argv
     _check_flags()
-    from tf_smoothclir.serving.query_files import RunFile, numbered, read_queries
-    from tf_smoothclir.serving.searcher import open_searcher
+    from tf_smoothclir.search.query_files import RunFile, numbered, read_queries
+    from tf_smoothclir.search.searcher import open_searcher
     from tf_smoothclir.text.vocabulary import in_batches
 
     searcher = open_searcher(
@@ -111,7 +111,7 @@ def _check_flags() -> None:
 
 
 def _show(searcher, query, results) -> None:
-    from tf_smoothclir.serving.display import print_results
+    from tf_smoothclir.search.display import print_results
 
     explanations = searcher.explain(query.text, results) if _EXPLAIN.value else None
     if _JSON.value:

@@ -13,7 +13,7 @@ import threading
 
 from absl import flags
 
-from tf_smoothclir import command
+from tf_smoothclir.command_line import command
 
 _EXPORT_DIR = flags.DEFINE_string(
     "export_dir",
@@ -89,9 +89,9 @@ def main(argv) -> None:
     del argv
     import tensorflow as tf
 
-    from tf_smoothclir.serving.server.model_config import configs_of_export, configs_of_file
-    from tf_smoothclir.serving.server.model_registry import ModelRegistry
-    from tf_smoothclir.serving.server.server import Server
+    from tf_smoothclir.server.model_config import configs_of_export, configs_of_file
+    from tf_smoothclir.server.model_registry import ModelRegistry
+    from tf_smoothclir.server.server import Server
 
     tf.config.threading.set_intra_op_parallelism_threads(_THREADS.value)
     export_dir = _EXPORT_DIR.value
@@ -119,7 +119,7 @@ def main(argv) -> None:
 
 
 def _page():
-    from tf_smoothclir.serving.server.ui import open_page
+    from tf_smoothclir.server.ui import open_page
 
     return open_page(
         _EXPORT_DIR.value,

@@ -9,9 +9,12 @@ from pathlib import Path
 import pytest
 
 from tests.small_world import SmallWorld
-from tf_smoothclir.data.prepared import PreparedSet, prepare
 from tf_smoothclir.data.retrieval_set import RetrievalSet
-from tf_smoothclir.settings import TextSettings
+from tf_smoothclir.data.tokenized_set import TokenizedSet, tokenize_set
+from tf_smoothclir.settings.run import TextSettings
+
+# Fixtures of trained runs and of published models, which tests of several rooms share.
+pytest_plugins = ["tests.training.fixtures", "tests.published"]
 
 _ROOT = Path(__file__).resolve().parent.parent
 # Modules of tests that take minutes, most of them with processes of their own.
@@ -19,11 +22,11 @@ _LONGEST = (
     "test_benchmarks",
     "test_stack_exchange",
     "tuning.test_tune",
-    "training.test_workers",
+    "training.distributed.test_workers",
     "experiments.test_reproduce_end_to_end",
-    "training.test_parameter_servers",
+    "training.distributed.test_parameter_servers",
     "tuning.test_resume",
-    "training.test_exchange",
+    "training.distributed.test_exchange",
     "training.test_resume",
     "test_real_data",
 )
@@ -58,6 +61,6 @@ def small_set() -> RetrievalSet:
 
 
 @pytest.fixture(scope="session")
-def prepared(small_set, tmp_path_factory) -> PreparedSet:
+def tokenized_set(small_set, tmp_path_factory) -> TokenizedSet:
     """`small_set` as token ids, with its own vocabularies."""
-    return prepare(small_set, TextSettings(), tmp_path_factory.mktemp("cache"))
+    return tokenize_set(small_set, TextSettings(), tmp_path_factory.mktemp("cache"))

@@ -19,15 +19,15 @@ import tensorflow as tf
 from tf_smoothclir._compat.keras_api import tf_variable, tf_weights
 from tf_smoothclir.data.pipeline import tower_tokens
 from tf_smoothclir.data.ragged_store import row_numbers
-from tf_smoothclir.learned_thresholds import LearnedThresholdsLoss
-from tf_smoothclir.list_losses import LIST_LOSSES, ListLoss
-from tf_smoothclir.losses import LOSSES, make_loss
-from tf_smoothclir.metrics import per_query_metrics
-from tf_smoothclir.optimizers import OPTIMIZERS, make_optimizer
-from tf_smoothclir.similarity import SmoothCosineSimilarity
+from tf_smoothclir.evaluation.metrics import per_query_metrics
+from tf_smoothclir.losses.learned_thresholds import LearnedThresholdsLoss
+from tf_smoothclir.losses.lists import LIST_LOSSES, ListLoss
+from tf_smoothclir.losses.ordinal import LOSSES, make_loss
+from tf_smoothclir.optimizers.sparse import OPTIMIZERS, make_optimizer
 from tf_smoothclir.towers import TOWERS
 from tf_smoothclir.towers.word_table import complete_tokens
-from tf_smoothclir.two_tower import TwoTower
+from tf_smoothclir.two_tower.model import TwoTower
+from tf_smoothclir.two_tower.similarity import SmoothCosineSimilarity
 
 PATH = Path(__file__).with_name("golden.json")
 _WORDS, _DIM, _BUCKETS, _STEPS = 12, 5, 7, 4

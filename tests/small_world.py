@@ -9,7 +9,7 @@ import numpy as np
 
 from tf_smoothclir.data.hashing import hash_ids
 from tf_smoothclir.data.retrieval_set import RetrievalSet
-from tf_smoothclir.data.source import Judgment, Source, Text
+from tf_smoothclir.data.sources.source import Judgment, Source, Text
 from tf_smoothclir.evaluation.encoding import EncodedSet
 
 QUERIES = {

@@ -19,12 +19,13 @@ import numpy as np
 import tensorflow as tf
 
 from tests.training.tiny_set import tiny_settings, write_tiny_set
-from tf_smoothclir.data.open_source import source_of
-from tf_smoothclir.data.prepared import ROLES
-from tf_smoothclir.presets import changed
-from tf_smoothclir.serving.export import export_run
-from tf_smoothclir.settings import RunSettings
-from tf_smoothclir.training import run_figures, train
+from tf_smoothclir.data.sources.opening import source_of
+from tf_smoothclir.data.tokenized_set import ROLES
+from tf_smoothclir.publishing.export import export_run
+from tf_smoothclir.settings.presets import changed
+from tf_smoothclir.settings.run import RunSettings
+from tf_smoothclir.training import run_report as run_figures
+from tf_smoothclir.training import train
 from tf_smoothclir.training.run_directory import RunDirectory
 
 TEXTS = ["word1 word2 mot3 mot4", "", "Mot1, unseen words!", "word8"]
@@ -77,8 +78,8 @@ def _losses(directory: Path, optimizer: str, path: Path, epochs: int) -> list[fl
     settings = _settings(directory, optimizer=optimizer, epochs=3)
     run = RunDirectory.create(path, settings)
     source = source_of(settings.data)
-    prepared = train.prepared_set(source, settings, run, ("train", "validation"))
-    progress = train.trainer_of(changed(settings, {"epochs": epochs}), prepared, run).train()
+    tokenized_set = train.tokenized_set_of(source, settings, run, ("train", "validation"))
+    progress = train.trainer_of(changed(settings, {"epochs": epochs}), tokenized_set, run).train()
     return [epoch["loss"] for epoch in progress.history]
 
 
@@ -88,10 +89,12 @@ def read(directory: Path) -> dict:
     for name in RUNS:
         run = RunDirectory.load(directory / name)
         settings = run.settings()
-        prepared = train.prepared_set(source_of(settings.data), settings, run, ("test",))
+        tokenized_set = train.tokenized_set_of(source_of(settings.data), settings, run, ("test",))
         model, trec_dir = train.load_model(run), directory / "trec"
         negatives = settings.training.negatives
-        evaluations = run_figures.evaluate_model(model, prepared, negatives, ("test",), trec_dir)
+        evaluations = run_figures.evaluate_model(
+            model, tokenized_set, negatives, ("test",), trec_dir
+        )
         numbers[f"{name}: metrics"] = evaluations["test"].metrics
     export_run(RunDirectory.load(directory / EXPORTED), directory / "again")
     models = {"exported": directory / "models", "exported again": directory / "again"}

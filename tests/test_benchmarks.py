@@ -31,12 +31,12 @@ from benchmarks import (
     stacks,
     training,
 )
-from benchmarks.workload import Workload, prepared_set, zipf_ranks
+from benchmarks.workload import Workload, tokenized_set_of, zipf_ranks
 from tf_smoothclir._compat import ON_KERAS_3
-from tf_smoothclir.data.judged_lists import judged_lists
-from tf_smoothclir.data.prepared import ROLES
-from tf_smoothclir.optimizers import OPTIMIZERS
-from tf_smoothclir.settings import DataSettings, RunSettings, TrainingSettings
+from tf_smoothclir.data.candidate_lists import candidate_lists
+from tf_smoothclir.data.tokenized_set import ROLES
+from tf_smoothclir.optimizers.sparse import OPTIMIZERS
+from tf_smoothclir.settings.run import DataSettings, RunSettings, TrainingSettings
 
 ROOT = Path(__file__).resolve().parent.parent
 TINY = Workload(
@@ -229,18 +229,22 @@ def test_ratios_are_taken_round_by_round():
 
 def test_the_workload_has_the_shape_of_the_paper(tmp_path):
     workload = Workload(queries=400, documents=2000)
-    prepared = prepared_set(workload, tmp_path)
-    lists = judged_lists(prepared.retrieval_set, "train", negatives=40, seed=13)
+    tokenized_set = tokenized_set_of(workload, tmp_path)
+    lists = candidate_lists(tokenized_set.retrieval_set, "train", negatives=40, seed=13)
     assert len(lists.grades) / 400 == pytest.approx(53.6)
     rows = {"query": lists.pair_query_rows, "document": lists.document_rows}
     for role, mean in (("query", 20), ("document", 150)):
-        store = prepared.tokens(role)
+        store = tokenized_set.tokens(role)
         assert store.lengths.mean() == pytest.approx(mean, rel=0.05)
         assert store.values.min() >= 2
         assert store.values.max() < workload.vocabulary
     pairs = np.random.default_rng(13).permutation(len(lists.grades))[:128]
     touched = sum(
-        len(np.unique(np.concatenate([prepared.tokens(role)[row] for row in rows[role][pairs]])))
+        len(
+            np.unique(
+                np.concatenate([tokenized_set.tokens(role)[row] for row in rows[role][pairs]])
+            )
+        )
         for role in ROLES
     )
     assert touched == pytest.approx(11_000, rel=0.1)
@@ -256,7 +260,7 @@ def test_a_larger_table_can_have_the_same_words(tmp_path):
     }.items():
         (directory := tmp_path / name).mkdir()
         workload = dataclasses.replace(same_words, **change)
-        ids[name] = prepared_set(workload, directory).tokens("document").values
+        ids[name] = tokenized_set_of(workload, directory).tokens("document").values
     assert ids["first"].max() < 2 + 48
     np.testing.assert_array_equal(ids["apart"] - 2, 10 * (ids["first"] - 2))
     assert np.mean(ids["rare"] >= 2 + 48) == pytest.approx(0.25, abs=0.08)  # of about 600 tokens

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tf_smoothclir.data.toy_world import ToyWorld
-from tf_smoothclir.settings import METRICS
+from tf_smoothclir.data.sources.toy_world import ToyWorld
+from tf_smoothclir.settings.run import METRICS
 
 ROOT = Path(__file__).resolve().parents[1]
 ENTITIES = 300
@@ -147,7 +147,7 @@ def test_search_takes_what_is_no_utf8(export_dir):
 
 QUICKSTART = """
 import sys
-from tf_smoothclir.settings import DataSettings, RunSettings, TrainingSettings
+from tf_smoothclir.settings.run import DataSettings, RunSettings, TrainingSettings
 from trainers import quickstart
 seed = int(sys.argv.pop(1))
 quickstart.SETTINGS = RunSettings(

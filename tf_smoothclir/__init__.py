@@ -8,24 +8,24 @@ import contextlib
 import importlib
 import sys
 
-from tf_smoothclir.import_hooks import around_import
+from tf_smoothclir.utils.import_hooks import around_import
 
 _PUBLIC = {
     "AveragePoolingTower": "towers.average_pooling",
     "CNNTower": "towers.cnn",
-    "InputError": "errors",
+    "InputError": "utils.errors",
     "LSTMTower": "towers.lstm",
-    "LazyAdam": "optimizers",
-    "ListLoss": "list_losses",
-    "ProportionalOdds": "losses",
-    "SegmentMeanSquaredError": "losses",
-    "SmoothCosineSimilarity": "similarity",
-    "SmoothOrdinalSearchLoss": "losses",
-    "SparseAdagrad": "optimizers",
-    "SparseRMSprop": "optimizers",
-    "ThreePartL2": "losses",
-    "TwoTower": "two_tower",
-    "smooth_normalize": "similarity",
+    "LazyAdam": "optimizers.sparse",
+    "ListLoss": "losses.lists",
+    "ProportionalOdds": "losses.ordinal",
+    "SegmentMeanSquaredError": "losses.ordinal",
+    "SmoothCosineSimilarity": "two_tower.similarity",
+    "SmoothOrdinalSearchLoss": "losses.ordinal",
+    "SparseAdagrad": "optimizers.sparse",
+    "SparseRMSprop": "optimizers.sparse",
+    "ThreePartL2": "losses.ordinal",
+    "TwoTower": "two_tower.model",
+    "smooth_normalize": "two_tower.similarity",
 }
 __all__ = sorted(_PUBLIC)
 
@@ -47,7 +47,7 @@ def _dataset_after():
 
 
 def _register_dataset() -> None:
-    importlib.import_module(f"{__name__}.data.wiki_clir_builder")
+    importlib.import_module(f"{__name__}.data.sources.wiki_clir_builder")
 
 
 if "tensorflow_datasets" in sys.modules:

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from absl import flags
 
-from tf_smoothclir import command
-from tf_smoothclir.settings import METRICS
+from tf_smoothclir.command_line import command
+from tf_smoothclir.settings.run import METRICS
 
 _SPLIT = flags.DEFINE_enum(
     "split",
@@ -24,7 +24,7 @@ _SPLIT = flags.DEFINE_enum(
 _FULL = flags.DEFINE_boolean(
     "full",
     False,
-    "Compare full retrieval instead of re-ranking of judged lists (in run directories).",
+    "Compare full retrieval instead of re-ranking of candidate lists (in run directories).",
     module_name=command.COMMAND,
 )
 _QRELS = flags.DEFINE_string(
@@ -67,9 +67,9 @@ _OUTPUT_DIR = flags.DEFINE_string(
 
 def main(argv) -> None:
     """Compares the runs that the arguments name."""
-    from tf_smoothclir.errors import input_error
     from tf_smoothclir.evaluation import compare, comparison_report
-    from tf_smoothclir.files import make_directory
+    from tf_smoothclir.utils.errors import input_error
+    from tf_smoothclir.utils.files import make_directory
 
     paths = argv[1:]
     names = compare.system_names(paths)
@@ -96,8 +96,8 @@ def main(argv) -> None:
 
 def _files(path: str) -> tuple[Path, Path]:
     """Returns the TREC run and qrels files of a run."""
-    from tf_smoothclir.errors import input_error
     from tf_smoothclir.training.run_directory import RunDirectory
+    from tf_smoothclir.utils.errors import input_error
 
     if not os.path.isdir(path):
         if not _QRELS.value:

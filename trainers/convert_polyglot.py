@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from absl import flags
 
-from tf_smoothclir import command
+from tf_smoothclir.command_line import command
 
 _INPUT = flags.DEFINE_string(
     "input", None, "Polyglot embeddings, a .pkl file.", required=True, module_name=command.COMMAND

@@ -1,4 +1,4 @@
-"""Evaluates a trained run: the seven metrics over judged lists, full retrieval, predicted grades.
+"""Evaluates a trained run: seven metrics over candidate lists, full retrieval, predicted grades.
 
 By default on the test split of the set that the run was trained on; with data flags, on another
 set, with the vocabularies of the run. Writes metrics.json and, for other tools, TREC run and qrels
@@ -12,7 +12,7 @@ from pathlib import Path
 
 from absl import flags
 
-from tf_smoothclir import command
+from tf_smoothclir.command_line import command
 
 _RUN_DIR = flags.DEFINE_string(
     "run_dir", "runs/train", "Run of smoothclir-train.", module_name=command.COMMAND
@@ -36,10 +36,10 @@ command.define_settings(["data"])
 def main(argv) -> None:
     """Evaluates as the flags say."""
     del argv
-    from tf_smoothclir.data.open_source import source_of
+    from tf_smoothclir.data.sources.opening import source_of
     from tf_smoothclir.evaluation.report import confusion_table, metrics_table
-    from tf_smoothclir.files import make_directory, write_json
     from tf_smoothclir.training.run_directory import RunDirectory
+    from tf_smoothclir.utils.files import make_directory, write_json
 
     run = RunDirectory.load(_RUN_DIR.value)
     from tf_smoothclir.training import run_figures, train  # take seconds: not before there is a run
@@ -49,9 +49,11 @@ def main(argv) -> None:
     settings = dataclasses.replace(settings, data=data)
     model = train.load_model(run)
     output_dir = make_directory(Path(_OUTPUT_DIR.value or run.evaluation), "--output_dir")
-    prepared = train.prepared_set(source_of(data), settings, run, _SPLITS.value)
+    tokenized_set = train.tokenized_set_of(source_of(data), settings, run, _SPLITS.value)
     negatives = settings.training.negatives
-    evaluations = run_figures.evaluate_model(model, prepared, negatives, _SPLITS.value, output_dir)
+    evaluations = run_figures.evaluate_model(
+        model, tokenized_set, negatives, _SPLITS.value, output_dir
+    )
     write_json(output_dir / "metrics.json", run_figures.figures(evaluations, negatives))
     print(metrics_table(evaluations))
     for split, evaluation in evaluations.items():

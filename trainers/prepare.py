@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from absl import flags
 
-from tf_smoothclir import command
+from tf_smoothclir.command_line import command
 
 _OWN = {"module_name": command.COMMAND}
 _BEAM = flags.DEFINE_string(
@@ -27,9 +27,9 @@ def main(argv) -> None:
     """Prepares a set as the flags say."""
     del argv
     data, text = (command.settings_from_flags(group) for group in ("data", "text"))
-    from tf_smoothclir.data.open_source import source_of
-    from tf_smoothclir.data.prepared import ROLES, prepare
     from tf_smoothclir.data.retrieval_set import RetrievalSet
+    from tf_smoothclir.data.sources.opening import source_of
+    from tf_smoothclir.data.tokenized_set import ROLES, tokenize_set
 
     retrieval_set = RetrievalSet.load(
         source_of(data), num_grades=len(_THRESHOLDS.value) + 1, seed=data.split_seed
@@ -37,14 +37,14 @@ def main(argv) -> None:
     if _BEAM.value:
         from tf_smoothclir.data.beam_preparation import BeamPreparation
 
-        prepared = BeamPreparation(retrieval_set, text, _BEAM.value.split())(data.cache_dir)
+        tokenized_set = BeamPreparation(retrieval_set, text, _BEAM.value.split())(data.cache_dir)
     else:
-        prepared = prepare(retrieval_set, text, data.cache_dir)
-    sizes = (f"{role} side {len(prepared.vocabulary(role)):,} entries" for role in ROLES)
-    print(f"Vocabularies: {prepared.vocabulary_dir}: {', '.join(sizes)}")
-    stores = ((role, prepared.tokens(role)) for role in ROLES)
+        tokenized_set = tokenize_set(retrieval_set, text, data.cache_dir)
+    sizes = (f"{role} side {len(tokenized_set.vocabulary(role)):,} entries" for role in ROLES)
+    print(f"Vocabularies: {tokenized_set.vocabulary_dir}: {', '.join(sizes)}")
+    stores = ((role, tokenized_set.tokens(role)) for role in ROLES)
     sizes = (f"{role} side {len(s):,} texts of {len(s.values):,} tokens" for role, s in stores)
-    print(f"Token store: {prepared.directory}: {', '.join(sizes)}")
+    print(f"Token store: {tokenized_set.directory}: {', '.join(sizes)}")
 
 
 def run() -> None:

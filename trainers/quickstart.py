@@ -11,8 +11,8 @@ from pathlib import Path
 
 from absl import flags
 
-from tf_smoothclir import command
-from tf_smoothclir.settings import DataSettings, RunSettings, TrainingSettings
+from tf_smoothclir.command_line import command
+from tf_smoothclir.settings.run import DataSettings, RunSettings, TrainingSettings
 
 _OUTPUT_DIR = flags.DEFINE_string(
     "output_dir", "runs/quickstart", "The run directory.", module_name=command.COMMAND
@@ -28,15 +28,15 @@ SETTINGS = RunSettings(
 def main(argv) -> None:
     """Runs the whole path."""
     del argv
-    from tf_smoothclir.data.open_source import source_of
     from tf_smoothclir.data.retrieval_set import RetrievalSet
-    from tf_smoothclir.data.toy_world import example_queries
+    from tf_smoothclir.data.sources.opening import source_of
+    from tf_smoothclir.data.sources.toy_world import example_queries
     from tf_smoothclir.evaluation.report import print_metrics
-    from tf_smoothclir.serving.display import print_results
-    from tf_smoothclir.serving.export import export_run
-    from tf_smoothclir.serving.index_shards import work_directory
-    from tf_smoothclir.serving.publish import versions
-    from tf_smoothclir.serving.searcher import open_searcher
+    from tf_smoothclir.index.encoding import work_directory
+    from tf_smoothclir.publishing.export import export_run
+    from tf_smoothclir.publishing.publish import versions
+    from tf_smoothclir.search.display import print_results
+    from tf_smoothclir.search.searcher import open_searcher
     from tf_smoothclir.training.run_directory import RunDirectory
     from tf_smoothclir.training.train import train
 

@@ -22,10 +22,10 @@ from pathlib import Path
 
 from absl import flags, logging
 
-from tf_smoothclir import command
-from tf_smoothclir.errors import input_error
+from tf_smoothclir.command_line import command
 from tf_smoothclir.experiments.catalogue import EXPERIMENTS
-from tf_smoothclir.settings import DataSettings, RunSettings
+from tf_smoothclir.settings.run import DataSettings, RunSettings
+from tf_smoothclir.utils.errors import input_error
 
 _OWN = {"module_name": command.COMMAND}
 _OUTPUT_DIR = flags.DEFINE_string(

@@ -6,7 +6,7 @@ import json
 
 from absl import flags
 
-from tf_smoothclir import command
+from tf_smoothclir.command_line import command
 
 _JSON = flags.DEFINE_boolean("json", False, "Print JSON.", module_name=command.COMMAND)
 _THRESHOLDS = command.define_thresholds()
@@ -16,8 +16,8 @@ command.define_settings(["data"])
 def main(argv) -> None:
     """Prints the statistics of the set that the flags name."""
     del argv
-    from tf_smoothclir.data.open_source import source_of
     from tf_smoothclir.data.retrieval_set import RetrievalSet
+    from tf_smoothclir.data.sources.opening import source_of
     from tf_smoothclir.data.statistics import collection_statistics
 
     data = command.settings_from_flags("data")

@@ -12,7 +12,7 @@ import time
 
 from absl import flags, logging
 
-from tf_smoothclir import command
+from tf_smoothclir.command_line import command
 
 _OUTPUT_DIR = flags.DEFINE_string(
     "output_dir", "runs/train", "The run directory.", module_name=command.COMMAND
@@ -30,8 +30,8 @@ def main(argv) -> None:
     del argv
     settings = command.run_settings_from_flags()
     from tf_smoothclir.evaluation.report import print_metrics
+    from tf_smoothclir.training.distributed.workers import WorkerLost
     from tf_smoothclir.training.train import train  # takes seconds: not before the flags are right
-    from tf_smoothclir.training.workers import WorkerLost
 
     try:
         result = train(settings, _OUTPUT_DIR.value, overwrite=_OVERWRITE.value)

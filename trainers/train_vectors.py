@@ -12,7 +12,7 @@ from pathlib import Path
 
 from absl import flags
 
-from tf_smoothclir import command
+from tf_smoothclir.command_line import command
 
 _OWN = {"module_name": command.COMMAND}
 _ROLE = flags.DEFINE_enum(
@@ -44,10 +44,10 @@ command.define_settings(["data"])
 def main(argv) -> None:
     """Trains as the flags say."""
     del argv
-    from tf_smoothclir.data.open_source import source_of
-    from tf_smoothclir.files import make_directory
+    from tf_smoothclir.data.sources.opening import source_of
     from tf_smoothclir.text.embeddings import save_embeddings
     from tf_smoothclir.text.word2vec import train_word_vectors
+    from tf_smoothclir.utils.files import make_directory
 
     make_directory(Path(_OUTPUT.value).parent, "--output")  # before minutes are spent
     source = source_of(command.settings_from_flags("data"))

@@ -12,8 +12,8 @@ import dataclasses
 
 from absl import flags
 
-from tf_smoothclir import command
-from tf_smoothclir.settings import METRICS
+from tf_smoothclir.command_line import command
+from tf_smoothclir.settings.run import METRICS
 
 _OWN = {"module_name": command.COMMAND}
 _OUTPUT_DIR = flags.DEFINE_string("output_dir", "runs/tune", "Gets everything.", **_OWN)
@@ -84,7 +84,7 @@ def main(argv) -> None:
         training = dataclasses.replace(settings.training, select_metric=_OBJECTIVE.value)
         settings = dataclasses.replace(settings, training=training)
     from tf_smoothclir.tuning import tune
-    from tf_smoothclir.tuning.results import best_few
+    from tf_smoothclir.tuning.trial_results import best_few
 
     output_dir = _OUTPUT_DIR.value
     found = tune.tune(

@@ -1,4 +1,4 @@
-"""Writes the judged lists of a split as TFRecord shards, for remote storage and several workers.
+"""Writes the candidate lists of a split as TFRecord shards, for remote storage and several workers.
 
 Beside the shards stand the vocabularies, and a manifest with the hash of every file. The sampled
 documents are those that smoothclir-train trains on with the same --negatives and --seed.
@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from absl import flags
 
-from tf_smoothclir import command
-from tf_smoothclir.data.source import SPLITS
-from tf_smoothclir.settings import TrainingSettings
+from tf_smoothclir.command_line import command
+from tf_smoothclir.data.sources.source import SPLITS
+from tf_smoothclir.settings.run import TrainingSettings
 
 _OWN = {"module_name": command.COMMAND}
 _OUTPUT_DIR = flags.DEFINE_string("output_dir", "runs/shards", "Gets the shards; local.", **_OWN)
@@ -29,20 +29,20 @@ def main(argv) -> None:
     """Writes shards as the flags say."""
     del argv
     data, text = (command.settings_from_flags(group) for group in ("data", "text"))
-    from tf_smoothclir.data.judged_lists import judged_lists
-    from tf_smoothclir.data.open_source import source_of
-    from tf_smoothclir.data.prepared import prepare
+    from tf_smoothclir.data.candidate_lists import candidate_lists
     from tf_smoothclir.data.retrieval_set import RetrievalSet
-    from tf_smoothclir.data.shard_writer import free_directory, write_shards
+    from tf_smoothclir.data.shards.writer import free_directory, write_shards
+    from tf_smoothclir.data.sources.opening import source_of
+    from tf_smoothclir.data.tokenized_set import tokenize_set
 
     free_directory(_OUTPUT_DIR.value, overwrite=_OVERWRITE.value)  # before the work
     retrieval_set = RetrievalSet.load(
         source_of(data), num_grades=len(_THRESHOLDS.value) + 1, seed=data.split_seed
     )
     sampling = {"split": _SPLIT.value, "negatives": _NEGATIVES.value, "seed": _SEED.value}
-    lists = judged_lists(retrieval_set, **sampling)
+    lists = candidate_lists(retrieval_set, **sampling)
     manifest = write_shards(
-        prepare(retrieval_set, text, data.cache_dir),
+        tokenize_set(retrieval_set, text, data.cache_dir),
         lists,
         _OUTPUT_DIR.value,
         _NUM_SHARDS.value,

@@ -11,11 +11,11 @@ import pytest
 from tests.beam import LOCAL_RUNNER, needs_beam, without_beam
 from tf_smoothclir.data import beam_preparation
 from tf_smoothclir.data.beam_preparation import BeamPreparation
-from tf_smoothclir.data.open_source import source_of
-from tf_smoothclir.data.prepared import prepare
 from tf_smoothclir.data.retrieval_set import RetrievalSet
-from tf_smoothclir.errors import InputError
-from tf_smoothclir.settings import DataSettings, TextSettings
+from tf_smoothclir.data.sources.opening import source_of
+from tf_smoothclir.data.tokenized_set import tokenize_set
+from tf_smoothclir.settings.run import DataSettings, TextSettings
+from tf_smoothclir.utils.errors import InputError
 
 # The first document is longer than a piece; "und" stands in all, "x0" to "x29" once each.
 DOCUMENTS = [f"d{n}\tund und rot x{n} {'meer ' * (40 - n)}\n" for n in range(30)]
@@ -46,7 +46,7 @@ def test_the_cache_is_that_of_one_process_byte_for_byte(
 ):
     monkeypatch.setattr(beam_preparation, "_BYTES_PER_PIECE", 300)
     settings = TextSettings(shared_vocabulary=shared, max_document_tokens=20, **limits)
-    here = prepare(retrieval_set, settings, tmp_path / "here")
+    here = tokenize_set(retrieval_set, settings, tmp_path / "here")
     by_beam = BeamPreparation(retrieval_set, settings, LOCAL_RUNNER)(tmp_path / "beam")
     assert by_beam.directory.name == here.directory.name
     assert content(by_beam.directory) == content(here.directory)
@@ -74,7 +74,7 @@ def test_a_vocabulary_without_a_token_is_an_error_and_leaves_nothing(
 ):
     settings = TextSettings(min_count=5000, shared_vocabulary=shared)
     with pytest.raises(InputError) as here:
-        prepare(retrieval_set, settings, tmp_path / "here")
+        tokenize_set(retrieval_set, settings, tmp_path / "here")
     with pytest.raises(InputError) as by_beam:
         BeamPreparation(retrieval_set, settings, LOCAL_RUNNER)(tmp_path / "beam")
     if shared:  # two vocabularies are made in another order

@@ -7,23 +7,23 @@ import pytest
 
 from tf_smoothclir.data import bilingual_vectors as module
 from tf_smoothclir.data.bilingual_vectors import occurrences
-from tf_smoothclir.data.prepared import prepare
-from tf_smoothclir.data.source import SPLITS
-from tf_smoothclir.settings import TextSettings
+from tf_smoothclir.data.sources.source import SPLITS
+from tf_smoothclir.data.tokenized_set import tokenize_set
+from tf_smoothclir.settings.run import TextSettings
 
 DIM = 2048  # an estimate is off by about 1 / √DIM
 
 
-def places_by_hand(prepared, role):
+def places_by_hand(tokenized_set, role):
     """Token id -> the training queries whose text, or best document, has it."""
-    found, judged = {}, prepared.retrieval_set
+    found, judged = {}, tokenized_set.retrieval_set
     for place, query in enumerate(np.flatnonzero(judged.splits == SPLITS.index("train"))):
         rows = [query]
         if role == "document":
             best = (judged.query_rows == query) & (judged.grades == judged.num_grades - 1)
             rows = judged.document_rows[best]
         for row in rows:
-            for token in prepared.tokens(role)[row].tolist():
+            for token in tokenized_set.tokens(role)[row].tolist():
                 found.setdefault(token, set()).add(place)
     found.pop(1, None)  # unknown
     return found
@@ -35,23 +35,23 @@ def correlation(ours, theirs, number):
     return (number * both - a * b) / math.sqrt(a * b * (number - a) * (number - b))
 
 
-def occurrences_of(prepared, role, dim=DIM, seed=13):
-    size = len(prepared.vocabulary(role))
-    return occurrences(prepared, [role], size=size, dim=dim, seed=seed)
+def occurrences_of(tokenized_set, role, dim=DIM, seed=13):
+    size = len(tokenized_set.vocabulary(role))
+    return occurrences(tokenized_set, [role], size=size, dim=dim, seed=seed)
 
 
-def vectors_of(prepared, role, dim=DIM, seed=13):
-    return occurrences_of(prepared, role, dim, seed).vectors()
+def vectors_of(tokenized_set, role, dim=DIM, seed=13):
+    return occurrences_of(tokenized_set, role, dim, seed).vectors()
 
 
-def number_of_places(prepared):
-    return int((prepared.retrieval_set.splits == SPLITS.index("train")).sum())
+def number_of_places(tokenized_set):
+    return int((tokenized_set.retrieval_set.splits == SPLITS.index("train")).sum())
 
 
 @pytest.mark.parametrize("role", ["query", "document"])
-def test_counted_are_the_training_pairs_of_the_highest_grade(prepared, role):
-    found = occurrences_of(prepared, role, dim=8)
-    by_hand = places_by_hand(prepared, role)
+def test_counted_are_the_training_pairs_of_the_highest_grade(tokenized_set, role):
+    found = occurrences_of(tokenized_set, role, dim=8)
+    by_hand = places_by_hand(tokenized_set, role)
     assert {t: found.counts[t] for t in np.flatnonzero(found.counts)} == {
         token: len(places) for token, places in by_hand.items()
     }
@@ -60,11 +60,11 @@ def test_counted_are_the_training_pairs_of_the_highest_grade(prepared, role):
     assert vectors.dtype == np.float32
 
 
-def test_inner_products_across_languages_are_correlations(prepared, monkeypatch):
+def test_inner_products_across_languages_are_correlations(tokenized_set, monkeypatch):
     monkeypatch.setattr(module, "_LISTS_PER_CHUNK", 5)
-    number = number_of_places(prepared)
-    words = {role: places_by_hand(prepared, role) for role in ("query", "document")}
-    vectors = {role: vectors_of(prepared, role) for role in words}
+    number = number_of_places(tokenized_set)
+    words = {role: places_by_hand(tokenized_set, role) for role in ("query", "document")}
+    vectors = {role: vectors_of(tokenized_set, role) for role in words}
     off = []
     for q, ours in words["query"].items():
         for d, theirs in words["document"].items():
@@ -78,18 +78,21 @@ def test_inner_products_across_languages_are_correlations(prepared, monkeypatch)
     assert abs(np.mean(off)) < 4 * np.std(off) / math.sqrt(len(off)) + 0.01
 
 
-def test_a_word_that_stands_everywhere_says_nothing(prepared):
-    number = number_of_places(prepared)
-    vectors = vectors_of(prepared, "query", dim=64)
-    for word, places in places_by_hand(prepared, "query").items():
+def test_a_word_that_stands_everywhere_says_nothing(tokenized_set):
+    number = number_of_places(tokenized_set)
+    vectors = vectors_of(tokenized_set, "query", dim=64)
+    for word, places in places_by_hand(tokenized_set, "query").items():
         expected = 1 - len(places) / number
         variance = np.mean(vectors[word] ** 2)
         assert variance == pytest.approx(expected, abs=5 * expected * math.sqrt(2 / 64) + 1e-9)
 
 
 def test_an_ngram_stands_where_the_words_stand_that_have_it(small_set, tmp_path):
-    prepared = prepare(small_set, TextSettings(ngram_buckets=7), tmp_path)
-    words, ngrams = occurrences_of(prepared, "document", dim=4), prepared.ngrams("document")
+    tokenized_set = tokenize_set(small_set, TextSettings(ngram_buckets=7), tmp_path)
+    words, ngrams = (
+        occurrences_of(tokenized_set, "document", dim=4),
+        tokenized_set.ngrams("document"),
+    )
     sums, counts = np.zeros((7, 4)), np.zeros(7, int)
     for word in range(len(words.counts)):
         for bucket in ngrams[word]:
@@ -100,19 +103,21 @@ def test_an_ngram_stands_where_the_words_stand_that_have_it(small_set, tmp_path)
     np.testing.assert_array_equal(found.counts, counts)
 
 
-def test_the_size_of_chunks_changes_nothing_but_rounding(prepared, monkeypatch):
-    whole = occurrences_of(prepared, "document", dim=8)
+def test_the_size_of_chunks_changes_nothing_but_rounding(tokenized_set, monkeypatch):
+    whole = occurrences_of(tokenized_set, "document", dim=8)
     monkeypatch.setattr(module, "_LISTS_PER_CHUNK", 3)
-    chunked = occurrences_of(prepared, "document", dim=8)
+    chunked = occurrences_of(tokenized_set, "document", dim=8)
     np.testing.assert_allclose(chunked.sums, whole.sums, atol=1e-5)
     np.testing.assert_array_equal(chunked.counts, whole.counts)
 
 
 def test_a_shared_word_has_the_places_of_both_languages(small_set, tmp_path):
-    prepared = prepare(small_set, TextSettings(shared_vocabulary=True), tmp_path)
-    size = len(prepared.vocabulary("query"))
-    found = occurrences(prepared, ["query", "document"], size=size, dim=4, seed=13)
-    of_queries, of_documents = (places_by_hand(prepared, role) for role in ("query", "document"))
+    tokenized_set = tokenize_set(small_set, TextSettings(shared_vocabulary=True), tmp_path)
+    size = len(tokenized_set.vocabulary("query"))
+    found = occurrences(tokenized_set, ["query", "document"], size=size, dim=4, seed=13)
+    of_queries, of_documents = (
+        places_by_hand(tokenized_set, role) for role in ("query", "document")
+    )
     both = {
         token: len(of_queries.get(token, set()) | of_documents.get(token, set()))
         for token in of_queries.keys() | of_documents.keys()
@@ -120,14 +125,14 @@ def test_a_shared_word_has_the_places_of_both_languages(small_set, tmp_path):
     assert {token: found.counts[token] for token in np.flatnonzero(found.counts)} == both
 
 
-def test_the_seed_decides(prepared):
-    first, again, other = (vectors_of(prepared, "query", 8, seed) for seed in (1, 1, 2))
+def test_the_seed_decides(tokenized_set):
+    first, again, other = (vectors_of(tokenized_set, "query", 8, seed) for seed in (1, 1, 2))
     np.testing.assert_array_equal(first, again)
     assert (first != other).any()
 
 
-def test_words_behind_the_vocabulary_are_left_out(prepared):
-    size = len(prepared.vocabulary("document")) - 5
-    found = occurrences(prepared, ["document"], size=size, dim=4, seed=13)
+def test_words_behind_the_vocabulary_are_left_out(tokenized_set):
+    size = len(tokenized_set.vocabulary("document")) - 5
+    found = occurrences(tokenized_set, ["document"], size=size, dim=4, seed=13)
     assert found.sums.shape == (size, 4)
     assert found.counts.shape == (size,)

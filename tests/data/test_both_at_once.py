@@ -5,16 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tf_smoothclir.data.judged_lists import judged_lists
+from tf_smoothclir.data.candidate_lists import candidate_lists
 from tf_smoothclir.data.pipeline import PIPELINES
-from tf_smoothclir.data.prepared import ROLES, prepare
-from tf_smoothclir.settings import TextSettings
+from tf_smoothclir.data.tokenized_set import ROLES, tokenize_set
+from tf_smoothclir.settings.run import TextSettings
 
 
 @pytest.fixture(scope="module", params=[0, 1000], ids=["words", "ngrams"])
 def shared_set(request, small_set, tmp_path_factory):
     settings = TextSettings(shared_vocabulary=True, ngram_buckets=request.param)
-    return prepare(small_set, settings, tmp_path_factory.mktemp("cache"))
+    return tokenize_set(small_set, settings, tmp_path_factory.mktemp("cache"))
 
 
 def texts_of(tokens):
@@ -34,7 +34,7 @@ def split(tokens):
 
 @pytest.mark.parametrize("name", PIPELINES)
 def test_a_batch_has_all_queries_then_all_documents(name, shared_set, small_set):
-    lists = judged_lists(small_set, "train", negatives=2, seed=1)
+    lists = candidate_lists(small_set, "train", negatives=2, seed=1)
     apart, together = (
         PIPELINES[name](shared_set, batch_size=5, seed=13, both_at_once=both).epoch(lists, 0)
         for both in (False, True)

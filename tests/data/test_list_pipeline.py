@@ -1,4 +1,4 @@
-"""Batches of whole judged lists: the same pairs as one by one, each query once."""
+"""Batches of whole candidate lists: the same pairs as one by one, each query once."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tf_smoothclir.data.judged_lists import judged_lists
+from tf_smoothclir.data.candidate_lists import candidate_lists
 from tf_smoothclir.data.pipeline import InBatchPipeline, ListPipeline
-from tf_smoothclir.data.prepared import ROLES
 from tf_smoothclir.data.ragged_store import gather_rows
+from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.towers import AveragePoolingTower
-from tf_smoothclir.two_tower import TwoTower
+from tf_smoothclir.two_tower.model import TwoTower
 
 
 @pytest.fixture(scope="module")
 def lists(small_set):
-    return judged_lists(small_set, "train", negatives=6, seed=1)
+    return candidate_lists(small_set, "train", negatives=6, seed=1)
 
 
 # 24 pairs in 3 lists: one list a batch, two (and one in the last), all in one.
 @pytest.fixture(scope="module", params=[8, 16, 1000])
-def pipeline(request, prepared):
-    return ListPipeline(prepared, batch_size=request.param, seed=13)
+def pipeline(request, tokenized_set):
+    return ListPipeline(tokenized_set, batch_size=request.param, seed=13)
 
 
 def positions(pipeline, lists, epoch):
@@ -46,28 +46,28 @@ def test_pair_ends_count_the_pairs_of_the_steps(pipeline, lists):
     np.testing.assert_array_equal(pipeline.pair_ends(lists, 1), np.cumsum(sizes))
 
 
-def test_batches_have_the_wanted_number_of_pairs_on_average(prepared):
+def test_batches_have_the_wanted_number_of_pairs_on_average(tokenized_set):
     lengths = np.array([5, 5, 5, 3, 30, 2, 6, 5])  # of 61 pairs; one list is longer than a batch
     count = len(lengths)
     lists = types.SimpleNamespace(
         query_rows=np.arange(count), offsets=np.append(0, np.cumsum(lengths))
     )
-    ends = ListPipeline(prepared, batch_size=10, seed=13).pair_ends(lists, 0)
+    ends = ListPipeline(tokenized_set, batch_size=10, seed=13).pair_ends(lists, 0)
     assert ends[-1] == 61
     steps_of_ten = (ends - 1) // 10
     assert len(set(steps_of_ten)) == len(ends)  # the k-th ten pairs end in one batch at most
     assert all(np.diff(np.append(0, ends)) > 0)
 
 
-def test_order_of_lists_depends_on_the_epoch(prepared, lists):
-    pipeline = ListPipeline(prepared, batch_size=8, seed=13)
+def test_order_of_lists_depends_on_the_epoch(tokenized_set, lists):
+    pipeline = ListPipeline(tokenized_set, batch_size=8, seed=13)
     orders = {tuple(np.concatenate(positions(pipeline, lists, epoch))) for epoch in range(9)}
     assert len(orders) > 1
     assert orders <= {tuple(np.concatenate(positions(pipeline, lists, e))) for e in range(9)}
 
 
-def test_scores_and_grades_are_those_of_the_pairs_one_by_one(pipeline, prepared, lists):
-    sizes = {role: len(prepared.vocabulary(role)) for role in ROLES}
+def test_scores_and_grades_are_those_of_the_pairs_one_by_one(pipeline, tokenized_set, lists):
+    sizes = {role: len(tokenized_set.vocabulary(role)) for role in ROLES}
     model = TwoTower(*(AveragePoolingTower(sizes[role], 4) for role in ROLES))
     for step, (inputs, grades) in enumerate(pipeline.epoch(lists, 2)):
         batch = pipeline.batch_pairs(lists, 2, step)
@@ -76,7 +76,9 @@ def test_scores_and_grades_are_those_of_the_pairs_one_by_one(pipeline, prepared,
         rows = {"query": lists.pair_query_rows[batch], "document": lists.document_rows[batch]}
         one_by_one = {}
         for role in ROLES:
-            ids, lengths, _ = gather_rows(*prepared.tokens(role).tensors(), tf.constant(rows[role]))
+            ids, lengths, _ = gather_rows(
+                *tokenized_set.tokens(role).tensors(), tf.constant(rows[role])
+            )
             one_by_one[role] = {"ids": ids, "lengths": lengths}
         np.testing.assert_allclose(model(inputs), model(one_by_one), atol=1e-6)
 
@@ -91,8 +93,10 @@ def test_epoch_from_a_step_on_is_the_tail_of_the_whole(pipeline, lists):
 
 
 @pytest.mark.parametrize("batch_size", [8, 1000])
-def test_in_batch_each_document_once_and_each_judgment_in_its_place(prepared, lists, batch_size):
-    pipeline = InBatchPipeline(prepared, batch_size=batch_size, seed=13)
+def test_in_batch_each_document_once_and_each_judgment_in_its_place(
+    tokenized_set, lists, batch_size
+):
+    pipeline = InBatchPipeline(tokenized_set, batch_size=batch_size, seed=13)
     judged = {
         (query, document): grade
         for query, document, grade in zip(
@@ -106,7 +110,7 @@ def test_in_batch_each_document_once_and_each_judgment_in_its_place(prepared, li
         expected = [[judged.get((query, one), 0) for one in documents] for query in queries]
         np.testing.assert_array_equal(grades, expected)
         for role, rows in (("query", queries), ("document", documents)):
-            store = prepared.tokens(role)
+            store = tokenized_set.tokens(role)
             np.testing.assert_array_equal(inputs[role]["lengths"], store.lengths[rows])
             ids = np.concatenate([store[row] for row in rows])
             np.testing.assert_array_equal(inputs[role]["ids"], ids)

@@ -1,4 +1,4 @@
-"""Prepared sets with n-grams: ids of unseen words, their n-grams, and batches that bring them."""
+"""Tokenized sets with n-grams: ids of unseen words, their n-grams, and batches that bring them."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ import pytest
 import tensorflow as tf
 
 from tests.small_world import DOCUMENTS, QUERIES
-from tf_smoothclir.data import prepared as prepared_module
-from tf_smoothclir.data.judged_lists import judged_lists
+from tf_smoothclir.data import tokenized_set as tokenized_set_module
+from tf_smoothclir.data.candidate_lists import candidate_lists
 from tf_smoothclir.data.pipeline import PIPELINES, token_batches
-from tf_smoothclir.data.prepared import ROLES, prepare
-from tf_smoothclir.data.shard_writer import write_shards
-from tf_smoothclir.errors import InputError
-from tf_smoothclir.settings import TextSettings
+from tf_smoothclir.data.shards.writer import write_shards
+from tf_smoothclir.data.tokenized_set import ROLES, tokenize_set
+from tf_smoothclir.settings.run import TextSettings
 from tf_smoothclir.text import vocabulary as vocabulary_module
 from tf_smoothclir.text.subword_encoder import text_encoder
 from tf_smoothclir.text.subwords import ngrams
 from tf_smoothclir.text.tokenizer import tokenize
 from tf_smoothclir.text.vocabulary import PADDING, UNKNOWN, write_vocabulary
 from tf_smoothclir.towers import AveragePoolingTower
+from tf_smoothclir.utils.errors import InputError
 
 SETTINGS = TextSettings(ngram_buckets=1000, vocabulary_size=9)
 TEXTS = {"query": list(QUERIES.values()), "document": list(DOCUMENTS.values())}
@@ -40,7 +40,7 @@ def cache(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def world(small_set, settings, cache):
-    return prepare(small_set, settings, cache)
+    return tokenize_set(small_set, settings, cache)
 
 
 def words_of(role, settings):
@@ -73,14 +73,14 @@ def test_the_ngrams_of_an_id_are_those_of_its_word(role, world, settings):
 
 
 def test_a_shared_vocabulary_has_the_same_ids_in_both_languages(small_set, cache):
-    found = prepare(small_set, dataclasses.replace(SETTINGS, shared_vocabulary=True), cache)
+    found = tokenize_set(small_set, dataclasses.replace(SETTINGS, shared_vocabulary=True), cache)
     stores = [found.ngrams(role) for role in ROLES]
     for part in ("values", "offsets"):
         np.testing.assert_array_equal(*(getattr(store, part) for store in stores))
 
 
 def test_vocabulary_files_are_those_without_ngrams(world, small_set, settings, tmp_path):
-    plain = prepare(small_set, dataclasses.replace(settings, ngram_buckets=0), tmp_path)
+    plain = tokenize_set(small_set, dataclasses.replace(settings, ngram_buckets=0), tmp_path)
     for role in ROLES:
         assert plain.vocabulary(role) == world.vocabulary(role)
         assert plain.ngrams(role) is None
@@ -116,7 +116,7 @@ def test_a_query_of_unseen_words_is_what_their_ngrams_say(world):
 
 @pytest.mark.parametrize("name", PIPELINES)
 def test_every_batch_brings_the_ngrams_of_its_distinct_words(name, world, small_set):
-    lists = judged_lists(small_set, "train", negatives=2, seed=1)
+    lists = candidate_lists(small_set, "train", negatives=2, seed=1)
     pipeline = PIPELINES[name](world, batch_size=5, seed=13)
     for inputs, _ in pipeline.epoch(lists, 0):
         for role in ROLES:
@@ -142,8 +142,8 @@ def test_files_depend_neither_on_threads_nor_on_whether_the_vocabulary_was_known
 ):
     monkeypatch.setattr(os, "cpu_count", lambda: 4)
     monkeypatch.setattr(vocabulary_module, "TEXTS_PER_BATCH", 3)
-    found = prepare(small_set, settings, tmp_path / "counted")
-    again = prepare(small_set, settings, tmp_path / "given", world.vocabulary_dir)
+    found = tokenize_set(small_set, settings, tmp_path / "counted")
+    again = tokenize_set(small_set, settings, tmp_path / "given", world.vocabulary_dir)
     assert contents(found.directory) == contents(again.directory) == contents(world.directory)
 
 
@@ -151,7 +151,7 @@ def test_files_depend_neither_on_threads_nor_on_whether_the_vocabulary_was_known
     "change", [{"ngram_buckets": 999}, {"min_ngram": 2}, {"max_ngram": 6}, {"ngram_buckets": 0}]
 )
 def test_other_ngrams_are_another_store(change, world, small_set, settings, cache):
-    found = prepare(small_set, dataclasses.replace(settings, **change), cache)
+    found = tokenize_set(small_set, dataclasses.replace(settings, **change), cache)
     assert found.directory != world.directory
     assert found.vocabulary_dir == world.vocabulary_dir
 
@@ -160,8 +160,8 @@ def test_a_second_time_does_no_work(world, small_set, settings, cache, monkeypat
     def fail(*_, **__):
         raise AssertionError
 
-    monkeypatch.setattr(prepared_module.TokenCounter, "split", fail)
-    assert prepare(small_set, settings, cache) == world
+    monkeypatch.setattr(tokenized_set_module.TokenCounter, "split", fail)
+    assert tokenize_set(small_set, settings, cache) == world
 
 
 def test_by_the_vocabulary_of_an_earlier_run_other_words_have_their_ngrams(small_set, tmp_path):
@@ -169,7 +169,7 @@ def test_by_the_vocabulary_of_an_earlier_run_other_words_have_their_ngrams(small
     given.mkdir()
     write_vocabulary(given / "query.txt", [PADDING, UNKNOWN, "sea"])
     write_vocabulary(given / "document.txt", [PADDING, UNKNOWN, "meer"])
-    found = prepare(small_set, SETTINGS, tmp_path / "cache", given)
+    found = tokenize_set(small_set, SETTINGS, tmp_path / "cache", given)
     the, blue, sea = found.tokens("query")[1]
     assert sea == 2
     assert min(the, blue) > 2
@@ -182,17 +182,17 @@ def test_a_crash_while_writing_ngrams_leaves_only_what_is_whole(small_set, tmp_p
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(prepared_module, "_write_ngrams", fail)
+        patch.setattr(tokenized_set_module, "_write_ngrams", fail)
         with pytest.raises(KeyboardInterrupt):
-            prepare(small_set, SETTINGS, tmp_path)
+            tokenize_set(small_set, SETTINGS, tmp_path)
     assert [path.name.split("-")[3] for path in tmp_path.iterdir()] == ["vocabulary"]
-    assert len(prepare(small_set, SETTINGS, tmp_path).ngrams("document")) > 9
+    assert len(tokenize_set(small_set, SETTINGS, tmp_path).ngrams("document")) > 9
 
 
 def test_shards_refuse_them(small_set, cache, tmp_path):
     sampling = {"split": "train", "negatives": 1, "seed": 1}
-    lists = judged_lists(small_set, **sampling)
-    prepared = prepare(small_set, SETTINGS, cache)
+    lists = candidate_lists(small_set, **sampling)
+    tokenized_set = tokenize_set(small_set, SETTINGS, cache)
     with pytest.raises(InputError, match=r"^--ngram_buckets=1000: shards hold the ids of words"):
-        write_shards(prepared, lists, tmp_path / "shards", 1, **sampling, text=SETTINGS)
+        write_shards(tokenized_set, lists, tmp_path / "shards", 1, **sampling, text=SETTINGS)
     assert not (tmp_path / "shards").exists()

@@ -6,21 +6,21 @@ import numpy as np
 import pytest
 
 from tf_smoothclir.data import pipeline as pipelines
-from tf_smoothclir.data.judged_lists import judged_lists
+from tf_smoothclir.data.candidate_lists import candidate_lists
 from tf_smoothclir.data.pipeline import BucketedPairPipeline, PairPipeline, token_batches
-from tf_smoothclir.data.prepared import ROLES
+from tf_smoothclir.data.tokenized_set import ROLES
 
 BATCH = 5
 
 
 @pytest.fixture(scope="module")
 def lists(small_set):
-    return judged_lists(small_set, "train", negatives=6, seed=1)  # 6 judged and 18 sampled pairs
+    return candidate_lists(small_set, "train", negatives=6, seed=1)  # 6 judged and 18 sampled pairs
 
 
 @pytest.fixture(scope="module", params=[PairPipeline, BucketedPairPipeline])
-def pipeline(prepared, request):
-    return request.param(prepared, batch_size=BATCH, seed=13)
+def pipeline(tokenized_set, request):
+    return request.param(tokenized_set, batch_size=BATCH, seed=13)
 
 
 def rows_of(tokens):
@@ -37,8 +37,8 @@ def batches(dataset):
     ]
 
 
-def expected_pairs(prepared, lists, positions):
-    queries, documents = prepared.tokens("query"), prepared.tokens("document")
+def expected_pairs(tokenized_set, lists, positions):
+    queries, documents = tokenized_set.tokens("query"), tokenized_set.tokens("document")
     return [
         (
             queries[lists.pair_query_rows[i]].tolist(),
@@ -62,7 +62,7 @@ def test_every_pair_exactly_once_an_epoch(pipeline, lists):
         assert sorted(positions) == list(range(24))
 
 
-def test_order_depends_on_seed_and_epoch_only(pipeline, prepared, lists):
+def test_order_depends_on_seed_and_epoch_only(pipeline, tokenized_set, lists):
     def order(pipeline, epoch):
         return np.concatenate([pipeline.batch_pairs(lists, epoch, step) for step in range(5)])
 
@@ -70,22 +70,22 @@ def test_order_depends_on_seed_and_epoch_only(pipeline, prepared, lists):
     assert not np.array_equal(first, np.arange(24))  # shuffled
     assert not np.array_equal(order(pipeline, 1), first)
     np.testing.assert_array_equal(order(pipeline, 0), first)
-    other = type(pipeline)(prepared, batch_size=BATCH, seed=14)
+    other = type(pipeline)(tokenized_set, batch_size=BATCH, seed=14)
     assert not np.array_equal(order(other, 0), first)
 
 
-def test_the_order_of_pairs_does_not_depend_on_the_size_of_batches(prepared, lists):
-    first, other = (PairPipeline(prepared, batch_size=size, seed=13) for size in (BATCH, 24))
+def test_the_order_of_pairs_does_not_depend_on_the_size_of_batches(tokenized_set, lists):
+    first, other = (PairPipeline(tokenized_set, batch_size=size, seed=13) for size in (BATCH, 24))
     order = np.concatenate([first.batch_pairs(lists, 0, step) for step in range(5)])
     np.testing.assert_array_equal(other.batch_pairs(lists, 0, 0), order)
 
 
-def test_documents_of_a_bucketed_batch_are_about_as_long(prepared, lists, monkeypatch):
+def test_documents_of_a_bucketed_batch_are_about_as_long(tokenized_set, lists, monkeypatch):
     # Two batches of 5 are sorted together: the first ten pairs in shuffled order, and so on.
     monkeypatch.setattr(pipelines, "_BATCHES_SORTED", 2)
-    bucketed = BucketedPairPipeline(prepared, batch_size=BATCH, seed=13)
-    shuffled = PairPipeline(prepared, batch_size=BATCH, seed=13)
-    lengths = prepared.tokens("document").lengths[lists.document_rows]
+    bucketed = BucketedPairPipeline(tokenized_set, batch_size=BATCH, seed=13)
+    shuffled = PairPipeline(tokenized_set, batch_size=BATCH, seed=13)
+    lengths = tokenized_set.tokens("document").lengths[lists.document_rows]
     for step in (0, 2):
         pairs = np.concatenate([shuffled.batch_pairs(lists, 1, s) for s in (step, step + 1)])
         found = [bucketed.batch_pairs(lists, 1, s) for s in (step, step + 1)]
@@ -95,13 +95,13 @@ def test_documents_of_a_bucketed_batch_are_about_as_long(prepared, lists, monkey
 
 
 def test_tokens_and_grades_are_those_of_the_pairs_empty_and_last_rows_included(
-    pipeline, prepared, lists
+    pipeline, tokenized_set, lists
 ):
     assert {0, 11} <= set(lists.document_rows.tolist())  # first and last, both without a token
     found = batches(pipeline.epoch(lists, 2))
     for step, batch in enumerate(found):
         positions = pipeline.batch_pairs(lists, 2, step)
-        assert batch == expected_pairs(prepared, lists, positions)
+        assert batch == expected_pairs(tokenized_set, lists, positions)
     assert len(found) == 5
 
 
@@ -132,16 +132,18 @@ def test_texts_of_the_tokens_follow_from_the_lengths(pipeline, lists):
             np.testing.assert_array_equal(tokens["texts"], texts)
 
 
-def test_no_iteration_waits_for_autotuning_when_it_ends(pipeline, prepared, lists):
-    for dataset in (pipeline.epoch(lists, 0), token_batches(prepared, "query", 3)):
+def test_no_iteration_waits_for_autotuning_when_it_ends(pipeline, tokenized_set, lists):
+    for dataset in (pipeline.epoch(lists, 0), token_batches(tokenized_set, "query", 3)):
         assert dataset.options().autotune.enabled is False
 
 
 @pytest.mark.parametrize("role", ROLES)
 @pytest.mark.parametrize("size", [3, 12])
-def test_token_batches_are_in_row_order(prepared, role, size):
-    store = prepared.tokens(role)
-    found = [rows_of(batch) for batch in token_batches(prepared, role, size).as_numpy_iterator()]
+def test_token_batches_are_in_row_order(tokenized_set, role, size):
+    store = tokenized_set.tokens(role)
+    found = [
+        rows_of(batch) for batch in token_batches(tokenized_set, role, size).as_numpy_iterator()
+    ]
     assert [row for batch in found for row in batch] == [
         store[i].tolist() for i in range(len(store))
     ]

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from tests.small_world import DOCUMENTS, JUDGMENTS, QUERIES, SPLITS, SmallWorld
-from tf_smoothclir.data import source
 from tf_smoothclir.data.retrieval_set import RetrievalSet
-from tf_smoothclir.data.wikiclir_files import WikiClirDirectory
-from tf_smoothclir.errors import InputError
+from tf_smoothclir.data.sources import source
+from tf_smoothclir.data.sources.wikiclir_files import WikiClirDirectory
+from tf_smoothclir.utils.errors import InputError
 
 queries, documents = tuple(QUERIES.items()), tuple(DOCUMENTS.items())
 

@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from tf_smoothclir.data.source import Judgment, Source, Text
+from tf_smoothclir.data.sources.source import Judgment, Source, Text
+from tf_smoothclir.data.sources.wikiclir_files import WikiClirDirectory
 from tf_smoothclir.data.statistics import collection_statistics, markdown_table
-from tf_smoothclir.data.wikiclir_files import WikiClirDirectory
 
 # The rows of both tables of counts in the README of the sets.
 REAL_SETS = [

@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 
 from tf_smoothclir.data import token_frequency
-from tf_smoothclir.data.prepared import prepare
-from tf_smoothclir.data.source import SPLITS
+from tf_smoothclir.data.sources.source import SPLITS
 from tf_smoothclir.data.token_frequency import inverse_document_frequency
-from tf_smoothclir.settings import TextSettings
+from tf_smoothclir.data.tokenized_set import tokenize_set
+from tf_smoothclir.settings.run import TextSettings
 
 
-def texts_of(prepared, role):
+def texts_of(tokenized_set, role):
     """The counted texts, as sets of ids."""
-    store = prepared.tokens(role)
-    train = prepared.retrieval_set.splits == SPLITS.index("train")
+    store = tokenized_set.tokens(role)
+    train = tokenized_set.retrieval_set.splits == SPLITS.index("train")
     rows = np.flatnonzero(train) if role == "query" else range(len(store))
     return [set(store[row].tolist()) for row in rows]
 
@@ -27,18 +27,18 @@ def idf_by_hand(texts, size):
 
 
 @pytest.mark.parametrize("role", ["query", "document"])
-def test_documents_and_training_queries_are_counted(prepared, role, monkeypatch):
+def test_documents_and_training_queries_are_counted(tokenized_set, role, monkeypatch):
     monkeypatch.setattr(token_frequency, "_TEXTS_PER_CHUNK", 5)
-    size = len(prepared.vocabulary(role))
-    found = inverse_document_frequency(prepared, [role], size)
-    np.testing.assert_allclose(found, idf_by_hand(texts_of(prepared, role), size), rtol=1e-12)
+    size = len(tokenized_set.vocabulary(role))
+    found = inverse_document_frequency(tokenized_set, [role], size)
+    np.testing.assert_allclose(found, idf_by_hand(texts_of(tokenized_set, role), size), rtol=1e-12)
     assert len(set(found)) > 1
     assert found[1] == found.max()
 
 
 def test_a_shared_vocabulary_is_counted_on_both_sides(small_set, tmp_path):
-    prepared = prepare(small_set, TextSettings(shared_vocabulary=True), tmp_path)
-    size = len(prepared.vocabulary("query"))
-    texts = texts_of(prepared, "query") + texts_of(prepared, "document")
-    found = inverse_document_frequency(prepared, ["query", "document"], size)
+    tokenized_set = tokenize_set(small_set, TextSettings(shared_vocabulary=True), tmp_path)
+    size = len(tokenized_set.vocabulary("query"))
+    texts = texts_of(tokenized_set, "query") + texts_of(tokenized_set, "document")
+    found = inverse_document_frequency(tokenized_set, ["query", "document"], size)
     np.testing.assert_allclose(found, idf_by_hand(texts, size), rtol=1e-12)

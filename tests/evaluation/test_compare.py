@@ -15,7 +15,6 @@ import numpy as np
 import pytest
 
 from tests.small_world import random_set, vectors_with_ties
-from tf_smoothclir.errors import InputError
 from tf_smoothclir.evaluation import comparison_report, significance
 from tf_smoothclir.evaluation.compare import (
     checked_baseline,
@@ -25,8 +24,9 @@ from tf_smoothclir.evaluation.compare import (
 )
 from tf_smoothclir.evaluation.evaluate import evaluate_split
 from tf_smoothclir.evaluation.trec_files import RunMetrics
-from tf_smoothclir.settings import METRICS, RunSettings
+from tf_smoothclir.settings.run import METRICS, RunSettings
 from tf_smoothclir.training.run_directory import RunDirectory
+from tf_smoothclir.utils.errors import InputError
 
 ROOT = Path(__file__).resolve().parents[2]
 NAN = math.nan
@@ -371,8 +371,8 @@ def test_command_compares_full_retrieval(run_directories):
     count = evaluations["first"].counts["full/MRR@10"]
     assert f"| MRR_mr | first | {count} | " in done.stdout
     assert "* queries: 20 judged" in done.stdout
-    judged_lists = run("first", "second", "--metric=MRR_mr", cwd=directory)
-    assert done.stdout != judged_lists.stdout
+    candidate_lists = run("first", "second", "--metric=MRR_mr", cwd=directory)
+    assert done.stdout != candidate_lists.stdout
 
 
 @pytest.mark.parametrize(

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from tests.small_world import random_set, vectors_with_ties
-from tf_smoothclir.data.judged_lists import judged_lists
-from tf_smoothclir.errors import InputError
+from tf_smoothclir.data.candidate_lists import candidate_lists
 from tf_smoothclir.evaluation.evaluate import NEGATIVES_SEED, evaluate_split, rules
-from tf_smoothclir.evaluation.ranking import score_lists
-from tf_smoothclir.metrics import RULES
-from tf_smoothclir.settings import METRICS
+from tf_smoothclir.evaluation.metrics import RULES
+from tf_smoothclir.evaluation.reranking import score_lists
+from tf_smoothclir.settings.run import METRICS
+from tf_smoothclir.utils.errors import InputError
 
 FULL = ("full/MRR@10", "full/Recall@1", "full/Recall@10", "full/Recall@100")
 
@@ -53,7 +53,7 @@ def test_counts_are_the_queries_with_a_relevant_document(evaluation, world):
 def test_scores_and_confusion_cover_every_pair(evaluation, world):
     retrieval_set, encoded = world
     found, _ = evaluation
-    lists = judged_lists(retrieval_set, "test", negatives=7, seed=NEGATIVES_SEED)
+    lists = candidate_lists(retrieval_set, "test", negatives=7, seed=NEGATIVES_SEED)
     scores = score_lists(encoded, lists)
     for grade in range(3):
         of_grade = scores[lists.grades == grade]

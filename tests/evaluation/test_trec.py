@@ -8,11 +8,11 @@ import pytest
 from ir_measures import AP, RR, P, R, Success, nDCG
 
 from tests.small_world import random_set, vectors_with_ties
-from tf_smoothclir.data.judged_lists import judged_lists
+from tf_smoothclir.data.candidate_lists import candidate_lists
 from tf_smoothclir.evaluation import trec
 from tf_smoothclir.evaluation.encoding import EncodedSet
-from tf_smoothclir.evaluation.ranking import list_metrics, score_lists
-from tf_smoothclir.evaluation.retrieval import retrieval_metrics, top_documents
+from tf_smoothclir.evaluation.full_retrieval import retrieval_metrics, top_documents
+from tf_smoothclir.evaluation.reranking import list_metrics, score_lists
 
 LIST_MEASURES = {
     "P_mr@1": P(rel=2) @ 1,
@@ -74,7 +74,7 @@ def check(per_query, query_ids, found, measures):
 @pytest.mark.parametrize("negatives", [0, 1, 40])
 def test_ir_measures_agrees_on_judged_lists(case, negatives, tmp_path):
     retrieval_set, encoded, split = case
-    lists = judged_lists(retrieval_set, split, negatives=negatives, seed=5)
+    lists = candidate_lists(retrieval_set, split, negatives=negatives, seed=5)
     scores = score_lists(encoded, lists)
     run, qrels = tmp_path / "run.trec", tmp_path / "qrels.trec"
     trec.write_list_run(run, retrieval_set, encoded, lists, scores, "tag")
@@ -98,7 +98,7 @@ def test_ir_measures_agrees_on_full_retrieval(case, tmp_path):
 
 def test_run_file_by_hand_ties_are_written_in_our_order(small_set, tmp_path):
     documents = np.array([[0.0], [0.5], [0.25], *[[0.0]] * 9], np.float32)
-    lists = judged_lists(small_set, "train", negatives=0, seed=1)
+    lists = candidate_lists(small_set, "train", negatives=0, seed=1)
     tie_order = np.arange(12)[::-1]
     encoded = EncodedSet(np.ones((8, 1), np.float32), documents, tie_order)
     path = tmp_path / "run.trec"
@@ -132,7 +132,7 @@ def test_scores_fall_strictly_also_as_float32_of_other_tools(tmp_path):
 
 
 def test_qrels_of_lists_hold_the_sampled_documents_as_grade_0(small_set, tmp_path):
-    lists = judged_lists(small_set, "train", negatives=40, seed=1)
+    lists = candidate_lists(small_set, "train", negatives=40, seed=1)
     trec.write_list_qrels(tmp_path / "qrels", small_set, lists)
     lines = (tmp_path / "qrels").read_text().splitlines()
     assert len(lines) == 3 * 12

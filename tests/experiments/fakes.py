@@ -8,8 +8,8 @@ import types
 import numpy as np
 
 from tf_smoothclir.experiments.cells import Cell
-from tf_smoothclir.experiments.results import Result
-from tf_smoothclir.settings import METRICS, ModelSettings, RunSettings
+from tf_smoothclir.experiments.scores import Result
+from tf_smoothclir.settings.run import METRICS, ModelSettings, RunSettings
 
 
 def fake_result(name, values, *, loss="sosl", counts=((8, 2), (5, 5), (0, 10))):

@@ -4,8 +4,8 @@ import pytest
 
 from tf_smoothclir.experiments.catalogue import EXPERIMENTS
 from tf_smoothclir.experiments.paper_numbers import paper_results
-from tf_smoothclir.presets import PRESETS, changed
-from tf_smoothclir.settings import RunSettings
+from tf_smoothclir.settings.presets import PRESETS, changed
+from tf_smoothclir.settings.run import RunSettings
 
 PAPER = [f"table{n}" for n in (1, 2, 3)] + [f"figure{n}" for n in (1, 2, 3, 4, 5)] + ["theory"]
 NAMES = [*PAPER, "ablation"]

@@ -5,12 +5,12 @@ import dataclasses
 import pytest
 
 from tests.experiments.fakes import finish
-from tf_smoothclir.errors import InputError
 from tf_smoothclir.experiments.catalogue import EXPERIMENTS
 from tf_smoothclir.experiments.cells import Cell
 from tf_smoothclir.experiments.plan import Study, StudySet, threshold_grids
-from tf_smoothclir.presets import changed
-from tf_smoothclir.settings import DataSettings, RunSettings, TextSettings, TrainingSettings
+from tf_smoothclir.settings.presets import changed
+from tf_smoothclir.settings.run import DataSettings, RunSettings, TextSettings, TrainingSettings
+from tf_smoothclir.utils.errors import InputError
 
 GRID = ((0.0, 0.5), (0.2, 0.7), (0.4, 0.9))
 CUTS = ((0.0, 0.4, 0.7), (0.2, 0.55, 0.9))

@@ -12,14 +12,14 @@ from pathlib import Path
 import pytest
 
 from tests.training.tiny_set import tiny_settings, write_tiny_set
+from tf_smoothclir.experiments import cell_processes as workers
 from tf_smoothclir.experiments import reproduce as module
-from tf_smoothclir.experiments import workers
 from tf_smoothclir.experiments.catalogue import EXPERIMENTS
 from tf_smoothclir.experiments.cells import SCORE_BINS, Cell, CellDirectory
 from tf_smoothclir.experiments.plan import Study
 from tf_smoothclir.experiments.sets import open_sets
-from tf_smoothclir.presets import changed
-from tf_smoothclir.settings import RunSettings
+from tf_smoothclir.settings.presets import changed
+from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.training.train import train
 
 ROOT = Path(__file__).resolve().parents[2]

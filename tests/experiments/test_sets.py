@@ -3,10 +3,10 @@
 import pytest
 
 from tests.training.tiny_set import write_tiny_set
-from tf_smoothclir.errors import InputError
 from tf_smoothclir.experiments.sets import data_settings, open_sets
-from tf_smoothclir.presets import changed
-from tf_smoothclir.settings import DataSettings, RunSettings
+from tf_smoothclir.settings.presets import changed
+from tf_smoothclir.settings.run import DataSettings, RunSettings
+from tf_smoothclir.utils.errors import InputError
 
 BASE = DataSettings()
 

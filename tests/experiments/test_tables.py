@@ -15,7 +15,7 @@ from tf_smoothclir.experiments.tables import (
     result_csv,
     result_table,
 )
-from tf_smoothclir.settings import METRICS
+from tf_smoothclir.settings.run import METRICS
 
 RESULTS = [fake_result("SOSL", (0.4, 0.5, 0.6)), fake_result("MSE", (0.3, 0.3, 0.3), loss="mse")]
 

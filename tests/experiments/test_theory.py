@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from tests.oracles import maths
 from tf_smoothclir.experiments import theory
 from tf_smoothclir.experiments.theory import Constants
-from tf_smoothclir.losses import SmoothOrdinalSearchLoss
-from tf_smoothclir.similarity import SmoothCosineSimilarity
+from tf_smoothclir.losses.ordinal import SmoothOrdinalSearchLoss
+from tf_smoothclir.two_tower.similarity import SmoothCosineSimilarity
 
 SETTINGS = settings(deadline=None, max_examples=60, derandomize=True)
 PAPER = (0.2, 0.7)

@@ -6,8 +6,8 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from tf_smoothclir.errors import InputError
 from tf_smoothclir.text.embeddings import load_embeddings, save_embeddings
+from tf_smoothclir.utils.errors import InputError
 
 VOCABULARY = ["[PAD]", "[UNK]", "maison", "chat", "été", "absent", "paris"]
 WORDS = ["the", "chat", "Paris", "été", "PARIS", "maison"]

@@ -9,10 +9,10 @@ import sys
 import numpy as np
 import pytest
 
-from tf_smoothclir.errors import InputError
 from tf_smoothclir.text import polyglot
 from tf_smoothclir.text.embeddings import load_embeddings
 from tf_smoothclir.text.polyglot import convert_polyglot
+from tf_smoothclir.utils.errors import InputError
 
 CHECKOUT = pathlib.Path(__file__).parents[2]
 WORDS = ["<UNK>", "<S>", "</S>", "<PAD>", "été", "Ünï", "中文", "Ã©"]

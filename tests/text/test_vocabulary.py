@@ -10,7 +10,6 @@ import pytest
 import tensorflow as tf
 
 from tests.text.test_tokenizer import SCRIPTS, plain_tokens
-from tf_smoothclir.errors import InputError
 from tf_smoothclir.text import vocabulary as vocabulary_module
 from tf_smoothclir.text.vocabulary import (
     PADDING,
@@ -24,6 +23,7 @@ from tf_smoothclir.text.vocabulary import (
     text_batches,
     write_vocabulary,
 )
+from tf_smoothclir.utils.errors import InputError
 
 VOCABULARY = [PADDING, UNKNOWN, "haus", "ü", "漢", "the", "\ufffd", "#", "b"]
 TEXTS = ["Haus ü 漢漢", "", "the unheard-of", " \0 ", b"\xff # cut off here", "a\0b"]

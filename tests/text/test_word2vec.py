@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tf_smoothclir.errors import InputError
 from tf_smoothclir.text.embeddings import load_embeddings
 from tf_smoothclir.text.word2vec import train_word_vectors
+from tf_smoothclir.utils.errors import InputError
 
 ROOT = Path(__file__).resolve().parents[2]
 SETTINGS = {"dim": 8, "epochs": 200, "min_count": 1, "workers": 1, "seed": 13}

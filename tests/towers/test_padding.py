@@ -8,13 +8,13 @@ from tensorflow import keras
 from tests.graphs import operations_in
 from tests.towers.test_average_pooling import TEXTS, distinct, flat, padded
 from tf_smoothclir._compat.keras_api import tf_variable
-from tf_smoothclir.losses import SmoothOrdinalSearchLoss
-from tf_smoothclir.optimizers import LazyAdam
+from tf_smoothclir.losses.ordinal import SmoothOrdinalSearchLoss
+from tf_smoothclir.optimizers.sparse import LazyAdam
 from tf_smoothclir.towers.cnn import CNNTower
 from tf_smoothclir.towers.lstm import LSTMTower
 from tf_smoothclir.towers.padding import padded as padded_vectors
 from tf_smoothclir.towers.padding import places
-from tf_smoothclir.two_tower import TwoTower
+from tf_smoothclir.two_tower.model import TwoTower
 
 SIZE, DIM = 12, 3
 BATCH = [[2, 2, 3], [], [3, 5, 7, 9, 2], [11]]

@@ -9,10 +9,10 @@ from tensorflow import keras
 
 from tf_smoothclir.data.pipeline import tower_tokens
 from tf_smoothclir.data.ragged_store import row_numbers
-from tf_smoothclir.similarity import SmoothCosineSimilarity
 from tf_smoothclir.towers import TOWERS, AveragePoolingTower
 from tf_smoothclir.towers.word_table import complete_tokens
-from tf_smoothclir.two_tower import TwoTower
+from tf_smoothclir.two_tower.model import TwoTower
+from tf_smoothclir.two_tower.similarity import SmoothCosineSimilarity
 
 SIZE, DIM, BUCKETS = 5, 3, 11
 # By word id: padding, unknown, three of the vocabulary, two that only their spelling tells apart.

@@ -19,8 +19,8 @@ import tempfile
 import time
 from pathlib import Path
 
+from tests.training.distributed.worker_processes import TWO_WORKERS, WorkerProcesses, run_flags
 from tests.training.tiny_set import write_tiny_set
-from tests.training.worker_processes import TWO_WORKERS, WorkerProcesses, run_flags
 
 _MOST_SECONDS = 12.0  # after the last kill; a worker takes about half of it to join again
 _SERVED = {"chief": 1, "worker": 2, "ps": 2}

@@ -19,7 +19,8 @@ def main() -> None:
     def stop() -> None:
         os.kill(os.getpid(), number)
 
-    from tf_smoothclir.training import checkpoints, monitor, run_figures, trainer, validation
+    from tf_smoothclir.training import checkpoints, monitor, trainer, validation
+    from tf_smoothclir.training import run_report as run_figures
 
     if name == "step":
         trainer.STEPS_PER_CALL = 1

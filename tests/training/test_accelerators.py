@@ -6,8 +6,8 @@ from tensorflow.python.framework import kernels
 
 from tests.graphs import operations_in
 from tests.training.test_trainer import begin
-from tf_smoothclir._compat import table_sum
-from tf_smoothclir.presets import PRESETS
+from tf_smoothclir.ops import table_sum
+from tf_smoothclir.settings.presets import PRESETS
 from tf_smoothclir.training.steps import compile_steps
 
 BEST = {**PRESETS["best"], "dim": 4, "ngram_buckets": 50, "mine_ranks": (1, 5), "epochs": 1}

@@ -5,9 +5,9 @@ import pytest
 
 from tests.training.test_checkpoints import make_model
 from tf_smoothclir._compat.keras_api import tf_weights
-from tf_smoothclir.settings import ModelSettings, RunSettings
+from tf_smoothclir.settings.run import ModelSettings, RunSettings
 from tf_smoothclir.training.averaging import WeightAverage
-from tf_smoothclir.training.model import build_model
+from tf_smoothclir.two_tower.builder import build_model
 
 
 @pytest.mark.parametrize("decay", [0.5, 0.9, 1.0])

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from tests.small_world import random_set, vectors_with_ties
-from tf_smoothclir.data.judged_lists import JudgedLists
-from tf_smoothclir.evaluation import retrieval
-from tf_smoothclir.settings import TrainingSettings
+from tf_smoothclir.data.candidate_lists import CandidateLists
+from tf_smoothclir.evaluation import full_retrieval as retrieval
+from tf_smoothclir.settings.run import TrainingSettings
 from tf_smoothclir.training.mining import HardNegatives, score_limits
 
 QUERIES, DOCUMENTS = 30, 50
@@ -81,7 +81,7 @@ def test_mined_every_few_epochs_and_not_after_the_last(world, encoded):
 
 
 def test_limit_is_below_the_best_document_of_the_highest_grade():
-    lists = JudgedLists(
+    lists = CandidateLists(
         query_rows=np.arange(4),
         offsets=np.array([0, 3, 5, 6, 7]),
         document_rows=np.arange(7),

@@ -10,13 +10,13 @@ import tensorflow as tf
 
 from tests.training.test_trainer import start, train_until_killed, trained
 from tests.training.tiny_set import write_tiny_set
-from tf_smoothclir.data.open_source import source_of
 from tf_smoothclir.data.pipeline import token_batches
-from tf_smoothclir.data.prepared import ROLES
+from tf_smoothclir.data.sources.opening import source_of
+from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.text.subword_encoder import text_encoder
 from tf_smoothclir.training.run_directory import RunDirectory
-from tf_smoothclir.training.run_figures import evaluate_model
-from tf_smoothclir.training.train import load_model, prepared_set, train
+from tf_smoothclir.training.run_report import evaluate_model
+from tf_smoothclir.training.train import load_model, tokenized_set_of, train
 
 NGRAMS = {"ngram_buckets": 50, "shared_vocabulary": True, "batching": "in_batch"}
 
@@ -37,7 +37,7 @@ def test_a_shared_tower_encodes_both_languages_at_once(tiny, tmp_path, monkeypat
     def fail(_):
         raise AssertionError("a row of the table was read for either language")
 
-    monkeypatch.setattr("tf_smoothclir.two_tower.each_row_once", fail)
+    monkeypatch.setattr("tf_smoothclir.two_tower.model.each_row_once", fail)
     assert trained(tiny(**NGRAMS, epochs=1), tmp_path / "run")[0].epoch == 1
 
 
@@ -72,7 +72,7 @@ def test_a_finished_run_is_evaluated_on_another_set_by_the_spelling_of_its_words
     result = train(settings, tmp_path / "run")
     run = RunDirectory.load(tmp_path / "run")
     model = load_model(run)
-    again = prepared_set(source_of(settings.data), run.settings(), run, ["test"])
+    again = tokenized_set_of(source_of(settings.data), run.settings(), run, ["test"])
     found = evaluate_model(model, again, 3, ["test"], tmp_path / "again")
     assert found["test"].metrics == result["test"]
 
@@ -80,14 +80,14 @@ def test_a_finished_run_is_evaluated_on_another_set_by_the_spelling_of_its_words
     queries = other / "wiki_en.queries"
     queries.write_text(queries.read_text().replace("word", "words"))  # which the run never saw
     data = dataclasses.replace(settings.data, data_dir=str(other))
-    prepared = prepared_set(source_of(data), settings, run, ["test"])
+    tokenized_set = tokenized_set_of(source_of(data), settings, run, ["test"])
     encoder = text_encoder(run.vocabulary / "query.txt", settings.text, "query")
     texts = [text.text for text in source_of(data).queries()]
-    (batch,) = token_batches(prepared, "query", 100)
+    (batch,) = token_batches(tokenized_set, "query", 100)
     expected = model.vectors("query", encoder(tf.constant(texts)))
     np.testing.assert_array_equal(model.vectors("query", batch), expected)
     assert np.abs(expected).max(axis=1).min() > 0
     assert len({vector.tobytes() for vector in expected.numpy()}) > 1
-    assert {role: prepared.vocabulary(role) for role in ROLES} == {
+    assert {role: tokenized_set.vocabulary(role) for role in ROLES} == {
         role: again.vocabulary(role) for role in ROLES
     }

@@ -7,8 +7,7 @@ import sys
 
 import pytest
 
-from tf_smoothclir.errors import InputError
-from tf_smoothclir.settings import (
+from tf_smoothclir.settings.run import (
     DataSettings,
     ModelSettings,
     RunSettings,
@@ -16,6 +15,7 @@ from tf_smoothclir.settings import (
     TrainingSettings,
 )
 from tf_smoothclir.training.run_directory import RunDirectory
+from tf_smoothclir.utils.errors import InputError
 
 UNUSUAL = RunSettings(
     DataSettings(data_dir="/a b/ü", document_language="tl", split_seed=0, toy_entities=301),
@@ -43,7 +43,7 @@ def snapshot(path):
 READ_FLAG_FILES = """
 import sys
 from absl import flags
-from tf_smoothclir import command
+from tf_smoothclir.command_line import command
 
 command.define_settings()
 for path in sys.argv[1:]:

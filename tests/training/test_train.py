@@ -8,15 +8,15 @@ import pytest
 
 from tests.training.test_run_directory import snapshot
 from tests.training.tiny_set import QUERIES, tiny_settings
-from tf_smoothclir.data.open_source import source_of
-from tf_smoothclir.data.prepared import ROLES
+from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.token_frequency import inverse_document_frequency
-from tf_smoothclir.errors import InputError
-from tf_smoothclir.settings import METRICS
+from tf_smoothclir.data.tokenized_set import ROLES
+from tf_smoothclir.settings.run import METRICS
 from tf_smoothclir.training import train as train_module
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.train import load_model, train
 from tf_smoothclir.training.trainer import Trainer
+from tf_smoothclir.utils.errors import InputError
 
 FULL = {f"full/{name}" for name in ("MRR@10", "Recall@1", "Recall@10", "Recall@100")}
 
@@ -116,7 +116,7 @@ def test_vocabulary_of_data_that_could_not_be_used_is_not_kept(finished, tiny, t
 def test_threads_are_chosen_before_tensorflow_has_any(tiny, tmp_path, monkeypatch):
     """Tokens are looked up, and learned thresholds made, by TensorFlow: then it is too late."""
     calls = []
-    for name in ("choose_threads", "configured_loss", "prepare"):
+    for name in ("choose_threads", "configured_loss", "tokenize_set"):
         original = getattr(train_module, name)
 
         def noted(*args, name=name, original=original):
@@ -125,7 +125,7 @@ def test_threads_are_chosen_before_tensorflow_has_any(tiny, tmp_path, monkeypatc
 
         monkeypatch.setattr(train_module, name, noted)
     begin(tiny(), tmp_path / "run")
-    assert calls == ["choose_threads", "configured_loss", "prepare"]
+    assert calls == ["choose_threads", "configured_loss", "tokenize_set"]
 
 
 @pytest.mark.usefixtures("untrained")
@@ -165,13 +165,15 @@ def test_idf_is_kept_and_learned_weights_begin_equal_and_come_back_trained(
     settings = tiny(token_weights=kind, shared_vocabulary=shared, epochs=1)
     train(settings, tmp_path / "run")
     run = RunDirectory.load(tmp_path / "run")
-    prepared = train_module.prepared_set(source_of(settings.data), settings, run, ("train",))
+    tokenized_set = train_module.tokenized_set_of(
+        source_of(settings.data), settings, run, ("train",)
+    )
     model = load_model(run)
     for role in ROLES:
         tower = getattr(model, f"{role}_tower")
         raw = tower.weights[1].numpy()[:, 0].astype("f8")
         roles = ROLES if shared else (role,)
-        idf = inverse_document_frequency(prepared, roles, len(raw))
+        idf = inverse_document_frequency(tokenized_set, roles, len(raw))
         first = idf if kind == "idf" else np.log(2)
         same = np.isclose(np.log1p(np.exp(0.1 * raw)), first, rtol=1e-5)
         assert same[0]  # padding is in no text

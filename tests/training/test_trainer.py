@@ -9,16 +9,16 @@ import pytest
 import tensorflow as tf
 
 from tf_smoothclir._compat.keras_api import tf_variable
-from tf_smoothclir.data.open_source import source_of
-from tf_smoothclir.data.source import SPLITS
-from tf_smoothclir.errors import InputError
-from tf_smoothclir.settings import METRICS
+from tf_smoothclir.data.sources.opening import source_of
+from tf_smoothclir.data.sources.source import SPLITS
+from tf_smoothclir.settings.run import METRICS
 from tf_smoothclir.training import trainer as trainer_module
 from tf_smoothclir.training import validation
 from tf_smoothclir.training.monitor import StepMonitor
 from tf_smoothclir.training.run_directory import RunDirectory
-from tf_smoothclir.training.train import prepared_set, trainer_of
+from tf_smoothclir.training.train import tokenized_set_of, trainer_of
 from tf_smoothclir.training.trainer import Interrupted
+from tf_smoothclir.utils.errors import InputError
 
 STEPS = 8  # an epoch: 12 queries * (2 judged + 3 sampled) = 60 pairs, in batches of 8
 
@@ -30,8 +30,8 @@ class Killed(BaseException):
 def begin(settings, path):
     """What `train` does before the first step."""
     run = RunDirectory.create(path, settings)
-    prepared = prepared_set(source_of(settings.data), settings, run, SPLITS)
-    return prepared, trainer_of(settings, prepared, run)
+    tokenized_set = tokenized_set_of(source_of(settings.data), settings, run, SPLITS)
+    return tokenized_set, trainer_of(settings, tokenized_set, run)
 
 
 def start(settings, path):

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tf_smoothclir.data.judged_lists import judged_lists
-from tf_smoothclir.data.open_source import source_of
-from tf_smoothclir.data.prepared import prepare
-from tf_smoothclir.data.shard_writer import write_shards
-from tf_smoothclir.data.shards import Shards
-from tf_smoothclir.presets import changed
-from tf_smoothclir.settings import RunSettings, TextSettings
+from tf_smoothclir.data.candidate_lists import candidate_lists
+from tf_smoothclir.data.shards.shards import Shards
+from tf_smoothclir.data.shards.writer import write_shards
+from tf_smoothclir.data.sources.opening import source_of
+from tf_smoothclir.data.tokenized_set import tokenize_set
+from tf_smoothclir.settings.presets import changed
+from tf_smoothclir.settings.run import RunSettings, TextSettings
 from tf_smoothclir.training.train import retrieval_set_of
 
 SHARDS = 4
@@ -64,10 +64,10 @@ def tiny_settings(data_dir: Path, cache_dir: Path, **changes) -> RunSettings:
 
 
 def tiny_shards(tiny, directory: Path, text: TextSettings, split: str = "train") -> Shards:
-    """Writes shards of the judged lists of a tiny set."""
+    """Writes shards of the candidate lists of a tiny set."""
     settings = tiny()
     retrieval_set = retrieval_set_of(source_of(settings.data), settings, SPLITS)
-    prepared = prepare(retrieval_set, text, settings.data.cache_dir)
+    tokenized_set = tokenize_set(retrieval_set, text, settings.data.cache_dir)
     sampling = {"split": split, "negatives": 3, "seed": 13}
-    lists = judged_lists(retrieval_set, **sampling)
-    return write_shards(prepared, lists, directory, SHARDS, **sampling, text=text)
+    lists = candidate_lists(retrieval_set, **sampling)
+    return write_shards(tokenized_set, lists, directory, SHARDS, **sampling, text=text)

@@ -5,8 +5,8 @@ import pytest
 
 from tests.small_world import SmallWorld
 from tf_smoothclir.data.retrieval_set import RetrievalSet
-from tf_smoothclir.errors import InputError
 from tf_smoothclir.tuning.cross_validation import fold_sets
+from tf_smoothclir.utils.errors import InputError
 
 
 def ids(retrieval_set, split):

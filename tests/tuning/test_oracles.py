@@ -8,8 +8,7 @@ import keras_tuner
 import numpy as np
 import pytest
 
-from tf_smoothclir.errors import InputError
-from tf_smoothclir.settings import ModelSettings, RunSettings
+from tf_smoothclir.settings.run import ModelSettings, RunSettings
 from tf_smoothclir.tuning import oracles
 from tf_smoothclir.tuning.oracles import (
     BayesianOracle,
@@ -19,6 +18,7 @@ from tf_smoothclir.tuning.oracles import (
     trial_values,
 )
 from tf_smoothclir.tuning.search_space import SearchSpace, parse_thresholds
+from tf_smoothclir.utils.errors import InputError
 
 SPACE = SearchSpace.of(["thresholds"], RunSettings())
 SEARCHES = {

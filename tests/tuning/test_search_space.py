@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tf_smoothclir.errors import InputError
-from tf_smoothclir.settings import ModelSettings, RunSettings, TrainingSettings
-from tf_smoothclir.training.model import configured_loss
+from tf_smoothclir.settings.run import ModelSettings, RunSettings, TrainingSettings
 from tf_smoothclir.tuning import search_space
 from tf_smoothclir.tuning.search_space import VALUES, SearchSpace, threshold_tuples, with_values
+from tf_smoothclir.two_tower.builder import configured_loss
+from tf_smoothclir.utils.errors import InputError
 
 
 def settings_of(**model):

@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from tf_smoothclir.errors import InputError
-from tf_smoothclir.settings import METRICS, RunSettings
+from tf_smoothclir.settings.run import METRICS, RunSettings
 from tf_smoothclir.training import train
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.tuning import tune, tuner
 from tf_smoothclir.tuning.search_space import VALUES, with_values
 from tf_smoothclir.tuning.tune import Search
+from tf_smoothclir.utils.errors import InputError
 
 ROOT = Path(__file__).resolve().parents[2]
 TRIALS = 4

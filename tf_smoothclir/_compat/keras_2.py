@@ -5,7 +5,7 @@ from __future__ import annotations
 import tensorflow as tf
 from tensorflow import keras
 
-from tf_smoothclir._compat.devices import has_gpu
+from tf_smoothclir.utils.devices import has_gpu
 
 ONLY_FIRST_REPLICA = tf.VariableAggregation.ONLY_FIRST_REPLICA
 

@@ -1,8 +1,8 @@
 """Preparing a very large set by Apache Beam: the documents are counted and tokenised by workers.
 
-The cache then holds just what `prepare` would have written, byte for byte, so that everything else
-finds it there. All workers must reach the files of the set and the cache by the same paths, such as
-on a network file system.
+The cache then holds just what `tokenize_set` would have written, byte for byte, so that everything
+else finds it there. All workers must reach the files of the set and the cache by the same paths,
+such as on a network file system.
 """
 
 from __future__ import annotations
@@ -16,21 +16,18 @@ from pathlib import Path
 import numpy as np
 import tensorflow as tf
 
-from tf_smoothclir.beam_pipeline import load_beam, new_pipeline
-from tf_smoothclir.data.files import FileSource, Piece
-from tf_smoothclir.data.prepared import (
-    PreparedSet,
+from tf_smoothclir.data.ragged_store import RaggedWriter, join_stores
+from tf_smoothclir.data.retrieval_set import RetrievalSet
+from tf_smoothclir.data.sources.line_files import FileSource, Piece
+from tf_smoothclir.data.sources.source import SPLITS
+from tf_smoothclir.data.tokenized_set import (
+    TokenizedSet,
     default_cache_dir,
     encode_role,
     token_directory,
     vocabulary_directory,
 )
-from tf_smoothclir.data.ragged_store import RaggedWriter, join_stores
-from tf_smoothclir.data.retrieval_set import RetrievalSet
-from tf_smoothclir.data.source import SPLITS
-from tf_smoothclir.errors import input_error
-from tf_smoothclir.files import make_directory, new_directory, read_json, write_json
-from tf_smoothclir.settings import TextSettings
+from tf_smoothclir.settings.run import TextSettings
 from tf_smoothclir.text.vocabulary import (
     PADDING,
     UNKNOWN,
@@ -40,6 +37,9 @@ from tf_smoothclir.text.vocabulary import (
     text_batches,
     write_vocabulary,
 )
+from tf_smoothclir.utils.beam import load_beam, new_pipeline
+from tf_smoothclir.utils.errors import input_error
+from tf_smoothclir.utils.files import make_directory, new_directory, read_json, write_json
 
 _BYTES_PER_PIECE = 1 << 26
 
@@ -71,8 +71,8 @@ class BeamPreparation:
                 "Leave out one of the two",
             )
 
-    def __call__(self, cache_dir: str | os.PathLike = "") -> PreparedSet:
-        """Does what `prepare` does; what the cache has already is not made again.
+    def __call__(self, cache_dir: str | os.PathLike = "") -> TokenizedSet:
+        """Does what `tokenize_set` does; what the cache has already is not made again.
 
         Raises:
             InputError: A vocabulary would be empty, the cache cannot be written to, Beam is not
@@ -88,7 +88,7 @@ class BeamPreparation:
             with new_directory(directory) as temporary:
                 encode_role("query", self._set, self._settings, temporary, vocabulary)
                 self._encode_documents(temporary, vocabulary / "document.txt")
-        return PreparedSet(self._set, directory, vocabulary)
+        return TokenizedSet(self._set, directory, vocabulary)
 
     def _write_vocabularies(self, directory: Path) -> None:
         queries, settings = self._count_queries(), self._settings

@@ -12,9 +12,9 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import tensorflow as tf
 
-from tf_smoothclir.data.judged_lists import JudgedLists, judged_lists
-from tf_smoothclir.data.prepared import PreparedSet
+from tf_smoothclir.data.candidate_lists import CandidateLists, candidate_lists
 from tf_smoothclir.data.ragged_store import RaggedStore
+from tf_smoothclir.data.tokenized_set import TokenizedSet
 from tf_smoothclir.text.vocabulary import UNKNOWN_ID
 
 _LISTS_PER_CHUNK = 1 << 11
@@ -59,7 +59,7 @@ class Occurrences:
 
 
 def occurrences(
-    prepared: PreparedSet, roles: Sequence[str], *, size: int, dim: int, seed: int
+    tokenized_set: TokenizedSet, roles: Sequence[str], *, size: int, dim: int, seed: int
 ) -> Occurrences:
     """Returns where tokens stand in the training pairs of the highest grade.
 
@@ -67,15 +67,15 @@ def occurrences(
     them; a query and its documents of the highest grade stand there.
 
     Args:
-        prepared: The set.
+        tokenized_set: The set.
         roles: Whose tokens: "query", "document", or both where they share a vocabulary.
         size: Of the vocabulary; tokens behind it and unknown ones are left out.
         dim: Length of the vectors.
         seed: Of the random vectors; the same for both languages.
     """
-    stores = {role: prepared.tokens(role) for role in roles}
-    best = prepared.retrieval_set.num_grades - 1
-    lists = judged_lists(prepared.retrieval_set, "train", negatives=0, seed=seed)
+    stores = {role: tokenized_set.tokens(role) for role in roles}
+    best = tokenized_set.retrieval_set.num_grades - 1
+    lists = candidate_lists(tokenized_set.retrieval_set, "train", negatives=0, seed=seed)
     number = len(lists.query_rows)
     random = np.random.default_rng(seed).standard_normal((number, dim), np.float32)
     random -= random.mean(axis=0)
@@ -97,7 +97,7 @@ def occurrences(
     return Occurrences(sums, counts)
 
 
-def _rows(lists: JudgedLists, place: int, role: str, best: int) -> np.ndarray:
+def _rows(lists: CandidateLists, place: int, role: str, best: int) -> np.ndarray:
     """Returns the query of a list, or its documents of the grade `best`."""
     if role == "query":
         return lists.query_rows[place : place + 1]

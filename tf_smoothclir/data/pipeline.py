@@ -7,11 +7,11 @@ import abc
 import numpy as np
 import tensorflow as tf
 
+from tf_smoothclir.data.candidate_lists import CandidateLists
 from tf_smoothclir.data.dataset_options import prefetched, traced_once
 from tf_smoothclir.data.hashing import permutation
-from tf_smoothclir.data.judged_lists import JudgedLists
-from tf_smoothclir.data.prepared import ROLES, PreparedSet
 from tf_smoothclir.data.ragged_store import gather_rows, row_numbers
+from tf_smoothclir.data.tokenized_set import ROLES, TokenizedSet
 
 _BATCHES_SORTED = 32
 
@@ -24,36 +24,36 @@ class Pipeline(abc.ABC):
     """
 
     def __init__(
-        self, prepared: PreparedSet, *, batch_size: int, seed: int, both_at_once: bool = False
+        self, tokenized_set: TokenizedSet, *, batch_size: int, seed: int, both_at_once: bool = False
     ):
         """Makes batches.
 
         Args:
-            prepared: Where the tokens come from.
+            tokenized_set: Where the tokens come from.
             batch_size: About so many pairs a batch.
             seed: Decides the order, with the epoch.
             both_at_once: Gives queries and documents together, as "both" of the inputs of
                 `TwoTower`; their vocabulary must be shared.
         """
         self._both_at_once = both_at_once
-        self._stores = {role: prepared.tokens(role).tensors() for role in ROLES}
-        self._ngrams = {role: _ngram_tensors(prepared, role) for role in ROLES}
+        self._stores = {role: tokenized_set.tokens(role).tensors() for role in ROLES}
+        self._ngrams = {role: _ngram_tensors(tokenized_set, role) for role in ROLES}
         self._batch_size = batch_size
         self._seed = seed
 
     @abc.abstractmethod
-    def batch_pairs(self, lists: JudgedLists, epoch: int, step: int) -> np.ndarray:
+    def batch_pairs(self, lists: CandidateLists, epoch: int, step: int) -> np.ndarray:
         """Returns `[batch]`, the positions in `lists` of the pairs of one batch."""
 
     @abc.abstractmethod
-    def pair_ends(self, lists: JudgedLists, epoch: int) -> np.ndarray:
+    def pair_ends(self, lists: CandidateLists, epoch: int) -> np.ndarray:
         """Returns `[steps]` int64, how many pairs are done after each batch of an epoch."""
 
-    def epoch(self, lists: JudgedLists, epoch: int, start_step: int = 0) -> tf.data.Dataset:
+    def epoch(self, lists: CandidateLists, epoch: int, start_step: int = 0) -> tf.data.Dataset:
         """Returns the batches of an epoch, from `start_step` on.
 
         Args:
-            lists: The judged lists whose pairs are trained on.
+            lists: The candidate lists whose pairs are trained on.
             epoch: Number of the epoch, from 0; decides the order.
             start_step: First batch, for continuing in the middle of an epoch.
 
@@ -66,7 +66,7 @@ class Pipeline(abc.ABC):
         return prefetched(steps, lambda step: self._batch(step, *pairs), 8)
 
     @abc.abstractmethod
-    def _pairs(self, lists: JudgedLists, epoch: int) -> tuple[tf.Tensor, ...]:
+    def _pairs(self, lists: CandidateLists, epoch: int) -> tuple[tf.Tensor, ...]:
         """Returns the pairs of an epoch, in its order."""
 
     @abc.abstractmethod
@@ -107,7 +107,7 @@ class PairPipeline(Pipeline):
         part = slice(step * self._batch_size, (step + 1) * self._batch_size)
         return self._tokens({"query": queries[part], "document": documents[part]}), grades[part]
 
-    def _order(self, lists: JudgedLists, epoch: int) -> np.ndarray:
+    def _order(self, lists: CandidateLists, epoch: int) -> np.ndarray:
         return permutation(len(lists.document_rows), self._seed, epoch)
 
 
@@ -118,9 +118,9 @@ class BucketedPairPipeline(PairPipeline):
     batches, which come in shuffled order.
     """
 
-    def __init__(self, prepared, **kwargs):
-        super().__init__(prepared, **kwargs)
-        self._lengths = prepared.tokens("document").lengths
+    def __init__(self, tokenized_set, **kwargs):
+        super().__init__(tokenized_set, **kwargs)
+        self._lengths = tokenized_set.tokens("document").lengths
 
     def _order(self, lists, epoch):
         order, size = super()._order(lists, epoch), self._batch_size
@@ -134,7 +134,7 @@ class BucketedPairPipeline(PairPipeline):
 
 
 class ListPipeline(Pipeline):
-    """Whole judged lists in shuffled order; each query is encoded once for all its documents.
+    """Whole candidate lists in shuffled order; each query is encoded once for all its documents.
 
     Batches have `batch_size` pairs on average: a list belongs to the batch that its last pair would
     belong to if batches had just so many.
@@ -175,7 +175,9 @@ class ListPipeline(Pipeline):
         inputs = self._tokens({"query": queries, "document": documents})
         return {**inputs, **of_lists(list_lengths)}, grades
 
-    def _order(self, lists: JudgedLists, epoch: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def _order(
+        self, lists: CandidateLists, epoch: int
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Returns the order of the lists, and how many lists and pairs are done after a batch."""
         order = permutation(len(lists.query_rows), self._seed, epoch)
         pairs = np.cumsum(np.diff(lists.offsets)[order])
@@ -184,7 +186,7 @@ class ListPipeline(Pipeline):
 
 
 class InBatchPipeline(ListPipeline):
-    """Whole judged lists whose documents are negatives of all other queries of the batch too.
+    """Whole candidate lists whose documents are negatives of all other queries of the batch too.
 
     For a `TwoTower` with `in_batch`: each document comes once, and the grades are `[queries,
     documents]`, 0 where a document is not in the list of a query. All judged ones are.
@@ -250,16 +252,16 @@ def _joined(queries: tuple, documents: tuple) -> tuple:
     return tuple(tf.concat(parts, axis=0) for parts in zip(queries, documents))
 
 
-def _ngram_tensors(prepared: PreparedSet, role: str) -> tuple[tf.Tensor, tf.Tensor] | None:
-    store = prepared.ngrams(role)
+def _ngram_tensors(tokenized_set: TokenizedSet, role: str) -> tuple[tf.Tensor, tf.Tensor] | None:
+    store = tokenized_set.ngrams(role)
     return None if store is None else store.tensors()
 
 
-def token_batches(prepared: PreparedSet, role: str, batch_size: int) -> tf.data.Dataset:
+def token_batches(tokenized_set: TokenizedSet, role: str, batch_size: int) -> tf.data.Dataset:
     """Returns all queries or documents of a set, in row order, as batches of tokens."""
-    store = prepared.tokens(role)
+    store = tokenized_set.tokens(role)
     values, offsets = store.tensors()
-    ngrams = _ngram_tensors(prepared, role)
+    ngrams = _ngram_tensors(tokenized_set, role)
 
     def batch(begin):
         rows = tf.range(begin, tf.minimum(begin + batch_size, len(store)))
@@ -269,7 +271,7 @@ def token_batches(prepared: PreparedSet, role: str, batch_size: int) -> tf.data.
     return prefetched(begins, batch, 2)
 
 
-def _pairs_of(lists: JudgedLists, chosen: np.ndarray) -> np.ndarray:
+def _pairs_of(lists: CandidateLists, chosen: np.ndarray) -> np.ndarray:
     """Returns the positions of the pairs of some lists, list after list."""
     lengths = np.diff(lists.offsets)[chosen]
     shift = np.repeat(lists.offsets[:-1][chosen] - (np.cumsum(lengths) - lengths), lengths)

@@ -7,8 +7,8 @@ import dataclasses
 import numpy as np
 
 from tf_smoothclir.data.hashing import hash_ids
-from tf_smoothclir.data.source import SPLITS, Source
-from tf_smoothclir.errors import input_error
+from tf_smoothclir.data.sources.source import SPLITS, Source
+from tf_smoothclir.utils.errors import input_error
 
 
 @dataclasses.dataclass(frozen=True)

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from tf_smoothclir.data.source import SPLITS, Source, Text
+from tf_smoothclir.data.sources.source import SPLITS, Source, Text
 
 _WORD = re.compile(r"\w+")
 PERCENTILES = (25, 50, 75, 90, 99, 100)

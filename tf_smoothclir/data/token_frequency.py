@@ -1,4 +1,4 @@
-"""How rare each token is, counted on the texts of a prepared set."""
+"""How rare each token is, counted on the texts of a tokenized set."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tf_smoothclir.data.prepared import PreparedSet
 from tf_smoothclir.data.ragged_store import RaggedStore
-from tf_smoothclir.data.source import SPLITS
+from tf_smoothclir.data.sources.source import SPLITS
+from tf_smoothclir.data.tokenized_set import TokenizedSet
 from tf_smoothclir.text.vocabulary import UNKNOWN_ID
 
 _TEXTS_PER_CHUNK = 1 << 14
 
 
 def inverse_document_frequency(
-    prepared: PreparedSet, roles: Sequence[str], vocabulary_size: int
+    tokenized_set: TokenizedSet, roles: Sequence[str], vocabulary_size: int
 ) -> np.ndarray:
     """Returns ln(1 + N / n) of each token, where n of N texts have it.
 
@@ -23,7 +23,7 @@ def inverse_document_frequency(
     one had, and so does "unknown", whatever it stands for: nothing is rarer.
 
     Args:
-        prepared: The set.
+        tokenized_set: The set.
         roles: Whose texts are counted: "query", "document" or both.
         vocabulary_size: Of these roles.
 
@@ -32,10 +32,10 @@ def inverse_document_frequency(
     """
     texts, having = 0, np.zeros(vocabulary_size, np.int64)
     for role in roles:
-        store = prepared.tokens(role)
+        store = tokenized_set.tokens(role)
         counted = np.ones(len(store), bool)
         if role == "query":
-            counted = prepared.retrieval_set.splits == SPLITS.index("train")
+            counted = tokenized_set.retrieval_set.splits == SPLITS.index("train")
         texts += int(counted.sum())
         having += _texts_with(store, counted, vocabulary_size)
     having[UNKNOWN_ID] = 1

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tf_smoothclir.errors import input_error
+from tf_smoothclir.evaluation.metrics import mean_metrics
 from tf_smoothclir.evaluation.significance import (
     SAMPLES,
     bootstrap_difference_interval,
@@ -27,9 +27,9 @@ from tf_smoothclir.evaluation.trec_files import (
     read_run,
     run_metrics,
 )
-from tf_smoothclir.metrics import mean_metrics
-from tf_smoothclir.progress import progress_bar
-from tf_smoothclir.settings import METRICS
+from tf_smoothclir.settings.run import METRICS
+from tf_smoothclir.utils.errors import input_error
+from tf_smoothclir.utils.progress import progress_bar
 
 # Metrics are computed in float32: what differs by less differs by rounding alone.
 _EQUAL_WITHIN = 1e-6

@@ -11,11 +11,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tf_smoothclir.evaluation.compare import Difference
+from tf_smoothclir.evaluation.metrics import RULES
 from tf_smoothclir.evaluation.report import markdown_table
 from tf_smoothclir.evaluation.significance import RESAMPLES
 from tf_smoothclir.evaluation.trec_files import RunMetrics
-from tf_smoothclir.files import write_json, write_text
-from tf_smoothclir.metrics import RULES
+from tf_smoothclir.utils.files import write_json, write_text
 
 _HEADER = (
     "metric",

@@ -9,8 +9,8 @@ import tensorflow as tf
 
 from tf_smoothclir.data.hashing import hash_ids
 from tf_smoothclir.data.pipeline import token_batches
-from tf_smoothclir.data.prepared import ROLES, PreparedSet
-from tf_smoothclir.two_tower import TwoTower
+from tf_smoothclir.data.tokenized_set import ROLES, TokenizedSet
+from tf_smoothclir.two_tower.model import TwoTower
 
 _TEXTS_PER_BATCH = 1024
 
@@ -32,13 +32,15 @@ class EncodedSet:
 
 
 class Encoder:
-    """Encodes a prepared set again and again, such as after each epoch."""
+    """Encodes a tokenized set again and again, such as after each epoch."""
 
-    def __init__(self, model: TwoTower, prepared: PreparedSet):
-        """Encodes the texts of `prepared` with the current weights of `model`."""
-        hashes = hash_ids(prepared.retrieval_set.document_ids)
+    def __init__(self, model: TwoTower, tokenized_set: TokenizedSet):
+        """Encodes the texts of `tokenized_set` with the current weights of `model`."""
+        hashes = hash_ids(tokenized_set.retrieval_set.document_ids)
         self._tie_order = np.argsort(np.argsort(hashes, kind="stable"), kind="stable")
-        self._batches = {role: token_batches(prepared, role, _TEXTS_PER_BATCH) for role in ROLES}
+        self._batches = {
+            role: token_batches(tokenized_set, role, _TEXTS_PER_BATCH) for role in ROLES
+        }
         self._vectors = {
             role: tf.function(
                 lambda tokens, role=role: model.vectors(role, tokens),

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import numpy as np
 
-from tf_smoothclir.data.judged_lists import judged_lists
+from tf_smoothclir.data.candidate_lists import candidate_lists
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.evaluation import trec
 from tf_smoothclir.evaluation.confidence import bootstrap_interval
 from tf_smoothclir.evaluation.encoding import EncodedSet
-from tf_smoothclir.evaluation.ranking import confusion_matrix, list_metrics, score_lists
-from tf_smoothclir.evaluation.retrieval import DEPTH, retrieval_metrics, top_documents
-from tf_smoothclir.metrics import RULES, counts, mean_metrics
+from tf_smoothclir.evaluation.full_retrieval import DEPTH, retrieval_metrics, top_documents
+from tf_smoothclir.evaluation.metrics import RULES, counts, mean_metrics
+from tf_smoothclir.evaluation.reranking import confusion_matrix, list_metrics, score_lists
 
 # Evaluation lists are the same for every run, whatever the seed of training.
 NEGATIVES_SEED = 13
@@ -30,7 +30,7 @@ class Evaluation:
         intervals: Metric -> (low, high), 95% bootstrap interval.
         counts: Metric -> number of queries in the mean.
         confusion: `[K, K]` counts, true grade by predicted grade; None without thresholds.
-        scores_by_grade: The scores of the judged lists, an array for each grade.
+        scores_by_grade: The scores of the candidate lists, an array for each grade.
     """
 
     metrics: dict[str, float]
@@ -49,18 +49,18 @@ def evaluate_split(
     predict_grade: Callable[[np.ndarray], np.ndarray] | None,
     trec_dir: Path | None = None,
 ) -> Evaluation:
-    """Measures re-ranking of the judged lists and full retrieval on a split.
+    """Measures re-ranking of the candidate lists and full retrieval on a split.
 
     Args:
         retrieval_set: The set.
         encoded: Its vectors.
         split: "train", "validation" or "test".
-        negatives: Sampled documents of grade 0 in each judged list.
+        negatives: Sampled documents of grade 0 in each candidate list.
         predict_grade: From scores `[pairs]` to grades; None where the loss has no thresholds.
         trec_dir: Where run and qrels files go; None writes none.
     """
     num_grades = retrieval_set.num_grades
-    lists = judged_lists(retrieval_set, split, negatives=negatives, seed=NEGATIVES_SEED)
+    lists = candidate_lists(retrieval_set, split, negatives=negatives, seed=NEGATIVES_SEED)
     scores = score_lists(encoded, lists)
     top = top_documents(encoded, lists.query_rows)
     per_query = {
@@ -90,7 +90,7 @@ def rules(negatives: int) -> dict[str, str]:
     """Returns what every figure depends on, for reports."""
     return {
         **RULES,
-        "lists": f"judged lists: the judged documents and {negatives} sampled ones of grade 0,"
+        "lists": f"candidate lists: the judged documents and {negatives} sampled ones of grade 0,"
         f" drawn with seed {NEGATIVES_SEED}",
         "full": "full/...: ranking of the whole collection, relevant is the highest grade,"
         f" {DEPTH} documents deep",

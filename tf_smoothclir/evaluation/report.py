@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tf_smoothclir.files import write_text
+from tf_smoothclir.utils.files import write_text
 
 if TYPE_CHECKING:  # it takes seconds to load
     from tf_smoothclir.evaluation.evaluate import Evaluation

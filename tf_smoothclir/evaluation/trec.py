@@ -7,22 +7,22 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from tf_smoothclir.data.judged_lists import JudgedLists
+from tf_smoothclir.data.candidate_lists import CandidateLists
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.evaluation.encoding import EncodedSet
-from tf_smoothclir.evaluation.retrieval import TopDocuments
-from tf_smoothclir.files import write_text
+from tf_smoothclir.evaluation.full_retrieval import TopDocuments
+from tf_smoothclir.utils.files import write_text
 
 
 def write_list_run(
     path: str | os.PathLike,
     retrieval_set: RetrievalSet,
     encoded: EncodedSet,
-    lists: JudgedLists,
+    lists: CandidateLists,
     scores: np.ndarray,
     tag: str,
 ) -> None:
-    """Writes the judged lists in the order of their scores.
+    """Writes the candidate lists in the order of their scores.
 
     Args:
         path: File to write.
@@ -48,9 +48,9 @@ def write_top_run(
 
 
 def write_list_qrels(
-    path: str | os.PathLike, retrieval_set: RetrievalSet, lists: JudgedLists
+    path: str | os.PathLike, retrieval_set: RetrievalSet, lists: CandidateLists
 ) -> None:
-    """Writes the grades of judged lists, the sampled documents as 0."""
+    """Writes the grades of candidate lists, the sampled documents as 0."""
     _write_qrels(path, retrieval_set, lists.pair_query_rows, lists.document_rows, lists.grades)
 
 

@@ -9,8 +9,8 @@ import dataclasses
 import itertools
 from collections.abc import Mapping
 
-from tf_smoothclir.presets import PRESETS
-from tf_smoothclir.settings import METRICS
+from tf_smoothclir.settings.presets import PRESETS
+from tf_smoothclir.settings.run import METRICS
 
 EPSILONS = tuple(step / 4 for step in range(9))  # 0 to 2
 # Of 3PartL2; its authors' are the last.
@@ -187,8 +187,8 @@ _ALL = (
         "ablation",
         "Ablation: beyond the paper",
         "Each option alone, and those of --preset=best together, against the paper's setting:"
-        " re-ranking of the judged lists, and full/MRR@10 over the whole collection. Thresholds are"
-        " those of --thresholds for all.",
+        " re-ranking of the candidate lists, and full/MRR@10 over the whole collection. Thresholds"
+        " are those of --thresholds for all.",
         "setting",
         _OPTIONS,
         compared=True,

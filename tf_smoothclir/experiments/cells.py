@@ -11,15 +11,15 @@ from pathlib import Path
 
 import numpy as np
 
-from tf_smoothclir.data.judged_lists import judged_lists
-from tf_smoothclir.data.open_source import source_of
-from tf_smoothclir.data.source import SPLITS
+from tf_smoothclir.data.candidate_lists import candidate_lists
+from tf_smoothclir.data.sources.opening import source_of
+from tf_smoothclir.data.sources.source import SPLITS
 from tf_smoothclir.evaluation.encoding import Encoder
-from tf_smoothclir.evaluation.ranking import score_lists
-from tf_smoothclir.files import read_json, write_json
-from tf_smoothclir.settings import WITHOUT_EFFECT, RunSettings
+from tf_smoothclir.evaluation.reranking import score_lists
+from tf_smoothclir.settings.run import WITHOUT_EFFECT, RunSettings
 from tf_smoothclir.training.run_directory import RunDirectory
-from tf_smoothclir.training.train import load_model, prepared_set, train
+from tf_smoothclir.training.train import load_model, tokenized_set_of, train
+from tf_smoothclir.utils.files import read_json, write_json
 
 SCORE_BINS = 80
 
@@ -89,7 +89,7 @@ class CellDirectory:
         return read_json(self.run.metrics)
 
     def trec_files(self, split: str, *, full: bool = False) -> tuple[Path, Path]:
-        """Returns the TREC run and qrels of a split: of its judged lists, or full retrieval."""
+        """Returns the TREC run and qrels of a split: of its candidate lists, or full retrieval."""
         directory, prefix = self.run.evaluation / split, "full." if full else ""
         return directory / f"{prefix}run.trec", directory / f"{prefix}qrels.trec"
 
@@ -120,18 +120,18 @@ def _training_scores(run: RunDirectory, settings: RunSettings) -> dict:
 
     The settings know where the data are now; those of the run, where they were when it began.
     """
-    prepared = prepared_set(source_of(settings.data), settings, run, SPLITS)
-    lists = judged_lists(
-        prepared.retrieval_set,
+    tokenized_set = tokenized_set_of(source_of(settings.data), settings, run, SPLITS)
+    lists = candidate_lists(
+        tokenized_set.retrieval_set,
         "train",
         negatives=settings.training.negatives,
         seed=settings.training.seed,
     )
-    scores = score_lists(Encoder(load_model(run), prepared)(), lists)
+    scores = score_lists(Encoder(load_model(run), tokenized_set)(), lists)
     # Rounding may put a plain cosine just outside.
     scores = np.clip(scores, -1, 1)
     counts = [
         np.histogram(scores[lists.grades == grade], SCORE_BINS, (-1, 1))[0].tolist()
-        for grade in range(prepared.retrieval_set.num_grades)
+        for grade in range(tokenized_set.retrieval_set.num_grades)
     ]
     return {"split": "train", "range": [-1, 1], "counts": counts}

@@ -17,9 +17,9 @@ import tensorflow as tf
 from matplotlib.colors import SymLogNorm
 
 from tf_smoothclir.evaluation.plots import COLOURS, plt, save_png_and_svg
-from tf_smoothclir.files import write_text
-from tf_smoothclir.losses import SegmentMeanSquaredError, SmoothOrdinalSearchLoss
-from tf_smoothclir.similarity import SmoothCosineSimilarity
+from tf_smoothclir.losses.ordinal import SegmentMeanSquaredError, SmoothOrdinalSearchLoss
+from tf_smoothclir.two_tower.similarity import SmoothCosineSimilarity
+from tf_smoothclir.utils.files import write_text
 
 EPSILONS = (0.05, 0.2, 0.5)
 DOCUMENT = (1.0, 1.0)

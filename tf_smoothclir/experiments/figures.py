@@ -9,9 +9,9 @@ import numpy as np
 
 from tf_smoothclir.evaluation.compare import Difference
 from tf_smoothclir.evaluation.plots import COLOURS, plt, save_png_and_svg
-from tf_smoothclir.experiments.results import Result
+from tf_smoothclir.experiments.scores import Result
 from tf_smoothclir.experiments.tables import threshold_text
-from tf_smoothclir.settings import METRICS
+from tf_smoothclir.settings.run import METRICS
 
 _LINES = ("-", "--", "-.", ":")
 _MARKERS = "os^vDPX"

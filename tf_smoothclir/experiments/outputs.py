@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
 
-from tf_smoothclir.data.open_source import source_of
+from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.statistics import PERCENTILES, CollectionStatistics, collection_statistics
 from tf_smoothclir.evaluation.compare import Difference
 from tf_smoothclir.evaluation.comparison_report import legend, write_comparison
@@ -15,7 +15,7 @@ from tf_smoothclir.experiments import figures, tables
 from tf_smoothclir.experiments.catalogue import Experiment
 from tf_smoothclir.experiments.paper_numbers import LANGUAGES, TABLE_1, paper_results
 from tf_smoothclir.experiments.plan import TUNED_ON, Study, StudySet
-from tf_smoothclir.experiments.results import (
+from tf_smoothclir.experiments.scores import (
     ALPHA,
     Result,
     differences_from_first,
@@ -23,8 +23,8 @@ from tf_smoothclir.experiments.results import (
     read_result,
     significant,
 )
-from tf_smoothclir.files import make_directory, write_text
-from tf_smoothclir.settings import RunSettings
+from tf_smoothclir.settings.run import RunSettings
+from tf_smoothclir.utils.files import make_directory, write_text
 
 _STATISTICS = {
     "partly_relevant_mean": "SR/Q",
@@ -207,7 +207,7 @@ def _figure_notes(results: Sequence[Result], study: Study) -> list[str]:
         f"Mean over the seeds {_listed(study.seeds)}{spread}; the best mean of a column is bold.",
         f"Test queries in a mean: {_listed(sorted(set(results[0].queries.values())))}.",
         *(f"{name}: {rules[name]}." for name in ("left_out", "gain", "relevance", "ties")),
-        "Judged lists: the judged documents and the negatives, sampled ones of grade 0.",
+        "Candidate lists: the judged documents and the negatives, sampled ones of grade 0.",
     ]
 
 

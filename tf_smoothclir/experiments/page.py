@@ -9,7 +9,7 @@ import os
 import re
 from pathlib import Path
 
-from tf_smoothclir.files import write_text
+from tf_smoothclir.utils.files import write_text
 
 _STYLE = """
 :root { color-scheme: light dark; --ink: #1b1b1b; --paper: #fff; --faint: #f3f4f6;

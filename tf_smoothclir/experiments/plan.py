@@ -6,11 +6,11 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from tf_smoothclir.errors import input_error
 from tf_smoothclir.experiments.catalogue import CUT_POINTS, Experiment, System
 from tf_smoothclir.experiments.cells import Cell, CellDirectory
-from tf_smoothclir.presets import changed
-from tf_smoothclir.settings import RunSettings
+from tf_smoothclir.settings.presets import changed
+from tf_smoothclir.settings.run import RunSettings
+from tf_smoothclir.utils.errors import input_error
 
 TUNED_ON = "validation"
 

@@ -11,12 +11,12 @@ from pathlib import Path
 
 from tf_smoothclir.experiments import curves, page, theory
 from tf_smoothclir.experiments.catalogue import EXPERIMENTS, Experiment
+from tf_smoothclir.experiments.cell_processes import run_cells
 from tf_smoothclir.experiments.cells import CellDirectory
 from tf_smoothclir.experiments.outputs import NOT_COMPARABLE, paper_blocks, write_set
 from tf_smoothclir.experiments.plan import Study, StudySet
-from tf_smoothclir.experiments.workers import run_cells
-from tf_smoothclir.files import make_directory, read_json, write_json, write_text
 from tf_smoothclir.training.run_directory import versions
+from tf_smoothclir.utils.files import make_directory, read_json, write_json, write_text
 
 _SECTION = ".section.json"
 _PAPER = "paper"  # no set has this name: those end with their languages

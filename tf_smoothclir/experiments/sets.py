@@ -7,15 +7,15 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from tf_smoothclir.data.open_source import source_of
-from tf_smoothclir.data.prepared import prepare
-from tf_smoothclir.data.source import SPLITS
-from tf_smoothclir.data.wikiclir_files import document_languages
-from tf_smoothclir.errors import input_error
+from tf_smoothclir.data.sources.opening import source_of
+from tf_smoothclir.data.sources.source import SPLITS
+from tf_smoothclir.data.sources.wikiclir_files import document_languages
+from tf_smoothclir.data.tokenized_set import tokenize_set
 from tf_smoothclir.experiments.paper_numbers import is_published
 from tf_smoothclir.experiments.plan import StudySet
-from tf_smoothclir.settings import DataSettings, RunSettings
+from tf_smoothclir.settings.run import DataSettings, RunSettings
 from tf_smoothclir.training.train import retrieval_set_of
+from tf_smoothclir.utils.errors import input_error
 
 
 def data_settings(
@@ -88,7 +88,7 @@ def open_sets(base: RunSettings, data: Sequence[DataSettings]) -> list[StudySet]
 def _open(settings: RunSettings) -> StudySet:
     source = source_of(settings.data)
     retrieval_set = retrieval_set_of(source, settings, SPLITS)
-    prepare(retrieval_set, settings.text, settings.data.cache_dir)
+    tokenize_set(retrieval_set, settings.text, settings.data.cache_dir)
     data, language = settings.data, source.document_language
     layout = data.tfds_name.startswith("wiki_clir/") or (
         bool(data.data_dir) and language in document_languages(Path(data.data_dir))

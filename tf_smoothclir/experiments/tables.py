@@ -9,8 +9,8 @@ from collections.abc import Collection, Mapping, Sequence
 
 from tf_smoothclir.evaluation.comparison_report import latex_escape
 from tf_smoothclir.evaluation.report import markdown_table
-from tf_smoothclir.experiments.results import Result
-from tf_smoothclir.settings import METRICS
+from tf_smoothclir.experiments.scores import Result
+from tf_smoothclir.settings.run import METRICS
 
 MARK = "†"
 _COSTS = ("seconds an epoch", "MB")

@@ -20,9 +20,9 @@ import numpy as np
 import tensorflow as tf
 
 from tf_smoothclir.evaluation.report import markdown_table
-from tf_smoothclir.files import write_text
-from tf_smoothclir.losses import SmoothOrdinalSearchLoss
-from tf_smoothclir.similarity import SmoothCosineSimilarity
+from tf_smoothclir.losses.ordinal import SmoothOrdinalSearchLoss
+from tf_smoothclir.two_tower.similarity import SmoothCosineSimilarity
+from tf_smoothclir.utils.files import write_text
 
 # SCS depends on inner products alone: a rotation turns the three vectors that one check compares,
 # two queries and a document, into three dimensions. What is found there is there in all 64.

@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tf_smoothclir.errors import InputError, input_error
+from tf_smoothclir.utils.errors import InputError, input_error
 
 FIRST_WORD = 2  # the id, behind padding and unknown
 CONVERT = "python -m trainers.convert_polyglot --input=FILE.pkl --output=FILE.npz"

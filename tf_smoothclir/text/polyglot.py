@@ -13,9 +13,9 @@ import pickle
 
 import numpy as np
 
-from tf_smoothclir.errors import InputError, input_error
 from tf_smoothclir.text.embeddings import save_embeddings
 from tf_smoothclir.text.vocabulary import UNKNOWN
+from tf_smoothclir.utils.errors import InputError, input_error
 
 MAX_FILE_BYTES = 1 << 30  # the published files have 30 MB for 100,000 words
 MAX_ARRAY_BYTES = 1 << 29

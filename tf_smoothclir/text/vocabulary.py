@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from tf_smoothclir.errors import InputError, input_error
 from tf_smoothclir.text.tokenizer import tokenize
+from tf_smoothclir.utils.errors import InputError, input_error
 
 PADDING, UNKNOWN = "[PAD]", "[UNK]"
 PADDING_ID, UNKNOWN_ID = 0, 1

@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 import tensorflow as tf
 
-from tf_smoothclir.errors import InputError, input_error
-from tf_smoothclir.progress import progress_bar
 from tf_smoothclir.text.tokenizer import tokenize
 from tf_smoothclir.text.vocabulary import text_batches
+from tf_smoothclir.utils.errors import InputError, input_error
+from tf_smoothclir.utils.progress import progress_bar
 
 _MAX_TOKENS = 10_000  # of a text; gensim reads no more of a line
 

@@ -7,8 +7,8 @@ import tensorflow as tf
 from tensorflow import keras
 
 from tf_smoothclir._compat.keras_api import tf_variable
-from tf_smoothclir._compat.kernels import segment_sum
-from tf_smoothclir._compat.table_sum import table_sum
+from tf_smoothclir.ops.kernels import segment_sum
+from tf_smoothclir.ops.table_sum import table_sum
 from tf_smoothclir.text.vocabulary import UNKNOWN_ID
 from tf_smoothclir.towers.word_table import WordTableTower, complete_tokens, flat_tokens
 

@@ -6,7 +6,7 @@ import tensorflow as tf
 from tensorflow import keras
 
 from tf_smoothclir._compat.keras_api import ONLY_FIRST_REPLICA
-from tf_smoothclir._compat.kernels import take
+from tf_smoothclir.ops.kernels import take
 from tf_smoothclir.towers.word_table import WordTableTower, complete_tokens
 
 

@@ -6,7 +6,7 @@ import tensorflow as tf
 from tensorflow import keras
 
 from tf_smoothclir._compat.keras_api import tf_variable
-from tf_smoothclir._compat.kernels import segment_sum
+from tf_smoothclir.ops.kernels import segment_sum
 from tf_smoothclir.text.vocabulary import PADDING_ID, UNKNOWN_ID
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tensorflow as tf
 
 from tf_smoothclir._compat.keras_api import tf_weights
-from tf_smoothclir.two_tower import TwoTower
+from tf_smoothclir.two_tower.model import TwoTower
 
 
 class WeightAverage:

@@ -8,10 +8,10 @@ from collections.abc import Callable
 
 import tensorflow as tf
 
-from tf_smoothclir.data.judged_lists import JudgedLists, judged_lists
+from tf_smoothclir.data.candidate_lists import CandidateLists, candidate_lists
 from tf_smoothclir.data.pipeline import PIPELINES
-from tf_smoothclir.data.prepared import PreparedSet
-from tf_smoothclir.settings import TrainingSettings
+from tf_smoothclir.data.tokenized_set import TokenizedSet
+from tf_smoothclir.settings.run import TrainingSettings
 from tf_smoothclir.training.mining import HardNegatives
 
 
@@ -34,11 +34,11 @@ class Epoch:
 
 
 class SampledBatches:
-    """Batches from the texts and judgments of a prepared set, with sampled and mined negatives."""
+    """Batches from the texts and judgments of a tokenized set, with sampled and mined negatives."""
 
     def __init__(
         self,
-        prepared: PreparedSet,
+        tokenized_set: TokenizedSet,
         settings: TrainingSettings,
         hard_negatives: HardNegatives | None = None,
         *,
@@ -48,16 +48,16 @@ class SampledBatches:
 
         `both_at_once` is of `Pipeline`.
         """
-        self._set = prepared.retrieval_set
+        self._set = tokenized_set.retrieval_set
         self._settings = settings
         self._hard_negatives = hard_negatives
         self._pipeline = PIPELINES[settings.batching](
-            prepared,
+            tokenized_set,
             batch_size=settings.batch_size,
             seed=settings.seed,
             both_at_once=both_at_once,
         )
-        self._lists: JudgedLists | None = None
+        self._lists: CandidateLists | None = None
 
     def epoch(self, number: int) -> Epoch:
         """Returns the batches of an epoch, from 0: a function of the seed and what was mined."""
@@ -72,11 +72,11 @@ class SampledBatches:
             rows=lambda step: self._rows(lists, pipeline.batch_pairs(lists, number, step)),
         )
 
-    def lists(self, epoch: int) -> JudgedLists:
-        """Returns the judged lists that an epoch, from 0, is trained on."""
+    def lists(self, epoch: int) -> CandidateLists:
+        """Returns the candidate lists that an epoch, from 0, is trained on."""
         settings = self._settings
         own, common = settings.train_negatives, settings.negatives
-        lists = judged_lists(
+        lists = candidate_lists(
             self._set,
             "train",
             negatives=common if own < 0 else own,
@@ -89,7 +89,7 @@ class SampledBatches:
         """Does nothing: what the batches are made of was read before."""
         return contextlib.nullcontext()
 
-    def _rows(self, lists: JudgedLists, pairs) -> list[tuple[str, str, int]]:
+    def _rows(self, lists: CandidateLists, pairs) -> list[tuple[str, str, int]]:
         queries = [self._set.query_ids[row] for row in lists.pair_query_rows[pairs]]
         documents = [self._set.document_ids[row] for row in lists.document_rows[pairs]]
         return list(zip(queries, documents, lists.grades[pairs].tolist()))

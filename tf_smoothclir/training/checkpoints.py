@@ -10,7 +10,7 @@ from typing import NamedTuple
 import tensorflow as tf
 
 from tf_smoothclir._compat.keras_api import optimizer_variables, tf_weights
-from tf_smoothclir.two_tower import TwoTower
+from tf_smoothclir.two_tower.model import TwoTower
 
 
 @dataclasses.dataclass

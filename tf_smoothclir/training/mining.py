@@ -8,19 +8,19 @@ import numpy as np
 import tensorflow as tf
 from absl import logging
 
-from tf_smoothclir.data.hashing import hash_ids, mix
-from tf_smoothclir.data.judged_lists import (
-    JudgedLists,
+from tf_smoothclir.data.candidate_lists import (
+    CandidateLists,
+    candidate_lists,
     is_among,
-    judged_lists,
     pair_key,
     with_documents,
 )
+from tf_smoothclir.data.hashing import hash_ids, mix
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.evaluation.encoding import EncodedSet
-from tf_smoothclir.evaluation.ranking import score_lists
-from tf_smoothclir.evaluation.retrieval import TopDocuments, ranked_in_chunks
-from tf_smoothclir.settings import TrainingSettings
+from tf_smoothclir.evaluation.full_retrieval import TopDocuments, ranked_in_chunks
+from tf_smoothclir.evaluation.reranking import score_lists
+from tf_smoothclir.settings.run import TrainingSettings
 
 _NONE = -1  # stands where a query has fewer documents
 _BELOW_ALL_SCORES = -2.0
@@ -45,14 +45,14 @@ class HardNegatives:
         """Mines by `settings`; there are no documents before the first mining."""
         self._set = retrieval_set
         self._settings = settings
-        self._judged = judged_lists(retrieval_set, "train", negatives=0, seed=settings.seed)
+        self._judged = candidate_lists(retrieval_set, "train", negatives=0, seed=settings.seed)
         self._judged_pairs = np.sort(
             pair_key(self._judged.pair_query_rows, self._judged.document_rows)
         )
         shape = (len(self._judged.query_rows), settings.hard_negatives)
         self.documents = tf.Variable(np.full(shape, _NONE, np.int32), trainable=False)
 
-    def added_to(self, lists: JudgedLists) -> JudgedLists:
+    def added_to(self, lists: CandidateLists) -> CandidateLists:
         """Returns training lists with the mined documents."""
         return with_documents(lists, self.documents.numpy())
 
@@ -110,7 +110,7 @@ class HardNegatives:
         return possible & below, possible & ~below
 
 
-def score_limits(judged: JudgedLists, scores: np.ndarray, margin: float) -> np.ndarray:
+def score_limits(judged: CandidateLists, scores: np.ndarray, margin: float) -> np.ndarray:
     """Returns what a hard negative of each query may score at most.
 
     Args:

@@ -8,8 +8,9 @@ import platform
 from importlib import metadata
 from pathlib import Path
 
-from tf_smoothclir.errors import input_error
-from tf_smoothclir.files import (
+from tf_smoothclir.settings.run import WITHOUT_EFFECT, RunSettings
+from tf_smoothclir.utils.errors import input_error
+from tf_smoothclir.utils.files import (
     delete_in,
     locked,
     make_directory,
@@ -18,7 +19,6 @@ from tf_smoothclir.files import (
     write_json,
     write_text,
 )
-from tf_smoothclir.settings import WITHOUT_EFFECT, RunSettings
 
 # In the order in which --overwrite deletes them: stopped at any place, it leaves what is neither
 # finished nor no run.

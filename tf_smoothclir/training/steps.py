@@ -7,9 +7,9 @@ from collections.abc import Callable
 import numpy as np
 import tensorflow as tf
 
+from tf_smoothclir.ops.huge_pages import use_huge_pages
 from tf_smoothclir.training.checkpoints import State, state_of
-from tf_smoothclir.training.huge_pages import use_huge_pages
-from tf_smoothclir.two_tower import TwoTower
+from tf_smoothclir.two_tower.model import TwoTower
 
 
 class LocalSteps:

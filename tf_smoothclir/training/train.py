@@ -11,18 +11,22 @@ from pathlib import Path
 from absl import logging
 from tensorflow import keras
 
-from tf_smoothclir.data.open_source import source_of
-from tf_smoothclir.data.prepared import ROLES, PreparedSet, prepare
 from tf_smoothclir.data.retrieval_set import RetrievalSet
-from tf_smoothclir.data.shards import Shards
-from tf_smoothclir.data.source import SPLITS, Source
-from tf_smoothclir.errors import InputError, input_error
-from tf_smoothclir.files import new_directory, read_json
-from tf_smoothclir.settings import RunSettings
+from tf_smoothclir.data.shards.shards import Shards
+from tf_smoothclir.data.sources.opening import source_of
+from tf_smoothclir.data.sources.source import SPLITS, Source
+from tf_smoothclir.data.tokenized_set import ROLES, TokenizedSet, tokenize_set
+from tf_smoothclir.ops.threads import choose_threads
+from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.text.vocabulary import write_vocabulary
 from tf_smoothclir.training.checkpoints import Checkpoints, state_of
-from tf_smoothclir.training.connect import connect, has_served
-from tf_smoothclir.training.model import (
+from tf_smoothclir.training.distributed.connect import connect, has_served
+from tf_smoothclir.training.distributed.shard_batches import check_set, check_workers, open_shards
+from tf_smoothclir.training.distributed.workers import ALONE, Alone
+from tf_smoothclir.training.run_directory import RunDirectory
+from tf_smoothclir.training.run_report import evaluate_and_report
+from tf_smoothclir.training.trainer import Trainer
+from tf_smoothclir.two_tower.builder import (
     build_model,
     check_towers,
     configured_loss,
@@ -30,13 +34,9 @@ from tf_smoothclir.training.model import (
     start_bilingual,
     start_token_weights,
 )
-from tf_smoothclir.training.run_directory import RunDirectory
-from tf_smoothclir.training.run_figures import evaluate_and_report
-from tf_smoothclir.training.shard_batches import check_set, check_workers, open_shards
-from tf_smoothclir.training.threads import choose_threads
-from tf_smoothclir.training.trainer import Trainer
-from tf_smoothclir.training.workers import ALONE, Alone
-from tf_smoothclir.two_tower import TwoTower
+from tf_smoothclir.two_tower.model import TwoTower
+from tf_smoothclir.utils.errors import InputError, input_error
+from tf_smoothclir.utils.files import new_directory, read_json
 
 
 def train(settings: RunSettings, output_dir: str | Path, *, overwrite: bool = False) -> dict | None:
@@ -76,12 +76,12 @@ def train(settings: RunSettings, output_dir: str | Path, *, overwrite: bool = Fa
     workers = connect(settings.training, is_finished)
     result = None
     with contextlib.ExitStack() as held:
-        run, prepared = _begin(settings, shards, output_dir, overwrite, workers, held)
+        run, tokenized_set = _begin(settings, shards, output_dir, overwrite, workers, held)
         with workers.noticing_losses():
-            trainer = trainer_of(settings, prepared, run, shards, workers)
+            trainer = trainer_of(settings, tokenized_set, run, shards, workers)
             progress = trainer.train()
             if workers.is_chief:
-                result = evaluate_and_report(settings, run, trainer.model, prepared, progress)
+                result = evaluate_and_report(settings, run, trainer.model, tokenized_set, progress)
     workers.wait()  # one that is gone would look like one that was lost
     return result
 
@@ -93,12 +93,12 @@ def _begin(
     overwrite: bool,
     workers: Alone,
     held: contextlib.ExitStack,
-) -> tuple[RunDirectory, PreparedSet | None]:
+) -> tuple[RunDirectory, TokenizedSet | None]:
     """Makes the run directory, or finds the run that is to be continued, and opens the set.
 
     The chief does so, and holds the directory's lock until `held` is closed; others have no set.
     """
-    prepared = None
+    tokenized_set = None
     with workers.together():
         configured_loss(settings)
         check_towers(settings)
@@ -109,12 +109,12 @@ def _begin(
                 check_workers(shards, workers.size)
             held.enter_context(RunDirectory.only_one(output_dir))
             run = RunDirectory.create(output_dir, settings, overwrite=overwrite)
-            prepared = _prepared(source, settings, run, shards, workers.size)
+            tokenized_set = _prepared(source, settings, run, shards, workers.size)
     with workers.together():
         if not workers.is_chief:
             run = RunDirectory.load(output_dir)
             run.check_joins(settings, shards.fingerprint())
-    return run, prepared
+    return run, tokenized_set
 
 
 def _prepared(
@@ -123,22 +123,22 @@ def _prepared(
     run: RunDirectory,
     shards: Shards | None,
     num_workers: int,
-) -> PreparedSet:
+) -> TokenizedSet:
     """Loads and tokenises the set of a run, and notes in the run which it is."""
     if run.vocabulary.is_dir() and not run.knows_data:
         shutil.rmtree(run.vocabulary)  # of data that had a defect, or may have changed since
     if shards and not run.vocabulary.is_dir():
         _keep_vocabularies(shards, run)
-    prepared = prepared_set(source, settings, run, SPLITS)
+    tokenized_set = tokenized_set_of(source, settings, run, SPLITS)
     run.remember_data(  # now that the set is known to have no defect
         source.name, source.fingerprint(), shards.fingerprint() if shards else None, num_workers
     )
-    return prepared
+    return tokenized_set
 
 
 def trainer_of(
     settings: RunSettings,
-    prepared: PreparedSet | None,
+    tokenized_set: TokenizedSet | None,
     run: RunDirectory,
     shards: Shards | None = None,
     workers: Alone = ALONE,
@@ -147,19 +147,19 @@ def trainer_of(
 
     Args:
         settings: All settings.
-        prepared: The set; only the chief of several workers needs it.
+        tokenized_set: The set; only the chief of several workers needs it.
         run: The run directory.
         shards: Where given, what training reads instead of the set.
         workers: Who trains together.
     """
     keras.utils.set_random_seed(settings.training.seed)
-    vocabularies = {role: (shards or prepared).vocabulary(role) for role in ROLES}
+    vocabularies = {role: (shards or tokenized_set).vocabulary(role) for role in ROLES}
     model = workers.model_of(settings, vocabularies)
     if workers.is_chief and not run.begun:
         load_pretrained(model, settings, vocabularies)
-        start_bilingual(model, settings, prepared)
-        start_token_weights(model, settings, prepared)
-    return Trainer(model, prepared, settings.training, run, shards, workers)
+        start_bilingual(model, settings, tokenized_set)
+        start_token_weights(model, settings, tokenized_set)
+    return Trainer(model, tokenized_set, settings.training, run, shards, workers)
 
 
 def retrieval_set_of(source: Source, settings: RunSettings, splits: Sequence[str]) -> RetrievalSet:
@@ -176,9 +176,9 @@ def retrieval_set_of(source: Source, settings: RunSettings, splits: Sequence[str
     return retrieval_set
 
 
-def prepared_set(
+def tokenized_set_of(
     source: Source, settings: RunSettings, run: RunDirectory, splits: Sequence[str]
-) -> PreparedSet:
+) -> TokenizedSet:
     """Loads and tokenises a set by the vocabularies of the run, which are counted if new.
 
     Raises:
@@ -186,12 +186,12 @@ def prepared_set(
     """
     retrieval_set = retrieval_set_of(source, settings, splits)
     known = run.vocabulary if run.vocabulary.is_dir() else None
-    prepared = prepare(retrieval_set, settings.text, settings.data.cache_dir, known)
+    tokenized_set = tokenize_set(retrieval_set, settings.text, settings.data.cache_dir, known)
     if known is None:
         with new_directory(run.vocabulary) as temporary:
             for role in ROLES:
-                shutil.copy(prepared.vocabulary_dir / f"{role}.txt", temporary)
-    return dataclasses.replace(prepared, vocabulary_dir=run.vocabulary)
+                shutil.copy(tokenized_set.vocabulary_dir / f"{role}.txt", temporary)
+    return dataclasses.replace(tokenized_set, vocabulary_dir=run.vocabulary)
 
 
 def _keep_vocabularies(shards: Shards, run: RunDirectory) -> None:

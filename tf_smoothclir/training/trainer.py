@@ -9,22 +9,22 @@ import tensorflow as tf
 from absl import logging
 
 from tf_smoothclir._compat.keras_api import tf_weights
-from tf_smoothclir.data.prepared import PreparedSet
-from tf_smoothclir.data.shards import Shards
-from tf_smoothclir.errors import InputError, input_error
-from tf_smoothclir.files import write_text
-from tf_smoothclir.optimizers import LEARNING_RATES
-from tf_smoothclir.progress import progress_bar
-from tf_smoothclir.settings import TrainingSettings
+from tf_smoothclir.data.shards.shards import Shards
+from tf_smoothclir.data.tokenized_set import TokenizedSet
+from tf_smoothclir.optimizers.sparse import LEARNING_RATES
+from tf_smoothclir.settings.run import TrainingSettings
 from tf_smoothclir.training.averaging import WeightAverage
 from tf_smoothclir.training.batches import Epoch, SampledBatches
 from tf_smoothclir.training.checkpoints import Checkpoints, Progress
+from tf_smoothclir.training.distributed.workers import ALONE, Alone, WorkerLost, digest_of
 from tf_smoothclir.training.mining import HardNegatives
 from tf_smoothclir.training.monitor import Diverged, StepMonitor, StopRequest
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.validation import Validation
-from tf_smoothclir.training.workers import ALONE, Alone, WorkerLost, digest_of
-from tf_smoothclir.two_tower import TwoTower
+from tf_smoothclir.two_tower.model import TwoTower
+from tf_smoothclir.utils.errors import InputError, input_error
+from tf_smoothclir.utils.files import write_text
+from tf_smoothclir.utils.progress import progress_bar
 
 # Steps in one call of the graph: Python's part of a step costs a millisecond otherwise.
 STEPS_PER_CALL = 16
@@ -44,7 +44,7 @@ class Trainer:
     def __init__(
         self,
         model: TwoTower,
-        prepared: PreparedSet | None,
+        tokenized_set: TokenizedSet | None,
         settings: TrainingSettings,
         run: RunDirectory,
         shards: Shards | None = None,
@@ -54,7 +54,7 @@ class Trainer:
 
         Args:
             model: Compiled, with its initial weights; a checkpoint in `run` replaces them.
-            prepared: The set to train on and to validate with; only the chief of several workers
+            tokenized_set: To train on and to validate with; only the chief of several workers
                 needs it.
             settings: How to train.
             run: Gets checkpoints and logs, from the chief.
@@ -78,19 +78,19 @@ class Trainer:
             kept = self._average.model
             more["averages"] = tf_weights(kept)
         if settings.hard_negatives:
-            self._hard_negatives = HardNegatives(prepared.retrieval_set, settings)
+            self._hard_negatives = HardNegatives(tokenized_set.retrieval_set, settings)
             more["hard_negatives"] = self._hard_negatives.documents
         if shards:
             self._batches = workers.batches_of(shards, settings)
         else:
             self._batches = SampledBatches(
-                prepared,
+                tokenized_set,
                 settings,
                 self._hard_negatives,
                 both_at_once=model.encodes_both_at_once,
             )
         if workers.is_chief:
-            self._validation = Validation(kept or model, prepared, settings.negatives)
+            self._validation = Validation(kept or model, tokenized_set, settings.negatives)
             self._summaries = tf.summary.create_file_writer(str(run.logs))
         self._checkpoints = Checkpoints(run.checkpoints, self._steps.state, kept, **more)
         self._stop = StopRequest()

@@ -1,28 +1,30 @@
-"""Validation: figures of the judged lists of the validation split, after each epoch."""
+"""Validation: figures of the candidate lists of the validation split, after each epoch."""
 
 from __future__ import annotations
 
-from tf_smoothclir.data.judged_lists import judged_lists
-from tf_smoothclir.data.prepared import PreparedSet
+from tf_smoothclir.data.candidate_lists import candidate_lists
+from tf_smoothclir.data.tokenized_set import TokenizedSet
 from tf_smoothclir.evaluation.encoding import EncodedSet, Encoder
 from tf_smoothclir.evaluation.evaluate import NEGATIVES_SEED
-from tf_smoothclir.evaluation.ranking import list_metrics, score_lists
-from tf_smoothclir.metrics import mean_metrics
-from tf_smoothclir.two_tower import TwoTower
+from tf_smoothclir.evaluation.metrics import mean_metrics
+from tf_smoothclir.evaluation.reranking import list_metrics, score_lists
+from tf_smoothclir.two_tower.model import TwoTower
 
 
 class Validation:
     """Evaluates a model on the validation queries of a set, again and again.
 
     Attributes:
-        lists: The judged lists of the split.
+        lists: The candidate lists of the split.
     """
 
-    def __init__(self, model: TwoTower, prepared: PreparedSet, negatives: int):
+    def __init__(self, model: TwoTower, tokenized_set: TokenizedSet, negatives: int):
         """Evaluates the current weights of `model`, with so many sampled documents a query."""
-        self._set = prepared.retrieval_set
-        self._encoder = Encoder(model, prepared)
-        self.lists = judged_lists(self._set, "validation", negatives=negatives, seed=NEGATIVES_SEED)
+        self._set = tokenized_set.retrieval_set
+        self._encoder = Encoder(model, tokenized_set)
+        self.lists = candidate_lists(
+            self._set, "validation", negatives=negatives, seed=NEGATIVES_SEED
+        )
 
     def __call__(self) -> tuple[dict[str, float], EncodedSet]:
         """Returns the mean of each metric, and the vectors of the whole set."""

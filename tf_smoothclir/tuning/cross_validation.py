@@ -8,8 +8,8 @@ import numpy as np
 
 from tf_smoothclir.data.hashing import hash_ids
 from tf_smoothclir.data.retrieval_set import RetrievalSet
-from tf_smoothclir.data.source import SPLITS
-from tf_smoothclir.errors import input_error
+from tf_smoothclir.data.sources.source import SPLITS
+from tf_smoothclir.utils.errors import input_error
 
 
 def fold_sets(retrieval_set: RetrievalSet, folds: int, seed: int) -> list[RetrievalSet]:

@@ -19,10 +19,10 @@ from absl import logging
 from keras_tuner.engine.trial import TrialStatus
 
 from tf_smoothclir.data.hashing import permutation
-from tf_smoothclir.errors import input_error
-from tf_smoothclir.files import read_json, write_json
 from tf_smoothclir.tuning.gaussian_process import most_promising
 from tf_smoothclir.tuning.search_space import SearchSpace
+from tf_smoothclir.utils.errors import input_error
+from tf_smoothclir.utils.files import read_json, write_json
 
 _BAYESIAN_CANDIDATES = 20_000  # bounds the memory of a proposal
 

@@ -9,12 +9,12 @@ from collections.abc import Sequence
 import keras_tuner
 import numpy as np
 
-from tf_smoothclir.errors import InputError, input_error
-from tf_smoothclir.list_losses import LIST_LOSSES
-from tf_smoothclir.losses import LOSSES, SmoothOrdinalSearchLoss, ThresholdLoss
-from tf_smoothclir.presets import changed
-from tf_smoothclir.settings import GROUPS, ModelSettings, RunSettings, TrainingSettings
-from tf_smoothclir.training.model import check_towers, configured_loss
+from tf_smoothclir.losses.lists import LIST_LOSSES
+from tf_smoothclir.losses.ordinal import LOSSES, SmoothOrdinalSearchLoss, ThresholdLoss
+from tf_smoothclir.settings.presets import changed
+from tf_smoothclir.settings.run import GROUPS, ModelSettings, RunSettings, TrainingSettings
+from tf_smoothclir.two_tower.builder import check_towers, configured_loss
+from tf_smoothclir.utils.errors import InputError, input_error
 
 # Beside the thresholds. The paper suggests ε from 0.25 to 1 and draws 0 to 2 (Figure 4); plain
 # cosine, ε = 0, is for comparison only.

@@ -11,15 +11,24 @@ from pathlib import Path
 import keras_tuner
 from absl import logging
 
-from tf_smoothclir.data.open_source import source_of
-from tf_smoothclir.errors import InputError, input_error
-from tf_smoothclir.files import delete_in, locked, make_directory, names_in, read_json, write_json
-from tf_smoothclir.settings import WITHOUT_EFFECT, RunSettings
-from tf_smoothclir.training.model import check_towers, configured_loss
-from tf_smoothclir.training.threads import choose_threads
-from tf_smoothclir.tuning import oracles, results, workers
+from tf_smoothclir.data.sources.opening import source_of
+from tf_smoothclir.ops.threads import choose_threads
+from tf_smoothclir.settings.run import WITHOUT_EFFECT, RunSettings
+from tf_smoothclir.tuning import chief as workers
+from tf_smoothclir.tuning import oracles
+from tf_smoothclir.tuning import trial_results as results
 from tf_smoothclir.tuning.search_space import SearchSpace
-from tf_smoothclir.tuning.tuner import LOGS, TRIALS, TrialTuner, prepared_sets
+from tf_smoothclir.tuning.tuner import LOGS, TRIALS, TrialTuner, tokenized_sets
+from tf_smoothclir.two_tower.builder import check_towers, configured_loss
+from tf_smoothclir.utils.errors import InputError, input_error
+from tf_smoothclir.utils.files import (
+    delete_in,
+    locked,
+    make_directory,
+    names_in,
+    read_json,
+    write_json,
+)
 
 SEARCHES = {
     "grid": oracles.GridOracle,
@@ -97,7 +106,7 @@ def tune(
         _check_joins(Path(output_dir), settings, search, worker_timeout)
         run_worker(settings, search, Path(output_dir), worker_timeout)
         return []
-    sets = prepared_sets(settings, search.folds)
+    sets = tokenized_sets(settings, search.folds)
     output_dir = make_directory(output_dir, "--output_dir")
     _oracle(space, settings, search, Path())  # shows, before anything is deleted, whether it fits
     with _only_one(output_dir):
@@ -123,7 +132,7 @@ def run_worker(
 ) -> None:
     """Runs trials for the chief that the environment names."""
     _choose_threads(settings, search)
-    sets = prepared_sets(settings, search.folds)
+    sets = tokenized_sets(settings, search.folds)
     # keras-tuner wants an oracle here as well, and asks it for the objective only.
     oracle = keras_tuner.Oracle(_objective(settings))
     heartbeat = worker_timeout / 5

@@ -20,24 +20,24 @@ from keras_tuner.engine.trial import TrialStatus
 from tensorboard.plugins.hparams import api as hparams
 from tensorflow import keras
 
-from tf_smoothclir.data.open_source import source_of
-from tf_smoothclir.data.prepared import PreparedSet, prepare
-from tf_smoothclir.errors import InputError
-from tf_smoothclir.files import read_json, write_json
-from tf_smoothclir.settings import METRICS, RunSettings
+from tf_smoothclir.data.sources.opening import source_of
+from tf_smoothclir.data.tokenized_set import TokenizedSet, tokenize_set
+from tf_smoothclir.settings.run import METRICS, RunSettings
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.train import retrieval_set_of, trainer_of
 from tf_smoothclir.training.trainer import DivergedRun
 from tf_smoothclir.tuning.cross_validation import fold_sets
 from tf_smoothclir.tuning.oracles import trial_values
 from tf_smoothclir.tuning.search_space import with_values
+from tf_smoothclir.utils.errors import InputError
+from tf_smoothclir.utils.files import read_json, write_json
 
 TRIALS, LOGS = "trials", "logs"
 _MANY = 1_000_000
 _IDLE_SECONDS = 0.5
 
 
-def prepared_sets(settings: RunSettings, folds: int) -> list[PreparedSet]:
+def tokenized_sets(settings: RunSettings, folds: int) -> list[TokenizedSet]:
     """Loads and tokenises the set, once for each fold, whose vocabulary knows no held-out query.
 
     Raises:
@@ -46,7 +46,7 @@ def prepared_sets(settings: RunSettings, folds: int) -> list[PreparedSet]:
     source = source_of(settings.data)
     retrieval_set = retrieval_set_of(source, settings, ("train", "validation"))
     sets = fold_sets(retrieval_set, folds, settings.data.split_seed)
-    return [prepare(fold, settings.text, settings.data.cache_dir) for fold in sets]
+    return [tokenize_set(fold, settings.text, settings.data.cache_dir) for fold in sets]
 
 
 class TrialTuner(BaseTuner):
@@ -56,7 +56,7 @@ class TrialTuner(BaseTuner):
         self,
         oracle: keras_tuner.Oracle,
         settings: RunSettings,
-        sets: list[PreparedSet],
+        sets: list[TokenizedSet],
         output_dir: Path,
         *,
         heartbeat_seconds: float = 10.0,
@@ -66,7 +66,7 @@ class TrialTuner(BaseTuner):
         Args:
             oracle: Proposes; a worker needs it for its objective only.
             settings: The fixed part. Its `select_metric` is the objective.
-            sets: From `prepared_sets`.
+            sets: From `tokenized_sets`.
             output_dir: Gets `trials/` and `logs/`.
             heartbeat_seconds: How often a worker says that it is alive.
         """
@@ -123,9 +123,9 @@ class TrialTuner(BaseTuner):
             results = [train_trial(settings, self._sets[0], path, logs)]
         else:
             results = []
-            for fold, prepared in enumerate(self._sets, start=1):
+            for fold, tokenized_set in enumerate(self._sets, start=1):
                 name = f"fold{fold}"
-                results.append(train_trial(settings, prepared, path / name, logs / name))
+                results.append(train_trial(settings, tokenized_set, path / name, logs / name))
                 _delete_model(path / name)  # of no use: it has not seen all training queries
         metrics = {
             name: float(np.mean([result["validation"][name] for result in results]))
@@ -168,12 +168,12 @@ class TrialTuner(BaseTuner):
             done.set()
 
 
-def train_trial(settings: RunSettings, prepared: PreparedSet, path: Path, logs: Path) -> dict:
+def train_trial(settings: RunSettings, tokenized_set: TokenizedSet, path: Path, logs: Path) -> dict:
     """Trains one model, or goes on with it, or returns what it came to.
 
     Args:
         settings: All settings of the trial.
-        prepared: The set.
+        tokenized_set: The set.
         path: The run directory of the trial.
         logs: For TensorBoard.
 
@@ -188,16 +188,16 @@ def train_trial(settings: RunSettings, prepared: PreparedSet, path: Path, logs: 
     if not run.finished:
         run.logs = logs
         with _quiet():
-            result = _train(settings, prepared, run)
-        shutil.copytree(prepared.vocabulary_dir, run.vocabulary, dirs_exist_ok=True)
+            result = _train(settings, tokenized_set, run)
+        shutil.copytree(tokenized_set.vocabulary_dir, run.vocabulary, dirs_exist_ok=True)
         write_json(run.metrics, result)  # last: the trial is done
         keras.backend.clear_session()  # else each trial leaves its graphs in memory
         gc.collect()
     return read_json(run.metrics)
 
 
-def _train(settings: RunSettings, prepared: PreparedSet, run: RunDirectory) -> dict:
-    trainer = trainer_of(settings, prepared, run)
+def _train(settings: RunSettings, tokenized_set: TokenizedSet, run: RunDirectory) -> dict:
+    trainer = trainer_of(settings, tokenized_set, run)
     diverged = False
     try:
         trainer.train()

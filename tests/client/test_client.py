@@ -1,0 +1,289 @@
+"""The client: the same by gRPC and REST, patient where that helps, readable where it does not."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import threading
+import time
+import types
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from tests.published import DEPTH, DIM, encode
+from tests.server.local_server import SERVERS, any_server, free_port, local_server
+from tf_smoothclir.client import client as client_module
+from tf_smoothclir.client.client import ServingClient
+from tf_smoothclir.publishing.publish import load_part, load_tower
+from tf_smoothclir.utils.errors import InputError
+
+ROOT = Path(__file__).resolve().parents[2]
+TEXTS = ["red apple", "", b"\xff\xfe red", "sea\x00red", "日本語", "\udcff", "\ud800"]
+BYTES = [
+    b"red apple",
+    b"",
+    b"\xff\xfe red",
+    b"sea\x00red",
+    "日本語".encode(),
+    b"\xff",  # as a command line has bytes that are no UTF-8
+    b"?",
+]
+
+
+@pytest.fixture(scope="module", params=SERVERS)
+def addresses(request, export, tmp_path_factory):
+    with any_server(request.param, export, tmp_path_factory.mktemp("server")) as addresses:
+        yield addresses
+
+
+@pytest.fixture(params=["grpc", "rest"])
+def address(request, addresses):
+    return getattr(addresses, request.param)
+
+
+@pytest.fixture
+def waits(monkeypatch):
+    """The seconds that the client would have waited."""
+    waited = []
+    monkeypatch.setattr(client_module, "time", types.SimpleNamespace(sleep=waited.append))
+    return waited
+
+
+@pytest.mark.parametrize("role", ["query", "document"])
+def test_vectors_are_those_of_the_saved_model(address, export, role):
+    with ServingClient(address) as client:
+        vectors = client.encode(TEXTS, role)
+    expected = encode(load_tower(export, role)[0], BYTES)
+    assert vectors.dtype == np.float32
+    np.testing.assert_allclose(vectors, expected, rtol=0, atol=1e-6)
+    assert np.abs(expected).max() > 0
+
+
+def test_search_gives_ids_scores_and_grades(address, export):
+    with ServingClient(address) as client:
+        red, sea = client.search(["red", "sea"])
+    signature = load_part(export, "search")[0].signatures["serving_default"]
+    expected = {key: v.numpy() for key, v in signature(text=tf.constant(["red", "sea"])).items()}
+    for row, found in enumerate((red, sea)):
+        assert len(found) == DEPTH
+        assert [f.id.encode() for f in found] == expected["ids"][row].tolist()
+        assert [f.grade for f in found] == expected["grades"][row].tolist()
+        np.testing.assert_allclose([f.score for f in found], expected["scores"][row], atol=1e-6)
+
+
+def test_score_of_pairs_is_that_of_the_search(address):
+    with ServingClient(address) as client:
+        (found,) = client.search(["red"])
+        document = found[0].id.split()[-1]
+        ((score, grade),) = client.score([("red", document)])
+    assert score == pytest.approx(found[0].score, abs=1e-6)
+    assert grade == found[0].grade
+
+
+def test_status(address):
+    with ServingClient(address) as client:
+        (version,) = client.status("search")
+    assert version == {
+        "version": 1,
+        "state": "AVAILABLE",
+        "error_code": "OK",
+        "error_message": "",
+    }
+
+
+@pytest.mark.parametrize("rows", [0, 1, 4, 5, 8, 9])
+def test_many_texts_are_sent_in_batches_and_come_back_in_order(address, export, rows, monkeypatch):
+    texts = [f"{word} {n}" for n in range(9) for word in ("red", "apple", "sea")][:rows]
+    with ServingClient(address, batch_size=4) as client:
+        sizes, predict = [], client._transport.predict
+
+        def counted(model, signature, inputs):
+            sizes.append(len(inputs["text"]))
+            return predict(model, signature, inputs)
+
+        monkeypatch.setattr(client._transport, "predict", counted)
+        vectors = client.encode(texts)
+    assert sizes == [min(4, rows - begin) for begin in range(0, rows, 4)]
+    assert len(vectors) == rows
+    if rows:
+        expected = encode(load_tower(export, "query")[0], texts)
+        np.testing.assert_allclose(vectors, expected, rtol=0, atol=1e-6)
+
+
+def test_one_client_serves_many_threads(address, export):
+    results = {}
+
+    def ask(word):
+        results[word] = [client.encode([word]) for _ in range(10)]
+
+    with ServingClient(address) as client:
+        words = ["red", "apple", "sea", "other"] * 4
+        threads = [threading.Thread(target=ask, args=(f"{w} {n}",)) for n, w in enumerate(words)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert len(results) == len(words)
+    for text, vectors in results.items():
+        expected = encode(load_tower(export, "query")[0], [text])
+        np.testing.assert_allclose(np.concatenate(vectors), np.repeat(expected, 10, 0), atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"version": 9}, "'query_tower' version 9: NOT_FOUND"),
+        ({"label": "canary"}, "'query_tower' label 'canary': INVALID_ARGUMENT.*label: canary"),
+    ],
+)
+def test_version_or_label_that_is_not_there_is_named(address, waits, options, message):
+    with ServingClient(address, **options) as client, pytest.raises(InputError, match=message):
+        client.encode(["a"])
+    assert waits == []
+
+
+def test_version_that_is_there_is_asked(address):
+    with ServingClient(address, version=1) as client:
+        assert client.encode(["red"]).shape == (1, DIM)
+
+
+def test_model_that_is_not_there_is_named_with_its_server(address):
+    message = f"server {address}, model 'nix': NOT_FOUND: .*nix.*status"
+    with ServingClient(address) as client, pytest.raises(InputError, match=message):
+        client.status("nix")
+
+
+@pytest.mark.parametrize("role", ["query", "document"])
+def test_pair_id_is_that_of_the_manifest(address, export, role):
+    with ServingClient(address) as client:
+        assert client.pair_id(role) == load_tower(export, role)[1]["pair_id"]
+
+
+def test_tower_of_an_earlier_release_has_no_pair_id(address, monkeypatch):
+    with ServingClient(address) as client:
+        predict = client._transport.predict
+
+        def without_signature(selected, signature, inputs):
+            return predict(selected, "no_such_one", inputs)
+
+        monkeypatch.setattr(client._transport, "predict", without_signature)
+        assert client.pair_id("query") is None
+
+
+@pytest.mark.parametrize("kind", ["{}", "http://{}"])
+def test_server_that_is_down_is_tried_again_after_growing_waits(waits, kind):
+    address = kind.format(f"127.0.0.1:{free_port()}")
+    message = f"server {address}.*UNAVAILABLE after 5 attempts: .*refused.*Start the server"
+    with ServingClient(address, retries=4) as client, pytest.raises(InputError, match=message):
+        client.encode(["a"])
+    assert len(waits) == 4
+    for attempt, wait in enumerate(waits):
+        assert 0.5 * 0.1 * 2**attempt <= wait <= 0.1 * 2**attempt
+
+
+@pytest.mark.parametrize("rest", [False, True])
+def test_server_that_comes_up_meanwhile_is_found(export, monkeypatch, rest):
+    port = free_port()
+    address = f"http://127.0.0.1:{port}" if rest else f"127.0.0.1:{port}"
+    options = {"rest_api_port": port} if rest else {"port": port}
+    started = []
+
+    def start_server(seconds):
+        started or started.append(local_server(export, **options))
+        if len(started) == 1:
+            started.append(started[0].__enter__())
+        time.sleep(seconds)
+
+    monkeypatch.setattr(client_module, "time", types.SimpleNamespace(sleep=start_server))
+    with ServingClient(address, retries=4) as client:
+        try:
+            assert client.encode(["red"]).shape == (1, DIM)
+        finally:
+            started[0].__exit__(None, None, None)
+
+
+def test_connection_that_was_closed_while_it_was_idle_is_opened_again(addresses, waits):
+    with ServingClient(addresses.rest, retries=0) as client:
+        for _ in range(2):
+            assert client.encode(["red"]).shape == (1, DIM)
+            client._transport._local.connection.sock.shutdown(socket.SHUT_RDWR)
+        assert client.encode(["red"]).shape == (1, DIM)
+
+
+@pytest.mark.parametrize("rest", [False, True])
+def test_request_that_is_too_large_says_to_send_less(export, rest):
+    with local_server(export, max_bytes=10_000) as addresses:
+        client = ServingClient(addresses.rest if rest else addresses.grpc, retries=0)
+        with pytest.raises(InputError, match=r"RESOURCE_EXHAUSTED.*--batch_size"):
+            client.encode(["a" * 20_000])
+        assert client.encode(["red"]).shape == (1, DIM)
+        client.close()
+
+
+@pytest.mark.parametrize(
+    "address", ["", "localhost", "ftp://here:1", "http://", "http:///path", "host:port", "a b:1"]
+)
+def test_address_that_is_none_is_named(address):
+    with pytest.raises(InputError, match=rf"--server={address}.*8500.*8501"):
+        ServingClient(address)
+
+
+def test_version_and_label_together_are_refused():
+    with pytest.raises(InputError, match="label 'canary': version 2 is given too"):
+        ServingClient("here:1", version=2, label="canary")
+
+
+def command(*arguments, stdin=b""):
+    done = subprocess.run(
+        [sys.executable, "-m", "export.client", *arguments],
+        cwd=ROOT,
+        input=stdin,
+        capture_output=True,
+        timeout=120,
+        check=False,
+        env={**os.environ, "PYTHONIOENCODING": "utf-8"},
+    )
+    return done.returncode, done.stdout.decode(), done.stderr.decode()
+
+
+def test_command_by_rest_reads_lines_and_prints_json(export):
+    with local_server(export) as addresses:
+        server = f"--server={addresses.rest}"
+        code, out, _ = command(server, "--json", "encode", stdin=b"red\n\xff\n\n")
+        assert code == 0
+        records = [json.loads(line) for line in out.splitlines()]
+        assert [record["text"] for record in records] == ["red", "�", ""]
+        expected = encode(load_tower(export, "query")[0], [b"red", b"\xff", b""])
+        np.testing.assert_allclose([r["vector"] for r in records], expected, atol=1e-6)
+
+        code, out, _ = command(server, "search", "red")
+        assert (code, len(out.splitlines())) == (0, 3 + DEPTH)
+        code, out, _ = command(server, "score", "--json", stdin=b"red\troter\n")
+        assert set(json.loads(out)) == {"query", "document", "score", "grade"}
+        code, out, _ = command(server, "status")
+        assert out.splitlines() == [
+            f"{name} 1 AVAILABLE" for name in ("query_tower", "document_tower", "search")
+        ]
+        for arguments, message in [
+            (("score", "one"), "1 texts are no pairs"),
+            (("guess",), "this is no command"),
+            (("status", "nix"), "model 'nix': NOT_FOUND"),
+        ]:
+            code, out, error = command(server, *arguments)
+            assert (code, out) == (1, "")
+            assert error.startswith("error: ")
+            assert message in error
+
+
+def test_rest_needs_no_tensorflow():
+    script = (
+        "import sys; from tf_smoothclir.client.client import ServingClient;"
+        " ServingClient('http://here:1');"
+        " sys.exit(sorted({'tensorflow', 'grpc'} & set(sys.modules)) or 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, check=False)
+    assert done.returncode == 0

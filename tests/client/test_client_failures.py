@@ -1,0 +1,126 @@
+"""The client before servers that fail: what is tried again, what is not, what a person reads."""
+
+import http.server
+import json
+import threading
+import time
+import types
+
+import pytest
+
+from tf_smoothclir.client import client as client_module
+from tf_smoothclir.client.client import ServingClient
+from tf_smoothclir.utils.errors import InputError
+
+
+@pytest.fixture
+def waits(monkeypatch):
+    """The seconds that the client would have waited."""
+    waited = []
+    monkeypatch.setattr(client_module, "time", types.SimpleNamespace(sleep=waited.append))
+    return waited
+
+
+class Answering(http.server.BaseHTTPRequestHandler):
+    """Answers with what the test has put into `answers`: status and body, in turn."""
+
+    protocol_version = "HTTP/1.1"
+    answers = ()
+
+    def do_POST(self):
+        self.server.body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self.server.requests += 1
+        status, body = self.server.answers[min(self.server.requests, len(self.server.answers)) - 1]
+        if status == "silence":
+            time.sleep(body)
+            self.close_connection = True
+            return
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *arguments):
+        """Silent."""
+
+
+@pytest.fixture
+def fake():
+    """`fake(*answers)` starts an HTTP server that gives them."""
+    servers = []
+
+    def start(*answers):
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Answering)
+        server.daemon_threads = True
+        server.answers, server.requests = answers, 0
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        servers.append(server)
+        return server, f"http://127.0.0.1:{server.server_address[1]}"
+
+    yield start
+    for server in servers:
+        server.shutdown()
+        server.server_close()
+
+
+GOOD = (200, b'{"outputs": [[0.5, 0.25]]}')
+
+
+def test_rest_sends_text_as_it_is_and_bytes_that_are_no_utf8_as_base64(fake):
+    server, address = fake((200, b'{"outputs": [[0.5], [0.5], [0.5]]}'))
+    with ServingClient(address) as client:
+        client.encode(["déjà", b"\xc3\xa9", b"\xff"])
+    texts = ["déjà", "é", {"b64": "/w=="}]
+    assert server.body == {"signature_name": "serving_default", "inputs": {"text": texts}}
+
+
+@pytest.mark.parametrize("status", [502, 503])
+def test_server_that_is_too_busy_is_tried_again(fake, waits, status):
+    server, address = fake((status, b'{"error": "busy"}'), (status, b""), GOOD)
+    with ServingClient(address) as client:
+        assert client.encode(["a"]).tolist() == [[0.5, 0.25]]
+    assert (server.requests, len(waits)) == (3, 2)
+
+
+@pytest.mark.parametrize(
+    ("status", "code"),
+    [
+        (400, "INVALID_ARGUMENT"),
+        (404, "NOT_FOUND"),
+        (413, "RESOURCE_EXHAUSTED"),
+        (500, "UNKNOWN"),
+        (501, "UNIMPLEMENTED"),
+        (504, "DEADLINE_EXCEEDED"),
+    ],
+)
+def test_other_errors_are_not_tried_again(fake, waits, status, code):
+    server, address = fake((status, b'{"error": "the reason."}'))
+    message = rf"{code}: the reason\. [A-Z]"
+    with ServingClient(address) as client, pytest.raises(InputError, match=message):
+        client.encode(["a"])
+    assert (server.requests, waits) == (1, [])
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (b"<html>", "not that of a model server"),
+        (b"[]", "not that of a model server"),
+        (b"{}", "rows were asked for"),
+        (b'{"outputs": [[1.0]]}', "2 rows were asked for"),
+        (b'{"outputs": "text"}', "rows were asked for"),
+        (b'{"outputs": [[1.0], [2.0, 3.0]]}', "no table of numbers"),
+    ],
+)
+def test_answer_that_makes_no_sense_is_an_error(fake, body, message):
+    _, address = fake((200, body))
+    with ServingClient(address) as client, pytest.raises(InputError, match=message):
+        client.encode(["a", "b"])
+
+
+def test_server_that_does_not_answer_in_time_is_not_asked_again(fake, waits):
+    server, address = fake(("silence", 1.0))
+    message = r"DEADLINE_EXCEEDED: no answer in 0\.2 s.*--timeout"
+    with ServingClient(address, timeout=0.2) as client, pytest.raises(InputError, match=message):
+        client.encode(["a"])
+    assert (server.requests, waits) == (1, [])

@@ -1,0 +1,285 @@
+"""What all commands share: help, errors without a stack trace, silence, entry points."""
+
+import ast
+import dataclasses
+import errno
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import tensorflow as tf
+
+from tests.training.tiny_set import write_tiny_set
+from tf_smoothclir.command_line import command
+from tf_smoothclir.settings.presets import PRESETS, preset_settings
+from tf_smoothclir.settings.run import GROUPS, RunSettings
+
+ROOT = Path(__file__).resolve().parents[2]
+MAINS = {
+    "trainers.train": ["data", "text", "model", "training"],
+    "trainers.evaluate": ["data"],
+    "trainers.compare": [],
+    "trainers.tune": ["data", "text", "model", "training"],
+    "trainers.reproduce": ["text", "model", "training"],
+    "trainers.stats": ["data"],
+    "trainers.write_shards": ["data", "text"],
+    "trainers.prepare": ["data", "text"],
+    "export.export": [],
+    "export.build_index": ["data"],
+    "export.search": ["data"],
+    "export.client": [],
+    "export.serve": ["data"],
+}
+
+OTHER_DEFAULTS = {("trainers.reproduce", "epochs"): 10}
+
+
+def run(module, *arguments, cwd=None, **environment):
+    return subprocess.run(
+        [sys.executable, "-m", module, *map(str, arguments)],
+        cwd=cwd or ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+def shown_default(value):
+    if isinstance(value, tuple):
+        return ",".join(map(str, value))
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def one_line(text):
+    return " ".join(text.split())
+
+
+@pytest.mark.parametrize("module", MAINS)
+def test_help_shows_every_setting_with_its_default(module):
+    done = run(module, "--help")
+    assert (done.returncode, done.stderr) == (0, "")
+    text = one_line(done.stdout)
+    shown = re.findall(r"^(\w+):$", done.stdout, re.MULTILINE)
+    assert shown == ["command", *MAINS[module]]
+    for group in MAINS[module]:
+        for field in dataclasses.fields(GROUPS[group]):
+            assert one_line(field.metadata["help"]) in text
+            name = rf"--(?:\[no\])?{field.name}: "
+            section = re.search(rf"{name}.*?\(default: '(.*?)'\)", text)
+            default = OTHER_DEFAULTS.get((module, field.name), field.default)
+            assert section[1] == shown_default(default)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["toy"], "Unknown argument 'toy'; flags begin with --."),
+        (["--epoch=3"], "Unknown command line flag 'epoch'. Did you mean: epochs ?"),
+        (["--loss=hinge"], "--loss=hinge: value should be one of <sosl|"),
+        (["--epochs=0"], "--epochs=0: 0 is not a positive integer"),
+        (["--dim=wide"], "--dim=wide"),
+        (["--epsilon=-1"], "--epsilon=-1"),
+        (["--epsilon=nan"], "error: --epsilon must be a finite number, but is nan."),
+        (["--thresholds=low,high"], "error: --thresholds must be numbers, but one is 'low'."),
+        (["--thresholds=0.7,0.2"], "strictly increasing"),
+        (["--loss=three_part_l2", "--cut_points=0,x,1"], "error: --cut_points must be numbers"),
+        (["--loss=three_part_l2", "--cut_points=0,0.5"], "--cut_points: cut_points must be three"),
+        (["--data_dir=nowhere"], "/nowhere: there is no such directory."),
+    ],
+    ids=lambda value: value[0] if isinstance(value, list) else "",
+)
+def test_mistake_is_a_message_and_nothing_is_written(tmp_path, arguments, message):
+    done = run("trainers.train", f"--output_dir={tmp_path}/run", *arguments, cwd=tmp_path)
+    assert done.returncode != 0
+    assert message in one_line(done.stdout + done.stderr)
+    assert "Traceback" not in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("module", "arguments", "message"),
+    [
+        ("trainers.evaluate", ["--run_dir=nowhere"], "error: --run_dir=nowhere: there is no run"),
+        ("export.export", ["--run_dir=nowhere"], "error: --run_dir=nowhere: there is no run"),
+        ("export.search", ["--export_dir=nowhere"], "error: --export_dir=nowhere: there is no"),
+    ],
+)
+def test_missing_run_or_export_is_a_message(tmp_path, module, arguments, message):
+    done = run(module, *arguments, cwd=tmp_path)
+    assert done.returncode == 1
+    assert done.stderr.startswith(message)
+    assert "Traceback" not in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("module", "arguments", "message"),
+    [
+        ("export.search", ["--queries=q.tsv", "--query=a river"], "--queries --query: they do not"),
+        ("export.search", ["--trec_run=a.run", "--json"], "--trec_run --json: they do not go"),
+        ("export.search", ["--trec_run=file/a.run"], "--trec_run=file: the directory cannot be"),
+        ("export.search", ["--trec_run=a.run", "--tag=my system"], "--tag=my system: TREC runs"),
+        ("export.search", ["--trec_run=."], "--trec_run=.: it is a directory"),
+        (
+            "export.build_index",
+            ["--index_dir=file/index"],
+            "--index_dir=file: the directory",
+        ),
+        ("export.build_index", ["--add=a.tsv", "--index_type=hnsw"], "--add --index_type: they"),
+        ("export.build_index", ["--remove=ids", "--collection=a.tsv"], "--remove --collection: th"),
+        (
+            "export.build_index",
+            ["--collection=a.tsv", "--toy_entities=900"],
+            "--collection --toy_e",
+        ),
+        ("export.build_index", ["--replace"], "--replace: it says what --add does"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_flags_that_would_do_nothing_are_mistakes(tmp_path, module, arguments, message):
+    (tmp_path / "file").write_text("")
+    done = run(module, *arguments, cwd=tmp_path)
+    assert done.returncode == 1
+    assert done.stderr.startswith(f"error: {message}")
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_stats_counts_more_grades_than_three_where_it_is_told(tmp_path):
+    (tmp_path / "queries.tsv").write_text("".join(f"q{i}\ta river\n" for i in range(5)))
+    (tmp_path / "documents.tsv").write_text("d1\tun fleuve\n")
+    (tmp_path / "judgments.tsv").write_text("".join(f"q{i}\td1\t3\n" for i in range(5)))
+    arguments = ["--data_dir=.", "--document_language=fr", "--json"]
+    refused = run("trainers.stats", *arguments, cwd=tmp_path)
+    assert "judgments.tsv:1: grade 3 is outside 0..2" in refused.stderr
+    counted = run("trainers.stats", *arguments, "--thresholds=0.1,0.4,0.7", cwd=tmp_path)
+    assert counted.returncode == 0, counted.stderr
+    assert json.loads(counted.stdout)["queries"] == 5
+
+
+@pytest.mark.parametrize(
+    ("module", "arguments"),
+    [
+        ("trainers.stats", ["--toy_entities=300"]),
+        ("trainers.compare", ["first", "second"]),
+        ("trainers.evaluate", ["--run_dir=nowhere"]),
+        ("trainers.reproduce", ["table9"]),
+        ("export.export", ["--run_dir=nowhere"]),
+        ("export.client", []),
+    ],
+)
+def test_what_does_not_need_tensorflow_does_not_wait_for_it(module, arguments, tmp_path):
+    done = run(module, *arguments, cwd=tmp_path, PYTHONPROFILEIMPORTTIME="1")
+    imported = re.findall(r"\| +(\S+)$", done.stderr, re.MULTILINE)
+    assert "absl.flags" in imported
+    assert {"tensorflow", "tensorflow_datasets", "keras"}.isdisjoint(imported)
+
+
+@pytest.mark.parametrize(
+    ("error", "place"),
+    [
+        (OSError(errno.ENOSPC, "No space left on device", "runs/mine/flags.txt"), "flags.txt'"),
+        # As SaveV2 has it.
+        (
+            tf.errors.ResourceExhaustedError(
+                None,
+                None,
+                "{{function_node __wrapped__SaveV2_device_/job:localhost/device:CPU:0}} runs/mine/"
+                "state; No space left on device [Op:SaveV2] name: ",
+            ),
+            "error: runs/mine/state;",
+        ),
+    ],
+    ids=["Python's", "TensorFlow's"],
+)
+def test_full_disk_is_a_message(error, place, monkeypatch):
+    def main(argv):
+        raise error
+
+    monkeypatch.setattr(command.gc, "freeze", lambda: None)  # of what the other tests leave
+    with pytest.raises(SystemExit) as ended:
+        command._guarded(main, ["smoothclir-train"], "")
+    message = str(ended.value)
+    assert place in message
+    assert "No space left on device" in message
+    assert message.endswith(
+        ". Free some space, then give the same command again: what was saved before is kept."
+    )
+    assert "{{" not in message
+    assert "[Op:" not in message
+
+
+def test_any_other_error_keeps_its_stack_trace(monkeypatch):
+    def main(argv):
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(command.gc, "freeze", lambda: None)
+    with pytest.raises(OSError, match="Input/output error"):
+        command._guarded(main, ["smoothclir-train"], "")
+
+
+def test_success_is_silent_on_standard_error_with_verbosity_minus_one(tmp_path):
+    arguments = [
+        f"--data_dir={write_tiny_set(tmp_path / 'data')}",
+        f"--output_dir={tmp_path / 'run'}",
+        "--dim=4",
+        "--negatives=3",
+        "--batch_size=8",
+        "--epochs=2",
+        "--checkpoint_minutes=0",
+        "--verbosity=-1",
+    ]
+    done = run("trainers.train", *arguments, XDG_CACHE_HOME=str(tmp_path / "cache"))
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.splitlines()[-1] == f"Report: {tmp_path}/run/report.md"
+    # The cache is where the standard of the desktop says.
+    assert list((tmp_path / "cache" / "tf_smoothclir").iterdir())
+
+
+def test_console_scripts_point_to_functions_that_are_there():
+    tree = ast.parse((ROOT / "setup.py").read_text())
+    commands = next(
+        ast.literal_eval(node.value)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Assign) and node.targets[0].id == "COMMANDS"
+    )
+    assert {"train", "evaluate", "export", "search", "stats"} <= commands.keys()
+    for module in commands.values():
+        body = ast.parse(ROOT.joinpath(*module.split(".")).with_suffix(".py").read_text()).body
+        assert "run" in [node.name for node in body if isinstance(node, ast.FunctionDef)], module
+
+
+def settings_of(*arguments):
+    """What a command with --preset resolves its flags to."""
+    code = (
+        "from absl import app, flags\n"
+        "from tf_smoothclir import command\n"
+        "command.define_preset()\n"
+        "command.define_settings()\n"
+        "app.run(lambda argv: print(*command.run_settings_from_flags().flag_lines(), sep='\\n'))\n"
+    )
+    line = [sys.executable, "-c", code, *arguments]
+    return subprocess.run(line, capture_output=True, text=True, check=True).stdout.splitlines()
+
+
+def test_preset_gives_the_defaults_and_flags_have_the_last_word():
+    paper, best = settings_of(), settings_of("--preset=best")
+    assert settings_of("--preset=paper") == paper == RunSettings().flag_lines()
+    assert best == preset_settings("best").flag_lines() != paper
+    changed = settings_of("--preset=best", "--dim=64", "--noshared_vocabulary")
+    differing = {line for line in changed if line not in best}
+    assert differing == {"--dim=64", "--shared_vocabulary=False"}
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_every_value_of_a_preset_is_a_setting(name):
+    names = {field.name for kind in GROUPS.values() for field in dataclasses.fields(kind)}
+    assert set(PRESETS[name]) <= names
+    lines = preset_settings(name).flag_lines()
+    assert all(f"--{setting}={value}" in lines for setting, value in PRESETS[name].items())

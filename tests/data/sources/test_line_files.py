@@ -1,0 +1,122 @@
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tf_smoothclir.data.sources.line_files import (
+    pieces_of,
+    read_jsonl,
+    read_lines,
+    read_tsv,
+    sha256_of,
+)
+from tf_smoothclir.utils.errors import InputError
+
+
+@pytest.mark.parametrize(
+    ("content", "lines"),
+    [
+        (b"a\nb\n", ["a", "b"]),
+        (b"a\nb", ["a", "b"]),
+        (b"a\r\nb\r\n", ["a", "b"]),
+        (b"a\r\r\nb\r", ["a\r", "b"]),
+        (b"\xef\xbb\xbfa\n\xef\xbb\xbfb\n", ["a", "\ufeffb"]),
+        (b" a \x00 \n", [" a \x00 "]),
+        ("été\u2028\x85x\n".encode(), ["été\u2028\x85x"]),
+    ],
+    ids=["lf", "no-last-end", "crlf", "one-cr-only", "bom", "nothing-stripped", "only-lf-ends"],
+)
+def test_lines_are_returned_as_they_stand(tmp_path, content, lines):
+    path = tmp_path / "file"
+    path.write_bytes(content)
+    assert list(read_lines(path)) == list(enumerate(lines, start=1))
+
+
+def read_two_columns(path):
+    return read_tsv(path, ("id", "text"))
+
+
+BAD_FILES = [
+    (read_lines, b"", "", "the file is empty", "Give it one record per line"),
+    (read_lines, b"\xef\xbb\xbf\n", ":1", "the line is blank", "Remove it"),
+    (read_lines, b"a\n\nb\n", ":2", "the line is blank", "Remove it"),
+    (read_lines, b"a\n \t\r\nb\n", ":2", "the line is blank", "Remove it"),
+    (read_lines, b"ab\ncd\xe9f\n", ":2", "byte 0xe9 at offset 5 of the file", "Convert the file"),
+    (read_lines, b"\xef\xbb\xbfa\xff\n", ":1", "byte 0xff at offset 4 of", "Convert the file"),
+    (read_two_columns, b"1\ta\n2\n", ":2", "1 tab-separated columns instead of 2", "Put one tab"),
+    (read_two_columns, b"1\ta\tb\n", ":1", "3 tab-separated columns instead of 2", "Put one tab"),
+    (read_jsonl, b'{"a": 1}\n{"a": \n', ":2", "not JSON: Expecting value", "Give one JSON object"),
+    (read_jsonl, b"[1]\n", ":1", "a JSON list instead of an object", "Give one object per line"),
+    (read_jsonl, b'{"a": "\\ud800"}\n', ":1", "not JSON: 'utf-8' codec", "Give one JSON object"),
+    (read_jsonl, b"[" * 100_000 + b"\n", ":1", "not JSON: ", "Give one JSON object"),
+]
+
+
+@pytest.mark.parametrize(("read", "content", "line", "reason", "remedy"), BAD_FILES)
+def test_a_bad_file_is_an_error_with_file_line_reason_and_remedy(
+    tmp_path, read, content, line, reason, remedy
+):
+    path = tmp_path / "file"
+    path.write_bytes(content)
+    expected = f"{re.escape(f'{path}{line}: {reason}')}.*{re.escape(f'. {remedy}')}"
+    with pytest.raises(InputError, match=f"^{expected}"):
+        list(read(path))
+
+
+def test_records_before_a_bad_line_are_streamed(tmp_path):
+    path = tmp_path / "file"
+    path.write_bytes(b"1\ta\n2\n")
+    assert next(read_two_columns(path)) == (1, ["1", "a"])
+
+
+def test_a_missing_file_is_an_error(tmp_path):
+    expected = f"{tmp_path / 'absent'}: cannot be read: No such file or directory. Check the path."
+    with pytest.raises(InputError) as error:
+        list(read_lines(tmp_path / "absent"))
+    assert str(error.value) == expected
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 5, 8, 13, 1000])
+@pytest.mark.parametrize("end", ["", "\n", "\r\n"])
+def test_pieces_of_a_file_are_the_file(tmp_path, size, end):
+    path = tmp_path / "file"
+    content = "\ufeffone\ntwo two\r\nä\n" + "long " * 9 + "\nlast" + end
+    path.write_bytes(content.encode())
+    pieces = list(pieces_of(path, size))
+    assert [line for piece in pieces for line in read_lines(path, piece)] == list(read_lines(path))
+    assert [piece.begin for piece in pieces[1:]] == [piece.end for piece in pieces[:-1]]
+    assert len(pieces) == (5 if size < 5 else 1 if size == 1000 else len(pieces))
+
+
+def test_an_error_in_a_piece_names_the_line_of_the_file(tmp_path):
+    path = tmp_path / "file"
+    path.write_bytes(b"one\ntwo\nthree\n\xff\n")
+    *_, last = pieces_of(path, 1)
+    with pytest.raises(InputError, match=r"file:4: byte 0xff at offset 14"):
+        list(read_lines(path, last))
+
+
+def test_json_surrogate_pairs_are_text(tmp_path):
+    path = tmp_path / "file"
+    path.write_bytes(b'{"a": "\\ud83d\\ude00"}\n')
+    assert list(read_jsonl(path)) == [(1, {"a": "😀"})]
+
+
+def test_sha256_changes_with_content_name_and_where_files_divide(tmp_path):
+    def digest(*files):
+        paths = []
+        for folder, (name, content) in enumerate(files):
+            paths.append(tmp_path / str(folder) / name)
+            paths[-1].parent.mkdir(exist_ok=True)
+            paths[-1].write_bytes(content)
+        return sha256_of(paths)
+
+    sets = [
+        [("a", b"1"), ("b", b"23")],
+        [("a", b"12"), ("b", b"3")],
+        [("a", b"1"), ("b", b"24")],
+        [("a", b"1"), ("c", b"23")],
+    ]
+    assert len({digest(*files) for files in sets}) == len(sets)
+    assert digest(*sets[0]) == digest(*sets[0])

@@ -1,0 +1,193 @@
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tf_smoothclir.data.sources.source import Judgment, Text
+from tf_smoothclir.data.sources.wikiclir_files import WikiClirDirectory, document_languages
+from tf_smoothclir.utils.errors import InputError
+
+QUERIES = "7\tWater\ta liquid\n8\tMoon\ta satellite\n9\tSun\ta star\n"
+FRENCH = "1\tEau\t un liquide\n2\tLune\tun satellite\n"
+SIMPLE = "5\tSun\tit shines\n"
+FLAT = {
+    "wiki_en.queries": QUERIES,
+    "wiki_fr.documents": FRENCH,
+    "en2fr.rel": "7\t1\t2\n8\t2\t2\n8\t1\t1\n",
+}
+PUBLISHED = {
+    "english/wiki_en.queries": QUERIES,
+    "french/wiki_fr.documents": FRENCH,
+    "french/en2fr.rel": "9\t1\t2\n8\t2\t2\n",
+    "simple_english/wiki_simple.documents": SIMPLE,
+    "simple_english/en2simple.rel": "9\t5\t2\n",
+}
+QUERY_TEXTS = [
+    Text("7", "Water", "a liquid"),
+    Text("8", "Moon", "a satellite"),
+    Text("9", "Sun", "a star"),
+]
+
+
+@pytest.fixture
+def make(tmp_path):
+    def make_files(files: dict[str, str]) -> Path:
+        for name, content in files.items():
+            path = tmp_path / "toy" / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content.encode())
+        return tmp_path / "toy"
+
+    return make_files
+
+
+def test_one_directory(make):
+    source = WikiClirDirectory(make(FLAT), "fr")
+    assert list(source.queries()) == QUERY_TEXTS  # 9 has no judgment, and is kept all the same
+    assert list(source.documents()) == [
+        Text("1", "Eau", " un liquide"),
+        Text("2", "Lune", "un satellite"),
+    ]
+    assert list(source.judgments()) == [
+        Judgment("7", "1", 2),
+        Judgment("8", "2", 2),
+        Judgment("8", "1", 1),
+    ]
+    assert source.splits() is None
+    assert (source.name, source.query_language, source.document_language) == (
+        "toy-en-fr",
+        "en",
+        "fr",
+    )
+
+
+@pytest.mark.parametrize(
+    ("language", "queries", "documents"), [("fr", ["8", "9"], ["1", "2"]), ("simple", ["9"], ["5"])]
+)
+def test_published_folders(make, language, queries, documents):
+    source = WikiClirDirectory(make(PUBLISHED), language)
+    assert [text.id for text in source.queries()] == queries
+    assert [text.id for text in source.documents()] == documents
+    assert document_languages(make(PUBLISHED)) == ["fr", "simple"]
+
+
+def test_queries_of_other_languages_in_one_directory_are_left_out(make):
+    directory = make({**FLAT, "wiki_sw.documents": SIMPLE, "en2sw.rel": "9\t5\t2\n"})
+    assert list(WikiClirDirectory(directory, "sw").queries()) == QUERY_TEXTS[2:]
+
+
+def test_splits(make):
+    directory = make({**FLAT, "splits.tsv": "8\ttest\n7\ttrain\n9\tvalidation\n"})
+    source = WikiClirDirectory(directory, "fr")
+    assert list(source.splits().items()) == [("8", "test"), ("7", "train"), ("9", "validation")]
+    assert source.place("splits", 2) == f"{directory}/splits.tsv:3"
+
+
+def test_splits_of_several_languages_in_one_file(make):
+    splits = "7\ttrain\n9\ttest\n8\tvalidation\n"
+    swahili = {"wiki_sw.documents": SIMPLE, "en2sw.rel": "9\t5\t2\n"}
+    directory = make({**FLAT, **swahili, "splits.tsv": splits})
+    french, swahili = (WikiClirDirectory(directory, language) for language in ("fr", "sw"))
+    assert list(french.splits()) == ["7", "8"]
+    assert french.place("splits", 1) == f"{directory}/splits.tsv:3"
+    assert swahili.splits() == {"9": "test"}
+    make({"splits.tsv": splits + "10\ttrain\n"})
+    assert "10" in french.splits()  # of no language: whoever loads the set is told
+
+
+@pytest.mark.parametrize(
+    ("files", "stream", "index", "place"),
+    [
+        (FLAT, "queries", 1, "wiki_en.queries:2"),
+        (PUBLISHED, "queries", 0, "english/wiki_en.queries:2"),
+        (PUBLISHED, "documents", 1, "french/wiki_fr.documents:2"),
+        (FLAT, "judgments", 2, "en2fr.rel:3"),
+    ],
+)
+def test_place_is_file_and_line(make, files, stream, index, place):
+    directory = make(files)
+    assert WikiClirDirectory(directory, "fr").place(stream, index) == f"{directory}/{place}"
+
+
+def test_fingerprint_follows_the_content_and_not_the_place(make, tmp_path):
+    directory = make(FLAT)
+    before = WikiClirDirectory(directory, "fr").fingerprint()
+    elsewhere = shutil.copytree(directory, tmp_path / "elsewhere")
+    assert WikiClirDirectory(elsewhere, "fr").fingerprint() == before
+    make({"en2fr.rel": FLAT["en2fr.rel"].replace("8\t1\t1", "8\t1\t2")})
+    assert WikiClirDirectory(directory, "fr").fingerprint() != before
+
+
+def test_fingerprint_follows_which_queries_there_are(make):
+    """Another language beside it takes those away that are not judged."""
+    before = WikiClirDirectory(make(FLAT), "fr")
+    queries, fingerprint = list(before.queries()), before.fingerprint()
+    after = WikiClirDirectory(make({"wiki_sw.documents": SIMPLE}), "fr")
+    assert list(after.queries()) != queries
+    assert after.fingerprint() != fingerprint
+
+
+BAD_LINES = [
+    ("wiki_en.queries", "7\ta liquid\n", 1, "2 tab-separated columns instead of 3", "Put one tab"),
+    ("wiki_fr.documents", "1\ta\tb\n2\ta\tb\tc\n", 2, "4 tab-separated columns", "Put one tab"),
+    ("wiki_fr.documents", "\ta\tb\n", 1, "doc_id '' is empty or", "Give an id"),
+    ("wiki_en.queries", "7 8\ta\tb\n", 1, "query_id '7 8' is empty or", "Give an id"),
+    ("en2fr.rel", "7\t1\t2\n7\t2\n", 2, "2 tab-separated columns instead of 3", "Put one tab"),
+    ("en2fr.rel", "\t1\t2\n", 1, "query_id '' is empty", "Give an id"),
+    ("en2fr.rel", "7\t \t2\n", 1, "doc_id ' ' is empty", "Give an id"),
+    ("en2fr.rel", "7\t1\t2.0\n", 1, "grade '2.0' is not an integer", "Give a grade such as 0, 1"),
+    ("en2fr.rel", "7\t1\t1_0\n", 1, "grade '1_0' is not an integer", "Give a grade such as 0, 1"),
+    ("splits.tsv", "7\ttrain\n7\ttest\n", 2, "query '7' has a split already in line 1", "Keep one"),
+    ("splits.tsv", "7 train\n", 1, "1 tab-separated columns instead of 2", "Put one tab"),
+    ("splits.tsv", "\ttrain\n", 1, "query_id '' is empty", "Give an id"),
+]
+
+
+@pytest.mark.parametrize(("name", "content", "line", "reason", "remedy"), BAD_LINES)
+def test_bad_lines(make, name, content, line, reason, remedy):
+    directory = make({**FLAT, name: content})
+    expected = f"{re.escape(f'{directory / name}:{line}: {reason}')}.*{re.escape(f'. {remedy}')}"
+    with pytest.raises(InputError, match=f"^{expected}"):
+        read_everything(WikiClirDirectory(directory, "fr"))
+
+
+def read_everything(source):
+    return [
+        list(source.queries()),
+        list(source.documents()),
+        list(source.judgments()),
+        source.splits(),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("languages", "message"),
+    [
+        (("de",), "--document_language=de: no wiki_de.documents in DIR; it holds: fr, simple. "),
+        (("fr", "it"), "--query_language=it: no wiki_it.queries in DIR; it holds: en. "),
+    ],
+)
+def test_a_missing_language_is_told_with_those_present(make, languages, message):
+    directory = make(PUBLISHED)
+    with pytest.raises(InputError) as error:
+        WikiClirDirectory(directory, *languages)
+    assert str(error.value).startswith(message.replace("DIR", str(directory)))
+    assert "Choose one that is there" in str(error.value)
+
+
+def test_missing_judgments_are_told_with_those_present(make):
+    directory = make({**FLAT, "wiki_de.documents": FRENCH})
+    with pytest.raises(InputError) as error:
+        WikiClirDirectory(directory, "de")
+    assert str(error.value) == (
+        f"{directory}/en2de.rel: there is no such file; its directory holds: en2fr.rel."
+        " Put the judgments there, or choose languages that have some."
+    )
+
+
+def test_a_missing_directory_is_an_error(tmp_path):
+    with pytest.raises(InputError, match=r"absent: there is no such directory\. Check the path"):
+        WikiClirDirectory(tmp_path / "absent", "fr")

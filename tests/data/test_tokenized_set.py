@@ -1,0 +1,326 @@
+"""Vocabularies and token stores: right, cached, and never half written."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import os
+import threading
+import time
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from tests.small_world import DOCUMENTS, JUDGMENTS, QUERIES, SPLITS, SmallWorld
+from tf_smoothclir.data import tokenized_set as tokenized_set_module
+from tf_smoothclir.data.retrieval_set import RetrievalSet
+from tf_smoothclir.data.tokenized_set import ROLES, default_cache_dir, in_parallel, tokenize_set
+from tf_smoothclir.settings.run import TextSettings
+from tf_smoothclir.text import vocabulary as vocabulary_module
+from tf_smoothclir.text.vocabulary import (
+    PADDING,
+    UNKNOWN,
+    TextEncoder,
+    TokenCounter,
+    write_vocabulary,
+)
+from tf_smoothclir.utils.errors import InputError
+
+TEXTS = {"query": list(QUERIES.values()), "document": list(DOCUMENTS.values())}
+
+
+class Crash(Exception):
+    pass
+
+
+@pytest.fixture
+def no_work(monkeypatch):
+    """Makes counting or encoding a text an error."""
+
+    def fail(*_, **__):
+        raise Crash
+
+    monkeypatch.setattr(tokenized_set_module.TokenCounter, "split", fail)
+    monkeypatch.setattr(tokenized_set_module.TextEncoder, "__call__", fail)
+
+
+def entries(cache):
+    return sorted(path.name for path in cache.iterdir())
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_store_holds_the_ids_of_the_encoder(tokenized_set, role):
+    encoder = TextEncoder(tokenized_set.vocabulary_dir / f"{role}.txt", max_tokens=200)
+    expected = encoder(tf.constant(TEXTS[role]))
+    store = tokenized_set.tokens(role)
+    np.testing.assert_array_equal(store.values, expected["ids"])
+    np.testing.assert_array_equal(store.lengths, expected["lengths"])
+    assert len(store) == len(TEXTS[role])
+
+
+def test_texts_without_a_token_are_empty_rows(tokenized_set):
+    lengths = tokenized_set.tokens("document").lengths
+    assert np.flatnonzero(lengths == 0).tolist() == [0, 11]
+    assert np.flatnonzero(tokenized_set.tokens("query").lengths == 0).tolist() == [5]
+
+
+def test_documents_are_all_known_and_queries_by_the_training_ones_only(tokenized_set):
+    queries, documents = tokenized_set.vocabulary("query"), tokenized_set.vocabulary("document")
+    # "a" stands in q1 and q3; q4, which has it too, is validation.
+    assert queries[:3] == [PADDING, UNKNOWN, "a"]
+    assert " ".join(queries[2:]) == "a , an apple blue cat house old red sea the"
+    assert {"schnee", "日", "!"} < set(documents)
+    assert 1 not in tokenized_set.tokens("document").values
+    words = tokenized_set.tokens("query")[3]  # "a green tree" of validation
+    assert [queries[word] for word in words] == ["a", UNKNOWN, UNKNOWN]
+
+
+def test_lengths_sizes_and_counts_follow_the_settings(small_set, tmp_path):
+    settings = TextSettings(
+        max_query_tokens=5, max_document_tokens=3, vocabulary_size=3, min_count=2
+    )
+    found = tokenize_set(small_set, settings, tmp_path)
+    assert found.tokens("query").lengths.tolist() == [3, 3, 5, 3, 2, 0, 3, 5]
+    assert found.tokens("document").lengths.max() == 3
+    # Only "a" comes twice among the first five tokens of the training queries.
+    assert found.vocabulary("query") == [PADDING, UNKNOWN, "a"]
+    # "ein" and "schnee" come twice among the first three tokens; there is room for one.
+    assert found.vocabulary("document") == [PADDING, UNKNOWN, "ein"]
+
+
+def test_a_shared_vocabulary_counts_training_queries_and_documents_together(small_set, tmp_path):
+    settings = TextSettings(shared_vocabulary=True, max_document_tokens=4)
+    found = tokenize_set(small_set, settings, tmp_path)
+    words = found.vocabulary("query")
+    assert words == found.vocabulary("document")
+    spelled = {
+        role: [[words[id_] for id_ in found.tokens(role)[row]] for row in range(len(TEXTS[role]))]
+        for role in ROLES
+    }
+    assert spelled["query"][0] == ["a", "red", "apple"]
+    assert spelled["query"][3] == ["a", UNKNOWN, UNKNOWN]  # of validation: not counted
+    assert spelled["document"][1] == ["ein", "roter", "apfel"]
+    assert spelled["document"][2] == ["obst", ":", "rot", ","]  # cut at four
+    assert words.index(",") < words.index("red")  # 1 + 1 times against once
+    tokens = [token for role in ROLES for text in spelled[role] for token in text]
+    assert {*tokens} == {*words} - {PADDING}
+
+
+def test_a_second_time_does_no_work(small_set, tmp_path, request):
+    first = tokenize_set(small_set, TextSettings(), tmp_path)
+    before = entries(tmp_path)
+    request.getfixturevalue("no_work")
+    assert tokenize_set(small_set, TextSettings(), tmp_path) == first
+    again = RetrievalSet.load(SmallWorld())
+    assert tokenize_set(again, TextSettings(), tmp_path).directory == first.directory
+    assert entries(tmp_path) == before
+    assert len(before) == 2  # vocabularies and tokens
+
+
+CHANGED = {
+    "document": {"documents": (*tuple(DOCUMENTS.items())[:-1], ("d12", "neu"))},
+    "query": {"queries": (("q1", "a red pear"), *tuple(QUERIES.items())[1:])},
+    "judgment": {"judgments": JUDGMENTS[:-1]},
+    "splits": {"splits": {**SPLITS, "q3": "test"}},
+}
+
+
+@pytest.mark.parametrize("parts", CHANGED.values(), ids=CHANGED.keys())
+@pytest.mark.usefixtures("no_work")
+def test_changed_content_is_not_found_in_the_cache(parts, tokenized_set):
+    with pytest.raises(Crash):
+        tokenize_set(
+            RetrievalSet.load(SmallWorld(**parts)), TextSettings(), tokenized_set.directory.parent
+        )
+
+
+def test_another_seed_of_the_split_counts_another_vocabulary(tokenized_set, tmp_path):
+    world = SmallWorld(splits=None)
+    cases = [RetrievalSet.load(world, seed=seed) for seed in range(4)]
+    directories = {tuple(c.splits): tokenize_set(c, TextSettings(), tmp_path) for c in cases}
+    assert len({found.vocabulary_dir for found in directories.values()}) == len(directories) > 1
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"max_query_tokens": 3}, {"max_document_tokens": 3}, {"min_count": 2}, {"vocabulary_size": 9}],
+)
+@pytest.mark.usefixtures("no_work")
+def test_changed_settings_are_not_found_in_the_cache(change, small_set, tokenized_set):
+    with pytest.raises(Crash):
+        tokenize_set(small_set, TextSettings(**change), tokenized_set.directory.parent)
+
+
+def contents(directory):
+    return {path.name: path.read_bytes() for path in directory.iterdir()}
+
+
+@pytest.mark.parametrize(("workers", "texts_per_batch"), [(1, 1), (4, 1), (4, 5)])
+def test_many_small_batches_on_several_threads_give_the_same_files(
+    workers, texts_per_batch, tokenized_set, small_set, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(os, "cpu_count", lambda: workers)
+    monkeypatch.setattr(vocabulary_module, "TEXTS_PER_BATCH", texts_per_batch)
+    found = tokenize_set(small_set, TextSettings(), tmp_path / "counted")
+    again = tokenize_set(small_set, TextSettings(), tmp_path / "given", found.vocabulary_dir)
+    assert contents(found.vocabulary_dir) == contents(tokenized_set.vocabulary_dir)
+    assert (
+        contents(tokenized_set.directory) == contents(found.directory) == contents(again.directory)
+    )
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_a_crash_while_counting_leaves_nothing(role, small_set, tmp_path, monkeypatch):
+    class Crashing(TokenCounter):
+        def split(self, texts, max_tokens):
+            if texts == TEXTS[role][5:10]:
+                raise Crash
+            return super().split(texts, max_tokens)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(vocabulary_module, "TEXTS_PER_BATCH", 5)
+        patch.setattr(tokenized_set_module, "TokenCounter", Crashing)
+        with pytest.raises(Crash):
+            tokenize_set(small_set, TextSettings(), tmp_path)
+    assert entries(tmp_path) == []
+    assert len(tokenize_set(small_set, TextSettings(), tmp_path).tokens(role)) == len(TEXTS[role])
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_a_crash_while_looking_up_leaves_nothing(
+    role, tokenized_set, small_set, tmp_path, monkeypatch
+):
+    class Crashing(TextEncoder):
+        def __call__(self, texts):
+            if len(texts) == len(TEXTS[role]):  # 8 queries, 12 documents
+                raise Crash
+            return super().__call__(texts)
+
+    monkeypatch.setattr(tokenized_set_module, "TextEncoder", Crashing)
+    with pytest.raises(Crash):
+        tokenize_set(small_set, TextSettings(), tmp_path, tokenized_set.vocabulary_dir)
+    assert entries(tmp_path) == []
+
+
+@pytest.mark.parametrize("name", ["write_vocabulary", "copy_mapped"])
+def test_a_crash_while_writing_leaves_only_what_is_whole(name, small_set, tmp_path, monkeypatch):
+    def fail(*_, **__):
+        raise Crash
+
+    with monkeypatch.context() as patch:
+        patch.setattr(tokenized_set_module, name, fail)
+        with pytest.raises(Crash):
+            tokenize_set(small_set, TextSettings(), tmp_path)
+    whole = ["vocabulary"] if name == "copy_mapped" else []
+    assert [entry.split("-")[3] for entry in entries(tmp_path)] == whole
+    found = tokenize_set(small_set, TextSettings(), tmp_path)  # now by looking up
+    assert len(found.tokens("document")) == len(DOCUMENTS)
+
+
+@pytest.mark.parametrize("error", [Crash, KeyboardInterrupt])
+def test_an_interruption_between_texts_leaves_nothing(error, tmp_path, monkeypatch):
+    class Interrupted(SmallWorld):
+        def documents(self):
+            yield from itertools.islice(super().documents(), 7)
+            raise error
+
+    retrieval_set = dataclasses.replace(RetrievalSet.load(SmallWorld()), source=Interrupted())
+    monkeypatch.setattr(vocabulary_module, "TEXTS_PER_BATCH", 2)
+    threads = threading.active_count()
+    with pytest.raises(error):
+        tokenize_set(retrieval_set, TextSettings(), tmp_path)
+    assert entries(tmp_path) == []
+    assert threading.active_count() == threads
+
+
+def test_a_file_in_the_way_of_the_cache_is_told_by_its_flag(small_set, tmp_path):
+    path = tmp_path / "file"
+    path.write_text("")
+    with pytest.raises(InputError, match=r"--cache_dir=.*/file/cache: the directory cannot be"):
+        tokenize_set(small_set, TextSettings(), path / "cache")
+
+
+def test_a_vocabulary_of_nothing_is_an_error_that_leaves_nothing(tmp_path):
+    blank = RetrievalSet.load(SmallWorld(documents=[(id_, " ") for id_ in DOCUMENTS]))
+    with pytest.raises(InputError, match=r"document vocabulary: no token occurs at least 1 time"):
+        tokenize_set(blank, TextSettings(), tmp_path)
+    assert entries(tmp_path) == []
+
+
+def test_vocabulary_of_an_earlier_run_is_taken(small_set, tmp_path):
+    given, cache = tmp_path / "run", tmp_path / "cache"
+    given.mkdir()
+    write_vocabulary(given / "query.txt", [PADDING, UNKNOWN, "sea", "red"])
+    write_vocabulary(given / "document.txt", [PADDING, UNKNOWN, "meer"])
+    found = tokenize_set(small_set, TextSettings(), cache, given)
+    assert found.vocabulary_dir == given
+    assert found.tokens("query")[0].tolist() == [1, 3, 1]  # a red apple
+    assert found.tokens("document")[3].tolist() == [1, 1, 2]  # das blaue Meer
+    write_vocabulary(given / "query.txt", [PADDING, UNKNOWN, "red", "sea"])  # the words change rows
+    assert tokenize_set(small_set, TextSettings(), cache, given).tokens("query")[0].tolist() == [
+        1,
+        2,
+        1,
+    ]
+
+
+def test_default_cache_is_in_the_user_s_cache_directory(monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
+    assert default_cache_dir() == tmp_path / "xdg" / "tf_smoothclir"
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert default_cache_dir() == tmp_path / ".cache" / "tf_smoothclir"
+
+
+# ---- threads --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("workers", [1, 2, 5])
+def test_results_come_in_order_though_the_work_does_not_end_in_order(workers, monkeypatch):
+    monkeypatch.setattr(os, "cpu_count", lambda: workers)
+    ended = []
+
+    def work(item):
+        time.sleep(0.02 if item % 3 == 0 else 0)
+        ended.append(item)
+        return item**2
+
+    assert list(in_parallel(work, range(20))) == [item**2 for item in range(20)]
+    assert (ended == sorted(ended)) == (workers == 1)
+    assert list(in_parallel(work, [])) == []
+
+
+def test_few_items_are_taken_ahead_of_the_results(monkeypatch):
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    taken = []
+    results = in_parallel(str, (taken.append(item) or item for item in range(50)))
+    for item, result in enumerate(results):
+        assert result == str(item)
+        assert len(taken) <= item + 3
+
+
+def test_an_error_in_a_thread_surfaces_in_its_turn_and_ends_the_work(monkeypatch):
+    monkeypatch.setattr(os, "cpu_count", lambda: 3)
+    threads, begun = threading.active_count(), []
+
+    def work(item):
+        begun.append(item)
+        if item == 5:
+            raise Crash("item 5")
+        return item
+
+    results = in_parallel(work, range(1000))
+    assert [next(results) for _ in range(5)] == [0, 1, 2, 3, 4]
+    with pytest.raises(Crash, match="item 5"):
+        next(results)
+    assert max(begun) < 12
+    assert threading.active_count() == threads
+
+
+def test_results_that_nobody_wants_any_more_end_the_work():
+    threads = threading.active_count()
+    results = in_parallel(str, range(1000))
+    next(results)
+    results.close()
+    assert threading.active_count() == threads

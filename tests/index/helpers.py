@@ -1,0 +1,86 @@
+"""A small world for indexes: documents in memory, and a tower that needs no training."""
+
+from __future__ import annotations
+
+import hashlib
+
+import numpy as np
+import tensorflow as tf
+
+from tf_smoothclir.data.hashing import hash_ids
+from tf_smoothclir.data.sources.source import Text
+from tf_smoothclir.index.collections import Collection
+
+DIM = 8
+TOWER = {
+    "role": "document",
+    "version": 1,
+    "pair_id": "a" * 64,
+    "dim": DIM,
+    "thresholds": [0.2, 0.7],
+    "files": {},
+}
+
+
+class Documents(Collection):
+    """A list of documents."""
+
+    def __init__(self, texts, name="memory"):
+        self.name, self.texts = name, list(texts)
+
+    def documents(self):
+        return iter(self.texts)
+
+    def place(self, index):
+        return f"{self.name}:{index + 1}"
+
+    def fingerprint(self):
+        return hashlib.sha256(repr(self.texts).encode()).hexdigest()
+
+
+def document(number, text=None):
+    return Text(f"d{number}", f"Title {number}", f"text {number}" if text is None else text)
+
+
+def vector_of(text):
+    """A vector of length below 1 that depends on the text alone; zero for the empty text."""
+    if not text:
+        return np.zeros(DIM, np.float32)
+    seed = int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "little")
+    vector = np.random.default_rng(seed).normal(size=DIM)
+    return (vector / (np.linalg.norm(vector) + 1)).astype(np.float32)
+
+
+class Tower:
+    """Encodes as `vector_of`; counts the texts, and may fail after some."""
+
+    def __init__(self, fail_after=None):
+        self.encoded, self.fail_after = [], fail_after
+
+    def __call__(self, text):
+        texts = [value.decode() for value in text.numpy()]
+        self.encoded += texts
+        if self.fail_after is not None and len(self.encoded) > self.fail_after:
+            raise KeyboardInterrupt
+        return {"vector": tf.constant(np.array([vector_of(t) for t in texts]))}
+
+
+def brute_force(texts, query, depth):
+    """`(id, score)` by falling score, equal scores by the hash of the id."""
+    hashes = hash_ids([text.id for text in texts])
+    scores = [
+        np.float32(np.float64(query) @ vector_of(text.text).astype(np.float64)) for text in texts
+    ]
+    order = sorted(range(len(texts)), key=lambda i: (-scores[i], hashes[i]))
+    return [(texts[i].id, float(scores[i])) for i in order[:depth]]
+
+
+def found_by(index, query, depth):
+    (results,) = index.search(np.array([query], np.float32), depth)
+    assert [result.rank for result in results] == list(range(1, len(results) + 1))
+    return [(result.id, result.score) for result in results]
+
+
+def queries(count, seed=0):
+    vectors = np.random.default_rng(seed).normal(size=(count, DIM)).astype(np.float32)
+    return vectors / (1 + np.linalg.norm(vectors, axis=1, keepdims=True))

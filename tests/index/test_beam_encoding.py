@@ -1,0 +1,90 @@
+"""The Beam pipeline writes an index like the one that is encoded here."""
+
+import numpy as np
+import pytest
+
+from tests.beam import LOCAL_RUNNER, needs_beam, without_beam
+from tf_smoothclir.index import beam_encoding
+from tf_smoothclir.index.beam_encoding import BeamEncoder
+from tf_smoothclir.index.builder import build_index
+from tf_smoothclir.index.collections import SourceCollection, open_files
+from tf_smoothclir.index.encoding import work_directory
+from tf_smoothclir.index.index import Index
+from tf_smoothclir.publishing.publish import load_tower
+from tf_smoothclir.utils.errors import InputError
+
+
+@pytest.fixture
+def collection(tmp_path):
+    (tmp_path / "parts").mkdir()
+    for part in range(3):
+        lines = (f"{part}-{n}\troter apfel {'meer ' * n}\n" for n in range(20))
+        (tmp_path / "parts" / f"{part}.tsv").write_text("".join(lines))
+    return open_files(tmp_path / "parts", "--collection")
+
+
+def vectors_by_id(index):
+    rows = np.flatnonzero(index.alive)
+    vectors = index.segments.vectors(rows)
+    return {index.segments.document(row): vector.tolist() for row, vector in zip(rows, vectors)}
+
+
+@needs_beam
+def test_pipeline_gives_the_index_of_one_process(
+    publish_pair, no_child_process, collection, tmp_path, monkeypatch
+):
+    publish_pair(tmp_path / "export")
+    monkeypatch.setattr(beam_encoding, "_BYTES_PER_SHARD", 500)
+    tower = load_tower(tmp_path / "export", "document")
+    build_index(tmp_path / "here", collection, *tower)
+    encoder = BeamEncoder(tmp_path / "export", 1, LOCAL_RUNNER)
+    build_index(tmp_path / "beam", collection, *tower, encode_all=encoder)
+    here, there = Index(tmp_path / "here"), Index(tmp_path / "beam")
+    assert len(there.manifest["segments"]) > 2
+    assert vectors_by_id(here) == vectors_by_id(there)
+    query = np.array([[0.3, -0.2, 0.4]], np.float32)
+    assert here.search(query, 20) == there.search(query, 20)
+
+
+@needs_beam
+def test_finished_shards_are_kept(
+    publish_pair, no_child_process, collection, tmp_path, monkeypatch
+):
+    publish_pair(tmp_path / "export")
+    monkeypatch.setattr(beam_encoding, "_BYTES_PER_SHARD", 500)
+    tower = load_tower(tmp_path / "export", "document")
+    encoder = BeamEncoder(tmp_path / "export", 1, LOCAL_RUNNER)
+
+    def broken_off(work, *arguments):
+        encoder(work, *arguments)
+        (work / "complete.json").unlink()
+        (work / "part-000000" / "vectors").unlink()
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        build_index(tmp_path / "index", collection, *tower, encode_all=broken_off)
+    kept = work_directory(tmp_path / "index") / "part-000001" / "vectors"
+    before = kept.stat().st_ino
+    build_index(tmp_path / "index", collection, *tower, encode_all=encoder)
+    inodes = {path.stat().st_ino for path in (tmp_path / "index").rglob("vectors")}
+    assert before in inodes
+    assert len(Index(tmp_path / "index")) == 60
+
+
+@needs_beam
+def test_options_that_beam_refuses_are_named(collection, tmp_path):
+    with pytest.raises(InputError, match=r"--beam: .*NoSuchRunner"):
+        BeamEncoder(tmp_path, 1, ["--runner=NoSuchRunner"])(tmp_path, collection, None)
+
+
+@without_beam
+def test_missing_beam_is_named_with_the_extra(collection, tmp_path):
+    with pytest.raises(InputError, match=r"--beam: it needs Apache Beam .*pip install .\.\[beam\]"):
+        BeamEncoder(tmp_path, 1, LOCAL_RUNNER)(tmp_path, collection, None)
+
+
+@needs_beam
+def test_only_files_are_read_by_it(tmp_path):
+    encoder = BeamEncoder(tmp_path, 1, LOCAL_RUNNER)
+    with pytest.raises(InputError, match="only collections of files"):
+        encoder(tmp_path, SourceCollection.__new__(SourceCollection), None)

@@ -1,0 +1,279 @@
+"""Building: goes on where it was broken off, leaves no half index, deletes nothing unasked."""
+
+import json
+import multiprocessing
+import os
+import shutil
+import signal
+
+import numpy as np
+import pytest
+
+from tests.index.helpers import (
+    TOWER,
+    Documents,
+    Tower,
+    brute_force,
+    document,
+    found_by,
+    queries,
+)
+from tests.training.test_run_directory import snapshot
+from tf_smoothclir.index import builder as index_builder
+from tf_smoothclir.index import encoding as index_shards
+from tf_smoothclir.index.builder import build_index
+from tf_smoothclir.index.encoding import locked_work_directory, work_directory
+from tf_smoothclir.index.index import Index
+from tf_smoothclir.index.kinds import IndexSettings
+from tf_smoothclir.utils.errors import InputError
+
+SHARD = 50
+TEXTS = [document(number) for number in range(4 * SHARD + 7)]
+OTHER_TOWER = {**TOWER, "pair_id": "b" * 64}
+
+
+@pytest.fixture(autouse=True)
+def _small_shards(monkeypatch):
+    monkeypatch.setattr(index_shards, "DOCUMENTS_PER_SHARD", SHARD)
+    monkeypatch.setattr(index_shards, "_TEXTS_PER_CALL", 20)
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "index"
+
+
+def build(path, texts=TEXTS, tower=None, manifest=TOWER, **arguments):
+    return build_index(path, Documents(texts), tower or Tower(), manifest, **arguments)
+
+
+def assert_whole(path, texts=TEXTS):
+    index = Index(path)
+    assert len(index) == len(texts)
+    for query in queries(3):
+        assert found_by(index, query, 20) == brute_force(texts, query, 20)
+    assert [p.name for p in path.parent.iterdir()] == [path.name]
+
+
+@pytest.mark.parametrize("number", [1, SHARD - 1, SHARD, SHARD + 1, 4 * SHARD])
+def test_any_number_of_documents(path, number):
+    manifest = build(path, TEXTS[:number])
+    assert manifest["documents"] == number
+    assert len(manifest["segments"]) == -(-number // SHARD)
+    assert_whole(path, TEXTS[:number])
+
+
+def test_other_settings_of_an_index_that_is_there_are_not_ignored(path):
+    build(path, settings=IndexSettings("hnsw", hnsw_neighbours=8))
+    build(path)  # of any kind
+    build(path, settings=IndexSettings("hnsw", hnsw_neighbours=8))
+    for other, there in (
+        (IndexSettings("flat"), "kind hnsw"),
+        (IndexSettings(hnsw_neighbours=16), "hnsw_neighbours 8"),
+    ):
+        with pytest.raises(InputError, match=rf"already: it has {there}\. Give --overwrite"):
+            build(path, settings=other)
+    assert build(path, settings=IndexSettings("flat"), overwrite=True)["index"]["kind"] == "flat"
+
+
+def test_finished_shards_are_not_encoded_again(path):
+    # Batches are encoded a few ahead, so what is broken off is somewhere in the third shard.
+    with pytest.raises(KeyboardInterrupt):
+        build(path, tower=Tower(fail_after=2 * SHARD + 25))
+    assert not path.exists()
+    tower = Tower()
+    build(path, tower=tower)
+    assert sorted(tower.encoded) == sorted(text.text for text in TEXTS[2 * SHARD :])
+    assert_whole(path)
+
+
+@pytest.mark.parametrize("damage", ["change", "cut", "delete", "note"])
+def test_damaged_shard_is_encoded_again(path, damage):
+    with pytest.raises(KeyboardInterrupt):
+        build(path, tower=Tower(fail_after=2 * SHARD + 25))
+    shard = work_directory(path) / "shard-000000"
+    vectors = shard / "vectors"
+    content = bytearray(vectors.read_bytes())
+    if damage == "change":
+        content[-1] ^= 1
+        vectors.unlink()
+        vectors.write_bytes(content)
+    elif damage == "cut":
+        vectors.write_bytes(content[:-4])
+    elif damage == "delete":
+        vectors.unlink()
+    else:
+        (shard / "shard.json").write_text("{}")
+    tower = Tower()
+    build(path, tower=tower)
+    encoded = TEXTS[:SHARD] + TEXTS[2 * SHARD :]
+    assert sorted(tower.encoded) == sorted(text.text for text in encoded)
+    assert_whole(path)
+
+
+def _killed_at(path, step):
+    """Kills this process with no chance to clean up, in the middle of a step."""
+
+    def die(*arguments, **keywords):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    modules = {"link_files": index_builder, "write_json": index_builder, "rename": os}
+    modules |= {"finish": index_shards, "sweep": index_builder}
+    if step == "rmtree":
+        # Not the clearing of what may be left over in the beginning.
+        original = shutil.rmtree
+        shutil.rmtree = lambda p, *a, **k: (
+            die() if str(p).endswith(".building") else original(p, *a, **k)
+        )
+    elif step == "rename":
+        original_rename = os.rename
+        os.rename = lambda a, b: die() if str(b) == str(path) else original_rename(a, b)
+    else:
+        setattr(modules[step], step, die)
+    build(path)  # flat: the threads of OpenMP do not outlive a fork
+
+
+STEPS = ["finish", "link_files", "sweep", "write_json", "rename", "rmtree"]
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_killed_process_leaves_all_or_nothing_and_the_same_command_goes_on(path, step):
+    child = multiprocessing.get_context("fork").Process(target=_killed_at, args=(path, step))
+    child.start()
+    child.join(30)
+    child.kill()
+    assert child.exitcode == -signal.SIGKILL
+    assert path.exists() == (step == "rmtree")
+    tower = Tower()
+    build(path, tower=tower)
+    assert tower.encoded == []
+    assert_whole(path)
+
+
+def test_index_of_the_same_state_is_left_as_it_is(path):
+    first = build(path)
+    before = snapshot(path)
+    tower = Tower()
+    assert build(path, tower=tower) == first
+    assert tower.encoded == []
+    assert snapshot(path) == before
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"texts": TEXTS[1:]}, r"another state of it \(memory\)"),
+        ({"manifest": OTHER_TOWER}, "different training runs"),
+    ],
+)
+def test_other_index_is_replaced_only_when_told(path, changes, reason):
+    build(path)
+    before = snapshot(path)
+    with pytest.raises(InputError, match=rf"there is an index already: .*{reason}.*--overwrite"):
+        build(path, **changes)
+    assert snapshot(path) == before
+    manifest = build(path, **changes, overwrite=True)
+    assert manifest["generation"] == 2
+    assert manifest["pair_id"] == changes.get("manifest", TOWER)["pair_id"]
+    assert_whole(path, changes.get("texts", TEXTS))
+
+
+def test_old_index_stays_whole_until_the_new_one_is_in_place(path):
+    build(path)
+    before = snapshot(path)
+    with pytest.raises(KeyboardInterrupt):
+        build(path, TEXTS[1:], tower=Tower(fail_after=100), overwrite=True)
+    assert snapshot(path) == before
+    Index(path)
+    build(path, TEXTS[1:], overwrite=True)
+    assert_whole(path, TEXTS[1:])
+
+
+def test_vectors_of_another_collection_are_kept_until_told(path):
+    with pytest.raises(KeyboardInterrupt):
+        build(path, tower=Tower(fail_after=100))
+    before = snapshot(work_directory(path))
+    with pytest.raises(InputError, match="vectors of other towers, or of another collection"):
+        build(path, TEXTS[1:])
+    assert snapshot(work_directory(path)) == before
+    build(path, TEXTS[1:], overwrite=True)
+    assert_whole(path, TEXTS[1:])
+
+
+def test_two_processes_do_not_work_on_one_index(path):
+    with (
+        locked_work_directory(path),
+        pytest.raises(InputError, match="another process works on this index"),
+    ):
+        build(path)
+
+
+@pytest.mark.parametrize("distance", [1, SHARD])
+def test_id_that_stands_twice_is_an_error_that_names_both_places(path, distance):
+    texts = [*TEXTS[: 10 + distance], TEXTS[10]]
+    with pytest.raises(
+        InputError, match=rf"memory:{11 + distance}: id 'd10' stands already at memory:11"
+    ):
+        build(path, texts)
+    assert list(path.parent.iterdir()) == []
+
+
+def test_empty_collection_is_an_error(path):
+    with pytest.raises(InputError, match="memory: there are no documents"):
+        build(path, [])
+    assert list(path.parent.iterdir()) == []
+
+
+def test_directory_that_is_no_index_is_refused_and_not_changed(path):
+    path.mkdir()
+    (path / "thesis.tex").write_text("years of work")
+    before = snapshot(path)
+    for overwrite in (False, True):
+        with pytest.raises(InputError, match=r"this is no manifest of the role 'index'"):
+            build(path, overwrite=overwrite)
+    assert snapshot(path) == before
+
+
+def test_texts_are_streamed(path, monkeypatch):
+    # How many documents have been read when so many are encoded: a few batches more, not all.
+    read, ahead = [], []
+
+    class Stream(Documents):
+        def documents(self):
+            for text in super().documents():
+                read.append(text)
+                yield text
+
+    tower = Tower()
+
+    def encode(text):
+        ahead.append(len(read) - len(tower.encoded))
+        return tower(text)
+
+    build_index(path, Stream(TEXTS), encode, TOWER)
+    workers = min(os.cpu_count(), 8)
+    assert max(ahead) <= 20 * (workers + 3) < len(TEXTS)
+
+
+def test_recall_is_measured_by_the_queries_that_are_given(path):
+    manifest = build(path, settings=IndexSettings("hnsw"), queries=lambda: queries(30))
+    assert manifest["recall"] == {
+        "value": pytest.approx(1.0, abs=0.05),
+        "depth": 10,
+        "queries": 30,
+        "measured_by": "queries of the training run",
+    }
+    assert json.loads((path / "manifest.json").read_text())["recall"] == manifest["recall"]
+
+
+def test_recall_is_measured_by_documents_where_there_are_no_queries(path):
+    manifest = build(path, settings=IndexSettings("hnsw"))
+    assert manifest["recall"]["measured_by"] == "documents in place of queries"
+    assert manifest["recall"]["queries"] == len(TEXTS)
+
+
+def test_ids_and_texts_in_any_script_come_back(path):
+    texts = [document(n)._replace(id=f"ид-{n}", title="", text=t) for n, t in enumerate("日ñ\0🍎")]
+    build(path, texts)
+    found = {r.id: r.text for r in Index(path).search(np.ones((1, 8)), 9)[0]}
+    assert found == {text.id: text.text for text in texts}

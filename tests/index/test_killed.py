@@ -1,0 +1,157 @@
+"""smoothclir-index under kill -9: searchers find the old index or the new one, and it goes on."""
+
+from __future__ import annotations
+
+import functools
+import json
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import PurePath
+
+import pytest
+
+from tests.published import encode
+from tf_smoothclir.index.index import Index
+from tf_smoothclir.publishing.publish import load_tower
+
+OLD = {
+    "d0": "roter",
+    "d1": "apfel",
+    "d2": "meer",
+    "d3": "roter apfel",
+    "d4": "apfel meer",
+    "d5": "",
+}
+NEW = {**OLD, "d1": "meer meer", "d6": "roter meer"}
+del NEW["d2"]
+KILLED = -signal.SIGKILL
+# Audit event, end of a path: what is about to happen, in this order.
+OF_A_NEW_INDEX = [
+    ("os.mkdir", "index.building"),
+    ("os.rename", "shard-000000"),
+    ("os.rename", "000001-000000"),
+    ("os.rename", "manifest.json"),
+    ("os.rename", "assembled"),
+]
+OF_ANOTHER_STATE = [
+    ("open", "vectors"),
+    ("os.rename", "complete.json"),
+    ("os.rename", "000002-000000"),
+    ("open", "removed"),
+    ("os.rename", "manifest.json"),
+]
+AFTER_THE_CHANGE = [("shutil.rmtree", "generations/000001"), ("shutil.rmtree", "index.building")]
+
+
+@pytest.fixture(scope="module")
+def index_command():
+    """`index_command(event, end, flags)` runs it until that moment and returns its exit code."""
+    command = [sys.executable, "-m", "tests.index.killed_index"]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with subprocess.Popen(command, **pipes) as child:
+
+        def run(event, end, flags):
+            print(json.dumps([event, end, flags]), file=child.stdin, flush=True)
+            return int(child.stdout.readline())
+
+        yield run
+        child.stdin.close()
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    """The two states of a collection, and how one becomes the other."""
+    path = tmp_path_factory.mktemp("files")
+    for name, texts in {"old": OLD, "new": NEW, "add": {k: NEW[k] for k in ("d1", "d6")}}.items():
+        lines = (f"{id_}\t{text}\n" for id_, text in texts.items())
+        (path / f"{name}.tsv").write_text("".join(lines))
+    (path / "remove.txt").write_text("d2\n")
+    return path
+
+
+@pytest.fixture(scope="module")
+def built(export, files, index_command):
+    """The index of the old state; not to be changed."""
+    path = files / "built" / "index"
+    flags = [f"--export_dir={export}", f"--index_dir={path}", f"--collection={files}/old.tsv"]
+    assert index_command("", "", flags) == 0
+    return path
+
+
+@pytest.fixture
+def directory(built, tmp_path):
+    """A directory with a copy of it."""
+    shutil.copytree(built, tmp_path / "index")
+    return tmp_path
+
+
+@pytest.fixture(scope="module")
+def towers(export):
+    """Role -> from texts to vectors."""
+    loaded = {role: load_tower(export, role)[0] for role in ("query", "document")}
+    return {role: functools.partial(encode, tower) for role, tower in loaded.items()}
+
+
+def assert_holds(directory, texts, towers):
+    """A searcher finds these texts with their scores, and nothing else."""
+    query = towers["query"](["red apple"])
+    (results,) = Index(directory / "index").search(query, 100)
+    assert {result.id: result.text for result in results} == texts
+    scores = towers["document"]([result.text for result in results]) @ query[0]
+    assert [result.score for result in results] == pytest.approx(scores, abs=1e-6)
+
+
+def assert_nothing_is_left_over(directory):
+    """There are the files of the manifest, and none beside them."""
+    index = directory / "index"
+    there = {path.relative_to(directory).as_posix() for path in directory.rglob("*")}
+    files = {"manifest.json", *json.loads((index / "manifest.json").read_text())["files"]}
+    folders = {folder.as_posix() for file in files for folder in PurePath("index", file).parents}
+    assert there == {f"index/{file}" for file in files} | folders - {"."}
+
+
+@pytest.mark.parametrize("moment", [*OF_A_NEW_INDEX, AFTER_THE_CHANGE[1]], ids=" ".join)
+def test_new_index_is_there_whole_or_not_at_all(
+    moment, index_command, export, files, towers, tmp_path
+):
+    flags = [f"--export_dir={export}", f"--index_dir={tmp_path}/index"]
+    flags.append(f"--collection={files}/old.tsv")
+    assert index_command(*moment, flags) == KILLED
+    assert (tmp_path / "index").exists() == (moment in AFTER_THE_CHANGE)
+    assert index_command("", "", flags) == 0
+    assert_holds(tmp_path, OLD, towers)
+    assert_nothing_is_left_over(tmp_path)
+
+
+@pytest.mark.parametrize("moment", [*OF_ANOTHER_STATE, *AFTER_THE_CHANGE], ids=" ".join)
+def test_searchers_find_the_index_before_an_update_or_after_it(
+    moment, index_command, export, files, towers, directory
+):
+    flags = [f"--export_dir={export}", f"--index_dir={directory}/index"]
+    flags += [f"--add={files}/add.tsv", "--replace", f"--remove={files}/remove.txt"]
+    assert index_command(*moment, flags) == KILLED
+    changed = moment in AFTER_THE_CHANGE
+    assert_holds(directory, NEW if changed else OLD, towers)
+    # What is removed already cannot be removed once more: the command says so.
+    assert index_command("", "", flags) == int(changed)
+    assert_holds(directory, NEW, towers)
+    assert [path.name for path in directory.iterdir()] == ["index"]
+    if changed:
+        flags = [*flags[:2], f"--collection={files}/old.tsv", "--overwrite"]
+        assert index_command("", "", flags) == 0
+    assert_nothing_is_left_over(directory)
+
+
+@pytest.mark.parametrize("moment", [OF_ANOTHER_STATE[-1], AFTER_THE_CHANGE[0]], ids=" ".join)
+def test_searchers_find_the_old_index_or_the_one_that_replaces_it(
+    moment, index_command, export, files, towers, directory
+):
+    flags = [f"--export_dir={export}", f"--index_dir={directory}/index"]
+    flags += [f"--collection={files}/new.tsv", "--overwrite"]
+    assert index_command(*moment, flags) == KILLED
+    assert_holds(directory, NEW if moment in AFTER_THE_CHANGE else OLD, towers)
+    assert index_command("", "", flags) == 0
+    assert_holds(directory, NEW, towers)
+    assert_nothing_is_left_over(directory)

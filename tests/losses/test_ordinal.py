@@ -1,0 +1,247 @@
+"""Each ordinal loss by itself: hand arithmetic, the twin, bounds, predicted grades, arguments."""
+
+import math
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.oracles import maths
+from tf_smoothclir.losses.ordinal import (
+    LOSSES,
+    ProportionalOdds,
+    SegmentMeanSquaredError,
+    SmoothOrdinalSearchLoss,
+    ThreePartL2,
+    make_loss,
+)
+
+SETTINGS = settings(deadline=None, max_examples=40, derandomize=True)
+TWINS = {
+    "sosl": lambda score, grade: maths.sosl(score, grade, (0.2, 0.7)),
+    "mse": lambda score, grade: maths.mse(score, grade, (0.2, 0.7)),
+    "proportional_odds": lambda score, grade: maths.proportional_odds(score, grade, (0.2, 0.7)),
+    "three_part_l2": maths.three_part_l2,
+}
+THRESHOLD_LOSSES = (SmoothOrdinalSearchLoss, SegmentMeanSquaredError, ProportionalOdds)
+every_loss = pytest.mark.parametrize("name", sorted(LOSSES))
+
+
+def value_and_gradient(loss, labels, scores):
+    scores = tf.convert_to_tensor(scores)
+    with tf.GradientTape() as tape:
+        tape.watch(scores)
+        value = loss(labels, scores)
+    return value.numpy(), tape.gradient(value, scores).numpy()
+
+
+def losses_of(loss, *pairs):
+    grades, scores = zip(*pairs)
+    config = {**loss.get_config(), "reduction": "none"}
+    return type(loss).from_config(config)(grades, np.float64(scores)).numpy()
+
+
+# ---- hand arithmetic ------------------------------------------------------------------------
+
+
+def test_sosl_two_grades_by_hand():
+    # One threshold, 0.5: grade 0 wants [-1, 0.5], grade 1 wants [0.5, 1].
+    found = losses_of(SmoothOrdinalSearchLoss([0.5]), (0, 0.9), (0, 0.1), (1, 0.9), (1, 0.1))
+    np.testing.assert_allclose(found, [(0.9 - 0.5) ** 2, 0, 0, (0.5 - 0.1) ** 2])
+
+
+def test_sosl_three_grades_by_hand():
+    # 0.2 and 0.7: grade 0 wants [-1, 0.2], grade 1 [0.2, 0.7], grade 2 [0.7, 1].
+    pairs = [(0, 0.9), (0, -0.9), (1, 0.9), (1, 0.5), (1, -0.4), (2, 0.8), (2, 0.1)]
+    expected = [(0.9 - 0.2) ** 2, 0, (0.9 - 0.7) ** 2, 0, (0.2 + 0.4) ** 2, 0, (0.7 - 0.1) ** 2]
+    np.testing.assert_allclose(losses_of(SmoothOrdinalSearchLoss(), *pairs), expected)
+
+
+def test_sosl_five_grades_by_hand():
+    loss = SmoothOrdinalSearchLoss([-0.5, 0.0, 0.25, 0.5])
+    # At r = 0.1, inside grade 2's [0, 0.25], each grade pays to its own nearer edge.
+    expected = [(0.1 + 0.5) ** 2, (0.1 - 0) ** 2, 0, (0.25 - 0.1) ** 2, (0.5 - 0.1) ** 2]
+    np.testing.assert_allclose(losses_of(loss, *[(grade, 0.1) for grade in range(5)]), expected)
+
+
+def test_sosl_gradient_by_hand():
+    loss = SmoothOrdinalSearchLoss((0.2, 0.7), reduction="sum")
+    _, gradient = value_and_gradient(loss, [0, 1, 1, 1, 2], np.float64([0.9, 0.9, 0.5, 0, 0.1]))
+    # 2 (r - θ_y) above the segment, -2 (θ_{y-1} - r) below it.
+    expected = [2 * (0.9 - 0.2), 2 * (0.9 - 0.7), 0, -2 * (0.2 - 0), -2 * (0.7 - 0.1)]
+    np.testing.assert_allclose(gradient, expected)
+
+
+def test_mse_targets_the_middle_of_the_segment_by_hand():
+    middles = [(-1 + 0.2) / 2, (0.2 + 0.7) / 2, (0.7 + 1) / 2]
+    found = losses_of(SegmentMeanSquaredError(), (0, 0.3), (1, 0.3), (2, 0.3))
+    np.testing.assert_allclose(found, [(0.3 - middle) ** 2 for middle in middles])
+
+
+def test_proportional_odds_two_grades_by_hand():
+    # One threshold: the logistic loss of the score's distance to it.
+    found = losses_of(ProportionalOdds([0.5]), (0, 0.9), (1, 0.9))
+    expected = [math.log(1 + math.exp(0.9 - 0.5)), math.log(1 + math.exp(0.5 - 0.9))]
+    np.testing.assert_allclose(found, expected)
+
+
+def test_proportional_odds_middle_grade_by_hand():
+    # T = 0.5 and r = 0.45: σ((0.7 - 0.45) / 0.5) - σ((0.2 - 0.45) / 0.5) = σ(0.5) - σ(-0.5).
+    expected = -math.log(1 / (1 + math.exp(-0.5)) - 1 / (1 + math.exp(0.5)))
+    found = losses_of(ProportionalOdds((0.2, 0.7), temperature=0.5), (1, 0.45))
+    np.testing.assert_allclose(found, [expected])
+
+
+def test_proportional_odds_probabilities_sum_to_one():
+    loss = ProportionalOdds((-0.3, 0.2, 0.21, 0.7), temperature=0.1)
+    for score in (-1.0, 0.0, 0.205, 1.0):
+        found = losses_of(loss, *[(grade, score) for grade in range(5)])
+        assert np.exp(-found).sum() == pytest.approx(1)
+
+
+def test_three_part_l2_by_hand():
+    pairs = [(0, 0.5), (0, 0.1), (1, 0.6), (1, 0.5), (2, 0.6), (2, 0.95)]
+    expected = [(0.5 - 0.2) ** 2, 0, (0.6 - 0.55) ** 2, 0, (0.9 - 0.6) ** 2, 0]
+    np.testing.assert_allclose(losses_of(ThreePartL2(), *pairs), expected, atol=1e-15)
+
+
+# ---- the twin, bounds, hazards --------------------------------------------------------------
+
+
+@every_loss
+@SETTINGS
+@given(seed=st.integers(0, 2**31))
+def test_matches_the_twin_on_padded_weighted_lists(name, seed):
+    rng = np.random.default_rng(seed)
+    labels, scores = rng.integers(-1, 3, [4, 5]), rng.uniform(-1, 1, [4, 5])
+    weights = rng.uniform(0, 3, [4, 5])
+    found = make_loss(name, (0.2, 0.7))(labels, scores, weights).numpy()
+    assert found == pytest.approx(maths.mean_loss(TWINS[name], labels, scores, weights))
+
+
+@SETTINGS
+@given(
+    thresholds=st.lists(st.integers(-99, 99), min_size=1, max_size=6, unique=True).map(sorted),
+    scores=st.tuples(st.floats(-1, 1), st.floats(-1, 1)),
+)
+def test_sosl_gradient_is_bounded_by_4_and_2_smooth(thresholds, scores):
+    loss = SmoothOrdinalSearchLoss([value / 100 for value in thresholds], reduction="sum")
+    for grade in range(loss.num_grades):
+        _, gradient = value_and_gradient(loss, [grade, grade], np.float64(scores))
+        assert max(abs(gradient)) <= 4
+        assert abs(gradient[0] - gradient[1]) <= 2 * abs(scores[0] - scores[1]) + 1e-12
+
+
+@pytest.mark.parametrize("temperature", [1e-3, 1.0, 1e3])
+def test_proportional_odds_is_finite_at_any_temperature(temperature):
+    loss = ProportionalOdds((0.2, 0.200001, 0.7), temperature, reduction="sum")
+    for grade in range(4):
+        for score in (-1.0, 0.2, 1.0):
+            value, gradient = value_and_gradient(loss, [grade], [score])
+            assert np.isfinite(value)
+            assert np.isfinite(gradient).all()
+            assert abs(gradient[0]) <= 1.001 / temperature
+
+
+@every_loss
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_half_precision_scores_are_computed_in_float32(name, dtype):
+    scores = tf.cast([-0.9, 0.1, 0.95, 0.3], dtype)
+    loss = make_loss(name, (0.2, 0.7))
+    value = loss([0, 1, 2, 2], scores)
+    assert value.dtype == tf.float32
+    assert value.numpy() == loss([0, 1, 2, 2], tf.cast(scores, tf.float32)).numpy()
+
+
+@every_loss
+def test_label_above_the_grades_is_nan_not_a_silent_grade(name):
+    loss = make_loss(name, (0.2, 0.7))
+    assert np.isnan(loss([0, 3], [0.1, 0.2]).numpy())
+    assert np.isnan(loss([0, 99], [0.1, 0.2]).numpy())
+
+
+@every_loss
+def test_float_labels_equal_int_labels_and_fractions_round_down(name):
+    loss = make_loss(name, (0.2, 0.7))
+    scores = [0.5, 0.3, -0.1, 0.2]
+    expected = loss([0, 1, 2, -1], scores)
+    assert loss([0.0, 1.0, 2.0, -1.0], scores) == expected
+    assert loss([0.9, 1.5, 2.1, -0.5], scores) == expected
+
+
+# ---- predicted grades ---------------------------------------------------------------------------
+
+
+def test_predicted_grade_by_hand():
+    scores = tf.constant([[-1.0, 0.1, 0.2], [0.3, 0.7, 0.9]])
+    # 0.2 and 0.7 themselves belong to the lower grade.
+    found = SmoothOrdinalSearchLoss().predict_grade(scores)
+    assert found.dtype == tf.int32
+    np.testing.assert_array_equal(found, [[0, 0, 0], [1, 1, 2]])
+
+
+@SETTINGS
+@given(score=st.one_of(st.floats(-1, 1), st.sampled_from([-0.5, 0.0, 0.25, 1.0, -1.0])))
+def test_predicted_grade_has_zero_loss_and_all_lower_ones_do_not(score):
+    loss = SmoothOrdinalSearchLoss((-0.5, 0.0, 0.25), reduction="none")
+    scores = np.full(4, score)
+    grade = int(loss.predict_grade(np.float64(score)))
+    found = loss(np.arange(4), scores).numpy()
+    assert found[grade] == 0
+    # Squares of distances below 1e-160 underflow, so that only the clear ones are compared.
+    clear = score - np.array([-0.5, 0.0, 0.25][:grade]) > 1e-150
+    assert (found[:grade][clear] > 0).all()
+
+
+@pytest.mark.parametrize("loss_class", THRESHOLD_LOSSES)
+@pytest.mark.parametrize("thresholds", [(0.0,), (0.2, 0.7), (-0.5, 0.0, 0.25, 0.5)])
+def test_num_grades(loss_class, thresholds):
+    assert loss_class(thresholds).num_grades == len(thresholds) + 1
+
+
+# ---- arguments ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "thresholds",
+    [(), (0.7, 0.2), (0.2, 0.2), (-1, 0), (0, 1), (0.2, math.nan), (math.inf,), ("a",), 0.5],
+)
+def test_thresholds_that_cannot_be_used_are_named(thresholds):
+    for loss_class in THRESHOLD_LOSSES:
+        with pytest.raises(ValueError, match=r"thresholds must be strictly .* got .*: .*use"):
+            loss_class(thresholds)
+
+
+@pytest.mark.parametrize("cut_points", [(0.2, 0.9), (0.2, 0.55, 0.9, 0.95), (0.9, 0.55, 0.2)])
+def test_cut_points_that_cannot_be_used_are_named(cut_points):
+    with pytest.raises(ValueError, match=r"cut_points must be .* got"):
+        ThreePartL2(cut_points)
+
+
+@pytest.mark.parametrize("temperature", [0, -1.0, math.nan, math.inf, "hot"])
+def test_temperature_that_cannot_be_used_is_named(temperature):
+    with pytest.raises(ValueError, match=r"temperature must be .* got"):
+        ProportionalOdds(temperature=temperature)
+
+
+def test_reduction_that_cannot_be_used_is_named():
+    with pytest.raises(ValueError, match=r"reduction must be one of .* got 'median'"):
+        SmoothOrdinalSearchLoss(reduction="median")
+
+
+def test_make_loss():
+    for name, loss_class in LOSSES.items():
+        assert type(make_loss(name, (0.1, 0.5))) is loss_class
+    assert make_loss("sosl", (0.1,)).thresholds == (0.1,)
+    assert make_loss("proportional_odds", (0.1,), temperature=0.3).temperature == 0.3
+    assert make_loss("three_part_l2", (0.1, 0.5), cut_points=(0, 0.4, 0.7)).cut_points == (
+        0.0,
+        0.4,
+        0.7,
+    )
+    with pytest.raises(ValueError, match=r"one of .*'sosl'.* got 'hinge'"):
+        make_loss("hinge", (0.2, 0.7))
+    with pytest.raises(ValueError, match=r"three_part_l2 needs three grades.*\(0\.2,\)"):
+        make_loss("three_part_l2", (0.2,))

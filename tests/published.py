@@ -1,0 +1,140 @@
+"""A trained tiny run, its published towers, and small towers that need no training."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+
+import pytest
+import tensorflow as tf
+from tensorflow import keras
+from tensorflow.python.framework import op_def_registry
+
+from tests.graphs import operations_in
+from tests.training.tiny_set import tiny_settings, write_tiny_set
+from tf_smoothclir.data.tokenized_set import ROLES
+from tf_smoothclir.publishing import publish as publish_module
+from tf_smoothclir.publishing.export import export_run
+from tf_smoothclir.publishing.publish import PairInfo
+from tf_smoothclir.publishing.search_model import SearchModel
+from tf_smoothclir.publishing.serving_tower import ServingTower
+from tf_smoothclir.text.vocabulary import TextEncoder, write_vocabulary
+from tf_smoothclir.towers import AveragePoolingTower
+from tf_smoothclir.training.run_directory import RunDirectory
+from tf_smoothclir.training.train import train
+
+WORDS = {"query": ["red", "apple", "sea"], "document": ["roter", "apfel", "meer", "日"]}
+DIM, EPSILON, THRESHOLDS, DEPTH = 3, 0.5, (0.2, 0.7), 4
+
+
+@pytest.fixture(scope="session")
+def tiny_run(tmp_path_factory):
+    """A finished run on the tiny set; not to be changed."""
+    directory = tmp_path_factory.mktemp("tiny_run")
+    data = write_tiny_set(directory / "data")
+    settings = tiny_settings(
+        data, directory / "cache", epochs=1, epsilon=EPSILON, checkpoint_minutes=60.0
+    )
+    train(settings, directory / "run")
+    return RunDirectory.load(directory / "run")
+
+
+@pytest.fixture(scope="session")
+def export_dir(tiny_run, tmp_path_factory):
+    """The towers and the search model of `tiny_run`, version 1; not to be changed."""
+    path = tmp_path_factory.mktemp("export")
+    assert export_run(tiny_run, path, search_depth=DEPTH) == 1
+    return path
+
+
+def small_tower(directory, role, seed=0):
+    """A serving tower with random vectors for the words above; its vocabulary in `directory`."""
+    words = WORDS[role]
+    write_vocabulary(directory / f"{role}.txt", ["[PAD]", "[UNK]", *words])
+    tower = AveragePoolingTower(
+        2 + len(words),
+        DIM,
+        embeddings_initializer=keras.initializers.RandomNormal(stddev=1.0, seed=seed),
+    )
+    tower.build()
+    encoder = TextEncoder(directory / f"{role}.txt", max_tokens=5)
+    return ServingTower(tower, encoder, epsilon=EPSILON, name=f"{role}_tower")
+
+
+def small_search_model(towers, depth=DEPTH):
+    """A search model over one document a word, and an empty one."""
+    documents = [*WORDS["document"], ""]
+    vectors = towers["document"].serve(tf.constant(documents))["vector"].numpy()
+    ids = [f"id of {document}" for document in documents]
+    return SearchModel(towers, ids, vectors, thresholds=THRESHOLDS, depth=depth)
+
+
+def publish_small_parts(vocabulary_dir, path, seed=0, *, search=False):
+    """Publishes two towers, and a search model if it is wanted; returns the version."""
+    towers = {role: small_tower(vocabulary_dir, role, seed) for role in ROLES}
+    texts = {role: [*map(str.encode, WORDS[role])] for role in ROLES}
+    search_model = small_search_model(towers) if search else None
+    info = PairInfo(DIM, EPSILON, THRESHOLDS, {})
+    return publish_module.publish(towers, path, info, texts, search_model)
+
+
+class NoVerifier(contextlib.nullcontext):
+    """Leaves out the comparison in a fresh process, which takes seconds."""
+
+    def __enter__(self):
+        return self
+
+    def send(self, *arguments):
+        """Asks nothing."""
+
+    def compare(self):
+        """Finds everything right."""
+
+
+def publish_small(vocabulary_dir, path, seed=0):
+    """Publishes both small towers and their search model, without the comparison."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(publish_module, "Verifier", NoVerifier)
+        return publish_small_parts(vocabulary_dir, path, seed, search=True)
+
+
+@pytest.fixture(scope="module")
+def export(tmp_path_factory):
+    """What `publish_small` publishes."""
+    path = tmp_path_factory.mktemp("export")
+    publish_small(tmp_path_factory.mktemp("vocabulary"), path)
+    return path
+
+
+@pytest.fixture(scope="session")
+def make_tower(tmp_path_factory):
+    """`make_tower(role, seed)` gives a serving tower with random vectors for the words above."""
+    return functools.partial(small_tower, tmp_path_factory.mktemp("vocabulary"))
+
+
+@pytest.fixture
+def publish_pair(tmp_path_factory):
+    """`publish_pair(path, seed, search=False)` publishes parts there and returns the version."""
+    return functools.partial(publish_small_parts, tmp_path_factory.mktemp("vocabulary"))
+
+
+@pytest.fixture
+def no_child_process(monkeypatch):
+    """Leaves out the comparison in a fresh process, which takes seconds."""
+    monkeypatch.setattr(publish_module, "Verifier", NoVerifier)
+
+
+def encode(signature, texts):
+    """Vectors of texts by a loaded signature."""
+    return signature(text=tf.constant(texts, tf.string))["vector"].numpy()
+
+
+def undesired_operations(model):
+    """Operations of the signatures of a model that a stock server does not have."""
+    operations = set()
+    for signature in model.signatures.values():
+        operations |= operations_in(signature.graph)
+    assert operations
+    # Registered, too, but of use only inside of a Python process.
+    python = {name for name in operations if "PyFunc" in name}
+    return python | {name for name in operations if op_def_registry.get(name) is None}

@@ -1,0 +1,177 @@
+"""Exporting a run: the same vectors in a process that has TensorFlow and nothing of ours."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from tensorflow_serving.apis import prediction_log_pb2
+
+from tests.published import DEPTH, EPSILON, undesired_operations
+from tests.training.tiny_set import DOCUMENTS
+from tf_smoothclir.data.hashing import hash_ids
+from tf_smoothclir.data.sources.opening import source_of
+from tf_smoothclir.data.tokenized_set import ROLES
+from tf_smoothclir.publishing import publish as publish_module
+from tf_smoothclir.publishing.export import export_run
+from tf_smoothclir.publishing.publish import DIRECTORIES, versions
+from tf_smoothclir.text.vocabulary import TextEncoder
+from tf_smoothclir.training.run_directory import RunDirectory
+from tf_smoothclir.training.train import load_model
+from tf_smoothclir.utils.errors import InputError
+
+TEXTS = {
+    "query": ["word1 word2", "", "Word3, WORD4!", "nothing known"],
+    "document": ["mot1 mot2 mot3", "mot0", "", "déjà"],
+}
+# As a model server: no module of ours, another working directory, the model moved elsewhere.
+SERVER = """
+import json
+import sys
+
+import numpy as np
+import tensorflow as tf
+
+directory, texts = sys.argv[1], json.loads(sys.argv[2])
+result = {}
+for role, rows in texts.items():
+    model = tf.saved_model.load(f"{directory}/{role}_tower/1")
+    vectors = model.signatures["serving_default"](text=tf.constant(rows))["vector"]
+    result[role] = vectors.numpy().tolist()
+result["modules"] = [name for name in sys.modules if name.startswith("tf_smoothclir")]
+print(json.dumps(result))
+"""
+
+
+@pytest.fixture(scope="module")
+def served(export_dir, tmp_path_factory):
+    """What a fresh process answers from a moved copy of the export."""
+    directory = tmp_path_factory.mktemp("server")
+    moved = shutil.copytree(export_dir, directory / "moved")
+    environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+    child = subprocess.run(
+        [sys.executable, "-c", SERVER, str(moved), json.dumps(TEXTS)],
+        cwd=directory,
+        env={**environment, "TF_CPP_MIN_LOG_LEVEL": "3"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert child.returncode == 0, child.stderr
+    return json.loads(child.stdout)
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_vectors_are_those_of_the_trained_model(served, tiny_run, role):
+    settings = tiny_run.settings()
+    encoder = TextEncoder(tiny_run.vocabulary / f"{role}.txt", settings.text.max_tokens(role))
+    expected = load_model(tiny_run).vectors(role, encoder(tf.constant(TEXTS[role])))
+    np.testing.assert_allclose(served[role], expected, rtol=0, atol=1e-6)
+    assert np.abs(expected).max() > 0.1
+
+
+def test_server_has_loaded_nothing_of_ours(served):
+    assert served["modules"] == []
+
+
+@pytest.mark.parametrize("role", DIRECTORIES)
+def test_graph_has_operations_of_core_tensorflow_only(export_dir, role):
+    model, _ = publish_module.load_part(export_dir, role)
+    assert undesired_operations(model) == set()
+
+
+def test_second_export_is_the_next_version_and_leaves_the_first(
+    tiny_run, export_dir, tmp_path, no_child_process
+):
+    path = shutil.copytree(export_dir, tmp_path / "export")
+    before = publish_module.load_tower(path, "query", 1)[1]
+    assert export_run(tiny_run, path) == 2
+    assert [versions(path, role) for role in DIRECTORIES] == [[1, 2]] * 3
+    assert publish_module.load_tower(path, "query", 1)[1] == before
+    first, second = (publish_module.load_tower(path, "query", version)[0] for version in (1, 2))
+    text = tf.constant(TEXTS["query"])
+    np.testing.assert_array_equal(first(text=text)["vector"], second(text=text)["vector"])
+
+
+def test_search_model_has_the_collection_of_the_run(export_dir, tiny_run):
+    model, manifest = publish_module.load_part(export_dir, "search")
+    assert (manifest["documents"], manifest["depth"]) == (DOCUMENTS, DEPTH)
+    documents = list(source_of(tiny_run.settings().data).documents())
+    vectors = {}
+    for role, texts in {"query": TEXTS["query"], "document": [d.text for d in documents]}.items():
+        encoder = TextEncoder(tiny_run.vocabulary / f"{role}.txt", 200)
+        raw = getattr(load_model(tiny_run), f"{role}_tower")(encoder(tf.constant(texts))).numpy()
+        vectors[role] = raw / (np.linalg.norm(raw, axis=1, keepdims=True) + EPSILON)
+    scores = vectors["query"] @ vectors["document"].T
+    hashes = hash_ids([document.id for document in documents])
+    found = model.signatures["serving_default"](text=tf.constant(TEXTS["query"]))
+    for row, ids, found_scores in zip(scores, found["ids"].numpy(), found["scores"]):
+        order = sorted(range(len(row)), key=lambda i: (-row[i].round(6), hashes[i]))[:DEPTH]
+        assert [id_.decode() for id_ in ids] == [documents[i].id for i in order]
+        np.testing.assert_allclose(found_scores, row[order], atol=1e-6)
+
+
+@pytest.mark.parametrize("options", [{"search_model": False}, {"max_search_documents": 29}])
+def test_search_model_is_left_out_where_it_is_not_wanted_or_the_collection_too_large(
+    tiny_run, tmp_path, no_child_process, options
+):
+    assert DOCUMENTS == 30
+    assert export_run(tiny_run, tmp_path, **options) == 1
+    assert {role: versions(tmp_path, role) for role in DIRECTORIES} == {
+        "document": [1],
+        "search": [],
+        "query": [1],
+    }
+
+
+def test_collection_that_just_fits_has_its_search_model(tiny_run, tmp_path, no_child_process):
+    export_run(tiny_run, tmp_path, max_search_documents=DOCUMENTS, search_depth=100)
+    manifest = publish_module.load_part(tmp_path, "search")[1]
+    assert (manifest["documents"], manifest["depth"]) == (DOCUMENTS, DOCUMENTS)
+
+
+@pytest.fixture
+def run_without_data(tiny_run, tmp_path):
+    """A copy of the run whose data are not where they were."""
+    path = shutil.copytree(tiny_run.path, tmp_path / "run")
+    config = json.loads((path / "config.json").read_text())
+    config["settings"]["data"]["data_dir"] = str(tmp_path / "moved away")
+    (path / "config.json").write_text(json.dumps(config))
+    return RunDirectory.load(path)
+
+
+def test_run_whose_data_are_gone_says_how_to_export_the_towers(run_without_data, tmp_path):
+    with pytest.raises(InputError, match=r"moved away.*--nosearch_model"):
+        export_run(run_without_data, tmp_path / "export")
+    assert not (tmp_path / "export").exists()
+
+
+def test_run_whose_data_are_gone_is_exported_and_warmed_up_with_words_of_its_vocabulary(
+    run_without_data, tmp_path, no_child_process
+):
+    assert export_run(run_without_data, tmp_path, search_model=False) == 1
+    encode, _ = publish_module.load_tower(tmp_path, "query")
+    assert np.abs(encode(text=tf.constant(["word1 word2"]))["vector"]).max() > 0.1
+    path = tmp_path / "query_tower" / "1" / "assets.extra" / "tf_serving_warmup_requests"
+    first = next(tf.data.TFRecordDataset(str(path)).as_numpy_iterator())
+    request = prediction_log_pb2.PredictionLog.FromString(first).predict_log.request
+    (text,) = request.inputs["text"].string_val
+    assert text.decode() in run_without_data.vocabulary_tokens("query")[2:]
+
+
+def test_manifest_finds_the_collection_again(export_dir, tiny_run):
+    manifest = publish_module.load_tower(export_dir, "document")[1]
+    assert os.path.isabs(manifest["data"]["data_dir"])
+    assert manifest["data"]["document_language"] == "fr"
+    assert tiny_run.settings().data.data_dir == manifest["data"]["data_dir"]
+
+
+def test_run_without_an_epoch_is_refused_and_writes_nothing(tiny_run, tmp_path):
+    run = RunDirectory.create(tmp_path / "run", tiny_run.settings())
+    with pytest.raises(InputError, match="not completed an epoch"):
+        export_run(run, tmp_path / "export")
+    assert not (tmp_path / "export").exists()

@@ -1,0 +1,92 @@
+"""Exporting towers with everything beyond the paper: the same vectors from raw strings."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from tests.published import EPSILON, undesired_operations
+from tests.training.tiny_set import tiny_settings, write_tiny_set
+from tf_smoothclir.data.sources.opening import source_of
+from tf_smoothclir.data.sources.source import SPLITS
+from tf_smoothclir.data.tokenized_set import ROLES
+from tf_smoothclir.evaluation.encoding import Encoder
+from tf_smoothclir.publishing.export import export_run
+from tf_smoothclir.publishing.publish import load_part, load_tower
+from tf_smoothclir.training.run_directory import RunDirectory
+from tf_smoothclir.training.train import load_model, tokenized_set_of, train
+from tf_smoothclir.utils.files import read_json
+
+OPTIONS = {
+    "shared_vocabulary": True,
+    "ngram_buckets": 50,
+    "min_count": 4,  # rare words have n-grams alone
+    "token_weights": "learned",
+    "batching": "in_batch",
+    "hard_negatives": 2,
+    "mine_ranks": (2, 9),
+    "average_weights": 0.5,
+    "fresh_negatives": True,
+    "learn_thresholds": True,
+}
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    directory = tmp_path_factory.mktemp("options")
+    data = write_tiny_set(directory / "data")
+    settings = tiny_settings(data, directory / "cache", epsilon=EPSILON, **OPTIONS)
+    train(settings, directory / "run")
+    return RunDirectory.load(directory / "run")
+
+
+@pytest.fixture(scope="module")
+def exported(run, tmp_path_factory):
+    path = tmp_path_factory.mktemp("export")
+    export_run(run, path)
+    return path
+
+
+def texts_of(run, role):
+    source = source_of(run.settings().data)
+    return [text.text for text in (source.queries() if role == "query" else source.documents())]
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_raw_strings_give_the_vectors_of_evaluation_unseen_words_too(run, exported, role):
+    settings = run.settings()
+    tokenized_set = tokenized_set_of(source_of(settings.data), settings, run, SPLITS)
+    encoded = Encoder(load_model(run), tokenized_set)()
+    expected = encoded.queries if role == "query" else encoded.documents
+    found = load_tower(exported, role)[0](text=tf.constant(texts_of(run, role)))["vector"]
+    np.testing.assert_allclose(found, expected, atol=1e-6)
+
+
+def test_a_word_that_no_text_had_has_a_vector_by_its_spelling(exported):
+    encode = load_tower(exported, "query")[0]
+    unseen, other = encode(text=tf.constant(["xword1", "zzz"]))["vector"].numpy()
+    assert np.abs(unseen).max() > 0
+    assert np.abs(unseen - other).max() > 0.01
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_words_carry_the_vector_of_the_text(run, exported, role):
+    model = tf.saved_model.load(str(exported / f"{role}_tower" / "1"))
+    texts = texts_of(run, role)[:4]
+    words = model.words(tf.constant(texts))
+    parts = np.split(words["vectors"].numpy(), np.cumsum(words["lengths"])[:-1])
+    pooled = np.array([np.tanh(part.mean(axis=0)) for part in parts])
+    expected = pooled / (np.linalg.norm(pooled, axis=1, keepdims=True) + EPSILON)
+    found = model.signatures["serving_default"](text=tf.constant(texts))["vector"]
+    np.testing.assert_allclose(found, expected, atol=1e-6)
+
+
+def test_grades_are_those_of_the_learned_thresholds(run, exported):
+    learned = read_json(run.metrics)["thresholds"]
+    assert learned != list(run.settings().model.thresholds)
+    for role in ("query", "document", "search"):
+        assert load_part(exported, role)[1]["thresholds"] == learned
+
+
+def test_all_parts_have_core_operations_only(exported):
+    for role in ("query", "document", "search"):
+        assert not undesired_operations(load_part(exported, role)[0])

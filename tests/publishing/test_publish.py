@@ -1,0 +1,347 @@
+"""Publishing: whole or not at all, never over an old version, and nothing changed unnoticed."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import types
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from tests.published import DIM, EPSILON, THRESHOLDS, NoVerifier, encode
+from tf_smoothclir.data.tokenized_set import ROLES
+from tf_smoothclir.publishing import publish as publish_module
+from tf_smoothclir.publishing.manifest import check_pair
+from tf_smoothclir.publishing.publish import (
+    PairInfo,
+    load_part,
+    load_tower,
+    part_dir,
+    publish,
+    versions,
+)
+from tf_smoothclir.utils.errors import InputError
+
+LOCK = ".smoothclir-export.lock"
+
+
+class FakePart:
+    """A part for which TensorFlow has nothing to do."""
+
+    num_documents, depth = 3, 2
+
+    def __init__(self, name, seed):
+        self.name, self.seed = name, seed
+
+    def digest(self):
+        return f"{self.name} {self.seed}"
+
+    def save(self, path):
+        Path(path, "variables").mkdir(parents=True)
+        Path(path, "saved_model.pb").write_text(self.digest())
+        Path(path, "variables", "variables.index").write_text(self.digest())
+
+
+# Step -> owner and name of the function that does it.
+STEPS = {
+    "save": (FakePart, "save"),
+    "warm-up": (publish_module, "write_warm_up"),
+    "hashes": (publish_module, "hash_files"),
+    "manifest": (publish_module, "write_json"),
+    "compare": (NoVerifier, "compare"),
+    "flush": (publish_module, "flush_to_disk"),
+    "rename": (os, "rename"),
+}
+PARTS = ("document_tower", "search", "query_tower")  # in the order of the renames
+# Step, call of it, and what is published all the same.
+FAULTS = [
+    *((step, call, ()) for step in ("save", "warm-up", "hashes", "manifest") for call in (1, 2, 3)),
+    ("compare", 1, ()),
+    ("flush", 1, ()),
+    *(("rename", call, PARTS[: call - 1]) for call in (1, 2, 3)),
+]
+# Forks from a process that has imported everything, but has not begun to use TensorFlow.
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from tests import published as conftest
+from tests.publishing import test_publish
+from tests.publishing.test_publish import FAULTS, inject
+
+directory = Path(sys.argv[1])
+test_publish.publish_module.Verifier = conftest.NoVerifier
+for number, (step, call, _) in enumerate(FAULTS):
+    if child := os.fork():
+        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+        continue
+    inject(step, call, lambda: os.kill(os.getpid(), signal.SIGKILL), setattr)
+    test_publish.publish_fakes(directory / str(number), search=True)
+    os._exit(0)
+"""
+
+
+class DiskFull(OSError):
+    """Nothing of ours catches it."""
+
+
+def fail():
+    raise DiskFull
+
+
+def publish_fakes(path, seed=0, *, search=False):
+    """Publishes parts that cannot be loaded; returns the version."""
+    towers = {role: FakePart(f"{role}_tower", seed) for role in ROLES}
+    info = PairInfo(DIM, EPSILON, THRESHOLDS, {})
+    texts = {role: [b"a text"] for role in ROLES}
+    return publish(towers, path, info, texts, FakePart("search", seed) if search else None)
+
+
+def inject(step, call, fault, set_attribute):
+    """Has `fault` called in place of that call of a step of publishing."""
+    owner, name = STEPS[step]
+    original, calls = getattr(owner, name), []
+
+    def faulty(*arguments, **keywords):
+        calls.append(name)
+        if len(calls) == call:
+            fault()
+        return original(*arguments, **keywords)
+
+    set_attribute(owner, name, faulty)
+
+
+@pytest.fixture
+def published(export_dir, tmp_path):
+    """A copy of the exported parts that may be changed."""
+    return shutil.copytree(export_dir, tmp_path / "export")
+
+
+@pytest.fixture
+def fakes(no_child_process, monkeypatch, tmp_path):
+    """A directory with version 1 of all parts; `load_part` checks them and loads nothing."""
+    nothing = types.SimpleNamespace(signatures={"serving_default": types.SimpleNamespace()})
+    monkeypatch.setattr(tf.saved_model, "load", lambda path: nothing)
+    assert publish_fakes(tmp_path / "export", search=True) == 1
+    return tmp_path / "export"
+
+
+@pytest.fixture(scope="module")
+def killed(tmp_path_factory):
+    """A directory in which export number i was killed at `FAULTS[i]`."""
+    directory = tmp_path_factory.mktemp("killed")
+    child = subprocess.run(
+        [sys.executable, "-c", KILLED, str(directory)],
+        cwd=Path(__file__).parents[2],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert child.stdout.split() == [str(-signal.SIGKILL)] * len(FAULTS), child.stderr
+    return directory
+
+
+def all_versions(path):
+    return {role: versions(path, role) for role in ROLES}
+
+
+def visible(path):
+    """What a server may see: part/version, for all names that do not begin with a dot."""
+    return {
+        f"{part.name}/{version.name}"
+        for part in path.glob("[!.]*")
+        for version in part.glob("[!.]*")
+    }
+
+
+def names(path):
+    return {child.name for child in path.iterdir()}
+
+
+@pytest.mark.parametrize(("step", "call", "parts"), FAULTS)
+def test_failure_leaves_no_half_written_version(fakes, monkeypatch, step, call, parts):
+    before, there = names(fakes), visible(fakes)
+    with monkeypatch.context() as patch:
+        inject(step, call, fail, patch.setattr)
+        with pytest.raises(DiskFull):
+            publish_fakes(fakes, search=True)
+    assert names(fakes) == before  # not even a temporary directory
+    assert visible(fakes) == there | {f"{part}/2" for part in parts}
+    for role in (*ROLES, "search"):
+        assert load_part(fakes, role)[1]["version"] == 1
+
+
+@pytest.mark.parametrize("number", range(len(FAULTS)), ids=[f"{s} {c}" for s, c, _ in FAULTS])
+def test_killed_export_leaves_what_no_server_loads_and_the_next_one_cleans_up(
+    killed, fakes, number
+):
+    path, parts = killed / str(number), FAULTS[number][2]
+    assert visible(path) == {f"{part}/1" for part in parts}
+    (left,) = (name for name in names(path) - {LOCK, *PARTS} if name.startswith("."))
+    with pytest.raises(InputError, match="there is no"):
+        load_tower(path, "document")
+    version = 2 if parts else 1
+    assert (
+        publish_fakes(path, search=True) == version
+    )  # the number of a broken export is not reused
+    assert left not in names(path)
+    for role in (*ROLES, "search"):
+        assert load_part(path, role)[1]["version"] == version
+
+
+@pytest.mark.parametrize("call", [2, 3])
+def test_version_without_its_query_tower_is_refused_by_number_and_passed_over_as_the_latest(
+    fakes, monkeypatch, call
+):
+    with monkeypatch.context() as patch:
+        inject("rename", call, fail, patch.setattr)
+        with pytest.raises(DiskFull):
+            publish_fakes(fakes, search=True)
+    assert all_versions(fakes) == {"query": [1], "document": [1, 2]}
+    with pytest.raises(InputError, match=r"version 2 of the document tower .* no query_tow"):
+        load_tower(fakes, "document", 2)
+    with pytest.raises(InputError, match=r"no query tower of version 2\. Write all"):
+        load_tower(fakes, "query", 2)
+    check_pair(*(load_tower(fakes, role)[1] for role in ROLES))
+    assert publish_fakes(fakes) == 3
+    check_pair(*(load_tower(fakes, role)[1] for role in ROLES))
+    with pytest.raises(InputError, match="no search model of version 3"):
+        load_part(fakes, "search", 3)
+
+
+def test_parts_of_a_version_that_do_not_belong_together_are_refused(fakes, tmp_path):
+    publish_fakes(tmp_path / "b", seed=2, search=True)
+    for part in ("document_tower", "search"):
+        mixed = shutil.copytree(fakes, tmp_path / f"with other {part}")
+        shutil.rmtree(mixed / part)
+        shutil.copytree(tmp_path / "b" / part, mixed / part)
+        role = "search" if part == "search" else "query"
+        with pytest.raises(InputError, match="different training runs"):
+            load_part(mixed, role)
+
+
+def test_export_into_a_directory_that_another_one_writes_to_is_refused_and_deletes_nothing(fakes):
+    in_use = fakes / ".smoothclir-export-in-use"
+    in_use.mkdir()
+    with (
+        publish_module._only_export(fakes),
+        pytest.raises(InputError, match="another export is writing there"),
+    ):
+        publish_fakes(fakes)
+    assert in_use.is_dir()
+    assert publish_fakes(fakes) == 2
+    assert not in_use.exists()
+
+
+def test_files_and_directories_are_on_disk_before_the_first_rename_and_names_after_each(
+    tmp_path, no_child_process, monkeypatch
+):
+    events, rename, fsync = [], os.rename, os.fsync
+
+    def noted_rename(source, target):
+        events.append(("rename", Path(target)))
+        rename(source, target)
+
+    def noted_fsync(descriptor):
+        events.append(("fsync", Path(os.readlink(f"/proc/self/fd/{descriptor}"))))
+        fsync(descriptor)
+
+    monkeypatch.setattr(os, "rename", noted_rename)
+    monkeypatch.setattr(os, "fsync", noted_fsync)
+    publish_fakes(tmp_path, search=True)
+    first = [event for event, _ in events].index("rename")
+    flushed = {path.relative_to(tmp_path).parts[1:] for _, path in events[:first]}
+    renamed = [path for event, path in events if event == "rename"]
+    assert [path.parent.name for path in renamed] == list(PARTS)
+    for path in renamed:
+        role = {"query_tower": "query", "document_tower": "document"}.get(
+            path.parent.name, "search"
+        )
+        written = {(role, *child.relative_to(path).parts) for child in path.rglob("*")}
+        assert len(written) == 6
+        assert written <= flushed
+        assert events[events.index(("rename", path)) + 1] == ("fsync", path.parent)
+
+
+def test_version_counts_up_over_gaps_and_other_names(tmp_path, no_child_process):
+    for name in ("7", "old", ".8.x", "9.bak"):
+        (part_dir(tmp_path, "query") / name).mkdir(parents=True)
+    assert publish_fakes(tmp_path) == 8
+    assert publish_fakes(tmp_path) == 9
+    assert versions(tmp_path, "document") == [8, 9]
+
+
+def test_version_that_another_export_has_written_meanwhile_stays(tmp_path, fakes, monkeypatch):
+    publish_fakes(tmp_path)
+    before = [load_tower(tmp_path, role)[1] for role in ROLES]
+    with monkeypatch.context() as patch:
+        patch.setattr(publish_module, "versions", lambda *arguments: [])
+        with pytest.raises(InputError, match="another export"):
+            publish_fakes(tmp_path, seed=1)
+    assert [load_tower(tmp_path, role)[1] for role in ROLES] == before
+    assert all_versions(tmp_path) == {"query": [1], "document": [1]}
+
+
+def test_loads_the_latest_version_or_the_one_asked_for(publish_pair, tmp_path, no_child_process):
+    for seed in (1, 2):
+        publish_pair(tmp_path, seed)
+    vectors = [
+        encode(load_tower(tmp_path, "query", version)[0], ["red"]) for version in (None, 1, 2)
+    ]
+    np.testing.assert_array_equal(vectors[0], vectors[2])
+    assert (vectors[0] != vectors[1]).all()
+    assert load_tower(tmp_path, "query")[1]["version"] == 2
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "saved_model.pb",
+        "variables/variables.data-00000-of-00001",
+        "assets/query.txt",
+        "assets.extra/tf_serving_warmup_requests",
+    ],
+)
+def test_tampered_file_is_named(published, name):
+    file = published / "query_tower" / "1" / name
+    content = bytearray(file.read_bytes())
+    content[len(content) // 2] ^= 1
+    file.write_bytes(content)
+    with pytest.raises(InputError, match=f"{name}: the file is not the one that was written"):
+        load_tower(published, "query")
+    load_tower(published, "document")
+
+
+@pytest.mark.parametrize("version", [None, 5])
+def test_missing_tower_says_how_to_write_one(export_dir, tmp_path, version):
+    with pytest.raises(InputError, match=r"no query tower.*smoothclir-export"):
+        load_tower(export_dir if version else tmp_path, "query", version)
+
+
+def test_towers_of_two_runs_are_refused_together(tmp_path, fakes):
+    publish_fakes(tmp_path / "a", seed=1)
+    publish_fakes(tmp_path / "b", seed=2)
+    query = load_tower(tmp_path / "a", "query")[1]
+    document = load_tower(tmp_path / "b", "document")[1]
+    check_pair(query, load_tower(tmp_path / "a", "document")[1])
+    with pytest.raises(InputError, match="different training runs"):
+        check_pair(query, document)
+
+
+def test_manifest_says_what_belongs_to_the_pair(export_dir, tiny_run):
+    query, document = (
+        json.loads((part_dir(export_dir, role) / "1" / "manifest.json").read_text())
+        for role in ROLES
+    )
+    assert (query["role"], document["role"]) == ROLES
+    for manifest in (query, document):
+        del manifest["role"], manifest["files"]
+    assert query == document
+    assert query["dim"] == tiny_run.settings().model.dim
+    assert query["epsilon"] == 0.5
+    assert query["thresholds"] == [0.2, 0.7]
+    assert len(query["pair_id"]) == 64

@@ -1,0 +1,104 @@
+"""Written models are loaded and run in a fresh process, and compared with the trained ones."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from tests.published import WORDS, small_search_model
+from tf_smoothclir.data.tokenized_set import ROLES
+from tf_smoothclir.publishing import verification
+from tf_smoothclir.publishing.publish import versions
+from tf_smoothclir.publishing.search_model import SearchModel
+from tf_smoothclir.publishing.serving_tower import ServingTower
+from tf_smoothclir.publishing.verification import Verifier, _compare
+
+TEXTS = {role: [word.encode() for word in WORDS[role]] for role in ROLES}
+EXPECTED = {
+    "scores": tf.constant([[0.9, 0.5, 0.5, 0.1]]),
+    "ids": tf.constant([["a", "b", "c", "d\xff".encode("latin-1")]]),
+}
+
+
+def test_written_models_that_answer_as_the_trained_ones_pass(make_tower, tmp_path):
+    parts = {role: make_tower(role) for role in ROLES}
+    parts["search"] = small_search_model(parts)
+    with Verifier() as verifier:
+        for role, part in parts.items():
+            part.save(str(tmp_path / role))
+            verifier.send(role, part, tmp_path / role, TEXTS)
+        verifier.compare()
+
+
+def test_tower_that_is_written_wrong_is_not_published(
+    publish_pair, make_tower, tmp_path, monkeypatch
+):
+    save, other = ServingTower.save, make_tower("query", seed=99)
+    monkeypatch.setattr(ServingTower, "save", lambda tower, path: save(other, path))
+    with pytest.raises(RuntimeError, match=r"query_tower, serving_default, differs .* by [01]"):
+        publish_pair(tmp_path)
+    assert versions(tmp_path, "query") == versions(tmp_path, "document") == []
+
+
+def test_model_that_does_not_load_is_not_published(publish_pair, tmp_path, monkeypatch):
+    def truncated(model, path, save=SearchModel.save):
+        save(model, path)
+        with open(f"{path}/variables/variables.data-00000-of-00001", "r+b") as file:
+            file.truncate(5)
+
+    monkeypatch.setattr(SearchModel, "save", truncated)
+    with pytest.raises(RuntimeError, match="do not load and run:"):
+        publish_pair(tmp_path, search=True)
+    assert [path.name for path in tmp_path.iterdir()] == [".smoothclir-export.lock"]
+
+
+def test_process_ends_with_the_exporter_even_if_nothing_is_asked():
+    with Verifier() as verifier:
+        child = verifier._child
+        assert child.poll() is None
+    assert child.returncode is not None
+
+
+def test_process_that_has_failed_before_it_is_asked_says_why(make_tower, monkeypatch, tmp_path):
+    # More than a pipe holds goes to standard error, and nobody reads what is sent.
+    failing = "import sys; sys.exit('x' * 100_000 + ' no TensorFlow here')"
+    monkeypatch.setattr(verification, "_LOAD_AND_RUN", failing)
+    with Verifier() as verifier:
+        verifier._child.wait(timeout=60)
+        verifier.send("query", make_tower("query"), tmp_path, TEXTS)
+        with pytest.raises(RuntimeError, match=r"(?s)do not load and run:.*no TensorFlow here"):
+            verifier.compare()
+
+
+def test_process_can_start_before_tensorflow_is_imported_and_nothing_draws():
+    imported = (
+        "import sys, tf_smoothclir.publishing.verification; print('tensorflow' in sys.modules);"
+        " import tf_smoothclir.publishing.export;"
+        " print('tf_smoothclir.evaluation.plots' in sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", imported], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == ["False", "False"]
+
+
+@pytest.mark.parametrize(
+    ("scores", "ids", "error"),
+    [
+        ([0.9, 0.5, 0.5, 0.1], ["a", "b", "c", "d\xff"], None),
+        ([0.9, 0.5, 0.5, 0.1], ["a", "c", "b", "d\xff"], None),  # equal scores, by rounding
+        ([0.9, 0.5, 0.5, 0.1], ["a", "b", "c", "e"], None),  # the fifth may be as near
+        ([0.9, 0.5, 0.5, 0.1], ["x", "b", "c", "d\xff"], "finds other documents"),
+        ([0.9, 0.500002, 0.5, 0.1], ["a", "b", "c", "d\xff"], "differs from the trained one"),
+        ([0.9, np.nan, 0.5, 0.1], ["a", "b", "c", "d\xff"], "differs from the trained one by nan"),
+    ],
+)
+def test_scores_may_differ_by_rounding_and_ids_among_equal_scores(scores, ids, error):
+    found = {"scores": [scores], "ids": [ids]}
+    if error is None:
+        _compare("It", EXPECTED, found)
+    else:
+        with pytest.raises(RuntimeError, match=error):
+            _compare("It", EXPECTED, found)

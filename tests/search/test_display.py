@@ -1,0 +1,64 @@
+"""Results for people."""
+
+import pytest
+
+from tf_smoothclir.index.index import Result
+from tf_smoothclir.search.display import carrying_words, highlighted, print_results, shares
+from tf_smoothclir.search.explanation import Explanation, WordShare
+
+EXPLANATION = Explanation(
+    0.5, (WordShare("apfel", 0.4), WordShare("rot", 0.05), WordShare(".", -0.02)), 0.07
+)
+
+
+def result(text, title="", rank=1):
+    return Result(rank, 0.5, 1, "d1", title, text)
+
+
+def test_a_line_a_result(capsys):
+    print_results("apple", [result("Ein Apfel", "Obst"), result("x" * 50, rank=2)], width=20)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[1] == "apple"
+    assert lines[3].split() == ["1", "0.500", "1", "d1", "Obst:", "Ein", "Apfel"]
+    assert lines[4].split()[-1] == "x" * 19 + "…"
+
+
+def test_shares_stand_below_the_result(capsys):
+    print_results("apple", [result("Ein Apfel")], explanations=[EXPLANATION])
+    out = capsys.readouterr().out
+    assert "0.500 = apfel +0.400, rot +0.050, . -0.020, remainder +0.070" in out
+    assert "\033" not in out
+
+
+def test_carrying_words_are_bold_on_a_terminal(capsys):
+    print_results("apple", [result("Ein roter Apfel.")], explanations=[EXPLANATION], bold=True)
+    assert "Ein roter \033[1mApfel\033[0m." in capsys.readouterr().out
+
+
+def test_many_words_are_summed_up():
+    words = tuple(WordShare(f"w{n}", 0.1 - 0.01 * n) for n in range(12))
+    line = shares(Explanation(0.6, words, 0.06))
+    assert line.count("w") == 8 + 1  # and one in "words"
+    assert "4 other words +0.0" in line
+
+
+def test_carrying_words_have_a_tenth_of_the_score_each():
+    assert carrying_words(EXPLANATION) == ["apfel", "rot"]
+    assert carrying_words(Explanation(0.0, (WordShare("a", 0.0),), 0.0)) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "expected"),
+    [
+        ("Der Apfel, apfelrot", ["apfel"], "Der <Apfel>, apfelrot"),
+        ("日本語", ["本"], "日<本>語"),
+        ("a+b", ["+"], "a<+>b"),
+        ("voilà à", ["à"], "voilà <à>"),
+        ("nothing", [], "nothing"),
+        ("rot roter", ["rot", "roter"], "<rot> <roter>"),
+        ("ab", ["b"], "ab"),
+    ],
+)
+def test_whole_words_are_highlighted_and_parts_of_runs_without_spaces(text, words, expected):
+    bold = expected.replace("<", "\033[1m").replace(">", "\033[0m")
+    assert highlighted(text, words) == bold

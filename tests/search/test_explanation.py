@@ -1,0 +1,132 @@
+"""Explanations: shares are slopes, and with the remainder they sum up to the score."""
+
+import math
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from tf_smoothclir.search.explanation import Explanation, Words, WordShare, explain, word_vectors
+from tf_smoothclir.two_tower.similarity import smooth_normalize
+from tf_smoothclir.utils.errors import InputError
+
+DIM = 6
+
+
+def example(words=7, scale=1.0, seed=0, epsilon=0.5):
+    """A text of so many words, and a smooth-normalised vector of the other side."""
+    generator = np.random.default_rng(seed)
+    vectors = scale * generator.normal(size=(words, DIM))
+    other = generator.normal(size=DIM)
+    other /= np.linalg.norm(other) + epsilon
+    return Words([f"w{n}" for n in range(words)], vectors), other
+
+
+def pooled(vectors):
+    return np.tanh(vectors.mean(axis=0))
+
+
+def smooth_cosine(vectors, other, epsilon):
+    return pooled(vectors) @ other / (np.linalg.norm(pooled(vectors)) + epsilon)
+
+
+def shares_of(explanation):
+    return {word.word: word.share for word in explanation.words}
+
+
+@pytest.mark.parametrize("scale", [1e-3, 0.1, 1.0, 10.0])
+@pytest.mark.parametrize("epsilon", [0.0, 0.25, 1.0])
+def test_shares_and_remainder_sum_up_to_the_score(scale, epsilon):
+    text, other = example(scale=scale, epsilon=epsilon)
+    found = explain(text, other, epsilon)
+    total = math.fsum([*shares_of(found).values(), found.remainder])
+    assert total == pytest.approx(found.score, abs=1e-15)
+    assert found.score == pytest.approx(smooth_cosine(text.vectors, other, epsilon), abs=1e-14)
+
+
+def test_score_is_that_of_the_model():
+    text, other = example(epsilon=0.5)
+    vector = smooth_normalize(tf.constant([pooled(text.vectors)], tf.float32), 0.5)[0]
+    assert explain(text, other, 0.5).score == pytest.approx(vector.numpy() @ other, abs=1e-6)
+
+
+@pytest.mark.parametrize("word", range(7))
+def test_share_is_the_slope_by_finite_differences(word):
+    # Of the numerator, when the word is moved in or out of the mean; the length is held.
+    text, other = example(scale=1.5)
+    length = np.linalg.norm(pooled(text.vectors)) + 0.5
+    mean, step = text.vectors.mean(axis=0), 1e-6
+    moved = [np.tanh(mean + sign * step * text.vectors[word] / 7) @ other for sign in (1, -1)]
+    slope = (moved[0] - moved[1]) / (2 * step) / length
+    assert shares_of(explain(text, other, 0.5))[f"w{word}"] == pytest.approx(slope, rel=1e-6)
+
+
+def test_remainder_is_what_tanh_bends():
+    text, other = example(scale=1.5)
+    mean, found = text.vectors.mean(axis=0), explain(text, other, 0.5)
+    bend = np.tanh(mean) - (1 - np.tanh(mean) ** 2) * mean
+    length = np.linalg.norm(np.tanh(mean)) + 0.5
+    assert found.remainder == pytest.approx(bend @ other / length, rel=1e-9)
+    small, _ = example(scale=1e-4)
+    assert abs(explain(small, other, 0.5).remainder) < 1e-10
+
+
+def test_leaving_a_word_out_takes_its_share_away():
+    # Where numbers are small, and the length and the number of words in the mean stay.
+    text, other = example(words=50, scale=0.01, epsilon=1.0)
+    found = shares_of(explain(text, other, 1.0))
+    whole = smooth_cosine(text.vectors, other, 1.0)
+    for word in range(50):
+        without = text.vectors.copy()
+        without[word] = 0
+        loss = whole - smooth_cosine(without, other, 1.0)
+        assert found[f"w{word}"] == pytest.approx(loss, rel=0.02, abs=1e-6)
+
+
+def test_each_word_stands_once_with_all_its_occurrences_largest_first():
+    text, other = example(words=3)
+    again = Words(["w0", "w1", "w2", "w0", "w1", "w0"], text.vectors[[0, 1, 2, 0, 1, 0]])
+    found = explain(again, other, 0.5)
+    names = [f"{word}-{n}" for n, word in enumerate(again.words)]
+    apart = shares_of(explain(again._replace(words=names), other, 0.5))
+    expected = {w: sum(v for k, v in apart.items() if k.startswith(w)) for w in ("w0", "w1", "w2")}
+    assert shares_of(found) == pytest.approx(expected)
+    values = [word.share for word in found.words]
+    assert values == sorted(values, reverse=True)
+
+
+def test_text_without_a_word_has_score_0():
+    other = np.ones(DIM) / 4
+    assert explain(Words([], np.zeros((0, DIM))), other, 0.5) == Explanation(0.0, (), 0.0)
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 1.0])
+def test_words_of_length_0_have_no_share(epsilon):
+    found = explain(Words(["a"], np.zeros((1, DIM))), np.ones(DIM) / 4, epsilon)
+    assert found == Explanation(0.0, (WordShare("a", 0.0),), 0.0)
+
+
+class SmallTower(tf.Module):
+    """Splits at spaces; the vector of a word is its length in each coordinate."""
+
+    def words(self, text):
+        split = tf.strings.split(text)
+        lengths = tf.cast(tf.strings.length(split.flat_values), tf.float32)
+        return {
+            "words": split.flat_values,
+            "lengths": tf.cast(split.row_lengths(), tf.int32),
+            "vectors": lengths[:, None] * tf.ones([1, DIM]),
+        }
+
+
+def test_words_of_several_texts_are_kept_apart():
+    first, empty, last = word_vectors(SmallTower(), ["an apple", "", "日本"])
+    assert (first.words, empty.words, last.words) == (["an", "apple"], [], ["日本"])
+    np.testing.assert_array_equal(first.vectors[:, 0], [2, 5])
+    assert empty.vectors.shape == (0, DIM)
+    assert word_vectors(SmallTower(), []) == []
+
+
+def test_tower_that_cannot_say_its_words_is_refused():
+    with pytest.raises(InputError, match="only average pooling can"):
+        word_vectors(tf.Module(), ["an apple"])

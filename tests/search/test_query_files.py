@@ -1,0 +1,68 @@
+"""Query files and TREC runs."""
+
+import pytest
+
+from tf_smoothclir.evaluation.trec_files import read_run
+from tf_smoothclir.index.index import Result
+from tf_smoothclir.search.query_files import RunFile, numbered, read_queries
+from tf_smoothclir.utils.errors import InputError
+
+
+def write(path, content):
+    path.write_text(content, encoding="utf-8")
+    return path
+
+
+def test_lines_with_a_tab_have_an_id(tmp_path):
+    path = write(tmp_path / "queries", "q1\tred apple\nq2\t\n")
+    assert list(read_queries(path)) == [("q1", "red apple"), ("q2", "")]
+
+
+def test_lines_without_a_tab_are_numbered(tmp_path):
+    path = write(tmp_path / "queries", "red apple\n日本\n")
+    assert list(read_queries(path)) == [("1", "red apple"), ("2", "日本")]
+    assert list(numbered(["red apple", "日本"])) == [("1", "red apple"), ("2", "日本")]
+
+
+def test_bytes_that_are_no_text_are_replaced():
+    typed = b"caf\xe9 au lait, \xe6\x97\xa5".decode("utf-8", "surrogateescape")  # as of a terminal
+    assert list(numbered([typed])) == [("1", "caf\ufffd au lait, 日")]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("q1\ta\nb\n", ":2: 1 tab-separated columns"),
+        ("q1\ta\nq2\tb\tc\n", ":2: 3 tab-separated columns"),
+        ("a\nq2\tb\n", ":2: the line has a tab, the first line has none"),
+        ("q1\ta\nq2\tb\nq1\tc\n", ":3: id 'q1' stands already in line 1"),
+        ("q 1\ta\n", ":1: id 'q 1' is empty or holds white space"),
+        ("a\n\nb\n", ":2: the line is blank"),
+        ("", ": the file is empty"),
+    ],
+)
+def test_defect_is_named_by_its_line(tmp_path, content, message):
+    with pytest.raises(InputError, match=f"queries{message}"):
+        list(read_queries(write(tmp_path / "queries", content)))
+
+
+def results(*found):
+    return [Result(n, score, 0, id_, "", "") for n, (id_, score) in enumerate(found, start=1)]
+
+
+def test_run_is_read_back_and_equal_scores_keep_their_order(tmp_path):
+    run = RunFile()
+    run.add("q1", results(("d2", 0.5), ("d1", 0.5), ("d3", -0.25)))
+    run.add("q2", [])
+    run.add("q3", results(("d1", 0.75)))
+    run.write(tmp_path / "run", "ours")
+    lines = [line.split() for line in (tmp_path / "run").read_text().splitlines()]
+    assert [line[:4] + line[5:] for line in lines] == [
+        ["q1", "Q0", "d2", "1", "ours"],
+        ["q1", "Q0", "d1", "2", "ours"],
+        ["q1", "Q0", "d3", "3", "ours"],
+        ["q3", "Q0", "d1", "1", "ours"],
+    ]
+    found = read_run(tmp_path / "run")
+    assert found["q1"]["d2"] > found["q1"]["d1"] > found["q1"]["d3"] == -0.25
+    assert found["q1"]["d1"] == pytest.approx(0.5, abs=1e-6)

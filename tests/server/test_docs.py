@@ -1,0 +1,117 @@
+"""The walk in docs/serving.md: its curl lines run, and answer in the shape that the page shows."""
+
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.published import publish_small
+from tests.server.local_server import Addresses, rest
+from tf_smoothclir.server.model_config import configs_of_file
+from tf_smoothclir.server.model_registry import ModelRegistry
+from tf_smoothclir.server.server import Server
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = ROOT / "docs" / "serving.md"
+CONFIG = ROOT / "export" / "serving" / "models.config"
+ADDRESS = "localhost:8501"
+ANYTHING = "..."
+
+
+def console_lines():
+    """(command, what the page shows as its answer) of each `$` line."""
+    text = PAGE.read_text(encoding="utf-8")
+    for block in re.findall(r"^```console\n(.*?)^```", text, re.DOTALL | re.MULTILINE):
+        for part in block.split("$ ")[1:]:
+            command, _, answer = part.rstrip("\n").rpartition("\n")
+            yield command, answer
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    """The local server with the configuration that the page starts it with."""
+    export = tmp_path_factory.mktemp("export")
+    publish_small(tmp_path_factory.mktemp("vocabulary"), export)
+    with Server(ModelRegistry(lambda: configs_of_file(CONFIG, export))) as server:
+        yield Addresses(server.port, server.rest_api_port)
+
+
+def parsed(answer):
+    """The JSON of the page; `...` stands for more of the same."""
+    shown = answer.replace(", ...]", "]").replace("{...}", f'"{ANYTHING}"')
+    return json.loads(shown)
+
+
+def has_shape(found, shown):
+    """Whether an answer has the names, types and nesting of what the page shows."""
+    if shown == ANYTHING:
+        return bool(found)
+    if isinstance(shown, dict):
+        return (
+            isinstance(found, dict)
+            and found.keys() == shown.keys()
+            and all(has_shape(found[key], value) for key, value in shown.items())
+        )
+    if isinstance(shown, list):
+        return (
+            isinstance(found, list)
+            and bool(found)
+            and all(has_shape(value, shown[0]) for value in found)
+        )
+    return type(found) is type(shown)
+
+
+@pytest.mark.parametrize(("command", "answer"), console_lines())
+def test_curl_line_of_the_page_gives_an_answer_of_the_shape_it_shows(server, command, answer):
+    if shutil.which("curl") is None:
+        pytest.skip("no curl on the PATH: the lines of docs/serving.md are not run")
+    assert command.startswith(f"curl -s {ADDRESS}/")
+    done = subprocess.run(
+        ["/bin/sh", "-c", command.replace(ADDRESS, f"127.0.0.1:{server.rest_api_port}")],
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=True,
+    )
+    found, shown = json.loads(done.stdout), parsed(answer)
+    assert has_shape(found, shown), found
+    if "predictions" in shown:
+        assert len(found["predictions"]) == len(shown["predictions"])
+    assert ("error" in found) == ("error" in shown)
+
+
+def test_page_has_lines_of_every_model_and_both_formats():
+    commands = " ".join(command for command, _ in console_lines())
+    for part in ("query_tower", "document_tower", "search", "instances", "inputs", "labels/"):
+        assert part in commands
+
+
+def test_commands_and_flags_of_the_page_are_there():
+    text = PAGE.read_text(encoding="utf-8")
+    for name, module in (("serve", "serve"), ("client", "client"), ("export", "export")):
+        source = (ROOT / "export" / f"{module}.py").read_text(encoding="utf-8")
+        for line in re.findall(rf"^smoothclir-{name} .*$", text, re.MULTILINE):
+            for flag in re.findall(r"--(\w+)", line):
+                assert f'"{flag}"' in source, line
+
+
+def test_files_that_the_page_points_to_are_there():
+    text = PAGE.read_text(encoding="utf-8")
+    for link in re.findall(r"\]\(([^)h][^)]*)\)", text):
+        assert (PAGE.parent / link).is_file(), link
+    for path in set(re.findall(r"export/serving/[\w.-]+", text)):
+        assert (ROOT / path).is_file(), path
+
+
+def test_shapes_are_told_apart():
+    shown = parsed('{"a": [[0.5, ...]], "b": {...}}')
+    assert has_shape({"a": [[0.1, 0.2, 0.3]], "b": {"c": 1}}, shown)
+    for other in ({"a": [0.1], "b": 1}, {"a": [[0.1]]}, {"a": [["x"]], "b": 1}, {"a": [], "b": 1}):
+        assert not has_shape(other, shown)
+
+
+def test_server_has_the_labels_of_the_page(server):
+    assert rest(server, "/v1/models/search/labels/stable")[0] == 200

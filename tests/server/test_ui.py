@@ -1,0 +1,280 @@
+"""The page to search with: what it answers, and what a person sees of it in a real browser."""
+
+import json
+import re
+import shutil
+import urllib.error
+import urllib.request
+
+import pytest
+
+from tests.published import publish_small
+from tests.server.devtools import browser
+from tests.server.local_server import local_server
+from tf_smoothclir.index.builder import build_index
+from tf_smoothclir.index.collections import open_files
+from tf_smoothclir.index.index import Result
+from tf_smoothclir.publishing.publish import load_tower
+from tf_smoothclir.search.explanation import Explanation, WordShare
+from tf_smoothclir.server.ui import About, SearchPage, open_page, text_parts
+from tf_smoothclir.settings.run import DataSettings
+
+EVIL = '<script>document.title = "broken"</script><img src=x onerror="document.title=1">'
+ABOUT = About("en", "fr", 3, ["red apple", f"example {EVIL}"])
+TEXTS = [
+    f"Une pomme rouge. {EVIL}",
+    "Rouge, rougeâtre: " + "mot " * 400,
+    "x" * 400,
+    "مرحبا rouge " + "https://example.org/" + "y" * 90,
+]
+
+
+class Documents:
+    """Finds the same documents for every query; "fail" fails, "none" finds nothing."""
+
+    def search(self, queries, depth):
+        (query,) = queries
+        if query == "fail":
+            raise RuntimeError("the searcher is broken")
+        if query == "none":
+            return [[]]
+        results = [
+            Result(rank, 0.9 - rank / 100, rank % 3, f"d{rank}", f"Titre {EVIL}", text)
+            for rank, text in enumerate((TEXTS * 30)[:depth], start=1)
+        ]
+        return [results]
+
+    def explain(self, query, results):
+        words = (WordShare("rouge", 0.5), WordShare("pomme", 0.2), WordShare("une", 0.001))
+        return [Explanation(0.8, words, 0.099) for _ in results]
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory):
+    """Of a server with the page over `Documents`."""
+    export = tmp_path_factory.mktemp("export")
+    publish_small(tmp_path_factory.mktemp("vocabulary"), export)
+    with local_server(export, routes=SearchPage(Documents(), ABOUT).routes()) as addresses:
+        yield addresses.rest
+
+
+@pytest.fixture(scope="module")
+def tab():
+    with browser() as one:
+        yield one
+
+
+def get(address, path):
+    try:
+        with urllib.request.urlopen(address + path, timeout=20) as response:
+            return response.status, response.headers, response.read()
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, error.headers, error.read()
+
+
+def test_answer_has_rank_score_grade_and_the_words_that_carry_the_score(address):
+    _, _, body = get(address, "/api/search?q=red&k=2")
+    answer = json.loads(body)
+    assert answer["query"] == "red"
+    first, second = answer["results"]
+    assert (first["rank"], first["grade"], first["id"]) == (1, 1, "d1")
+    assert first["score"] == pytest.approx(0.89)
+    assert first["parts"] == [
+        ["Une ", None],
+        ["pomme", 0.2],
+        [" ", None],
+        ["rouge", 0.5],
+        [f". {EVIL}", None],
+    ]
+    assert [part for part in second["parts"] if part[1]] == [["Rouge", 0.5]]
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ("", "query"),
+        ("q=", "query"),
+        ("q=%20", "query"),
+        ("q=" + "a" * 10_001, "query"),
+        ("q=a&k=0", "k from 1 to 100"),
+        ("q=a&k=101", "k from 1 to 100"),
+        ("q=a&k=-1", "k from 1 to 100"),
+        ("q=a&k=x", "k from 1 to 100"),
+    ],
+)
+def test_request_that_cannot_be_answered_says_why(address, fields, message):
+    status, _, body = get(address, f"/api/search?{fields}")
+    assert status == 400
+    assert message in json.loads(body)["error"]
+
+
+@pytest.mark.parametrize("query", ["%FF%FE", "%00", "a%F0%9F", "日本", "%3Cscript%3E"])
+def test_any_query_is_answered(address, query):
+    status, _, body = get(address, f"/api/search?q={urllib.request.quote(query, safe='%')}")
+    assert status == 200
+    assert json.loads(body)["results"]
+
+
+def test_failure_of_the_search_is_an_error_and_not_the_end(address):
+    status, _, body = get(address, "/api/search?q=fail")
+    assert (status, set(json.loads(body))) == (500, {"error"})
+    assert get(address, "/api/search?q=red")[0] == 200
+
+
+def test_page_lets_nothing_else_run_and_loads_nothing_from_elsewhere(address):
+    _, headers, body = get(address, "/")
+    policy = headers["Content-Security-Policy"]
+    assert policy.startswith("default-src 'self';")
+    assert "unsafe" not in policy
+    assert len(re.findall("'sha256-", policy)) == 2
+    page = body.decode()
+    assert not re.findall(r"(?:src|href)=\"(?!data:,)", page)
+    assert not re.findall(r"\bon\w+=|style=|innerHTML|https?://", page)
+
+
+@pytest.mark.parametrize(
+    ("text", "shares", "parts"),
+    [
+        ("", {"a": 1.0}, []),
+        ("a b", {}, [("a b", None)]),
+        (
+            "Le Chat, chat.",
+            {"chat": 0.5},
+            [("Le ", None), ("Chat", 0.5), (", ", None), ("chat", 0.5), (".", None)],
+        ),
+        (
+            "chats chat-chat",
+            {"chat": 0.5},
+            [("chats ", None), ("chat", 0.5), ("-", None), ("chat", 0.5)],
+        ),
+        ("日本語", {"本": 0.5}, [("日", None), ("本", 0.5), ("語", None)]),
+        ("(a.b)", {".": 0.1, "a": 0.2}, [("(", None), ("a", 0.2), (".", 0.1), ("b)", None)]),
+        ("voilà à", {"à": 0.5}, [("voilà ", None), ("à", 0.5)]),
+        ("STRASSE", {"strasse": 1.0}, [("STRASSE", 1.0)]),
+    ],
+)
+def test_text_is_cut_at_whole_words(text, shares, parts):
+    assert text_parts(text, shares) == parts
+
+
+def test_long_text_is_cut_around_the_first_word_that_counts():
+    parts = text_parts("mot " * 1000 + "rouge " + "mot " * 1000, {"rouge": 0.5})
+    assert ("rouge", 0.5) in parts
+    assert parts[0][0].startswith("…")
+    assert parts[-1][0].endswith("…")
+    assert sum(len(part) for part, _ in parts) < 800
+
+
+def test_page_over_an_export_searches_as_the_command_does(export_dir, tmp_path):
+    page = open_page(export_dir, tmp_path / "index", lambda data: DataSettings(**data))
+    answer = json.loads(page.search({"q": "word1 word2", "k": "3"}).body)
+    assert [result["rank"] for result in answer["results"]] == [1, 2, 3]
+    texts = ["".join(part for part, _ in result["parts"]) for result in answer["results"]]
+    assert all(text.startswith("mot") for text in texts)
+    assert any(share for result in answer["results"] for _, share in result["parts"])
+    about = json.loads(page.routes()["/api/about"]({}).body)
+    assert (about["query_language"], about["document_language"]) == ("en", "fr")
+    assert about["grades"] == 3
+    assert about["examples"][0].startswith("word")
+
+
+def test_a_collection_of_files_is_in_the_language_of_the_towers(export_dir, tmp_path):
+    export = shutil.copytree(export_dir, tmp_path / "export")
+    for manifest in export.glob("*_tower/*/manifest.json"):
+        content = json.loads(manifest.read_text())
+        content["data"]["document_language"] = "tl"
+        manifest.write_text(json.dumps(content))
+    (tmp_path / "own.tsv").write_text("a\tmot1 mot2\nb\tmot3\n")
+    collection = open_files(tmp_path / "own.tsv", "--collection")
+    build_index(tmp_path / "index", collection, *load_tower(export, "document"))
+    page = open_page(export, tmp_path / "index", lambda data: DataSettings(**data))
+    about = json.loads(page.routes()["/api/about"]({}).body)
+    assert (about["query_language"], about["document_language"]) == ("en", "tl")
+
+
+RESULTS = "document.querySelectorAll('#results li').length"
+
+
+def show(tab, address, path="/", width=1200):
+    tab.size(width, 900)
+    tab.open(address + path)
+    tab.wait_for("document.readyState === 'complete' && !!document.getElementById('title')")
+    tab.wait_for("!document.getElementById('examples').hidden")
+
+
+def test_deep_link_shows_results_with_languages_grade_score_and_marks(tab, address):
+    show(tab, address, "/?q=red&k=3")
+    tab.wait_for(f"{RESULTS} === 3")
+    assert tab.evaluate("document.getElementById('title').textContent") == (
+        "Ask in English, read in French"
+    )
+    assert tab.evaluate("document.getElementById('query').value") == "red"
+    assert tab.evaluate("document.getElementById('query').lang") == "en"
+    first = "document.querySelector('#results li')"
+    assert tab.evaluate(f"{first}.querySelector('.text').lang") == "fr"
+    facts = tab.evaluate(f"{first}.querySelector('.facts').textContent")
+    assert "Grade 1 of 2" in facts
+    assert "Score 0.890" in facts
+    marks = f"[...{first}.querySelectorAll('mark')].map((m) => m.className + m.textContent)"
+    assert tab.evaluate(marks) == ["s2pomme", "s3rouge"]
+
+
+def test_markup_in_documents_examples_and_queries_is_shown_and_never_run(tab, address):
+    show(tab, address, f"/?q={urllib.request.quote(EVIL)}")
+    tab.wait_for(f"{RESULTS} === 10")
+    assert tab.evaluate("document.querySelector('#results h2').textContent") == f"Titre {EVIL}"
+    assert EVIL in tab.evaluate("document.querySelector('#results .text').textContent")
+    assert EVIL in tab.evaluate("document.querySelector('#examples ul').textContent")
+    assert tab.evaluate("document.querySelectorAll('main script, img').length") == 0
+    assert EVIL in tab.evaluate("document.title")  # as the query has it, and not "broken"
+
+
+@pytest.mark.parametrize("width", [320, 390, 1200])
+@pytest.mark.parametrize("path", ["/", "/?q=red", f"/?q={'q' * 300}"])
+def test_nothing_is_wider_than_the_screen(tab, address, width, path):
+    show(tab, address, path, width)
+    tab.wait_for(f"{RESULTS} === {10 if 'q=' in path else 0}")
+    assert tab.evaluate("innerWidth") == width
+    assert tab.evaluate("document.scrollingElement.scrollWidth") <= width
+
+
+def test_keyboard_is_enough(tab, address):
+    show(tab, address)
+    tab.wait_for("document.activeElement.id === 'query'")
+    tab.type("green")
+    tab.press("Enter", "\r")
+    tab.wait_for(f"{RESULTS} === 10")
+    assert tab.evaluate("location.search") == "?q=green"
+    tab.evaluate("document.getElementById('more').focus()")
+    tab.press("Enter", "\r")
+    tab.wait_for(f"{RESULTS} === 20")
+    tab.evaluate("history.back()")
+    tab.wait_for(f"{RESULTS} === 10")
+    tab.evaluate("history.back()")
+    tab.wait_for(f"{RESULTS} === 0")
+
+
+def test_example_is_a_click_away(tab, address):
+    show(tab, address)
+    assert tab.evaluate("document.getElementById('examples').open")
+    tab.evaluate("document.querySelector('#examples button').click()")
+    tab.wait_for(f"{RESULTS} === 10")
+    assert tab.evaluate("document.getElementById('query').value") == "red apple"
+    assert not tab.evaluate("document.getElementById('examples').open")
+
+
+@pytest.mark.parametrize(
+    ("path", "message"), [("/?q=fail", "RuntimeError"), ("/?q=a&k=999", "k from 1 to 100")]
+)
+def test_error_is_shown_as_an_alert(tab, address, path, message):
+    show(tab, address, path)
+    error = "document.querySelector('[role=alert]:not([hidden])')"
+    tab.wait_for(f"!!{error}")
+    assert message in tab.evaluate(f"{error}.textContent")
+    assert tab.evaluate(RESULTS) == 0
+
+
+def test_nothing_found_is_said(tab, address):
+    show(tab, address, "/?q=none")
+    tab.wait_for("document.getElementById('state').textContent === 'No document was found.'")

@@ -1,0 +1,101 @@
+"""Exchanged gradients: what one process would have from the joint batch."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from tensorflow import keras
+
+from tf_smoothclir.data.tokenized_set import ROLES
+from tf_smoothclir.settings.presets import changed
+from tf_smoothclir.settings.run import RunSettings
+from tf_smoothclir.training.distributed.exchange import pack, unpack
+from tf_smoothclir.two_tower.builder import build_model
+
+WORDS = 12
+# Of each worker, lists of texts: (query, documents with grades). The second one has fewer pairs.
+PARTS = (
+    [([2, 3], [([4, 5], 2), ([6], 0), ([], 1)]), ([3], [([7, 4, 4], 2), ([8], 0)])],
+    [([3, 9, 9], [([4], 1), ([10, 6], 0)])],
+    [([11], [([5], 2)]), ([], [([4], 0)])],
+)
+CASES = {
+    "defaults": {},
+    "clipped": {"clip_norm": 1e-3},
+    "mean over lists": {"loss": "softmax"},
+    "one table": {"shared_vocabulary": True},
+    "dense gradients too": {"learn_thresholds": True, "token_weights": "learned"},
+    "reads word order": {"tower": "cnn"},
+}
+
+
+def batch(part):
+    """Inputs and grades of some lists."""
+    documents = [document for _, listed in part for document, _ in listed]
+    inputs = {
+        "query": tokens([query for query, _ in part]),
+        "document": tokens(documents),
+        "list_lengths": tf.constant([len(listed) for _, listed in part]),
+    }
+    return inputs, tf.constant([grade for _, listed in part for _, grade in listed])
+
+
+def tokens(texts):
+    ids = [word for text in texts for word in text]
+    return {"ids": tf.constant(ids, tf.int32), "lengths": tf.constant(list(map(len, texts)))}
+
+
+def model_of(case):
+    """A model with plain steps: others would magnify what rounding leaves of a gradient of 0."""
+    changes = {"batching": "lists", "dim": 4, **CASES[case]}
+    vocabulary = ["", "?", *map(str, range(2, WORDS))]
+    model = build_model(changed(RunSettings(), changes), dict.fromkeys(ROLES, vocabulary))
+    model.compile(optimizer=keras.optimizers.SGD(1.0), loss=model.loss)
+    model.optimizer.build(model.trainable_variables)
+    for tower in (model.query_tower, model.document_tower):
+        if case == "reads word order":
+            tower.dropout = 0.0
+    return model
+
+
+def stepped(case, part, exchange):
+    """The logs and the weights after one step."""
+    model = model_of(case)
+    model.exchange = exchange
+    logs = tf.function(model.train_step)(batch(part))
+    return logs, [weight.numpy() for weight in model.weights]
+
+
+def message_of(case, part):
+    messages = []
+
+    def exchange(gradients, loss, pairs, weight):
+        messages.append(pack(gradients, loss, pairs, weight))
+        return gradients, loss, pairs
+
+    model = model_of(case)
+    model.exchange = exchange
+
+    @tf.function
+    def step():
+        model.train_step(batch(part))
+        return messages.pop()
+
+    return step()
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_step_of_all_workers_is_that_of_one_process_on_the_joint_batch(case):
+    messages = tf.concat([message_of(case, part) for part in PARTS], axis=0)
+
+    def exchange(gradients, loss, pairs, weight):
+        return unpack(messages, gradients, len(PARTS))
+
+    logs, expected = stepped(case, [each for part in PARTS for each in part], None)
+    found = [stepped(case, part, exchange) for part in PARTS]
+    for own_logs, own in found:
+        assert own_logs["pairs"] == logs["pairs"]
+        for name in ("batch_loss", "gradient_norm"):
+            np.testing.assert_allclose(own_logs[name], logs[name], rtol=1e-5)
+        for one, other, first in zip(own, expected, found[0][1]):
+            np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
+            np.testing.assert_array_equal(one, first)

@@ -1,0 +1,37 @@
+"""A tiny set on disk, its settings, and one finished run on it."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.training.tiny_set import tiny_settings, tiny_shards, write_tiny_set
+from tf_smoothclir.settings.run import TextSettings
+from tf_smoothclir.training.run_directory import RunDirectory
+from tf_smoothclir.training.train import train
+
+
+@pytest.fixture(scope="session")
+def tiny_dir(tmp_path_factory):
+    """The tiny set; not to be changed."""
+    return write_tiny_set(tmp_path_factory.mktemp("tiny") / "data")
+
+
+@pytest.fixture(scope="session")
+def tiny(tiny_dir, tmp_path_factory):
+    """`tiny(**changes)` gives the settings of a run on the tiny set."""
+    cache_dir = tmp_path_factory.mktemp("cache")
+    return lambda data_dir=tiny_dir, **changes: tiny_settings(data_dir, cache_dir, **changes)
+
+
+@pytest.fixture(scope="session")
+def shards(tiny, tmp_path_factory):
+    """Shards of the tiny set; not to be changed."""
+    return tiny_shards(tiny, tmp_path_factory.mktemp("shards") / "four", TextSettings())
+
+
+@pytest.fixture(scope="session")
+def finished(tiny, tmp_path_factory):
+    """A finished run of `tiny()`; not to be changed."""
+    path = tmp_path_factory.mktemp("runs") / "finished"
+    train(tiny(), path)
+    return RunDirectory.load(path)

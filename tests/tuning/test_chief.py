@@ -1,0 +1,107 @@
+"""The chief over gRPC: a worker that falls silent loses its trial to another one."""
+
+import threading
+import time
+
+import keras_tuner
+import pytest
+import tensorflow as tf
+from keras_tuner.src.distribute.oracle_client import OracleClient
+
+from tf_smoothclir.settings.run import RunSettings
+from tf_smoothclir.tuning import chief as workers
+from tf_smoothclir.tuning import tune
+from tf_smoothclir.tuning.chief import Chief
+from tf_smoothclir.tuning.oracles import GridOracle
+from tf_smoothclir.tuning.search_space import SearchSpace
+from tf_smoothclir.utils.errors import InputError
+
+OBJECTIVE = keras_tuner.Objective("MAP", "max")
+
+
+@pytest.fixture
+def oracle(tmp_path):
+    space = SearchSpace.of(["thresholds"], RunSettings())
+    return GridOracle(space, tmp_path / "state", objective=OBJECTIVE, max_trials=2, seed=1)
+
+
+def client(monkeypatch, port, tuner_id):
+    monkeypatch.setenv("KERASTUNER_ORACLE_IP", "127.0.0.1")
+    monkeypatch.setenv("KERASTUNER_ORACLE_PORT", str(port))
+    monkeypatch.setenv("KERASTUNER_TUNER_ID", tuner_id)
+    return OracleClient(keras_tuner.Oracle(OBJECTIVE))
+
+
+def end(worker, trial, value):
+    worker.update_trial(trial.trial_id, {"MAP": value})
+    trial.status = "COMPLETED"
+    worker.end_trial(trial)
+
+
+def test_the_trial_of_a_silent_worker_goes_to_another_and_the_chief_ends(oracle, monkeypatch):
+    chief = Chief(oracle, "127.0.0.1:0")
+    service = threading.Thread(target=chief.serve, args=(1.0,), daemon=True)
+    service.start()
+    dead, alive = (client(monkeypatch, chief.port, name) for name in ("dead", "alive"))
+    lost, trial = dead.create_trial("dead"), alive.create_trial("alive")
+    end(alive, trial, 0.5)
+    begin = time.monotonic()
+    while (taken := alive.create_trial("alive")).status == "IDLE":
+        assert time.monotonic() - begin < 20
+        time.sleep(0.1)
+    assert taken.trial_id == lost.trial_id
+    assert taken.hyperparameters.values == lost.hyperparameters.values
+    end(alive, taken, 0.7)
+    assert alive.create_trial("alive").status == "STOPPED"
+    service.join(20)
+    assert not service.is_alive()
+    assert [(t.status, t.score) for t in oracle.trials.values()] == [
+        ("COMPLETED", 0.7),
+        ("COMPLETED", 0.5),
+    ]
+
+
+def test_an_address_of_another_machine_is_a_message(oracle):
+    with pytest.raises(InputError, match=r"192\.0\.2\.1:8000: this address cannot be listened at"):
+        Chief(oracle, "192.0.2.1:8000")
+
+
+@pytest.mark.parametrize(
+    ("environment", "role"),
+    [
+        ({}, ""),
+        ({"IP": "127.0.0.1", "PORT": "8000", "ID": "chief"}, "chief"),
+        ({"IP": "127.0.0.1", "PORT": "8000", "ID": "tuner0"}, "worker"),
+    ],
+)
+def test_the_environment_of_keras_tuner_gives_the_role(monkeypatch, environment, role):
+    _set(monkeypatch, environment)
+    assert tune._role() == role
+
+
+def test_half_an_environment_is_a_message(monkeypatch):
+    _set(monkeypatch, {"IP": "127.0.0.1", "ID": "chief"})
+    with pytest.raises(InputError, match="KERASTUNER_ORACLE_PORT not"):
+        tune._role()
+
+
+def _set(monkeypatch, environment):
+    names = {"IP": "ORACLE_IP", "PORT": "ORACLE_PORT", "ID": "TUNER_ID"}
+    for short, name in names.items():
+        monkeypatch.delenv(f"KERASTUNER_{name}", raising=False)
+        if short in environment:
+            monkeypatch.setenv(f"KERASTUNER_{name}", environment[short])
+
+
+def test_a_worker_loads_tensorflow_without_a_word(capfd, monkeypatch):
+    # TensorFlow 2.21 writes to standard error before it reads this.
+    monkeypatch.setenv("TF_CPP_MIN_LOG_LEVEL", "3")
+    process = workers._start("worker0", 0, tensorflow_version, ())
+    process.join()
+    assert process.exitcode == 0
+    output, errors = capfd.readouterr()
+    assert (output.strip(), errors) == (tf.__version__, "")
+
+
+def tensorflow_version():
+    print(tf.__version__, flush=True)

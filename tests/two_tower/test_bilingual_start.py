@@ -1,0 +1,73 @@
+"""Runs that begin with vectors made of the judged pairs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.training.test_trainer import begin, start, train_until_killed, trained
+from tf_smoothclir.data.sources.source import SPLITS
+from tf_smoothclir.data.tokenized_set import ROLES
+from tf_smoothclir.evaluation.encoding import Encoder
+
+
+def mean_rank_of_mates(settings, path):
+    """Where training queries rank their document of grade 2 before any training; best is 1."""
+    tokenized_set, trainer = begin(settings, path)
+    encoded, judged = Encoder(trainer.model, tokenized_set)(), tokenized_set.retrieval_set
+    train = judged.splits == SPLITS.index("train")
+    pairs = train[judged.query_rows] & (judged.grades == 2)
+    queries, mates = judged.query_rows[pairs], judged.document_rows[pairs]
+    scores = encoded.queries[queries] @ encoded.documents.T
+    return (scores > scores[np.arange(len(queries)), mates][:, None]).sum(axis=1).mean() + 1
+
+
+@pytest.mark.parametrize("more", [{}, {"shared_vocabulary": True, "ngram_buckets": 50}])
+def test_training_begins_with_translations_near_each_other(more, tiny, tmp_path):
+    random = mean_rank_of_mates(tiny(dim=64, **more), tmp_path / "random")
+    bilingual = mean_rank_of_mates(
+        tiny(dim=64, initial_vectors="bilingual", **more), tmp_path / "bilingual"
+    )
+    assert bilingual < 0.6 * random
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_padding_and_unknown_begin_with_zeros_and_the_words_of_pairs_do_not(role, tiny, tmp_path):
+    _, model = start(tiny(initial_vectors="bilingual"), tmp_path / "run")
+    begins_at_zero = ~getattr(model, f"{role}_tower").embeddings.numpy().any(axis=1)
+    assert begins_at_zero[:2].all()
+    assert not begins_at_zero[2:].all()
+
+
+def test_vectors_of_a_cnn_begin_as_short_as_its_random_ones(tiny, tmp_path):
+    tables = {
+        tower: start(tiny(initial_vectors="bilingual", tower=tower), tmp_path / tower)[1]
+        for tower in ("average_pooling", "cnn", "lstm")
+    }
+    table, of_cnn, of_lstm = (model.query_tower.embeddings.numpy() for model in tables.values())
+    np.testing.assert_allclose(of_cnn, 0.1 * table, rtol=1e-6)
+    np.testing.assert_array_equal(of_lstm, table)
+
+
+def test_ngrams_begin_near_the_words_that_have_them(tiny, tmp_path):
+    settings = tiny(initial_vectors="bilingual", shared_vocabulary=True, ngram_buckets=10_000)
+    tokenized_set, trainer = begin(settings, tmp_path / "run")
+    tower, ngrams = trainer.model.query_tower, tokenized_set.ngrams("query")
+    # Of one word alone, an n-gram is that word, but shorter.
+    buckets = ngrams.values[: ngrams.offsets[tower.vocabulary_size]]
+    word = next(w for w in range(2, tower.vocabulary_size) if tower.embeddings[w].numpy().any())
+    alone = [b for b in ngrams[word] if np.count_nonzero(buckets == b) == 1]
+    assert alone
+    for bucket in alone:
+        np.testing.assert_allclose(
+            tower.ngram_embeddings[bucket], 0.3 * tower.embeddings[word], rtol=1e-5, atol=1e-6
+        )
+
+
+def test_a_killed_run_goes_on_and_does_not_begin_anew(tiny, tmp_path):
+    settings = tiny(initial_vectors="bilingual")
+    _, expected = trained(settings, tmp_path / "whole")
+    train_until_killed(start(settings, tmp_path / "killed")[0], 11)
+    _, found = trained(settings, tmp_path / "killed")
+    for old, new in zip(expected, found):
+        np.testing.assert_array_equal(old, new)

@@ -1,0 +1,411 @@
+"""The two-tower model: scores, vectors, learning, what it logs, save and reload."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from tensorflow import keras
+
+from tests.oracles import maths
+from tf_smoothclir import (
+    AveragePoolingTower,
+    CNNTower,
+    LazyAdam,
+    SmoothCosineSimilarity,
+    SmoothOrdinalSearchLoss,
+    SparseRMSprop,
+    TwoTower,
+)
+from tf_smoothclir.losses.learned_thresholds import LearnedThresholdsLoss
+from tf_smoothclir.losses.lists import ListLoss
+
+SIZE, DIM = 9, 4
+INPUTS = {
+    "query": {"ids": [2, 3, 4, 5], "lengths": [2, 0, 1, 1]},
+    "document": {"ids": [6, 7, 8, 2, 2], "lengths": [1, 2, 2, 0]},
+}
+GRADES = [2, 0, 1, 0]
+
+
+def tensors(inputs=INPUTS):
+    return {
+        role: {name: tf.constant(value, tf.int32) for name, value in tokens.items()}
+        for role, tokens in inputs.items()
+    }
+
+
+def make_tower(seed, size=SIZE, **kwargs):
+    initializer = keras.initializers.RandomNormal(stddev=1.0, seed=seed)
+    return AveragePoolingTower(size, DIM, embeddings_initializer=initializer, **kwargs)
+
+
+def make_model(
+    *, shared=False, epsilon=0.5, clip=0.0, rate=0.05, size=SIZE, in_batch=False, **kwargs
+):
+    query_tower = make_tower(1, size, **kwargs)
+    document_tower = query_tower if shared else make_tower(2, size)
+    similarity = SmoothCosineSimilarity(epsilon)
+    model = TwoTower(query_tower, document_tower, similarity, clip_norm=clip, in_batch=in_batch)
+    model.build()
+    model.compile(LazyAdam(rate), SmoothOrdinalSearchLoss((0.2, 0.7)))
+    return model
+
+
+def batches(inputs=None, grades=GRADES):
+    return tf.data.Dataset.from_tensors((inputs or tensors(), tf.constant(grades)))
+
+
+@pytest.mark.parametrize("shared", [False, True])
+@pytest.mark.parametrize("epsilon", [0.0, 0.25, 1.0])
+def test_scores_are_the_similarity_of_the_towers_outputs(shared, epsilon):
+    model = make_model(shared=shared, epsilon=epsilon)
+    queries = model.query_tower(tensors()["query"]).numpy()
+    documents = model.document_tower(tensors()["document"]).numpy()
+    expected = [maths.smooth_cosine(q, d, epsilon) for q, d in zip(queries, documents)]
+    np.testing.assert_allclose(model(tensors()), expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_in_batch_every_query_is_scored_with_every_document(shared):
+    model = make_model(shared=shared, in_batch=True)
+    queries, documents = (model.vectors(role, tensors()[role]).numpy() for role in INPUTS)
+    np.testing.assert_allclose(model(tensors()), queries @ documents.T, atol=1e-6)
+
+
+def in_lists():
+    """The four queries have two documents of the batch each in their lists."""
+    return {**tensors(), "list_lengths": tf.constant([2, 2, 2, 2])}
+
+
+def test_in_batch_a_pair_weighs_as_in_lists_and_the_others_add_to_the_loss():
+    model = make_model(in_batch=True)
+    grades = np.array([[2, 0, 0, 0], [0, 0, 0, 0], [0, 2, 1, 0], [0, 0, 2, 0]])
+    each = SmoothOrdinalSearchLoss((0.2, 0.7), reduction="none")(grades, model(tensors()))
+    found = model.compute_loss(in_lists(), tf.constant(grades), model(tensors()))
+    assert float(found) == pytest.approx(np.sum(each) / (2 + 2 + 2 + 2), rel=1e-6)
+
+
+@pytest.mark.parametrize("loss", [SmoothOrdinalSearchLoss((0.2, 0.7)), ListLoss("softmax")])
+def test_in_batch_training_brings_the_wanted_pairs_to_the_top(loss):
+    model = make_model(in_batch=True, rate=0.3)
+    model.compile(LazyAdam(0.3), loss)
+    grades = np.array([[2, 0, 0, 0], [0, 0, 0, 0], [0, 2, 1, 0], [0, 0, 2, 0]])
+    data = batches(in_lists(), grades).repeat(60)
+    losses = [float(model.train_step(batch)["batch_loss"]) for batch in data]
+    assert losses[-1] < losses[0] / 2
+    scores = model(tensors()).numpy()
+    assert scores[0].argmax() == 0
+    assert scores[2].argmax() == 1
+
+
+TOGETHER = {"both": {"ids": [2, 3, 4, 5, 6, 7, 8, 2, 2], "lengths": [2, 0, 1, 1, 1, 2, 2, 0]}}
+FORMS = {  # grades as the batching has them, and what the inputs have besides texts
+    "pairs": (GRADES, {}),
+    # Each query has its one document.
+    "lists": (GRADES, {"list_lengths": tf.ones([4], tf.int32)}),
+    "in_batch": (np.diag(GRADES), {"list_lengths": tf.ones([4], tf.int32)}),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_shared_tower_learns_the_same_from_both_at_once(form):
+    grades, more = FORMS[form]
+    apart, together = (make_model(shared=True, in_batch=form == "in_batch") for _ in range(2))
+    losses = [
+        [
+            float(model.train_step(batch)["batch_loss"])
+            for batch in batches({**tensors(texts), **more}, grades).repeat(5)
+        ]
+        for model, texts in ((apart, INPUTS), (together, TOGETHER))
+    ]
+    np.testing.assert_allclose(*losses, rtol=1e-5)
+    np.testing.assert_allclose(
+        *(model.query_tower.embeddings.numpy() for model in (apart, together)), atol=1e-5
+    )
+    assert losses[0][-1] < losses[0][0]
+
+
+def test_both_at_once_names_each_row_once_by_itself(monkeypatch):
+    # What adds up equal rows costs as much as many other parts of a step.
+    def fail(_):
+        raise AssertionError
+
+    monkeypatch.setattr("tf_smoothclir.two_tower.model.each_row_once", fail)
+    gradients = []
+    model = make_model(shared=True)
+    monkeypatch.setattr(
+        model.optimizer, "apply_gradients", lambda pairs: gradients.extend(g for g, _ in pairs)
+    )
+    model.train_step((tensors(TOGETHER), tf.constant(GRADES)))
+    (gradient,) = gradients
+    assert sorted(gradient.indices.numpy()) == [2, 3, 4, 5, 6, 7, 8]
+    with pytest.raises(AssertionError):
+        model.train_step((tensors(), tf.constant(GRADES)))
+
+
+@pytest.mark.parametrize(
+    ("tower", "shared", "expected"),
+    [
+        (lambda: make_tower(1), True, True),
+        (lambda: make_tower(1), False, False),
+        (lambda: CNNTower(SIZE, DIM), True, False),  # pads queries to the length of documents
+        (lambda: keras.layers.Embedding(SIZE, DIM), True, False),  # nobody knows
+    ],
+)
+def test_both_at_once_is_for_a_shared_tower_that_does_not_pad(tower, shared, expected):
+    query_tower = tower()
+    model = TwoTower(query_tower, query_tower if shared else tower())
+    assert model.encodes_both_at_once == expected
+
+
+def test_epsilon_is_one_by_default():
+    assert TwoTower(make_tower(1), make_tower(2)).similarity.epsilon == 1.0
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.25, 1.0])
+def test_inner_products_of_the_vectors_are_the_scores(epsilon):
+    model = make_model(epsilon=epsilon)
+    vectors = {role: model.vectors(role, tokens) for role, tokens in tensors().items()}
+    products = tf.reduce_sum(vectors["query"] * vectors["document"], axis=1)
+    np.testing.assert_allclose(products, model(tensors()), atol=1e-6)
+
+
+def test_towers_share_nothing_unless_asked():
+    assert len(make_model().trainable_weights) == 2
+    assert len(make_model(shared=True).trainable_weights) == 1
+
+
+def learnable_set():
+    """Token n of the queries means token n of the documents; the rest is chance."""
+    rng = np.random.default_rng(0)
+    queries = rng.integers(2, 22, size=(400, 1))
+    documents = np.where(np.arange(400) % 4 == 0, queries[:, 0], rng.integers(2, 22, size=400))
+    grades = np.where(documents == queries[:, 0], 2, 0).astype("i4")
+    inputs = {"query": queries.astype("i4"), "document": documents[:, None].astype("i4")}
+    return inputs, grades
+
+
+def test_fit_on_padded_ids_lowers_the_loss_and_raises_a_metric():
+    inputs, grades = learnable_set()
+    model = make_model(size=22)
+
+    def precision_of_the_best_hundred():
+        scores = model.predict(inputs, batch_size=400, verbose=0)
+        return (grades[np.argsort(-scores)[:100]] == 2).mean()
+
+    loss = model.evaluate(inputs, grades, verbose=0)
+    precision = precision_of_the_best_hundred()
+    model.fit(inputs, grades, epochs=20, batch_size=50, verbose=0)
+    assert model.evaluate(inputs, grades, verbose=0) < loss / 4
+    assert precision < 0.5 < 0.9 < precision_of_the_best_hundred()
+
+
+def gradients_by_tape(model):
+    with tf.GradientTape() as tape:
+        loss = model.loss(tf.constant(GRADES), model(tensors()))
+    gradients = tape.gradient(loss, model.trainable_variables)
+    # Dense, so that a row that is named twice counts with its sum.
+    return loss.numpy(), [tf.convert_to_tensor(g).numpy().astype("f8") for g in gradients]
+
+
+@pytest.mark.parametrize("shared", [False, True])
+@pytest.mark.parametrize("clip", [0.0, 1e-3])
+def test_logs_the_gradient_norm_before_clipping_and_the_loss_of_the_batch(shared, clip):
+    model = make_model(shared=shared, clip=clip)
+    loss, gradients = gradients_by_tape(model)
+    history = model.fit(batches(), verbose=0).history
+    norm = np.sqrt(sum((g**2).sum() for g in gradients))
+    assert history["gradient_norm"][0] == pytest.approx(norm, rel=1e-5)
+    assert history["batch_loss"][0] == pytest.approx(loss, rel=1e-6)
+
+
+@pytest.mark.parametrize("in_batch", [False, True])
+@pytest.mark.parametrize("loss", [SmoothOrdinalSearchLoss((0.2, 0.7)), ListLoss("softmax")])
+def test_fit_and_evaluate_show_the_loss_that_is_trained(loss, in_batch):
+    model = make_model(in_batch=in_batch)
+    model.compile(LazyAdam(0.05), loss)
+    lengths = tf.constant([1, 1, 1, 1] if in_batch else [2, 1, 1, 0])
+    inputs = {**tensors(), "list_lengths": lengths}
+    grades = tf.linalg.diag(tf.constant(GRADES)) if in_batch else tf.constant(GRADES)
+    data = tf.data.Dataset.from_tensors((inputs, grades))
+    scores = model(inputs, training=True)
+    expected = float(model.compute_loss(inputs, grades, scores))
+    assert expected > 0
+    evaluated = model.evaluate(data, return_dict=True, verbose=0)
+    assert evaluated["loss"] == pytest.approx(expected, rel=1e-5)
+    history = model.fit(data, epochs=2, verbose=0, validation_data=data).history
+    assert history["loss"][0] == pytest.approx(expected, rel=1e-5)
+    assert history["loss"] == pytest.approx(history["batch_loss"], rel=1e-5)
+    assert history["loss"][1] == pytest.approx(history["val_loss"][0], rel=1e-5)
+    assert len(model.weights) == 2  # the tables: what measures is no weight
+
+
+def test_list_losses_take_no_sample_weights():
+    model = make_model()
+    model.compile(LazyAdam(0.05), ListLoss("softmax"))
+    inputs = {**tensors(), "list_lengths": tf.constant([4, 0, 0, 0])}
+    weighted = tf.data.Dataset.from_tensors((inputs, tf.constant(GRADES), tf.ones([4])))
+    with pytest.raises(ValueError, match="takes no sample weights"):
+        model.fit(weighted, verbose=0)
+
+
+class Embedded(keras.layers.Layer):
+    """A tower of plain Keras: its gradient names a row as often as it occurs."""
+
+    def __init__(self):
+        super().__init__()
+        self.table = keras.layers.Embedding(SIZE, DIM, embeddings_initializer="ones")
+
+    def build(self, input_shape=None):
+        self.table.build(None)
+        self.built = True
+
+    def call(self, ids):
+        return tf.reduce_sum(self.table(ids), axis=1)
+
+
+def test_the_norm_of_a_gradient_that_names_a_row_twice_is_of_their_sum():
+    model = TwoTower(Embedded(), Embedded(), keras.layers.Dot(axes=1))
+    model.build()
+    model.compile(keras.optimizers.SGD(0.0), "mse")
+    ids = tf.constant([[3, 3, 3]])
+    logs = model.train_step(({"query": ids, "document": ids}, tf.constant([0.0])))
+    # Scores are s = q · d with q = d = (3, 3, 3, 3), s = 36; of the loss s² by row 3: 2s · 3 · d.
+    one_table = np.linalg.norm(2 * 36 * 3 * np.full(DIM, 3.0))
+    assert float(logs["gradient_norm"]) == pytest.approx(np.hypot(one_table, one_table))
+
+
+class WithUnusedWeight(AveragePoolingTower):
+    def build_rest(self):
+        super().build_rest()
+        self.unused = self.add_weight(name="unused", shape=(), initializer="ones")
+
+
+@pytest.mark.parametrize("clip", [0.0, 1e-3])
+def test_a_weight_without_a_gradient_stays(clip):
+    towers = WithUnusedWeight(SIZE, DIM), make_tower(2)
+    model = TwoTower(*towers, SmoothCosineSimilarity(0.5), clip_norm=clip)
+    model.build()
+    model.compile(LazyAdam(0.05), SmoothOrdinalSearchLoss((0.2, 0.7)))
+    before = towers[0].embeddings.numpy()
+    model.fit(batches(), verbose=0)
+    assert float(towers[0].unused) == 1.0
+    assert (towers[0].embeddings.numpy() != before).any()
+
+
+def test_another_loss_takes_the_weights_of_the_former_one_away():
+    model = make_model(clip=1.0)
+    for loss, weights in (
+        (LearnedThresholdsLoss((0.2, 0.7)), 3),
+        (SmoothOrdinalSearchLoss((0.2, 0.7)), 2),
+        (LearnedThresholdsLoss((0.2, 0.7)), 3),
+    ):
+        model.compile(LazyAdam(0.05), loss)
+        model.fit(batches(), verbose=0)
+        assert len(model.trainable_weights) == weights
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_clipping_scales_the_sum_of_both_uses_of_a_table(shared):
+    limit = 1e-3
+    model = make_model(shared=shared, clip=limit)
+    _, gradients = gradients_by_tape(model)
+    norm = np.sqrt(sum((g**2).sum() for g in gradients))
+    assert norm > 2 * limit
+    model.fit(batches(), verbose=0)
+    for gradient, moment in zip(gradients, model.optimizer._momentums):
+        np.testing.assert_allclose(moment, 0.1 * gradient * limit / norm, rtol=1e-4, atol=1e-12)
+
+
+def test_one_step_changes_every_row_that_occurs_and_no_other():
+    model = make_model(rate=0.05)
+    before = [w.numpy() for w in model.weights]
+    # Grade 2 wants a score above 0.7 and grade 1 one below: neither pair is where it should be.
+    inputs = {
+        "query": {"ids": [2, 3, 4], "lengths": [2, 1]},
+        "document": {"ids": [6, 7, 8], "lengths": [1, 2]},
+    }
+    assert not (model(tensors(inputs)).numpy() > 0.7).any()
+    model.fit(batches(tensors(inputs), [2, 2]), verbose=0)
+    for old, new, rows in zip(before, model.weights, ([2, 3, 4], [6, 7, 8])):
+        assert np.flatnonzero((new.numpy() != old).any(axis=1)).tolist() == rows
+
+
+@pytest.mark.parametrize(
+    ("optimizer", "in_second_step"),
+    [(SparseRMSprop, [[3], [5, 6]]), (LazyAdam, [[2, 3], [4, 5, 6]])],
+)
+def test_words_of_pairs_whose_score_is_where_its_grade_wants_it_have_no_gradient(
+    optimizer, in_second_step
+):
+    """They stay, but for the momentum of lazy Adam, which moves all words of a batch."""
+    model = make_model(epsilon=1.0)
+    model.compile(optimizer(0.05), model.loss)
+    for tower in (model.query_tower, model.document_tower):
+        tower.embeddings.assign(np.linspace(0.5, 1, SIZE * DIM).reshape(SIZE, DIM))
+    inputs = {
+        "query": {"ids": tf.constant([2, 3]), "lengths": tf.constant([1, 1])},
+        "document": {"ids": tf.constant([4, 5, 6]), "lengths": tf.constant([1, 2])},
+    }
+    score = float(model(inputs)[0])
+    assert 0.2 < score < 0.7  # what grade 1 wants, and neither 0 nor 2
+    moved = []
+    for grades in ([0, 0], [1, 2]):
+        before = model.get_weights()
+        model.fit(batches(inputs, grades), verbose=0)
+        moved.append(
+            [
+                np.flatnonzero((old != new).any(axis=1)).tolist()
+                for old, new in zip(before, model.get_weights())
+            ]
+        )
+    assert moved == [[[2, 3], [4, 5, 6]], in_second_step]
+
+
+def test_frozen_query_tower_stays_bitwise_while_the_other_learns():
+    model = make_model(trainable=False)
+    query, document = (
+        getattr(model, f"{role}_tower").embeddings.numpy() for role in ("query", "document")
+    )
+    model.fit(batches(), verbose=0)
+    np.testing.assert_array_equal(model.query_tower.embeddings, query)
+    assert (model.document_tower.embeddings.numpy() != document).any()
+
+
+def test_batch_of_empty_texts_gives_zero_scores_and_a_finite_step():
+    empty = {"ids": [], "lengths": [0, 0]}
+    model = make_model()
+    before = [w.numpy() for w in model.weights]
+    inputs = tensors({"query": empty, "document": empty})
+    np.testing.assert_array_equal(model(inputs), [0, 0])
+    logs = model.fit(batches(inputs, [2, 0]), verbose=0).history
+    assert logs["gradient_norm"] == [0.0]
+    assert logs["batch_loss"][0] == pytest.approx(0.7**2 / 2)  # (θ_2 - 0)² and 0
+    for old, new in zip(before, model.weights):
+        np.testing.assert_array_equal(new, old)
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_save_reload_ask_again_and_train_on(shared, tmp_path):
+    model = make_model(shared=shared, clip=1e-3)
+    model.fit(batches(), verbose=0)
+    model.save(tmp_path / "model.keras")
+    reloaded = keras.models.load_model(tmp_path / "model.keras")
+    np.testing.assert_array_equal(reloaded(tensors()), model(tensors()))
+    assert (reloaded.query_tower is reloaded.document_tower) == shared
+    assert (reloaded.similarity.epsilon, reloaded.clip_norm) == (0.5, 1e-3)
+    # The optimizer came along: both make the same next step.
+    for each in (model, reloaded):
+        each.fit(batches(), verbose=0)
+    np.testing.assert_array_equal(reloaded(tensors()), model(tensors()))
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_weights_alone_survive_the_round_trip(shared, tmp_path):
+    model = make_model(shared=shared)
+    model.save_weights(tmp_path / "model.weights.h5")
+    twin = TwoTower.from_config(model.get_config())
+    assert not np.array_equal(twin.query_tower.embeddings, np.zeros([SIZE, DIM]))
+    for weight in twin.weights:
+        weight.assign(tf.zeros_like(weight))
+    twin.load_weights(tmp_path / "model.weights.h5")
+    np.testing.assert_array_equal(twin(tensors()), model(tensors()))

@@ -1,0 +1,296 @@
+"""Files and directories appear whole or not at all."""
+
+from __future__ import annotations
+
+import errno
+import math
+import os
+import stat
+import subprocess
+import sys
+
+import pytest
+
+from tf_smoothclir.utils import files
+from tf_smoothclir.utils.errors import InputError
+from tf_smoothclir.utils.files import (
+    flush_to_disk,
+    is_unfinished,
+    make_directory,
+    new_directory,
+    read_json,
+    standard_error_in,
+    write_json,
+    write_text,
+)
+
+
+class Crash(Exception):
+    pass
+
+
+def everything(directory):
+    return sorted(str(path.relative_to(directory)) for path in directory.rglob("*"))
+
+
+# ---- new_directory --------------------------------------------------------------------------
+
+
+def test_new_directory_appears_at_the_end(tmp_path):
+    target = tmp_path / "a" / "b"
+    with new_directory(target) as temporary:
+        (temporary / "deep").mkdir()
+        (temporary / "deep" / "file").write_text("1")
+        assert not target.exists()
+        assert temporary.parent.parent == target.parent  # one file system: renaming works
+    assert everything(tmp_path / "a") == ["b", "b/deep", "b/deep/file"]
+    assert stat.S_IMODE(target.stat().st_mode) == 0o755  # not only for its owner
+
+
+def test_new_directory_leaves_nothing_behind_on_an_error(tmp_path):
+    def write_and_crash():
+        with new_directory(tmp_path / "new") as temporary:
+            (temporary / "file").write_text("1")
+            raise Crash
+
+    with pytest.raises(Crash):
+        write_and_crash()
+    assert everything(tmp_path) == []
+
+
+@pytest.mark.parametrize("content", [[], ["theirs"]])
+def test_a_directory_that_came_to_exist_meanwhile_stays(tmp_path, content):
+    target = tmp_path / "new"
+    with new_directory(target) as temporary:
+        (temporary / "ours").write_text("1")
+        target.mkdir()
+        for name in content:
+            (target / name).write_text("2")
+    # An empty one is replaced, which nobody can tell from having come first.
+    assert everything(target) == (content or ["ours"])
+    assert everything(tmp_path) == ["new", f"new/{(content or ['ours'])[0]}"]
+
+
+def test_a_directory_is_replaced_once_the_new_one_is_on_the_disk(tmp_path, monkeypatch):
+    target = tmp_path / "new"
+    target.mkdir()
+    (target / "former").write_text("1")
+
+    def replace():
+        with new_directory(target, replace=True) as temporary:
+            (temporary / "file").write_text("2")
+
+    def full_disk(_):
+        raise OSError("No space left on device")
+
+    monkeypatch.setattr(files, "flush_to_disk", full_disk)
+    with pytest.raises(OSError, match="No space"):
+        replace()
+    assert everything(tmp_path) == ["new", "new/former"]
+    monkeypatch.undo()
+    rename = os.rename
+
+    def refuse_the_new_one(source, target):
+        if source.name == "new" and source.parent != tmp_path:
+            raise OSError("No space left on device")
+        rename(source, target)
+
+    monkeypatch.setattr(os, "rename", refuse_the_new_one)
+    with pytest.raises(OSError, match="No space"):
+        replace()
+    assert everything(tmp_path) == ["new", "new/former"]
+    monkeypatch.undo()
+    replace()
+    assert everything(tmp_path) == ["new", "new/file"]
+
+
+KILLED_BETWEEN = """
+import os, pathlib, sys
+from tf_smoothclir.utils import files
+rename = os.rename
+os.rename = lambda source, target: os._exit(9) if target.name == "new" else rename(source, target)
+with files.new_directory(pathlib.Path(sys.argv[1], "new"), replace=True) as directory:
+    pass
+"""
+
+
+def test_a_kill_while_a_directory_is_replaced_loses_nothing(tmp_path):
+    (tmp_path / "new").mkdir()
+    (tmp_path / "new" / "file").write_text("1")
+    subprocess.run([sys.executable, "-c", KILLED_BETWEEN, str(tmp_path)], check=False)
+    (left,) = tmp_path.iterdir()
+    os.utime(left, (0, 0))
+    with new_directory(tmp_path / "new") as directory:
+        (directory / "again").write_text("2")
+    assert (left / "former" / "file").read_text() == "1"
+
+
+def test_a_file_in_the_way_of_a_new_directory_is_an_error(tmp_path):
+    def write_behind_a_file():
+        with new_directory(tmp_path / "new") as temporary:
+            (temporary / "ours").write_text("1")
+            (tmp_path / "new").write_text("theirs")
+
+    with pytest.raises(OSError, match="new"):
+        write_behind_a_file()
+    assert everything(tmp_path) == ["new"]
+
+
+# ---- scratch_directory ----------------------------------------------------------------------
+
+KILLED = """
+import os, pathlib, sys
+from tf_smoothclir.utils.files import scratch_directory
+with scratch_directory(pathlib.Path(sys.argv[1]), "tokens") as directory:
+    (directory / "half").write_text("1")
+    os._exit(9)
+"""
+
+
+def test_what_a_killed_process_has_left_is_deleted_by_the_next(tmp_path):
+    subprocess.run([sys.executable, "-c", KILLED, str(tmp_path)], check=False)
+    (left,) = tmp_path.iterdir()
+    assert is_unfinished(left.name)
+    assert everything(left) == ["half"]
+    foreign = tmp_path / ".tokens.backup.new"
+    foreign.mkdir()
+    with files.scratch_directory(tmp_path, "tokens"):
+        assert left.exists()  # so young that its process may be about to lock it
+    for directory in (left, foreign):
+        os.utime(directory, (0, 0))
+    with files.scratch_directory(tmp_path, "other"):
+        assert left.exists()
+    with files.scratch_directory(tmp_path, "tokens") as ours:
+        os.utime(ours, (0, 0))
+        with files.scratch_directory(tmp_path, "tokens"):
+            assert ours.exists()  # its process is at work
+    assert everything(tmp_path) == [".tokens.backup.new"]
+
+
+# ---- make_directory -------------------------------------------------------------------------
+
+
+def test_make_directory_makes_parents_and_takes_what_is_there(tmp_path):
+    assert make_directory(tmp_path / "a" / "b", "--cache_dir").is_dir()
+    assert make_directory(str(tmp_path / "a" / "b"), "--cache_dir") == tmp_path / "a" / "b"
+    assert everything(tmp_path) == ["a", "a/b"]  # no trace of the trial file
+
+
+@pytest.mark.parametrize("below", ["", "/below"])
+def test_a_file_in_the_way_is_told_with_the_flag_and_the_remedy(tmp_path, below):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError) as error:
+        make_directory(f"{tmp_path}/file{below}", "--output_dir")
+    message = str(error.value)
+    assert message.startswith(f"--output_dir={tmp_path}/file{below}: the directory cannot be")
+    assert message.endswith("Choose another one, or change its permissions.")
+
+
+# ---- locked ---------------------------------------------------------------------------------
+
+
+def lock(path):
+    return files.locked(path, "--here", "somebody is at work", "Wait")
+
+
+def test_a_lock_keeps_others_out_until_it_is_given_up(tmp_path):
+    mistake = pytest.raises(InputError, match=r"--here: somebody is at work\. Wait")
+    with lock(tmp_path / "lock"), mistake, lock(tmp_path / "lock"):
+        pass
+    with lock(tmp_path / "lock"):
+        pass
+
+
+def test_a_file_system_without_locks_keeps_nobody_out(tmp_path, monkeypatch, caplog):
+    def refuse(file, kind):
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr("fcntl.flock", refuse)
+    with caplog.at_level("WARNING"), lock(tmp_path / "lock"), lock(tmp_path / "lock"):
+        pass
+    assert caplog.text.count(f"{tmp_path}/lock cannot be locked: No locks available") == 2
+
+
+# ---- write_text, write_json -----------------------------------------------------------------
+
+
+def test_write_text_is_utf8_and_replaces(tmp_path):
+    path = tmp_path / "file.md"
+    write_text(path, "old, and longer than what follows")
+    write_text(path, "θ = 1\n")
+    assert path.read_bytes() == b"\xce\xb8 = 1\n"
+    assert everything(tmp_path) == ["file.md"]
+
+
+def test_write_text_keeps_the_old_file_when_it_fails_before_the_end(tmp_path, monkeypatch):
+    path = tmp_path / "file.md"
+    write_text(path, "old")
+
+    def crash(_):
+        raise Crash
+
+    monkeypatch.setattr(files, "flush_to_disk", crash)
+    with pytest.raises(Crash):
+        write_text(path, "new")
+    assert path.read_text() == "old"
+    assert everything(tmp_path) == ["file.md"]
+
+
+def test_write_text_of_two_writers_is_whole_at_any_time(tmp_path, monkeypatch):
+    path = tmp_path / "file"
+
+    def write_meanwhile(file):
+        monkeypatch.undo()
+        write_text(path, "theirs")
+        assert path.read_text() == "theirs"
+        flush_to_disk(file)
+
+    monkeypatch.setattr(files, "flush_to_disk", write_meanwhile)
+    write_text(path, "ours")
+    assert path.read_text() == "ours"
+    assert everything(tmp_path) == ["file"]
+
+
+def test_what_a_killed_writer_leaves_is_known_by_its_name(tmp_path, monkeypatch):
+    left = []
+    monkeypatch.setattr(files, "flush_to_disk", lambda file: left.append(file.name))
+    write_text(tmp_path / "config.json", "{}")
+    assert [is_unfinished(name) for name in left] == [True]
+    assert not any(is_unfinished(name) for name in ("config.json", ".config.json", "a.new", "1"))
+
+
+def test_write_text_of_what_is_no_text_leaves_nothing(tmp_path):
+    with pytest.raises(UnicodeEncodeError):
+        write_text(tmp_path / "file", "half a pair: \ud800")
+    assert everything(tmp_path) == []
+
+
+def test_json_there_and_back(tmp_path):
+    value = {"θ": [0.2, 0.7], "n": 3, "none": None, "nested": {"a": "ü"}}
+    write_json(tmp_path / "a.json", value)
+    assert read_json(tmp_path / "a.json") == value
+    text = (tmp_path / "a.json").read_text(encoding="utf-8")
+    assert '"θ"' in text
+    assert text.endswith("}\n")
+
+
+@pytest.mark.parametrize("number", [math.nan, math.inf])
+def test_json_refuses_what_is_no_number_and_keeps_the_old_file(tmp_path, number):
+    path = tmp_path / "metrics.json"
+    write_json(path, {"MAP": 0.5})
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        write_json(path, {"MAP": number})
+    assert read_json(path) == {"MAP": 0.5}
+
+
+def test_standard_error_of_all_kinds_goes_to_the_end_of_a_file_and_comes_back(tmp_path, capfd):
+    path = tmp_path / "log"
+    path.write_text("before\n")
+    with standard_error_in(path):
+        os.write(2, b"as C writes\n")
+        subprocess.run([sys.executable, "-c", "import os; os.write(2, b'child')"], check=True)
+    with pytest.raises(KeyError), standard_error_in(path):
+        raise KeyError
+    os.write(2, b"back")
+    assert path.read_text() == "before\nas C writes\nchild"
+    assert capfd.readouterr().err == "back"

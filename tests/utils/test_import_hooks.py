@@ -1,0 +1,74 @@
+"""Hooks on imports, and the two that the package has: in processes that have imported nothing."""
+
+import subprocess
+import sys
+
+import pytest
+
+
+def run(code, *options, cwd=None):
+    return subprocess.run(
+        [sys.executable, *options, "-c", code], cwd=cwd, capture_output=True, text=True, check=False
+    )
+
+
+HOOKED = """
+import contextlib, sys
+from tf_smoothclir.utils.import_hooks import around_import
+
+@contextlib.contextmanager
+def loud():
+    print("begin")
+    yield
+    print("end", "{0}" in sys.modules)
+
+for _ in range({1}):
+    around_import("{0}", loud)
+print("nothing yet")
+try:
+    import {0}
+    import {0}
+    print({0}.__name__, {0}.__spec__.name)
+except Exception as error:
+    print(type(error).__name__)
+"""
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_the_first_import_alone_is_inside_of_each_context(times):
+    done = run(HOOKED.format("wave", times))
+    around = ["begin"] * times + ["end True"] * times
+    assert done.stdout.splitlines() == ["nothing yet", *around, "wave wave"], done.stderr
+
+
+def test_what_is_not_there_is_an_import_error_as_ever():
+    done = run(HOOKED.format("not_there", 1))
+    assert done.stdout.splitlines() == ["nothing yet", "ModuleNotFoundError"], done.stderr
+
+
+def test_what_fails_to_load_fails_as_ever(tmp_path):
+    (tmp_path / "broken.py").write_text("raise KeyError('inside')\n")
+    done = run(HOOKED.format("broken", 1), cwd=tmp_path)
+    assert done.stdout.splitlines() == ["nothing yet", "begin", "KeyError"], done.stderr
+
+
+@pytest.mark.parametrize(
+    "imports",
+    [
+        "import tf_smoothclir; import tensorflow_datasets as tfds",
+        "import tensorflow_datasets as tfds; import tf_smoothclir",
+        "import tf_smoothclir.data.sources.wiki_clir_builder; import tensorflow_datasets as tfds",
+    ],
+)
+def test_the_dataset_is_there_once_both_are_imported(imports):
+    done = run(f"{imports}; print('wiki_clir' in tfds.list_builders())")
+    assert done.stdout == "True\n", done.stderr
+
+
+def test_the_package_alone_loads_no_large_library():
+    done = run(
+        "import tf_smoothclir.command_line.command, tf_smoothclir.settings.run", "-X", "importtime"
+    )
+    imported = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
+    assert "tf_smoothclir.command_line.command" in imported
+    assert imported.isdisjoint({"tensorflow", "tensorflow_datasets", "keras", "matplotlib"})

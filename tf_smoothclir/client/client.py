@@ -1,0 +1,253 @@
+"""The client: asks a model server for vectors, documents and scores, by gRPC or REST."""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+import re
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+import numpy as np
+
+from tf_smoothclir.client.transport import RETRIED, Failure, Selected, Transport
+from tf_smoothclir.utils.errors import InputError, input_error
+
+SEARCH_MODEL = "search"
+_FIRST_WAIT, _LONGEST_WAIT = 0.1, 5.0  # seconds
+_REMEDIES = {
+    "UNAVAILABLE": "Start the server, or check the host, the port and the network",
+    "DEADLINE_EXCEEDED": "Give more time with --timeout, or send less at a time with --batch_size",
+    "NOT_FOUND": "Ask `smoothclir-client status` what is served, or start the server with it",
+    "RESOURCE_EXHAUSTED": "Send less at a time with --batch_size, or raise the server's limit",
+    "FAILED_PRECONDITION": "Check that the model is one of smoothclir-export, and its signatures",
+    "INVALID_ARGUMENT": "Check that the model is one of smoothclir-export, version and label too",
+    "UNIMPLEMENTED": "Check that the address is that of TensorFlow Serving or smoothclir-serve",
+}
+_REMEDY = "See the log of the server"
+
+
+@dataclasses.dataclass(frozen=True)
+class Found:
+    """A document that the search model found.
+
+    Attributes:
+        id: Of the document.
+        score: Smooth cosine similarity.
+        grade: Predicted by the thresholds.
+    """
+
+    id: str
+    score: float
+    grade: int
+
+
+class ServingClient:
+    """Asks TensorFlow Serving, or `smoothclir-serve`, about exported models.
+
+    Requests that found no server (gRPC's UNAVAILABLE: connection refused or lost, queue full; HTTP
+    502 and 503) are sent again after a growing, random wait; nothing else is. That is safe, as a
+    prediction changes nothing. It may be used by many threads at a time.
+    """
+
+    def __init__(
+        self,
+        address: str,
+        *,
+        timeout: float = 10.0,
+        retries: int = 3,
+        batch_size: int = 256,
+        version: int = 0,
+        label: str = "",
+    ):
+        """Connects with the first request.
+
+        Args:
+            address: "host:8500" for gRPC, "http://host:8501" (or https) for REST.
+            timeout: Seconds for one request.
+            retries: Further attempts at a request that found no server.
+            batch_size: Texts in a request; more are sent in several.
+            version: Of the models; 0 for the latest.
+            label: Of a version, such as "canary"; not with `version`.
+
+        Raises:
+            InputError: The address, or the choice of version, cannot be used.
+        """
+        if version and label:
+            raise input_error(f"label {label!r}", f"version {version} is given too", "Give one")
+        self._address = address
+        self._retries = retries
+        self._batch_size = batch_size
+        self._selection = {"version": version, "label": label}
+        self._transport = _transport(address, timeout)
+
+    def encode(self, texts: Sequence[str | bytes], role: str = "query") -> np.ndarray:
+        """Returns the smooth-normalised vectors of texts, `[texts, dim]` float32.
+
+        Args:
+            texts: Anything at all.
+            role: "query" or "document": which tower.
+
+        Raises:
+            InputError: There is no answer; names the server, the model, the cause and a remedy.
+        """
+        model = f"{role}_tower"
+        parts = [
+            _only(output) for output in self._batches(model, "serving_default", {"text": texts})
+        ]
+        return np.concatenate(parts) if parts else np.empty([0, 0], np.float32)
+
+    def search(self, texts: Sequence[str | bytes]) -> list[list[Found]]:
+        """Returns the documents of each query, best first, from the search model.
+
+        Raises:
+            InputError: There is no answer; names the server, the model, the cause and a remedy.
+        """
+        found = []
+        for output in self._batches(SEARCH_MODEL, "serving_default", {"text": texts}):
+            rows = zip(*(self._named(output, name) for name in ("ids", "scores", "grades")))
+            found += [
+                [Found(id.decode("utf-8", "replace"), float(s), int(g)) for id, s, g in zip(*row)]
+                for row in rows
+            ]
+        return found
+
+    def score(self, pairs: Sequence[tuple[str | bytes, str | bytes]]) -> list[tuple[float, int]]:
+        """Returns score and grade of pairs of a query and a document text.
+
+        Raises:
+            InputError: There is no answer; names the server, the model, the cause and a remedy.
+        """
+        columns = {"query": [pair[0] for pair in pairs], "document": [pair[1] for pair in pairs]}
+        scored = []
+        for output in self._batches(SEARCH_MODEL, "score", columns):
+            rows = zip(*(self._named(output, name) for name in ("score", "grade")))
+            scored += [(float(score), int(grade)) for score, grade in rows]
+        return scored
+
+    def status(self, model: str) -> list[dict]:
+        """Returns the versions of a model that the server knows.
+
+        Returns:
+            `{"version", "state", "error_code", "error_message"}` of each.
+
+        Raises:
+            InputError: There is no answer; names the server, the model, the cause and a remedy.
+        """
+        selected = Selected(model, **self._selection)
+        return self._attempt(selected, lambda: self._transport.status(selected))
+
+    def pair_id(self, role: str) -> str | None:
+        """Returns the `pair_id` of a tower, which says what it may be used together with.
+
+        Args:
+            role: "query" or "document".
+
+        Returns:
+            None where the tower has no signature `pair_id`.
+
+        Raises:
+            InputError: There is no answer; names the server, the model, the cause and a remedy.
+        """
+        selected = Selected(f"{role}_tower", **self._selection)
+
+        def ask():
+            try:
+                return _only(self._transport.predict(selected, "pair_id", {"text": [b""]}))
+            except Failure as failure:
+                if "ignature" in failure.message:
+                    return None
+                raise
+
+        answer = self._attempt(selected, ask)
+        return None if answer is None else answer[0].decode()
+
+    def close(self) -> None:
+        """Closes the connections."""
+        self._transport.close()
+
+    def __enter__(self) -> ServingClient:
+        return self
+
+    def __exit__(self, *error) -> None:
+        self.close()
+
+    def _batches(
+        self, model: str, signature: str, columns: Mapping[str, Sequence]
+    ) -> Iterator[dict[str, np.ndarray]]:
+        selected = Selected(model, **self._selection)
+        columns = {name: [_as_bytes(text) for text in texts] for name, texts in columns.items()}
+        (rows,) = {len(texts) for texts in columns.values()}
+        for begin in range(0, rows, self._batch_size):
+            end = begin + self._batch_size
+            batch = {name: texts[begin:end] for name, texts in columns.items()}
+            output = self._attempt(
+                selected, lambda batch=batch: self._transport.predict(selected, signature, batch)
+            )
+            size = min(end, rows) - begin
+            if any(values.shape[:1] != (size,) for values in output.values()):
+                shapes = {name: values.shape for name, values in output.items()}
+                raise self._error(selected, f"{size} rows were asked for, {shapes} came")
+            yield output
+
+    def _attempt(self, model: Selected, call: Callable):
+        """Calls, and calls again after a wait, until there is an answer or no more hope."""
+        attempts = 0
+        while True:
+            attempts += 1
+            try:
+                return call()
+            except Failure as failure:
+                if failure.code not in RETRIED or attempts > self._retries:
+                    tried = f" after {attempts} attempts" if attempts > 1 else ""
+                    reason = f"{failure.code}{tried}: {failure.message.rstrip('. ')}"
+                    raise self._error(model, reason, failure.code) from None
+            # Random, so that the clients of a server that comes back do not all come at once.
+            wait = min(_FIRST_WAIT * 2 ** (attempts - 1), _LONGEST_WAIT)
+            time.sleep(wait * random.uniform(0.5, 1.0))
+
+    def _error(self, model: Selected, reason: str, code: str = "") -> InputError:
+        version = f" version {model.version}" if model.version else ""
+        label = f" label {model.label!r}" if model.label else ""
+        place = f"server {self._address}, model {model.name!r}{version}{label}"
+        return input_error(place, reason, _REMEDIES.get(code, _REMEDY))
+
+    def _named(self, output: dict[str, np.ndarray], name: str) -> np.ndarray:
+        if name not in output:
+            raise self._error(
+                Selected(SEARCH_MODEL, **self._selection),
+                f"the answer has no {name!r}, only {sorted(output)}",
+                "INVALID_ARGUMENT",
+            )
+        return output[name]
+
+
+def _transport(address: str, timeout: float) -> Transport:
+    if re.fullmatch(r"https?://[^/\s]+(/\S*)?", address):
+        from tf_smoothclir.client.rest_transport import RestTransport
+
+        return RestTransport(address, timeout)
+    if re.fullmatch(r"[^/\s]+:\d{1,5}", address):
+        from tf_smoothclir.client.grpc_transport import GrpcTransport
+
+        return GrpcTransport(address, timeout)
+    raise input_error(
+        f"--server={address}",
+        "this is no address of a server",
+        "Give host:port for gRPC (TensorFlow Serving: 8500), or http://host:port for REST (8501)",
+    )
+
+
+def _only(output: Mapping[str, np.ndarray]) -> np.ndarray:
+    """Returns the one output of a tower, which has no name in REST's answer."""
+    (values,) = output.values()
+    return values
+
+
+def _as_bytes(text: str | bytes) -> bytes:
+    if isinstance(text, bytes):
+        return text
+    try:
+        return text.encode("utf-8", "surrogateescape")  # as command lines hold what is no UTF-8
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "replace")

@@ -1,0 +1,62 @@
+"""What `smoothclir-client` prints: each record as JSON has it, and as people read it."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+
+from tf_smoothclir.client.client import SEARCH_MODEL, ServingClient
+from tf_smoothclir.utils.errors import input_error
+
+Printed = Iterator[tuple[dict, str]]
+
+
+def encoded(client: ServingClient, texts: Sequence[bytes], *, role: str) -> Printed:
+    """Yields the vector of each text, by the tower of a role."""
+    for text, vector in zip(texts, client.encode(texts, role)):
+        # The shortest decimals that are these float32 numbers.
+        numbers = [float(str(number)) for number in vector]
+        yield {"text": _shown(text), "vector": numbers}, " ".join(map(str, numbers))
+
+
+def searched(client: ServingClient, texts: Sequence[bytes], *, role: str) -> Printed:
+    """Yields the documents of each query."""
+    del role
+    for text, documents in zip(texts, client.search(texts)):
+        results = [{"rank": n, **dataclasses.asdict(d)} for n, d in enumerate(documents, start=1)]
+        lines = [f"\n{_shown(text)}", "  rank   score  grade  id"]
+        lines += ["  {rank:4}  {score:6.3f}  {grade:5}  {id}".format(**r) for r in results]
+        yield {"query": _shown(text), "results": results}, "\n".join(lines)
+
+
+def scored(client: ServingClient, texts: Sequence[bytes], *, role: str) -> Printed:
+    """Yields score and grade of pairs: query and document in turn, or in one text with a tab."""
+    del role
+    parts = [part for text in texts for part in text.split(b"\t")]
+    if len(parts) % 2:
+        raise input_error(
+            "arguments",
+            f"{len(parts)} texts are no pairs of a query and a document",
+            "Give them in turn, or on each line a query, a tab and a document",
+        )
+    pairs = list(zip(parts[::2], parts[1::2]))
+    for (query, document), (score, grade) in zip(pairs, client.score(pairs)):
+        record = {"query": _shown(query), "document": _shown(document)}
+        yield {**record, "score": score, "grade": grade}, f"{score:.4f}  {grade}"
+
+
+def status(client: ServingClient, texts: Sequence[bytes], *, role: str) -> Printed:
+    """Yields the versions of models; without names, of those of an export."""
+    del role
+    names = [text.decode("utf-8", "replace") for text in texts]
+    for name in names or ("query_tower", "document_tower", SEARCH_MODEL):
+        for version in client.status(name):
+            shown = f"{name} {version['version']} {version['state']} {version['error_message']}"
+            yield {"model": name, **version}, shown.rstrip()
+
+
+PRINTERS = {"encode": encoded, "search": searched, "score": scored, "status": status}
+
+
+def _shown(text: bytes) -> str:
+    return text.decode("utf-8", "replace")

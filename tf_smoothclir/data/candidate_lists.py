@@ -1,0 +1,138 @@
+"""Candidate lists: each query with its judged documents and sampled ones of grade 0."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+
+from tf_smoothclir.data.hashing import hash_ids, mix
+from tf_smoothclir.data.retrieval_set import RetrievalSet
+
+
+@dataclasses.dataclass(frozen=True)
+class CandidateLists:
+    """What the paper ranks and evaluates, flat: list `i` is `offsets[i]:offsets[i + 1]`.
+
+    Attributes:
+        query_rows: `[lists]` int32, the query of each list.
+        offsets: `[lists + 1]` int64.
+        document_rows: `[pairs]` int32.
+        grades: `[pairs]` int32.
+    """
+
+    query_rows: np.ndarray
+    offsets: np.ndarray
+    document_rows: np.ndarray
+    grades: np.ndarray
+
+    @property
+    def pair_query_rows(self) -> np.ndarray:
+        """`[pairs]` int32, the query of each pair."""
+        return np.repeat(self.query_rows, np.diff(self.offsets))
+
+
+def candidate_lists(
+    retrieval_set: RetrievalSet, split: str, *, negatives: int, seed: int, epoch: int = 0
+) -> CandidateLists:
+    """Returns the candidate lists of a split.
+
+    The sampled documents of a query depend on the seed, the epoch and the query's id only, and are
+    never judged ones, never twice the same. A query for which fewer are left gets all of them.
+
+    Args:
+        retrieval_set: The set.
+        split: "train", "validation" or "test"; queries without a judgment are left out.
+        negatives: Sampled documents of grade 0 a query (paper: 40).
+        seed: Seed of the sampling.
+        epoch: Another epoch samples anew; 0 for fixed negatives.
+    """
+    queries = retrieval_set.queries_in(split)
+    begin = np.searchsorted(retrieval_set.query_rows, queries)
+    end = np.searchsorted(retrieval_set.query_rows, queries, side="right")
+    judged = np.concatenate([np.arange(b, e) for b, e in zip(begin, end)] or [np.zeros(0, int)])
+    sampled_list, sampled_document = _sample(retrieval_set, queries, negatives, seed, epoch)
+
+    own_list = np.repeat(np.arange(len(queries)), end - begin)
+    own = retrieval_set.document_rows[judged], retrieval_set.grades[judged]
+    return _flat(queries, own_list, *own, sampled_list, sampled_document)
+
+
+def with_documents(lists: CandidateLists, documents: np.ndarray) -> CandidateLists:
+    """Returns lists with more documents of grade 0 behind those that are there.
+
+    Args:
+        lists: The lists.
+        documents: `[lists, n]` int, the document rows to add to each, different ones; negative for
+            none. What a list has already is not added.
+    """
+    own_list = np.repeat(np.arange(len(lists.query_rows)), np.diff(lists.offsets))
+    new_list, column = np.nonzero(documents >= 0)
+    new = documents[new_list, column]
+    is_new = ~np.isin(pair_key(new_list, new), pair_key(own_list, lists.document_rows))
+    own = lists.document_rows, lists.grades
+    return _flat(lists.query_rows, own_list, *own, new_list[is_new], new[is_new])
+
+
+def _flat(queries, own_list, own_documents, own_grades, new_list, new_documents) -> CandidateLists:
+    """Puts new documents of grade 0 behind the own ones of each list."""
+    list_of_pair = np.concatenate([own_list, new_list])
+    order = np.argsort(list_of_pair, kind="stable")
+    documents = np.concatenate([own_documents, new_documents])
+    grades = np.concatenate([own_grades, np.zeros(len(new_list), np.int32)])
+    lengths = np.bincount(list_of_pair, minlength=len(queries))
+    return CandidateLists(
+        query_rows=queries.astype(np.int32),
+        offsets=np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
+        document_rows=documents[order].astype(np.int32),
+        grades=grades[order].astype(np.int32),
+    )
+
+
+def _sample(retrieval_set, queries, negatives, seed, epoch) -> tuple[np.ndarray, np.ndarray]:
+    """Returns `[sampled]` list positions and `[sampled]` document rows."""
+    num_documents = len(retrieval_set.document_ids)
+    judged = np.sort(pair_key(retrieval_set.query_rows, retrieval_set.document_rows))
+    ids = [retrieval_set.query_ids[query] for query in queries]
+    streams = mix(hash_ids(ids, f"negatives {seed}") ^ mix(np.asarray(epoch)))
+    found = {"list": [], "document": []}
+    todo, draws = np.arange(len(queries)), negatives + 8
+    while todo.size:
+        exhaustive = draws > 2 * num_documents
+        if exhaustive:  # a permutation of the whole collection; fewer than asked for may be left
+            counter = np.arange(num_documents, dtype=np.uint64)
+            drawn = np.argsort(mix(streams[todo, None] + counter), axis=1)
+        else:
+            counter = np.arange(draws, dtype=np.uint64)
+            drawn = mix(streams[todo, None] + counter) % np.uint64(num_documents)
+        fresh = _first_occurrence(drawn) & ~is_among(judged, pair_key(queries[todo, None], drawn))
+        fresh &= np.cumsum(fresh, axis=1) <= negatives
+        complete = exhaustive | (fresh.sum(axis=1) == negatives)
+        keep = fresh & complete[:, None]
+        found["list"].append(todo[np.nonzero(keep)[0]])
+        found["document"].append(drawn[keep].astype(np.int64))
+        todo, draws = todo[~complete], draws * 4
+    empty = [np.zeros(0, np.int64)]
+    return np.concatenate(found["list"] or empty), np.concatenate(found["document"] or empty)
+
+
+def pair_key(queries: np.ndarray, documents: np.ndarray) -> np.ndarray:
+    """Returns one int64 for each pair of a query row and a document row; the shapes broadcast."""
+    return (np.asarray(queries).astype(np.int64) << 32) | np.asarray(documents).astype(np.int64)
+
+
+def is_among(ordered: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Returns for each of `values`, any shape, whether it is in the rising `[n]` `ordered`."""
+    position = np.minimum(np.searchsorted(ordered, values), len(ordered) - 1)
+    return ordered[position] == values
+
+
+def _first_occurrence(rows: np.ndarray) -> np.ndarray:
+    """Marks the places of a `[lists, draws]` array whose value has not stood before in its row."""
+    order = np.argsort(rows, axis=1, kind="stable")
+    ordered = np.take_along_axis(rows, order, axis=1)
+    new = np.ones(rows.shape, bool)
+    new[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
+    first = np.empty(rows.shape, bool)
+    np.put_along_axis(first, order, new, axis=1)
+    return first

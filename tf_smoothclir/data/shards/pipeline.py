@@ -1,0 +1,157 @@
+"""Batches of candidate lists from TFRecord shards."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import tensorflow as tf
+
+from tf_smoothclir.data.dataset_options import prefetched
+from tf_smoothclir.data.hashing import permutation
+from tf_smoothclir.data.shards.shards import BYTES_AT_ONCE, Shards, decode_lists
+from tf_smoothclir.utils.errors import input_error
+
+_LISTS_IN_BUFFER = 1024  # about 35 MB with 54 documents of 150 tokens
+_FILES_AT_ONCE = 4
+
+
+class ListOrder(NamedTuple):
+    """Which candidate lists make an epoch, in which order; arrays, or tensors of a graph.
+
+    Attributes:
+        paths: `[files]` string.
+        queries: `[files]` int64, how many lists each file has.
+        places: `[lists]` int64, the place in its buffer that each list is taken from.
+        lists_in_batch: Lists of a batch, int64.
+    """
+
+    paths: np.ndarray
+    queries: np.ndarray
+    places: np.ndarray
+    lists_in_batch: np.int64
+
+
+class ShardPipeline:
+    """Batches of whole candidate lists from shards, as `ListPipeline` makes them from tokens.
+
+    Of several workers, each reads shards of its own, and all together each list once an epoch. The
+    order is a function of seed and epoch alone: of the shards, and of the lists within a buffer.
+    """
+
+    def __init__(
+        self,
+        shards: Shards,
+        *,
+        batch_size: int,
+        seed: int,
+        worker: int = 0,
+        num_workers: int = 1,
+    ):
+        """Reads every `num_workers`-th shard, from number `worker` on.
+
+        Args:
+            shards: All shards.
+            batch_size: About so many pairs a batch of this worker, at least one list.
+            seed: Decides the order, with the epoch.
+            worker: From 0.
+            num_workers: Workers that share the shards.
+
+        Raises:
+            InputError: There are more workers than shards.
+        """
+        if not 0 <= worker < num_workers:
+            raise ValueError(f"worker must be in 0..{num_workers - 1}, but is {worker}.")
+        manifest = shards.manifest
+        if num_workers > len(manifest["shards"]):
+            raise input_error(
+                shards.directory,
+                f"{num_workers} workers cannot share {len(manifest['shards'])} shards",
+                f"Use fewer workers, or write more: smoothclir-shards --num_shards={num_workers}",
+            )
+        own = manifest["shards"][worker::num_workers]
+        self._paths = np.array([shards.path(shard["file"]) for shard in own])
+        self._queries = np.array([shard["queries"] for shard in own])
+        self._lists_in_batch = max(1, round(batch_size * manifest["queries"] / manifest["pairs"]))
+        self._seed = seed
+
+    def num_steps(self) -> int:
+        """Returns the number of batches of an epoch; the last one may be smaller.
+
+        It may differ among workers; those that wait for each other do the least of all.
+        """
+        return -(-int(self._queries.sum()) // self._lists_in_batch)
+
+    def epoch(self, epoch: int, start_step: int = 0) -> tf.data.Dataset:
+        """Returns the batches of an epoch, from `start_step` on.
+
+        An error of reading comes while the batches are taken: see `Shards.explaining_defects`.
+
+        Args:
+            epoch: Number of the epoch, from 0; decides the order.
+            start_step: First batch, for continuing in the middle of an epoch.
+
+        Returns:
+            A dataset of `(inputs, grades [pairs] int32)`, as `ListPipeline.epoch` returns.
+        """
+        return list_batches(self.order(epoch), start_step)
+
+    def order(self, epoch: int) -> ListOrder:
+        """Returns the order of an epoch, from 0."""
+        files = permutation(len(self._paths), self._seed, epoch)
+        return ListOrder(
+            self._paths[files],
+            self._queries[files],
+            self._places_in_buffers(epoch),
+            np.int64(self._lists_in_batch),
+        )
+
+    def rows(self, epoch: int, step: int) -> list[tuple[str, str, int]]:
+        """Returns the pairs of one batch: query id, document id, grade."""
+        (records,) = _record_batches(self.order(epoch), step).take(1).as_numpy_iterator()
+        found = []
+        for example in map(tf.train.Example.FromString, records):
+            values = {name: f.bytes_list.value for name, f in example.features.feature.items()}
+            query = values["query_id"][0].decode()
+            grades = np.frombuffer(values["grades"][0], "<i4").tolist()
+            documents = [document.decode() for document in values["document_ids"]]
+            found += [(query, *pair) for pair in zip(documents, grades)]
+        return found
+
+    def _places_in_buffers(self, epoch: int) -> np.ndarray:
+        """Returns `[queries]`, the place in its buffer that each list is taken from."""
+        queries, size = int(self._queries.sum()), _LISTS_IN_BUFFER
+        return np.concatenate(
+            [
+                permutation(min(size, queries - begin), self._seed, epoch, begin)
+                for begin in range(0, queries, size)
+            ]
+        )
+
+
+def list_batches(order: ListOrder, start_step: int = 0) -> tf.data.Dataset:
+    """Returns the batches of an order, from `start_step` on, as `ShardPipeline.epoch` does."""
+    batches = prefetched(_record_batches(order, start_step), decode_lists, 8)
+    options = tf.data.Options()  # tf.distribute must not share out what is this worker's own
+    options.experimental_distribute.auto_shard_policy = tf.data.experimental.AutoShardPolicy.OFF
+    return batches.with_options(options)
+
+
+def _record_batches(order: ListOrder, start_step: int) -> tf.data.Dataset:
+    """Returns `[lists]` serialised Examples of each batch, from `start_step` on."""
+    records = tf.data.Dataset.from_tensor_slices((order.paths, order.queries)).interleave(
+        _records,
+        cycle_length=_FILES_AT_ONCE,
+        num_parallel_calls=_FILES_AT_ONCE,
+        deterministic=True,
+    )
+    places = tf.data.Dataset.from_tensor_slices(order.places)
+    size = _LISTS_IN_BUFFER
+    buffers = tf.data.Dataset.zip((records.batch(size), places.batch(size))).map(tf.gather)
+    return buffers.prefetch(1).rebatch(order.lists_in_batch).skip(start_step)
+
+
+def _records(path: tf.Tensor, number: tf.Tensor) -> tf.data.Dataset:
+    records = tf.data.TFRecordDataset(path, buffer_size=BYTES_AT_ONCE)
+    # A file that is cut off would end without an error.
+    return records.apply(tf.data.experimental.assert_cardinality(number))

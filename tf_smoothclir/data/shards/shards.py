@@ -1,0 +1,242 @@
+"""TFRecord shards of candidate lists, for remote storage and for input by several workers.
+
+A directory of shards has `manifest.json`, `vocabulary/query.txt` and `document.txt`, and files such
+as `train-00000-of-00008.tfrecord` with one tf.train.Example per candidate list: a worker needs
+nothing else. It is written locally and read from wherever `tf.io.gfile` reads, such as gs://.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import re
+from collections.abc import Iterator
+
+import tensorflow as tf
+
+from tf_smoothclir.data.dataset_options import traced_once
+from tf_smoothclir.data.pipeline import of_lists, tower_tokens
+from tf_smoothclir.data.ragged_store import row_numbers
+from tf_smoothclir.data.tokenized_set import ROLES, in_parallel
+from tf_smoothclir.utils.errors import InputError, input_error
+from tf_smoothclir.utils.progress import progress_bar
+
+MANIFEST = "manifest.json"
+FORMAT_VERSION = 2
+# Little-endian int32 bytes, which TensorFlow reads twice as fast as Int64Lists. Beside them stand
+# `query_id` and `document_ids`, for people and other tools.
+NUMBERS = ("query_tokens", "document_tokens", "document_lengths", "grades")
+BYTES_AT_ONCE = 4 << 20
+_REMEDY = "Copy the shards again, or write them anew with smoothclir-shards --overwrite"
+_FAILED_READS = (
+    tf.errors.DataLossError,
+    tf.errors.FailedPreconditionError,  # of assert_cardinality
+    tf.errors.InvalidArgumentError,
+    tf.errors.NotFoundError,
+)
+
+
+class Shards:
+    """A directory of shards, local or remote, and its manifest."""
+
+    def __init__(self, directory: str, manifest: dict):
+        """Joins what `open` has checked."""
+        self.directory = directory
+        self.manifest = manifest
+        self._paths = [self.path(shard["file"]) for shard in manifest["shards"]]
+
+    @classmethod
+    def open(cls, directory: str | os.PathLike) -> Shards:
+        """Opens a directory, and checks that every file is there and has its size.
+
+        Raises:
+            InputError: The manifest is missing, damaged or of another format version; a file is
+                missing or has another size.
+        """
+        directory = os.fspath(directory)
+        shards = cls(directory, _read_manifest(tf.io.gfile.join(directory, MANIFEST)))
+        for shard, path, size in shards._of_each(lambda path: tf.io.gfile.stat(path).length):
+            if size != shard["bytes"]:
+                reason = f"the file has {size} bytes, but {shard['bytes']} were written"
+                raise input_error(path, reason, _REMEDY)
+        return shards
+
+    def vocabulary(self, role: str) -> list[str]:
+        """Returns the tokens of a role; the position is the id.
+
+        Raises:
+            InputError: The file is missing, or not the one that was written.
+        """
+        path = self.path(f"vocabulary/{role}.txt")
+        content = _read(path)
+        if hashlib.sha256(content).hexdigest() != self.manifest["vocabularies"][role]:
+            raise input_error(path, "the file is not the one that was written", _REMEDY)
+        return content.decode().split("\n")[:-1]
+
+    def verify(self) -> None:
+        """Reads all files and compares their hashes.
+
+        Raises:
+            InputError: A file is missing, or not the one that was written; the message names it.
+        """
+        for role in ROLES:
+            self.vocabulary(role)
+        total = sum(shard["bytes"] for shard in self.manifest["shards"])
+        with progress_bar(total, "Verify shards", "bytes") as bar:
+            for shard, path, digest in self._of_each(file_digest):
+                if digest != shard["sha256"]:
+                    raise input_error(path, "the file is not the one that was written", _REMEDY)
+                bar.update(shard["bytes"])
+
+    def find_defect(self) -> InputError | None:
+        """Reads the shards one after the other to the first record that cannot be used.
+
+        Returns:
+            An error that names file and record, counted from 1; None where all can be used.
+        """
+        for shard, path in zip(self.manifest["shards"], self._paths):
+            number, reason = 0, ""
+            try:
+                for _ in tf.data.TFRecordDataset(path).map(
+                    lambda record: decode_lists(record[None])
+                ):
+                    number += 1
+            except tf.errors.OpError as error:
+                reason = f"the record cannot be used ({_message(error)})"
+            if not reason and number != shard["queries"]:  # half a record is the end, for tf.data
+                reason = f"the file has {number} whole records, but {shard['queries']} were written"
+            if reason:
+                place = f"{path}, record {min(number, shard['queries']) + 1}"
+                return input_error(place, reason, _REMEDY)
+        return None
+
+    @contextlib.contextmanager
+    def explaining_defects(self) -> Iterator[None]:
+        """Turns an error of reading, inside of it, into one that names file and record.
+
+        Raises:
+            InputError: What `find_defect` finds; where it finds nothing, the error stays as it is.
+        """
+        try:
+            yield
+        except _FAILED_READS as error:
+            defect = self.find_defect()
+            if defect is None:
+                raise
+            raise defect from error
+
+    def fingerprint(self) -> str:
+        """Returns a hash of the manifest, which has those of all files."""
+        return hashlib.sha256(json.dumps(self.manifest, sort_keys=True).encode()).hexdigest()
+
+    def path(self, file: str) -> str:
+        """Returns the path of a file of the directory."""
+        return tf.io.gfile.join(self.directory, file)
+
+    def _of_each(self, function) -> Iterator[tuple]:
+        """Yields each shard, its path and `function(path)`."""
+
+        def call(path):
+            with _readable(path):
+                return function(path)
+
+        return zip(self.manifest["shards"], self._paths, in_parallel(call, self._paths))
+
+
+@traced_once
+def decode_lists(records: tf.Tensor) -> tuple[dict, tf.Tensor]:
+    """Returns inputs and grades of some lists; checks their lengths.
+
+    Args:
+        records: `[lists]` string, serialised Examples.
+
+    Returns:
+        As `ListPipeline.epoch`: inputs, tokens and what `of_lists` returns, and `[pairs]` int32
+        grades.
+
+    Raises:
+        tf.errors.OpError: An Example is no candidate list.
+    """
+    features = tf.io.parse_example(
+        records, {name: tf.io.FixedLenFeature([], tf.string) for name in NUMBERS}
+    )
+    sizes = {name: tf.strings.length(features[name]) for name in NUMBERS}
+    counts = {name: sizes[name] // 4 for name in NUMBERS}
+    halves = [_refused(sizes[name] % 4 != 0, f"{name} has half a number") for name in NUMBERS]
+    with tf.control_dependencies(halves):  # or decoding would fail, and say less
+        joined = {name: tf.strings.reduce_join(features[name]) for name in NUMBERS}
+    # Of all lists at once.
+    values = {name: tf.io.decode_raw(joined[name], tf.int32) for name in NUMBERS}
+    lengths = values["document_lengths"]
+    lists = row_numbers(counts["document_lengths"])
+    sums = tf.math.unsorted_segment_sum(lengths, lists, tf.size(records))
+    checks = [
+        _refused(
+            counts["grades"] != counts["document_lengths"], "grades and document_lengths differ"
+        ),
+        _refused(sums != counts["document_tokens"], "document_lengths and document_tokens differ"),
+        _refused(lengths < 0, "document_lengths has a negative number"),
+    ]
+    with tf.control_dependencies(checks):
+        lengths = tf.identity(lengths)
+    inputs = {
+        role: tower_tokens(ids, of_text, row_numbers(of_text))
+        for role, ids, of_text in (
+            ("query", values["query_tokens"], counts["query_tokens"]),
+            ("document", values["document_tokens"], lengths),
+        )
+    }
+    inputs |= of_lists(counts["grades"])
+    return inputs, values["grades"]
+
+
+def _refused(wrong: tf.Tensor, what: str) -> tf.Operation:
+    return tf.debugging.Assert(~tf.reduce_any(wrong), [what])
+
+
+def _read_manifest(path: str) -> dict:
+    content = _read(path)
+    try:
+        manifest = json.loads(content)
+        version = manifest["format_version"]
+    except (ValueError, KeyError, TypeError):
+        remedy = "Give the --output_dir of smoothclir-shards"
+        raise input_error(path, "this is no manifest of shards", remedy) from None
+    if version != FORMAT_VERSION:
+        raise input_error(
+            path,
+            f"the shards have format version {version}, but this release reads {FORMAT_VERSION}",
+            "Write them anew with smoothclir-shards, or install the release that wrote them",
+        )
+    return manifest
+
+
+def _read(path: str) -> bytes:
+    with _readable(path), tf.io.gfile.GFile(path, "rb") as file:
+        return file.read()
+
+
+def file_digest(path: str | os.PathLike) -> str:
+    """Returns the hex SHA-256 of a file, local or remote."""
+    digest = hashlib.sha256()
+    with tf.io.gfile.GFile(os.fspath(path), "rb") as file:
+        while piece := file.read(BYTES_AT_ONCE):
+            digest.update(piece)
+    return digest.hexdigest()
+
+
+@contextlib.contextmanager
+def _readable(path: str) -> Iterator[None]:
+    try:
+        yield
+    except tf.errors.NotFoundError as error:
+        raise input_error(path, "there is no such file", _REMEDY) from error
+    except tf.errors.OpError as error:
+        raise input_error(path, f"the file cannot be read ({_message(error)})", _REMEDY) from error
+
+
+def _message(error: tf.errors.OpError) -> str:
+    """Returns what TensorFlow says, without where in the graph."""
+    return re.sub(r"^{{.*?}} |\n.*| \[Op:.*", "", error.message, flags=re.DOTALL)

@@ -1,0 +1,251 @@
+"""Reading line files: UTF-8 TSV and JSONL, every defect an error that names file and line."""
+
+from __future__ import annotations
+
+import abc
+import functools
+import hashlib
+import itertools
+import json
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from tf_smoothclir.data.sources.source import Judgment, Source, Text
+from tf_smoothclir.utils.errors import input_error
+
+_BOM = b"\xef\xbb\xbf"
+_INTEGER = re.compile(r"[+-]?[0-9]{1,18}")
+
+
+class Piece(NamedTuple):
+    """Some lines of a file, one after the other.
+
+    Attributes:
+        begin: Offset of the first byte.
+        end: Offset behind the last one; None for the end of the file.
+        line: Number of the first line, from 1.
+    """
+
+    begin: int = 0
+    end: int | None = None
+    line: int = 1
+
+
+WHOLE_FILE = Piece()
+
+
+def pieces_of(path: Path, size: int) -> Iterator[Piece]:
+    """Yields the pieces of a file, each of about `size` bytes, at least one line."""
+    begin, line = 0, 1
+    with open(path, "rb") as file:
+        while content := file.read(size):
+            lines = content.count(b"\n")
+            if not content.endswith(b"\n"):
+                lines += 1
+                file.readline()
+            yield Piece(begin, file.tell(), line)
+            begin, line = file.tell(), line + lines
+
+
+def read_lines(path: Path, piece: Piece = WHOLE_FILE) -> Iterator[tuple[int, str]]:
+    """Yields (line number from 1, line without its end) of a UTF-8 file, or of a piece of one.
+
+    Lines end with LF or CRLF; the last one may lack its end. A byte order mark at the very start
+    is dropped, nothing else is.
+
+    Raises:
+        InputError: The file is missing or empty, a line is blank or not UTF-8.
+    """
+    offset = piece.begin
+    try:
+        with open(path, "rb") as file:
+            file.seek(offset)
+            for number, raw in enumerate(file, start=piece.line):
+                if offset == piece.end:
+                    break
+                yield number, _decode(raw, path, number, offset)
+                offset += len(raw)
+    except OSError as error:
+        raise input_error(path, f"cannot be read: {error.strerror}", "Check the path") from None
+    if not offset:
+        raise input_error(path, "the file is empty", "Give it one record per line")
+
+
+def _decode(raw: bytes, path: Path, number: int, offset: int) -> str:
+    start = len(_BOM) if number == 1 and raw.startswith(_BOM) else 0
+    end = len(raw) - raw.endswith(b"\n")
+    end -= raw.endswith(b"\r", start, end)
+    try:
+        line = raw[start:end].decode("utf-8")
+    except UnicodeDecodeError as error:
+        at = start + error.start
+        raise input_error(
+            path,
+            f"byte 0x{raw[at]:02x} at offset {offset + at} of the file is not UTF-8",
+            "Convert the file to UTF-8, for example with iconv",
+            line=number,
+        ) from None
+    if not line.strip():
+        raise input_error(path, "the line is blank", "Remove it", line=number)
+    return line
+
+
+def read_tsv(
+    path: Path, columns: Sequence[str], piece: Piece = WHOLE_FILE
+) -> Iterator[tuple[int, list[str]]]:
+    """Yields (line number, fields) of a tab-separated file without header, quoting or escaping.
+
+    Args:
+        path: The file.
+        columns: Name of each column, for the error about a line with more or fewer.
+        piece: What is read of it.
+    """
+    for number, line in read_lines(path, piece):
+        fields = line.split("\t")
+        if len(fields) != len(columns):
+            raise input_error(
+                path,
+                f"{len(fields)} tab-separated columns instead of {len(columns)}"
+                f" ({', '.join(columns)})",
+                "Put one tab between columns, and no tab into a text",
+                line=number,
+            )
+        yield number, fields
+
+
+def read_jsonl(path: Path, piece: Piece = WHOLE_FILE) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yields (line number, object) of a file, or of a piece, with one JSON object per line."""
+    for number, line in read_lines(path, piece):
+        try:
+            record = json.loads(line)
+            if "\\u" in line:  # an escaped half of a surrogate pair is valid JSON, but no text
+                json.dumps(record, ensure_ascii=False).encode("utf-8")
+        except (ValueError, RecursionError) as error:
+            raise input_error(
+                path, f"not JSON: {error}", "Give one JSON object per line", line=number
+            ) from None
+        if not isinstance(record, dict):
+            raise input_error(
+                path,
+                f"a JSON {type(record).__name__} instead of an object",
+                'Give one object per line, such as {"id": "1", "text": "..."}',
+                line=number,
+            )
+        yield number, record
+
+
+def checked_id(value: str, name: str, path: Path, line: int) -> str:
+    """Returns an id; raises `InputError` where it is empty or holds white space."""
+    if value.split() != [value]:
+        raise input_error(
+            path,
+            f"{name} {value!r} is empty or holds white space",
+            "Give an id of one or more characters without white space",
+            line=line,
+        )
+    return value
+
+
+def checked_grade(value: str, path: Path, line: int) -> int:
+    """Returns the grade that a TSV field holds; raises `InputError` where it is no integer."""
+    if not _INTEGER.fullmatch(value):
+        raise input_error(
+            path, f"grade {value!r} is not an integer", "Give a grade such as 0, 1 or 2", line=line
+        )
+    return int(value)
+
+
+def sha256_of(paths: Iterable[Path]) -> str:
+    """Returns the hex SHA-256 of the names, lengths and contents of files, read in pieces."""
+    digest = hashlib.sha256()
+    for path in paths:
+        digest.update(f"{path.name}\0{path.stat().st_size}\0".encode())
+        with open(path, "rb") as file:
+            while piece := file.read(1 << 20):
+                digest.update(piece)
+    return digest.hexdigest()
+
+
+class FileSource(Source):
+    """A source whose streams are files with one record per line.
+
+    Attributes:
+        paths: Stream name ("queries", "documents", "judgments" and perhaps "splits") -> file.
+    """
+
+    paths: dict[str, Path]
+
+    def __init__(self, directory: Path, document_language: str, query_language: str):
+        languages = f"{query_language}-{document_language}"
+        name = directory.resolve().name
+        self.name = name if name.endswith(languages) else f"{name}-{languages}"
+        self.document_language = document_language
+        self.query_language = query_language
+
+    @abc.abstractmethod
+    def _texts(self, stream: str, piece: Piece = WHOLE_FILE) -> Iterator[tuple[int, Text]]:
+        """Yields (line number, text) of a piece of "queries" or "documents"."""
+
+    @abc.abstractmethod
+    def _judgments(self) -> Iterator[tuple[int, Judgment]]:
+        """Yields (line number, judgment)."""
+
+    def _splits(self) -> Iterator[tuple[int, tuple[str, str]]]:
+        """Yields (line number, (query id, split)); the names of splits are not checked here."""
+        path, first = self.paths["splits"], {}
+        for line, (query_id, split) in read_tsv(path, ("query_id", "split")):
+            checked_id(query_id, "query_id", path, line)
+            # A dict could not tell the caller of `splits` that an id stood there twice.
+            if first.setdefault(query_id, line) != line:
+                raise input_error(
+                    path,
+                    f"query {query_id!r} has a split already in line {first[query_id]}",
+                    "Keep one of the two lines",
+                    line=line,
+                )
+            yield line, (query_id, split)
+
+    def queries(self) -> Iterator[Text]:
+        return (text for _, text in self._texts("queries"))
+
+    def documents(self) -> Iterator[Text]:
+        return (text for _, text in self._texts("documents"))
+
+    def document_pieces(self, size: int) -> Iterator[Piece]:
+        """Yields pieces of about `size` bytes, which different workers may read."""
+        return pieces_of(self.paths["documents"], size)
+
+    def documents_in(self, piece: Piece) -> Iterator[tuple[int, Text]]:
+        """Yields (row, document) of a piece."""
+        return ((line - 1, text) for line, text in self._texts("documents", piece))
+
+    def judgments(self) -> Iterator[Judgment]:
+        return (judgment for _, judgment in self._judgments())
+
+    def splits(self) -> dict[str, str] | None:
+        return dict(pair for _, pair in self._splits()) if "splits" in self.paths else None
+
+    def place(self, stream: str, index: int) -> str:
+        # Reading again costs nothing until there is an error to report.
+        records = {"judgments": self._judgments, "splits": self._splits}.get(
+            stream, lambda: self._texts(stream)
+        )()
+        line, _ = next(itertools.islice(records, index, None))
+        return f"{self.paths[stream]}:{line}"
+
+    def fingerprint(self) -> str:
+        return self._fingerprint
+
+    @functools.cached_property
+    def _fingerprint(self) -> str:  # of a large collection it takes seconds
+        return sha256_of(self.paths.values())
+
+
+def checked_directory(directory: str | Path) -> Path:
+    """Returns the path of an existing directory; raises `InputError` otherwise."""
+    directory = Path(directory)
+    if not directory.is_dir():
+        raise input_error(directory, "there is no such directory", "Check the path")
+    return directory

@@ -1,0 +1,55 @@
+"""Opens the retrieval set that the flags name."""
+
+from __future__ import annotations
+
+from tf_smoothclir.data.sources.line_files import checked_directory
+from tf_smoothclir.data.sources.source import Source
+from tf_smoothclir.data.sources.toy_world import ToyWorld
+from tf_smoothclir.data.sources.user_files import ROLES, UserDirectory
+from tf_smoothclir.data.sources.wikiclir_files import WikiClirDirectory, document_languages
+from tf_smoothclir.settings.run import DataSettings
+from tf_smoothclir.utils.errors import input_error
+
+
+def source_of(settings: DataSettings) -> Source:
+    """Opens the retrieval set that the settings name.
+
+    Raises:
+        InputError: Both a directory and a TFDS dataset are given, or the directory is not one.
+    """
+    if settings.tfds_name and settings.data_dir:
+        raise input_error(
+            "--data_dir and --tfds_name",
+            f"both are given ({settings.data_dir} and {settings.tfds_name})",
+            "Give one of them, or neither for the toy world",
+        )
+    if settings.tfds_name:
+        # Others need not wait for the import of TensorFlow.
+        from tf_smoothclir.data.sources.tfds_source import TfdsSource
+
+        return TfdsSource(settings.tfds_name, settings.tfds_data_dir, settings.query_language)
+    if not settings.data_dir:
+        return ToyWorld(
+            settings.document_language,
+            settings.query_language,
+            settings.toy_entities,
+            settings.split_seed,
+        )
+    return _open_directory(settings.data_dir, settings.document_language, settings.query_language)
+
+
+def _open_directory(data_dir: str, document_language: str, query_language: str) -> Source:
+    directory = checked_directory(data_dir)
+    published = bool(document_languages(directory))
+    own = any((directory / f"documents.{suffix}").is_file() for suffix in ("tsv", "jsonl"))
+    if published == own:
+        names = sorted(path.name for path in directory.iterdir())
+        listed = ", ".join(names[:10]) + (", ..." if len(names) > 10 else "")
+        raise input_error(
+            f"--data_dir={data_dir}",
+            f"it holds {'two sets' if own else 'no set'}: {listed or 'no file at all'}",
+            "Give a directory either with wiki_<language>.documents, wiki_<language>.queries and a"
+            f" .rel file, or with {', '.join(ROLES)} as .tsv or .jsonl",
+        )
+    kind = WikiClirDirectory if published else UserDirectory
+    return kind(directory, document_language, query_language)

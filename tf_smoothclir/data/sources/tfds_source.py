@@ -1,0 +1,112 @@
+"""Reads a retrieval set that TFDS has prepared."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import tensorflow as tf
+import tensorflow_datasets as tfds
+
+from tf_smoothclir.data.dataset_options import plain_options
+from tf_smoothclir.data.sources.line_files import sha256_of
+from tf_smoothclir.data.sources.source import SPLITS, Judgment, Source, Text
+from tf_smoothclir.data.sources.wiki_clir_builder import DOCUMENTS, features
+from tf_smoothclir.utils.errors import input_error
+
+_BATCH = 1024  # records a step between TensorFlow and Python; one by one takes many times as long
+
+
+class TfdsSource(Source):
+    """A prepared TFDS dataset with the splits and features of `wiki_clir_builder`.
+
+    Nothing is downloaded or prepared here. The order of records is that of TFDS's files, which is
+    shuffled, but the same every time.
+
+    Args:
+        name: Dataset and config, such as "wiki_clir/fr"; the config is the document language.
+        data_dir: Where TFDS keeps its datasets; by default TFDS's own choice.
+        query_language: Language of the queries.
+
+    Raises:
+        InputError: There is no such dataset, it is not prepared, or has other features.
+    """
+
+    def __init__(self, name: str, data_dir: str = "", query_language: str = "en") -> None:
+        self.name = name
+        self.query_language = query_language
+        self._builder = _builder(name, data_dir)
+        self.document_language = self._builder.builder_config.name
+        info = self._builder.info
+        if DOCUMENTS not in info.splits:
+            raise input_error(
+                f"TFDS dataset {name!r}",
+                f"not prepared in {self._builder.data_dir}",
+                "Prepare it in Python: import tensorflow_datasets as tfds,"
+                f' tf_smoothclir.data.sources.wiki_clir_builder; tfds.load("{name}", data_dir=...)',
+            )
+        if repr(info.features) != repr(features()):
+            raise input_error(
+                f"TFDS dataset {name!r}",
+                f"its features are {info.features}",
+                f"Use a dataset with the features {features()}",
+            )
+        self._query_splits = [split for split in SPLITS if split in info.splits]
+
+    def queries(self) -> Iterator[Text]:
+        for split in self._query_splits:
+            yield from self._texts(split)
+
+    def documents(self) -> Iterator[Text]:
+        return self._texts(DOCUMENTS)
+
+    def judgments(self) -> Iterator[Judgment]:
+        for split in self._query_splits:
+            records = self._records(split).map(lambda record: (record["id"], record["judgments"]))
+            for ids, judgments in records.ragged_batch(_BATCH):
+                documents, grades = judgments["document_id"], judgments["grade"]
+                queries = tf.gather(ids, documents.value_rowids()).numpy()
+                columns = queries, documents.values.numpy(), grades.values.numpy()
+                for query, document, grade in zip(*columns):
+                    yield Judgment(query.decode(), document.decode(), int(grade))
+
+    def splits(self) -> dict[str, str]:
+        return {text.id: split for split in self._query_splits for text in self._texts(split)}
+
+    def place(self, stream: str, index: int) -> str:
+        return f"{self.name}: record {index + 1} of the {stream}"
+
+    def fingerprint(self) -> str:
+        splits = self._builder.info.splits
+        return sha256_of(
+            Path(os.fspath(path))
+            for split in [*self._query_splits, DOCUMENTS]
+            for path in splits[split].filepaths
+        )
+
+    def _records(self, split: str) -> tf.data.Dataset:
+        # One file after the other, and no cache in memory: the same order, whatever the size.
+        config = tfds.ReadConfig(plain_options(), try_autocache=False, interleave_cycle_length=1)
+        return self._builder.as_dataset(split=split, read_config=config, shuffle_files=False)
+
+    def _texts(self, split: str) -> Iterator[Text]:
+        fields = self._records(split).map(lambda record: tuple(map(record.get, Text._fields)))
+        for columns in fields.batch(_BATCH).as_numpy_iterator():
+            for id_, title, text in zip(*columns):
+                yield Text(id_.decode(), title.decode(), text.decode())
+
+
+def _builder(name: str, data_dir: str) -> tfds.core.DatasetBuilder:
+    try:
+        builder = tfds.builder(name, data_dir=data_dir or None)
+        reason = "" if "/" in name else "it names no config, and so no document language"
+    except tfds.core.DatasetNotFoundError as error:
+        reason = str(error).split("\n")[0].rstrip(".")  # all of TFDS's datasets follow
+    except ValueError as error:
+        reason = " ".join(str(error).split()).rstrip(".")
+    if reason:
+        raise input_error(
+            f"TFDS dataset {name!r}", reason, "Name dataset and config, such as wiki_clir/fr"
+        )
+    return builder

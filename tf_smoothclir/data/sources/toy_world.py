@@ -1,0 +1,235 @@
+"""The toy world: a small generated world, readable in five languages, with graded judgments.
+
+Cities, rivers, persons, dishes, animals and festivals have attributes (a region, a season, ...). A
+document tells all of them, a query in another language some of them, without the name. Whoever
+learns which words of the two languages correspond can find entities never seen before.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import struct
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from tf_smoothclir.data.hashing import permutation
+from tf_smoothclir.data.sources.source import Judgment, Source, Text
+from tf_smoothclir.data.sources.toy_languages import ATTRIBUTES, KINDS, LANGUAGES, load_language
+from tf_smoothclir.utils.errors import input_error
+
+VERSION = "1"
+MIN_ENTITIES = 300
+MATE, LINKED = 2, 1
+MAX_LINKS = 6
+
+# About so many entities look for links among themselves; more of them find more.
+_BLOCK = 300
+
+_SYLLABLES = [consonant + vowel for consonant in "bdfgklmnprtv" for vowel in "aeiou"]
+_NAME_SYLLABLES = 4
+_NAMES = len(_SYLLABLES) ** _NAME_SYLLABLES
+
+
+class Entity(NamedTuple):
+    """One thing of the toy world; `values` maps its attributes to value numbers."""
+
+    index: int
+    kind: str
+    values: dict[str, int]
+
+
+class ToyWorld(Source):
+    """A generated retrieval set, the same on every machine.
+
+    Every query has one mate, the document about the same entity (grade 2). Entities that are linked
+    share their region and another attribute; the document of a linked entity has grade 1.
+    """
+
+    def __init__(
+        self,
+        document_language: str = "fr",
+        query_language: str = "en",
+        entities: int = 2000,
+        seed: int = 13,
+    ):
+        """Checks the settings; texts are generated when they are streamed.
+
+        Args:
+            document_language: One of `LANGUAGES`.
+            query_language: Another of them.
+            entities: Number of entities: that many queries, and as many documents.
+            seed: Another seed is another world.
+
+        Raises:
+            InputError: A language is unknown, both are the same, or there are too few entities.
+        """
+        for flag, code in (("document", document_language), ("query", query_language)):
+            if code not in LANGUAGES:
+                raise input_error(
+                    f"--{flag}_language={code}",
+                    "the toy world is not written in this language",
+                    f"Give one of {', '.join(LANGUAGES)}, or --data_dir for a set of your own",
+                )
+        if document_language == query_language:
+            raise input_error(
+                f"--document_language={document_language}",
+                "the queries of the toy world are in the same language",
+                f"Give two different ones of {', '.join(LANGUAGES)}",
+            )
+        if entities < MIN_ENTITIES:
+            raise input_error(
+                f"--toy_entities={entities}",
+                "the toy world would be too small to split and to link",
+                f"Give at least {MIN_ENTITIES}",
+            )
+        self.name = f"toy-{query_language}-{document_language}"
+        self.query_language = query_language
+        self.document_language = document_language
+        self._size = entities
+        self._seed = seed
+        self._query_words = load_language(query_language)
+        self._document_words = load_language(document_language)
+
+    def queries(self) -> Iterator[Text]:
+        """Yields one query per entity; its title is the entity's name, its text never has it."""
+        for number, entity in enumerate(self._queried_entities()):
+            yield Text(f"q{number}", entity_name(entity.index), self._query_text(entity))
+
+    def documents(self) -> Iterator[Text]:
+        """Yields one document per entity, in another order than the queries."""
+        numbers = self._document_numbers()
+        for entity, links in self._linked_entities():
+            text = self._document_text(entity, links)
+            yield Text(f"d{numbers[entity.index]}", entity_name(entity.index), text)
+
+    def judgments(self) -> Iterator[Judgment]:
+        """Yields for each entity the judgments of its query: the mate, then the linked ones."""
+        queries = np.argsort(self._query_order())  # the inverse of the permutation
+        documents = self._document_numbers()
+        for entity, links in self._linked_entities():
+            query = f"q{queries[entity.index]}"
+            yield Judgment(query, f"d{documents[entity.index]}", MATE)
+            for other in links:
+                yield Judgment(query, f"d{documents[other]}", LINKED)
+
+    def place(self, stream: str, index: int) -> str:
+        """Returns for example "toy world en-fr, documents record 5" for index 4."""
+        languages = f"{self.query_language}-{self.document_language}"
+        return f"toy world {languages}, {stream} record {index + 1}"
+
+    def fingerprint(self) -> str:
+        """Returns the digest of the settings and of the words of both languages."""
+        settings = (VERSION, self.name, self._size, self._seed)
+        content = repr((settings, self._query_words, self._document_words))
+        return hashlib.sha256(content.encode()).hexdigest()
+
+    def entity(self, index: int) -> Entity:
+        """Returns entity `index`, which depends on nothing but the seed and the index."""
+        draw, *draws = self._draws(index, "entity")
+        kind = list(KINDS)[draw % len(KINDS)]
+        values = {a: d % ATTRIBUTES[a] for a, d in zip(KINDS[kind], draws)}
+        return Entity(index, kind, values)
+
+    def _query_order(self) -> np.ndarray:
+        return permutation(self._size, self._draws(0, "query ids")[0])
+
+    def _document_numbers(self) -> np.ndarray:
+        return permutation(self._size, self._draws(0, "document ids")[0])
+
+    def _queried_entities(self) -> Iterator[Entity]:
+        return map(self.entity, self._query_order().tolist())
+
+    def _linked_entities(self) -> Iterator[tuple[Entity, list[int]]]:
+        # Links stay within a block, so that time is linear in the size and memory is constant.
+        blocks = (self._size + _BLOCK // 2) // _BLOCK
+        for block in range(blocks):
+            indices = range(block * self._size // blocks, (block + 1) * self._size // blocks)
+            entities = [self.entity(index) for index in indices]
+            links = _links(entities)
+            for entity in entities:
+                yield entity, links[entity.index]
+
+    def _query_text(self, entity: Entity) -> str:
+        draw, more, *draws = self._draws(entity.index, "query")
+        # The region stays: it is what a query shares with the documents of linked entities.
+        others = _shuffled([a for a in entity.values if a != "region"], draws[:4])
+        chosen = _shuffled(["region", *others[: 2 + more % 2]], draws[4:])
+        words = self._query_words
+        wording = words.kinds[entity.kind]
+        clauses = [
+            wording.clauses[a].format(**{a: words.values[a][entity.values[a]]}) for a in chosen
+        ]
+        return _pick(wording.questions, draw).format(clauses=words.join(clauses))
+
+    def _document_text(self, entity: Entity, links: list[int]) -> str:
+        opening, ending, *draws = self._draws(entity.index, "document")
+        words = self._document_words
+        wording = words.kinds[entity.kind]
+        values = {a: words.values[a][number] for a, number in entity.values.items()}
+        sentences = [
+            _pick(wording.openings, opening).format(name=entity_name(entity.index), **values)
+        ]
+        for a, draw in zip(_shuffled(list(wording.sentences), draws[:4]), draws[4:]):
+            sentences.append(_pick(wording.sentences[a], draw).format(**values))
+        if links:
+            names = words.join([entity_name(other) for other in links])
+            sentences.append(_pick(words.links, ending).format(links=names))
+        return " ".join(sentences)
+
+    def _draws(self, index: int, purpose: str) -> tuple[int, ...]:
+        # A hash instead of `random`, whose choices may differ between Python versions.
+        key = f"{self._seed}/{index}/{purpose}".encode()
+        return struct.unpack("<16I", hashlib.blake2b(key).digest())
+
+
+def entity_name(index: int) -> str:
+    """Returns the invented name of an entity: unique, and the same in all languages."""
+    # A bijection, since the factor is coprime to the count, that makes neighbours look different.
+    number = index // _NAMES * _NAMES + (index * 8_009_429 + 2_718_281) % _NAMES
+    syllables = []
+    while number or len(syllables) < _NAME_SYLLABLES:
+        number, syllable = divmod(number, len(_SYLLABLES))
+        syllables.append(_SYLLABLES[syllable])
+    return "".join(syllables).capitalize()
+
+
+def example_queries(source: ToyWorld, among: Collection[str], number: int = 3) -> list[str]:
+    """Returns the first queries with an id of `among`, at most one about each kind of entity."""
+    examples: dict[str, str] = {}
+    for row, entity in enumerate(source._queried_entities()):
+        if len(examples) == min(number, len(KINDS)):
+            break
+        if f"q{row}" in among and entity.kind not in examples:
+            examples[entity.kind] = source._query_text(entity)
+    return list(examples.values())
+
+
+def _links(entities: list[Entity]) -> dict[int, list[int]]:
+    """Returns index -> indices of the most similar entities of the same region."""
+    regions = defaultdict(list)
+    for entity in entities:
+        regions[entity.values["region"]].append(entity)
+    pairs = []
+    for neighbours in regions.values():
+        for a, b in itertools.combinations(neighbours, 2):
+            shared = len(a.values.items() & b.values.items())
+            if shared > 1:
+                pairs.append((-shared, a.index, b.index))
+    links: dict[int, list[int]] = {entity.index: [] for entity in entities}
+    for _, a, b in sorted(pairs):
+        if max(len(links[a]), len(links[b])) < MAX_LINKS:
+            links[a].append(b)
+            links[b].append(a)
+    return links
+
+
+def _shuffled(items: list[str], draws: Sequence[int]) -> list[str]:
+    return [item for _, item in sorted(zip(draws, items))]
+
+
+def _pick(items: tuple[str, ...], draw: int) -> str:
+    return items[draw % len(items)]

@@ -1,0 +1,169 @@
+"""The TFDS dataset `wiki_clir`: importing this module registers it.
+
+    import tensorflow_datasets as tfds
+    import tf_smoothclir.data.sources.wiki_clir_builder
+
+    tfds.load("wiki_clir/fr", split="train")  # downloads and prepares the published archive, 7 GB
+    tfds.load("wiki_clir/de", data_dir=..., builder_kwargs={"directory": ...})  # no network
+
+Layout: a query is one example with its judgments, in `train`, `validation` or `test`; the
+collection is the split `documents`, because all three rank it. TFDS wants the same features in
+every split, so a document is an example too, with an empty list of judgments, which costs a few
+bytes. Judgments name documents by id: the documents' texts inside the queries' examples would be
+repeated for every query that names them, and unjudged documents would be lost.
+
+The archive has no splits: queries are split 3:1:1 by a seeded hash of their ids, as `RetrievalSet`
+does, so that a set has the same parts whichever way it is read. A local `splits.tsv` is kept.
+
+TFDS wants a SHA-256 of a download, and none is published for the archive. ir_datasets gives its MD5
+and size (`ir_datasets/etc/downloads.json`, entry "wikiclir"): these are checked here, and there is
+no TFDS checksums file.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import tensorflow_datasets as tfds
+
+from tf_smoothclir.data.retrieval_set import RetrievalSet
+from tf_smoothclir.data.sources.line_files import WHOLE_FILE, Piece
+from tf_smoothclir.data.sources.source import SPLITS
+from tf_smoothclir.data.sources.wikiclir_files import PUBLISHED_FOLDERS, WikiClirDirectory
+from tf_smoothclir.utils.beam import load_beam
+from tf_smoothclir.utils.errors import input_error
+
+ARCHIVE_URL = "https://www.cs.jhu.edu/~kevinduh/a/wikiclir2018/wiki-clir.tar.gz"
+ARCHIVE_MD5 = "705abb611eb8cbab9ced2b8767a3bdb6"
+ARCHIVE_BYTES = 7_036_445_773
+DOCUMENTS = "documents"
+_BYTES_PER_PIECE = 1 << 26
+
+_CITATION = """\
+@inproceedings{sasaki-etal-2018-cross,
+  title = "Cross-Lingual Learning-to-Rank with Shared Representations",
+  author = "Sasaki, Shota and Sun, Shuo and Schamoni, Shigehiko and Duh, Kevin and Inui, Kentaro",
+  booktitle = "Proceedings of the 2018 Conference of the North {A}merican Chapter of the Association
+    for Computational Linguistics: Human Language Technologies, Volume 2 (Short Papers)",
+  month = jun,
+  year = "2018",
+  address = "New Orleans, Louisiana",
+  publisher = "Association for Computational Linguistics",
+  url = "https://aclanthology.org/N18-2073",
+  doi = "10.18653/v1/N18-2073",
+  pages = "458--463"
+}"""
+
+
+def features() -> tfds.features.FeaturesDict:
+    """Returns the features of a query and of a document; a document's judgments are empty."""
+    return tfds.features.FeaturesDict(
+        {
+            "id": tfds.features.Text(),
+            "title": tfds.features.Text(),
+            "text": tfds.features.Text(),
+            "judgments": tfds.features.Sequence(
+                {"document_id": tfds.features.Text(), "grade": np.int32}
+            ),
+        }
+    )
+
+
+class WikiClir(tfds.core.GeneratorBasedBuilder):
+    """English queries and documents of 25 other Wikipedias, with relevance 2, 1 and (unlisted) 0.
+
+    Args:
+        directory: A local copy in the layout that `WikiClirDirectory` reads; nothing is downloaded
+            then. Prepare it into a `data_dir` of its own: TFDS tells sets apart by name only.
+        beam: Documents are read and written by Apache Beam (the extra `beam`), with the
+            `beam_options` of `tfds.download.DownloadConfig`; all workers must reach the files. The
+            examples are the same.
+        **kwargs: Those of every TFDS builder.
+    """
+
+    VERSION = tfds.core.Version("1.0.0")
+    BUILDER_CONFIGS = [  # noqa: RUF012 (the name and the type are TFDS's)
+        tfds.core.BuilderConfig(name=language, description=f"Documents: {folder}")
+        for language, folder in PUBLISHED_FOLDERS.items()
+    ]
+
+    def __init__(self, *, directory: str = "", beam: bool = False, **kwargs: Any) -> None:
+        self._directory = directory
+        self._beam = beam
+        super().__init__(**kwargs)
+
+    def _info(self) -> tfds.core.DatasetInfo:
+        return self.dataset_info_from_configs(
+            description="Large-scale cross-lingual retrieval from Wikipedia: queries are first"
+            " sentences of English pages without the title's words.",
+            features=features(),
+            homepage="https://www.cs.jhu.edu/~kevinduh/a/wikiclir2018/",
+            citation=_CITATION,
+        )
+
+    def _split_generators(self, dl_manager: tfds.download.DownloadManager) -> dict[str, Iterator]:
+        directory = self._directory or _published(dl_manager)
+        retrieval_set = RetrievalSet.load(WikiClirDirectory(directory, self.builder_config.name))
+        present = [SPLITS[index] for index in np.unique(retrieval_set.splits)]
+        source = retrieval_set.source
+        documents = _by_beam(source) if self._beam else _documents(source, WHOLE_FILE)
+        queries = {split: self._generate_examples(retrieval_set, split) for split in present}
+        return {**queries, DOCUMENTS: documents}
+
+    def _generate_examples(self, retrieval_set: RetrievalSet, split: str) -> Iterator[tuple]:
+        source = retrieval_set.source
+        rows = np.arange(len(retrieval_set.query_ids) + 1)
+        begin = np.searchsorted(retrieval_set.query_rows, rows)
+        wanted = retrieval_set.splits == SPLITS.index(split)
+        for row, text in enumerate(source.queries()):
+            if wanted[row]:
+                judged = slice(begin[row], begin[row + 1])
+                judgments = zip(retrieval_set.document_rows[judged], retrieval_set.grades[judged])
+                yield (
+                    row,
+                    {
+                        **text._asdict(),
+                        "judgments": [
+                            {"document_id": retrieval_set.document_ids[document], "grade": grade}
+                            for document, grade in judgments
+                        ],
+                    },
+                )
+
+
+def _documents(source: WikiClirDirectory, piece: Piece) -> Iterator[tuple]:
+    for row, text in source.documents_in(piece):
+        yield row, {**text._asdict(), "judgments": []}
+
+
+def _by_beam(source: WikiClirDirectory):
+    """Returns the transform whose output are the examples of all documents."""
+    beam = load_beam()
+    return (
+        beam.Create(list(source.document_pieces(_BYTES_PER_PIECE)))
+        | "Spread" >> beam.Reshuffle()
+        | "Read" >> beam.FlatMap(functools.partial(_documents, source))
+    )
+
+
+def _published(dl_manager: tfds.download.DownloadManager) -> Path:
+    """Downloads, checks and extracts the archive; later languages find it in TFDS's cache."""
+    archive = Path(dl_manager.download(ARCHIVE_URL))
+    size, digest = archive.stat().st_size, hashlib.md5(usedforsecurity=False)
+    with archive.open("rb") as file:
+        while piece := file.read(1 << 20):
+            digest.update(piece)
+    if (size, digest.hexdigest()) != (ARCHIVE_BYTES, ARCHIVE_MD5):
+        raise input_error(
+            archive,
+            f"{size} bytes with MD5 {digest.hexdigest()} are not the published archive of"
+            f" {ARCHIVE_BYTES} bytes with MD5 {ARCHIVE_MD5}",
+            "Remove the file and try again; to use another edition, extract it and give"
+            ' builder_kwargs={"directory": ...}',
+        )
+    return Path(dl_manager.extract(archive)) / "wiki-clir"

@@ -1,0 +1,175 @@
+"""Reads retrieval sets in the file layout of WikiCLIR (Sasaki et al. 2018).
+
+What is known of the published archive, `wiki-clir.tar.gz`, comes from two independent readers:
+ir_datasets (`ir_datasets/datasets/wikiclir.py`) and the code of Liu et al. (2020).
+
+* `english/wiki_en.queries`: query_id, title, first sentence. All languages share this file: the
+  queries of one language are those that its judgments name.
+* `<folder>/wiki_<code>.documents`: doc_id, title, text.
+* `<folder>/en2<code>.rel`: query_id, doc_id, relevance; 2 is the same page, 1 are mutually linked
+  pages, nothing is listed as 0.
+* The folder is the English name of the language; Simple English has the code `simple`.
+* No header, no quoting, no splits. Texts are lower-cased and tokenised; many begin with a blank.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from tf_smoothclir.data.sources.line_files import (
+    WHOLE_FILE,
+    FileSource,
+    Piece,
+    checked_directory,
+    checked_grade,
+    checked_id,
+    read_tsv,
+)
+from tf_smoothclir.data.sources.source import Judgment, Text
+from tf_smoothclir.utils.errors import input_error
+
+# Document language -> folder in the published archive.
+PUBLISHED_FOLDERS = {
+    "ar": "arabic",
+    "ca": "catalan",
+    "cs": "czech",
+    "de": "german",
+    "es": "spanish",
+    "fi": "finnish",
+    "fr": "french",
+    "it": "italian",
+    "ja": "japanese",
+    "ko": "korean",
+    "nl": "dutch",
+    "nn": "norwegian_(nynorsk)",
+    "no": "norwegian_(bokmal)",
+    "pl": "polish",
+    "pt": "portuguese",
+    "ro": "romanian",
+    "ru": "russian",
+    "simple": "simple_english",
+    "sv": "swedish",
+    "sw": "swahili",
+    "tl": "tagalog",
+    "tr": "turkish",
+    "uk": "ukrainian",
+    "vi": "vietnamese",
+    "zh": "chinese",
+}
+_QUERY_FOLDERS = {"en": "english"}
+
+
+def document_languages(directory: Path) -> list[str]:
+    """Returns the languages of the `wiki_<language>.documents` in a directory or its folders."""
+    return _languages(directory, "wiki_*.documents", r"wiki_(.+)\.documents")
+
+
+def _languages(directory: Path, pattern: str, name: str) -> list[str]:
+    files = [*directory.glob(pattern), *directory.glob(f"*/{pattern}")]
+    return sorted({re.fullmatch(name, file.name)[1] for file in files})
+
+
+class WikiClirDirectory(FileSource):
+    """A set in the layout of WikiCLIR: all files in one directory, or in folders as published.
+
+    The text of a query or document is the third column alone; the title stays in `Text.title`.
+    Where several languages share one file of queries, those without a judgment in this language
+    belong to the others and are left out, of the splits too; elsewhere every query is kept.
+    `splits.tsv` (query_id, split) beside the documents is optional.
+
+    Args:
+        directory: Holds `wiki_<q>.queries`, `wiki_<d>.documents` and `<q>2<d>.rel`, or the
+            published folders such as `english` and `french` with these files.
+        document_language: `<d>`, such as "fr".
+        query_language: `<q>`.
+
+    Raises:
+        InputError: A file is missing; the message lists the languages that are there.
+    """
+
+    def __init__(
+        self, directory: str | Path, document_language: str, query_language: str = "en"
+    ) -> None:
+        directory = checked_directory(directory)
+        super().__init__(directory, document_language, query_language)
+        documents = _find(
+            directory,
+            PUBLISHED_FOLDERS.get(document_language, ""),
+            f"wiki_{document_language}.documents",
+            f"--document_language={document_language}",
+            document_languages(directory),
+        )
+        queries = _find(
+            directory,
+            _QUERY_FOLDERS.get(query_language, ""),
+            f"wiki_{query_language}.queries",
+            f"--query_language={query_language}",
+            _languages(directory, "wiki_*.queries", r"wiki_(.+)\.queries"),
+        )
+        judgments = documents.with_name(f"{query_language}2{document_language}.rel")
+        if not judgments.is_file():
+            others = sorted(file.name for file in documents.parent.glob("*2*.rel"))
+            raise input_error(
+                judgments,
+                f"there is no such file; its directory holds: {', '.join(others) or 'no *2*.rel'}",
+                "Put the judgments there, or choose languages that have some",
+            )
+        self.paths = {"queries": queries, "documents": documents, "judgments": judgments}
+        splits = documents.with_name("splits.tsv")
+        if splits.exists():
+            self.paths["splits"] = splits
+        neighbours = len(list(documents.parent.glob("wiki_*.documents")))
+        self._queries_are_shared = queries.parent != documents.parent or neighbours > 1
+
+    def _texts(self, stream: str, piece: Piece = WHOLE_FILE) -> Iterator[tuple[int, Text]]:
+        path, id_name = self.paths[stream], "query_id" if stream == "queries" else "doc_id"
+        wanted = None
+        if stream == "queries" and self._queries_are_shared:
+            wanted = self._judged_queries()
+        for line, fields in self._fields(stream, id_name, piece):
+            if wanted is None or fields[0] in wanted:
+                checked_id(fields[0], id_name, path, line)
+                yield line, Text(*fields)
+
+    def _fields(self, stream: str, id_name: str, piece: Piece = WHOLE_FILE):
+        return read_tsv(self.paths[stream], (id_name, "title", "text"), piece)
+
+    def _judged_queries(self) -> set[str]:
+        return {judgment.query_id for judgment in self.judgments()}
+
+    def _splits(self) -> Iterator[tuple[int, tuple[str, str]]]:
+        of_others: set[str] = set()
+        if self._queries_are_shared:
+            of_others = {id_ for _, (id_, *_) in self._fields("queries", "query_id")}
+            of_others -= self._judged_queries()
+        for line, (query_id, split) in super()._splits():
+            if query_id not in of_others:
+                yield line, (query_id, split)
+
+    def _judgments(self) -> Iterator[tuple[int, Judgment]]:
+        path = self.paths["judgments"]
+        for line, (query, document, grade) in read_tsv(path, ("query_id", "doc_id", "relevance")):
+            checked_id(query, "query_id", path, line)
+            checked_id(document, "doc_id", path, line)
+            yield line, Judgment(query, document, checked_grade(grade, path, line))
+
+    def fingerprint(self) -> str:
+        own = super().fingerprint()
+        if not self._queries_are_shared:
+            return own
+        # Another language's documents, which are not among its files, decide which queries it has.
+        return hashlib.sha256(f"{own} shared".encode()).hexdigest()
+
+
+def _find(directory: Path, folder: str, name: str, flag: str, present: list[str]) -> Path:
+    for path in (directory / name, directory / folder / name):
+        if path.is_file():
+            return path
+    raise input_error(
+        flag,
+        f"no {name} in {directory}; it holds: {', '.join(present) or 'none'}",
+        "Choose one that is there, or another directory",
+    )

@@ -1,0 +1,90 @@
+"""The paper's seven ranking metrics, per query (Liu et al. 2020, section 5).
+
+Ties never favour a relevant document: documents of equal score are ordered by a hash of their id.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tf_smoothclir._compat.lists import list_metric
+from tf_smoothclir.settings.run import METRICS
+
+RULES = {
+    "gain": "NDCG gain is the grade itself (linear), discount log2(1 + rank)",
+    "relevance": "mr: the highest grade; r, MAP: grade 1 or more; P_mr@5: a document of the highest"
+    " grade is among the first five; P_r@5: share of the first five places",
+    "ties": "equal scores are ordered by a hash of the document id, never by file order or grade",
+    "left_out": "a query without a relevant document is left out of a metric; counts gives the"
+    " number of queries that each metric is the mean of",
+}
+
+
+def ranked_grades(
+    scores: np.ndarray, grades: np.ndarray, offsets: np.ndarray, tie_order: np.ndarray
+) -> np.ndarray:
+    """Sorts candidate lists by score.
+
+    Args:
+        scores: `[pairs]` float, the pairs of all lists one after the other.
+        grades: `[pairs]` int.
+        offsets: `[lists + 1]`, where each list begins and ends.
+        tie_order: `[pairs]`, decides among equal scores, smaller first.
+
+    Returns:
+        `[lists, longest list]` int32: the grades, best score first; -1 is padding.
+    """
+    lengths = np.diff(offsets)
+    list_of_pair = np.repeat(np.arange(len(lengths)), lengths)
+    order = np.lexsort((tie_order, -scores, list_of_pair))
+    ranked = np.full((len(lengths), max(lengths, default=0)), -1, np.int32)
+    rank = np.arange(len(scores)) - offsets[list_of_pair]  # lists keep their places when sorted
+    ranked[list_of_pair, rank] = grades[order]
+    return ranked
+
+
+def per_query_metrics(ranked: np.ndarray, num_grades: int) -> dict[str, np.ndarray]:
+    """Computes the seven metrics of each list.
+
+    NDCG, average precision and reciprocal rank come from tensorflow-ranking or keras-rs; the
+    former's precision divides by the length of the list where that is below k, so ours is ours.
+
+    Args:
+        ranked: `[lists, length]` int32 grades, best first; -1 is padding.
+        num_grades: K; the highest grade is K-1.
+
+    Returns:
+        Metric name -> `[lists]` float64 in [0, 1]; NaN where the list has no relevant document.
+    """
+    best, relevant = ranked == num_grades - 1, ranked >= 1
+    order = -np.arange(ranked.shape[1], dtype=np.float32) + np.zeros((len(ranked), 1), np.float32)
+    padding = ranked < 0
+    grades = ranked.astype(np.float32)
+    best_labels = np.where(padding, -1, best).astype(np.float32)
+    values = {
+        "P_mr@1": best[:, :1].any(axis=1),
+        "P_mr@5": best[:, :5].any(axis=1),
+        "P_r@5": relevant[:, :5].sum(axis=1) / 5,
+        "NDCG@5": list_metric("ndcg", grades, order, 5),
+        "MAP": list_metric("average_precision", grades, order, None),
+        "MRR_mr": list_metric("reciprocal_rank", best_labels, order, None),
+        "MRR_r": list_metric("reciprocal_rank", grades, order, None),
+    }
+    needs_best = {"P_mr@1", "P_mr@5", "MRR_mr"}
+    counted = {name: (best if name in needs_best else relevant).any(axis=1) for name in METRICS}
+    return {
+        name: np.where(counted[name], values[name], np.nan).astype(np.float64) for name in METRICS
+    }
+
+
+def mean_metrics(per_query: dict[str, np.ndarray]) -> dict[str, float]:
+    """Returns metric name -> mean over the queries that have it; 0 where none has."""
+    return {
+        name: float(np.nanmean(values)) if np.isfinite(values).any() else 0.0
+        for name, values in per_query.items()
+    }
+
+
+def counts(per_query: dict[str, np.ndarray]) -> dict[str, int]:
+    """Returns metric name -> number of queries in its mean."""
+    return {name: int(np.isfinite(values).sum()) for name, values in per_query.items()}

@@ -1,0 +1,102 @@
+"""Encoding a very large collection by Apache Beam, on many machines.
+
+It writes what `encode_shards` writes, so that the index is put together in the same way. The work
+directory beside the index and the exported towers must be where all workers can reach them, such as
+on a network file system.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from tf_smoothclir.data.hashing import hash_ids
+from tf_smoothclir.data.sources.source import Text
+from tf_smoothclir.index.collections import FileCollection
+from tf_smoothclir.index.encoding import (
+    Encode,
+    finish,
+    size_if_whole,
+    write_shard,
+)
+from tf_smoothclir.publishing.publish import load_tower
+from tf_smoothclir.utils.beam import load_beam, new_pipeline
+from tf_smoothclir.utils.errors import input_error
+
+_BYTES_PER_SHARD = 1 << 26
+
+
+class BeamEncoder:
+    """Encodes a collection by a Beam pipeline; takes the place of `encode_shards`."""
+
+    def __init__(self, export_dir: str | os.PathLike, version: int, options: Sequence[str]):
+        """Chooses the towers and where the pipeline runs.
+
+        Args:
+            export_dir: Where `publish` wrote, for all workers.
+            version: Of the document tower.
+            options: Of the pipeline, such as "--runner=FlinkRunner".
+        """
+        self._tower = (os.fspath(Path(export_dir).absolute()), version)
+        self._options = list(options)
+
+    def __call__(self, work: Path, collection: FileCollection, encode: Encode) -> list[Path]:
+        """Writes the shards of a collection that are not there yet.
+
+        Args:
+            work: Claimed for the collection.
+            collection: Files; each is read by one worker, and encoded by all.
+            encode: Not used: each worker loads the tower itself.
+
+        Returns:
+            All shards.
+
+        Raises:
+            InputError: Beam is not installed or refuses the options, or the collection does not
+                consist of files.
+        """
+        del encode
+        beam = load_beam()
+        if not isinstance(collection, FileCollection):
+            raise input_error(
+                "--beam", "only collections of files are read by it", "Give them as --collection"
+            )
+        paths = [os.fspath(path.absolute()) for path in collection.paths]
+        shards = max(1, sum(map(os.path.getsize, paths)) // _BYTES_PER_SHARD)
+        write = functools.partial(_write_shard, os.fspath(work.absolute()), *self._tower)
+        with new_pipeline(self._options) as pipeline:
+            _ = (
+                pipeline
+                | "Files" >> beam.Create(paths)
+                | "One by one" >> beam.Reshuffle()
+                | "Read" >> beam.FlatMap(_numbered_documents, shards)
+                | "Shards" >> beam.GroupByKey()
+                | "Encode" >> beam.Map(write)
+            )
+        return finish(work, sorted(work.glob("part-*")))
+
+
+def _numbered_documents(path: str, shards: int) -> Iterator[tuple[int, tuple[str, str, str]]]:
+    for text in FileCollection([Path(path)]).documents():
+        yield int(hash_ids([text.id])[0] % np.uint64(shards)), tuple(text)
+
+
+def _write_shard(
+    work: str, export_dir: str, version: int, shard: tuple[int, Iterable[tuple[str, str, str]]]
+) -> None:
+    """Encodes the documents of a shard and writes it, if that has not been done before."""
+    number, documents = shard
+    path = Path(work, f"part-{number:06}")
+    if not size_if_whole(path):
+        texts = (Text(*fields) for fields in documents)
+        write_shard(path, texts, _encoder(export_dir, version), lambda number: None)
+
+
+@functools.lru_cache(1)
+def _encoder(export_dir: str, version: int) -> Encode:
+    """Loads the tower once a worker."""
+    return load_tower(export_dir, "document", version)[0]

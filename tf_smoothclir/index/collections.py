@@ -1,0 +1,209 @@
+"""Collections to index: a retrieval set, or files of documents alone; always streamed."""
+
+from __future__ import annotations
+
+import abc
+import hashlib
+import itertools
+from collections.abc import Iterator
+from pathlib import Path
+
+from tf_smoothclir.data.sources.line_files import checked_id, read_lines, read_tsv, sha256_of
+from tf_smoothclir.data.sources.opening import source_of
+from tf_smoothclir.data.sources.source import Source, Text
+from tf_smoothclir.data.sources.user_files import UserDirectory
+from tf_smoothclir.settings.run import DataSettings
+from tf_smoothclir.utils.errors import input_error
+
+_SUFFIXES = (".documents", ".jsonl", ".parquet", ".tsv")
+_ROWS_PER_BATCH = 1024
+
+
+class Collection(abc.ABC):
+    """Documents in a fixed order.
+
+    Attributes:
+        name: For messages.
+    """
+
+    name: str
+
+    @abc.abstractmethod
+    def documents(self) -> Iterator[Text]:
+        """Yields the documents, always in the same order."""
+
+    @abc.abstractmethod
+    def place(self, index: int) -> str:
+        """Says where document `index` (from 0) stands."""
+
+    @abc.abstractmethod
+    def fingerprint(self) -> str:
+        """Returns a hex digest that changes whenever the content changes."""
+
+
+class SourceCollection(Collection):
+    """The documents of a retrieval set."""
+
+    def __init__(self, source: Source):
+        """Takes the documents of `source`."""
+        self.name, self._source = source.name, source
+
+    def documents(self) -> Iterator[Text]:
+        return self._source.documents()
+
+    def place(self, index: int) -> str:
+        return self._source.place("documents", index)
+
+    def fingerprint(self) -> str:
+        return self._source.fingerprint()
+
+
+class FileCollection(Collection):
+    """Files of documents, one after the other.
+
+    | suffix | content |
+    | --- | --- |
+    | `.tsv` | id, text; separated by a tab |
+    | `.documents` | id, title, text; separated by tabs, as in WikiCLIR |
+    | `.jsonl` | objects with "id", "text" and perhaps "title" |
+    | `.parquet` | columns `id` (string or integer), `text` and perhaps `title` |
+    """
+
+    def __init__(self, paths: list[Path]):
+        """Reads `paths`, in this order."""
+        self.name = str(paths[0]) if len(paths) == 1 else str(paths[0].parent)
+        self.paths = paths
+
+    def documents(self) -> Iterator[Text]:
+        return (text for path in self.paths for _, text in _records(path))
+
+    def place(self, index: int) -> str:
+        records = ((path, line) for path in self.paths for line, _ in _records(path))
+        path, line = next(itertools.islice(records, index, None))
+        return f"{path}:{line}"
+
+    def fingerprint(self) -> str:
+        if len(self.paths) == 1:
+            return sha256_of(self.paths)
+        return hashlib.sha256("".join(sha256_of([p]) for p in self.paths).encode()).hexdigest()
+
+
+def open_files(path: str | Path, flag: str) -> FileCollection:
+    """Opens a file of documents, or a directory of such files as Spark and others write them.
+
+    Args:
+        path: The file or directory; the files of a directory are taken by name, all of one kind.
+        flag: For errors, such as "--collection".
+
+    Raises:
+        InputError: There is no such file, or none of a known kind.
+    """
+    path = Path(path)
+    if path.is_dir():
+        files = sorted(file for file in path.iterdir() if file.suffix in _SUFFIXES)
+        kinds = {file.suffix for file in files}
+        if len(kinds) == 1:
+            return FileCollection(files)
+        reason = f"the directory holds {' and '.join(sorted(kinds)) or 'no'} files of documents"
+    elif not path.is_file():
+        reason = "there is no such file"
+    elif path.suffix in _SUFFIXES:
+        return FileCollection([path])
+    else:
+        reason = f"{path.suffix or 'no suffix'} is no known kind of file"
+    remedy = f"Give a file, or a directory of files of one kind, ending in {', '.join(_SUFFIXES)}"
+    raise input_error(f"{flag}={path}", reason, remedy)
+
+
+def open_collection(path: str, data: DataSettings) -> Collection:
+    """Opens the files at `path` or, where it is empty, the documents of a retrieval set."""
+    if path:
+        return open_files(path, "--collection")
+    return SourceCollection(source_of(data))
+
+
+def read_ids(path: str | Path) -> list[str]:
+    """Reads the ids in a file, one a line; each once, in order.
+
+    Raises:
+        InputError: The file is missing or empty, or a line is no id.
+    """
+    path = Path(path)
+    return list(dict.fromkeys(checked_id(line, "id", path, n) for n, line in read_lines(path)))
+
+
+def _records(path: Path) -> Iterator[tuple[int, Text]]:
+    """Yields (line or row from 1, document)."""
+    if path.suffix == ".parquet":
+        return _parquet(path)
+    if path.suffix == ".documents":
+        return _titled(path)
+    return _UserDocuments(path).records()
+
+
+class _UserDocuments(UserDirectory):
+    """The documents of a user's set, without its queries and judgments."""
+
+    def __init__(self, path: Path):
+        self.paths = {"documents": path}
+
+    def records(self) -> Iterator[tuple[int, Text]]:
+        return self._texts("documents")
+
+
+def _titled(path: Path) -> Iterator[tuple[int, Text]]:
+    for line, fields in read_tsv(path, ("doc_id", "title", "text")):
+        checked_id(fields[0], "doc_id", path, line)
+        yield line, Text(*fields)
+
+
+def _parquet(path: Path) -> Iterator[tuple[int, Text]]:
+    try:
+        import pyarrow
+        from pyarrow import parquet
+    except ImportError as error:  # missing, or made for another NumPy
+        raise input_error(
+            path,
+            f"reading Parquet needs the package pyarrow ({error})",
+            "pip install '.[parquet]' in the checkout",
+        ) from None
+    row = 0
+    try:
+        with parquet.ParquetFile(path) as file:
+            columns = _columns(path, file.schema_arrow)
+            for batch in file.iter_batches(_ROWS_PER_BATCH, columns=columns):
+                for record in batch.to_pylist():
+                    row += 1
+                    yield row, _parquet_text(record, path, row)
+    except (pyarrow.ArrowException, OSError, UnicodeDecodeError) as error:
+        reason = f"it cannot be read as Parquet ({' '.join(str(error).split())})"
+        raise input_error(path, reason, "Write the file anew", line=row + 1) from None
+    if not row:
+        raise input_error(path, "the file is empty", "Give it one record per row")
+
+
+def _columns(path: Path, schema) -> list[str]:
+    missing = [name for name in ("id", "text") if name not in schema.names]
+    if missing:
+        raise input_error(
+            path,
+            f"it has no column {missing[0]!r}; it has: {', '.join(schema.names)}",
+            "Give it the columns id, text and, if there is one, title",
+        )
+    return [name for name in Text._fields if name in schema.names]
+
+
+def _parquet_text(record: dict, path: Path, row: int) -> Text:
+    if type(record["id"]) is int:
+        record["id"] = str(record["id"])
+    record.setdefault("title", "")
+    for name in Text._fields:
+        if type(record[name]) is not str:
+            raise input_error(
+                path,
+                f"{name!r} of the row is {record[name]!r}, no string",
+                "Give every row a string there",
+                line=row,
+            )
+    checked_id(record["id"], "id", path, row)
+    return Text(**record)

@@ -1,0 +1,199 @@
+"""The kinds of FAISS index: exact or approximate, all by inner product, which here is SCS."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+from collections.abc import Iterator
+from pathlib import Path
+
+import faiss
+import numpy as np
+
+from tf_smoothclir.data.hashing import permutation
+from tf_smoothclir.index.segments import Segments
+from tf_smoothclir.utils.errors import input_error
+
+KINDS = ("flat", "hnsw", "ivf_pq")
+LARGEST_FLAT = 1_000_000  # beyond, one query takes tens of milliseconds
+LARGEST_HNSW = 20_000_000  # beyond, the graph takes more than 10 GB of memory
+HNSW_NEIGHBOURS = 32
+SMALLEST_IVF_PQ = 10_000  # 256 centres a sub-quantiser, 39 vectors a centre
+_HNSW_CONSTRUCTION = 200
+# Of a million documents by trained towers, HNSW finds 0.97 to 0.98 of the best ten with an effort
+# of 32, at 50 times the speed of flat, and 0.98 to 0.99 with 64, at 40 times; of more it finds
+# less, while flat takes longer (benchmarks/README.md).
+_LITTLE_EFFORT_UP_TO = 2_000_000
+_LITTLE_EFFORT, _EFFORT = 32, 64
+_TRAINING_VECTORS_PER_LIST = 64
+_SEED = 13
+
+
+@dataclasses.dataclass(frozen=True)
+class IndexSettings:
+    """How an index is built and searched.
+
+    Attributes:
+        kind: One of `KINDS`, or "auto" to choose by the number of documents.
+        hnsw_neighbours: Links of a document in the graph of HNSW; twice as many on its ground.
+        search_effort: HNSW: how many candidates are kept on the way (efSearch); IVF-PQ: how many
+            lists are read (nprobe). 0 is the default of the kind and the number of documents.
+    """
+
+    kind: str = "auto"
+    hnsw_neighbours: int = HNSW_NEIGHBOURS
+    search_effort: int = 0
+
+    def differences(self, there: dict) -> str:
+        """Returns what an index has otherwise than is asked for here, such as "kind flat".
+
+        Defaults ask for nothing.
+
+        Args:
+            there: The settings of the index, by name.
+        """
+        return ", ".join(
+            f"{field.name} {there[field.name]}"
+            for field in dataclasses.fields(self)
+            if getattr(self, field.name) not in (field.default, there[field.name])
+            and (field.name != "hnsw_neighbours" or there["kind"] == "hnsw")
+        )
+
+    def resolved(self, documents: int) -> IndexSettings:
+        """Returns the settings with nothing left open, for a number of documents.
+
+        Raises:
+            InputError: There are too few for the kind.
+        """
+        kind = self.kind
+        if kind == "auto":
+            kind = "flat" if documents <= LARGEST_FLAT else "hnsw"
+            kind = "ivf_pq" if documents > LARGEST_HNSW else kind
+        if kind == "ivf_pq" and documents < SMALLEST_IVF_PQ:
+            raise input_error(
+                "--index_type=ivf_pq",
+                f"{documents} documents are too few to train it ({SMALLEST_IVF_PQ} are needed)",
+                "Use flat, which is exact and fast at this size",
+            )
+        effort = self.search_effort or _default_effort(kind, documents)
+        return dataclasses.replace(self, kind=kind, search_effort=effort)
+
+
+class VectorIndex:
+    """A FAISS index whose ids are the positions of documents.
+
+    Attributes:
+        settings: Resolved ones.
+    """
+
+    def __init__(self, index: faiss.Index, settings: IndexSettings):
+        """Wraps what `build` has made or `load` has read."""
+        self._index = index
+        self.settings = settings
+
+    @classmethod
+    def build(cls, settings: IndexSettings, segments: Segments, dim: int) -> VectorIndex:
+        """Indexes all vectors; IVF-PQ is trained first, on a sample drawn by a fixed seed.
+
+        Args:
+            settings: Resolved ones.
+            segments: The vectors.
+            dim: Their length.
+        """
+        metric = faiss.METRIC_INNER_PRODUCT
+        if settings.kind == "flat":
+            index = faiss.IndexFlatIP(dim)
+        elif settings.kind == "hnsw":
+            index = faiss.IndexHNSWFlat(dim, settings.hnsw_neighbours, metric)
+            index.hnsw.efConstruction = _HNSW_CONSTRUCTION
+        else:
+            lists = max(1, min(int(4 * len(segments) ** 0.5), len(segments) // 39))
+            index = faiss.IndexIVFPQ(
+                faiss.IndexFlatIP(dim), dim, lists, _subquantizers(dim), 8, metric
+            )
+            index.cp.seed = index.pq.cp.seed = _SEED
+            sample = permutation(len(segments), _SEED)[: lists * _TRAINING_VECTORS_PER_LIST]
+            index.train(segments.vectors(np.sort(sample)))
+        built = cls(index, settings)
+        built.add(segments)
+        return built
+
+    @classmethod
+    def load(cls, path: Path, settings: IndexSettings) -> VectorIndex:
+        """Reads what `save` wrote."""
+        return cls(faiss.read_index(str(path)), settings)
+
+    def save(self, path: Path) -> None:
+        """Writes the index; a flat one is the vectors of the segments and nothing else."""
+        faiss.write_index(self._index, str(path))
+
+    def add(self, segments: Segments) -> None:
+        """Appends vectors, behind those that are there."""
+        for vectors in segments.chunks():
+            self._index.add(vectors)
+
+    def search(
+        self, queries: np.ndarray, depth: int, alive: faiss.IDSelector | None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Finds candidates for the best `depth` documents; more of them than asked for.
+
+        Args:
+            queries: `[queries, dim]` float32.
+            depth: Wanted documents a query.
+            alive: Which may be found; None for all.
+
+        Returns:
+            `(scores, positions)`, each `[queries, candidates]`, best first; position -1 where no
+            more was found. The scores of IVF-PQ are those of compressed vectors.
+        """
+        kind, effort = self.settings.kind, self.settings.search_effort
+        # Compressed vectors mix up the order, so that many more have to be looked at.
+        candidates = max(10 * depth, 100) if kind == "ivf_pq" else depth + 16
+        candidates = min(candidates, self._index.ntotal)
+        if kind == "hnsw":
+            effort = max(effort, candidates)
+            parameters = faiss.SearchParametersHNSW(efSearch=effort, sel=alive)
+        elif kind == "ivf_pq":
+            parameters = faiss.SearchParametersIVF(nprobe=effort, sel=alive)
+        else:
+            parameters = faiss.SearchParameters(sel=alive)
+        with _threads_for(len(queries)):
+            return self._index.search(queries, candidates, params=parameters)
+
+    def range_search(
+        self, query: np.ndarray, least: float, alive: faiss.IDSelector | None
+    ) -> np.ndarray:
+        """Returns the positions of all documents with a score above `least`; of a flat index."""
+        parameters = faiss.SearchParameters(sel=alive)
+        with _threads_for(1):
+            _, _, positions = self._index.range_search(query[None], least, params=parameters)
+        return positions
+
+
+def _default_effort(kind: str, documents: int) -> int:
+    if kind == "flat":
+        return 0
+    return _LITTLE_EFFORT if kind == "hnsw" and documents <= _LITTLE_EFFORT_UP_TO else _EFFORT
+
+
+def selector(alive: np.ndarray) -> faiss.IDSelector | None:
+    """Returns what keeps FAISS to the documents marked in `alive`, `[documents]` bool."""
+    if alive.all():
+        return None
+    return faiss.IDSelectorBitmap(np.packbits(alive, bitorder="little"))
+
+
+@contextlib.contextmanager
+def _threads_for(queries: int) -> Iterator[None]:
+    """Keeps FAISS from a team of threads for one query: on busy cores they wait for one another."""
+    threads = faiss.omp_get_max_threads()  # of this thread of Python
+    faiss.omp_set_num_threads(min(threads, queries) or 1)
+    try:
+        yield
+    finally:
+        faiss.omp_set_num_threads(threads)
+
+
+def _subquantizers(dim: int) -> int:
+    """Returns how many parts a vector is cut into, each stored in one byte: of four numbers."""
+    return max(parts for parts in range(1, max(1, dim // 4) + 1) if dim % parts == 0)

@@ -1,0 +1,163 @@
+"""The files of an index: segments of documents with their vectors, and what their hashes are.
+
+A segment is a directory that never changes: `vectors` (float32, row after row), `hashes` (uint64,
+of the ids, the order among equal scores) and the ragged stores `id`, `title` and `text`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from tf_smoothclir.data.hashing import hash_ids
+from tf_smoothclir.data.ragged_store import RaggedStore, RaggedWriter
+from tf_smoothclir.data.shards.shards import file_digest
+from tf_smoothclir.data.sources.source import Text
+from tf_smoothclir.data.tokenized_set import in_parallel
+from tf_smoothclir.publishing.manifest import compare_digests
+
+_CHUNK = 1 << 16  # vectors read at a time
+
+
+class SegmentWriter:
+    """Writes a segment, batch by batch; a context manager."""
+
+    def __init__(self, directory: Path):
+        """Creates the files of a segment in an empty directory."""
+        self._vectors = open(directory / "vectors", "wb")  # noqa: SIM115
+        self._hashes = open(directory / "hashes", "wb")  # noqa: SIM115
+        self._fields = {name: RaggedWriter(directory, name, "u1") for name in Text._fields}
+
+    def __enter__(self) -> SegmentWriter:
+        return self
+
+    def __exit__(self, *exc) -> None:
+        self._vectors.close()
+        self._hashes.close()
+        for writer in self._fields.values():
+            writer.__exit__(*exc)
+
+    def add(self, documents: Sequence[Text], vectors: np.ndarray) -> None:
+        """Appends documents.
+
+        Args:
+            documents: What they say.
+            vectors: `[documents, dim]` float32.
+        """
+        vectors.astype("<f4", copy=False).tofile(self._vectors)
+        hash_ids([document.id for document in documents]).astype("<u8").tofile(self._hashes)
+        for name, writer in self._fields.items():
+            values = [getattr(document, name).encode() for document in documents]
+            writer.add(np.frombuffer(b"".join(values), "u1"), np.array(list(map(len, values))))
+
+
+class Segments:
+    """The documents of several segments, one after the other, memory-mapped.
+
+    Attributes:
+        hashes: `[documents]` uint64, of the ids.
+    """
+
+    def __init__(self, directories: Sequence[Path], dim: int):
+        """Opens the segments in `directories`, whose vectors have length `dim`."""
+        self._vectors = [
+            np.memmap(path / "vectors", "<f4", mode="r").reshape(-1, dim) for path in directories
+        ]
+        self._fields = [
+            [RaggedStore(path, name, "u1") for name in Text._fields] for path in directories
+        ]
+        hashes = [np.fromfile(path / "hashes", "<u8") for path in directories]
+        self.hashes = np.concatenate(hashes)
+        self._starts = np.cumsum([0, *map(len, hashes)])
+        self._dim = dim
+
+    def __len__(self) -> int:
+        return len(self.hashes)
+
+    def vectors(self, positions: np.ndarray) -> np.ndarray:
+        """Returns `[positions, dim]` float32."""
+        taken = np.empty((len(positions), self._dim), np.float32)
+        segments = self._segments_of(positions)
+        for segment in np.unique(segments):
+            rows = segments == segment
+            taken[rows] = self._vectors[segment][positions[rows] - self._starts[segment]]
+        return taken
+
+    def chunks(self) -> Iterator[np.ndarray]:
+        """Yields all vectors in order, `[at most 65,536, dim]` at a time."""
+        for vectors in self._vectors:
+            for begin in range(0, len(vectors), _CHUNK):
+                yield np.ascontiguousarray(vectors[begin : begin + _CHUNK], np.float32)
+
+    def document(self, position: int) -> Text:
+        """Returns the document at a position."""
+        segment = int(self._segments_of(position))
+        row = position - self._starts[segment]
+        return Text(*(bytes(field[row]).decode() for field in self._fields[segment]))
+
+    def positions_of(self, ids: Sequence[str], alive: np.ndarray) -> np.ndarray:
+        """Finds documents by their ids.
+
+        Args:
+            ids: Of documents.
+            alive: `[documents]` bool, the documents to look among.
+
+        Returns:
+            `[ids]` int64 positions, -1 where there is none.
+        """
+        living = np.flatnonzero(alive)
+        living = living[np.argsort(self.hashes[living], kind="stable")]
+        known, wanted = self.hashes[living], hash_ids(ids)
+        begins, ends = (np.searchsorted(known, wanted, side) for side in ("left", "right"))
+        return np.array(
+            [
+                next((p for p in living[begin:end] if self.document(p).id == id_), -1)
+                for id_, begin, end in zip(ids, begins, ends)
+            ],
+            np.int64,
+        )
+
+    def twice(self) -> tuple[int, int] | None:
+        """Returns the positions of two documents with the same id, or None."""
+        order = np.argsort(self.hashes, kind="stable")
+        for place in np.flatnonzero(np.diff(self.hashes[order]) == 0):
+            first, second = order[place : place + 2]
+            if self.document(first).id == self.document(second).id:
+                return int(first), int(second)
+        return None
+
+    def _segments_of(self, positions):
+        return np.searchsorted(self._starts, positions, "right") - 1
+
+
+def file_digests(directory: Path, names: Sequence[str]) -> dict[str, str]:
+    """Returns name -> hex SHA-256 of files, read in pieces; a missing one has none."""
+    present = [name for name in names if (directory / name).is_file()]
+    return dict(zip(present, in_parallel(file_digest, (directory / name for name in present))))
+
+
+def files_below(directory: Path, *folders: str) -> list[str]:
+    """Returns the relative paths of all files in some folders of a directory, sorted."""
+    found = (path for folder in folders for path in (directory / folder).rglob("*"))
+    return sorted(path.relative_to(directory).as_posix() for path in found if path.is_file())
+
+
+def check_digests(directory: Path, digests: dict[str, str], remedy: str) -> None:
+    """Checks that files are those that were written; others may lie beside them.
+
+    Raises:
+        InputError: One is not; the message names it.
+    """
+    compare_digests(directory, file_digests(directory, list(digests)), digests, remedy)
+
+
+def link_files(source: Path, target: Path) -> None:
+    """Puts the files of one directory into another, without copying where links are possible."""
+    for path in source.iterdir():
+        try:
+            os.link(path, target / path.name)
+        except OSError:  # another file system, or one without links
+            (target / path.name).write_bytes(path.read_bytes())

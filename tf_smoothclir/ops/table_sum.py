@@ -1,0 +1,129 @@
+"""Sums of the rows of a table by text: what most of a training step is.
+
+Rows are added up where they lie, and the gradient leaves out what is zero: SOSL has no gradient for
+a score inside of the interval of its grade (Liu et al. 2020, eq. 2), where more and more scores of
+a batch are as the model learns.
+"""
+
+from __future__ import annotations
+
+import tensorflow as tf
+
+from tf_smoothclir._compat import ON_KERAS_3
+from tf_smoothclir.ops.kernels import (
+    pair_matrix,
+    pair_product,
+    segment_sum_by_segments,
+    sums_at,
+)
+from tf_smoothclir.utils.devices import has_gpu
+
+_OF_ALL_TEXTS, _OF_CHANGED_TEXTS = "TfSmoothclirTableSumOfAll", "TfSmoothclirTableSum"
+
+
+def table_sum(
+    table: tf.Variable,
+    ids: tf.Tensor,
+    texts: tf.Tensor,
+    lengths: tf.Tensor,
+    *,
+    names_all_rows: bool = False,
+) -> tf.Tensor:
+    """Adds up rows of a table by text, in a graph, for training; TensorFlow cannot save it.
+
+    The gradient is sparse and names each row once: those of the tokens of all texts whose own
+    gradient is not zero. No other row would change by it, unless an optimizer moves what is named.
+
+    Args:
+        table: `[rows, dim]` float.
+        ids: `[tokens]` int, the row of each token, of all texts one after the other.
+        texts: `[tokens]` int, the text of each token.
+        lengths: `[texts]` int, how many tokens each text has.
+        names_all_rows: The gradient names those of all texts, for such an optimizer.
+
+    Returns:
+        `[texts, dim]` float; zeros for a text without tokens.
+
+    Raises:
+        tf.errors.InvalidArgumentError: An id is not a row of the table; when the graph runs.
+    """
+    gradient = _OF_ALL_TEXTS if names_all_rows else _OF_CHANGED_TEXTS
+
+    # A function, because a tape does not know of gradients that a graph puts in place of others;
+    # one for each graph, because it refers to the table, which it would keep.
+    @tf.function(autograph=False)
+    def summed(ids, texts, lengths):
+        # Else TensorFlow copies a table that it is to read whole after updates of single rows.
+        tf.raw_ops.DisableCopyOnRead(resource=table.handle)
+        sums = sum_in_halves(_way, table.read_value(), ids, texts, lengths)
+        with tf.compat.v1.get_default_graph().gradient_override_map({"IdentityN": gradient}):
+            inputs = [tf.stop_gradient(sums), table.handle, ids, texts, lengths]
+            sums, *_ = tf.raw_ops.IdentityN(input=inputs)
+        return sums
+
+    return summed(ids, texts, lengths)
+
+
+@tf.RegisterGradient(_OF_CHANGED_TEXTS)
+def _gradient_of_changed_texts(operation, upstream, *_):
+    _, table, ids, texts, lengths = operation.inputs
+    has_gradient = tf.reduce_any(tf.not_equal(upstream, 0), axis=1)  # NaN is one
+    ids, texts = _of_texts(has_gradient, texts, lengths, [ids, texts])
+    return None, _gradient_of_table(table, ids, texts, upstream), None, None, None
+
+
+@tf.RegisterGradient(_OF_ALL_TEXTS)
+def _gradient_of_all_texts(operation, upstream, *_):
+    _, table, ids, texts, _ = operation.inputs
+    return None, _gradient_of_table(table, ids, texts, upstream), None, None, None
+
+
+def _gradient_of_table(table, ids, texts, upstream) -> tf.IndexedSlices:
+    rows, positions = tf.unique(ids)
+    values = sums_at(positions, upstream, texts, tf.size(rows))
+    shape = tf.raw_ops.VariableShape(input=table)
+    return tf.IndexedSlices(values, rows, shape)
+
+
+def _of_texts(chosen: tf.Tensor, texts: tf.Tensor, lengths: tf.Tensor, tensors: list) -> list:
+    """Returns of `tensors`, `[tokens]`, what belongs to the `chosen` texts, `[texts]` bool."""
+    if has_gpu():  # what follows below has no kernel there; this takes a little longer
+        kept = tf.where(tf.gather(chosen, texts))[:, 0]
+        return [tf.gather(tensor, kept) for tensor in tensors]
+    splits = tf.concat([tf.zeros([1], lengths.dtype), tf.cumsum(lengths)], axis=0)
+    numbers = tf.where(chosen)[:, 0]
+    return [
+        tf.raw_ops.RaggedGather(
+            params_nested_splits=[splits],
+            params_dense_values=tensor,
+            indices=numbers,
+            OUTPUT_RAGGED_RANK=1,
+        ).output_dense_values
+        for tensor in tensors
+    ]
+
+
+def sum_in_halves(way, rows, ids, texts, lengths):
+    """Adds up `rows[ids]` by text, half of the tokens beside the other half.
+
+    Args:
+        way: `segment_sum_by_segments` or `sum_by_matrix`.
+        rows: As `table` of `table_sum`.
+        ids: The same as there.
+        texts: The same.
+        lengths: The same.
+    """
+    half, number = tf.size(ids) // 2, tf.size(lengths)
+    first, second = (
+        way(rows, ids[part], texts[part], number) for part in (slice(half), slice(half, None))
+    )
+    return first + second
+
+
+def sum_by_matrix(rows, ids, texts, number):
+    """Does what `segment_sum_by_segments` does; the gradient of it is not used."""
+    matrix = pair_matrix(texts, ids, [number, tf.shape(rows)[0]], rows.dtype)
+    return pair_product(ids, matrix, rows, number)
+
+
+_way = sum_by_matrix if ON_KERAS_3 else segment_sum_by_segments

@@ -1,0 +1,114 @@
+"""Exporting a training run: both towers, and the search model of its collection."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import os
+from collections.abc import Sequence
+
+from absl import logging
+
+from tf_smoothclir.data.sources.opening import source_of
+from tf_smoothclir.data.sources.source import Source
+from tf_smoothclir.data.tokenized_set import ROLES
+from tf_smoothclir.publishing.publish import PairInfo, publish
+from tf_smoothclir.publishing.search_model import SearchModel, encode_collection
+from tf_smoothclir.publishing.serving_tower import ServingTower
+from tf_smoothclir.publishing.verification import Verifier
+from tf_smoothclir.text.subword_encoder import text_encoder
+from tf_smoothclir.training.run_directory import RunDirectory
+from tf_smoothclir.training.run_report import thresholds_of
+from tf_smoothclir.training.train import load_model
+from tf_smoothclir.utils.errors import InputError
+
+# The server is warmed up, and the written models compared, with texts out of so many.
+_SAMPLE = 10_000
+
+
+def export_run(
+    run: RunDirectory,
+    export_dir: str | os.PathLike,
+    *,
+    search_model: bool = True,
+    max_search_documents: int = 200_000,
+    search_depth: int = 10,
+    verifier: Verifier | None = None,
+) -> int:
+    """Publishes a run with the weights of its best epoch.
+
+    Args:
+        run: A run of `smoothclir-train`.
+        export_dir: Gets `query_tower/<version>` and `document_tower/<version>`, and
+            `search/<version>` where there is a search model.
+        search_model: Whether to export the collection of the run as a search model. Without it, the
+            data of the run need not be there any more.
+        max_search_documents: A larger collection gets no search model.
+        search_depth: Documents that the search model finds for a query.
+        verifier: As for `publish`.
+
+    Returns:
+        The version.
+
+    Raises:
+        InputError: The run has no trained weights yet, or its data are needed and not there.
+    """
+    settings = run.settings()
+    model = load_model(run)
+    thresholds = tuple(thresholds_of(settings, model))
+    towers = {
+        role: ServingTower(
+            getattr(model, f"{role}_tower"),
+            text_encoder(run.vocabulary / f"{role}.txt", settings.text, role),
+            epsilon=settings.model.epsilon,
+            name=f"{role}_tower",
+        )
+        for role in ROLES
+    }
+    search = None
+    try:
+        source = source_of(settings.data)
+        texts = {
+            "query": _sample(text.text for text in source.queries()),
+            "document": _sample(text.text for text in source.documents()),
+        }
+        if search_model:
+            collection = _collection(source, towers["document"], max_search_documents)
+            if collection:
+                search = SearchModel(towers, *collection, thresholds=thresholds, depth=search_depth)
+    except InputError as error:
+        if search_model:
+            raise InputError(
+                f"{error} The data of the run are needed for the search model; give"
+                " --nosearch_model to export the towers alone."
+            ) from error
+        logging.warning(
+            "%s The warm-up requests are made of the vocabulary instead of real texts.", error
+        )
+        texts = {role: _made_up_texts(run.vocabulary_tokens(role)) for role in ROLES}
+    data = dataclasses.asdict(settings.data)
+    info = PairInfo(settings.model.dim, settings.model.epsilon, thresholds, data)
+    return publish(towers, export_dir, info, texts, search, verifier)
+
+
+def _sample(texts) -> list[bytes]:
+    return [text.encode() for text in itertools.islice(texts, _SAMPLE)]
+
+
+def _collection(source: Source, tower: ServingTower, most: int):
+    """Returns ids and vectors of a collection; None where it is too large."""
+    number = sum(1 for _ in itertools.islice(source.documents(), most + 1))
+    if number > most:
+        logging.info(
+            "The collection has more than %d documents: no search model; index it with"
+            " smoothclir-index, or raise --max_search_documents",
+            most,
+        )
+        return None
+    return encode_collection(source.documents(), number, tower)
+
+
+def _made_up_texts(tokens: Sequence[str]) -> list[bytes]:
+    """Returns texts of 1, 2, 4, ... 128 of the most frequent words."""
+    words = list(itertools.islice(itertools.cycle(tokens[2:]), 128))
+    return [" ".join(words[: 2**power]).encode() for power in range(8)]

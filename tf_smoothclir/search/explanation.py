@@ -1,0 +1,120 @@
+"""Which words carry a score: the share of each word of a text in the SCS with another text.
+
+The average-pooling tower makes a text with word vectors e_1 ... e_n into f = tanh(m), where m is
+their mean, and the score with a smooth-normalised vector v of the other side is
+
+    r = v · f / (‖f‖ + ε).
+
+To first order, tanh(x) around m has the slope 1 - tanh(m)² in each coordinate, and word i enters m
+as e_i / n, so that its share is
+
+    c_i = v · ((1 - tanh(m)²) ∘ e_i / n) / (‖f‖ + ε).
+
+The length ‖f‖ + ε is held as it is: SCS hardly depends on the length of f, so a slope through it
+would say which words turn f further towards v, and would sum up to nearly nothing, whatever the
+score. What the shares do not sum up to, because tanh is no straight line, is the remainder:
+
+    r = Σ c_i + remainder,  remainder = v · (tanh(m) - (1 - tanh(m)²) ∘ m) / (‖f‖ + ε).
+
+It is small where the numbers in m are, and says how far the shares are to be trusted. The words of
+a query are explained in the same way, with the sides exchanged.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import tensorflow as tf
+
+from tf_smoothclir.utils.errors import input_error
+
+
+@dataclasses.dataclass(frozen=True)
+class WordShare:
+    """What a word adds to a score.
+
+    Attributes:
+        word: As the tokeniser makes it, in lower case.
+        share: Sum over its occurrences; below 0 where the word speaks against.
+    """
+
+    word: str
+    share: float
+
+
+@dataclasses.dataclass(frozen=True)
+class Explanation:
+    """Why a score is what it is.
+
+    Attributes:
+        score: SCS; the sum of all shares and the remainder.
+        words: Each word of the text once, largest share first.
+        remainder: What the shares leave over.
+    """
+
+    score: float
+    words: tuple[WordShare, ...]
+    remainder: float
+
+
+class Words(NamedTuple):
+    """The words of one text.
+
+    Attributes:
+        words: In order; with all occurrences.
+        vectors: `[words, dim]`.
+    """
+
+    words: list[str]
+    vectors: np.ndarray
+
+
+def word_vectors(model, texts: Sequence[str]) -> list[Words]:
+    """Returns the words of texts with their vectors.
+
+    Args:
+        model: An exported tower, as `load_part` loads it.
+        texts: Of the tower's side.
+
+    Raises:
+        InputError: The tower is not one of average pooling.
+    """
+    if not hasattr(model, "words"):
+        raise input_error(
+            "--explain",
+            "the exported tower cannot say what its words add to a score: only average pooling can",
+            "Export a run with --tower=average_pooling, or leave --explain out",
+        )
+    found = model.words(tf.constant(list(texts), tf.string))
+    words = [word.decode() for word in found["words"].numpy().tolist()]
+    vectors, ends = found["vectors"].numpy(), np.cumsum(found["lengths"].numpy())
+    return [
+        Words(words[begin:end], vectors[begin:end]) for begin, end in zip([0, *ends[:-1]], ends)
+    ]
+
+
+def explain(text: Words, other: np.ndarray, epsilon: float) -> Explanation:
+    """Explains the score of a text.
+
+    Args:
+        text: The words to explain.
+        other: `[dim]`, smooth-normalised vector of the other side.
+        epsilon: ε of the similarity.
+    """
+    if not text.words:
+        return Explanation(0.0, (), 0.0)
+    vectors, other = text.vectors.astype(np.float64), other.astype(np.float64)
+    pooled = np.tanh(vectors.mean(axis=0))
+    length = np.linalg.norm(pooled) + epsilon
+    score = float(pooled @ other / length) if length else 0.0
+    slope = (1 - pooled**2) * other / (len(vectors) * length) if length else np.zeros_like(pooled)
+    shares: dict[str, list[float]] = {}
+    for word, share in zip(text.words, (vectors @ slope).tolist()):
+        shares.setdefault(word, []).append(share)
+    words = [WordShare(word, math.fsum(values)) for word, values in shares.items()]
+    words.sort(key=lambda word: -word.share)
+    return Explanation(score, tuple(words), score - math.fsum(word.share for word in words))

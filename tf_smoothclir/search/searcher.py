@@ -1,0 +1,179 @@
+"""Search: a query tower, here or in a model server, and the index of a collection."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import itertools
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+from absl import logging
+
+from tf_smoothclir.data.sources.opening import source_of
+from tf_smoothclir.data.tokenized_set import ROLES
+from tf_smoothclir.index.builder import RECALL_QUERIES, build_index
+from tf_smoothclir.index.collections import SourceCollection
+from tf_smoothclir.index.encoding import encode_texts
+from tf_smoothclir.index.index import Index, Result
+from tf_smoothclir.publishing.manifest import check_pair
+from tf_smoothclir.publishing.publish import load_part, load_tower, versions
+from tf_smoothclir.search.explanation import Explanation, explain, word_vectors
+from tf_smoothclir.settings.run import DataSettings
+from tf_smoothclir.utils.errors import InputError, input_error
+
+ChooseData = Callable[[dict], DataSettings]
+EncodeQueries = Callable[[Sequence[str]], np.ndarray]
+LoadPart = Callable[[str], tuple]
+
+
+class Searcher:
+    """The query tower and the index of a collection."""
+
+    def __init__(self, encode_queries: EncodeQueries, index: Index, load: LoadPart):
+        """Joins what `open_searcher` has opened.
+
+        Args:
+            encode_queries: From queries to `[queries, dim]`.
+            index: Of the same training run.
+            load: From "query" or "document" to `(model, manifest)` of `load_part`.
+        """
+        self._encode = encode_queries
+        self._index = index
+        self._load = functools.lru_cache(load)
+
+    def search(self, queries: Sequence[str], depth: int) -> list[list[Result]]:
+        """Returns the best `depth` documents of each query, best first."""
+        return self._index.search(self._encode(queries), depth) if len(queries) else []
+
+    def explain(
+        self, query: str, results: Sequence[Result], role: str = "document"
+    ) -> list[Explanation]:
+        """Says which words carry the scores of a query's results.
+
+        Args:
+            query: The query.
+            results: Of `search`.
+            role: "document" for the words of the documents, "query" for those of the query.
+
+        Returns:
+            One explanation a result.
+
+        Raises:
+            InputError: The towers are not there, of another run, or not of average pooling.
+        """
+        models = {}
+        for name in ROLES:
+            models[name], manifest = self._load(name)
+            check_pair(manifest, self._index.manifest)
+        texts = {"query": [query] * len(results), "document": [result.text for result in results]}
+        other = next(name for name in ROLES if name != role)
+        vectors = encode_texts(models[other].signatures["serving_default"], texts[other])
+        words = word_vectors(models[role], texts[role])
+        return [explain(word, vector, manifest["epsilon"]) for word, vector in zip(words, vectors)]
+
+
+def open_searcher(
+    export_dir: str | os.PathLike,
+    index_dir: str | os.PathLike,
+    choose_data: ChooseData,
+    *,
+    server: str = "",
+) -> Searcher:
+    """Opens the query tower and the index of a collection, which is built where there is none.
+
+    An index that is there is used as it is: it holds its documents. That its collection has changed
+    since is a warning; that another collection is asked for, an error.
+
+    Args:
+        export_dir: Where the towers are.
+        index_dir: Of the index; empty for `index` in `export_dir`.
+        choose_data: From the data settings of the training run, or of the index, to those of the
+            collection.
+        server: Address of a model server with the query tower; empty for the one in `export_dir`.
+
+    Raises:
+        InputError: The towers are missing or changed, or towers and index are of different runs.
+    """
+    index_dir = Path(index_dir or Path(export_dir, "index"))
+    if not index_dir.exists():
+        encode_documents, manifest = load_tower(export_dir, "document")
+        data = choose_data(manifest["data"])
+        build_index(
+            index_dir,
+            SourceCollection(source_of(data)),
+            encode_documents,
+            manifest,
+            queries=functools.partial(run_queries, export_dir),
+            data=dataclasses.asdict(data),
+        )
+        index = Index(index_dir)
+    else:
+        index = Index(index_dir)
+        _check_collection(index_dir, index.manifest, choose_data)
+    encode = _remote(server, index.manifest) if server else _local(export_dir, index.manifest)
+    load = functools.partial(_part_of_index, export_dir, index.manifest["version"])
+    return Searcher(encode, index, load)
+
+
+def _part_of_index(export_dir: str | os.PathLike, version: int, role: str) -> tuple:
+    """Loads a tower that an index was made with, also where a later version has come since."""
+    return load_part(export_dir, role, version if version in versions(export_dir, role) else None)
+
+
+def run_queries(export_dir: str | os.PathLike) -> np.ndarray | None:
+    """Returns vectors of the first queries that the towers were trained for; None without them."""
+    encode, manifest = load_tower(export_dir, "query")
+    if not manifest["data"]:
+        return None
+    try:
+        source = source_of(DataSettings(**manifest["data"]))
+        texts = [text.text for text in itertools.islice(source.queries(), RECALL_QUERIES)]
+    except InputError as error:
+        logging.warning("The queries of the training run are not there: %s", error)
+        return None
+    return encode_texts(encode, texts)
+
+
+def _check_collection(index_dir: Path, manifest: dict, choose_data: ChooseData) -> None:
+    base = DataSettings(**(manifest["data"] or {}))
+    data = choose_data(dataclasses.asdict(base))
+    remedy = "build it with smoothclir-index --overwrite, or choose another --index_dir"
+    try:
+        if not manifest["data"] and data == base:
+            return  # of files, which nobody has named here
+        same = source_of(data).fingerprint() == manifest["collection"]
+    except InputError:
+        if data != base:
+            raise
+        return  # the index is enough
+    if not same and data != base:
+        reason = (
+            f"the index is of another collection, or of another state of it: {manifest['name']}"
+        )
+        raise input_error(index_dir, reason, f"To search this one, {remedy}")
+    if not same:
+        logging.warning(
+            "The collection %s has changed since it was indexed; for its new state, %s.",
+            manifest["name"],
+            remedy,
+        )
+
+
+def _local(export_dir: str | os.PathLike, manifest: dict) -> EncodeQueries:
+    encode, tower = load_tower(export_dir, "query")
+    check_pair(tower, manifest)
+    return functools.partial(encode_texts, encode)
+
+
+def _remote(server: str, manifest: dict) -> EncodeQueries:
+    from tf_smoothclir.client.client import ServingClient
+
+    client = ServingClient(server)
+    pair_id = client.pair_id("query")
+    if pair_id is not None:
+        tower = {"role": f"query tower of {server}", "version": "", "pair_id": pair_id}
+        check_pair(tower, manifest)
+    return client.encode

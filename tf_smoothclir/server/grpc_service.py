@@ -1,0 +1,157 @@
+"""TensorFlow Serving's gRPC API over loaded models: Predict, GetModelMetadata, GetModelStatus."""
+
+from __future__ import annotations
+
+import functools
+import logging
+import math
+
+import grpc
+import numpy as np
+import tensorflow as tf
+from tensorflow.core.framework import tensor_pb2
+from tensorflow_serving.apis import (
+    get_model_metadata_pb2,
+    get_model_status_pb2,
+    model_service_pb2_grpc,
+    predict_pb2,
+    prediction_service_pb2_grpc,
+)
+
+from tf_smoothclir.server.loaded_model import DEFAULT_SIGNATURE
+from tf_smoothclir.server.model_registry import ModelRegistry
+from tf_smoothclir.server.request_error import RequestError, invalid
+
+_LARGEST = 1 << 20  # values of an input that repeats its last one
+_STATES = get_model_status_pb2.ModelVersionStatus.State
+_CODES = {code.name: code for code in grpc.StatusCode}
+
+
+def add_services(server: grpc.Server, models: ModelRegistry) -> None:
+    """Adds PredictionService and ModelService to a server."""
+    prediction_service_pb2_grpc.add_PredictionServiceServicer_to_server(
+        _PredictionService(models), server
+    )
+    model_service_pb2_grpc.add_ModelServiceServicer_to_server(_ModelService(models), server)
+
+
+def _answering(method):
+    """Turns errors of a method into gRPC's."""
+
+    @functools.wraps(method)
+    def answer(self, request, context):
+        try:
+            return method(self, request)
+        except RequestError as error:
+            code, message = error.code, error.message
+        except Exception as error:  # a defect of ours or of the model: the server goes on
+            logging.exception("%s failed", method.__name__)
+            code, message = "INTERNAL", f"{type(error).__name__} in the server; its log says more"
+        return context.abort(_CODES[code], message)
+
+    return answer
+
+
+class _PredictionService(prediction_service_pb2_grpc.PredictionServiceServicer):
+    def __init__(self, models: ModelRegistry):
+        self._models = models
+
+    @_answering
+    def Predict(self, request):
+        model = self._models.get(**selection(request.model_spec))
+        signature_name = request.model_spec.signature_name or DEFAULT_SIGNATURE
+        signature = model.signature(signature_name)
+        inputs = {name: _from_proto(name, proto) for name, proto in request.inputs.items()}
+        outputs = signature.run(inputs, request.output_filter)
+        response = predict_pb2.PredictResponse()
+        _fill_spec(response.model_spec, model)
+        response.model_spec.signature_name = signature_name
+        for name, values in outputs.items():
+            _fill_proto(response.outputs[name], values)
+        return response
+
+    @_answering
+    def GetModelMetadata(self, request):
+        for field in request.metadata_field or [""]:
+            if field != "signature_def":
+                raise invalid(f"Metadata field {field!r} is not supported; ask for signature_def")
+        model = self._models.get(**selection(request.model_spec))
+        response = get_model_metadata_pb2.GetModelMetadataResponse()
+        _fill_spec(response.model_spec, model)
+        signatures = get_model_metadata_pb2.SignatureDefMap(signature_def=model.signature_defs)
+        response.metadata["signature_def"].Pack(signatures)
+        return response
+
+    @_answering
+    def Classify(self, request):
+        raise _only_predict("Classify")
+
+    @_answering
+    def Regress(self, request):
+        raise _only_predict("Regress")
+
+    @_answering
+    def MultiInference(self, request):
+        raise _only_predict("MultiInference")
+
+
+class _ModelService(model_service_pb2_grpc.ModelServiceServicer):
+    def __init__(self, models: ModelRegistry):
+        self._models = models
+
+    @_answering
+    def GetModelStatus(self, request):
+        return model_status(self._models, request.model_spec)
+
+    @_answering
+    def HandleReloadConfigRequest(self, request):
+        raise RequestError("UNIMPLEMENTED", "Change the model config file; it is read again")
+
+
+def selection(spec) -> dict:
+    """Returns name, version and label of a `ModelSpec`, as `ModelRegistry` takes them."""
+    version = spec.version.value if spec.HasField("version") else None
+    return {"name": spec.name, "version": version, "label": spec.version_label}
+
+
+def model_status(models: ModelRegistry, spec) -> get_model_status_pb2.GetModelStatusResponse:
+    """Returns the states of the versions that a `ModelSpec` selects."""
+    if not spec.name:
+        raise invalid("Missing ModelSpec name")
+    response = get_model_status_pb2.GetModelStatusResponse()
+    for version, state in models.states(**selection(spec)).items():
+        entry = response.model_version_status.add(version=version, state=_STATES.Value(state.state))
+        entry.status.error_code = _CODES[state.code].value[0]
+        entry.status.error_message = state.message
+    return response
+
+
+def _fill_spec(spec, model) -> None:
+    spec.name = model.name
+    spec.version.value = model.version
+
+
+def _only_predict(method: str) -> RequestError:
+    return invalid(f"{method} needs tf.Example inputs, which these models do not have; use Predict")
+
+
+def _from_proto(name: str, proto: tensor_pb2.TensorProto) -> np.ndarray:
+    sizes = [dim.size for dim in proto.tensor_shape.dim]
+    if proto.tensor_shape.unknown_rank or any(size < 0 for size in sizes):
+        raise invalid(f"Input {name!r} has no definite shape")
+    if math.prod(sizes) > max(_LARGEST, proto.ByteSize()):
+        raise invalid(f"Input {name!r} says that its shape is {sizes}, which is too large")
+    try:
+        return tf.make_ndarray(proto)
+    except (TypeError, ValueError, KeyError) as error:
+        raise invalid(f"Input {name!r} is no tensor: {error}") from None
+
+
+def _fill_proto(proto: tensor_pb2.TensorProto, values: np.ndarray) -> None:
+    proto.dtype = tf.as_dtype(values.dtype).as_datatype_enum
+    for size in values.shape:
+        proto.tensor_shape.dim.add().size = size
+    if values.dtype == object:
+        proto.string_val.extend(values.ravel())
+    else:
+        proto.tensor_content = values.tobytes()

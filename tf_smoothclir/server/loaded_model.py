@@ -1,0 +1,166 @@
+"""A version of a model in memory: checked, loaded, warmed up, and asked."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import tensorflow as tf
+from tensorflow.core.protobuf import saved_model_pb2
+
+from tf_smoothclir.publishing.manifest import MANIFEST, check_files, read_manifest
+from tf_smoothclir.server.request_error import HTTP_STATUS, RequestError, invalid
+from tf_smoothclir.utils.files import read_json
+
+DEFAULT_SIGNATURE = "serving_default"
+_CODES = dict(enumerate(HTTP_STATUS, start=1))  # gRPC's numbers, which start in this order
+# What TensorFlow's Python puts before the message of the operation.
+_EAGER = re.compile(r"^Graph execution error:\n\n(Detected at node .*\n(<stack .*\n)?)*")
+
+
+class Signature:
+    """One signature of a loaded model.
+
+    Attributes:
+        inputs: Name -> `tf.TensorSpec`.
+        outputs: Names, sorted.
+    """
+
+    def __init__(self, function):
+        """Wraps a signature of `tf.saved_model.load`."""
+        self._function = function
+        self.inputs: dict[str, tf.TensorSpec] = function.structured_input_signature[1]
+        self.outputs = tuple(sorted(function.structured_outputs))
+
+    def run(
+        self, inputs: Mapping[str, np.ndarray], outputs: Sequence[str] = ()
+    ) -> dict[str, np.ndarray]:
+        """Answers a request.
+
+        Args:
+            inputs: Name -> values; strings as objects of type bytes.
+            outputs: Names of those that are wanted; none for all.
+
+        Returns:
+            Output name -> values.
+
+        Raises:
+            RequestError: The request does not fit the signature, or the model failed.
+        """
+        self._check(inputs, outputs)
+        try:
+            tensors = {
+                name: tf.constant(value, self.inputs[name].dtype) for name, value in inputs.items()
+            }
+            result = self._function(**tensors)
+            return {name: result[name].numpy() for name in outputs or self.outputs}
+        except tf.errors.OpError as error:
+            code = _CODES.get(error.error_code, "UNKNOWN")
+            raise RequestError(code, _EAGER.sub("", error.message)) from error
+
+    def _check(self, inputs, outputs) -> None:
+        if inputs.keys() != self.inputs.keys():
+            sent, wanted = set(inputs), set(self.inputs)
+            raise invalid(
+                f"input size does not match signature: {len(sent)}!={len(wanted)}"
+                f" len({_listed(sent)}) != len({_listed(wanted)})."
+                f" Sent extra: {_listed(sent - wanted)}."
+                f" Missing but required: {_listed(wanted - sent)}."
+            )
+        for name, value in inputs.items():
+            spec = self.inputs[name]
+            dtype = tf.as_dtype(value.dtype)
+            if dtype != spec.dtype:
+                raise invalid(
+                    f"Expects input {name!r} to be {spec.dtype.name} but {dtype.name} is provided"
+                )
+            if not spec.shape.is_compatible_with(value.shape):
+                raise invalid(
+                    f"Expects input {name!r} to have the shape {spec.shape} but"
+                    f" {list(value.shape)} is provided"
+                )
+        for name in outputs:
+            if name not in self.outputs:
+                raise invalid(
+                    f"output tensor alias not found in signature: {name}"
+                    f" Outputs expected to be in the set {_listed(self.outputs)}."
+                )
+        if len(set(outputs)) < len(outputs):
+            raise invalid(f"duplicate output tensor alias in {_listed(outputs)}")
+
+
+class LoadedModel:
+    """A version of a model.
+
+    It lives as long as somebody holds it: a request that is being answered does, so taking it out
+    of service never disturbs one.
+
+    Attributes:
+        name: Of the model.
+        version: Of the model.
+        signature_defs: Name -> `SignatureDef`, as the file has them.
+    """
+
+    def __init__(self, name: str, version: int, directory: Path):
+        """Checks the files against the manifest, loads them, and replays the warm-up requests.
+
+        Raises:
+            InputError: There is no manifest, or a file is not the one that was published.
+        """
+        self.name = name
+        self.version = version
+        check_published(directory)
+        self._model = tf.saved_model.load(str(directory))
+        self._signatures = {key: Signature(f) for key, f in self._model.signatures.items()}
+        parsed = saved_model_pb2.SavedModel.FromString((directory / "saved_model.pb").read_bytes())
+        self.signature_defs = dict(parsed.meta_graphs[0].signature_def)
+        self._warm_up(directory / "assets.extra" / "tf_serving_warmup_requests")
+
+    def signature(self, name: str) -> Signature:
+        """Returns a signature; the default one for an empty name.
+
+        Raises:
+            RequestError: There is no such signature.
+        """
+        signature = self._signatures.get(name or DEFAULT_SIGNATURE)
+        if signature is None:
+            raise RequestError(
+                "FAILED_PRECONDITION",
+                f'Serving signature key "{name or DEFAULT_SIGNATURE}" not found.'
+                f" The model has {_listed(self._signatures)}.",
+            )
+        return signature
+
+    def _warm_up(self, path: Path) -> None:
+        if not path.is_file():
+            return
+        from tensorflow_serving.apis import prediction_log_pb2
+
+        for record in tf.data.TFRecordDataset(str(path)).as_numpy_iterator():
+            request = prediction_log_pb2.PredictionLog.FromString(record).predict_log.request
+            inputs = {key: tf.make_ndarray(value) for key, value in request.inputs.items()}
+            try:
+                self.signature(request.model_spec.signature_name).run(inputs)
+            except RequestError as error:
+                logging.warning("%s: a warm-up request failed: %s", path, error)
+
+
+def check_published(directory: Path) -> None:
+    """Checks that a version is one of ours, and its files those that were published.
+
+    Raises:
+        InputError: It is not.
+    """
+    try:
+        role = read_json(directory / MANIFEST)["role"]
+    except (OSError, ValueError, KeyError, TypeError):
+        role = "query, document or search"
+    manifest = read_manifest(directory, role)
+    check_files(directory, manifest, "Export the run again, and delete this version")
+
+
+def _listed(names) -> str:
+    return "{" + ",".join(sorted(names)) + "}"

@@ -1,0 +1,247 @@
+"""TensorFlow Serving's REST API over loaded models, on the HTTP server of the standard library."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import logging
+import re
+import sys
+import threading
+from collections.abc import Callable, Mapping
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import parse_qs, unquote, urlsplit
+
+from tensorflow_serving.apis import model_pb2
+
+from tf_smoothclir._compat.messages import message_to_dict
+from tf_smoothclir.server.grpc_service import model_status
+from tf_smoothclir.server.json_tensors import inputs_of, parse_request, response_of
+from tf_smoothclir.server.model_registry import ModelRegistry
+from tf_smoothclir.server.request_error import HTTP_STATUS, RequestError, invalid
+
+_MODEL = r"/v1/models/([^/:]+)(?:/versions/(\d+)|/labels/([^/:]+))?"
+_PREDICT = re.compile(rf"{_MODEL}:(predict|classify|regress)", re.IGNORECASE)
+_STATUS = re.compile(rf"{_MODEL}(/metadata)?", re.IGNORECASE)
+_PIECE = 1 << 16
+
+
+@dataclasses.dataclass(frozen=True)
+class Response:
+    """An answer over HTTP.
+
+    Attributes:
+        body: Its bytes.
+        status: HTTP status.
+        content_type: Of the body.
+        headers: More of them.
+    """
+
+    body: bytes
+    status: int = 200
+    content_type: str = "application/json; charset=utf-8"
+    headers: Mapping[str, str] = dataclasses.field(default_factory=dict)
+
+
+def json_response(value, status: int = 200) -> Response:
+    """Returns a value as JSON."""
+    return Response(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace"), status)
+
+
+Route = Callable[[Mapping[str, str]], Response]  # takes the fields of the query string
+
+
+class RestServer(ThreadingHTTPServer):
+    """Answers HTTP requests, each connection in a thread of its own."""
+
+    daemon_threads = True
+    block_on_close = False  # connections that are kept open would hold it
+    request_queue_size = 1024
+    allow_reuse_address = True
+
+    def __init__(
+        self,
+        address: tuple[str, int],
+        models: ModelRegistry,
+        *,
+        max_bytes: int,
+        routes: Mapping[str, Route] | None = None,
+    ):
+        """Binds the port.
+
+        Args:
+            address: Host and port; port 0 for any that is free.
+            models: The models.
+            max_bytes: Largest body of a request.
+            routes: Path -> answer of GET, besides those of the REST API.
+
+        Raises:
+            OSError: The port is taken.
+        """
+        super().__init__(address, _Handler)
+        self.models = models
+        self.max_bytes = max_bytes
+        self.routes = routes or {}
+        self._active = 0
+        self._changed = threading.Condition()
+
+    def handle_error(self, request, client_address) -> None:
+        """Logs what was not the client's going away."""
+        error = sys.exc_info()[1]
+        if not isinstance(error, (ConnectionError, TimeoutError)):
+            logging.error("A connection of %s failed", client_address, exc_info=error)
+
+    def count(self, change: int) -> None:
+        """Counts a request in or out."""
+        with self._changed:
+            self._active += change
+            self._changed.notify_all()
+
+    def stop(self, grace: float) -> None:
+        """Accepts no more, and waits up to `grace` seconds for the requests under way."""
+        self.shutdown()
+        with self._changed:
+            self._changed.wait_for(lambda: not self._active, grace)
+        self.server_close()
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server_version = "smoothclir-serve"
+    sys_version = ""
+    timeout = 60  # seconds of silence after which a connection is closed
+    disable_nagle_algorithm = True
+    wbufsize = -1  # headers and body leave together
+    server: RestServer
+
+    def _answer(self) -> None:
+        self.server.count(1)
+        try:
+            body = self._body()
+            if body is not None:
+                self._send(self._response(body))
+            self.wfile.flush()
+        finally:
+            self.server.count(-1)
+
+    do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = do_HEAD = do_OPTIONS = _answer
+
+    def _response(self, body: bytes) -> Response:
+        path = urlsplit(self.path)
+        try:
+            if not path.path.lower().startswith("/v1/"):
+                return self._route(path)
+            return json_response(self._api(unquote(path.path), body))
+        except RequestError as error:
+            return json_response({"error": error.message}, HTTP_STATUS[error.code])
+        except Exception as error:  # a defect of ours or of the model: the server goes on
+            logging.exception("%s %s failed", self.command, self.path)
+            message = f"{type(error).__name__} in the server; its log says more"
+            return json_response({"error": message}, 500)
+
+    def _route(self, path) -> Response:
+        route = self.server.routes.get(path.path)
+        if route is None:
+            return json_response({"error": f"Not Found: {path.path[:200]}"}, 404)
+        if self.command not in ("GET", "HEAD"):
+            return json_response({"error": f"Use GET, not {self.command}"}, 405)
+        fields = parse_qs(path.query, keep_blank_values=True, errors="replace")
+        return route({name: values[-1] for name, values in fields.items()})
+
+    def _api(self, path: str, body: bytes) -> dict:
+        models = self.server.models
+        if self.command == "POST" and (match := _PREDICT.fullmatch(path)):
+            name, version, label, method = match.groups()
+            if method.lower() != "predict":
+                raise invalid(f"{method} needs tf.Example inputs; use predict")
+            return _predict(models, _selection(name, version, label), body)
+        if self.command == "GET" and (match := _STATUS.fullmatch(path)):
+            name, version, label, metadata = match.groups()
+            selected = _selection(name, version, label)
+            return _metadata(models, selected) if metadata else _status(models, selected)
+        raise invalid(f"Malformed request: {self.command} {path}")
+
+    def _body(self) -> bytes | None:
+        """Reads the body; None where that is not possible, which has been answered then."""
+        if self.headers.get("Transfer-Encoding"):
+            return self._refuse(411, "Send a Content-Length; chunked bodies are not supported")
+        length = self.headers.get("Content-Length", "0")
+        if not (length.isascii() and length.isdecimal()):
+            return self._refuse(400, f"Content-Length is {length[:40]!r}, not a number")
+        if int(length) > self.server.max_bytes:
+            self._discard(min(int(length), 4 * self.server.max_bytes))
+            return self._refuse(
+                413, f"The body has {length} bytes; at most {self.server.max_bytes} are read"
+            )
+        body = self.rfile.read(int(length))
+        if len(body) < int(length):
+            return self._refuse(400, f"The body has {len(body)} bytes instead of {length}")
+        return body
+
+    def _discard(self, length: int) -> None:
+        # A client that is still sending would not read the answer.
+        while length > 0 and (piece := self.rfile.read(min(length, _PIECE))):
+            length -= len(piece)
+
+    def _refuse(self, status: int, message: str) -> None:
+        self.close_connection = True
+        self._send(json_response({"error": message}, status))
+
+    def handle_expect_100(self) -> bool:
+        """Lets a client send its body only where it would be read."""
+        length = self.headers.get("Content-Length", "0")
+        if length.isdecimal() and int(length) > self.server.max_bytes:
+            self._refuse(413, f"The body has {length} bytes; at most {self.server.max_bytes}")
+            return False
+        return super().handle_expect_100()
+
+    def send_error(self, code, message=None, explain=None) -> None:
+        """Sends what http.server finds wrong as JSON too."""
+        self.request_version = self.protocol_version  # else no headers for what is no HTTP
+        self.close_connection = True
+        self._send(json_response({"error": message or "Malformed request"}, code))
+
+    def _send(self, response: Response) -> None:
+        self.send_response(response.status)
+        self.send_header("Content-Type", response.content_type)
+        self.send_header("Content-Length", str(len(response.body)))
+        self.send_header("X-Content-Type-Options", "nosniff")
+        if self.close_connection:
+            self.send_header("Connection", "close")
+        for name, value in response.headers.items():
+            self.send_header(name, value)
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(response.body)
+
+    def log_message(self, format, *arguments) -> None:
+        """Keeps silent; requests that fail in the server are logged where they do."""
+
+
+def _selection(name: str, version: str | None, label: str | None) -> dict:
+    if version and len(version) > 18:
+        raise invalid(f"Failed to convert version: {version[:40]} to numeric.")
+    return {"name": name, "version": int(version) if version else None, "label": label or ""}
+
+
+def _predict(models: ModelRegistry, selected: dict, body: bytes) -> dict:
+    model = models.get(**selected)
+    document, form, name = parse_request(body)
+    signature = model.signature(name)
+    return response_of(signature.run(inputs_of(document, form, signature.inputs)), form)
+
+
+def _status(models: ModelRegistry, selected: dict) -> dict:
+    spec = model_pb2.ModelSpec(name=selected["name"], version_label=selected["label"])
+    if selected["version"] is not None:
+        spec.version.value = selected["version"]
+    return message_to_dict(model_status(models, spec))
+
+
+def _metadata(models: ModelRegistry, selected: dict) -> dict:
+    model = models.get(**selected)
+    signatures = {name: message_to_dict(value) for name, value in model.signature_defs.items()}
+    return {
+        "model_spec": {"name": model.name, "signature_name": "", "version": str(model.version)},
+        "metadata": {"signature_def": {"signature_def": signatures}},
+    }

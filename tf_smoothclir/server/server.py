@@ -1,0 +1,116 @@
+"""The local developer server: TensorFlow Serving's gRPC and REST APIs in one Python process."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Mapping
+from concurrent import futures
+
+import grpc
+
+from tf_smoothclir.server.grpc_service import add_services
+from tf_smoothclir.server.model_registry import ModelRegistry
+from tf_smoothclir.server.rest import RestServer, Route
+from tf_smoothclir.utils.errors import input_error
+
+_GRACE = 10.0  # seconds that requests under way have at the end
+
+
+class Server:
+    """Serves models until it is stopped.
+
+    Attributes:
+        host: Where it listens.
+        port: Of gRPC.
+        rest_api_port: Of REST.
+    """
+
+    def __init__(
+        self,
+        models: ModelRegistry,
+        *,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        rest_api_port: int = 0,
+        threads: int = 16,
+        max_bytes: int = 64 << 20,
+        poll_seconds: float = 1.0,
+        routes: Mapping[str, Route] | None = None,
+    ):
+        """Loads the models, binds the ports and starts to answer.
+
+        Args:
+            models: What to serve.
+            host: Address to listen at.
+            port: Of gRPC; 0 for any that is free.
+            rest_api_port: Of REST; 0 for any that is free.
+            threads: gRPC requests that are answered at a time; more wait.
+            max_bytes: Largest request.
+            poll_seconds: Between looks for new versions.
+            routes: More paths of the HTTP server.
+
+        Raises:
+            InputError: A model has no version that loads, or a port is taken.
+        """
+        models.start()
+        self.host = host
+        self._models = models
+        self._poll_seconds = poll_seconds
+        try:
+            self._rest = RestServer(
+                (host, rest_api_port), models, max_bytes=max_bytes, routes=routes
+            )
+        except OSError as error:
+            raise _port_taken("--rest_api_port", rest_api_port, error) from None
+        self.rest_api_port = self._rest.server_address[1]
+        self._grpc = grpc.server(
+            futures.ThreadPoolExecutor(threads, thread_name_prefix="grpc"),
+            options=[
+                ("grpc.max_receive_message_length", max_bytes),
+                ("grpc.max_send_message_length", -1),
+                ("grpc.so_reuseport", 0),  # two servers at one port would share the requests
+            ],
+        )
+        add_services(self._grpc, models)
+        try:
+            self.port = self._grpc.add_insecure_port(f"{host}:{port}")
+        except RuntimeError as error:
+            self._rest.server_close()
+            raise _port_taken("--port", port, error) from None
+        self._stopping = threading.Event()
+        self._threads = [
+            threading.Thread(target=self._rest.serve_forever, daemon=True),
+            threading.Thread(target=self._poll, daemon=True),
+        ]
+        self._grpc.start()
+        for thread in self._threads:
+            thread.start()
+
+    def stop(self, grace: float = _GRACE) -> None:
+        """Accepts no more requests, and lets those under way end."""
+        self._stopping.set()
+        stopped = self._grpc.stop(grace)
+        self._rest.stop(grace)
+        stopped.wait()
+        for thread in self._threads:
+            thread.join(grace)
+
+    def __enter__(self) -> Server:
+        return self
+
+    def __exit__(self, *error) -> None:
+        self.stop()
+
+    def _poll(self) -> None:
+        while not self._stopping.wait(self._poll_seconds):
+            try:
+                self._models.poll()
+            except Exception:  # such as a directory that vanishes while it is read
+                logging.exception("Looking for new versions failed; trying again")
+
+
+def _port_taken(flag: str, port: int, error: Exception):
+    return input_error(
+        f"{flag}={port}", f"the port cannot be used ({error})", "Choose another one, 0 for any"
+    )

@@ -1,0 +1,161 @@
+"""Training batches from shards, and what has to agree between shards and settings."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import itertools
+
+from tf_smoothclir.data.shards.pipeline import ShardPipeline
+from tf_smoothclir.data.shards.shards import Shards
+from tf_smoothclir.settings.run import RunSettings, TrainingSettings
+from tf_smoothclir.training.batches import Epoch
+from tf_smoothclir.utils.errors import InputError, input_error
+
+# What shards cannot give: they hold whole candidate lists, sampled once.
+_ONLY_WITHOUT_SHARDS = {"fresh_negatives": False, "hard_negatives": 0}
+_OF_NGRAMS = ("min_ngram", "max_ngram")  # of which shards have none
+
+
+class ShardBatches:
+    """Batches of whole candidate lists from shards, of which each worker reads its own."""
+
+    def __init__(
+        self, shards: Shards, settings: TrainingSettings, *, worker: int = 0, num_workers: int = 1
+    ):
+        """Reads the part of one worker.
+
+        Args:
+            shards: All shards.
+            settings: Whose `batch_size` is that of all workers together.
+            worker: From 0.
+            num_workers: Workers that share the shards.
+
+        Raises:
+            InputError: There are more workers than shards.
+        """
+        self._shards = shards
+        self._pipelines = [
+            ShardPipeline(
+                shards,
+                batch_size=max(1, round(settings.batch_size / num_workers)),
+                seed=settings.seed,
+                worker=number,
+                num_workers=num_workers,
+            )
+            for number in range(num_workers)
+        ]
+        self._worker = worker
+
+    def epoch(self, number: int) -> Epoch:
+        """Returns the batches of an epoch, from 0.
+
+        It is as long as the shortest part of a worker, which each knows by the manifest. The rows
+        of a step are those of all workers.
+        """
+        own = self._pipelines[self._worker]
+        return Epoch(
+            steps=min(pipeline.num_steps() for pipeline in self._pipelines),
+            pairs=self._shards.manifest["pairs"],
+            batches=lambda start: own.epoch(number, start),
+            rows=lambda step: list(
+                itertools.chain(*(pipeline.rows(number, step) for pipeline in self._pipelines))
+            ),
+        )
+
+    def explaining_defects(self) -> contextlib.AbstractContextManager:
+        """Turns an error of reading into one that names file and record."""
+        return self._shards.explaining_defects()
+
+
+def open_shards(settings: RunSettings) -> Shards | None:
+    """Opens the shards that the settings name, None where they name none.
+
+    Raises:
+        InputError: The shards cannot be used, or not with these settings.
+    """
+    training = settings.training
+    if not training.shards_dir:
+        if training.distribution != "none":
+            raise input_error(
+                f"--distribution={training.distribution}",
+                "each worker reads shards of its own, and none are given",
+                "Write them with smoothclir-shards, and give --shards_dir",
+            )
+        return None
+    if training.batching != "lists":
+        raise input_error(
+            f"--shards_dir={training.shards_dir} --batching={training.batching}",
+            "shards give whole candidate lists",
+            "Add --batching=lists",
+        )
+    for name, value in _ONLY_WITHOUT_SHARDS.items():
+        if getattr(training, name) != value:
+            raise input_error(
+                f"--shards_dir={training.shards_dir} --{name}",
+                "the documents of shards were sampled when they were written",
+                "Leave out one of the two",
+            )
+    shards = Shards.open(training.shards_dir)
+    _check_settings(shards, settings)
+    return shards
+
+
+def check_set(shards: Shards, name: str) -> None:
+    """Checks that shards were made of the retrieval set of this name.
+
+    Raises:
+        InputError: They were not.
+    """
+    if shards.manifest["name"] != name:
+        raise _differs(
+            shards,
+            f"they were made of the set {shards.manifest['name']}, and the data flags name {name}",
+            "Give the data flags that smoothclir-shards was given",
+        )
+
+
+def check_workers(shards: Shards, number: int) -> None:
+    """Checks that so many workers can share the shards.
+
+    Raises:
+        InputError: There are fewer shards.
+    """
+    ShardPipeline(shards, batch_size=1, seed=0, worker=0, num_workers=number)
+
+
+def _check_settings(shards: Shards, settings: RunSettings) -> None:
+    manifest, training = shards.manifest, settings.training
+    if manifest["split"] != "train":
+        raise _differs(
+            shards,
+            f"they hold the {manifest['split']} split",
+            "Write the training lists with smoothclir-shards --split=train",
+        )
+    own, common = training.train_negatives, training.negatives
+    expected = {
+        **{
+            name: value
+            for name, value in dataclasses.asdict(settings.text).items()
+            if name not in _OF_NGRAMS
+        },
+        "train_negatives": common if own < 0 else own,
+        "num_grades": len(settings.model.thresholds) + 1,
+    }
+    written = {
+        **manifest["text"],
+        "train_negatives": manifest["negatives"],
+        "num_grades": manifest["num_grades"],
+    }
+    for name, value in expected.items():
+        if written[name] == value:
+            continue
+        if name == "num_grades":
+            reason = f"they have {written[name]} grades, and --thresholds are for {value}"
+            raise _differs(shards, reason, f"Give {written[name] - 1} --thresholds")
+        reason = f"they were written with {written[name]} for --{name}, but it is {value} here"
+        raise _differs(shards, reason, f"Give --{name}={written[name]}, or write shards anew")
+
+
+def _differs(shards: Shards, reason: str, remedy: str) -> InputError:
+    return input_error(f"--shards_dir={shards.directory}", reason, remedy)

@@ -1,0 +1,255 @@
+"""Building the model that the settings describe."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+
+import numpy as np
+import tensorflow as tf
+from absl import logging
+from tensorflow import keras
+
+from tf_smoothclir.data.bilingual_vectors import occurrences
+from tf_smoothclir.data.token_frequency import inverse_document_frequency
+from tf_smoothclir.data.tokenized_set import ROLES, TokenizedSet
+from tf_smoothclir.losses.learned_thresholds import LearnedThresholdsLoss
+from tf_smoothclir.losses.lists import LIST_LOSSES, ListLoss
+from tf_smoothclir.losses.ordinal import OrdinalLoss, make_loss
+from tf_smoothclir.optimizers.sparse import make_optimizer
+from tf_smoothclir.settings.run import ModelSettings, RunSettings
+from tf_smoothclir.text.embeddings import FIRST_WORD, load_embeddings
+from tf_smoothclir.towers import TOWERS
+from tf_smoothclir.towers.padding import SequenceTower
+from tf_smoothclir.two_tower.model import TwoTower
+from tf_smoothclir.two_tower.similarity import SmoothCosineSimilarity
+from tf_smoothclir.utils.errors import InputError, input_error
+
+# How long the vectors of n-grams begin beside those of words, which they help and are not to hide:
+# chosen on validation queries of mdn-en-de.
+_SHARE_OF_NGRAMS = 0.3
+
+
+def configured_loss(settings: RunSettings) -> OrdinalLoss | ListLoss:
+    """Returns the loss that the settings name.
+
+    Raises:
+        InputError: It cannot take these thresholds, this temperature or this batching.
+    """
+    model = settings.model
+    is_of_lists = model.loss in LIST_LOSSES
+    if is_of_lists and settings.training.batching not in ("lists", "in_batch"):
+        raise input_error(
+            f"--loss={model.loss} --batching={settings.training.batching}",
+            "this loss compares the documents of a whole candidate list",
+            "Add --batching=lists",
+        )
+    if model.learn_thresholds and model.loss != "sosl":
+        raise input_error(
+            f"--loss={model.loss} --learn_thresholds",
+            "only sosl can learn its thresholds",
+            "Leave out one of the two",
+        )
+    try:
+        if is_of_lists:
+            return ListLoss(model.loss, model.temperature)
+        if model.learn_thresholds:
+            return LearnedThresholdsLoss(model.thresholds)
+        return make_loss(
+            model.loss,
+            model.thresholds,
+            temperature=model.temperature,
+            cut_points=model.cut_points,
+        )
+    except ValueError as error:
+        own = {"proportional_odds": ", --temperature", "three_part_l2": ", --cut_points"}
+        flags = "--temperature" if is_of_lists else f"--thresholds{own.get(model.loss, '')}"
+        raise InputError(f"--loss, {flags}: {error}.") from error
+
+
+def build_model(settings: RunSettings, vocabularies: Mapping[str, list[str]]) -> TwoTower:
+    """Returns the compiled model with its initial weights.
+
+    Args:
+        settings: Model, optimizer and seed.
+        vocabularies: Role -> tokens.
+
+    Raises:
+        InputError: Nothing is left to train, or as in `unbuilt_model`.
+    """
+    training = settings.training
+    two_tower = unbuilt_model(settings, vocabularies)
+    two_tower.build()
+    if not two_tower.trainable_weights:
+        raise input_error(
+            "--notrain_query_embeddings --notrain_document_embeddings",
+            f"the word vectors are all that a tower of kind {settings.model.tower} has; nothing is"
+            " left to train",
+            "Train at least one of the two",
+        )
+    two_tower.compile(
+        optimizer=make_optimizer(training.optimizer, training.learning_rate),
+        loss=configured_loss(settings),
+    )
+    two_tower.optimizer.build(two_tower.trainable_variables)
+    return two_tower
+
+
+def unbuilt_model(settings: RunSettings, vocabularies: Mapping[str, list[str]]) -> TwoTower:
+    """Returns the model of the settings, without variables.
+
+    Args:
+        settings: Model and seed.
+        vocabularies: Role -> tokens.
+
+    Raises:
+        InputError: The tower has no weights of tokens, the settings of both languages' words differ
+            where they share a table, or word vectors are to begin in two ways.
+    """
+    model, training = settings.model, settings.training
+    check_towers(settings)
+    if settings.text.shared_vocabulary:
+        towers = dict.fromkeys(ROLES, _tower(settings, "query", vocabularies, training.seed))
+    else:
+        towers = {
+            role: _tower(settings, role, vocabularies, training.seed + index)
+            for index, role in enumerate(ROLES)
+        }
+    return TwoTower(
+        towers["query"],
+        towers["document"],
+        SmoothCosineSimilarity(epsilon=model.epsilon),
+        clip_norm=training.clip_norm,
+        in_batch=training.batching == "in_batch",
+    )
+
+
+def check_towers(settings: RunSettings) -> None:
+    """Checks settings of the towers that do not go together.
+
+    Raises:
+        InputError: As `unbuilt_model`.
+    """
+    model = settings.model
+    if model.initial_vectors != "random" and (model.query_embeddings or model.document_embeddings):
+        raise input_error(
+            f"--initial_vectors={model.initial_vectors} --query_embeddings --document_embeddings",
+            "word vectors begin as one of the two says",
+            "Leave out one of the two",
+        )
+    if model.token_weights != "none" and model.tower != "average_pooling":
+        raise input_error(
+            f"--token_weights={model.token_weights} --tower={model.tower}",
+            "a tower that reads word order does not weigh words",
+            "Leave out one of the two",
+        )
+    if settings.text.shared_vocabulary:
+        _check_shared(model)
+
+
+def load_pretrained(
+    model: TwoTower, settings: RunSettings, vocabularies: Mapping[str, list[str]]
+) -> None:
+    """Puts the pre-trained word vectors that the settings name into the towers.
+
+    The n-grams of such a tower begin with zero vectors: its words are then just the given ones.
+    """
+    for index, role in enumerate(ROLES):
+        path = getattr(settings.model, f"{role}_embeddings")
+        if not path:
+            continue
+        vectors = load_embeddings(
+            path, vocabularies[role], dim=settings.model.dim, seed=settings.training.seed + index
+        )
+        tower = getattr(model, f"{role}_tower")
+        tower.embeddings.assign(vectors.matrix)
+        if tower.ngram_buckets:  # random n-grams would hide the given vectors
+            tower.ngram_embeddings.assign(tf.zeros_like(tower.ngram_embeddings))
+        logging.info(
+            "%s vectors: %d of %d words (%.1f%%) found in %s",
+            role.capitalize(),
+            vectors.found,
+            vectors.total,
+            100 * vectors.found / vectors.total,
+            path,
+        )
+
+
+def start_bilingual(model: TwoTower, settings: RunSettings, tokenized_set: TokenizedSet) -> None:
+    """Lets words begin where the training pairs put them, where the settings ask for that.
+
+    So do their n-grams. Words of no such pair begin with zero vectors, as their n-grams alone.
+    """
+    if settings.model.initial_vectors != "bilingual":
+        return
+    shared = settings.text.shared_vocabulary
+    for roles in [ROLES] if shared else [(role,) for role in ROLES]:
+        tower = getattr(model, f"{roles[0]}_tower")
+        found = occurrences(
+            tokenized_set,
+            roles,
+            size=tower.vocabulary_size,
+            dim=tower.dim,
+            seed=settings.training.seed,
+        )
+        tower.embeddings.assign(tower.bilingual_scale * found.vectors())
+        if tower.ngram_buckets:
+            of_ngrams = found.of_ngrams(tokenized_set.ngrams(roles[0]), tower.ngram_buckets)
+            share = tower.bilingual_scale * _SHARE_OF_NGRAMS
+            tower.ngram_embeddings.assign(share * of_ngrams.vectors())
+        logging.info(
+            "%s vectors: %d of %d words stand in a training pair",
+            " and ".join(roles).capitalize(),
+            np.count_nonzero(found.counts),
+            len(found.counts) - FIRST_WORD,
+        )
+
+
+def start_token_weights(
+    model: TwoTower, settings: RunSettings, tokenized_set: TokenizedSet
+) -> None:
+    """Sets the weights of tokens to their rarity in a set, where the settings ask for that."""
+    if settings.model.token_weights != "idf":
+        return
+    shared = settings.text.shared_vocabulary
+    for role in ROLES[:1] if shared else ROLES:
+        tower = getattr(model, f"{role}_tower")
+        roles = ROLES if shared else (role,)
+        tower.start_token_weights(
+            inverse_document_frequency(tokenized_set, roles, tower.vocabulary_size)
+        )
+
+
+def _check_shared(settings: ModelSettings) -> None:
+    files = {settings.query_embeddings, settings.document_embeddings} - {""}
+    if len(files) > 1:
+        raise input_error(
+            "--shared_vocabulary --query_embeddings --document_embeddings",
+            "there is one table for both languages, which cannot begin as two files",
+            "Give one file, aligned for both languages",
+        )
+    if settings.train_query_embeddings != settings.train_document_embeddings:
+        raise input_error(
+            "--shared_vocabulary --train_query_embeddings --train_document_embeddings",
+            "there is one table for both languages, which is trained or not",
+            "Give both flags, or none",
+        )
+
+
+def _tower(settings: RunSettings, role: str, vocabularies: Mapping[str, list[str]], seed: int):
+    model = settings.model
+    kind = TOWERS[model.tower]
+    normal = functools.partial(keras.initializers.RandomNormal, stddev=kind.initial_stddev)
+    own = {"token_weights": model.token_weights}
+    if issubclass(kind, SequenceTower):
+        own = {"seed": seed}
+    return kind(
+        len(vocabularies[role]),
+        model.dim,
+        embeddings_initializer=normal(seed=seed),
+        train_embeddings=getattr(model, f"train_{role}_embeddings"),
+        ngram_buckets=settings.text.ngram_buckets,
+        ngram_initializer=normal(seed=seed + len(ROLES)),
+        name=f"{role}_tower",
+        **own,
+    )

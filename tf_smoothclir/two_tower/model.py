@@ -1,0 +1,252 @@
+"""The two-tower model: a query tower, a document tower, and the similarity of their vectors."""
+
+from __future__ import annotations
+
+import tensorflow as tf
+from tensorflow import keras
+
+from tf_smoothclir._compat.keras_api import (
+    adopt_layer,
+    make_loss_metric,
+    metrics_with_loss,
+    track_loss,
+)
+from tf_smoothclir.losses.lists import ListLoss
+from tf_smoothclir.ops.kernels import take
+from tf_smoothclir.optimizers.sparse import clipped, each_row_once, gradient_scale
+from tf_smoothclir.two_tower.similarity import SmoothCosineSimilarity, smooth_normalize
+
+
+@keras.utils.register_keras_serializable(package="tf_smoothclir")
+class TwoTower(keras.Model):
+    """Scores queries against documents (Liu et al. 2020, section 3).
+
+    A Keras model: compile it with `SmoothOrdinalSearchLoss` and fit it on batches of
+    `({"query": tokens, "document": tokens}, grades)`. Returns `[batch]` scores.
+    """
+
+    def __init__(
+        self,
+        query_tower,
+        document_tower,
+        similarity=None,
+        *,
+        clip_norm: float = 0.0,
+        in_batch: bool = False,
+        **kwargs,
+    ):
+        """Joins two towers.
+
+        Args:
+            query_tower: Layer from tokens to `[batch, dim]`.
+            document_tower: Layer of the same kind; pass the same object to share it.
+            similarity: Layer from `[query_vectors, document_vectors]` to scores;
+                `SmoothCosineSimilarity(epsilon=1.0)`, the paper's, where it is left out.
+            clip_norm: In training, gradients of a larger joint norm are scaled down to this one; 0
+                leaves all as they are. An optimizer's own `global_clipnorm` does the same, but
+                computes the norm, which is logged, once more.
+            in_batch: Scores every query of a batch with every document (in-batch negatives), by one
+                matrix product.
+            **kwargs: Of the Keras model.
+        """
+        super().__init__(**kwargs)
+        self.query_tower = query_tower
+        self.document_tower = document_tower
+        self.similarity = SmoothCosineSimilarity() if similarity is None else similarity
+        self.clip_norm = clip_norm
+        self.in_batch = in_batch
+        # Set where several workers train together: `training.workers.Workers.exchanged`.
+        self.exchange = None
+
+    def build(self, input_shape=None):
+        """Creates the variables of the towers."""
+        for tower in (self.query_tower, self.document_tower):
+            if not tower.built:
+                tower.build(None)
+        self.built = True
+
+    def compile(self, *args, **kwargs):
+        """Compiles the model as Keras does, and trains the weights that its loss has."""
+        super().compile(*args, **kwargs)
+        make_loss_metric(self)
+        adopt_layer(self, "loss_layer", getattr(self.loss, "layer", None))
+        for tower in (self.query_tower, self.document_tower):
+            tower.names_all_rows = getattr(self.optimizer, "moves_named_rows", False)
+
+    def compile_from_config(self, config):
+        """Compiles a restored model, as Keras does where `compile` is its own."""
+        self.compile(**keras.utils.deserialize_keras_object(config))
+        self.optimizer.build(self.trainable_variables)
+
+    def call(self, inputs, training=None):
+        """Scores pairs.
+
+        Args:
+            inputs: `{"query": tokens, "document": tokens}`, each in a form that its tower takes;
+                or `{"both": tokens}`, all queries and then all documents, for a shared tower.
+                With one more entry, `list_lengths` `[queries]` int, each query stands for that many
+                documents, one list after the other; with `lists` `[documents]` int, the list of
+                each document, where the input pipeline has found it already.
+            training: Whether the gradient is wanted.
+
+        Returns:
+            `[documents]` float, the score of each document with its query: the one of the same
+            position, or that of its list. With `in_batch` `[queries, documents]`, all scores.
+        """
+        query_vectors, document_vectors = self._encoded(inputs)
+        if self.in_batch:
+            queries, documents = (
+                smooth_normalize(vectors, self.similarity.epsilon)
+                for vectors in (query_vectors, document_vectors)
+            )
+            return tf.matmul(queries, documents, transpose_b=True)
+        if "list_lengths" in inputs:
+            query_vectors = take(query_vectors, _lists(inputs), training=training)
+        return self.similarity([query_vectors, document_vectors])
+
+    def _encoded(self, inputs: dict) -> tuple[tf.Tensor, tf.Tensor]:
+        """Returns the vectors of queries and of documents, `[..., dim]` each."""
+        if "both" not in inputs:
+            return self.query_tower(inputs["query"]), self.document_tower(inputs["document"])
+        vectors = self.query_tower(inputs["both"])
+        texts = tf.shape(vectors)[0]
+        queries = tf.size(inputs["list_lengths"]) if "list_lengths" in inputs else texts // 2
+        return tf.split(vectors, [queries, texts - queries])
+
+    def vectors(self, role: str, tokens) -> tf.Tensor:
+        """Encodes texts as they are indexed and searched.
+
+        Args:
+            role: "query" or "document".
+            tokens: In a form that the tower takes.
+
+        Returns:
+            `[batch, dim]` smooth-normalised vectors, whose inner products are the scores.
+        """
+        tower = self.query_tower if role == "query" else self.document_tower
+        return smooth_normalize(tower(tokens), self.similarity.epsilon)
+
+    def train_step(self, data):
+        """Keras's training step that logs three figures more.
+
+        `batch_loss` is the loss of the batch alone, where `loss` is the mean since the epoch began,
+        `gradient_norm` is the joint norm of all gradients, before clipping, and `pairs` is how many
+        the batch has. With several workers, all three are of the joint batch.
+        """
+        inputs, grades, weights = keras.utils.unpack_x_y_sample_weight(data)
+        with tf.GradientTape() as tape:
+            scores = self(inputs, training=True)
+            loss = self.compute_loss(inputs, grades, scores, weights)
+            scale = tf.cast(gradient_scale(self.optimizer), loss.dtype)
+            scaled_loss = scale * loss
+        gradients = tape.gradient(scaled_loss, self.trainable_variables)
+        if not self._names_rows_once(inputs):
+            gradients = [each_row_once(gradient) for gradient in gradients]
+        pairs = _listed_pairs(inputs, grades)
+        if self.exchange:
+            of_lists = isinstance(self.loss, ListLoss)
+            weight = tf.size(inputs["list_lengths"]) if of_lists else pairs
+            gradients, loss, pairs = self.exchange(gradients, loss, pairs, weight)
+        norm = tf.linalg.global_norm(gradients) / scale
+        if self.clip_norm:
+            gradients = clipped(gradients, norm, self.clip_norm)
+        self.optimizer.apply_gradients(zip(gradients, self.trainable_variables))
+        track_loss(self, loss, tf.shape(grades)[0])
+        logs = self.compute_metrics(inputs, grades, scores, weights)
+        return {**logs, "batch_loss": loss, "gradient_norm": norm, "pairs": pairs}
+
+    def test_step(self, data):
+        """Keras's evaluation step, with the loss of `compute_loss` on either Keras."""
+        inputs, grades, weights = keras.utils.unpack_x_y_sample_weight(data)
+        scores = self(inputs, training=False)
+        loss = self.compute_loss(inputs, grades, scores, weights)
+        track_loss(self, loss, tf.shape(grades)[0])
+        return self.compute_metrics(inputs, grades, scores, weights)
+
+    @property
+    def metrics(self):
+        """Keras's list of metrics, with the mean loss."""
+        return metrics_with_loss(self, super().metrics)
+
+    def _names_rows_once(self, inputs: dict) -> bool:
+        """Returns whether no gradient of this batch names a row of a table twice."""
+        if self.is_shared and "both" not in inputs:  # both uses of the table have named its rows
+            return False
+        towers = (self.query_tower, self.document_tower)
+        return all(getattr(tower, "names_rows_once", False) for tower in towers)
+
+    def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None):
+        """Keras's `compute_loss`, and a `ListLoss` of the lists of a batch.
+
+        With `in_batch`, a `ListLoss` has all documents of the batch in each list; other losses are
+        divided by the number of pairs in the lists alone, so that the other pairs add to the loss
+        instead of making all gradients smaller.
+
+        Raises:
+            ValueError: There are sample weights, and a `ListLoss`, which has none.
+        """
+        if isinstance(self.loss, ListLoss) and sample_weight is not None:
+            raise ValueError("A ListLoss takes no sample weights: leave them out of the batches.")
+        if not self.in_batch:
+            if isinstance(self.loss, ListLoss):
+                return self.loss(y_pred, y, x["list_lengths"])
+            return super().compute_loss(x, y, y_pred, sample_weight)
+        queries, documents = tf.unstack(tf.shape(y_pred))
+        if isinstance(self.loss, ListLoss):
+            lengths = tf.fill([queries], documents)
+            return self.loss(tf.reshape(y_pred, [-1]), tf.reshape(y, [-1]), lengths)
+        loss = super().compute_loss(x, y, y_pred, sample_weight)
+        listed = tf.cast(tf.reduce_sum(x["list_lengths"]), loss.dtype)
+        return loss * tf.cast(queries * documents, loss.dtype) / listed
+
+    def get_config(self):
+        """Returns the arguments of the constructor, serialised."""
+        serialize = keras.utils.serialize_keras_object
+        return {
+            **super().get_config(),
+            "query_tower": serialize(self.query_tower),
+            "document_tower": None if self.is_shared else serialize(self.document_tower),
+            "similarity": serialize(self.similarity),
+            "clip_norm": self.clip_norm,
+            "in_batch": self.in_batch,
+        }
+
+    @classmethod
+    def from_config(cls, config):
+        """Restores a model from `get_config`."""
+        config = dict(config)
+        for part in ("query_tower", "document_tower", "similarity"):
+            if config[part] is not None:
+                config[part] = keras.utils.deserialize_keras_object(config[part])
+        if config["document_tower"] is None:
+            config["document_tower"] = config["query_tower"]
+        model = cls(**config)
+        model.build()  # Keras puts saved weights only into variables that are there
+        return model
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether one tower encodes both queries and documents."""
+        return self.query_tower is self.document_tower
+
+    @property
+    def encodes_both_at_once(self) -> bool:
+        """Whether a batch costs less with queries and documents together, as "both" of its inputs.
+
+        A shared tower then reads each row of its tables once, not once for either. One that pads
+        would make queries as long as documents.
+        """
+        return self.is_shared and not getattr(self.query_tower, "pads_texts", True)
+
+
+def _lists(inputs: dict) -> tf.Tensor:
+    """Returns the list of each document, `[documents]` int."""
+    lengths = inputs["list_lengths"]
+    return inputs["lists"] if "lists" in inputs else tf.repeat(tf.range(tf.size(lengths)), lengths)
+
+
+def _listed_pairs(inputs: dict, grades: tf.Tensor) -> tf.Tensor:
+    """Returns how many pairs of candidate lists a batch has; in-batch negatives are none."""
+    if "list_lengths" in inputs:
+        return tf.reduce_sum(inputs["list_lengths"])
+    return tf.size(grades)
