@@ -1,4 +1,5 @@
 # Two commands matter: `make quickstart` and `make test`. PYTHON=... picks the interpreter.
+# `make test-all` adds the long tests: repeated kills, benchmarks, the other stack, real sets.
 
 ifndef PYTHON
 PYTHON := $(shell .ci/find_python 3.13 3.12 3.11 3.10 3.9)
@@ -18,10 +19,10 @@ AT_ONCE := -n 2 --dist=loadscope --no-loadscope-reorder
 # The libraries' own start-up messages; 0 shows them.
 export TF_CPP_MIN_LOG_LEVEL ?= 3
 
-.PHONY: help quickstart test subset lint format clean python
+.PHONY: help quickstart test test-all subset lint format clean python
 
 help:  ## Show the targets
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
 
 python:
 	@test -n "$(PYTHON)" && $(PYTHON) -c '$(SUITABLE)' || { \
@@ -45,7 +46,10 @@ $(VENV)/.tests: setup.py $(wildcard constraints/*.txt) | python
 quickstart: $(VENV)/.package  ## Train, evaluate, export and search the built-in toy world
 	@$(BIN)/smoothclir-quickstart --output_dir=runs/quickstart
 
-test: $(VENV)/.tests  ## Run every test
+test: $(VENV)/.tests  ## Run the tests, in a few minutes
+	@$(BIN)/python -m pytest $(AT_ONCE) -m 'not slow' $(PYTEST_FLAGS)
+
+test-all: $(VENV)/.tests  ## Run every test, the long ones too
 	@$(BIN)/python -m pytest $(AT_ONCE) $(PYTEST_FLAGS)
 
 subset: $(VENV)/.tests  ## Run the tests of the maths and of one way through all commands

@@ -38,6 +38,8 @@ from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.optimizers.sparse import OPTIMIZERS
 from tf_smoothclir.settings.run import DataSettings, RunSettings, TrainingSettings
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parent.parent
 TINY = Workload(
     queries=5,

@@ -8,6 +8,8 @@ from pathlib import Path
 import ir_measures
 import pytest
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[1]
 # The twin's test figures after three epochs on `mdn-en-de` (same settings, its own sampling).
 TWIN = {"NDCG@5": 0.8175, "P_mr@1": 0.596, "MAP": 0.806, "MRR_mr": 0.742, "full/MRR@10": 0.203}

@@ -16,6 +16,8 @@ import pytest
 
 from tests.stack_exchange import RUNS, UNFINISHED
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[1]
 HERE, THERE = "here", "there"
 

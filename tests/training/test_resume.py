@@ -17,6 +17,8 @@ import tensorflow as tf
 
 from tests.training import stopped_train
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[2]
 STOPS = {
     "mid-epoch": ("step:3", signal.SIGKILL),

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[2]
 TRIALS, KILLS = 7, 5
 RANDOM = 5  # trials of a Bayesian search before it has learnt anything

@@ -15,6 +15,8 @@ from tests.training.test_resume import tensors
 from tf_smoothclir.training.distributed.workers import is_of_cluster
 from tf_smoothclir.training.train import train
 
+pytestmark = pytest.mark.slow
+
 EPOCHS = 14
 
 
