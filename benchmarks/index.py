@@ -145,11 +145,11 @@ def matmul(directory: str, dim: int, threads: int) -> dict[str, float]:
     common.use_threads(threads)
     import tensorflow as tf
 
-    from tf_smoothclir.evaluation.full_retrieval import top_k
+    from tf_smoothclir.ops.top_k import in_chunks, top_k
 
     collection = tf.constant(np.concatenate([*_segments(directory, dim).chunks()]))
     figures = _speeds(
-        lambda some: top_k(tf.constant(some), collection, _DEPTH)[0].numpy(),
+        lambda some: top_k(tf.constant(some), in_chunks(collection), _DEPTH)[0].numpy(),
         np.load(Path(directory, "queries.npy")),
     )
     return {**figures, "recall@10": 1.0}

@@ -7,7 +7,6 @@ import math
 
 import numpy as np
 import pytest
-import tensorflow as tf
 
 from tests.small_world import random_set, vectors_with_ties
 from tf_smoothclir.evaluation import full_retrieval as retrieval
@@ -15,8 +14,8 @@ from tf_smoothclir.evaluation.full_retrieval import (
     TopDocuments,
     retrieval_metrics,
     top_documents,
-    top_k,
 )
+from tf_smoothclir.ops import top_k
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +42,7 @@ def brute_force(encoded, query, depth):
 def test_top_documents_equals_brute_force_with_ties(
     encoded, monkeypatch, depth, documents_per_chunk, scores_per_chunk
 ):
-    monkeypatch.setattr(retrieval, "_DOCUMENTS_PER_CHUNK", documents_per_chunk)
+    monkeypatch.setattr(top_k, "DOCUMENTS_PER_CHUNK", documents_per_chunk)
     monkeypatch.setattr(retrieval, "_SCORES_PER_CHUNK", scores_per_chunk)
     queries = np.array([16, 3, 4, 5, 0, 11, 12, 13])
     top = top_documents(encoded, queries, depth)
@@ -53,15 +52,6 @@ def test_top_documents_equals_brute_force_with_ties(
         rows, scores = brute_force(encoded, query, depth)
         assert top.document_rows[i].tolist() == rows
         np.testing.assert_array_equal(top.scores[i], scores)
-
-
-@pytest.mark.parametrize("chunk", [1, 2, 3, 5])
-def test_top_k_of_equal_scores_prefers_lower_positions_across_chunks(monkeypatch, chunk):
-    monkeypatch.setattr(retrieval, "_DOCUMENTS_PER_CHUNK", chunk)
-    documents = tf.constant([[1.0], [2.0], [1.0], [2.0], [2.0]])
-    scores, positions = top_k(tf.constant([[1.0], [0.0], [-1.0]]), documents, 4)
-    assert positions.numpy().tolist() == [[1, 3, 4, 0], [0, 1, 2, 3], [0, 2, 1, 3]]
-    assert scores.numpy().tolist() == [[2, 2, 2, 1], [0, 0, 0, 0], [-1, -1, -2, -2]]
 
 
 def test_vectors_that_all_score_alike_are_ranked_by_hash_and_not_by_file(encoded):

@@ -11,10 +11,10 @@ import tensorflow as tf
 from tf_smoothclir.data.candidate_lists import pair_key
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.evaluation.encoding import EncodedSet
+from tf_smoothclir.ops.top_k import DOCUMENTS_PER_CHUNK, in_chunks, top_k
 
 DEPTH = 100  # how deep a ranking is kept and measured
 _SCORES_PER_CHUNK = 1 << 25  # 128 MB of float32
-_DOCUMENTS_PER_CHUNK = 1 << 17
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,35 +56,11 @@ def ranked_in_chunks(
     by_tie_order = np.argsort(encoded.tie_order)
     documents = tf.constant(encoded.documents[by_tie_order])
     depth = min(depth, len(by_tie_order))
-    step = max(1, _SCORES_PER_CHUNK // min(_DOCUMENTS_PER_CHUNK, len(by_tie_order)))
+    step = max(1, _SCORES_PER_CHUNK // min(DOCUMENTS_PER_CHUNK, len(by_tie_order)))
     for begin in range(0, len(query_rows), step):
         rows = query_rows[begin : begin + step]
-        scores, positions = top_k(tf.constant(encoded.queries[rows]), documents, depth)
+        scores, positions = top_k(tf.constant(encoded.queries[rows]), in_chunks(documents), depth)
         yield TopDocuments(rows, by_tie_order[positions.numpy()], scores.numpy())
-
-
-def top_k(queries: tf.Tensor, documents: tf.Tensor, depth: int) -> tuple[tf.Tensor, tf.Tensor]:
-    """Finds the documents with the largest inner products; among equal ones the lower position.
-
-    Args:
-        queries: `[queries, dim]`.
-        documents: `[documents, dim]`.
-        depth: How many, at most `documents`.
-
-    Returns:
-        `(scores [queries, depth], positions [queries, depth] int32)`, best first.
-    """
-    best_scores = tf.zeros([len(queries), 0])
-    best = tf.zeros([len(queries), 0], tf.int32)
-    for begin in range(0, len(documents), _DOCUMENTS_PER_CHUNK):
-        chunk = documents[begin : begin + _DOCUMENTS_PER_CHUNK]
-        scores = tf.matmul(queries, chunk, transpose_b=True)
-        chunk_scores, chunk_best = tf.math.top_k(scores, min(depth, len(chunk)))
-        best_scores = tf.concat([best_scores, chunk_scores], axis=1)
-        best = tf.concat([best, chunk_best + begin], axis=1)
-        best_scores, kept = tf.math.top_k(best_scores, min(depth, best_scores.shape[1]))
-        best = tf.gather(best, kept, batch_dims=1)
-    return best_scores, best
 
 
 def retrieval_metrics(

@@ -1,0 +1,58 @@
+"""Exact top-k by inner product, in chunks of documents."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+import tensorflow as tf
+
+DOCUMENTS_PER_CHUNK = 1 << 17
+
+
+def top_k(
+    queries: tf.Tensor, chunks: Iterable[tf.Tensor | np.ndarray], depth: int
+) -> tuple[tf.Tensor, tf.Tensor]:
+    """Finds the documents with the largest inner products.
+
+    Among equal scores, the document at the lower position comes first: sort the documents by a tie
+    rule beforehand to apply that rule. Runs eagerly or in a `tf.function`; there, the chunks need
+    static lengths, and the loop over them is unrolled.
+
+    Args:
+        queries: `[queries, dim]` float32.
+        chunks: The documents, `[n, dim]` float32 each, one chunk after the other; `in_chunks` cuts
+            an array. Only one `[queries, n]` matrix of scores is in memory at a time.
+        depth: Documents per query; fewer where there are not so many.
+
+    Returns:
+        `(scores [queries, depth] float32, positions [queries, depth] int32)`, best first.
+
+    Raises:
+        ValueError: There are no chunks.
+    """
+    best_scores, best, begin = None, None, 0
+    for chunk in chunks:
+        size = int(chunk.shape[0])
+        scores = tf.matmul(queries, chunk, transpose_b=True)
+        scores, positions = tf.math.top_k(scores, min(depth, size))
+        positions += begin
+        if best is not None:
+            scores = tf.concat([best_scores, scores], axis=1)
+            positions = tf.concat([best, positions], axis=1)
+            scores, kept = tf.math.top_k(scores, min(depth, scores.shape[1]))
+            positions = tf.gather(positions, kept, batch_dims=1)
+        best_scores, best, begin = scores, positions, begin + size
+    if best is None:
+        raise ValueError("chunks: there are no documents to rank. Pass at least one chunk.")
+    return best_scores, best
+
+
+def in_chunks(documents: tf.Tensor | tf.Variable | np.ndarray) -> Iterator[tf.Tensor | np.ndarray]:
+    """Yields `[at most DOCUMENTS_PER_CHUNK, dim]` pieces of `[documents, dim]`, in order."""
+    size = int(documents.shape[0])
+    if size <= DOCUMENTS_PER_CHUNK:  # a slice of a variable would copy it
+        yield documents
+        return
+    for begin in range(0, size, DOCUMENTS_PER_CHUNK):
+        yield documents[begin : begin + DOCUMENTS_PER_CHUNK]
