@@ -6,7 +6,6 @@ import dataclasses
 import itertools
 import os
 import threading
-import time
 
 import numpy as np
 import pytest
@@ -15,7 +14,7 @@ import tensorflow as tf
 from tests.small_world import DOCUMENTS, JUDGMENTS, QUERIES, SPLITS, SmallWorld
 from tf_smoothclir.data import tokenized_set as tokenized_set_module
 from tf_smoothclir.data.retrieval_set import RetrievalSet
-from tf_smoothclir.data.tokenized_set import ROLES, default_cache_dir, in_parallel, tokenize_set
+from tf_smoothclir.data.tokenized_set import ROLES, default_cache_dir, tokenize_set
 from tf_smoothclir.settings.run import TextSettings
 from tf_smoothclir.text import vocabulary as vocabulary_module
 from tf_smoothclir.text.vocabulary import (
@@ -271,56 +270,3 @@ def test_default_cache_is_in_the_user_s_cache_directory(monkeypatch, tmp_path):
     monkeypatch.delenv("XDG_CACHE_HOME")
     monkeypatch.setenv("HOME", str(tmp_path))
     assert default_cache_dir() == tmp_path / ".cache" / "tf_smoothclir"
-
-
-# ---- threads --------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("workers", [1, 2, 5])
-def test_results_come_in_order_though_the_work_does_not_end_in_order(workers, monkeypatch):
-    monkeypatch.setattr(os, "cpu_count", lambda: workers)
-    ended = []
-
-    def work(item):
-        time.sleep(0.02 if item % 3 == 0 else 0)
-        ended.append(item)
-        return item**2
-
-    assert list(in_parallel(work, range(20))) == [item**2 for item in range(20)]
-    assert (ended == sorted(ended)) == (workers == 1)
-    assert list(in_parallel(work, [])) == []
-
-
-def test_few_items_are_taken_ahead_of_the_results(monkeypatch):
-    monkeypatch.setattr(os, "cpu_count", lambda: 2)
-    taken = []
-    results = in_parallel(str, (taken.append(item) or item for item in range(50)))
-    for item, result in enumerate(results):
-        assert result == str(item)
-        assert len(taken) <= item + 3
-
-
-def test_an_error_in_a_thread_surfaces_in_its_turn_and_ends_the_work(monkeypatch):
-    monkeypatch.setattr(os, "cpu_count", lambda: 3)
-    threads, begun = threading.active_count(), []
-
-    def work(item):
-        begun.append(item)
-        if item == 5:
-            raise Crash("item 5")
-        return item
-
-    results = in_parallel(work, range(1000))
-    assert [next(results) for _ in range(5)] == [0, 1, 2, 3, 4]
-    with pytest.raises(Crash, match="item 5"):
-        next(results)
-    assert max(begun) < 12
-    assert threading.active_count() == threads
-
-
-def test_results_that_nobody_wants_any_more_end_the_work():
-    threads = threading.active_count()
-    results = in_parallel(str, range(1000))
-    next(results)
-    results.close()
-    assert threading.active_count() == threads

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import collections
 import dataclasses
 import functools
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator
-from concurrent import futures
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -28,13 +26,14 @@ from tf_smoothclir.text.vocabulary import (
     text_batches,
     write_vocabulary,
 )
+from tf_smoothclir.utils.digests import file_digest
 from tf_smoothclir.utils.files import make_directory, new_directory, scratch_directory
+from tf_smoothclir.utils.parallel import map_in_threads
 from tf_smoothclir.utils.progress import progress_bar
 
 ROLES = ("query", "document")
 _FORMAT = 1  # part of the cache key; count up when the tokeniser or the files change
 _NGRAM_SETTINGS = ("ngram_buckets", "min_ngram", "max_ngram")
-MAX_WORKERS = 8  # bounds memory; the one thread that numbers the tokens keeps up with no more
 
 
 @dataclasses.dataclass(frozen=True)
@@ -126,7 +125,7 @@ def token_directory(
     """Returns where in the cache the tokens of a set are, or will be, by these vocabularies."""
     source = retrieval_set.source
     parts = [source.fingerprint(), settings.max_query_tokens, settings.max_document_tokens]
-    parts += [_digest((vocabulary_dir / f"{role}.txt").read_bytes()) for role in ROLES]
+    parts += [file_digest(vocabulary_dir / f"{role}.txt") for role in ROLES]
     if settings.ngram_buckets:
         parts.append([getattr(settings, name) for name in _NGRAM_SETTINGS])
         parts.append(settings.shared_vocabulary)  # one row of numbers for both roles, or two
@@ -154,7 +153,7 @@ def encode_role(
     encoder = TextEncoder(vocabulary_dir / f"{role}.txt", settings.max_tokens(role))
     batches = map(tf.constant, _batches(retrieval_set, role))
     with RaggedWriter(directory, role, "<i4") as writer:
-        for encoded in in_parallel(encoder, batches):
+        for encoded in map_in_threads(encoder, batches):
             writer.add(encoded["ids"].numpy(), encoded["lengths"].numpy())
 
 
@@ -213,7 +212,7 @@ def _write_ngrams(directory: Path, role: str, words: list[str], settings: TextSe
 
     with RaggedWriter(directory, _ngrams_name(role), "<i4") as writer:
         writer.add(np.zeros(0), np.zeros(2, np.int64))
-        for found in in_parallel(encode, text_batches(words)):
+        for found in map_in_threads(encode, text_batches(words)):
             writer.add(found.flat_values.numpy(), found.row_lengths().numpy())
 
 
@@ -231,31 +230,11 @@ def _store_numbers(
     row, training = 0, retrieval_set.splits == SPLITS.index("train")
     split = functools.partial(counter.split, max_tokens=settings.max_tokens(role))
     with RaggedWriter(directory, role, "<i4") as writer:
-        for texts in in_parallel(split, _batches(retrieval_set, role)):
+        for texts in map_in_threads(split, _batches(retrieval_set, role)):
             end = row + len(texts.lengths)
             numbers = counter.add(texts, training[row:end] if role == "query" else None)
             writer.add(numbers, texts.lengths)
             row = end
-
-
-def in_parallel(function: Callable, items: Iterable) -> Iterator:
-    """Yields `function(item)` of each item, in order, computed by threads.
-
-    `items` are taken in the calling thread, and only a few ahead of the results. TensorFlow frees
-    the interpreter while it works, so that threads are enough to use all cores.
-    """
-    workers = min(os.cpu_count() or 1, MAX_WORKERS)
-    pool = futures.ThreadPoolExecutor(workers)
-    waiting = collections.deque()
-    try:
-        for item in items:
-            waiting.append(pool.submit(function, item))
-            if len(waiting) > workers:
-                yield waiting.popleft().result()
-        while waiting:
-            yield waiting.popleft().result()
-    finally:
-        pool.shutdown(cancel_futures=True)
 
 
 def _batches(retrieval_set: RetrievalSet, role: str) -> Iterator[list[str]]:

@@ -26,11 +26,10 @@ from tf_smoothclir.index.kinds import IndexSettings, VectorIndex
 from tf_smoothclir.index.ranker import RECALL_DEPTH, Ranker
 from tf_smoothclir.index.segments import (
     Segments,
-    file_digests,
-    files_below,
     link_files,
 )
 from tf_smoothclir.publishing.manifest import MANIFEST, check_pair, read_manifest
+from tf_smoothclir.utils.digests import file_digests, files_below
 from tf_smoothclir.utils.errors import input_error
 from tf_smoothclir.utils.files import delete_in, new_directory, write_json
 
@@ -238,7 +237,7 @@ def publish(directory: Path, manifest: dict, state: State) -> dict:
         "removed": int(np.count_nonzero(~state.alive)),
         "current": current,
         "segments": [*state.segments, *segments],
-        "files": kept | file_digests(directory, files_below(directory, current, *segments)),
+        "files": kept | file_digests(directory, files_below(directory, [current, *segments])),
     }
     write_json(directory / MANIFEST, manifest)
     sweep(directory, manifest)

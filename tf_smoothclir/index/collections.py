@@ -8,11 +8,12 @@ import itertools
 from collections.abc import Iterator
 from pathlib import Path
 
-from tf_smoothclir.data.sources.line_files import checked_id, read_lines, read_tsv, sha256_of
+from tf_smoothclir.data.sources.line_files import checked_id, read_lines, read_tsv
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.sources.source import Source, Text
 from tf_smoothclir.data.sources.user_files import UserDirectory
 from tf_smoothclir.settings.run import DataSettings
+from tf_smoothclir.utils.digests import joint_digest
 from tf_smoothclir.utils.errors import input_error
 
 _SUFFIXES = (".documents", ".jsonl", ".parquet", ".tsv")
@@ -84,8 +85,8 @@ class FileCollection(Collection):
 
     def fingerprint(self) -> str:
         if len(self.paths) == 1:
-            return sha256_of(self.paths)
-        return hashlib.sha256("".join(sha256_of([p]) for p in self.paths).encode()).hexdigest()
+            return joint_digest(self.paths)
+        return hashlib.sha256("".join(joint_digest([p]) for p in self.paths).encode()).hexdigest()
 
 
 def open_files(path: str | Path, flag: str) -> FileCollection:

@@ -14,12 +14,13 @@ import tensorflow as tf
 from absl import logging
 
 from tf_smoothclir.data.sources.source import Text
-from tf_smoothclir.data.tokenized_set import in_parallel
 from tf_smoothclir.index.collections import Collection
-from tf_smoothclir.index.segments import SegmentWriter, check_digests, file_digests
+from tf_smoothclir.index.segments import SegmentWriter
 from tf_smoothclir.text.vocabulary import text_batches
+from tf_smoothclir.utils.digests import check_digests, file_digests
 from tf_smoothclir.utils.errors import InputError, input_error
 from tf_smoothclir.utils.files import locked, new_directory, read_json, write_json
+from tf_smoothclir.utils.parallel import map_in_threads
 from tf_smoothclir.utils.progress import progress_bar
 
 DOCUMENTS_PER_SHARD = 1 << 16
@@ -159,7 +160,7 @@ def write_shard(
     size = 0
     with new_directory(path) as temporary:
         with SegmentWriter(temporary) as writer:
-            for batch, vectors in in_parallel(encoded, itertools.chain([first], batches)):
+            for batch, vectors in map_in_threads(encoded, itertools.chain([first], batches)):
                 writer.add(batch, vectors)
                 size += len(batch)
                 update(len(batch))

@@ -13,9 +13,10 @@ import tensorflow as tf
 from tf_smoothclir.index.builder import FAISS, REMOVED
 from tf_smoothclir.index.kinds import IndexSettings, VectorIndex
 from tf_smoothclir.index.ranker import Ranker
-from tf_smoothclir.index.segments import Segments, check_digests
+from tf_smoothclir.index.segments import Segments
 from tf_smoothclir.losses.ordinal import SmoothOrdinalSearchLoss
 from tf_smoothclir.publishing.manifest import read_manifest
+from tf_smoothclir.utils.digests import check_digests
 from tf_smoothclir.utils.errors import InputError, input_error
 
 _ROLE = "index"

@@ -1,4 +1,4 @@
-"""The files of an index: segments of documents with their vectors, and what their hashes are.
+"""The files of an index: segments of documents with their vectors.
 
 A segment is a directory that never changes: `vectors` (float32, row after row), `hashes` (uint64,
 of the ids, the order among equal scores) and the ragged stores `id`, `title` and `text`.
@@ -14,10 +14,7 @@ import numpy as np
 
 from tf_smoothclir.data.hashing import hash_ids
 from tf_smoothclir.data.ragged_store import RaggedStore, RaggedWriter
-from tf_smoothclir.data.shards.shards import file_digest
 from tf_smoothclir.data.sources.source import Text
-from tf_smoothclir.data.tokenized_set import in_parallel
-from tf_smoothclir.publishing.manifest import compare_digests
 
 _CHUNK = 1 << 16  # vectors read at a time
 
@@ -131,27 +128,6 @@ class Segments:
 
     def _segments_of(self, positions):
         return np.searchsorted(self._starts, positions, "right") - 1
-
-
-def file_digests(directory: Path, names: Sequence[str]) -> dict[str, str]:
-    """Returns name -> hex SHA-256 of files, read in pieces; a missing one has none."""
-    present = [name for name in names if (directory / name).is_file()]
-    return dict(zip(present, in_parallel(file_digest, (directory / name for name in present))))
-
-
-def files_below(directory: Path, *folders: str) -> list[str]:
-    """Returns the relative paths of all files in some folders of a directory, sorted."""
-    found = (path for folder in folders for path in (directory / folder).rglob("*"))
-    return sorted(path.relative_to(directory).as_posix() for path in found if path.is_file())
-
-
-def check_digests(directory: Path, digests: dict[str, str], remedy: str) -> None:
-    """Checks that files are those that were written; others may lie beside them.
-
-    Raises:
-        InputError: One is not; the message names it.
-    """
-    compare_digests(directory, file_digests(directory, list(digests)), digests, remedy)
 
 
 def link_files(source: Path, target: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tf_smoothclir.data.shards.shards import file_digest
+from tf_smoothclir.utils.digests import compare_digests, file_digests, files_below
 from tf_smoothclir.utils.errors import input_error
 from tf_smoothclir.utils.files import read_json
 
@@ -48,19 +48,6 @@ def check_files(directory: Path, manifest: dict, remedy: str) -> None:
     compare_digests(directory, hash_files(directory), manifest["files"], remedy)
 
 
-def compare_digests(
-    directory: Path, found: dict[str, str], written: dict[str, str], remedy: str
-) -> None:
-    """Compares digests of files, relative path -> hex SHA-256.
-
-    Raises:
-        InputError: Two differ, or one is missing on either side; the message names the file.
-    """
-    for name in sorted({*found, *written}):
-        if found.get(name) != written.get(name):
-            raise input_error(directory / name, "the file is not the one that was written", remedy)
-
-
 def check_pair(first: dict, second: dict) -> None:
     """Checks that two manifests, of towers or of an index, belong to one training run.
 
@@ -77,13 +64,8 @@ def check_pair(first: dict, second: dict) -> None:
 
 
 def hash_files(directory: Path) -> dict[str, str]:
-    """Returns relative path -> hex SHA-256 of the files of a directory, but for its manifest."""
-    files = sorted(path for path in directory.rglob("*") if path.is_file())
-    return {
-        path.relative_to(directory).as_posix(): file_digest(path)
-        for path in files
-        if path != directory / MANIFEST
-    }
+    """Returns relative path -> hex SHA-256 of the files of a directory, except its manifest."""
+    return file_digests(directory, (name for name in files_below(directory) if name != MANIFEST))
 
 
 def _is_whole(manifest) -> bool:

@@ -13,10 +13,10 @@ import tensorflow as tf
 
 from tf_smoothclir.data.hashing import hash_ids
 from tf_smoothclir.data.sources.source import Text
-from tf_smoothclir.data.tokenized_set import in_parallel
 from tf_smoothclir.losses.ordinal import SmoothOrdinalSearchLoss
 from tf_smoothclir.publishing.serving_tower import ServingTower
 from tf_smoothclir.text.vocabulary import text_batches
+from tf_smoothclir.utils.parallel import map_in_threads
 from tf_smoothclir.utils.progress import progress_bar
 
 # Bounds the memory of a request of any size: 51 MB of scores for 200,000 documents.
@@ -148,7 +148,7 @@ def encode_collection(
         return tower.serve(tf.constant(batch, tf.string))["vector"].numpy()
 
     with progress_bar(number, "Encode the collection", "documents") as bar:
-        for some in in_parallel(encoded, text_batches(texts())):
+        for some in map_in_threads(encoded, text_batches(texts())):
             vectors.append(some)
             bar.update(len(some))
     return ids, np.concatenate(vectors)

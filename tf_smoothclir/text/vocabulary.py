@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import hashlib
 import itertools
 import os
 from collections.abc import Callable, Iterable, Iterator
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import tensorflow as tf
 
 from tf_smoothclir.text.tokenizer import tokenize
+from tf_smoothclir.utils.digests import file_digest
 from tf_smoothclir.utils.errors import InputError, input_error
 
 PADDING, UNKNOWN = "[PAD]", "[UNK]"
@@ -219,7 +218,7 @@ class _VocabularyFile(tf.lookup.TextFileInitializer):
         number = (tf.int64, tf.lookup.TextFileIndex.LINE_NUMBER)
         key, value = (number, token) if by_id else (token, number)
         super().__init__(os.fspath(path), *key, *value)
-        self.digest = hashlib.sha256(Path(path).read_bytes()).hexdigest()
+        self.digest = file_digest(path)
         self._kind = "words" if by_id else "vocabulary"
 
     @property

@@ -9,7 +9,6 @@ from tf_smoothclir.data.sources.line_files import (
     read_jsonl,
     read_lines,
     read_tsv,
-    sha256_of,
 )
 from tf_smoothclir.utils.errors import InputError
 
@@ -101,22 +100,3 @@ def test_json_surrogate_pairs_are_text(tmp_path):
     path = tmp_path / "file"
     path.write_bytes(b'{"a": "\\ud83d\\ude00"}\n')
     assert list(read_jsonl(path)) == [(1, {"a": "😀"})]
-
-
-def test_sha256_changes_with_content_name_and_where_files_divide(tmp_path):
-    def digest(*files):
-        paths = []
-        for folder, (name, content) in enumerate(files):
-            paths.append(tmp_path / str(folder) / name)
-            paths[-1].parent.mkdir(exist_ok=True)
-            paths[-1].write_bytes(content)
-        return sha256_of(paths)
-
-    sets = [
-        [("a", b"1"), ("b", b"23")],
-        [("a", b"12"), ("b", b"3")],
-        [("a", b"1"), ("b", b"24")],
-        [("a", b"1"), ("c", b"23")],
-    ]
-    assert len({digest(*files) for files in sets}) == len(sets)
-    assert digest(*sets[0]) == digest(*sets[0])

@@ -8,6 +8,7 @@ nothing else. It is written locally and read from wherever `tf.io.gfile` reads, 
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
 import json
 import os
@@ -19,8 +20,10 @@ import tensorflow as tf
 from tf_smoothclir.data.dataset_options import traced_once
 from tf_smoothclir.data.pipeline import of_lists, tower_tokens
 from tf_smoothclir.data.ragged_store import row_numbers
-from tf_smoothclir.data.tokenized_set import ROLES, in_parallel
+from tf_smoothclir.data.tokenized_set import ROLES
+from tf_smoothclir.utils.digests import file_digest
 from tf_smoothclir.utils.errors import InputError, input_error
+from tf_smoothclir.utils.parallel import map_in_threads
 from tf_smoothclir.utils.progress import progress_bar
 
 MANIFEST = "manifest.json"
@@ -30,6 +33,7 @@ FORMAT_VERSION = 2
 NUMBERS = ("query_tokens", "document_tokens", "document_lengths", "grades")
 BYTES_AT_ONCE = 4 << 20
 _REMEDY = "Copy the shards again, or write them anew with smoothclir-shards --overwrite"
+_remote_digest = functools.partial(file_digest, open_file=tf.io.gfile.GFile)
 _FAILED_READS = (
     tf.errors.DataLossError,
     tf.errors.FailedPreconditionError,  # of assert_cardinality
@@ -85,7 +89,7 @@ class Shards:
             self.vocabulary(role)
         total = sum(shard["bytes"] for shard in self.manifest["shards"])
         with progress_bar(total, "Verify shards", "bytes") as bar:
-            for shard, path, digest in self._of_each(file_digest):
+            for shard, path, digest in self._of_each(_remote_digest):
                 if digest != shard["sha256"]:
                     raise input_error(path, "the file is not the one that was written", _REMEDY)
                 bar.update(shard["bytes"])
@@ -142,7 +146,7 @@ class Shards:
             with _readable(path):
                 return function(path)
 
-        return zip(self.manifest["shards"], self._paths, in_parallel(call, self._paths))
+        return zip(self.manifest["shards"], self._paths, map_in_threads(call, self._paths))
 
 
 @traced_once
@@ -216,15 +220,6 @@ def _read_manifest(path: str) -> dict:
 def _read(path: str) -> bytes:
     with _readable(path), tf.io.gfile.GFile(path, "rb") as file:
         return file.read()
-
-
-def file_digest(path: str | os.PathLike) -> str:
-    """Returns the hex SHA-256 of a file, local or remote."""
-    digest = hashlib.sha256()
-    with tf.io.gfile.GFile(os.fspath(path), "rb") as file:
-        while piece := file.read(BYTES_AT_ONCE):
-            digest.update(piece)
-    return digest.hexdigest()
 
 
 @contextlib.contextmanager

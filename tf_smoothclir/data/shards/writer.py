@@ -15,9 +15,10 @@ import tqdm
 
 from tf_smoothclir.data.candidate_lists import CandidateLists
 from tf_smoothclir.data.hashing import permutation
-from tf_smoothclir.data.shards.shards import FORMAT_VERSION, MANIFEST, NUMBERS, Shards, file_digest
+from tf_smoothclir.data.shards.shards import FORMAT_VERSION, MANIFEST, NUMBERS, Shards
 from tf_smoothclir.data.tokenized_set import ROLES, TokenizedSet
 from tf_smoothclir.settings.run import TextSettings
+from tf_smoothclir.utils.digests import file_digest
 from tf_smoothclir.utils.errors import input_error
 from tf_smoothclir.utils.files import make_directory, new_directory, write_json
 from tf_smoothclir.utils.progress import progress_bar

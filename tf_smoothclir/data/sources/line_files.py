@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import abc
 import functools
-import hashlib
 import itertools
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from tf_smoothclir.data.sources.source import Judgment, Source, Text
+from tf_smoothclir.utils.digests import joint_digest
 from tf_smoothclir.utils.errors import input_error
 
 _BOM = b"\xef\xbb\xbf"
@@ -157,17 +157,6 @@ def checked_grade(value: str, path: Path, line: int) -> int:
     return int(value)
 
 
-def sha256_of(paths: Iterable[Path]) -> str:
-    """Returns the hex SHA-256 of the names, lengths and contents of files, read in pieces."""
-    digest = hashlib.sha256()
-    for path in paths:
-        digest.update(f"{path.name}\0{path.stat().st_size}\0".encode())
-        with open(path, "rb") as file:
-            while piece := file.read(1 << 20):
-                digest.update(piece)
-    return digest.hexdigest()
-
-
 class FileSource(Source):
     """A source whose streams are files with one record per line.
 
@@ -240,7 +229,7 @@ class FileSource(Source):
 
     @functools.cached_property
     def _fingerprint(self) -> str:  # of a large collection it takes seconds
-        return sha256_of(self.paths.values())
+        return joint_digest(self.paths.values())
 
 
 def checked_directory(directory: str | Path) -> Path:

@@ -10,9 +10,9 @@ import tensorflow as tf
 import tensorflow_datasets as tfds
 
 from tf_smoothclir.data.dataset_options import plain_options
-from tf_smoothclir.data.sources.line_files import sha256_of
 from tf_smoothclir.data.sources.source import SPLITS, Judgment, Source, Text
 from tf_smoothclir.data.sources.wiki_clir_builder import DOCUMENTS, features
+from tf_smoothclir.utils.digests import joint_digest
 from tf_smoothclir.utils.errors import input_error
 
 _BATCH = 1024  # records a step between TensorFlow and Python; one by one takes many times as long
@@ -79,7 +79,7 @@ class TfdsSource(Source):
 
     def fingerprint(self) -> str:
         splits = self._builder.info.splits
-        return sha256_of(
+        return joint_digest(
             Path(os.fspath(path))
             for split in [*self._query_splits, DOCUMENTS]
             for path in splits[split].filepaths

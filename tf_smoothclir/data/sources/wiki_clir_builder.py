@@ -23,7 +23,6 @@ no TFDS checksums file.
 from __future__ import annotations
 
 import functools
-import hashlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -36,6 +35,7 @@ from tf_smoothclir.data.sources.line_files import WHOLE_FILE, Piece
 from tf_smoothclir.data.sources.source import SPLITS
 from tf_smoothclir.data.sources.wikiclir_files import PUBLISHED_FOLDERS, WikiClirDirectory
 from tf_smoothclir.utils.beam import load_beam
+from tf_smoothclir.utils.digests import file_digest
 from tf_smoothclir.utils.errors import input_error
 
 ARCHIVE_URL = "https://www.cs.jhu.edu/~kevinduh/a/wikiclir2018/wiki-clir.tar.gz"
@@ -154,14 +154,11 @@ def _by_beam(source: WikiClirDirectory):
 def _published(dl_manager: tfds.download.DownloadManager) -> Path:
     """Downloads, checks and extracts the archive; later languages find it in TFDS's cache."""
     archive = Path(dl_manager.download(ARCHIVE_URL))
-    size, digest = archive.stat().st_size, hashlib.md5(usedforsecurity=False)
-    with archive.open("rb") as file:
-        while piece := file.read(1 << 20):
-            digest.update(piece)
-    if (size, digest.hexdigest()) != (ARCHIVE_BYTES, ARCHIVE_MD5):
+    size, digest = archive.stat().st_size, file_digest(archive, "md5")
+    if (size, digest) != (ARCHIVE_BYTES, ARCHIVE_MD5):
         raise input_error(
             archive,
-            f"{size} bytes with MD5 {digest.hexdigest()} are not the published archive of"
+            f"{size} bytes with MD5 {digest} are not the published archive of"
             f" {ARCHIVE_BYTES} bytes with MD5 {ARCHIVE_MD5}",
             "Remove the file and try again; to use another edition, extract it and give"
             ' builder_kwargs={"directory": ...}',

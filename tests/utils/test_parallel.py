@@ -1,0 +1,63 @@
+"""Threads keep the order, read few items ahead, and end with the work."""
+
+import os
+import threading
+import time
+
+import pytest
+
+from tf_smoothclir.utils.parallel import map_in_threads
+
+
+class Crash(Exception):
+    """Raised by a test's own work."""
+
+
+@pytest.mark.parametrize("threads_there", [1, 2, 5])
+def test_results_come_in_order_though_the_work_does_not_end_in_order(threads_there, monkeypatch):
+    monkeypatch.setattr(os, "cpu_count", lambda: threads_there)
+    ended = []
+
+    def work(item):
+        time.sleep(0.02 if item % 3 == 0 else 0)
+        ended.append(item)
+        return item**2
+
+    assert list(map_in_threads(work, range(20))) == [item**2 for item in range(20)]
+    assert (ended == sorted(ended)) == (threads_there == 1)
+    assert list(map_in_threads(work, [])) == []
+
+
+def test_few_items_are_taken_ahead_of_the_results(monkeypatch):
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    taken = []
+    results = map_in_threads(str, (taken.append(item) or item for item in range(50)))
+    for item, result in enumerate(results):
+        assert result == str(item)
+        assert len(taken) <= item + 3
+
+
+def test_an_error_in_a_thread_surfaces_in_its_turn_and_ends_the_work(monkeypatch):
+    monkeypatch.setattr(os, "cpu_count", lambda: 3)
+    threads, begun = threading.active_count(), []
+
+    def work(item):
+        begun.append(item)
+        if item == 5:
+            raise Crash("item 5")
+        return item
+
+    results = map_in_threads(work, range(1000))
+    assert [next(results) for _ in range(5)] == [0, 1, 2, 3, 4]
+    with pytest.raises(Crash, match="item 5"):
+        next(results)
+    assert max(begun) < 12
+    assert threading.active_count() == threads
+
+
+def test_results_that_nobody_wants_any_more_end_the_work():
+    threads = threading.active_count()
+    results = map_in_threads(str, range(1000))
+    next(results)
+    results.close()
+    assert threading.active_count() == threads

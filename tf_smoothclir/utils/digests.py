@@ -1,0 +1,82 @@
+"""Digests of files: of one, of several together, of each file below a directory."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+from tf_smoothclir.utils.errors import input_error
+from tf_smoothclir.utils.parallel import map_in_threads
+
+_BYTES_PER_READ = 4 << 20
+
+
+def file_digest(
+    path: str | os.PathLike, algorithm: str = "sha256", open_file: Callable = open
+) -> str:
+    """Returns the hex digest of a file, read in pieces.
+
+    Args:
+        path: The file.
+        algorithm: A name that `hashlib.new` knows.
+        open_file: Opens it; `tf.io.gfile.GFile` for remote storage.
+    """
+    digest = hashlib.new(algorithm, usedforsecurity=False)
+    _add_file(digest, path, open_file)
+    return digest.hexdigest()
+
+
+def joint_digest(paths: Iterable[Path]) -> str:
+    """Returns one hex SHA-256 of the names, sizes and contents of files, in this order."""
+    digest = hashlib.sha256()
+    for path in paths:
+        digest.update(f"{path.name}\0{path.stat().st_size}\0".encode())
+        _add_file(digest, path)
+    return digest.hexdigest()
+
+
+def file_digests(directory: Path, names: Iterable[str]) -> dict[str, str]:
+    """Returns relative path -> hex SHA-256 for the files in `names` that exist."""
+    present = [name for name in names if (directory / name).is_file()]
+    return dict(zip(present, map_in_threads(file_digest, (directory / name for name in present))))
+
+
+def files_below(directory: Path, folders: Sequence[str] = ("",)) -> list[str]:
+    """Returns the relative paths of all files in `folders` of a directory, at any depth, sorted."""
+    found = (path for folder in folders for path in (directory / folder).rglob("*"))
+    return sorted(path.relative_to(directory).as_posix() for path in found if path.is_file())
+
+
+def check_digests(directory: Path, written: dict[str, str], remedy: str) -> None:
+    """Checks that files have the digests they were written with; more files may lie beside them.
+
+    Args:
+        directory: Holds the files.
+        written: Relative path -> hex SHA-256.
+        remedy: What the user can do, for the error.
+
+    Raises:
+        InputError: A file is missing or differs; the message names it.
+    """
+    compare_digests(directory, file_digests(directory, written), written, remedy)
+
+
+def compare_digests(
+    directory: Path, found: dict[str, str], written: dict[str, str], remedy: str
+) -> None:
+    """Checks that `found` equals `written`, both relative path -> hex SHA-256.
+
+    Raises:
+        InputError: Two digests differ, or a file is on one side only; the message names it.
+    """
+    for name in sorted({*found, *written}):
+        if found.get(name) != written.get(name):
+            raise input_error(directory / name, "the file is not the one that was written", remedy)
+
+
+def _add_file(digest, path: str | os.PathLike, open_file: Callable = open) -> None:
+    with open_file(os.fspath(path), "rb") as file:
+        while piece := file.read(_BYTES_PER_READ):
+            digest.update(piece)
