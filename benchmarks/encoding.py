@@ -55,7 +55,7 @@ def package(documents: int, tokens: int, vocabulary: int, threads: int) -> dict[
     common.use_threads(threads)
     import tensorflow as tf
 
-    from tf_smoothclir.publishing.serving_tower import ServingTower
+    from tf_smoothclir.publishing.exported_tower import ExportedTower
     from tf_smoothclir.text.vocabulary import PADDING, UNKNOWN, TextEncoder, write_vocabulary
 
     known = words(vocabulary)
@@ -64,7 +64,7 @@ def package(documents: int, tokens: int, vocabulary: int, threads: int) -> dict[
     with tempfile.TemporaryDirectory() as directory:
         path = Path(directory, "document.txt")
         write_vocabulary(path, [PADDING, UNKNOWN, ",", *known])
-        tower = ServingTower(
+        tower = ExportedTower(
             model.document_tower, TextEncoder(path, _MAX_TOKENS), epsilon=1.0, name="document_tower"
         )
         batches = (

@@ -104,7 +104,7 @@ def build(directory: str, kind: str, documents: int, dim: int, threads: int) -> 
     """Builds an index of the package over the collection, and saves it there."""
     import faiss
 
-    from tf_smoothclir.index.kinds import IndexSettings, VectorIndex
+    from tf_smoothclir.index.vector_index import IndexSettings, VectorIndex
 
     faiss.omp_set_num_threads(threads)
     begin = time.perf_counter()
@@ -122,8 +122,8 @@ def search(
     """Times a built index, one query at a time and many at once."""
     import faiss
 
-    from tf_smoothclir.index.kinds import IndexSettings, VectorIndex
     from tf_smoothclir.index.ranker import Ranker
+    from tf_smoothclir.index.vector_index import IndexSettings, VectorIndex
 
     faiss.omp_set_num_threads(threads)
     asked, segments = np.load(Path(directory, "queries.npy")), _segments(directory, dim)

@@ -34,9 +34,9 @@ OURS = "smoothclir-serve"
 
 def export(directory: str, documents: int, dim: int, vocabulary: int) -> dict[str, float]:
     """Exports random towers and a search model over random vectors."""
+    from tf_smoothclir.publishing.exported_tower import ExportedTower
     from tf_smoothclir.publishing.publish import PairInfo, publish
     from tf_smoothclir.publishing.search_model import SearchModel
-    from tf_smoothclir.publishing.serving_tower import ServingTower
     from tf_smoothclir.text.vocabulary import PADDING, UNKNOWN, TextEncoder, write_vocabulary
 
     known = words(vocabulary)
@@ -45,7 +45,7 @@ def export(directory: str, documents: int, dim: int, vocabulary: int) -> dict[st
     path = Path(directory, "vocabulary.txt")
     write_vocabulary(path, [PADDING, UNKNOWN, ",", *known])
     towers = {
-        role: ServingTower(
+        role: ExportedTower(
             getattr(model, f"{role}_tower"),
             TextEncoder(path, _MAX_TOKENS),
             epsilon=1.0,

@@ -85,9 +85,9 @@ def main(argv) -> None:
     """Builds or changes an index as the flags say."""
     del argv
     from tf_smoothclir.index.builder import build_index
-    from tf_smoothclir.index.collections import open_collection, open_files, read_ids
-    from tf_smoothclir.index.kinds import IndexSettings
+    from tf_smoothclir.index.document_collections import open_collection, open_files, read_ids
     from tf_smoothclir.index.updates import update_index
+    from tf_smoothclir.index.vector_index import IndexSettings
     from tf_smoothclir.publishing.publish import load_tower
     from tf_smoothclir.search.searcher import run_queries
 

@@ -57,8 +57,8 @@ _ARGUMENTS = "encode|search TEXT..., score QUERY DOCUMENT..., or status [MODEL..
 
 def main(argv) -> None:
     """Asks as arguments and flags say."""
-    from tf_smoothclir.client.client import ServingClient
     from tf_smoothclir.client.output import PRINTERS
+    from tf_smoothclir.client.serving_client import ServingClient
 
     what, texts = argv[1] if len(argv) > 1 else "", [os.fsencode(text) for text in argv[2:]]
     if what not in _COMMANDS:

@@ -89,9 +89,9 @@ def main(argv) -> None:
     del argv
     import tensorflow as tf
 
+    from tf_smoothclir.server.development_server import DevelopmentServer
     from tf_smoothclir.server.model_config import configs_of_export, configs_of_file
     from tf_smoothclir.server.model_registry import ModelRegistry
-    from tf_smoothclir.server.server import Server
 
     tf.config.threading.set_intra_op_parallelism_threads(_THREADS.value)
     export_dir = _EXPORT_DIR.value
@@ -104,7 +104,7 @@ def main(argv) -> None:
     stopped = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stopped.set())
-    with Server(
+    with DevelopmentServer(
         models,
         host=_HOST.value,
         port=_PORT.value,
@@ -119,7 +119,7 @@ def main(argv) -> None:
 
 
 def _page():
-    from tf_smoothclir.server.ui import open_page
+    from tf_smoothclir.server.search_page import open_page
 
     return open_page(
         _EXPORT_DIR.value,

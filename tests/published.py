@@ -15,9 +15,9 @@ from tests.training.tiny_set import tiny_settings, write_tiny_set
 from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.publishing import publish as publish_module
 from tf_smoothclir.publishing.export import export_run
+from tf_smoothclir.publishing.exported_tower import ExportedTower
 from tf_smoothclir.publishing.publish import PairInfo
 from tf_smoothclir.publishing.search_model import SearchModel
-from tf_smoothclir.publishing.serving_tower import ServingTower
 from tf_smoothclir.text.vocabulary import TextEncoder, write_vocabulary
 from tf_smoothclir.towers import AveragePoolingTower
 from tf_smoothclir.training.run_directory import RunDirectory
@@ -58,7 +58,7 @@ def small_tower(directory, role, seed=0):
     )
     tower.build()
     encoder = TextEncoder(directory / f"{role}.txt", max_tokens=5)
-    return ServingTower(tower, encoder, epsilon=EPSILON, name=f"{role}_tower")
+    return ExportedTower(tower, encoder, epsilon=EPSILON, name=f"{role}_tower")
 
 
 def small_search_model(towers, depth=DEPTH):

@@ -8,8 +8,8 @@ import types
 
 import pytest
 
-from tf_smoothclir.client import client as client_module
-from tf_smoothclir.client.client import ServingClient
+from tf_smoothclir.client import serving_client as client_module
+from tf_smoothclir.client.serving_client import ServingClient
 from tf_smoothclir.utils.errors import InputError
 
 

@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from tf_smoothclir.data.hashing import hash_ids
 from tf_smoothclir.data.sources.source import Text
-from tf_smoothclir.index.collections import Collection
+from tf_smoothclir.index.document_collections import Collection
 
 DIM = 8
 TOWER = {

@@ -7,9 +7,9 @@ from tests.beam import LOCAL_RUNNER, needs_beam, without_beam
 from tf_smoothclir.index import beam_encoding
 from tf_smoothclir.index.beam_encoding import BeamEncoder
 from tf_smoothclir.index.builder import build_index
-from tf_smoothclir.index.collections import SourceCollection, open_files
+from tf_smoothclir.index.document_collections import SourceCollection, open_files
+from tf_smoothclir.index.document_index import DocumentIndex
 from tf_smoothclir.index.encoding import work_directory
-from tf_smoothclir.index.index import Index
 from tf_smoothclir.publishing.publish import load_tower
 from tf_smoothclir.utils.errors import InputError
 
@@ -39,7 +39,7 @@ def test_pipeline_gives_the_index_of_one_process(
     build_index(tmp_path / "here", collection, *tower)
     encoder = BeamEncoder(tmp_path / "export", 1, LOCAL_RUNNER)
     build_index(tmp_path / "beam", collection, *tower, encode_all=encoder)
-    here, there = Index(tmp_path / "here"), Index(tmp_path / "beam")
+    here, there = DocumentIndex(tmp_path / "here"), DocumentIndex(tmp_path / "beam")
     assert len(there.manifest["segments"]) > 2
     assert vectors_by_id(here) == vectors_by_id(there)
     query = np.array([[0.3, -0.2, 0.4]], np.float32)
@@ -68,7 +68,7 @@ def test_finished_shards_are_kept(
     build_index(tmp_path / "index", collection, *tower, encode_all=encoder)
     inodes = {path.stat().st_ino for path in (tmp_path / "index").rglob("vectors")}
     assert before in inodes
-    assert len(Index(tmp_path / "index")) == 60
+    assert len(DocumentIndex(tmp_path / "index")) == 60
 
 
 @needs_beam

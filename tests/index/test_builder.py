@@ -22,9 +22,9 @@ from tests.training.test_run_directory import snapshot
 from tf_smoothclir.index import builder as index_builder
 from tf_smoothclir.index import encoding as index_shards
 from tf_smoothclir.index.builder import build_index
+from tf_smoothclir.index.document_index import DocumentIndex
 from tf_smoothclir.index.encoding import locked_work_directory, work_directory
-from tf_smoothclir.index.index import Index
-from tf_smoothclir.index.kinds import IndexSettings
+from tf_smoothclir.index.vector_index import IndexSettings
 from tf_smoothclir.utils.errors import InputError
 
 SHARD = 50
@@ -48,7 +48,7 @@ def build(path, texts=TEXTS, tower=None, manifest=TOWER, **arguments):
 
 
 def assert_whole(path, texts=TEXTS):
-    index = Index(path)
+    index = DocumentIndex(path)
     assert len(index) == len(texts)
     for query in queries(3):
         assert found_by(index, query, 20) == brute_force(texts, query, 20)
@@ -184,7 +184,7 @@ def test_old_index_stays_whole_until_the_new_one_is_in_place(path):
     with pytest.raises(KeyboardInterrupt):
         build(path, TEXTS[1:], tower=Tower(fail_after=100), overwrite=True)
     assert snapshot(path) == before
-    Index(path)
+    DocumentIndex(path)
     build(path, TEXTS[1:], overwrite=True)
     assert_whole(path, TEXTS[1:])
 
@@ -275,5 +275,5 @@ def test_recall_is_measured_by_documents_where_there_are_no_queries(path):
 def test_ids_and_texts_in_any_script_come_back(path):
     texts = [document(n)._replace(id=f"ид-{n}", title="", text=t) for n, t in enumerate("日ñ\0🍎")]
     build(path, texts)
-    found = {r.id: r.text for r in Index(path).search(np.ones((1, 8)), 9)[0]}
+    found = {r.id: r.text for r in DocumentIndex(path).search(np.ones((1, 8)), 9)[0]}
     assert found == {text.id: text.text for text in texts}

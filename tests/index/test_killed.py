@@ -13,7 +13,7 @@ from pathlib import PurePath
 import pytest
 
 from tests.published import encode
-from tf_smoothclir.index.index import Index
+from tf_smoothclir.index.document_index import DocumentIndex
 from tf_smoothclir.publishing.publish import load_tower
 
 OLD = {
@@ -97,7 +97,7 @@ def towers(export):
 def assert_holds(directory, texts, towers):
     """A searcher finds these texts with their scores, and nothing else."""
     query = towers["query"](["red apple"])
-    (results,) = Index(directory / "index").search(query, 100)
+    (results,) = DocumentIndex(directory / "index").search(query, 100)
     assert {result.id: result.text for result in results} == texts
     scores = towers["document"]([result.text for result in results]) @ query[0]
     assert [result.score for result in results] == pytest.approx(scores, abs=1e-6)

@@ -20,12 +20,12 @@ from tests.index.helpers import (
 )
 from tests.training.test_run_directory import snapshot
 from tf_smoothclir.index import builder as index_builder
-from tf_smoothclir.index import kinds as index_kinds
 from tf_smoothclir.index import updates as index_updates
+from tf_smoothclir.index import vector_index as index_kinds
 from tf_smoothclir.index.builder import build_index
-from tf_smoothclir.index.index import Index
-from tf_smoothclir.index.kinds import SMALLEST_IVF_PQ, IndexSettings
+from tf_smoothclir.index.document_index import DocumentIndex
 from tf_smoothclir.index.updates import update_index
+from tf_smoothclir.index.vector_index import SMALLEST_IVF_PQ, IndexSettings
 from tf_smoothclir.utils.errors import InputError
 
 TEXTS = [document(number) for number in range(60)]
@@ -73,7 +73,7 @@ def test_a_changed_index_is_not_taken_for_that_of_its_collection(path):
 
 
 def assert_holds(path, texts):
-    index = Index(path)
+    index = DocumentIndex(path)
     assert len(index) == len(texts)
     for query in (*queries(4), np.zeros(8, np.float32)):
         assert found_by(index, query, 15) == brute_force(texts, query, 15)
@@ -158,7 +158,7 @@ def test_index_of_other_towers_is_refused(path):
 
 def test_removed_documents_are_written_out_when_they_are_many(path):
     update(path, remove=[f"d{n}" for n in range(12)])  # a fifth
-    assert Index(path).manifest["removed"] == 12
+    assert DocumentIndex(path).manifest["removed"] == 12
     manifest = update(path, ADDED[:1], remove=["d12"])
     assert (manifest["removed"], manifest["documents"]) == (0, 48)
     assert len(manifest["segments"]) == 1
@@ -187,7 +187,7 @@ def test_broken_off_update_leaves_the_old_state_and_can_be_repeated(path, step, 
         patch.setattr(index_builder, step, fail)
         with pytest.raises(KeyboardInterrupt):
             update(path, ADDED, remove=["d1"])
-    index = Index(path)
+    index = DocumentIndex(path)
     assert found_by(index, queries(1)[0], 15) == brute_force(TEXTS, queries(1)[0], 15)
     update(path, ADDED, remove=["d1"])
     assert_holds(path, [text for text in TEXTS if text.id != "d1"] + ADDED)
@@ -204,14 +204,14 @@ def test_what_a_killed_update_left_behind_is_not_taken_for_the_new_state(path):
 
 
 def test_open_index_goes_on_while_another_state_is_put_in_place(path):
-    index = Index(path)
+    index = DocumentIndex(path)
     update(path, ADDED, remove=[f"d{n}" for n in range(30)])
     query = queries(1)[0]
     assert found_by(index, query, 15) == brute_force(TEXTS, query, 15)
 
 
 def test_index_that_is_replaced_while_it_is_opened_is_opened_again(path, monkeypatch):
-    from tf_smoothclir.index import index as index_module
+    from tf_smoothclir.index import document_index as index_module
 
     check, checks = index_module.check_digests, []
 
@@ -222,18 +222,18 @@ def test_index_that_is_replaced_while_it_is_opened_is_opened_again(path, monkeyp
         check(*arguments)
 
     monkeypatch.setattr(index_module, "check_digests", slow)
-    assert len(Index(path)) == 69
+    assert len(DocumentIndex(path)) == 69
 
 
 def test_ivf_pq_takes_and_removes_documents(tmp_path):
     texts = [document(number) for number in range(SMALLEST_IVF_PQ)]
     path = tmp_path / "index"
     build_index(path, Documents(texts), Tower(), TOWER, IndexSettings("ivf_pq"))
-    first = found_by(Index(path), queries(1)[0], 5)
+    first = found_by(DocumentIndex(path), queries(1)[0], 5)
     assert len(set(first) & set(brute_force(texts, queries(1)[0], 5))) >= 4
     update(path, [document("new")], remove=[first[0][0]])
-    assert first[0] not in found_by(Index(path), queries(1)[0], 5)
-    assert "dnew" in [id_ for id_, _ in found_by(Index(path), vector_of("text new"), 50)]
+    assert first[0] not in found_by(DocumentIndex(path), queries(1)[0], 5)
+    assert "dnew" in [id_ for id_, _ in found_by(DocumentIndex(path), vector_of("text new"), 50)]
 
 
 NUMBERS = st.lists(st.integers(0, 15), min_size=1, max_size=4, unique=True)
@@ -258,4 +258,8 @@ def test_any_updates_rank_as_an_index_built_anew(tmp_path_factory, steps):
     build_index(anew, Documents(held.values()), Tower(), TOWER)
     for query in queries(3):
         expected = brute_force(list(held.values()), query, 20)
-        assert found_by(Index(path), query, 20) == found_by(Index(anew), query, 20) == expected
+        assert (
+            found_by(DocumentIndex(path), query, 20)
+            == found_by(DocumentIndex(anew), query, 20)
+            == expected
+        )

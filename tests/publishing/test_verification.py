@@ -10,9 +10,9 @@ import tensorflow as tf
 from tests.published import WORDS, small_search_model
 from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.publishing import verification
+from tf_smoothclir.publishing.exported_tower import ExportedTower
 from tf_smoothclir.publishing.publish import versions
 from tf_smoothclir.publishing.search_model import SearchModel
-from tf_smoothclir.publishing.serving_tower import ServingTower
 from tf_smoothclir.publishing.verification import Verifier, _compare
 
 TEXTS = {role: [word.encode() for word in WORDS[role]] for role in ROLES}
@@ -35,8 +35,8 @@ def test_written_models_that_answer_as_the_trained_ones_pass(make_tower, tmp_pat
 def test_tower_that_is_written_wrong_is_not_published(
     publish_pair, make_tower, tmp_path, monkeypatch
 ):
-    save, other = ServingTower.save, make_tower("query", seed=99)
-    monkeypatch.setattr(ServingTower, "save", lambda tower, path: save(other, path))
+    save, other = ExportedTower.save, make_tower("query", seed=99)
+    monkeypatch.setattr(ExportedTower, "save", lambda tower, path: save(other, path))
     with pytest.raises(RuntimeError, match=r"query_tower, serving_default, differs .* by [01]"):
         publish_pair(tmp_path)
     assert versions(tmp_path, "query") == versions(tmp_path, "document") == []

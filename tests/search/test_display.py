@@ -2,7 +2,7 @@
 
 import pytest
 
-from tf_smoothclir.index.index import Result
+from tf_smoothclir.index.document_index import Result
 from tf_smoothclir.search.display import carrying_words, highlighted, print_results, shares
 from tf_smoothclir.search.explanation import Explanation, WordShare
 

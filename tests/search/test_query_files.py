@@ -3,7 +3,7 @@
 import pytest
 
 from tf_smoothclir.evaluation.trec_files import read_run
-from tf_smoothclir.index.index import Result
+from tf_smoothclir.index.document_index import Result
 from tf_smoothclir.search.query_files import RunFile, numbered, read_queries
 from tf_smoothclir.utils.errors import InputError
 

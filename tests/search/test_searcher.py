@@ -19,7 +19,7 @@ from tests.training.tiny_set import DOCUMENTS
 from tf_smoothclir.data.hashing import hash_ids
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.index.builder import build_index
-from tf_smoothclir.index.collections import SourceCollection
+from tf_smoothclir.index.document_collections import SourceCollection
 from tf_smoothclir.publishing.publish import load_tower
 from tf_smoothclir.search import searcher as searcher_module
 from tf_smoothclir.search.searcher import open_searcher, run_queries
@@ -213,7 +213,7 @@ def server(export_dir, monkeypatch):
             return np.pad(vectors, [(0, 0), (0, state.extra)])
 
     module = types.SimpleNamespace(ServingClient=ServingClient)
-    monkeypatch.setitem(sys.modules, "tf_smoothclir.client.client", module)
+    monkeypatch.setitem(sys.modules, "tf_smoothclir.client.serving_client", module)
     return state
 
 

@@ -18,9 +18,9 @@ import pytest
 import tensorflow as tf
 from tensorflow_serving.apis import predict_pb2
 
+from tf_smoothclir.server.development_server import DevelopmentServer
 from tf_smoothclir.server.model_config import MODELS, configs_of_export
 from tf_smoothclir.server.model_registry import ModelRegistry
-from tf_smoothclir.server.server import Server
 
 LOCAL, TF_SERVING = "smoothclir-serve", "tensorflow_model_server"
 SERVERS = (LOCAL, TF_SERVING)
@@ -44,7 +44,9 @@ class Addresses(NamedTuple):
 @contextlib.contextmanager
 def local_server(export_dir, **options):
     """Runs the local server over an export directory."""
-    with Server(ModelRegistry(lambda: configs_of_export(export_dir)), **options) as server:
+    with DevelopmentServer(
+        ModelRegistry(lambda: configs_of_export(export_dir)), **options
+    ) as server:
         yield Addresses(server.port, server.rest_api_port)
 
 

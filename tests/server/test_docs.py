@@ -10,9 +10,9 @@ import pytest
 
 from tests.published import publish_small
 from tests.server.local_server import Addresses, rest
+from tf_smoothclir.server.development_server import DevelopmentServer
 from tf_smoothclir.server.model_config import configs_of_file
 from tf_smoothclir.server.model_registry import ModelRegistry
-from tf_smoothclir.server.server import Server
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "serving.md"
@@ -35,7 +35,7 @@ def server(tmp_path_factory):
     """The local server with the configuration that the page starts it with."""
     export = tmp_path_factory.mktemp("export")
     publish_small(tmp_path_factory.mktemp("vocabulary"), export)
-    with Server(ModelRegistry(lambda: configs_of_file(CONFIG, export))) as server:
+    with DevelopmentServer(ModelRegistry(lambda: configs_of_file(CONFIG, export))) as server:
         yield Addresses(server.port, server.rest_api_port)
 
 

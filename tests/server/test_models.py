@@ -15,13 +15,13 @@ import pytest
 
 from tests.published import encode, publish_small
 from tests.server.local_server import local_server, rest, wait_for
-from tf_smoothclir.client.client import ServingClient
+from tf_smoothclir.client.serving_client import ServingClient
 from tf_smoothclir.publishing.publish import load_tower
+from tf_smoothclir.server.development_server import DevelopmentServer
 from tf_smoothclir.server.loaded_model import LoadedModel, Signature
 from tf_smoothclir.server.model_config import configs_of_export, configs_of_file
 from tf_smoothclir.server.model_registry import ModelRegistry
 from tf_smoothclir.server.request_error import RequestError
-from tf_smoothclir.server.server import Server
 from tf_smoothclir.utils.errors import InputError
 
 CONFIG = """
@@ -197,7 +197,7 @@ def test_version_that_was_tampered_with_is_not_loaded_and_the_old_one_stays(
 def test_server_does_not_start_with_a_model_that_was_tampered_with(export):
     (export / "search" / "1" / "more.txt").write_text("")
     with pytest.raises(InputError, match=r"more\.txt: the file is not the one"):
-        Server(ModelRegistry(lambda: configs_of_export(export)))
+        DevelopmentServer(ModelRegistry(lambda: configs_of_export(export)))
 
 
 def test_model_of_somebody_else_is_not_loaded(export):
@@ -286,11 +286,11 @@ def test_warm_up_requests_are_run_before_a_version_is_ready(export, monkeypatch)
 
 def test_port_that_is_taken_is_named(export):
     models = ModelRegistry(lambda: configs_of_export(export))
-    with Server(models) as server:
+    with DevelopmentServer(models) as server:
         with pytest.raises(InputError, match=f"--rest_api_port={server.rest_api_port}"):
-            Server(models, rest_api_port=server.rest_api_port)
+            DevelopmentServer(models, rest_api_port=server.rest_api_port)
         with pytest.raises(InputError, match=f"--port={server.port}"):
-            Server(models, port=server.port)
+            DevelopmentServer(models, port=server.port)
 
 
 def test_command_serves_until_sigterm_and_ends_cleanly(export):

@@ -297,7 +297,7 @@ def test_one_graph_serves_every_shape(kind, form):
 def test_saved_model_gives_the_same_vectors_with_core_ops_only(kind, tmp_path):
     tower = make(kind)
     module = tf.Module()
-    module.weights = list(tower.weights)  # and nothing of Keras, as in `ServingTower`
+    module.weights = list(tower.weights)  # and nothing of Keras, as in `ExportedTower`
     flat_ids = tf.TensorSpec([None], tf.int32)
 
     @tf.function(input_signature=[flat_ids, flat_ids])

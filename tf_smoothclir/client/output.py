@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator, Sequence
 
-from tf_smoothclir.client.client import SEARCH_MODEL, ServingClient
+from tf_smoothclir.client.serving_client import SEARCH_MODEL, ServingClient
 from tf_smoothclir.utils.errors import input_error
 
 Printed = Iterator[tuple[dict, str]]

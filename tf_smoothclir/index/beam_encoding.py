@@ -16,7 +16,7 @@ import numpy as np
 
 from tf_smoothclir.data.hashing import hash_ids
 from tf_smoothclir.data.sources.source import Text
-from tf_smoothclir.index.collections import FileCollection
+from tf_smoothclir.index.document_collections import FileCollection
 from tf_smoothclir.index.encoding import (
     Encode,
     finish,

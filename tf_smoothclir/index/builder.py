@@ -13,7 +13,7 @@ import numpy as np
 from absl import logging
 
 from tf_smoothclir.data.hashing import permutation
-from tf_smoothclir.index.collections import Collection
+from tf_smoothclir.index.document_collections import Collection
 from tf_smoothclir.index.encoding import (
     SHARD,
     Encode,
@@ -22,12 +22,12 @@ from tf_smoothclir.index.encoding import (
     locked_work_directory,
     work_directory,
 )
-from tf_smoothclir.index.kinds import IndexSettings, VectorIndex
 from tf_smoothclir.index.ranker import RECALL_DEPTH, Ranker
 from tf_smoothclir.index.segments import (
     Segments,
     link_files,
 )
+from tf_smoothclir.index.vector_index import IndexSettings, VectorIndex
 from tf_smoothclir.publishing.manifest import MANIFEST, check_pair, read_manifest
 from tf_smoothclir.utils.digests import file_digests, files_below
 from tf_smoothclir.utils.errors import input_error

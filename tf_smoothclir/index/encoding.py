@@ -14,7 +14,7 @@ import tensorflow as tf
 from absl import logging
 
 from tf_smoothclir.data.sources.source import Text
-from tf_smoothclir.index.collections import Collection
+from tf_smoothclir.index.document_collections import Collection
 from tf_smoothclir.index.segments import SegmentWriter
 from tf_smoothclir.text.vocabulary import text_batches
 from tf_smoothclir.utils.digests import check_digests, file_digests

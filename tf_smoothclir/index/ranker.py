@@ -5,8 +5,8 @@ from __future__ import annotations
 import faiss
 import numpy as np
 
-from tf_smoothclir.index.kinds import VectorIndex, selector
 from tf_smoothclir.index.segments import Segments
+from tf_smoothclir.index.vector_index import VectorIndex, selector
 
 RECALL_DEPTH = 10
 _QUERIES_PER_CALL = 256

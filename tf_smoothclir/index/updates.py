@@ -22,17 +22,17 @@ from tf_smoothclir.index.builder import (
     opened_shards,
     publish,
 )
-from tf_smoothclir.index.collections import Collection
+from tf_smoothclir.index.document_collections import Collection
+from tf_smoothclir.index.document_index import DocumentIndex
 from tf_smoothclir.index.encoding import (
     Encode,
     claimed,
     encode_shards,
     locked_work_directory,
 )
-from tf_smoothclir.index.index import Index
-from tf_smoothclir.index.kinds import SMALLEST_IVF_PQ, IndexSettings, VectorIndex
 from tf_smoothclir.index.ranker import Ranker
 from tf_smoothclir.index.segments import Segments, SegmentWriter
+from tf_smoothclir.index.vector_index import SMALLEST_IVF_PQ, IndexSettings, VectorIndex
 from tf_smoothclir.publishing.manifest import check_pair, read_manifest
 from tf_smoothclir.utils.errors import input_error
 
@@ -73,7 +73,7 @@ def update_index(
     read_manifest(directory, "index")  # nothing is put beside anything else
     with contextlib.ExitStack() as stack:
         work = stack.enter_context(locked_work_directory(directory))
-        index = Index(directory)
+        index = DocumentIndex(directory)
         check_pair(index.manifest, tower_manifest)
         if add is not None:
             pair_id = tower_manifest["pair_id"]
@@ -95,7 +95,7 @@ def update_index(
         return publish(directory, {**index.manifest, "recall": recall, "changed": True}, state)
 
 
-def _positions(index: Index, ids: Sequence[str]) -> np.ndarray:
+def _positions(index: DocumentIndex, ids: Sequence[str]) -> np.ndarray:
     positions = index.segments.positions_of(ids, index.alive)
     unknown = np.flatnonzero(positions < 0)
     if unknown.size:
@@ -108,7 +108,7 @@ def _positions(index: Index, ids: Sequence[str]) -> np.ndarray:
 
 
 def _without_same_ids(
-    index: Index, alive: np.ndarray, added: Segments, collection: Collection, replace: bool
+    index: DocumentIndex, alive: np.ndarray, added: Segments, collection: Collection, replace: bool
 ) -> np.ndarray:
     """Returns `alive` without the documents that added ones replace."""
     # Few hashes are in both; only these documents are read.
@@ -130,7 +130,7 @@ def _without_same_ids(
 
 
 def _new_state(
-    directory: Path, index: Index, shards: Sequence[Path], alive: np.ndarray, work: Path
+    directory: Path, index: DocumentIndex, shards: Sequence[Path], alive: np.ndarray, work: Path
 ) -> tuple[State, Segments]:
     names, dim = index.manifest["segments"], index.manifest["dim"]
     paths = [*(directory / name for name in names), *shards]

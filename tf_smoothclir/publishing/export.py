@@ -12,9 +12,9 @@ from absl import logging
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.sources.source import Source
 from tf_smoothclir.data.tokenized_set import ROLES
+from tf_smoothclir.publishing.exported_tower import ExportedTower
 from tf_smoothclir.publishing.publish import PairInfo, publish
 from tf_smoothclir.publishing.search_model import SearchModel, encode_collection
-from tf_smoothclir.publishing.serving_tower import ServingTower
 from tf_smoothclir.publishing.verification import Verifier
 from tf_smoothclir.text.subword_encoder import text_encoder
 from tf_smoothclir.training.run_directory import RunDirectory
@@ -57,7 +57,7 @@ def export_run(
     model = load_model(run)
     thresholds = tuple(thresholds_of(settings, model))
     towers = {
-        role: ServingTower(
+        role: ExportedTower(
             getattr(model, f"{role}_tower"),
             text_encoder(run.vocabulary / f"{role}.txt", settings.text, role),
             epsilon=settings.model.epsilon,
@@ -95,7 +95,7 @@ def _sample(texts) -> list[bytes]:
     return [text.encode() for text in itertools.islice(texts, _SAMPLE)]
 
 
-def _collection(source: Source, tower: ServingTower, most: int):
+def _collection(source: Source, tower: ExportedTower, most: int):
     """Returns ids and vectors of a collection; None where it is too large."""
     number = sum(1 for _ in itertools.islice(source.documents(), most + 1))
     if number > most:

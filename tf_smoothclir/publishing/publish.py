@@ -14,6 +14,7 @@ from pathlib import Path
 import tensorflow as tf
 
 from tf_smoothclir.data.tokenized_set import ROLES
+from tf_smoothclir.publishing.exported_tower import ExportedTower
 from tf_smoothclir.publishing.manifest import (
     MANIFEST,
     check_files,
@@ -22,7 +23,6 @@ from tf_smoothclir.publishing.manifest import (
     read_manifest,
 )
 from tf_smoothclir.publishing.search_model import SearchModel
-from tf_smoothclir.publishing.serving_tower import ServingTower
 from tf_smoothclir.publishing.verification import Verifier
 from tf_smoothclir.publishing.warm_up import warm_up_requests, write_warm_up
 from tf_smoothclir.utils.errors import input_error
@@ -68,7 +68,7 @@ def versions(export_dir: str | os.PathLike, role: str) -> list[int]:
 
 
 def publish(
-    towers: dict[str, ServingTower],
+    towers: dict[str, ExportedTower],
     export_dir: str | os.PathLike,
     info: PairInfo,
     texts: dict[str, Sequence[bytes]],
@@ -229,7 +229,7 @@ def _rename(temporary: Path, path: Path) -> None:
     flush_to_disk(path.parent)
 
 
-def _pair_id(towers: dict[str, ServingTower], info: PairInfo) -> str:
+def _pair_id(towers: dict[str, ExportedTower], info: PairInfo) -> str:
     """Returns a digest of both towers with their vocabularies, ε and θ; equal for equal content."""
     parts = [towers[role].digest() for role in ROLES] + [repr(info.thresholds)]
     return hashlib.sha256(" ".join(parts).encode()).hexdigest()

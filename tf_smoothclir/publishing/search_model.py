@@ -14,7 +14,7 @@ import tensorflow as tf
 from tf_smoothclir.data.hashing import hash_ids
 from tf_smoothclir.data.sources.source import Text
 from tf_smoothclir.losses.ordinal import SmoothOrdinalSearchLoss
-from tf_smoothclir.publishing.serving_tower import ServingTower
+from tf_smoothclir.publishing.exported_tower import ExportedTower
 from tf_smoothclir.text.vocabulary import text_batches
 from tf_smoothclir.utils.parallel import map_in_threads
 from tf_smoothclir.utils.progress import progress_bar
@@ -39,7 +39,7 @@ class SearchModel(tf.Module):
 
     def __init__(
         self,
-        towers: dict[str, ServingTower],
+        towers: dict[str, ExportedTower],
         ids: Sequence[str],
         vectors: np.ndarray,
         *,
@@ -125,7 +125,7 @@ class SearchModel(tf.Module):
 
 
 def encode_collection(
-    documents: Iterable[Text], number: int, tower: ServingTower
+    documents: Iterable[Text], number: int, tower: ExportedTower
 ) -> tuple[list[str], np.ndarray]:
     """Encodes a collection that fits into memory.
 

@@ -79,7 +79,7 @@ class Verifier:
 
         Args:
             role: "query", "document" or "search".
-            part: `ServingTower` or `SearchModel`.
+            part: `ExportedTower` or `SearchModel`.
             directory: Where its SavedModel was written.
             texts: "query" and "document" -> real texts.
         """

@@ -7,7 +7,7 @@ import re
 import unicodedata
 from collections.abc import Sequence
 
-from tf_smoothclir.index.index import Result
+from tf_smoothclir.index.document_index import Result
 from tf_smoothclir.search.explanation import Explanation
 
 _UNSPACED = ("CJK", "HIRAGANA", "KATAKANA", "THAI", "LAO", "KHMER", "MYANMAR")

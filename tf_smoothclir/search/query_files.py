@@ -12,7 +12,7 @@ import numpy as np
 from tf_smoothclir.data.sources.line_files import checked_id, read_lines, read_tsv
 from tf_smoothclir.evaluation.full_retrieval import TopDocuments
 from tf_smoothclir.evaluation.trec import write_top_run
-from tf_smoothclir.index.index import Result
+from tf_smoothclir.index.document_index import Result
 from tf_smoothclir.utils.errors import input_error
 
 

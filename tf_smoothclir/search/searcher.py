@@ -15,9 +15,9 @@ from absl import logging
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.index.builder import RECALL_QUERIES, build_index
-from tf_smoothclir.index.collections import SourceCollection
+from tf_smoothclir.index.document_collections import SourceCollection
+from tf_smoothclir.index.document_index import DocumentIndex, Result
 from tf_smoothclir.index.encoding import encode_texts
-from tf_smoothclir.index.index import Index, Result
 from tf_smoothclir.publishing.manifest import check_pair
 from tf_smoothclir.publishing.publish import load_part, load_tower, versions
 from tf_smoothclir.search.explanation import Explanation, explain, word_vectors
@@ -32,7 +32,7 @@ LoadPart = Callable[[str], tuple]
 class Searcher:
     """The query tower and the index of a collection."""
 
-    def __init__(self, encode_queries: EncodeQueries, index: Index, load: LoadPart):
+    def __init__(self, encode_queries: EncodeQueries, index: DocumentIndex, load: LoadPart):
         """Joins what `open_searcher` has opened.
 
         Args:
@@ -109,9 +109,9 @@ def open_searcher(
             queries=functools.partial(run_queries, export_dir),
             data=dataclasses.asdict(data),
         )
-        index = Index(index_dir)
+        index = DocumentIndex(index_dir)
     else:
-        index = Index(index_dir)
+        index = DocumentIndex(index_dir)
         _check_collection(index_dir, index.manifest, choose_data)
     encode = _remote(server, index.manifest) if server else _local(export_dir, index.manifest)
     load = functools.partial(_part_of_index, export_dir, index.manifest["version"])
@@ -169,7 +169,7 @@ def _local(export_dir: str | os.PathLike, manifest: dict) -> EncodeQueries:
 
 
 def _remote(server: str, manifest: dict) -> EncodeQueries:
-    from tf_smoothclir.client.client import ServingClient
+    from tf_smoothclir.client.serving_client import ServingClient
 
     client = ServingClient(server)
     pair_id = client.pair_id("query")

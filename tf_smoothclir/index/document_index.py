@@ -11,9 +11,9 @@ import numpy as np
 import tensorflow as tf
 
 from tf_smoothclir.index.builder import FAISS, REMOVED
-from tf_smoothclir.index.kinds import IndexSettings, VectorIndex
 from tf_smoothclir.index.ranker import Ranker
 from tf_smoothclir.index.segments import Segments
+from tf_smoothclir.index.vector_index import IndexSettings, VectorIndex
 from tf_smoothclir.losses.ordinal import SmoothOrdinalSearchLoss
 from tf_smoothclir.publishing.manifest import read_manifest
 from tf_smoothclir.utils.digests import check_digests
@@ -43,7 +43,7 @@ class Result:
     text: str
 
 
-class Index:
+class DocumentIndex:
     """What `build_index` and `update_index` have written, memory-mapped.
 
     Attributes:

@@ -16,8 +16,8 @@ import tensorflow as tf
 
 from tests.published import DEPTH, DIM, encode
 from tests.server.local_server import SERVERS, any_server, free_port, local_server
-from tf_smoothclir.client import client as client_module
-from tf_smoothclir.client.client import ServingClient
+from tf_smoothclir.client import serving_client as client_module
+from tf_smoothclir.client.serving_client import ServingClient
 from tf_smoothclir.publishing.publish import load_part, load_tower
 from tf_smoothclir.utils.errors import InputError
 
@@ -281,7 +281,7 @@ def test_command_by_rest_reads_lines_and_prints_json(export):
 
 def test_rest_needs_no_tensorflow():
     script = (
-        "import sys; from tf_smoothclir.client.client import ServingClient;"
+        "import sys; from tf_smoothclir.client.serving_client import ServingClient;"
         " ServingClient('http://here:1');"
         " sys.exit(sorted({'tensorflow', 'grpc'} & set(sys.modules)) or 0)"
     )

@@ -17,7 +17,7 @@ from tf_smoothclir.utils.errors import input_error
 _GRACE = 10.0  # seconds that requests under way have at the end
 
 
-class Server:
+class DevelopmentServer:
     """Serves models until it is stopped.
 
     Attributes:
@@ -96,7 +96,7 @@ class Server:
         for thread in self._threads:
             thread.join(grace)
 
-    def __enter__(self) -> Server:
+    def __enter__(self) -> DevelopmentServer:
         return self
 
     def __exit__(self, *error) -> None:

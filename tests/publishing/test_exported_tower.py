@@ -5,7 +5,7 @@ import pytest
 import tensorflow as tf
 
 from tests.published import DIM, EPSILON, WORDS, encode, undesired_operations
-from tf_smoothclir.publishing.serving_tower import ServingTower
+from tf_smoothclir.publishing.exported_tower import ExportedTower
 from tf_smoothclir.text.vocabulary import TextEncoder, write_vocabulary
 from tf_smoothclir.towers import TOWERS, AveragePoolingTower
 
@@ -169,7 +169,7 @@ def reading_tower(request, make_tower, tmp_path_factory):
     vocabulary_size, encoder = 2 + len(WORDS["query"]), make_tower("query").encoder
     tower = TOWERS[request.param](vocabulary_size, DIM)
     tower.build()
-    serving = ServingTower(tower, encoder, epsilon=EPSILON, name="query_tower")
+    serving = ExportedTower(tower, encoder, epsilon=EPSILON, name="query_tower")
     path = tmp_path_factory.mktemp(request.param)
     serving.save(str(path))
     return serving, tf.saved_model.load(str(path))
@@ -207,6 +207,6 @@ def test_size_is_that_of_the_table_and_the_vocabulary(tmp_path):
     tower = AveragePoolingTower(size, dim)
     tower.build()
     encoder = TextEncoder(tmp_path / "v.txt", max_tokens=5)
-    ServingTower(tower, encoder, epsilon=EPSILON, name="query_tower").save(str(tmp_path / "1"))
+    ExportedTower(tower, encoder, epsilon=EPSILON, name="query_tower").save(str(tmp_path / "1"))
     written = sum(path.stat().st_size for path in (tmp_path / "1").rglob("*") if path.is_file())
     assert written <= 1.05 * size * dim * 4 + (tmp_path / "v.txt").stat().st_size

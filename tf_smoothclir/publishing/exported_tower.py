@@ -16,7 +16,7 @@ from tf_smoothclir.two_tower.similarity import smooth_normalize
 _TEXT = tf.TensorSpec([None], tf.string, "text")
 
 
-class ServingTower(tf.Module):
+class ExportedTower(tf.Module):
     """A tower with its tokeniser and vocabulary, as a model server loads it.
 
     Two signatures give `vector`, `[batch, dim]` float32:

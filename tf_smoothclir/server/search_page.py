@@ -16,7 +16,7 @@ from pathlib import Path
 from absl import logging
 
 from tf_smoothclir.data.sources.opening import source_of
-from tf_smoothclir.index.index import Result
+from tf_smoothclir.index.document_index import Result
 from tf_smoothclir.publishing.manifest import read_manifest
 from tf_smoothclir.publishing.publish import part_dir, versions
 from tf_smoothclir.search.display import carrying_words, word_pattern

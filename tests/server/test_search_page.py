@@ -12,11 +12,11 @@ from tests.published import publish_small
 from tests.server.devtools import browser
 from tests.server.local_server import local_server
 from tf_smoothclir.index.builder import build_index
-from tf_smoothclir.index.collections import open_files
-from tf_smoothclir.index.index import Result
+from tf_smoothclir.index.document_collections import open_files
+from tf_smoothclir.index.document_index import Result
 from tf_smoothclir.publishing.publish import load_tower
 from tf_smoothclir.search.explanation import Explanation, WordShare
-from tf_smoothclir.server.ui import About, SearchPage, open_page, text_parts
+from tf_smoothclir.server.search_page import About, SearchPage, open_page, text_parts
 from tf_smoothclir.settings.run import DataSettings
 
 EVIL = '<script>document.title = "broken"</script><img src=x onerror="document.title=1">'

@@ -5,7 +5,9 @@ import pytest
 
 from tests.index.helpers import DIM
 from tf_smoothclir.data.sources.source import Text
-from tf_smoothclir.index.kinds import (
+from tf_smoothclir.index.ranker import Ranker
+from tf_smoothclir.index.segments import Segments, SegmentWriter
+from tf_smoothclir.index.vector_index import (
     LARGEST_FLAT,
     LARGEST_HNSW,
     SMALLEST_IVF_PQ,
@@ -13,8 +15,6 @@ from tf_smoothclir.index.kinds import (
     VectorIndex,
     selector,
 )
-from tf_smoothclir.index.ranker import Ranker
-from tf_smoothclir.index.segments import Segments, SegmentWriter
 from tf_smoothclir.utils.errors import InputError
 
 SIZE = SMALLEST_IVF_PQ

@@ -12,8 +12,8 @@ from tests.training.tiny_set import DOCUMENTS, write_tiny_set
 from tf_smoothclir.data.sources.source import Text
 from tf_smoothclir.data.sources.wiki_clir_builder import WikiClir
 from tf_smoothclir.data.sources.wikiclir_files import WikiClirDirectory
-from tf_smoothclir.index.collections import open_collection, open_files, read_ids
-from tf_smoothclir.index.index import Index
+from tf_smoothclir.index.document_collections import open_collection, open_files, read_ids
+from tf_smoothclir.index.document_index import DocumentIndex
 from tf_smoothclir.settings.run import DataSettings
 from tf_smoothclir.utils.errors import InputError
 
@@ -216,7 +216,7 @@ def test_command_indexes_a_collection_of_tfds(tfds_dir, export, tmp_path):
     flags = [f"--export_dir={export}", f"--index_dir={tmp_path}/index", "--verbosity=-1"]
     flags += ["--tfds_name=wiki_clir/fr", f"--tfds_data_dir={tfds_dir}"]
     subprocess.run([sys.executable, "-m", "export.build_index", *flags], check=True)
-    index = Index(tmp_path / "index")
+    index = DocumentIndex(tmp_path / "index")
     assert index.manifest["data"]["tfds_name"] == "wiki_clir/fr"
     (results,) = index.search(np.ones((1, index.manifest["dim"]), np.float32), 100)
     found = sorted(Text(result.id, result.title, result.text) for result in results)
