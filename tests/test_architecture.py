@@ -31,6 +31,7 @@ ORDER = (
     "data",
     "losses",
     "optimizers",
+    "protocols",
     "towers",
     "two_tower",
     "evaluation",

@@ -2,9 +2,8 @@
 
 import pytest
 
-from tf_smoothclir.index.document_index import Result
+from tf_smoothclir.protocols.text_search import Explanation, SearchHit, WordShare
 from tf_smoothclir.search.display import carrying_words, highlighted, print_results, shares
-from tf_smoothclir.search.explanation import Explanation, WordShare
 
 EXPLANATION = Explanation(
     0.5, (WordShare("apfel", 0.4), WordShare("rot", 0.05), WordShare(".", -0.02)), 0.07
@@ -12,7 +11,7 @@ EXPLANATION = Explanation(
 
 
 def result(text, title="", rank=1):
-    return Result(rank, 0.5, 1, "d1", title, text)
+    return SearchHit(rank, 0.5, 1, "d1", title, text)
 
 
 def test_a_line_a_result(capsys):

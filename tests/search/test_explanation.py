@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tf_smoothclir.search.explanation import Explanation, Words, WordShare, explain, word_vectors
+from tf_smoothclir.protocols.text_search import Explanation, WordShare
+from tf_smoothclir.search.explanation import Words, explain, word_vectors
 from tf_smoothclir.two_tower.similarity import smooth_normalize
 from tf_smoothclir.utils.errors import InputError
 

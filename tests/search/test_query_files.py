@@ -3,7 +3,7 @@
 import pytest
 
 from tf_smoothclir.evaluation.trec_files import read_run
-from tf_smoothclir.index.document_index import Result
+from tf_smoothclir.protocols.text_search import SearchHit
 from tf_smoothclir.search.query_files import RunFile, numbered, read_queries
 from tf_smoothclir.utils.errors import InputError
 
@@ -47,7 +47,7 @@ def test_defect_is_named_by_its_line(tmp_path, content, message):
 
 
 def results(*found):
-    return [Result(n, score, 0, id_, "", "") for n, (id_, score) in enumerate(found, start=1)]
+    return [SearchHit(n, score, 0, id_, "", "") for n, (id_, score) in enumerate(found, start=1)]
 
 
 def test_run_is_read_back_and_equal_scores_keep_their_order(tmp_path):

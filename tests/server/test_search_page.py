@@ -13,9 +13,8 @@ from tests.server.devtools import browser
 from tests.server.local_server import local_server
 from tf_smoothclir.index.builder import build_index
 from tf_smoothclir.index.document_collections import open_files
-from tf_smoothclir.index.document_index import Result
+from tf_smoothclir.protocols.text_search import Explanation, SearchHit, WordShare
 from tf_smoothclir.publishing.publish import load_tower
-from tf_smoothclir.search.explanation import Explanation, WordShare
 from tf_smoothclir.server.search_page import About, SearchPage, open_page, text_parts
 from tf_smoothclir.settings.run import DataSettings
 
@@ -39,7 +38,7 @@ class Documents:
         if query == "none":
             return [[]]
         results = [
-            Result(rank, 0.9 - rank / 100, rank % 3, f"d{rank}", f"Titre {EVIL}", text)
+            SearchHit(rank, 0.9 - rank / 100, rank % 3, f"d{rank}", f"Titre {EVIL}", text)
             for rank, text in enumerate((TEXTS * 30)[:depth], start=1)
         ]
         return [results]

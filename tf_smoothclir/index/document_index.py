@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,32 +14,12 @@ from tf_smoothclir.index.ranker import Ranker
 from tf_smoothclir.index.segments import Segments
 from tf_smoothclir.index.vector_index import IndexSettings, VectorIndex
 from tf_smoothclir.losses.ordinal import SmoothOrdinalSearchLoss
+from tf_smoothclir.protocols.text_search import SearchHit
 from tf_smoothclir.publishing.manifest import read_manifest
 from tf_smoothclir.utils.digests import check_digests
 from tf_smoothclir.utils.errors import InputError, input_error
 
 _ROLE = "index"
-
-
-@dataclasses.dataclass(frozen=True)
-class Result:
-    """One found document.
-
-    Attributes:
-        rank: From 1.
-        score: Smooth cosine similarity.
-        grade: Predicted by the thresholds.
-        id: Of the document.
-        title: Of the document; may be empty.
-        text: Of the document.
-    """
-
-    rank: int
-    score: float
-    grade: int
-    id: str
-    title: str
-    text: str
 
 
 class DocumentIndex:
@@ -86,7 +65,7 @@ class DocumentIndex:
     def __len__(self) -> int:
         return self.ranker.documents
 
-    def search(self, query_vectors: np.ndarray, depth: int) -> list[list[Result]]:
+    def search(self, query_vectors: np.ndarray, depth: int) -> list[list[SearchHit]]:
         """Returns the best documents of each query, best first; ties by a hash of the id.
 
         Args:
@@ -106,10 +85,10 @@ class DocumentIndex:
         ranked = self.ranker.rank(query_vectors, depth)
         return [self._results(positions, scores) for positions, scores in ranked]
 
-    def _results(self, positions: np.ndarray, scores: np.ndarray) -> Sequence[Result]:
+    def _results(self, positions: np.ndarray, scores: np.ndarray) -> Sequence[SearchHit]:
         grades = self._grade(tf.constant(scores)).numpy()
         return [
-            Result(rank, float(score), int(grade), *self.segments.document(position))
+            SearchHit(rank, float(score), int(grade), *self.segments.document(position))
             for rank, (position, score, grade) in enumerate(zip(positions, scores, grades), start=1)
         ]
 

@@ -7,8 +7,7 @@ import re
 import unicodedata
 from collections.abc import Sequence
 
-from tf_smoothclir.index.document_index import Result
-from tf_smoothclir.search.explanation import Explanation
+from tf_smoothclir.protocols.text_search import Explanation, SearchHit
 
 _UNSPACED = ("CJK", "HIRAGANA", "KATAKANA", "THAI", "LAO", "KHMER", "MYANMAR")
 _BOLD, _PLAIN = "\033[1m", "\033[0m"
@@ -18,7 +17,7 @@ _HIGHLIGHTED = 0.1  # least part of the score that a highlighted word carries
 
 def print_results(
     query: str,
-    results: Sequence[Result],
+    results: Sequence[SearchHit],
     width: int = 150,
     explanations: Sequence[Explanation] | None = None,
     *,

@@ -22,7 +22,6 @@ a query are explained in the same way, with the sides exchanged.
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -30,35 +29,8 @@ from typing import NamedTuple
 import numpy as np
 import tensorflow as tf
 
+from tf_smoothclir.protocols.text_search import Explanation, WordShare
 from tf_smoothclir.utils.errors import input_error
-
-
-@dataclasses.dataclass(frozen=True)
-class WordShare:
-    """What a word adds to a score.
-
-    Attributes:
-        word: As the tokeniser makes it, in lower case.
-        share: Sum over its occurrences; below 0 where the word speaks against.
-    """
-
-    word: str
-    share: float
-
-
-@dataclasses.dataclass(frozen=True)
-class Explanation:
-    """Why a score is what it is.
-
-    Attributes:
-        score: SCS; the sum of all shares and the remainder.
-        words: Each word of the text once, largest share first.
-        remainder: What the shares leave over.
-    """
-
-    score: float
-    words: tuple[WordShare, ...]
-    remainder: float
 
 
 class Words(NamedTuple):

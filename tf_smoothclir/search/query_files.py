@@ -12,7 +12,7 @@ import numpy as np
 from tf_smoothclir.data.sources.line_files import checked_id, read_lines, read_tsv
 from tf_smoothclir.evaluation.full_retrieval import TopDocuments
 from tf_smoothclir.evaluation.trec import write_top_run
-from tf_smoothclir.index.document_index import Result
+from tf_smoothclir.protocols.text_search import SearchHit
 from tf_smoothclir.utils.errors import input_error
 
 
@@ -90,7 +90,7 @@ class RunFile:
         self._documents: list[list[int]] = []
         self._scores: list[np.ndarray] = []
 
-    def add(self, query_id: str, results: Sequence[Result]) -> None:
+    def add(self, query_id: str, results: Sequence[SearchHit]) -> None:
         """Takes the results of a query in, best first."""
         self._ids.query_ids.append(query_id)
         rows = [self._rows.setdefault(result.id, len(self._rows)) for result in results]

@@ -16,11 +16,12 @@ from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.index.builder import RECALL_QUERIES, build_index
 from tf_smoothclir.index.document_collections import SourceCollection
-from tf_smoothclir.index.document_index import DocumentIndex, Result
+from tf_smoothclir.index.document_index import DocumentIndex
 from tf_smoothclir.index.encoding import encode_texts
+from tf_smoothclir.protocols.text_search import Explanation, SearchHit
 from tf_smoothclir.publishing.manifest import check_pair
 from tf_smoothclir.publishing.publish import load_part, load_tower, versions
-from tf_smoothclir.search.explanation import Explanation, explain, word_vectors
+from tf_smoothclir.search.explanation import explain, word_vectors
 from tf_smoothclir.settings.run import DataSettings
 from tf_smoothclir.utils.errors import InputError, input_error
 
@@ -44,12 +45,12 @@ class Searcher:
         self._index = index
         self._load = functools.lru_cache(load)
 
-    def search(self, queries: Sequence[str], depth: int) -> list[list[Result]]:
+    def search(self, queries: Sequence[str], depth: int) -> list[list[SearchHit]]:
         """Returns the best `depth` documents of each query, best first."""
         return self._index.search(self._encode(queries), depth) if len(queries) else []
 
     def explain(
-        self, query: str, results: Sequence[Result], role: str = "document"
+        self, query: str, results: Sequence[SearchHit], role: str = "document"
     ) -> list[Explanation]:
         """Says which words carry the scores of a query's results.
 

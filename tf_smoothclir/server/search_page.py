@@ -16,11 +16,10 @@ from pathlib import Path
 from absl import logging
 
 from tf_smoothclir.data.sources.opening import source_of
-from tf_smoothclir.index.document_index import Result
+from tf_smoothclir.protocols.text_search import Explanation, SearchHit
 from tf_smoothclir.publishing.manifest import read_manifest
 from tf_smoothclir.publishing.publish import part_dir, versions
 from tf_smoothclir.search.display import carrying_words, word_pattern
-from tf_smoothclir.search.explanation import Explanation
 from tf_smoothclir.search.searcher import ChooseData, Searcher, open_searcher
 from tf_smoothclir.server.rest import Response, Route, json_response
 from tf_smoothclir.settings.run import DataSettings
@@ -95,7 +94,9 @@ class SearchPage:
         answer = {"query": query, "milliseconds": round(milliseconds, 2), "results": shown}
         return json_response(answer)
 
-    def _explanations(self, query: str, results: Sequence[Result]) -> Sequence[Explanation | None]:
+    def _explanations(
+        self, query: str, results: Sequence[SearchHit]
+    ) -> Sequence[Explanation | None]:
         if self._explains and results:
             try:
                 return self._searcher.explain(query, results)
@@ -169,7 +170,7 @@ def _bad_request(message: str) -> Response:
     return json_response({"error": message}, 400)
 
 
-def _shown(result: Result, explanation: Explanation | None) -> dict:
+def _shown(result: SearchHit, explanation: Explanation | None) -> dict:
     fields = {name: getattr(result, name) for name in ("rank", "score", "grade", "id", "title")}
     shares = {}
     if explanation:

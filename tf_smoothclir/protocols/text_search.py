@@ -1,0 +1,109 @@
+"""Text search: queries in one language in, documents in the other out.
+
+The commands, the local server's page and the run files know this protocol and nothing of how a
+search ranks: by dense vectors, by words, or by both.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Protocol
+
+from tf_smoothclir.settings.run import DataSettings
+
+
+@dataclasses.dataclass(frozen=True)
+class SearchHit:
+    """A document that a search found.
+
+    Attributes:
+        rank: From 1.
+        score: Of the scorer that ranks, such as the smooth cosine similarity.
+        grade: Predicted from the score.
+        id: Of the document.
+        title: Of the document; may be empty.
+        text: Of the document.
+    """
+
+    rank: int
+    score: float
+    grade: int
+    id: str
+    title: str
+    text: str
+
+
+@dataclasses.dataclass(frozen=True)
+class WordShare:
+    """The share of a score that one word carries.
+
+    Attributes:
+        word: As the tokeniser gives it, in lower case.
+        share: Sum over its occurrences; negative where the word lowers the score.
+    """
+
+    word: str
+    share: float
+
+
+@dataclasses.dataclass(frozen=True)
+class Explanation:
+    """A score, split into the shares of the words of a text.
+
+    Attributes:
+        score: The sum of all shares and the remainder.
+        words: Each word of the text once, largest share first.
+        remainder: The part of the score that no word carries.
+    """
+
+    score: float
+    words: tuple[WordShare, ...]
+    remainder: float
+
+
+@dataclasses.dataclass(frozen=True)
+class SearchedCollection:
+    """What a search knows about its collection.
+
+    Attributes:
+        query_language: ISO 639-1.
+        document_language: ISO 639-1.
+        num_grades: K; predicted grades are 0..K-1.
+        data: The set that the documents come from; None where they come from plain files.
+    """
+
+    query_language: str
+    document_language: str
+    num_grades: int
+    data: DataSettings | None
+
+
+class TextSearch(Protocol):
+    """Finds documents for queries.
+
+    Attributes:
+        collection: What is searched.
+    """
+
+    collection: SearchedCollection
+
+    def search(self, queries: Sequence[str], depth: int) -> list[list[SearchHit]]:
+        """Returns the best `depth` documents of each query, best first."""
+
+    def explain(
+        self, query: str, hits: Sequence[SearchHit], role: str = "document"
+    ) -> list[Explanation]:
+        """Splits the score of each hit into the shares of words.
+
+        Args:
+            query: The query.
+            hits: Found by `search` for this query.
+            role: "document" for the words of the documents, "query" for those of the query.
+
+        Returns:
+            One explanation per hit.
+
+        Raises:
+            InputError: This search cannot say what a word adds to a score.
+        """
