@@ -24,7 +24,6 @@ _LONGEST = (
     "tuning.test_tune",
     "training.distributed.test_workers",
     "experiments.test_reproduce_end_to_end",
-    "training.distributed.test_parameter_servers",
     "tuning.test_resume",
     "training.distributed.test_exchange",
     "training.test_resume",

@@ -70,6 +70,19 @@ def test_config_json_gives_the_settings_back(tmp_path, settings):
     assert RunDirectory.load(tmp_path / "run").settings() == settings
 
 
+def test_a_run_with_a_setting_that_is_no_longer_there_is_refused_and_can_be_overwritten(tmp_path):
+    run = RunDirectory.create(tmp_path / "run", RunSettings())
+    config = json.loads(run.config.read_text())
+    assert config["settings"]["training"]["distribution"] == "none"
+    config["settings"]["training"]["distribution"] = "parameter_server"
+    run.config.write_text(json.dumps(config))
+    for use in (run.settings, lambda: RunDirectory.create(run.path, RunSettings())):
+        with pytest.raises(InputError, match=r"config.json: .* 'parameter_server'\. This version"):
+            use()
+    run = RunDirectory.create(run.path, RunSettings(), overwrite=True)
+    assert run.settings() == RunSettings()
+
+
 def test_config_json_names_the_versions(tmp_path):
     RunDirectory.create(tmp_path, RunSettings())
     versions = json.loads((tmp_path / "config.json").read_text())["versions"]

@@ -203,12 +203,9 @@ def _gradient_of_product(operation, upstream, *_):
 class RowAdagradInPlace:
     """Adagrad of the rows that a sparse gradient names, in one kernel."""
 
-    def __init__(self, table: tf.Variable, sums: tf.Variable, *, use_locking: bool = False):
-        """Takes a table, `[rows, dim]`, and its sums of squares, of the same shape.
-
-        With `use_locking`, several may update them at the same time.
-        """
-        self._fixed = {"var": table.handle, "accum": sums.handle, "use_locking": use_locking}
+    def __init__(self, table: tf.Variable, sums: tf.Variable):
+        """Takes a table, `[rows, dim]`, and its sums of squares, of the same shape."""
+        self._fixed = {"var": table.handle, "accum": sums.handle}
 
     def __call__(self, gradient: tf.IndexedSlices, rate: tf.Tensor, epsilon: tf.Tensor) -> None:
         """Adds g² to the sums, then takes rate · g / (√sum + epsilon) off the rows.

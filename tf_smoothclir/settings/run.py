@@ -259,10 +259,8 @@ class TrainingSettings(Settings):
     distribution: str = setting(
         "none",
         "none: one process. multi_worker: the processes that TF_CONFIG names train one model"
-        " together, each on shards of its own (--shards_dir). parameter_server: the same, for"
-        " tables of word vectors that are larger than the memory of one machine: their rows lie on"
-        " the processes of job ps (--optimizer=adagrad). See docs/distributed.md.",
-        choices=("none", "multi_worker", "parameter_server"),
+        " together, each on shards of its own (--shards_dir). See docs/distributed.md.",
+        choices=("none", "multi_worker"),
     )
     epochs: int = setting(30, "Passes over the training pairs (paper: 30).", minimum=1)
     patience: int = setting(

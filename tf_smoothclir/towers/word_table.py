@@ -103,17 +103,6 @@ class WordTableTower(keras.layers.Layer):
     def build_rest(self) -> None:
         """Creates the weights besides the tables; there are none here."""
 
-    def use_table(self, table) -> None:
-        """Reads word vectors from a table that is no weight of this tower, which it builds.
-
-        Args:
-            table: `[vocabulary_size, dim]`, what `tf.nn.embedding_lookup` takes: such as a
-                variable whose rows lie on several parameter servers.
-        """
-        self.embeddings = table
-        self.has_plain_table = False
-        self.built = True
-
     def word_vectors(self, tokens: dict, training: bool | None = None) -> tf.Tensor:
         """Returns `[distinct, dim]`, the vectors of the distinct tokens of `complete_tokens`.
 

@@ -88,7 +88,7 @@ class RunDirectory:
         """
         run = cls(make_directory(path, "--output_dir"))
         if run.config.is_file():
-            differences = _differences(run.settings(), settings)
+            differences = [] if overwrite else _differences(run.settings(), settings)
             if not differences and not overwrite:
                 return run
             if (run.begun or run.finished) and not overwrite:
@@ -136,8 +136,19 @@ class RunDirectory:
         return run
 
     def settings(self) -> RunSettings:
-        """Returns the settings that the run was made with."""
-        return RunSettings.from_dict(read_json(self.config)["settings"])
+        """Returns the settings that the run was made with.
+
+        Raises:
+            InputError: This version of the package no longer takes one of them.
+        """
+        try:
+            return RunSettings.from_dict(read_json(self.config)["settings"])
+        except ValueError as error:
+            raise input_error(
+                self.config,
+                str(error).rstrip("."),
+                "This version cannot read the run: use the one that wrote it, or train again",
+            ) from error
 
     def vocabulary_tokens(self, role: str) -> list[str]:
         """Returns the vocabulary of the "query" or "document" side; the position is the id."""

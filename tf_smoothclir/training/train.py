@@ -20,7 +20,7 @@ from tf_smoothclir.ops.threads import choose_threads
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.text.vocabulary import write_vocabulary
 from tf_smoothclir.training.checkpoints import Checkpoints, state_of
-from tf_smoothclir.training.distributed.connect import connect, has_served
+from tf_smoothclir.training.distributed.connect import connect
 from tf_smoothclir.training.distributed.shard_batches import check_set, check_workers, open_shards
 from tf_smoothclir.training.distributed.workers import ALONE, Alone
 from tf_smoothclir.training.run_directory import RunDirectory
@@ -68,8 +68,6 @@ def train(settings: RunSettings, output_dir: str | Path, *, overwrite: bool = Fa
         run = RunDirectory.create(output_dir, settings)
         logging.info("The run in %s is finished; give --overwrite to do it again", run.path)
         return read_json(run.metrics)
-    if has_served(settings, is_finished):
-        return None
     choose_threads(settings)
     # What is wrong with these shows before others are waited for, or anything is written.
     shards = open_shards(settings)
@@ -154,7 +152,7 @@ def trainer_of(
     """
     keras.utils.set_random_seed(settings.training.seed)
     vocabularies = {role: (shards or tokenized_set).vocabulary(role) for role in ROLES}
-    model = workers.model_of(settings, vocabularies)
+    model = build_model(settings, vocabularies)
     if workers.is_chief and not run.begun:
         load_pretrained(model, settings, vocabularies)
         start_bilingual(model, settings, tokenized_set)

@@ -110,7 +110,7 @@ def test_killed_workers_join_again_and_nothing_is_lost(flags, whole, tmp_path):
         workers.wait_for(0, f"Epoch 2/{EPOCHS}")
         workers.send(0, signal.SIGKILL)
         assert workers.end(0) == -signal.SIGKILL
-        workers.wait_for(1, "worker 0 was lost; waiting for it, to go on from the last checkpoint")
+        workers.wait_for(1, "worker 0 was lost; waiting for it to come back and continue from")
         workers.start(0)
         workers.wait_for(0, "Continuing after epoch")
         workers.wait_for(0, "Epoch ", times=2 + 3)

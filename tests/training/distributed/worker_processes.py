@@ -9,43 +9,29 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from tf_smoothclir._compat.quiet import hush_tensorflow
 
 ROOT = Path(__file__).resolve().parents[3]
-_SECONDS = 300  # that anything may take
-TWO_WORKERS = {"worker": 2}
+_MODULE = "tests.training.distributed.worker_train"
+_TIMEOUT_SECONDS = 300  # for anything
 
 
 class WorkerProcesses:
-    """Some processes with the same flags; a context manager that leaves none behind.
+    """Two workers with the same flags, numbered 0 and 1.
 
-    They are numbered from 0, by the order of their jobs: two workers are 0 and 1.
+    As a context manager it kills, at its end, what still runs.
     """
 
-    def __init__(
-        self,
-        directory: Path,
-        flags: Sequence[str],
-        jobs: Mapping[str, int] = TWO_WORKERS,
-        module: str = "tests.training.distributed.worker_train",
-    ):
-        """Gives so many processes of each job addresses; their logs go to `directory`, a new one.
-
-        They run `module`, with parameter servers where there is a job ps.
-        """
-        self._module = module
+    def __init__(self, directory: Path, flags: Sequence[str]):
+        """Chooses their addresses; their logs go to `directory`, which must be new."""
         directory.mkdir(parents=True)
-        self._tasks = [(job, index) for job, number in jobs.items() for index in range(number)]
-        self._logs = [directory / f"{job}{index}.log" for job, index in self._tasks]
-        distribution = "parameter_server" if "ps" in jobs else "multi_worker"
-        self._flags = [*flags, f"--distribution={distribution}"]
-        self._cluster = {job: [] for job in jobs}
-        for (job, _), port in zip(self._tasks, _free_ports(len(self._tasks))):
-            self._cluster[job].append(f"127.0.0.1:{port}")
-        self._processes: list[subprocess.Popen | None] = [None] * len(self._tasks)
+        self._logs = [directory / f"worker{index}.log" for index in (0, 1)]
+        self._flags = [*flags, "--distribution=multi_worker"]
+        self._cluster = {"worker": [f"127.0.0.1:{port}" for port in _free_ports(2)]}
+        self._processes: list[subprocess.Popen | None] = [None, None]
 
     def __enter__(self) -> WorkerProcesses:
         return self
@@ -56,13 +42,12 @@ class WorkerProcesses:
             process.wait()
 
     def start(self, *workers: int, more: Sequence[str] = ()) -> None:
-        """Starts workers, or starts them again, with `more` flags."""
+        """Starts or restarts workers, with `more` flags."""
         for worker in workers:
-            job, index = self._tasks[worker]
-            config = {"cluster": self._cluster, "task": {"type": job, "index": index}}
+            config = {"cluster": self._cluster, "task": {"type": "worker", "index": worker}}
             with open(self._logs[worker], "ab") as log:
                 self._processes[worker] = subprocess.Popen(
-                    [sys.executable, "-m", self._module, *self._flags, *more],
+                    [sys.executable, "-m", _MODULE, *self._flags, *more],
                     cwd=ROOT,
                     env={
                         **os.environ,
@@ -76,27 +61,27 @@ class WorkerProcesses:
                 )
 
     def send(self, worker: int, number: int) -> None:
-        """Sends a worker a signal."""
+        """Sends a signal to a worker."""
         self._processes[worker].send_signal(number)
 
     def end(self, worker: int) -> int:
         """Waits for a worker to end, and returns its exit code."""
-        return self._processes[worker].wait(timeout=_SECONDS)
+        return self._processes[worker].wait(timeout=_TIMEOUT_SECONDS)
 
     def is_running(self, worker: int) -> bool:
         """Returns whether a worker has not ended."""
         return self._processes[worker].poll() is None
 
     def log(self, worker: int) -> str:
-        """Returns what a worker, started any number of times, has said so far."""
+        """Returns what a worker has logged so far, restarts included."""
         return self._logs[worker].read_text()
 
     def wait_for(self, worker: int, text: str, times: int = 1) -> None:
-        """Waits until a worker has said something so many times."""
-        end = time.monotonic() + _SECONDS
+        """Waits until the log of a worker contains `text` at least `times` times."""
+        end = time.monotonic() + _TIMEOUT_SECONDS
         while self.log(worker).count(text) < times:
             if time.monotonic() > end or not self.is_running(worker):
-                raise AssertionError(f"worker {worker} does not say {text!r}:\n{self.log(worker)}")
+                raise AssertionError(f"worker {worker} did not log {text!r}:\n{self.log(worker)}")
             time.sleep(0.05)
 
 
@@ -125,6 +110,6 @@ def _free_ports(number: int) -> list[int]:
 
 
 def load_quietly() -> None:
-    """Has TensorFlow load silently in such a process: the command has not set up its log yet."""
+    """Silences TensorFlow's loading messages: the command has not set up its log yet."""
     logging.getLogger("tensorflow").setLevel(logging.WARNING)
     hush_tensorflow()

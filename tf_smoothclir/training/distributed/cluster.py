@@ -1,4 +1,4 @@
-"""Who trains together: what TF_CONFIG says, as TensorFlow's own strategies read it."""
+"""The cluster of a training run: which processes TF_CONFIG names, and waiting for all of them."""
 
 from __future__ import annotations
 
@@ -7,29 +7,27 @@ import json
 import os
 import socket
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from tf_smoothclir.utils.errors import input_error
 
-_JOBS = {"multi_worker": ("chief", "worker"), "parameter_server": ("chief", "worker", "ps")}
-_SECONDS_BETWEEN_LOOKS = 0.2
-_SECONDS_FOR_A_LOOK = 2.0
-_EXAMPLES = {
-    "multi_worker": '{"cluster": {"worker": ["10.0.0.1:2222", "10.0.0.2:2222"]},'
-    ' "task": {"type": "worker", "index": 0}}',
-    "parameter_server": '{"cluster": {"chief": ["10.0.0.1:2222"], "worker": ["10.0.0.2:2222"],'
-    ' "ps": ["10.0.0.3:2222", "10.0.0.4:2222"]}, "task": {"type": "ps", "index": 0}}',
-}
+_JOBS = ("chief", "worker")
+_SECONDS_BETWEEN_TRIES = 0.2
+_CONNECTION_TIMEOUT_SECONDS = 2.0
+_EXAMPLE = (
+    '{"cluster": {"worker": ["10.0.0.1:2222", "10.0.0.2:2222"]},'
+    ' "task": {"type": "worker", "index": 0}}'
+)
 
 
 @dataclasses.dataclass(frozen=True)
 class Cluster:
-    """The processes that train one model, and which one this is.
+    """The processes that train one model, and which of them this one is.
 
     Attributes:
-        names: Of all of them, such as "worker 0"; the first one is the chief.
-        addresses: Of all of them: host and port.
-        number: The place of this one among them.
+        names: Names of all processes, such as "worker 0". The first is the chief.
+        addresses: Host and port of each process.
+        number: Position of this process in `names` and `addresses`.
     """
 
     names: tuple[str, ...]
@@ -42,86 +40,71 @@ class Cluster:
         return self.number == 0
 
 
-def cluster_of_environment(distribution: str) -> Cluster:
-    """Returns what TF_CONFIG says.
-
-    Args:
-        distribution: "multi_worker", whose cluster has workers and perhaps a chief among them, or
-            "parameter_server", whose cluster has a chief, workers and parameter servers.
+def cluster_from_environment() -> Cluster:
+    """Reads the cluster from TF_CONFIG: workers, and optionally a chief.
 
     Raises:
-        InputError: It is missing or wrong.
+        InputError: TF_CONFIG is missing or wrong.
     """
     try:
-        return _cluster(os.environ.get("TF_CONFIG", ""), distribution)
+        return _parse(os.environ.get("TF_CONFIG", ""))
     except ValueError as error:
-        example = f"Set it for each process, such as {_EXAMPLES[distribution]}"
-        raise input_error("TF_CONFIG", str(error), example) from None
+        remedy = f"Set it for each process, for example {_EXAMPLE}"
+        raise input_error("TF_CONFIG", str(error), remedy) from None
 
 
-def _cluster(text: str, distribution: str) -> Cluster:
-    """Returns what the text of TF_CONFIG says; a ValueError says what is wrong with it."""
+def _parse(text: str) -> Cluster:
+    """Parses the value of TF_CONFIG.
+
+    Raises:
+        ValueError: The value is wrong; the message is a reason without a full stop.
+    """
     if not text:
-        raise ValueError(f"it is not set, and --distribution={distribution} reads who trains there")
+        raise ValueError("it is not set, but --distribution=multi_worker needs it")
     try:
         config = json.loads(text)
         jobs = {name: list(addresses) for name, addresses in config["cluster"].items()}
         task, index = config["task"]["type"], int(config["task"]["index"])
     except ValueError as error:
-        raise ValueError(f"this is no JSON of a cluster ({error})") from None
+        raise ValueError(f"it is not valid JSON ({error})") from None
     except (KeyError, TypeError, AttributeError):
-        raise ValueError("it has not the parts cluster, and task with type and index") from None
-    known = _JOBS[distribution]
-    others = sorted(set(jobs) - set(known))
+        raise ValueError("it lacks cluster, or task with type and index") from None
+    others = sorted(set(jobs) - set(_JOBS))
     if others:
-        raise ValueError(f"there are {', '.join(others)} in the cluster, not only {_listed(known)}")
-    if distribution == "parameter_server" and not all(map(jobs.get, known)):
-        raise ValueError(f"the cluster has not all of {_listed(known)}")
+        raise ValueError(
+            f"the cluster has {', '.join(others)}, but only chief and worker are supported"
+        )
     if task not in jobs or not 0 <= index < len(jobs[task]):
-        raise ValueError(f"the task is {task} {index}, which the cluster does not have")
+        raise ValueError(f"the task is {task} {index}, which is not in the cluster")
     if len(jobs.get("chief", [])) > 1:
-        raise ValueError("there are several chiefs")
-    tasks = [(job, number) for job in known for number in range(len(jobs.get(job, [])))]
+        raise ValueError("the cluster has more than one chief")
+    tasks = [(job, number) for job in _JOBS for number in range(len(jobs.get(job, [])))]
     names = tuple("chief" if job == "chief" else f"{job} {number}" for job, number in tasks)
     addresses = tuple(_address(jobs[job][number]) for job, number in tasks)
     return Cluster(names, addresses, tasks.index((task, index)))
 
 
 def wait_for_all(cluster: Cluster, is_finished: Callable[[], bool]) -> bool:
-    """Waits until each process of a cluster listens at its address, this one included.
+    """Waits until every process of a cluster, this one included, listens at its address.
 
-    TensorFlow would wait too, but without an ear for signals or anything else.
+    TensorFlow would wait too, but it would not react to signals or to `is_finished`.
 
     Args:
         cluster: The processes.
-        is_finished: Whether there is nothing left to wait for.
+        is_finished: Called repeatedly; returns whether to stop waiting.
 
     Returns:
-        Whether all are there; False where `is_finished` says so before.
+        True when all processes listen; False when `is_finished` returned True first.
 
     Raises:
         InputError: This process cannot listen at its address.
     """
     with _listener(cluster):
-        return wait_for(cluster.addresses, is_finished)
-
-
-def wait_for(addresses: Sequence[tuple[str, int]], is_finished: Callable[[], bool]) -> bool:
-    """Waits until a process listens at each of the addresses; else like `wait_for_all`."""
-    while not all(map(listens, addresses)):
-        if is_finished():
-            return False
-        time.sleep(_SECONDS_BETWEEN_LOOKS)
+        while not all(map(_listens, cluster.addresses)):
+            if is_finished():
+                return False
+            time.sleep(_SECONDS_BETWEEN_TRIES)
     return True
-
-
-def check_address(cluster: Cluster) -> None:
-    """Checks that this process can listen at its address.
-
-    Raises:
-        InputError: It cannot.
-    """
-    _listener(cluster).close()
 
 
 def _listener(cluster: Cluster) -> socket.socket:
@@ -136,14 +119,13 @@ def _listener(cluster: Cluster) -> socket.socket:
         raise input_error(
             "TF_CONFIG",
             f"this process cannot listen at its address {host}:{port} ({error.strerror})",
-            "Choose another port, or end the process that has it",
+            "Choose another port, or stop the process that uses it",
         ) from error
 
 
-def listens(address: tuple[str, int]) -> bool:
-    """Returns whether a process listens at an address, a host and a port."""
+def _listens(address: tuple[str, int]) -> bool:
     try:
-        socket.create_connection(address, timeout=_SECONDS_FOR_A_LOOK).close()
+        socket.create_connection(address, timeout=_CONNECTION_TIMEOUT_SECONDS).close()
     except OSError:
         return False
     return True
@@ -152,10 +134,5 @@ def listens(address: tuple[str, int]) -> bool:
 def _address(text: str) -> tuple[str, int]:
     host, _, port = str(text).rpartition(":")
     if not host or not port.isdecimal():
-        raise ValueError(f"{text!r} is no host and port")
+        raise ValueError(f"{text!r} is not host:port")
     return host, int(port)
-
-
-def _listed(jobs: Sequence[str]) -> str:
-    names = ["a chief", "workers", "parameter servers (ps)"][: len(jobs)]
-    return f"{', '.join(names[:-1])} and {names[-1]}"

@@ -12,19 +12,18 @@ import hashlib
 import json
 import re
 import signal
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import tensorflow as tf
 from absl import logging
 
 from tf_smoothclir.data.shards.shards import Shards
-from tf_smoothclir.settings.run import RunSettings, TrainingSettings
+from tf_smoothclir.settings.run import TrainingSettings
 from tf_smoothclir.training.distributed.cluster import Cluster, wait_for_all
 from tf_smoothclir.training.distributed.exchange import pack, unpack
 from tf_smoothclir.training.distributed.shard_batches import ShardBatches
 from tf_smoothclir.training.steps import LocalSteps
-from tf_smoothclir.two_tower.builder import build_model
 from tf_smoothclir.two_tower.model import TwoTower
 from tf_smoothclir.utils.errors import InputError, input_error
 
@@ -34,7 +33,7 @@ _OF_CONNECTIONS = (
     tf.errors.DeadlineExceededError,
     tf.errors.UnavailableError,
 )
-LOST = "{} was lost; waiting for it, to go on from the last checkpoint"
+_LOST = "{} was lost; waiting for it to come back and continue from the last checkpoint"
 
 
 class WorkerLost(Exception):
@@ -72,10 +71,6 @@ class Alone:
 
     def check_alike(self, digest: bytes) -> None:
         """Does nothing."""
-
-    def model_of(self, settings: RunSettings, vocabularies: Mapping[str, list[str]]) -> TwoTower:
-        """Returns the model of the settings with its initial weights."""
-        return build_model(settings, vocabularies)
 
     def steps_of(self, model: TwoTower) -> LocalSteps:
         """Returns what trains a model."""
@@ -124,7 +119,7 @@ class Workers(Alone):
         try:
             self._strategy = _connected()
         except tf.errors.OpError as error:
-            raise WorkerLost(LOST.format(self._lost(error))) from error
+            raise WorkerLost(_LOST.format(self._lost(error))) from error
         logging.info("All %d workers are there", self.size)
         self._gather = tf.function(
             self.gathered, autograph=False, input_signature=[tf.TensorSpec([None], tf.int32)]
@@ -169,7 +164,7 @@ class Workers(Alone):
         except tf.errors.OpError as error:
             if not is_of_cluster(error, self._others):
                 raise
-            raise WorkerLost(LOST.format(self._lost(error))) from error
+            raise WorkerLost(_LOST.format(self._lost(error))) from error
 
     @contextlib.contextmanager
     def together(self) -> Iterator[None]:
@@ -246,13 +241,8 @@ class Workers(Alone):
         return [name for name in self._cluster.names if name != self._name]
 
     def _lost(self, error: tf.errors.OpError) -> str:
-        return lost_name(error, self._others) or "another worker"
-
-
-def lost_name(error: tf.errors.OpError, names: Sequence[str]) -> str | None:
-    """Returns which of some processes an error is about; None where it does not say so."""
-    found = _named(error, names)
-    return found[0] if len(found) == 1 else None
+        found = _named(error, self._others)
+        return found[0] if len(found) == 1 else "another worker"
 
 
 def is_of_cluster(error: tf.errors.OpError, others: Sequence[str]) -> bool:
