@@ -108,7 +108,7 @@ def main(argv) -> None:
         names,
         open_sets(base, data),
         study,
-        workers=_WORKERS.value,
+        processes=_WORKERS.value,
         command=shlex.join(["smoothclir-reproduce", *sys.argv[1:]]),
     )
     print(f"Report: {_OUTPUT_DIR.value}/report.html")

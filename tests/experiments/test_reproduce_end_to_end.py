@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.training.tiny_set import tiny_settings, write_tiny_set
-from tf_smoothclir.experiments import cell_processes as workers
+from tf_smoothclir.experiments import cell_processes
 from tf_smoothclir.experiments import reproduce as module
 from tf_smoothclir.experiments.catalogue import EXPERIMENTS
 from tf_smoothclir.experiments.cells import SCORE_BINS, Cell, CellDirectory
@@ -61,19 +61,19 @@ def again(output_dir, work_dir, monkeypatch):
     """`again()` does the same in this process; returns the names of the cells that it ran."""
     settings = changed(RunSettings(), {**SETTINGS, "cache_dir": str(work_dir / "cache")})
     study = Study(output_dir, (13,), {}, 0)
-    started, start = [], workers._start
+    started, start = [], cell_processes._start
 
-    def spy(cell, threads):
+    def spy(running, cell, threads):
         started.append(cell.cell.name)
-        return start(cell, threads)
+        start(running, cell, threads)
 
     def do(names=NAMES):
         started.clear()
         sets = open_sets(settings, [settings.data])
-        failures = module.reproduce(names, sets, study, workers=2, command="again")
+        failures = module.reproduce(names, sets, study, processes=2, command="again")
         return started, failures
 
-    monkeypatch.setattr(workers, "_start", spy)
+    monkeypatch.setattr(cell_processes, "_start", spy)
     return do
 
 
@@ -162,7 +162,7 @@ def test_a_failed_run_is_reported_and_the_rest_is_there(again, output_dir, monke
     path = cell_of(output_dir, "three_part_l2")
     hidden = path.rename(path.with_name("hidden"))
 
-    def fail(cells, workers):
+    def fail(cells, processes):
         return [cell for cell in cells if not cell.finished]
 
     monkeypatch.setattr(module, "run_cells", fail)
@@ -220,18 +220,10 @@ def test_a_cell_goes_on_where_its_data_have_moved(tiny_cells, tmp_path):
 
 def test_a_failing_cell_does_not_stop_the_others_and_says_why_in_its_log(tiny_cells):
     bad, good = tiny_cells
-    assert workers.run_cells([bad, good, good], workers=1) == [bad]
+    assert cell_processes.run_cells([bad, good, good], processes=1) == [bad]
     assert good.finished
     assert not bad.finished
     assert "missing.vec" in bad.log.read_text()
-
-
-def test_a_process_whose_parent_is_gone_ends():
-    code = "import time; from tf_smoothclir.experiments import workers; workers._end_with(0);"
-    done = subprocess.run(
-        [sys.executable, "-c", f"{code} time.sleep(60)"], cwd=ROOT, timeout=50, check=False
-    )
-    assert done.returncode == 1
 
 
 @pytest.mark.parametrize(

@@ -9,12 +9,13 @@ import tensorflow as tf
 from keras_tuner.src.distribute.oracle_client import OracleClient
 
 from tf_smoothclir.settings.run import RunSettings
-from tf_smoothclir.tuning import chief as workers
+from tf_smoothclir.tuning import chief as module
 from tf_smoothclir.tuning import tune
 from tf_smoothclir.tuning.chief import Chief
 from tf_smoothclir.tuning.oracles import GridOracle
 from tf_smoothclir.tuning.search_space import SearchSpace
 from tf_smoothclir.utils.errors import InputError
+from tf_smoothclir.utils.processes import process_group
 
 OBJECTIVE = keras_tuner.Objective("MAP", "max")
 
@@ -62,7 +63,7 @@ def test_the_trial_of_a_silent_worker_goes_to_another_and_the_chief_ends(oracle,
 
 
 def test_an_address_of_another_machine_is_a_message(oracle):
-    with pytest.raises(InputError, match=r"192\.0\.2\.1:8000: this address cannot be listened at"):
+    with pytest.raises(InputError, match=r"192\.0\.2\.1:8000: the chief cannot listen"):
         Chief(oracle, "192.0.2.1:8000")
 
 
@@ -93,12 +94,12 @@ def _set(monkeypatch, environment):
             monkeypatch.setenv(f"KERASTUNER_{name}", environment[short])
 
 
-def test_a_worker_loads_tensorflow_without_a_word(capfd, monkeypatch):
+def test_a_worker_loads_tensorflow_silently(capfd, monkeypatch):
     # TensorFlow 2.21 writes to standard error before it reads this.
     monkeypatch.setenv("TF_CPP_MIN_LOG_LEVEL", "3")
-    process = workers._start("worker0", 0, tensorflow_version, ())
-    process.join()
-    assert process.exitcode == 0
+    with process_group() as running:
+        module._start(running, "worker0", 0, tensorflow_version, ())
+        assert running.wait() == [("worker0", 0)]
     output, errors = capfd.readouterr()
     assert (output.strip(), errors) == (tf.__version__, "")
 

@@ -129,7 +129,7 @@ def test_workers_share_the_trials_and_neither_a_dead_one_nor_a_dead_chief_loses_
     workers = children(process)
     process.kill()
     _, err = process.communicate()
-    assert "was killed (-9); another goes on" in err
+    assert "(-9); another one takes over" in err
     wait_until(lambda: not any(Path(f"/proc/{pid}").is_dir() for pid in workers), seconds=10)
 
     finish(start(command))

@@ -1,18 +1,12 @@
-"""Working through cells on all cores, a process for each, that may be stopped at any moment."""
+"""Training cells on all cores, one process for each; safe to stop at any moment."""
 
 from __future__ import annotations
 
-import contextlib
 import fcntl
-import multiprocessing
 import os
-import signal
 import sys
-import threading
-import time
 import traceback
-from collections.abc import Callable, Iterator, Sequence
-from multiprocessing import connection
+from collections.abc import Callable, Sequence
 
 import tensorflow as tf
 from absl import logging
@@ -20,61 +14,50 @@ from absl import logging
 from tf_smoothclir.experiments.cells import CellDirectory
 from tf_smoothclir.utils.errors import InputError
 from tf_smoothclir.utils.files import standard_error_in
+from tf_smoothclir.utils.processes import ProcessGroup, process_group
 from tf_smoothclir.utils.progress import progress_bar
 
-_SECONDS_BETWEEN_LOOKS = 0.5
 
+def run_cells(cells: Sequence[CellDirectory], processes: int) -> list[CellDirectory]:
+    """Completes cells, several at a time, each with its share of the cores.
 
-def run_cells(cells: Sequence[CellDirectory], workers: int) -> list[CellDirectory]:
-    """Completes cells, `workers` at a time, each with its share of the cores.
-
-    A process for each cell: what one leaves in memory, or its crash, is nothing to the others.
-    SIGINT and SIGTERM save and stop those that run. The output of each goes to its log.
+    Every cell has a process of its own, so that neither the memory it leaves behind nor its crash
+    affects the others. SIGINT and SIGTERM stop the running cells after they have saved their state.
+    The output of a cell goes to its log.
 
     Args:
-        cells: Finished ones and repetitions take no time.
-        workers: Number of processes.
+        cells: Finished cells and repetitions take no time.
+        processes: Number of cells that run at the same time.
 
     Returns:
-        Those that failed.
+        The cells that failed.
     """
     by_name = {cell.cell.name: cell for cell in cells}
     todo = [cell for cell in by_name.values() if not cell.finished]
     if not todo:
         return []
-    threads = max(1, (os.cpu_count() or 1) // workers)
+    threads = max(1, (os.cpu_count() or 1) // processes)
     title = f"{len(todo)} of {len(by_name)} cells"
-    with progress_bar(len(todo), title, "cells") as bar, _running_processes() as running:
+    with progress_bar(len(todo), title, "cells") as bar, process_group() as running:
         waiting = iter(todo)
         while True:
             for cell in waiting:
-                running[_start(cell, threads)] = cell
-                if len(running) == workers:
+                _start(running, cell, threads)
+                if len(running) == processes:
                     break
             if not running:
                 break
-            bar.set_postfix_str(", ".join(cell.cell.name for cell in running.values()))
-            for process in _ended(list(running)):
-                _report(running.pop(process), process.exitcode)
+            bar.set_postfix_str(", ".join(cell.cell.name for cell in running))
+            for cell, exit_code in running.wait():
+                _report(cell, exit_code)
                 bar.update(1)
     return [cell for cell in todo if not cell.finished]
 
 
-def _start(cell: CellDirectory, threads: int) -> multiprocessing.Process:
+def _start(running: ProcessGroup, cell: CellDirectory, threads: int) -> None:
     cell.path.parent.mkdir(parents=True, exist_ok=True)
-    context = multiprocessing.get_context("spawn")  # a forked TensorFlow hangs
-    process = context.Process(target=_work, args=(cell, threads, os.getpid()))
-    with standard_error_in(cell.log):  # TensorFlow writes to it while `_work` is being loaded
-        process.start()
-    return process
-
-
-def _ended(processes: list) -> list:
-    ready = connection.wait([process.sentinel for process in processes])
-    ended = [process for process in processes if process.sentinel in ready]
-    for process in ended:
-        process.join()
-    return ended
+    with standard_error_in(cell.log):  # TensorFlow writes to it while the process loads
+        running.start(cell, _complete, cell, threads)
 
 
 def _report(cell: CellDirectory, exit_code: int) -> None:
@@ -84,33 +67,12 @@ def _report(cell: CellDirectory, exit_code: int) -> None:
         logging.error("Failed (exit code %s): %s, see %s", exit_code, cell.path, cell.log)
 
 
-@contextlib.contextmanager
-def _running_processes() -> Iterator[dict]:
-    """Yields a dict of processes; those that still run at the end save and stop."""
-    running = {}
-    previous = signal.signal(signal.SIGTERM, _exit)
-    try:
-        yield running
-    finally:
-        signal.signal(signal.SIGTERM, previous)
-        for process in running:
-            process.terminate()
-        for process in running:
-            process.join()
+def _complete(cell: CellDirectory, threads: int) -> None:
+    """The main function of a cell's process.
 
-
-def _exit(number, frame) -> None:
-    sys.exit(128 + number)
-
-
-def _work(cell: CellDirectory, threads: int, parent: int) -> None:
-    """What a process does.
-
-    A cell belongs to who holds the lock of its log: a process that has lost its parent to a
-    kill -9 may still be at it for a moment.
+    A cell belongs to the process that holds the lock of its log: after a SIGKILL of their parent,
+    a process of before may still be at work for a moment.
     """
-    os.setpgrp()  # Ctrl-C reaches the parent alone, which asks each process once
-    _end_with(parent)
     with open(cell.log, "a", encoding="utf-8") as log:
         fcntl.flock(log, fcntl.LOCK_EX)
         for stream in (sys.stdout, sys.stderr):
@@ -133,12 +95,3 @@ def _exit_code(complete: Callable) -> int:
         traceback.print_exc()
         return 1
     return 0
-
-
-def _end_with(parent: int) -> None:
-    def watch():
-        while os.getppid() == parent:
-            time.sleep(_SECONDS_BETWEEN_LOOKS)
-        os._exit(1)
-
-    threading.Thread(target=watch, daemon=True).start()

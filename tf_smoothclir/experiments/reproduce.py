@@ -24,7 +24,7 @@ _DRAWN = {"figure1": curves.figure1, "figure2": curves.figure2}
 
 
 def reproduce(
-    names: Sequence[str], sets: Sequence[StudySet], study: Study, *, workers: int, command: str
+    names: Sequence[str], sets: Sequence[StudySet], study: Study, *, processes: int, command: str
 ) -> list[str]:
     """Makes experiments: runs what is missing, then writes tables, plots and `report.html`.
 
@@ -32,7 +32,7 @@ def reproduce(
         names: Of `EXPERIMENTS`.
         sets: From `open_sets`.
         study: Where and how.
-        workers: Processes that train at the same time.
+        processes: Cells that run at the same time.
         command: What was typed, for the reports.
 
     Returns:
@@ -40,7 +40,7 @@ def reproduce(
     """
     make_directory(study.output_dir, "--output_dir")
     experiments = [EXPERIMENTS[name] for name in dict.fromkeys(names)]
-    failed = _run(experiments, sets, study, workers)
+    failed = _run(experiments, sets, study, processes)
     for experiment in experiments:
         for key, section in _sections(experiment, sets, study, command):
             section.commands.append(command)
@@ -50,11 +50,11 @@ def reproduce(
     return [_failure(cell) for cell in failed]
 
 
-def _run(experiments, sets, study: Study, workers: int) -> list[CellDirectory]:
+def _run(experiments, sets, study: Study, processes: int) -> list[CellDirectory]:
     """Tunes, then trains; returns what failed."""
-    failed = run_cells([c for one in sets for c in study.tuning_cells(one, experiments)], workers)
+    failed = run_cells([c for one in sets for c in study.tuning_cells(one, experiments)], processes)
     final = [c for one in sets for c in study.final_cells(one, experiments)]
-    return failed + run_cells(final, workers)
+    return failed + run_cells(final, processes)
 
 
 def _note() -> str:
