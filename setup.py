@@ -30,7 +30,6 @@ COMMANDS = {
     "prepare": "trainers.prepare",
     "shards": "trainers.write_shards",
     "convert-polyglot": "trainers.convert_polyglot",
-    "vectors": "trainers.train_vectors",
     "export": "export.export",
     "index": "export.build_index",
     "search": "export.search",
@@ -99,7 +98,6 @@ setup(
     extras_require={
         "beam": on_both("apache-beam>=2.64,<2.65 | apache-beam>=2.77,<3"),
         "parquet": on_both(PYARROW),
-        "vectors": ["gensim>=4.3,<5"],
         "test": on_both(
             "dill>=0.3.6",
             "gensim>=4.3,<5",

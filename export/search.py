@@ -68,7 +68,7 @@ def main(argv) -> None:
     _check_flags()
     from tf_smoothclir.search.query_files import RunFile, numbered, read_queries
     from tf_smoothclir.search.searcher import open_searcher
-    from tf_smoothclir.text.vocabulary import in_batches
+    from tf_smoothclir.text.batches import in_batches
 
     searcher = open_searcher(
         _EXPORT_DIR.value,

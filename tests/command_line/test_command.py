@@ -259,7 +259,7 @@ def settings_of(*arguments):
     """What a command with --preset resolves its flags to."""
     code = (
         "from absl import app, flags\n"
-        "from tf_smoothclir import command\n"
+        "from tf_smoothclir.command_line import command\n"
         "command.define_preset()\n"
         "command.define_settings()\n"
         "app.run(lambda argv: print(*command.run_settings_from_flags().flag_lines(), sep='\\n'))\n"

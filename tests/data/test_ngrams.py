@@ -16,7 +16,7 @@ from tf_smoothclir.data.pipeline import PIPELINES, token_batches
 from tf_smoothclir.data.shards.writer import write_shards
 from tf_smoothclir.data.tokenized_set import ROLES, tokenize_set
 from tf_smoothclir.settings.run import TextSettings
-from tf_smoothclir.text import vocabulary as vocabulary_module
+from tf_smoothclir.text import batches
 from tf_smoothclir.text.subword_encoder import text_encoder
 from tf_smoothclir.text.subwords import ngrams
 from tf_smoothclir.text.tokenizer import tokenize
@@ -141,7 +141,7 @@ def test_files_depend_neither_on_threads_nor_on_whether_the_vocabulary_was_known
     world, small_set, settings, tmp_path, monkeypatch
 ):
     monkeypatch.setattr(os, "cpu_count", lambda: 4)
-    monkeypatch.setattr(vocabulary_module, "TEXTS_PER_BATCH", 3)
+    monkeypatch.setattr(batches, "TEXTS_PER_BATCH", 3)
     found = tokenize_set(small_set, settings, tmp_path / "counted")
     again = tokenize_set(small_set, settings, tmp_path / "given", world.vocabulary_dir)
     assert contents(found.directory) == contents(again.directory) == contents(world.directory)

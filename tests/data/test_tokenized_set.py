@@ -16,7 +16,7 @@ from tf_smoothclir.data import tokenized_set as tokenized_set_module
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.tokenized_set import ROLES, default_cache_dir, tokenize_set
 from tf_smoothclir.settings.run import TextSettings
-from tf_smoothclir.text import vocabulary as vocabulary_module
+from tf_smoothclir.text import batches
 from tf_smoothclir.text.vocabulary import (
     PADDING,
     UNKNOWN,
@@ -160,7 +160,7 @@ def test_many_small_batches_on_several_threads_give_the_same_files(
     workers, texts_per_batch, tokenized_set, small_set, tmp_path, monkeypatch
 ):
     monkeypatch.setattr(os, "cpu_count", lambda: workers)
-    monkeypatch.setattr(vocabulary_module, "TEXTS_PER_BATCH", texts_per_batch)
+    monkeypatch.setattr(batches, "TEXTS_PER_BATCH", texts_per_batch)
     found = tokenize_set(small_set, TextSettings(), tmp_path / "counted")
     again = tokenize_set(small_set, TextSettings(), tmp_path / "given", found.vocabulary_dir)
     assert contents(found.vocabulary_dir) == contents(tokenized_set.vocabulary_dir)
@@ -178,7 +178,7 @@ def test_a_crash_while_counting_leaves_nothing(role, small_set, tmp_path, monkey
             return super().split(texts, max_tokens)
 
     with monkeypatch.context() as patch:
-        patch.setattr(vocabulary_module, "TEXTS_PER_BATCH", 5)
+        patch.setattr(batches, "TEXTS_PER_BATCH", 5)
         patch.setattr(tokenized_set_module, "TokenCounter", Crashing)
         with pytest.raises(Crash):
             tokenize_set(small_set, TextSettings(), tmp_path)
@@ -225,7 +225,7 @@ def test_an_interruption_between_texts_leaves_nothing(error, tmp_path, monkeypat
             raise error
 
     retrieval_set = dataclasses.replace(RetrievalSet.load(SmallWorld()), source=Interrupted())
-    monkeypatch.setattr(vocabulary_module, "TEXTS_PER_BATCH", 2)
+    monkeypatch.setattr(batches, "TEXTS_PER_BATCH", 2)
     threads = threading.active_count()
     with pytest.raises(error):
         tokenize_set(retrieval_set, TextSettings(), tmp_path)

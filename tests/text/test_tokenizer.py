@@ -12,7 +12,7 @@ import tensorflow as tf
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tf_smoothclir.text.tokenizer import normalize, tokenize
+from tf_smoothclir.text.tokenizer import normalize, tokenize, tokenized_lines
 
 SETTINGS = settings(deadline=None, max_examples=150, derandomize=True)
 
@@ -194,3 +194,9 @@ def test_locale_of_the_process_changes_nothing():
     command = [sys.executable, "-c", program]
     done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
     assert bytes.fromhex(done.stdout).decode() == "title i\u0307 i"
+
+
+def test_tokenized_lines_split_at_spaces_into_the_tokens():
+    texts = [*(text for text, _ in SCRIPTS.values()), "", "two\nlines\u2028here", " \0 "]
+    lines = list(tokenized_lines(iter(texts), max_tokens=3))
+    assert [line.split(" ") if line else [] for line in lines] == [tokens(t, 3) for t in texts]

@@ -10,7 +10,6 @@ import pytest
 import tensorflow as tf
 
 from tests.text.test_tokenizer import SCRIPTS, plain_tokens
-from tf_smoothclir.text import vocabulary as vocabulary_module
 from tf_smoothclir.text.vocabulary import (
     PADDING,
     PADDING_ID,
@@ -18,9 +17,7 @@ from tf_smoothclir.text.vocabulary import (
     UNKNOWN_ID,
     TextEncoder,
     TokenCounter,
-    in_batches,
     read_vocabulary,
-    text_batches,
     write_vocabulary,
 )
 from tf_smoothclir.utils.errors import InputError
@@ -148,23 +145,6 @@ def test_more_distinct_tokens_than_there_was_room_for_at_first():
     counter = count(*batches, ["7"])
     found = counter.vocabulary(max_size=10_003, min_count=2, role="document")
     assert set(found[2:]) == {"7", *map(str, range(40_000, 50_000))}
-
-
-@pytest.mark.parametrize(
-    ("items", "batches"), [([], []), ([1, 2], [[1, 2]]), ([1, 2, 3], [[1, 2], [3]])]
-)
-def test_in_batches(items, batches):
-    assert list(in_batches(iter(items), 2)) == batches
-
-
-def test_text_batches(monkeypatch):
-    monkeypatch.setattr(vocabulary_module, "TEXTS_PER_BATCH", 3)
-    monkeypatch.setattr(vocabulary_module, "CHARACTERS_PER_BATCH", 10)
-    assert list(text_batches([])) == []
-    assert list(text_batches(iter("abcd"))) == [["a", "b", "c"], ["d"]]
-    assert list(text_batches("abc")) == [["a", "b", "c"]]
-    long = "x" * 99
-    assert list(text_batches([long, "a", "bc" * 5, "d"])) == [[long], ["a", "bc" * 5], ["d"]]
 
 
 # ---- the file -------------------------------------------------------------------------------

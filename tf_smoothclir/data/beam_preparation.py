@@ -28,13 +28,13 @@ from tf_smoothclir.data.tokenized_set import (
     vocabulary_directory,
 )
 from tf_smoothclir.settings.run import TextSettings
+from tf_smoothclir.text.batches import text_batches
 from tf_smoothclir.text.vocabulary import (
     PADDING,
     UNKNOWN,
     TextEncoder,
     TokenCounter,
     no_token_left,
-    text_batches,
     write_vocabulary,
 )
 from tf_smoothclir.utils.beam import load_beam, new_pipeline

@@ -18,12 +18,12 @@ from tf_smoothclir.data.ragged_store import RaggedStore, RaggedWriter, copy_mapp
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.sources.source import SPLITS
 from tf_smoothclir.settings.run import TextSettings
+from tf_smoothclir.text.batches import text_batches
 from tf_smoothclir.text.subwords import ngrams
 from tf_smoothclir.text.vocabulary import (
     TextEncoder,
     TokenCounter,
     read_vocabulary,
-    text_batches,
     write_vocabulary,
 )
 from tf_smoothclir.utils.digests import file_digest

@@ -16,7 +16,7 @@ from absl import logging
 from tf_smoothclir.data.sources.source import Text
 from tf_smoothclir.index.document_collections import Collection
 from tf_smoothclir.index.segments import SegmentWriter
-from tf_smoothclir.text.vocabulary import text_batches
+from tf_smoothclir.text.batches import text_batches
 from tf_smoothclir.utils.digests import check_digests, file_digests
 from tf_smoothclir.utils.errors import InputError, input_error
 from tf_smoothclir.utils.files import locked, new_directory, read_json, write_json

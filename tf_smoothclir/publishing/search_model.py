@@ -15,7 +15,7 @@ from tf_smoothclir.data.hashing import hash_ids
 from tf_smoothclir.data.sources.source import Text
 from tf_smoothclir.losses.ordinal import SmoothOrdinalSearchLoss
 from tf_smoothclir.publishing.exported_tower import ExportedTower
-from tf_smoothclir.text.vocabulary import text_batches
+from tf_smoothclir.text.batches import text_batches
 from tf_smoothclir.utils.parallel import map_in_threads
 from tf_smoothclir.utils.progress import progress_bar
 

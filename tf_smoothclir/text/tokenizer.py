@@ -18,7 +18,11 @@ letter are different tokens.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+
 import tensorflow as tf
+
+from tf_smoothclir.text.batches import text_batches
 
 # The classes Z and Cc and the zero-width space, without the plain space, which may stay as it is:
 # rewriting a match costs far more than passing over a character.
@@ -69,3 +73,18 @@ def tokenize(texts: tf.Tensor, max_tokens: int) -> tf.RaggedTensor:
         split.values, split.indices[:, 0], nrows=tf.size(texts, tf.int64), validate=False
     )
     return tokens[:, :max_tokens]
+
+
+def tokenized_lines(texts: Iterable[str], max_tokens: int) -> Iterator[str]:
+    """Yields the tokens of each text, joined by single spaces: input for other tools.
+
+    No token contains white space, so splitting at spaces gives the tokens back.
+
+    Args:
+        texts: Any texts.
+        max_tokens: Longer texts are cut to their first `max_tokens` tokens.
+    """
+    for batch in text_batches(texts):
+        tokens = tokenize(tf.constant(batch, tf.string), max_tokens)
+        for line in tf.strings.reduce_join(tokens, axis=1, separator=" ").numpy():
+            yield line.decode()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -16,8 +15,6 @@ from tf_smoothclir.utils.errors import InputError, input_error
 
 PADDING, UNKNOWN = "[PAD]", "[UNK]"
 PADDING_ID, UNKNOWN_ID = 0, 1
-TEXTS_PER_BATCH = 4096
-CHARACTERS_PER_BATCH = 1 << 21
 
 
 class NumberedTexts(NamedTuple):
@@ -156,34 +153,6 @@ def no_token_left(role: str, min_count: int, seen: int) -> InputError:
         f" ({seen} different tokens seen)",
         "Lower --min_count, or check that the right column holds the text",
     )
-
-
-def in_batches(items: Iterable, size: int) -> Iterator[list]:
-    """Yields lists of up to `size` items."""
-    items = iter(items)
-    while batch := list(itertools.islice(items, size)):
-        yield batch
-
-
-def text_batches(
-    items: Iterable, *, size: int | None = None, text: Callable = lambda item: item
-) -> Iterator[list]:
-    """Yields lists of texts, fewer where they are long, so that a batch takes bounded memory.
-
-    Args:
-        items: Texts, or what has them.
-        size: Most items of a batch; None for `TEXTS_PER_BATCH`.
-        text: From an item to its text.
-    """
-    batch, characters, size = [], 0, size or TEXTS_PER_BATCH
-    for item in items:
-        batch.append(item)
-        characters += len(text(item))
-        if len(batch) == size or characters >= CHARACTERS_PER_BATCH:
-            yield batch
-            batch, characters = [], 0
-    if batch:
-        yield batch
 
 
 def write_vocabulary(path: str | os.PathLike, tokens: list[str]) -> None:
