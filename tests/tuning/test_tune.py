@@ -62,7 +62,8 @@ def test_tables_have_every_trial_with_the_objective_first(searched):
 def test_best_flags_are_read_as_the_settings_of_the_best_trial(searched, settings):
     output_dir, found = searched
     program = (
-        "import dataclasses, json, sys; import trainers.train; from tf_smoothclir.command_line import command;"
+        "import dataclasses, json, sys; import trainers.train;"
+        "from tf_smoothclir.command_line import command;"
         "command.FLAGS(sys.argv);"
         "print(json.dumps(dataclasses.asdict(command.run_settings_from_flags())))"
     )
