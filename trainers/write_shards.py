@@ -50,10 +50,10 @@ def main(argv) -> None:
         text=text,
         overwrite=_OVERWRITE.value,
     ).manifest
-    megabytes = sum(shard["bytes"] for shard in manifest["shards"]) / 1e6
+    megabytes = sum(shard.bytes for shard in manifest.shards) / 1e6
     print(
-        f"{_OUTPUT_DIR.value}: {len(manifest['shards'])} shards, {manifest['queries']:,} queries,"
-        f" {manifest['pairs']:,} pairs, {megabytes:,.1f} MB"
+        f"{_OUTPUT_DIR.value}: {len(manifest.shards)} shards, {manifest.queries:,} queries,"
+        f" {manifest.pairs:,} pairs, {megabytes:,.1f} MB"
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tf_smoothclir.data.candidate_lists import candidate_lists
-from tf_smoothclir.data.shards.shards import Shards
+from tf_smoothclir.data.shards.reading import Shards
 from tf_smoothclir.data.shards.writer import write_shards
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.tokenized_set import tokenize_set

@@ -12,7 +12,7 @@ from absl import logging
 from tensorflow import keras
 
 from tf_smoothclir.data.retrieval_set import RetrievalSet
-from tf_smoothclir.data.shards.shards import Shards
+from tf_smoothclir.data.shards.reading import Shards
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.sources.source import SPLITS, Source
 from tf_smoothclir.data.tokenized_set import ROLES, TokenizedSet, tokenize_set

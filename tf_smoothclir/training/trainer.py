@@ -9,7 +9,7 @@ import tensorflow as tf
 from absl import logging
 
 from tf_smoothclir._compat.keras_api import tf_weights
-from tf_smoothclir.data.shards.shards import Shards
+from tf_smoothclir.data.shards.reading import Shards
 from tf_smoothclir.data.tokenized_set import TokenizedSet
 from tf_smoothclir.optimizers.sparse import LEARNING_RATES
 from tf_smoothclir.settings.run import TrainingSettings

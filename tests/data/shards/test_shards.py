@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import json
 import os
@@ -23,7 +24,7 @@ from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.shards import pipeline as shard_pipeline
 from tf_smoothclir.data.shards import writer as shard_writer
 from tf_smoothclir.data.shards.pipeline import ShardPipeline
-from tf_smoothclir.data.shards.shards import Shards, decode_lists
+from tf_smoothclir.data.shards.reading import Shards, decode_lists
 from tf_smoothclir.data.shards.writer import write_shards
 from tf_smoothclir.data.tokenized_set import ROLES, tokenize_set
 from tf_smoothclir.settings.run import TextSettings
@@ -78,8 +79,8 @@ def records_of(path):
 
 
 def examples_of(shards):
-    for shard in shards.manifest["shards"]:
-        for record in records_of(shards.path(shard["file"])):
+    for shard in shards.manifest.shards:
+        for record in records_of(shards.path(shard.file)):
             yield tf.train.Example.FromString(record)
 
 
@@ -156,6 +157,13 @@ def test_manifest_counts_what_was_written(written, world):
         assert written.vocabulary(role) == world.vocabulary(role)
 
 
+def test_fingerprint_is_that_of_the_manifest_file(written):
+    """Runs keep it and compare it when they continue, so it never changes."""
+    manifest = json.loads(Path(written.directory, "manifest.json").read_text())
+    canonical = json.dumps(manifest, sort_keys=True).encode()
+    assert written.fingerprint() == hashlib.sha256(canonical).hexdigest()
+
+
 @pytest.mark.parametrize("number", [1, 5, QUERIES])
 def test_shards_have_about_as_many_pairs_and_the_same_bytes_each_time(
     world, lists, tmp_path, number
@@ -165,7 +173,7 @@ def test_shards_have_about_as_many_pairs_and_the_same_bytes_each_time(
         for name in ("first", "second")
     )
     assert first.manifest == second.manifest  # the hashes of the files stand there
-    pairs = [shard["pairs"] for shard in first.manifest["shards"]]
+    pairs = [shard.pairs for shard in first.manifest.shards]
     assert len(pairs) == number
     assert max(pairs) - min(pairs) <= np.diff(lists.offsets).max()
     assert_same_batches(read(first), read(second))
@@ -234,7 +242,7 @@ def test_overwrite_replaces_all_old_files_even_damaged_ones(world, lists, copied
 @pytest.mark.parametrize("name", ["notes.txt", "vocabulary/french.txt", "train-1.tfrecord.gz"])
 def test_overwrite_deletes_nothing_that_is_no_shard(world, lists, copied, name):
     Path(copied.directory, name).write_text("mine")
-    with pytest.raises(InputError, match=f"more than shards, such as {name}"):
+    with pytest.raises(InputError, match=f"more than shards, for example {name}"):
         write_shards(world, lists, copied.directory, 2, **SAMPLING, text=TEXT, overwrite=True)
     assert Path(copied.directory, name).read_text() == "mine"
     copied.verify()
@@ -268,7 +276,7 @@ def test_shards_that_another_process_wrote_meanwhile_stay(world, lists, tmp_path
     monkeypatch.setattr(shard_writer, "write_json", while_another_is_faster)
     with pytest.raises(InputError, match="another process has written other shards"):
         write_shards(world, lists, tmp_path / "shards", 2, **SAMPLING, text=TEXT)
-    assert len(Shards.open(tmp_path / "shards").manifest["shards"]) == 3
+    assert len(Shards.open(tmp_path / "shards").manifest.shards) == 3
 
 
 # --- what is read
@@ -334,7 +342,7 @@ def test_workers_together_read_each_list_once(written, workers):
         pipeline = ShardPipeline(written, batch_size=20, seed=13, **arguments)
         assert pipeline.num_steps() == len(batches)
     assert sorted(itertools.chain(*shares)) == sorted(as_lists(read(written)))
-    expected = [s["queries"] for s in written.manifest["shards"]]
+    expected = [shard.queries for shard in written.manifest.shards]
     assert [len(share) for share in shares] == [sum(expected[w::workers]) for w in range(workers)]
 
 
@@ -424,14 +432,35 @@ def test_missing_directory_is_named(tmp_path):
 def test_what_is_no_manifest_is_an_error(copied, content):
     content = content if isinstance(content, bytes) else content.encode()
     Path(copied.directory, "manifest.json").write_bytes(content)
-    with pytest.raises(InputError, match=r"manifest\.json: this is no manifest of shards"):
+    with pytest.raises(InputError, match=r"manifest\.json: this is not a manifest of shards"):
         Shards.open(copied.directory)
 
 
 def test_foreign_format_version_is_an_error(copied):
     path = Path(copied.directory, "manifest.json")
-    path.write_text(json.dumps({**copied.manifest, "format_version": 1}))
+    path.write_text(json.dumps({**copied.manifest.to_dict(), "format_version": 1}))
     with pytest.raises(InputError, match=r"format version 1, but this release reads 2\. Write"):
+        Shards.open(copied.directory)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda m: m.pop("pairs"), "pairs is missing"),
+        (lambda m: m.update(queries="23"), "queries must be an integer, not '23'"),
+        (lambda m: m.update(shards={}), r"shards must be a list, not \{\}"),
+        (lambda m: m["shards"][2].pop("sha256"), r"shards\[2\]\.sha256 is missing"),
+        (lambda m: m["shards"][0].update(bytes=None), r"shards\[0\]\.bytes must be an integer"),
+        (lambda m: m["vocabularies"].update(query=1), r"vocabularies\.query must be a string"),
+    ],
+)
+def test_missing_or_wrong_value_in_the_manifest_is_named(copied, change, message):
+    path = Path(copied.directory, "manifest.json")
+    manifest = json.loads(path.read_text())
+    change(manifest)
+    path.write_text(json.dumps(manifest))
+    match = rf"manifest\.json: the manifest is damaged: {message}.*\. Write .*--overwrite"
+    with pytest.raises(InputError, match=match):
         Shards.open(copied.directory)
 
 
@@ -484,7 +513,7 @@ def test_file_cut_off_while_in_use_names_file_and_record(copied, record, more):
 def test_file_that_is_longer_than_it_was_names_the_record(copied):
     path = Path(copied.directory, THIRD)
     path.write_bytes(path.read_bytes() + path.read_bytes())
-    number = copied.manifest["shards"][2]["queries"]
+    number = copied.manifest.shards[2].queries
     match = f"record {number + 1}: the file has {2 * number} whole records"
     with pytest.raises(InputError, match=match), copied.explaining_defects():
         read(copied)
@@ -610,7 +639,7 @@ def test_command_writes_once_and_again_with_overwrite(tmp_path):
     shards = Shards.open(tmp_path / "shards")
     shards.verify()
     assert len(as_lists(read(shards))) == 12
-    assert {key: shards.manifest[key] for key in SAMPLING} == {
+    assert {key: getattr(shards.manifest, key) for key in SAMPLING} == {
         "split": "train",
         "negatives": 3,
         "seed": 13,

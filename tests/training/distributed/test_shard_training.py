@@ -13,7 +13,7 @@ from tests.training.test_trainer import (
 )
 from tests.training.tiny_set import SHARDS, tiny_shards
 from tf_smoothclir.data.candidate_lists import candidate_lists
-from tf_smoothclir.data.shards.shards import Shards
+from tf_smoothclir.data.shards.reading import Shards
 from tf_smoothclir.data.shards.writer import write_shards
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.sources.source import SPLITS
@@ -112,7 +112,7 @@ def test_moved_shards_do(on_shards, shards, tmp_path):
 
 def test_broken_record_is_named(on_shards, shards, tmp_path):
     shutil.copytree(shards.directory, tmp_path / "copy")
-    path = tmp_path / "copy" / shards.manifest["shards"][2]["file"]
+    path = tmp_path / "copy" / shards.manifest.shards[2].file
     content = bytearray(path.read_bytes())
     content[20] ^= 1
     path.write_bytes(content)

@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from tf_smoothclir.data.dataset_options import prefetched
 from tf_smoothclir.data.hashing import permutation
-from tf_smoothclir.data.shards.shards import BYTES_AT_ONCE, Shards, decode_lists
+from tf_smoothclir.data.shards.reading import READ_BUFFER_BYTES, Shards, decode_lists
 from tf_smoothclir.utils.errors import input_error
 
 _LISTS_IN_BUFFER = 1024  # about 35 MB with 54 documents of 150 tokens
@@ -17,13 +17,13 @@ _FILES_AT_ONCE = 4
 
 
 class ListOrder(NamedTuple):
-    """Which candidate lists make an epoch, in which order; arrays, or tensors of a graph.
+    """The candidate lists of an epoch and their order, as arrays or as tensors of a graph.
 
     Attributes:
-        paths: `[files]` string.
-        queries: `[files]` int64, how many lists each file has.
-        places: `[lists]` int64, the place in its buffer that each list is taken from.
-        lists_in_batch: Lists of a batch, int64.
+        paths: `[files]` string, the shards.
+        queries: `[files]` int64, the number of lists in each file.
+        places: `[lists]` int64, the place in the buffer that each list is taken from.
+        lists_in_batch: int64, the number of lists in a batch.
     """
 
     paths: np.ndarray
@@ -33,10 +33,10 @@ class ListOrder(NamedTuple):
 
 
 class ShardPipeline:
-    """Batches of whole candidate lists from shards, as `ListPipeline` makes them from tokens.
+    """Batches of whole candidate lists from shards, like those of `ListPipeline` from token stores.
 
-    Of several workers, each reads shards of its own, and all together each list once an epoch. The
-    order is a function of seed and epoch alone: of the shards, and of the lists within a buffer.
+    Each of several workers reads its own shards; together they read every list once per epoch. Seed
+    and epoch alone decide the order of the shards and of the lists within a buffer.
     """
 
     def __init__(
@@ -48,14 +48,14 @@ class ShardPipeline:
         worker: int = 0,
         num_workers: int = 1,
     ):
-        """Reads every `num_workers`-th shard, from number `worker` on.
+        """Reads every `num_workers`-th shard, starting with number `worker`.
 
         Args:
             shards: All shards.
-            batch_size: About so many pairs a batch of this worker, at least one list.
-            seed: Decides the order, with the epoch.
-            worker: From 0.
-            num_workers: Workers that share the shards.
+            batch_size: Approximate number of pairs in a batch of this worker; at least one list.
+            seed: Decides the order, together with the epoch.
+            worker: Number of this worker, from 0.
+            num_workers: Number of workers that share the shards.
 
         Raises:
             InputError: There are more workers than shards.
@@ -63,41 +63,41 @@ class ShardPipeline:
         if not 0 <= worker < num_workers:
             raise ValueError(f"worker must be in 0..{num_workers - 1}, but is {worker}.")
         manifest = shards.manifest
-        if num_workers > len(manifest["shards"]):
+        if num_workers > len(manifest.shards):
             raise input_error(
                 shards.directory,
-                f"{num_workers} workers cannot share {len(manifest['shards'])} shards",
+                f"{num_workers} workers cannot share {len(manifest.shards)} shards",
                 f"Use fewer workers, or write more: smoothclir-shards --num_shards={num_workers}",
             )
-        own = manifest["shards"][worker::num_workers]
-        self._paths = np.array([shards.path(shard["file"]) for shard in own])
-        self._queries = np.array([shard["queries"] for shard in own])
-        self._lists_in_batch = max(1, round(batch_size * manifest["queries"] / manifest["pairs"]))
+        own = manifest.shards[worker::num_workers]
+        self._paths = np.array([shards.path(shard.file) for shard in own])
+        self._queries = np.array([shard.queries for shard in own])
+        self._lists_in_batch = max(1, round(batch_size * manifest.queries / manifest.pairs))
         self._seed = seed
 
     def num_steps(self) -> int:
-        """Returns the number of batches of an epoch; the last one may be smaller.
+        """Returns the number of batches in an epoch; the last one may be smaller.
 
-        It may differ among workers; those that wait for each other do the least of all.
+        It may differ among workers. Workers that wait for each other take the smallest number.
         """
         return -(-int(self._queries.sum()) // self._lists_in_batch)
 
     def epoch(self, epoch: int, start_step: int = 0) -> tf.data.Dataset:
         """Returns the batches of an epoch, from `start_step` on.
 
-        An error of reading comes while the batches are taken: see `Shards.explaining_defects`.
+        Read errors are raised while the batches are taken: see `Shards.explaining_defects`.
 
         Args:
             epoch: Number of the epoch, from 0; decides the order.
-            start_step: First batch, for continuing in the middle of an epoch.
+            start_step: First batch, to continue in the middle of an epoch.
 
         Returns:
-            A dataset of `(inputs, grades [pairs] int32)`, as `ListPipeline.epoch` returns.
+            A dataset of `(inputs, grades [pairs] int32)`, like that of `ListPipeline.epoch`.
         """
         return list_batches(self.order(epoch), start_step)
 
     def order(self, epoch: int) -> ListOrder:
-        """Returns the order of an epoch, from 0."""
+        """Returns the order of the lists in an epoch, counted from 0."""
         files = permutation(len(self._paths), self._seed, epoch)
         return ListOrder(
             self._paths[files],
@@ -107,7 +107,7 @@ class ShardPipeline:
         )
 
     def rows(self, epoch: int, step: int) -> list[tuple[str, str, int]]:
-        """Returns the pairs of one batch: query id, document id, grade."""
+        """Returns (query id, document id, grade) for each pair of a batch."""
         (records,) = _record_batches(self.order(epoch), step).take(1).as_numpy_iterator()
         found = []
         for example in map(tf.train.Example.FromString, records):
@@ -119,7 +119,7 @@ class ShardPipeline:
         return found
 
     def _places_in_buffers(self, epoch: int) -> np.ndarray:
-        """Returns `[queries]`, the place in its buffer that each list is taken from."""
+        """Returns `[queries]`, the place in the buffer that each list is taken from."""
         queries, size = int(self._queries.sum()), _LISTS_IN_BUFFER
         return np.concatenate(
             [
@@ -130,15 +130,16 @@ class ShardPipeline:
 
 
 def list_batches(order: ListOrder, start_step: int = 0) -> tf.data.Dataset:
-    """Returns the batches of an order, from `start_step` on, as `ShardPipeline.epoch` does."""
+    """Returns the batches of an order, from `start_step` on; see `ShardPipeline.epoch`."""
     batches = prefetched(_record_batches(order, start_step), decode_lists, 8)
-    options = tf.data.Options()  # tf.distribute must not share out what is this worker's own
+    options = tf.data.Options()
+    # The shards are this worker's own: tf.distribute must not split them once more.
     options.experimental_distribute.auto_shard_policy = tf.data.experimental.AutoShardPolicy.OFF
     return batches.with_options(options)
 
 
 def _record_batches(order: ListOrder, start_step: int) -> tf.data.Dataset:
-    """Returns `[lists]` serialised Examples of each batch, from `start_step` on."""
+    """Returns batches of serialised Examples, `[lists]` string, from `start_step` on."""
     records = tf.data.Dataset.from_tensor_slices((order.paths, order.queries)).interleave(
         _records,
         cycle_length=_FILES_AT_ONCE,
@@ -152,6 +153,6 @@ def _record_batches(order: ListOrder, start_step: int) -> tf.data.Dataset:
 
 
 def _records(path: tf.Tensor, number: tf.Tensor) -> tf.data.Dataset:
-    records = tf.data.TFRecordDataset(path, buffer_size=BYTES_AT_ONCE)
-    # A file that is cut off would end without an error.
+    records = tf.data.TFRecordDataset(path, buffer_size=READ_BUFFER_BYTES)
+    # Without this, a truncated file would end without an error.
     return records.apply(tf.data.experimental.assert_cardinality(number))

@@ -1,4 +1,4 @@
-"""Writing TFRecord shards of candidate lists; `shards` reads them."""
+"""Writing TFRecord shards of candidate lists; `reading` describes the directory."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ import tqdm
 
 from tf_smoothclir.data.candidate_lists import CandidateLists
 from tf_smoothclir.data.hashing import permutation
-from tf_smoothclir.data.shards.shards import FORMAT_VERSION, MANIFEST, NUMBERS, Shards
+from tf_smoothclir.data.shards.manifest import MANIFEST, ShardEntry, ShardManifest
+from tf_smoothclir.data.shards.reading import NUMBERS, Shards
 from tf_smoothclir.data.tokenized_set import ROLES, TokenizedSet
 from tf_smoothclir.settings.run import TextSettings
 from tf_smoothclir.utils.digests import file_digest
@@ -38,53 +39,48 @@ def write_shards(
     text: TextSettings,
     overwrite: bool = False,
 ) -> Shards:
-    """Writes candidate lists as shards that have about as many pairs each.
+    """Writes candidate lists as shards with about the same number of pairs each.
 
     Args:
         tokenized_set: The set.
         lists: `candidate_lists` of the split with these `negatives` and this `seed`.
-        directory: A local one; complete or absent at any time.
-        num_shards: At most one per list.
+        directory: A local directory. It is complete or absent at any time.
+        num_shards: Number of files, at most one per list.
         split: "train", "validation" or "test".
-        negatives: Sampled documents a query.
-        seed: Of the sampling; shares out the lists, too.
-        text: What the set was prepared with.
-        overwrite: Deletes the shards that are there.
+        negatives: Sampled documents per query.
+        seed: Seed of the sampling. It also decides which shard gets which lists.
+        text: Settings that the set was tokenised with.
+        overwrite: Replaces existing shards.
 
     Raises:
-        InputError: The directory cannot be used (see `free_directory`), or the number of shards, or
-            the set has n-grams.
+        InputError: The directory cannot be used (see `free_directory`), `num_shards` is out of
+            range, or the set has n-grams.
     """
     if tokenized_set.has_ngrams:
-        reason = "shards hold the ids of words, not their n-grams"
+        reason = "shards hold the ids of words, but not their n-grams"
         raise input_error(f"--ngram_buckets={text.ngram_buckets}", reason, "Leave it out")
     directory = free_directory(directory, overwrite=overwrite)
     if not 1 <= num_shards <= len(lists.query_rows):
         reason = f"it must be in 1..{len(lists.query_rows)}, the number of queries"
         raise input_error(f"--num_shards={num_shards}", reason, "Choose another number")
-    manifest = {
-        "format_version": FORMAT_VERSION,
-        "name": tokenized_set.retrieval_set.source.name,
-        "split": split,
-        "negatives": negatives,
-        "seed": seed,
-        "num_grades": tokenized_set.retrieval_set.num_grades,
-        "queries": len(lists.query_rows),
-        "pairs": len(lists.document_rows),
-        "query_tokens": int(tokenized_set.tokens("query").lengths[lists.query_rows].sum()),
-        "document_tokens": int(tokenized_set.tokens("document").lengths[lists.document_rows].sum()),
-        "text": dataclasses.asdict(text),
-    }
     with new_directory(directory, replace=overwrite) as temporary:
-        manifest["vocabularies"] = _write_vocabularies(temporary / "vocabulary", tokenized_set)
-        with progress_bar(manifest["pairs"], "Write shards", "pairs") as bar:
-            manifest["shards"] = []
-            for number, part in enumerate(_share_out(np.diff(lists.offsets), num_shards, seed)):
-                path = temporary / f"{split}-{number:05d}-of-{num_shards:05d}.tfrecord"
-                manifest["shards"].append(_write_shard(path, tokenized_set, lists, part, bar))
-        write_json(temporary / MANIFEST, manifest)
+        manifest = ShardManifest(
+            name=tokenized_set.retrieval_set.source.name,
+            split=split,
+            negatives=negatives,
+            seed=seed,
+            num_grades=tokenized_set.retrieval_set.num_grades,
+            queries=len(lists.query_rows),
+            pairs=len(lists.document_rows),
+            query_tokens=_count_tokens(tokenized_set, "query", lists.query_rows),
+            document_tokens=_count_tokens(tokenized_set, "document", lists.document_rows),
+            text=dataclasses.asdict(text),
+            vocabularies=_copy_vocabularies(tokenized_set, temporary / "vocabulary"),
+            shards=_write_files(temporary, tokenized_set, lists, num_shards, split, seed),
+        )
+        write_json(temporary / MANIFEST, manifest.to_dict())
         if overwrite:
-            free_directory(directory, overwrite=True)  # what has come meanwhile may not be ours
+            free_directory(directory, overwrite=True)  # files that came meanwhile may not be ours
     shards = Shards.open(directory)
     if shards.manifest != manifest:
         reason = "another process has written other shards there meanwhile"
@@ -93,17 +89,17 @@ def write_shards(
 
 
 def free_directory(directory: str | os.PathLike, *, overwrite: bool) -> Path:
-    """Returns the path of a directory that shards may be written to, and deletes nothing yet.
+    """Returns the path of a directory that shards may be written to; deletes nothing yet.
 
     Raises:
-        InputError: It is remote, cannot be made, or is there: empty directories and, with
-            `overwrite`, those that hold nothing but shards, are free nevertheless.
+        InputError: The directory is remote, cannot be made, or is not empty. With `overwrite`, it
+            may hold shards and nothing else.
     """
     where = f"--output_dir={os.fspath(directory)}"
     if "://" in where:
-        remedy = "Write to a local directory, and copy it with the tool of the storage"
+        remedy = "Write to a local directory, then copy it with the storage's own tool"
         raise input_error(where, "shards are not written to remote storage", remedy)
-    path = Path(directory).resolve()  # of a link, what it points to is replaced
+    path = Path(directory).resolve()  # the target of a link is replaced, not the link
     if path.is_dir():
         found = {file.relative_to(path).as_posix() for file in path.rglob("*")}
         foreign = sorted(name for name in found if not _OURS.fullmatch(name))
@@ -111,7 +107,7 @@ def free_directory(directory: str | os.PathLike, *, overwrite: bool) -> Path:
             remedy = "Choose another one, or give --overwrite to replace shards"
             raise input_error(where, "the directory is not empty", remedy)
         if foreign:
-            reason = f"the directory holds more than shards, such as {foreign[0]}"
+            reason = f"the directory holds more than shards, for example {foreign[0]}"
             raise input_error(where, reason, "Choose another one")
     elif path.exists():
         raise input_error(where, "there is a file of this name", "Choose another one")
@@ -119,35 +115,56 @@ def free_directory(directory: str | os.PathLike, *, overwrite: bool) -> Path:
     return path
 
 
+def _count_tokens(tokenized_set: TokenizedSet, role: str, rows: np.ndarray) -> int:
+    return int(tokenized_set.tokens(role).lengths[rows].sum())
+
+
+def _copy_vocabularies(tokenized_set: TokenizedSet, directory: Path) -> dict[str, str]:
+    """Copies the vocabularies of a set; returns their digests by role."""
+    directory.mkdir()
+    copies = {role: directory / f"{role}.txt" for role in ROLES}
+    for copy in copies.values():
+        shutil.copy(tokenized_set.vocabulary_dir / copy.name, copy)
+    return {role: file_digest(copy) for role, copy in copies.items()}
+
+
+def _write_files(
+    directory: Path,
+    tokenized_set: TokenizedSet,
+    lists: CandidateLists,
+    num_shards: int,
+    split: str,
+    seed: int,
+) -> tuple[ShardEntry, ...]:
+    shares = _share_out(np.diff(lists.offsets), num_shards, seed)
+    names = (f"{split}-{number:05d}-of-{num_shards:05d}.tfrecord" for number in range(num_shards))
+    with progress_bar(len(lists.document_rows), "Write shards", "pairs") as bar:
+        return tuple(
+            _write_file(directory / name, tokenized_set, lists, share, bar)
+            for name, share in zip(names, shares)
+        )
+
+
 def _share_out(lengths: np.ndarray, num_shards: int, seed: int) -> list[list[int]]:
-    """Returns the lists of each shard in shuffled order, each put where the fewest pairs are."""
-    parts = [[] for _ in range(num_shards)]
+    """Returns the lists of each shard: in shuffled order, each goes where the fewest pairs are."""
+    shares = [[] for _ in range(num_shards)]
     pairs = [(0, number) for number in range(num_shards)]
     for position in permutation(len(lengths), seed):
         fewest, number = pairs[0]
-        parts[number].append(position)
+        shares[number].append(position)
         heapq.heapreplace(pairs, (fewest + int(lengths[position]), number))
-    return parts
+    return shares
 
 
-def _write_vocabularies(directory: Path, tokenized_set: TokenizedSet) -> dict[str, str]:
-    """Copies the vocabularies of a set, and returns their hashes by role."""
-    directory.mkdir()
-    files = {role: directory / f"{role}.txt" for role in ROLES}
-    for file in files.values():
-        shutil.copy(tokenized_set.vocabulary_dir / file.name, file)
-    return {role: file_digest(file) for role, file in files.items()}
-
-
-def _write_shard(
-    path: Path, tokenized_set: TokenizedSet, lists: CandidateLists, part: list[int], bar: tqdm.tqdm
-) -> dict:
-    """Writes the lists at the positions `part`; returns what the manifest says of the file."""
+def _write_file(
+    path: Path, tokenized_set: TokenizedSet, lists: CandidateLists, share: list[int], bar: tqdm.tqdm
+) -> ShardEntry:
+    """Writes the lists at the positions in `share`."""
     queries, documents = (tokenized_set.tokens(role) for role in ROLES)
     all_lengths = documents.lengths
     pairs = 0
     with tf.io.TFRecordWriter(os.fspath(path)) as writer:
-        for position in part:
+        for position in share:
             query = lists.query_rows[position]
             pairs_of_list = slice(lists.offsets[position], lists.offsets[position + 1])
             rows = lists.document_rows[pairs_of_list]
@@ -162,13 +179,7 @@ def _write_shard(
             writer.write(example.SerializeToString(deterministic=True))
             pairs += len(rows)
             bar.update(len(rows))
-    return {
-        "file": path.name,
-        "queries": len(part),
-        "pairs": pairs,
-        "bytes": path.stat().st_size,
-        "sha256": file_digest(path),
-    }
+    return ShardEntry(path.name, len(share), pairs, path.stat().st_size, file_digest(path))
 
 
 def _example(query_id: str, document_ids: list[str], **numbers: np.ndarray) -> tf.train.Example:

@@ -7,8 +7,8 @@ import dataclasses
 import itertools
 
 from tf_smoothclir.data.shards.pipeline import ShardPipeline
-from tf_smoothclir.data.shards.shards import Shards
-from tf_smoothclir.settings.run import RunSettings, TrainingSettings
+from tf_smoothclir.data.shards.reading import Shards
+from tf_smoothclir.settings.run import RunSettings, TextSettings, TrainingSettings
 from tf_smoothclir.training.batches import Epoch
 from tf_smoothclir.utils.errors import InputError, input_error
 
@@ -56,7 +56,7 @@ class ShardBatches:
         own = self._pipelines[self._worker]
         return Epoch(
             steps=min(pipeline.num_steps() for pipeline in self._pipelines),
-            pairs=self._shards.manifest["pairs"],
+            pairs=self._shards.manifest.pairs,
             batches=lambda start: own.epoch(number, start),
             rows=lambda step: list(
                 itertools.chain(*(pipeline.rows(number, step) for pipeline in self._pipelines))
@@ -107,10 +107,10 @@ def check_set(shards: Shards, name: str) -> None:
     Raises:
         InputError: They were not.
     """
-    if shards.manifest["name"] != name:
+    if shards.manifest.name != name:
         raise _differs(
             shards,
-            f"they were made of the set {shards.manifest['name']}, and the data flags name {name}",
+            f"they were made of the set {shards.manifest.name}, and the data flags name {name}",
             "Give the data flags that smoothclir-shards was given",
         )
 
@@ -126,10 +126,10 @@ def check_workers(shards: Shards, number: int) -> None:
 
 def _check_settings(shards: Shards, settings: RunSettings) -> None:
     manifest, training = shards.manifest, settings.training
-    if manifest["split"] != "train":
+    if manifest.split != "train":
         raise _differs(
             shards,
-            f"they hold the {manifest['split']} split",
+            f"they hold the {manifest.split} split",
             "Write the training lists with smoothclir-shards --split=train",
         )
     own, common = training.train_negatives, training.negatives
@@ -143,9 +143,10 @@ def _check_settings(shards: Shards, settings: RunSettings) -> None:
         "num_grades": len(settings.model.thresholds) + 1,
     }
     written = {
-        **manifest["text"],
-        "train_negatives": manifest["negatives"],
-        "num_grades": manifest["num_grades"],
+        **dataclasses.asdict(TextSettings()),
+        **manifest.text,
+        "train_negatives": manifest.negatives,
+        "num_grades": manifest.num_grades,
     }
     for name, value in expected.items():
         if written[name] == value:

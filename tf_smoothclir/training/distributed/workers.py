@@ -18,7 +18,7 @@ import numpy as np
 import tensorflow as tf
 from absl import logging
 
-from tf_smoothclir.data.shards.shards import Shards
+from tf_smoothclir.data.shards.reading import Shards
 from tf_smoothclir.settings.run import TrainingSettings
 from tf_smoothclir.training.distributed.cluster import Cluster, wait_for_all
 from tf_smoothclir.training.distributed.exchange import pack, unpack

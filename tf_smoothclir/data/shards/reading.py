@@ -1,8 +1,9 @@
-"""TFRecord shards of candidate lists, for remote storage and for input by several workers.
+"""Reading TFRecord shards of candidate lists: from remote storage, by several workers.
 
-A directory of shards has `manifest.json`, `vocabulary/query.txt` and `document.txt`, and files such
-as `train-00000-of-00008.tfrecord` with one tf.train.Example per candidate list: a worker needs
-nothing else. It is written locally and read from wherever `tf.io.gfile` reads, such as gs://.
+A directory of shards contains `manifest.json`, `vocabulary/query.txt`, `vocabulary/document.txt`,
+and files such as `train-00000-of-00008.tfrecord` with one tf.train.Example per candidate list. A
+worker needs nothing else. Shards are written locally, and read from wherever `tf.io.gfile` reads,
+such as gs://.
 """
 
 from __future__ import annotations
@@ -10,30 +11,30 @@ from __future__ import annotations
 import contextlib
 import functools
 import hashlib
-import json
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import TypeVar
 
 import tensorflow as tf
 
 from tf_smoothclir.data.dataset_options import traced_once
 from tf_smoothclir.data.pipeline import of_lists, tower_tokens
 from tf_smoothclir.data.ragged_store import row_numbers
+from tf_smoothclir.data.shards.manifest import MANIFEST, ShardEntry, ShardManifest, parse_manifest
 from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.utils.digests import file_digest
 from tf_smoothclir.utils.errors import InputError, input_error
 from tf_smoothclir.utils.parallel import map_in_threads
 from tf_smoothclir.utils.progress import progress_bar
 
-MANIFEST = "manifest.json"
-FORMAT_VERSION = 2
-# Little-endian int32 bytes, which TensorFlow reads twice as fast as Int64Lists. Beside them stand
-# `query_id` and `document_ids`, for people and other tools.
+# Features of an Example: little-endian int32 bytes, which TensorFlow reads twice as fast as
+# Int64Lists. `query_id` and `document_ids` are there too, for people and other tools.
 NUMBERS = ("query_tokens", "document_tokens", "document_lengths", "grades")
-BYTES_AT_ONCE = 4 << 20
-_REMEDY = "Copy the shards again, or write them anew with smoothclir-shards --overwrite"
+READ_BUFFER_BYTES = 4 << 20
+_REMEDY = "Copy the shards again, or write them again with smoothclir-shards --overwrite"
 _remote_digest = functools.partial(file_digest, open_file=tf.io.gfile.GFile)
+_T = TypeVar("_T")
 _FAILED_READS = (
     tf.errors.DataLossError,
     tf.errors.FailedPreconditionError,  # of assert_cardinality
@@ -43,27 +44,33 @@ _FAILED_READS = (
 
 
 class Shards:
-    """A directory of shards, local or remote, and its manifest."""
+    """A directory of shards, local or remote.
 
-    def __init__(self, directory: str, manifest: dict):
-        """Joins what `open` has checked."""
+    Attributes:
+        directory: Path or address.
+        manifest: Its manifest.
+    """
+
+    def __init__(self, directory: str, manifest: ShardManifest):
+        """Takes what `open` has checked."""
         self.directory = directory
         self.manifest = manifest
-        self._paths = [self.path(shard["file"]) for shard in manifest["shards"]]
+        self._paths = [self.path(shard.file) for shard in manifest.shards]
 
     @classmethod
     def open(cls, directory: str | os.PathLike) -> Shards:
-        """Opens a directory, and checks that every file is there and has its size.
+        """Opens a directory, and checks that every file exists and has its size.
 
         Raises:
             InputError: The manifest is missing, damaged or of another format version; a file is
                 missing or has another size.
         """
         directory = os.fspath(directory)
-        shards = cls(directory, _read_manifest(tf.io.gfile.join(directory, MANIFEST)))
+        path = tf.io.gfile.join(directory, MANIFEST)
+        shards = cls(directory, parse_manifest(_read(path), path))
         for shard, path, size in shards._of_each(lambda path: tf.io.gfile.stat(path).length):
-            if size != shard["bytes"]:
-                reason = f"the file has {size} bytes, but {shard['bytes']} were written"
+            if size != shard.bytes:
+                reason = f"the file has {size} bytes, but {shard.bytes} were written"
                 raise input_error(path, reason, _REMEDY)
         return shards
 
@@ -75,32 +82,32 @@ class Shards:
         """
         path = self.path(f"vocabulary/{role}.txt")
         content = _read(path)
-        if hashlib.sha256(content).hexdigest() != self.manifest["vocabularies"][role]:
+        if hashlib.sha256(content).hexdigest() != self.manifest.vocabularies.get(role):
             raise input_error(path, "the file is not the one that was written", _REMEDY)
         return content.decode().split("\n")[:-1]
 
     def verify(self) -> None:
-        """Reads all files and compares their hashes.
+        """Reads all files and compares their digests.
 
         Raises:
-            InputError: A file is missing, or not the one that was written; the message names it.
+            InputError: A file is missing or not the one that was written; the message names it.
         """
         for role in ROLES:
             self.vocabulary(role)
-        total = sum(shard["bytes"] for shard in self.manifest["shards"])
+        total = sum(shard.bytes for shard in self.manifest.shards)
         with progress_bar(total, "Verify shards", "bytes") as bar:
             for shard, path, digest in self._of_each(_remote_digest):
-                if digest != shard["sha256"]:
+                if digest != shard.sha256:
                     raise input_error(path, "the file is not the one that was written", _REMEDY)
-                bar.update(shard["bytes"])
+                bar.update(shard.bytes)
 
     def find_defect(self) -> InputError | None:
-        """Reads the shards one after the other to the first record that cannot be used.
+        """Reads the shards one after the other up to the first record that cannot be used.
 
         Returns:
-            An error that names file and record, counted from 1; None where all can be used.
+            An error that names the file and the record, counted from 1; None if there is no defect.
         """
-        for shard, path in zip(self.manifest["shards"], self._paths):
+        for shard, path in zip(self.manifest.shards, self._paths):
             number, reason = 0, ""
             try:
                 for _ in tf.data.TFRecordDataset(path).map(
@@ -109,19 +116,19 @@ class Shards:
                     number += 1
             except tf.errors.OpError as error:
                 reason = f"the record cannot be used ({_message(error)})"
-            if not reason and number != shard["queries"]:  # half a record is the end, for tf.data
-                reason = f"the file has {number} whole records, but {shard['queries']} were written"
+            if not reason and number != shard.queries:  # tf.data takes half a record for the end
+                reason = f"the file has {number} whole records, but {shard.queries} were written"
             if reason:
-                place = f"{path}, record {min(number, shard['queries']) + 1}"
+                place = f"{path}, record {min(number, shard.queries) + 1}"
                 return input_error(place, reason, _REMEDY)
         return None
 
     @contextlib.contextmanager
     def explaining_defects(self) -> Iterator[None]:
-        """Turns an error of reading, inside of it, into one that names file and record.
+        """Turns an error while reading shards into one that names file and record.
 
         Raises:
-            InputError: What `find_defect` finds; where it finds nothing, the error stays as it is.
+            InputError: What `find_defect` finds. If it finds nothing, the error stays as it is.
         """
         try:
             yield
@@ -132,21 +139,21 @@ class Shards:
             raise defect from error
 
     def fingerprint(self) -> str:
-        """Returns a hash of the manifest, which has those of all files."""
-        return hashlib.sha256(json.dumps(self.manifest, sort_keys=True).encode()).hexdigest()
+        """Returns a hex SHA-256 that changes with the content of any file."""
+        return self.manifest.fingerprint()
 
     def path(self, file: str) -> str:
-        """Returns the path of a file of the directory."""
+        """Returns the path of a file in the directory."""
         return tf.io.gfile.join(self.directory, file)
 
-    def _of_each(self, function) -> Iterator[tuple]:
-        """Yields each shard, its path and `function(path)`."""
+    def _of_each(self, function: Callable[[str], _T]) -> Iterator[tuple[ShardEntry, str, _T]]:
+        """Yields the entry of each shard, its path and `function(path)`."""
 
         def call(path):
             with _readable(path):
                 return function(path)
 
-        return zip(self.manifest["shards"], self._paths, map_in_threads(call, self._paths))
+        return zip(self.manifest.shards, self._paths, map_in_threads(call, self._paths))
 
 
 @traced_once
@@ -198,23 +205,6 @@ def decode_lists(records: tf.Tensor) -> tuple[dict, tf.Tensor]:
 
 def _refused(wrong: tf.Tensor, what: str) -> tf.Operation:
     return tf.debugging.Assert(~tf.reduce_any(wrong), [what])
-
-
-def _read_manifest(path: str) -> dict:
-    content = _read(path)
-    try:
-        manifest = json.loads(content)
-        version = manifest["format_version"]
-    except (ValueError, KeyError, TypeError):
-        remedy = "Give the --output_dir of smoothclir-shards"
-        raise input_error(path, "this is no manifest of shards", remedy) from None
-    if version != FORMAT_VERSION:
-        raise input_error(
-            path,
-            f"the shards have format version {version}, but this release reads {FORMAT_VERSION}",
-            "Write them anew with smoothclir-shards, or install the release that wrote them",
-        )
-    return manifest
 
 
 def _read(path: str) -> bytes:
