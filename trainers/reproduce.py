@@ -3,7 +3,7 @@
 Each experiment is a grid of training runs ("cells"), worked through on all cores and kept in
 OUTPUT_DIR/cells: what is finished is not done again, what was interrupted continues when the same
 command is given again, and tables and figures share their cells. Thresholds are tuned on validation
-by short runs of the first seed. OUTPUT_DIR/EXPERIMENT has Markdown, CSV, LaTeX, PNG and SVG files,
+by short runs of the first seed. OUTPUT_DIR/EXPERIMENT has Markdown, CSV, LaTeX and PNG files,
 OUTPUT_DIR/report.html all of it. Without --data_dir everything is about the built-in toy world.
 The experiments decide about loss, tower and seed, whatever --loss, --tower and --seed say.
 

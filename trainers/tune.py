@@ -84,19 +84,20 @@ def main(argv) -> None:
         training = dataclasses.replace(settings.training, select_metric=_OBJECTIVE.value)
         settings = dataclasses.replace(settings, training=training)
     from tf_smoothclir.tuning import tune
-    from tf_smoothclir.tuning.trial_results import best_few
+    from tf_smoothclir.tuning.search_directory import Search
+    from tf_smoothclir.tuning.trial_results import best_trials_table
 
     output_dir = _OUTPUT_DIR.value
     found = tune.tune(
         settings,
-        tune.Search(_SEARCH.value, tuple(_TUNE.value), _MAX_TRIALS.value, _FOLDS.value),
+        Search(_SEARCH.value, tuple(_TUNE.value), _MAX_TRIALS.value, _FOLDS.value),
         output_dir,
         num_workers=_WORKERS.value,
         worker_timeout=_WORKER_TIMEOUT.value,
         overwrite=_OVERWRITE.value,
     )
     if found:
-        print(best_few(found, settings.training.select_metric))
+        print(best_trials_table(found, settings.training.select_metric))
         print(f"All {len(found)} trials: {output_dir}/trials.md. Train with the best:")
         print(
             f"  smoothclir-train --flagfile={output_dir}/best.flags --output_dir={output_dir}-best"

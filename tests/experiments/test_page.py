@@ -11,7 +11,7 @@ import pytest
 from tf_smoothclir.experiments.page import Section, write_page
 
 VOID = {"meta", "img", "br", "hr", "link"}
-SVG = '<svg xmlns="http://www.w3.org/2000/svg"><g id="figure_1"/></svg>'
+PNG = b"\x89PNG\r\n\x1a\nany bytes"
 NASTY = "<script>alert('x')</script> & \"quoted\" </pre></section>"
 
 
@@ -54,8 +54,8 @@ def parse(path):
 
 @pytest.fixture
 def plot(tmp_path):
-    (tmp_path / "scores_by_grade.svg").write_text(SVG, encoding="utf-8")
-    return tmp_path / "scores_by_grade.svg"
+    (tmp_path / "scores_by_grade.png").write_bytes(PNG)
+    return tmp_path / "scores_by_grade.png"
 
 
 @pytest.fixture
@@ -85,7 +85,6 @@ def test_page_is_well_formed_html5_with_contents_that_lead_somewhere(tmp_path, s
 
 
 def test_ids_are_unique(tmp_path, sections):
-    # Two inlined drawings of matplotlib would both have "figure_1".
     page = write_page(tmp_path, [*sections, *sections]).read_text(encoding="utf-8")
     ids = re.findall(r'\bid="([^"]*)"', page)
     assert len(ids) == len(set(ids)) == 4
@@ -105,14 +104,20 @@ def test_page_loads_nothing_from_elsewhere(tmp_path, sections):
 def test_plots_are_inlined_whole_and_described(tmp_path, sections):
     images = parse(write_page(tmp_path, sections)).all("img")
     assert len(images) == 2
-    prefix = "data:image/svg+xml;base64,"
+    prefix = "data:image/png;base64,"
     assert images[0]["src"].startswith(prefix)
-    assert base64.b64decode(images[0]["src"][len(prefix) :]).decode("utf-8") == SVG
+    assert base64.b64decode(images[0]["src"][len(prefix) :]) == PNG
     assert images[0]["alt"] == "Figure 3: scores by grade"
 
 
+def test_svg_plots_of_earlier_versions_are_still_shown(tmp_path, plot):
+    svg = plot.rename(plot.with_suffix(".svg"))
+    (image,) = parse(write_page(tmp_path, [Section("Figure 3", plots=[svg])])).all("img")
+    assert image["src"].startswith("data:image/svg+xml;base64,")
+
+
 def test_everything_is_escaped(tmp_path, plot):
-    evil = plot.with_name("a<b&'c'.svg")
+    evil = plot.with_name("a<b&'c'.png")
     evil.write_bytes(plot.read_bytes())
     table = {"columns": [NASTY], "rows": [[NASTY]]}
     sections = [Section(NASTY, NASTY, [NASTY], [table], [evil])]
@@ -177,11 +182,11 @@ def test_no_sections_is_still_a_page(tmp_path):
 @pytest.mark.parametrize("row", [[], ["1"], ["1", "2", "3"]])
 def test_row_that_does_not_fit_is_named_and_no_half_page_left(row, tmp_path):
     table = {"columns": ["a", "b"], "rows": [["1", "2"], row]}
-    with pytest.raises(ValueError, match=r"Table 9: the row .* has not one cell for each"):
+    with pytest.raises(ValueError, match=r"Table 9: row .* must have one cell for each"):
         write_page(tmp_path, [Section("Table 9", tables=[table])])
     assert list(tmp_path.iterdir()) == []
 
 
 def test_missing_plot_is_an_error(tmp_path):
     with pytest.raises(FileNotFoundError):
-        write_page(tmp_path, [Section("x", plots=[tmp_path / "none.svg"])])
+        write_page(tmp_path, [Section("x", plots=[tmp_path / "none.png"])])

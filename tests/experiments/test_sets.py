@@ -57,7 +57,7 @@ def test_a_directory_that_leaves_open_which_language_is_an_error(two_languages, 
 def test_a_directory_of_ones_own_has_one_language(tmp_path):
     found = data_settings(BASE, [str(tmp_path)], languages=["de"])
     assert [one.document_language for one in found] == ["de"]
-    with pytest.raises(InputError, match="in one language; named are de, sw"):
+    with pytest.raises(InputError, match="in one language, but the flags name de, sw"):
         data_settings(BASE, [str(tmp_path)], languages=["de", "sw"])
 
 

@@ -5,19 +5,19 @@ import io
 
 import pytest
 
-from tests.experiments.fakes import fake_result
+from tests.experiments.fakes import fake_system
 from tf_smoothclir.experiments.paper_numbers import paper_results
 from tf_smoothclir.experiments.tables import (
     Table,
     Value,
     latex_escape,
     paper_table,
-    result_csv,
-    result_table,
+    system_csv,
+    system_table,
 )
 from tf_smoothclir.settings.run import METRICS
 
-RESULTS = [fake_result("SOSL", (0.4, 0.5, 0.6)), fake_result("MSE", (0.3, 0.3, 0.3), loss="mse")]
+SYSTEMS = [fake_system("SOSL", (0.4, 0.5, 0.6)), fake_system("MSE", (0.3, 0.3, 0.3), loss="mse")]
 
 
 @pytest.mark.parametrize(
@@ -33,31 +33,31 @@ def test_a_value_shows_the_spread_over_seeds_and_the_mark(value, text):
 
 
 def test_the_best_mean_of_each_column_is_bold_and_no_other():
-    lines = result_table("Test", "loss", RESULTS).markdown().splitlines()
+    lines = system_table("Test", "loss", SYSTEMS).markdown().splitlines()
     assert lines[4] == "| SOSL | 0.2, 0.7 |" + " **0.500 (0.400 to 0.600)** |" * len(METRICS)
     assert lines[5] == "| MSE | 0.2, 0.7 |" + " 0.300 |" * len(METRICS)
 
 
 def test_equal_means_are_all_bold():
-    results = [fake_result(name, (0.5,)) for name in ("SOSL", "MSE")]
-    assert result_table("Test", "loss", results).markdown().count("**0.500**") == 2 * len(METRICS)
+    systems = [fake_system(name, (0.5,)) for name in ("SOSL", "MSE")]
+    assert system_table("Test", "loss", systems).markdown().count("**0.500**") == 2 * len(METRICS)
 
 
 def test_a_table_of_costs_has_only_its_metrics_and_time_and_memory():
-    table = result_table("Test", "setting", RESULTS, metrics=("MAP",), costs=True)
+    table = system_table("Test", "setting", SYSTEMS, metrics=("MAP",), costs=True)
     assert table.columns == ("setting", "θ", "MAP", "seconds an epoch", "MB")
     assert [row[-2:] for row in table.rows] == [("1.0", "500")] * 2
 
 
 def test_only_the_marked_metric_of_the_marked_system_has_the_mark():
-    table = result_table("Test", "loss", RESULTS, {("MSE", "MAP")})
+    table = system_table("Test", "loss", SYSTEMS, {("MSE", "MAP")})
     assert [cell.differs for cell in table.rows[1][2:]] == [name == "MAP" for name in METRICS]
     assert not any(cell.differs for cell in table.rows[0][2:])
 
 
-def test_the_papers_figures_stand_below_ours_and_are_never_bold():
+def test_the_papers_values_stand_below_ours_and_are_never_bold():
     paper = paper_results("table2")["fr"]
-    rows = result_table("Test", "loss", RESULTS, paper=paper).rows
+    rows = system_table("Test", "loss", SYSTEMS, paper=paper).rows
     assert [row[0] for row in rows] == ["SOSL", "SOSL (paper)", "MSE", "MSE (paper)"]
     assert [cell.mean for cell in rows[1][2:]] == [paper["SOSL"][m] for m in METRICS]
     assert not any(cell.best for cell in rows[1][2:])
@@ -85,7 +85,7 @@ def test_latex_shows_a_text_as_it_is(text, escaped):
 
 
 def test_latex_has_as_many_columns_in_each_row_as_it_declares():
-    lines = result_table("Test", "loss_a", RESULTS).latex().splitlines()
+    lines = system_table("Test", "loss_a", SYSTEMS).latex().splitlines()
     assert lines[1] == r"\begin{tabular}{ll" + "r" * len(METRICS) + "}"
     rows = [line for line in lines if line.endswith(r" \\")]
     assert [row.count(" & ") for row in rows] == [len(METRICS) + 1] * 3
@@ -95,7 +95,7 @@ def test_latex_has_as_many_columns_in_each_row_as_it_declares():
 
 def test_csv_has_every_figure_of_ours_and_of_the_paper():
     paper = paper_results("table2")
-    text = result_csv("a, set", RESULTS, {("MSE", "MAP")}, paper, "fr")
+    text = system_csv("a, set", SYSTEMS, {("MSE", "MAP")}, paper, "fr")
     rows = list(csv.DictReader(io.StringIO(text)))
     ours = [row for row in rows if row["source"] == "ours"]
     assert len(ours) == 2 * len(METRICS)
@@ -121,5 +121,5 @@ def test_the_page_gets_texts():
 
 
 def test_three_part_l2_shows_its_cut_points():
-    table = result_table("Test", "loss", [fake_result("3PartL2", (0.1,), loss="three_part_l2")])
+    table = system_table("Test", "loss", [fake_system("3PartL2", (0.1,), loss="three_part_l2")])
     assert table.rows[0][1] == "0.2, 0.55, 0.9"

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.oracles import maths
-from tf_smoothclir.experiments import theory
+from tf_smoothclir.experiments import theory, theory_search, theory_table
 from tf_smoothclir.experiments.theory import Constants
 from tf_smoothclir.losses.ordinal import SmoothOrdinalSearchLoss
 from tf_smoothclir.two_tower.similarity import SmoothCosineSimilarity
@@ -178,7 +178,7 @@ def test_sosl_keeps_its_slope_and_its_maximum(edges, score):
 
 @pytest.mark.parametrize("epsilon", [0.05, 1.0])
 def test_search_comes_close_to_the_sharp_bounds_of_scs_and_never_above(epsilon):
-    found, bound = theory.found_in_scs(epsilon), theory.scs(epsilon)
+    found, bound = theory_search.found_in_scs(epsilon), theory.scs(epsilon)
     assert 0.999 * bound.lipschitz < found.lipschitz <= bound.lipschitz
     assert 0.99 * bound.smoothness < found.smoothness <= bound.smoothness * (1 + 1e-6)
     assert found.lipschitz < 0.51 * theory.scs_of_paper(epsilon)  # the paper's is twice too large
@@ -186,21 +186,21 @@ def test_search_comes_close_to_the_sharp_bounds_of_scs_and_never_above(epsilon):
 
 @pytest.mark.parametrize("edges", [PAPER, (-0.6, 0.1), (0.0,)])
 def test_search_reaches_the_bounds_of_sosl(edges):
-    found, bound = theory.found_in_sosl(edges), theory.sosl(edges)
+    found, bound = theory_search.found_in_sosl(edges), theory.sosl(edges)
     assert found.lipschitz == pytest.approx(bound.lipschitz)
     assert found.smoothness == pytest.approx(bound.smoothness)
 
 
 def test_search_refutes_a_bound_that_is_too_low():
     # sin(3x) has slope 3 and bends by 9: bounds of 2 and 8 would not pass.
-    found = theory.found_constants([lambda x: tf.sin(3 * x[:, 0])], lambda points: points, 1)
+    found = theory_search.found_constants([lambda x: tf.sin(3 * x[:, 0])], lambda points: points, 1)
     assert found.lipschitz == pytest.approx(3, rel=1e-3)
     assert found.smoothness == pytest.approx(9, rel=1e-2)
 
 
 def test_sgd_on_toy_data_is_measured_and_below_its_bounds():
     sgd = {"pairs": 30, "steps": 40, "step_constant": 0.1}
-    stability, gap = theory.found_in_sgd(1.0, PAPER, sgd)
+    stability, gap = theory_search.found_in_sgd(1.0, PAPER, **sgd, delta=0.05)
     maximum = theory.sosl_maximum(PAPER)
     beta = theory.sgd_stability(**sgd, constants=theory.model(1.0, PAPER), loss_maximum=maximum)
     assert 0 < stability < beta
@@ -213,7 +213,7 @@ def test_sgd_on_toy_data_is_measured_and_below_its_bounds():
 @pytest.fixture(scope="module")
 def written(tmp_path_factory):
     directory = tmp_path_factory.mktemp("theory")
-    return directory, theory.write_table(directory)
+    return directory, theory_table.write_theory_table(directory)
 
 
 def test_every_bound_of_the_table_holds(written):
@@ -234,10 +234,12 @@ def test_table_is_written_twice_and_alike(written):
 
 
 def test_a_broken_bound_is_shown_not_hidden(tmp_path, monkeypatch):
-    monkeypatch.setattr(theory, "_rows", lambda *_: [("a", "1", 1.0, 0.5), ("b", "1", 1.0, 1.1)])
-    assert [row[-1] for row in theory.write_table(tmp_path)["rows"]] == ["yes", "NO"]
-    monkeypatch.setattr(theory, "_rows", lambda *_: [("a", "1", 1.0, math.nan)])
-    assert [row[-1] for row in theory.write_table(tmp_path)["rows"]] == ["NO"]
+    monkeypatch.setattr(
+        theory_table, "_rows", lambda *_: [("a", "1", 1.0, 0.5), ("b", "1", 1.0, 1.1)]
+    )
+    assert [row[-1] for row in theory_table.write_theory_table(tmp_path)["rows"]] == ["yes", "NO"]
+    monkeypatch.setattr(theory_table, "_rows", lambda *_: [("a", "1", 1.0, math.nan)])
+    assert [row[-1] for row in theory_table.write_theory_table(tmp_path)["rows"]] == ["NO"]
 
 
 # ---- arguments --------------------------------------------------------------------------------

@@ -82,7 +82,7 @@ def test_the_environment_of_keras_tuner_gives_the_role(monkeypatch, environment,
 
 def test_half_an_environment_is_a_message(monkeypatch):
     _set(monkeypatch, {"IP": "127.0.0.1", "ID": "chief"})
-    with pytest.raises(InputError, match="KERASTUNER_ORACLE_PORT not"):
+    with pytest.raises(InputError, match="it is set without KERASTUNER_ORACLE_PORT"):
         tune._role()
 
 

@@ -116,7 +116,7 @@ def _promoted(trial):
 
 def test_hyperband_says_when_the_space_is_too_small(tmp_path):
     space = SearchSpace.of(["dim"], RunSettings(model=ModelSettings()))
-    with pytest.raises(InputError, match="begins with 9 different trials, and --tune gives only 3"):
+    with pytest.raises(InputError, match="starts with 9 different trials, but --tune gives only 3"):
         make("hyperband", tmp_path / "state", space=space)
 
 

@@ -111,7 +111,7 @@ def test_a_loss_that_does_not_take_the_number_of_grades_is_left_out():
     ("names", "loss", "message"),
     [
         (["threshold"], "sosl", "'threshold' cannot be searched"),
-        (["dim", "dim"], "sosl", "'dim' stands there twice"),
+        (["dim", "dim"], "sosl", "'dim' is named twice"),
         ([], "sosl", "nothing is named"),
         (["thresholds"], "three_part_l2", "nothing to choose from with --loss=three_part_l2"),
     ],

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from pathlib import Path
 
 import matplotlib
 import numpy as np
@@ -38,7 +37,7 @@ def learning_curves(path: str | os.PathLike, history: Sequence[dict]) -> None:
     for axes in (left, right):
         axes.xaxis.get_major_locator().set_params(integer=True)
         axes.grid(alpha=0.3)
-    _save(figure, path)
+    save_png(figure, path)
 
 
 def score_density(
@@ -75,7 +74,7 @@ def score_density(
     axes.set(title="Scores by grade", xlabel="smooth cosine similarity", ylabel="density")
     axes.set_xlim(-1, 1)
     axes.legend(loc="upper left", fontsize="small")
-    _save(figure, path)
+    save_png(figure, path)
 
 
 def confusion(path: str | os.PathLike, counts: np.ndarray) -> None:
@@ -102,27 +101,16 @@ def confusion(path: str | os.PathLike, counts: np.ndarray) -> None:
     axes.set_xticks(grades)
     axes.set_yticks(grades)
     figure.colorbar(image, label="share of the true grade")
-    _save(figure, path)
+    save_png(figure, path)
 
 
-def save_png_and_svg(figure, path: Path) -> list[Path]:
-    """Writes a figure as PNG and SVG, and closes it; the same picture is the same file.
+def save_png(figure, path: str | os.PathLike, *, dpi: int = 120) -> None:
+    """Writes a figure as PNG and closes it; the same picture gives the same file.
 
     Args:
         figure: Of matplotlib.
-        path: Without suffix; names with dots, such as of a set, have none.
-
-    Returns:
-        The PNG and the SVG file.
+        path: File to write.
+        dpi: Dots per inch.
     """
-    png, svg = (path.with_name(f"{path.name}.{kind}") for kind in ("png", "svg"))
-    with plt.rc_context({"svg.hashsalt": "tf_smoothclir"}):
-        figure.savefig(png, dpi=150)
-        figure.savefig(svg, dpi=150, metadata={"Date": None})
-    plt.close(figure)
-    return [png, svg]
-
-
-def _save(figure, path) -> None:
-    figure.savefig(path, dpi=120)
+    figure.savefig(path, dpi=dpi, format="png")
     plt.close(figure)

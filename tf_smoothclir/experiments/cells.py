@@ -1,4 +1,8 @@
-"""Cells: the training runs behind tables and figures, each done once, in a process of its own."""
+"""Cells: the training runs behind the tables and figures.
+
+A cell is one training run of an experiment's grid. Its name is made of its settings and its data,
+so that experiments share cells and each is trained once.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +22,7 @@ from tf_smoothclir.evaluation.encoding import Encoder
 from tf_smoothclir.evaluation.reranking import score_lists
 from tf_smoothclir.settings.run import WITHOUT_EFFECT, RunSettings
 from tf_smoothclir.training.run_directory import RunDirectory
+from tf_smoothclir.training.run_report import EVALUATED_SPLITS
 from tf_smoothclir.training.train import load_model, tokenized_set_of, train
 from tf_smoothclir.utils.files import read_json, write_json
 
@@ -29,10 +34,10 @@ class Cell:
     """One training run.
 
     Attributes:
-        settings: What it is made with.
+        settings: All settings of the run.
         set_name: Name of the retrieval set.
-        fingerprint: Of its content.
-        tuning: It only helps to choose thresholds: no more than its figures is kept.
+        fingerprint: Of the set's content.
+        tuning: Whether the run only helps to choose thresholds; only its metrics are kept then.
     """
 
     settings: RunSettings
@@ -42,7 +47,7 @@ class Cell:
 
     @property
     def name(self) -> str:
-        """Readable, and another one for other settings or other data."""
+        """A readable name, unique to the settings and the data."""
         model, training = self.settings.model, self.settings.training
         parts = ["tune"] if self.tuning else []
         parts += [self.set_name, model.loss, model.tower, f"e{model.epsilon:g}"]
@@ -52,7 +57,7 @@ class Cell:
 
     @property
     def segments(self) -> tuple[float, ...]:
-        """Where a grade ends by the loss: its cut points or thresholds."""
+        """The scores between the grades, by the loss: its cut points or thresholds."""
         model = self.settings.model
         return model.cut_points if model.loss == "three_part_l2" else model.thresholds
 
@@ -67,11 +72,46 @@ class Cell:
         return hashlib.sha256(content.encode()).hexdigest()[:10]
 
 
+@dataclasses.dataclass(frozen=True)
+class CellMetrics:
+    """What a cell's `metrics.json` says that tables need; see `training.run_report`.
+
+    Attributes:
+        splits: Split -> metric -> mean over the queries.
+        counts: Split -> metric -> number of queries in the mean.
+        rules: Name of a rule -> its text.
+        seconds: Training time.
+        epochs: Number of epochs.
+        peak_mb: Peak memory of the process.
+    """
+
+    splits: dict[str, dict[str, float]]
+    counts: dict[str, dict[str, int]]
+    rules: dict[str, str]
+    seconds: float
+    epochs: int
+    peak_mb: float
+
+    @classmethod
+    def read(cls, path: Path) -> CellMetrics:
+        """Reads a `metrics.json`."""
+        content = read_json(path)
+        training = content["training"]
+        return cls(
+            splits={split: content[split] for split in EVALUATED_SPLITS},
+            counts=content["counts"],
+            rules=content["rules"],
+            seconds=training["seconds"],
+            epochs=training["epochs"],
+            peak_mb=training["peak_rss_mb"],
+        )
+
+
 class CellDirectory:
-    """Where a cell is: a run directory without checkpoints, and what figures need besides."""
+    """The files of a cell: a run directory without checkpoints, and what Figure 3 needs."""
 
     def __init__(self, output_dir: Path, cell: Cell):
-        """Names the parts; nothing is made."""
+        """Names the files; creates nothing."""
         self.cell = cell
         self.path = Path(output_dir, "cells", cell.name)
         self.log = self.path.with_name(f"{cell.name}.log")
@@ -81,32 +121,32 @@ class CellDirectory:
 
     @property
     def finished(self) -> bool:
-        """Whether nothing is left to do."""
+        """Whether the cell is complete."""
         return self._mark.is_file()
 
-    def metrics(self) -> dict:
-        """Returns the content of `metrics.json`."""
-        return read_json(self.run.metrics)
+    def metrics(self) -> CellMetrics:
+        """Reads the metrics of a finished cell."""
+        return CellMetrics.read(self.run.metrics)
 
     def trec_files(self, split: str, *, full: bool = False) -> tuple[Path, Path]:
-        """Returns the TREC run and qrels of a split: of its candidate lists, or full retrieval."""
+        """Returns the TREC run and qrels of a split: candidate lists, or full retrieval."""
         directory, prefix = self.run.evaluation / split, "full." if full else ""
         return directory / f"{prefix}run.trec", directory / f"{prefix}qrels.trec"
 
     def score_counts(self) -> np.ndarray:
-        """Returns `[K, SCORE_BINS]`: pairs of the training set by grade and score in [-1, 1]."""
+        """Returns `[K, SCORE_BINS]`: training pairs by grade and score in [-1, 1]."""
         return np.array(read_json(self._scores)["counts"])
 
     def complete(self) -> None:
-        """Trains and evaluates from where it stands, and deletes what only that needed."""
+        """Trains and evaluates, or continues; then deletes what is no longer needed."""
         train(self.cell.settings, self.path)
         if not (self.cell.tuning or self._scores.is_file()):
             write_json(self._scores, _training_scores(self.run, self.cell.settings))
-        self._delete_the_rest()
+        self._delete_intermediate_files()
         cell = self.cell
         write_json(self._mark, {"set": cell.set_name, "fingerprint": cell.fingerprint})
 
-    def _delete_the_rest(self) -> None:
+    def _delete_intermediate_files(self) -> None:
         run = self.run
         directories = [run.checkpoints]
         if self.cell.tuning:
@@ -116,9 +156,11 @@ class CellDirectory:
 
 
 def _training_scores(run: RunDirectory, settings: RunSettings) -> dict:
-    """Returns how the scores of the training pairs of each grade are distributed (Figure 3).
+    """Returns the distribution of the training pairs' scores by grade (Figure 3).
 
-    The settings know where the data are now; those of the run, where they were when it began.
+    Args:
+        run: The trained run.
+        settings: Where the data are now; the run's own settings say where they were.
     """
     tokenized_set = tokenized_set_of(source_of(settings.data), settings, run, SPLITS)
     lists = candidate_lists(
@@ -128,8 +170,7 @@ def _training_scores(run: RunDirectory, settings: RunSettings) -> dict:
         seed=settings.training.seed,
     )
     scores = score_lists(Encoder(load_model(run), tokenized_set)(), lists)
-    # Rounding may put a plain cosine just outside.
-    scores = np.clip(scores, -1, 1)
+    scores = np.clip(scores, -1, 1)  # rounding may put a plain cosine just outside
     counts = [
         np.histogram(scores[lists.grades == grade], SCORE_BINS, (-1, 1))[0].tolist()
         for grade in range(tokenized_set.retrieval_set.num_grades)

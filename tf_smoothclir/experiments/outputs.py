@@ -1,4 +1,4 @@
-"""The files of one experiment on one set: tables as Markdown, CSV and LaTeX, and plots."""
+"""The files of an experiment on one set: tables as Markdown, CSV and LaTeX, and a plot."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from tf_smoothclir.data.statistics import PERCENTILES, CollectionStatistics, col
 from tf_smoothclir.evaluation.compare import Difference
 from tf_smoothclir.evaluation.comparison_report import legend, write_comparison
 from tf_smoothclir.evaluation.significance import SAMPLES
-from tf_smoothclir.experiments import figures, tables
+from tf_smoothclir.experiments import system_plots, tables
 from tf_smoothclir.experiments.catalogue import Experiment
 from tf_smoothclir.experiments.paper_numbers import LANGUAGES, TABLE_1, paper_results
 from tf_smoothclir.experiments.plan import TUNED_ON, Study, StudySet
-from tf_smoothclir.experiments.scores import (
+from tf_smoothclir.experiments.system_metrics import (
     ALPHA,
-    Result,
+    SystemMetrics,
     differences_from_first,
     per_query_means,
-    read_result,
+    read_system_metrics,
     significant,
 )
 from tf_smoothclir.settings.run import RunSettings
@@ -29,31 +29,30 @@ from tf_smoothclir.utils.files import make_directory, write_text
 _STATISTICS = {
     "partly_relevant_mean": "SR/Q",
     "without_partly_relevant": "share of queries without SR",
-    "partly_relevant_percentiles": "SR of a query, percentiles "
-    + " / ".join(map(str, PERCENTILES)),
+    "partly_relevant_percentiles": "SR per query, percentiles " + " / ".join(map(str, PERCENTILES)),
     "query_length_mean": "query length, mean (words)",
     "query_length_median": "query length, median (words)",
     "document_length_mean": "document length, mean (words)",
     "document_length_median": "document length, median (words)",
 }
 TEST_SEED = 13  # of the randomisation test
-_VARIED = {"figure4": "smoothness ε", "figure5": "sampled negatives a query"}
+_VARIED = {"figure4": "smoothness ε", "figure5": "sampled negatives per query"}
 _COSTS_NOTE = (
-    "Time and memory of a training process that shares the machine with others like it: compare"
-    " them within a table."
+    "Time and memory are those of a training process that shares the machine with others like it:"
+    " compare them within a table only."
 )
 NOT_COMPARABLE = "paper, WikiCLIR: not comparable"
 
 
 @dataclasses.dataclass
 class Written:
-    """What was written about a set, for the page.
+    """What an experiment shows of a set.
 
     Attributes:
-        tables: Ours.
-        plots: SVG files.
-        notes: What the figures depend on, a sentence each.
-        csv: The figures with every digit.
+        tables: Our tables.
+        plots: PNG files.
+        notes: The conditions of the measurement, one sentence or two each.
+        csv: The unrounded values.
     """
 
     tables: list[tables.Table]
@@ -65,12 +64,12 @@ class Written:
 def write_set(
     experiment: Experiment, one: StudySet, study: Study, directory: Path, command: str
 ) -> Written:
-    """Writes `<set>.md`, `.csv`, `.tex` and plots of an experiment that needs sets."""
+    """Writes `<set>.md`, `.csv`, `.tex` and `.png` of an experiment that needs sets."""
     if experiment.name == "table1":
         written = _statistics(one)
     else:
-        written = _results(experiment, one, study, directory)
-    # Where the set is the paper's own, its figures stand beside ours already.
+        written = _trained(experiment, one, study, directory)
+    # If the set is the paper's own, its numbers are in our tables already.
     blocks = written.tables + ([] if one.published else paper_blocks(experiment))
     path = directory / one.name
     heading = f"# {experiment.title}, {one.name}\n\n{experiment.claim}\n\n"
@@ -84,7 +83,7 @@ def write_set(
 
 
 def paper_blocks(experiment: Experiment) -> list[tables.Table]:
-    """Returns the paper's own table; none where the paper has no numbers."""
+    """Returns the paper's own table, or nothing if the paper gives no numbers."""
     if experiment.name == "table1":
         rows = tuple((LANGUAGES[code], *counts) for code, counts in TABLE_1.items())
         columns = ("documents", "queries", "SR/Q", "number of documents")
@@ -122,31 +121,31 @@ def _statistics_rows(found: CollectionStatistics) -> list[tuple]:
         elif isinstance(value, dict):
             value = ", ".join(f"{split} {count}" for split, count in value.items())
         rows.append((text, "none" if value is None else value))
-    return rows[1:]  # the name is the heading
+    return rows[1:]  # the first one is the name, which the heading has
 
 
-def _results(experiment: Experiment, one: StudySet, study: Study, directory: Path) -> Written:
-    found = [read_result(s.name, study.cells(one, s)) for s in experiment.systems]
-    results = [result for result in found if result is not None]
-    if not results:
+def _trained(experiment: Experiment, one: StudySet, study: Study, directory: Path) -> Written:
+    found = [read_system_metrics(s.name, study.cells(one, s)) for s in experiment.systems]
+    systems = [system for system in found if system is not None]
+    if not systems:
         return Written([], notes=["Every run has failed."])
-    written = Written([], notes=_setting_notes(results, one.settings, study))
+    title, plot = f"{experiment.title}, {one.name}", directory / f"{one.name}.png"
+    column, notes = experiment.first_column, _setting_notes(systems, one.settings, study)
     if experiment.name == "figure3":
-        _densities(written, experiment, one, results, directory)
-        return written
-    rows, column = [], experiment.first_column
-    title, path = f"{experiment.title}, {one.name}", directory / one.name
-    written.notes = _figure_notes(results, study) + written.notes
-    # A baseline that is missing would be replaced by another one silently.
-    if experiment.compared and found[0] is not None and len(results) > 1:
-        rows = _compare(results, experiment.metrics, directory / f"{one.name}-significance", study)
-        written.notes.append(_test_note(f"{column} {results[0].name}"))
-    marked, paper = significant(rows), paper_results(experiment.name)
+        return _densities(plot, title, column, systems, notes)
+    written = Written([], notes=[*_metric_notes(systems, study), *notes])
+    differences = []
+    # Without the baseline, the next system would silently take its place.
+    if experiment.compared and found[0] is not None and len(systems) > 1:
+        significance = directory / f"{one.name}-significance"
+        differences = _compare(systems, experiment.metrics, significance, study)
+        written.notes.append(_test_note(f"{column} {systems[0].name}"))
+    marked, paper = significant(differences), paper_results(experiment.name)
     written.tables.append(
-        tables.result_table(
+        tables.system_table(
             "Test queries",
             column,
-            results,
+            systems,
             marked,
             paper.get(one.published),
             metrics=experiment.metrics,
@@ -154,89 +153,91 @@ def _results(experiment: Experiment, one: StudySet, study: Study, directory: Pat
         )
     )
     if experiment.name in _VARIED:
-        label = _VARIED[experiment.name]
-        written.plots = _svg(figures.curves(path, title, label, results))
+        system_plots.plot_metric_curves(plot, title, _VARIED[experiment.name], systems)
+        written.plots.append(plot)
     if experiment.costs:
         written.notes.append(_COSTS_NOTE)
-        if rows:
-            written.plots = _svg(figures.gains(path, title, results[0].name, rows))
-    written.csv = tables.result_csv(one.name, results, marked, paper, one.published)
+        if differences:
+            system_plots.plot_gains(plot, title, systems[0].name, differences)
+            written.plots.append(plot)
+    written.csv = tables.system_csv(one.name, systems, marked, paper, one.published)
     return written
 
 
 def _compare(
-    results: Sequence[Result], metrics: Sequence[str], directory: Path, study: Study
+    systems: Sequence[SystemMetrics], metrics: Sequence[str], directory: Path, study: Study
 ) -> list[Difference]:
-    """Tests each system against the first, and writes all figures of the tests."""
-    systems, best_grade = per_query_means(results, metrics)
-    rows = differences_from_first(systems, TEST_SEED, metrics)
-    baseline = results[0].name
+    """Tests each system against the first and writes the outcome of the tests."""
+    means, best_grade = per_query_means(systems, metrics)
+    differences = differences_from_first(means, TEST_SEED, metrics)
+    baseline = systems[0].name
     rules = legend(
-        rows, systems, baseline=baseline, best_grade=best_grade, seed=TEST_SEED, samples=SAMPLES
+        differences,
+        means,
+        baseline=baseline,
+        best_grade=best_grade,
+        seed=TEST_SEED,
+        samples=SAMPLES,
     )
     rules["seeds"] = f"scores of a query are means over the seeds {_listed(study.seeds)}"
-    write_comparison(make_directory(directory, "--output_dir"), rows, systems, baseline, rules)
-    return rows
+    write_comparison(make_directory(directory, "--output_dir"), differences, means, baseline, rules)
+    return differences
 
 
-def _densities(written: Written, experiment, one: StudySet, results, directory: Path) -> None:
-    """Draws Figure 3, and tells in numbers what it shows."""
-    title = f"{experiment.title}, {one.name}, training pairs"
-    written.plots = _svg(figures.densities(directory / one.name, title, results))
-    shared = [figures.overlaps(result) for result in results]
+def _densities(plot: Path, title: str, column: str, systems, notes: list[str]) -> Written:
+    """Draws Figure 3, and tabulates how far the grades overlap in it."""
+    system_plots.plot_score_densities(plot, f"{title}, training pairs", systems)
+    overlaps = [system_plots.grade_overlaps(system) for system in systems]
     table = tables.Table(
-        "Share of the score distributions that two grades have in common (training pairs)",
-        (experiment.first_column, "θ", *shared[0]),
+        "Overlap of the score distributions of two grades (training pairs)",
+        (column, "θ", *overlaps[0]),
         tuple(
-            (result.name, tables.threshold_text(result), *(f"{value:.3f}" for value in of.values()))
-            for result, of in zip(results, shared)
+            (system.name, tables.threshold_text(system), *(f"{value:.3f}" for value in of.values()))
+            for system, of in zip(systems, overlaps)
         ),
     )
-    written.tables.append(table)
-    written.csv = tables.plain_csv(table)
+    return Written([table], [plot], notes, tables.plain_csv(table))
 
 
-def _svg(files: Sequence[Path]) -> list[Path]:
-    return [file for file in files if file.suffix == ".svg"]
-
-
-def _figure_notes(results: Sequence[Result], study: Study) -> list[str]:
-    spread = " and, in parentheses, the lowest and the highest of them" * (len(study.seeds) > 1)
-    rules = results[0].cells[0].metrics()["rules"]
+def _metric_notes(systems: Sequence[SystemMetrics], study: Study) -> list[str]:
+    spread = ", with the lowest and the highest seed in parentheses" * (len(study.seeds) > 1)
+    rules = systems[0].cells[0].metrics().rules
     return [
         f"Mean over the seeds {_listed(study.seeds)}{spread}; the best mean of a column is bold.",
-        f"Test queries in a mean: {_listed(sorted(set(results[0].queries.values())))}.",
+        f"Test queries in a mean: {_listed(sorted(set(systems[0].queries.values())))}.",
         *(f"{name}: {rules[name]}." for name in ("left_out", "gain", "relevance", "ties")),
-        "Candidate lists: the judged documents and the negatives, sampled ones of grade 0.",
+        "Candidate lists: the judged documents and sampled negatives of grade 0.",
     ]
 
 
-def _setting_notes(results: Sequence[Result], settings: RunSettings, study: Study) -> list[str]:
+def _setting_notes(
+    systems: Sequence[SystemMetrics], settings: RunSettings, study: Study
+) -> list[str]:
     training, select = settings.training, settings.training.select_metric
     notes = [
         f"{training.optimizer}, batches of {training.batch_size}, epochs: {training.epochs}, of"
         f" which the best by {TUNED_ON} {select} is kept; dimension {settings.model.dim},"
         f" ε = {settings.model.epsilon:g} and {training.negatives} negatives unless varied;"
-        f" documents cut at {settings.text.max_document_tokens} tokens."
+        f" documents truncated to {settings.text.max_document_tokens} tokens."
     ]
     if study.grids:
         counts = {name: len(values) for name, values in study.grids.items()}
         notes.append(
             f"Thresholds: the best by {TUNED_ON} {select} of {counts['thresholds']} pairs (cut"
-            f" points of 3PartL2: of {counts['cut_points']}), epochs: {study.tune_epochs}, seed"
+            f" points of 3PartL2: of {counts['cut_points']}), epochs: {study.tune_epochs}, seed:"
             f" {study.seeds[0]}."
         )
     else:
-        notes.append("Thresholds: not tuned, but those of --thresholds.")
-    partial = [r.name for r in results if len(r.cells) < len(study.seeds)]
-    return notes + [f"Not every seed is there: {_listed(partial)}."] * bool(partial)
+        notes.append("Thresholds: not tuned; those of --thresholds.")
+    partial = [system.name for system in systems if len(system.cells) < len(study.seeds)]
+    return notes + [f"Some seeds have failed: {_listed(partial)}."] * bool(partial)
 
 
 def _test_note(baseline: str) -> str:
     return (
         f"{tables.MARK}: differs from {baseline}; paired randomisation test over queries, scores"
         f" averaged over seeds, {SAMPLES:,} patterns, seed {TEST_SEED}, Holm-corrected over the"
-        f" systems within a metric, p < {ALPHA:g}. Intervals and effect sizes: <set>-significance/."
+        f" systems of a metric, p < {ALPHA:g}. Intervals and effect sizes: <set>-significance/."
     )
 
 

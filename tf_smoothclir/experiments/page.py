@@ -1,10 +1,11 @@
-"""A report as one HTML file that needs nothing else: no network, no script, no file beside it."""
+"""A report as one self-contained HTML file: no network, no script, no other file."""
 
 from __future__ import annotations
 
 import base64
 import dataclasses
 import html
+import mimetypes
 import os
 import re
 from pathlib import Path
@@ -35,7 +36,7 @@ header p { opacity: .8; }
   white-space: pre-wrap; } .table { overflow: visible; } td, th { white-space: normal; }
   img, tr, pre { break-inside: avoid; } h2 { break-after: avoid; } }
 """
-# Still a number with an interval, a deviation, a unit or a footnote mark after it.
+# A number, perhaps followed by an interval, a deviation, a unit or a footnote mark.
 _NUMBER = re.compile(r"[-+−±]?[\d.,]+(e[-+]?\d+)?\s*(%|s|ms|min|h)?(\s*(\(.*\)|±.*))?\s*[†‡*]?")
 _BOLD = re.compile(r"\*\*(.*)\*\*")
 _EMPTY = ("", "-", "–", "—", "nan")
@@ -43,15 +44,14 @@ _EMPTY = ("", "-", "–", "—", "nan")
 
 @dataclasses.dataclass(frozen=True)
 class Section:
-    """A part of the report; what it does not have stays empty.
+    """A part of the report.
 
     Attributes:
-        title: Its heading.
-        text: Plain text; an empty line begins a new paragraph.
-        commands: Command lines that make what the section shows.
+        title: Heading.
+        text: Plain text; an empty line starts a new paragraph.
+        commands: The command lines that produce what the section shows.
         tables: Each {"columns": [name, ...], "rows": [[cell, ...], ...]}; "**0.5**" is bold.
-        plots: SVG files; their names, with spaces for underscores, describe them for who cannot
-            see them.
+        plots: PNG files; a file's name, with spaces for underscores, becomes its alternative text.
     """
 
     title: str
@@ -68,19 +68,19 @@ def write_page(
     title: str = "Experiments",
     note: str = "",
 ) -> Path:
-    """Writes report.html: heading, contents, sections.
+    """Writes report.html.
 
     Args:
         output_dir: Existing directory.
-        sections: In the order of the page.
+        sections: In page order.
         title: Heading of the page.
-        note: When and on which machine and versions it was made; plain text.
+        note: Date, machine and versions; plain text.
 
     Returns:
         The path of the page.
 
     Raises:
-        ValueError: A row of a table has not as many cells as there are columns.
+        ValueError: A table row has not one cell for each column.
         OSError: A plot cannot be read.
     """
     contents = "".join(
@@ -120,11 +120,11 @@ def _paragraphs(text: str) -> str:
 
 
 def _table(table: dict, title: str) -> str:
-    """Returns a table that scrolls within itself; a column of numbers is aligned to the right."""
+    """Returns a table that scrolls on its own; columns of numbers are right-aligned."""
     columns, rows = table["columns"], table["rows"]
     for row in rows:
         if len(row) != len(columns):
-            raise ValueError(f"{title}: the row {row!r} has not one cell for each of {columns!r}")
+            raise ValueError(f"{title}: row {row!r} must have one cell for each of {columns!r}")
     classes = [' class="number"' if _is_numeric(cells) else "" for cells in zip(*rows)]
     classes = classes or [""] * len(columns)
     head = "".join(
@@ -134,7 +134,7 @@ def _table(table: dict, title: str) -> str:
         f"<tr>{''.join(f'<td{kind}>{_cell(c)}</td>' for c, kind in zip(row, classes))}</tr>\n"
         for row in rows
     )
-    # Reached by the keyboard, so that it can be scrolled without a mouse.
+    # tabindex: to scroll it with the keyboard.
     return (
         f'<div class="table" role="region" tabindex="0" aria-label="Table: {_escape(title)}">\n'
         f"<table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody>\n</table>\n</div>\n"
@@ -153,10 +153,10 @@ def _is_numeric(cells) -> bool:
 
 
 def _plot(path: Path, title: str) -> str:
-    """Returns the drawing as an image of its own: ids of two inlined SVGs would collide."""
     data = base64.b64encode(path.read_bytes()).decode("ascii")
+    kind, _ = mimetypes.guess_type(path)  # sections written by earlier versions name SVG files
     described = _escape(f"{title}: {path.stem.replace('_', ' ')}")
-    return f'<img src="data:image/svg+xml;base64,{data}" alt="{described}">\n'
+    return f'<img src="data:{kind};base64,{data}" alt="{described}">\n'
 
 
 def _escape(text: object) -> str:

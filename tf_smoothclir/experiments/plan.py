@@ -1,4 +1,4 @@
-"""From experiments to cells: the settings of each, and thresholds chosen on validation alone."""
+"""From experiments to cells: their settings, and thresholds chosen on validation only."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ TUNED_ON = "validation"
 
 @dataclasses.dataclass(frozen=True)
 class StudySet:
-    """A retrieval set and what its runs have in common.
+    """A retrieval set and the settings that its runs share.
 
     Attributes:
-        name: Of the set, unique in a study; names files.
-        settings: What an experiment changes.
-        fingerprint: Of the content.
-        published: Document language, such as "fr", where the set is the paper's own; else "".
+        name: Of the set; unique in a study, used in file names.
+        settings: The base settings, which systems change.
+        fingerprint: Of the set's content.
+        published: Document language, such as "fr", if the set is the paper's own; else "".
     """
 
     name: str
@@ -37,10 +37,10 @@ class Study:
     """How experiments are run.
 
     Attributes:
-        output_dir: Where everything goes.
-        seeds: Each system is trained once with each; thresholds are tuned with the first.
-        grids: Setting -> the values to choose from; empty: those of the settings, for all.
-        tune_epochs: Epochs of a run that only helps to choose.
+        output_dir: Where all files go.
+        seeds: Each system is trained once with each seed; thresholds are tuned with the first.
+        grids: Setting -> values to choose from; empty: no tuning, the base settings' values hold.
+        tune_epochs: Epochs of a tuning run.
     """
 
     output_dir: Path
@@ -51,7 +51,7 @@ class Study:
     def tuning_cells(
         self, study_set: StudySet, experiments: Sequence[Experiment]
     ) -> list[CellDirectory]:
-        """Returns the cells that choosing thresholds needs."""
+        """Returns the cells needed to choose thresholds."""
         tuned = {
             tuple(sorted(system.tuned_with.items())): system
             for experiment in experiments
@@ -65,21 +65,22 @@ class Study:
         ]
 
     def chosen(self, study_set: StudySet, system: System) -> tuple[float, ...] | None:
-        """Returns the thresholds, or cut points, that are best on validation; of equal ones the
-        first of the grid. None where every candidate has failed.
+        """Returns the thresholds, or cut points, that are best on validation.
+
+        Of equally good ones, the first in the grid wins. None if every candidate has failed.
         """
         if not self.grids or system.tuned_with is None:
             return getattr(study_set.settings.model, system.tuned)
         select = study_set.settings.training.select_metric
         values = {
-            thresholds: cell.metrics()[TUNED_ON][select]
+            thresholds: cell.metrics().splits[TUNED_ON][select]
             for thresholds, cell in self._candidates(study_set, system).items()
             if cell.finished
         }
         return max(values, key=values.get, default=None)
 
     def cells(self, study_set: StudySet, system: System) -> list[CellDirectory]:
-        """Returns the cells of a system, one a seed; none where it has no thresholds."""
+        """Returns the cells of a system, one for each seed; none if it has no thresholds."""
         chosen = self.chosen(study_set, system)
         if chosen is None:
             return []
@@ -89,7 +90,7 @@ class Study:
     def final_cells(
         self, study_set: StudySet, experiments: Sequence[Experiment]
     ) -> list[CellDirectory]:
-        """Returns the cells of all systems, whose thresholds are chosen by now."""
+        """Returns the cells of all systems; the tuning cells must have run before."""
         systems = [system for experiment in experiments for system in experiment.systems]
         return [cell for system in systems for cell in self.cells(study_set, system)]
 
@@ -111,16 +112,16 @@ class Study:
 
 
 def threshold_grids(lower: Sequence[float], upper: Sequence[float]) -> dict:
-    """Returns what is chosen from: the pairs (θ_1, θ_2) with θ_1 < θ_2, and `CUT_POINTS`.
+    """Returns the grids to tune over: all pairs θ_1 < θ_2, and `CUT_POINTS`.
 
     Raises:
-        InputError: There is no pair, or a threshold lies outside (-1, 1).
+        InputError: There is no such pair, or a threshold is outside (-1, 1).
     """
     pairs = tuple((low, high) for low in lower for high in upper if low < high)
     if not pairs or not all(-1 < value < 1 for value in (*lower, *upper)):
         raise input_error(
             "--theta_1, --theta_2",
-            f"no rising pairs inside (-1, 1) in {list(lower)} and {list(upper)}",
-            "Give numbers such as --theta_1=0,0.2 --theta_2=0.5,0.7",
+            f"{list(lower)} and {list(upper)} give no pairs θ_1 < θ_2 inside (-1, 1)",
+            "Give values such as --theta_1=0,0.2 --theta_2=0.5,0.7",
         )
     return {"thresholds": pairs, "cut_points": CUT_POINTS}

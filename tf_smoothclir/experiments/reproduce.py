@@ -1,4 +1,4 @@
-"""From names of experiments to tables, plots and a page."""
+"""Runs experiments by name: cells, tables, plots and the report page."""
 
 from __future__ import annotations
 
@@ -9,34 +9,35 @@ import platform
 from collections.abc import Sequence
 from pathlib import Path
 
-from tf_smoothclir.experiments import curves, page, theory
+from tf_smoothclir.experiments import loss_figures, page
 from tf_smoothclir.experiments.catalogue import EXPERIMENTS, Experiment
 from tf_smoothclir.experiments.cell_processes import run_cells
 from tf_smoothclir.experiments.cells import CellDirectory
 from tf_smoothclir.experiments.outputs import NOT_COMPARABLE, paper_blocks, write_set
 from tf_smoothclir.experiments.plan import Study, StudySet
+from tf_smoothclir.experiments.theory_table import write_theory_table
 from tf_smoothclir.training.run_directory import versions
 from tf_smoothclir.utils.files import make_directory, read_json, write_json, write_text
 
 _SECTION = ".section.json"
-_PAPER = "paper"  # no set has this name: those end with their languages
-_DRAWN = {"figure1": curves.figure1, "figure2": curves.figure2}
+_PAPER = "paper"  # never the name of a set, which ends with its languages
+_DRAWN = {"figure1": loss_figures.figure1, "figure2": loss_figures.figure2}
 
 
 def reproduce(
     names: Sequence[str], sets: Sequence[StudySet], study: Study, *, processes: int, command: str
 ) -> list[str]:
-    """Makes experiments: runs what is missing, then writes tables, plots and `report.html`.
+    """Runs the cells that are missing, then writes tables, plots and `report.html`.
 
     Args:
-        names: Of `EXPERIMENTS`.
+        names: Of experiments, keys of `EXPERIMENTS`.
         sets: From `open_sets`.
-        study: Where and how.
+        study: Where and how to run them.
         processes: Cells that run at the same time.
-        command: What was typed, for the reports.
+        command: The command line, for the reports.
 
     Returns:
-        What failed, a line each; the rest is there.
+        A line for each cell that failed; the others are complete.
     """
     make_directory(study.output_dir, "--output_dir")
     experiments = [EXPERIMENTS[name] for name in dict.fromkeys(names)]
@@ -51,7 +52,7 @@ def reproduce(
 
 
 def _run(experiments, sets, study: Study, processes: int) -> list[CellDirectory]:
-    """Tunes, then trains; returns what failed."""
+    """Runs the tuning cells, then the others; returns those that failed."""
     failed = run_cells([c for one in sets for c in study.tuning_cells(one, experiments)], processes)
     final = [c for one in sets for c in study.final_cells(one, experiments)]
     return failed + run_cells(final, processes)
@@ -68,16 +69,15 @@ def _failure(cell: CellDirectory) -> str:
 
 
 def _sections(experiment: Experiment, sets, study: Study, command: str):
-    """Yields (key, section) of an experiment: one for each set, or one where it needs none."""
+    """Yields (key, section): one for each set, or one if the experiment needs no set."""
     directory = _directory(study.output_dir, experiment)
     title, claim = experiment.title, experiment.claim
     if experiment.name == "theory":
-        yield "theory", page.Section(title, claim, tables=[theory.write_table(directory)])
+        yield "theory", page.Section(title, claim, tables=[write_theory_table(directory)])
         return
     if experiment.name in _DRAWN:
-        _DRAWN[experiment.name](directory)
-        plots = sorted(directory.glob("*.svg"))
-        yield experiment.name, page.Section(title, claim, plots=plots)
+        png, _ = _DRAWN[experiment.name](directory)
+        yield experiment.name, page.Section(title, claim, plots=[png])
         return
     for one in sets:
         written = write_set(experiment, one, study, directory, command)
@@ -96,7 +96,7 @@ def _directory(output_dir: Path, experiment: Experiment) -> Path:
 
 
 def _save(section: page.Section, path: Path) -> None:
-    """Keeps a section, so that a later command with other experiments shows it too."""
+    """Keeps a section for the report of a later command with other experiments."""
     values = dataclasses.asdict(section)
     values["plots"] = [plot.name for plot in section.plots]
     write_json(path, values)

@@ -1,4 +1,4 @@
-"""The retrieval sets of a study: which the flags name, prepared once for all runs."""
+"""The retrieval sets of a study: named by the flags, prepared once for all runs."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ def data_settings(
     tfds_names: Sequence[str] = (),
     languages: Sequence[str] = (),
 ) -> list[DataSettings]:
-    """Returns the settings of each set that the flags name.
+    """Returns the data settings of each set that the flags name.
 
     Args:
-        base: What all sets have in common.
-        data_dirs: Directories. One in the layout of WikiCLIR is one set for each of its languages
-            that `languages` names; where it has one language alone, nothing need be named.
-        tfds_names: Such as "wiki_clir/fr", each a set.
-        languages: Of the documents. Without directory and name, each is a toy world.
+        base: Settings that all sets share.
+        data_dirs: Directories. A directory in the layout of WikiCLIR gives a set for each of its
+            languages that `languages` names, or for its only language.
+        tfds_names: TensorFlow datasets such as "wiki_clir/fr"; each is a set.
+        languages: Document languages. Without directories and datasets, each gives a toy world.
 
     Raises:
-        InputError: A directory has several languages, or none of those named.
+        InputError: A directory has several languages and none is named, or lacks those named.
     """
     found = []
     for directory in data_dirs:
@@ -51,8 +51,8 @@ def _languages_in(directory: str, wanted: Sequence[str], default: str) -> list[s
     if not present and len(wanted) > 1:
         raise input_error(
             f"--data_dir={directory} --document_language",
-            f"its documents are in one language; named are {', '.join(wanted)}",
-            "Give one --document_language, and a command for each language",
+            f"its documents are in one language, but the flags name {', '.join(wanted)}",
+            "Give one --document_language, and run a command for each language",
         )
     if not present:  # a directory of the user's own, or none at all, as opening it will show
         return list(wanted[:1]) or [default]
@@ -60,17 +60,18 @@ def _languages_in(directory: str, wanted: Sequence[str], default: str) -> list[s
     if not chosen or (not wanted and len(present) > 1):
         raise input_error(
             f"--data_dir={directory}",
-            f"its documents are in {', '.join(present)}; named are {', '.join(wanted) or 'none'}",
-            f"Give --document_language={present[0]}, more than once for several languages",
+            f"its documents are in {', '.join(present)}, but the flags name"
+            f" {', '.join(wanted) or 'none'}",
+            f"Give --document_language={present[0]}; repeat it for more languages",
         )
     return chosen
 
 
 def open_sets(base: RunSettings, data: Sequence[DataSettings]) -> list[StudySet]:
-    """Checks each set and prepares its texts, so that runs find them in the cache.
+    """Checks each set and tokenizes it, so that the runs find it in the cache.
 
     Raises:
-        InputError: A set has a defect, or two have the same name.
+        InputError: A set is defective, or two have the same name.
     """
     found = []
     for settings in data:
@@ -79,7 +80,7 @@ def open_sets(base: RunSettings, data: Sequence[DataSettings]) -> list[StudySet]
             raise input_error(
                 "--data_dir",
                 f"two sets are called {one.name}",
-                "Rename a directory: results are filed by its name",
+                "Rename one directory: output files are named after it",
             )
         found.append(one)
     return found

@@ -1,4 +1,4 @@
-"""Tables of experiments: Markdown for people, LaTeX for papers, CSV for programs."""
+"""Tables of experiments, as Markdown, LaTeX and CSV."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from tf_smoothclir.evaluation.comparison_report import latex_escape
 from tf_smoothclir.evaluation.report import markdown_table
-from tf_smoothclir.experiments.scores import Result
+from tf_smoothclir.experiments.system_metrics import SystemMetrics
 from tf_smoothclir.settings.run import METRICS
 
 MARK = "†"
@@ -32,14 +32,14 @@ _CSV_COLUMNS = (
 
 @dataclasses.dataclass(frozen=True)
 class Value:
-    """A figure in a table.
+    """A metric in a table.
 
     Attributes:
-        mean: Over seeds.
-        low: Of the lowest seed.
-        high: Of the highest seed.
-        best: Whether it is the best of its column.
-        differs: Whether it differs from the first row by more than chance.
+        mean: Mean over the seeds.
+        low: Value of the lowest seed.
+        high: Value of the highest seed.
+        best: Whether the mean is the best of its column.
+        differs: Whether the difference from the first row is significant.
     """
 
     mean: float
@@ -49,7 +49,7 @@ class Value:
     differs: bool = False
 
     def __str__(self) -> str:
-        """Such as "0.853 (0.850 to 0.856) †"; without the spread for one seed."""
+        """Returns a text such as "0.853 (0.850 to 0.856) †"; one seed has no spread."""
         text = f"{self.mean:.3f}"
         if self.low != self.high:
             text += f" ({self.low:.3f} to {self.high:.3f})"
@@ -58,12 +58,12 @@ class Value:
 
 @dataclasses.dataclass(frozen=True)
 class Table:
-    """Columns and rows; a cell is a text or a `Value`.
+    """A table.
 
     Attributes:
-        caption: What it is.
-        columns: Names.
-        rows: Cells.
+        caption: What it shows.
+        columns: Their names.
+        rows: Each a tuple with a text or a `Value` for every column.
     """
 
     caption: str
@@ -71,12 +71,12 @@ class Table:
     rows: tuple[tuple[object, ...], ...]
 
     def markdown(self) -> str:
-        """Returns the table with its caption; the best values are bold."""
+        """Returns the caption and a Markdown table; the best values are bold."""
         rows = [[_bold(cell, "**{}**") for cell in row] for row in self.rows]
         return f"{self.caption}\n\n{markdown_table(self.columns, rows)}"
 
     def latex(self) -> str:
-        """Returns a tabular for the package booktabs; the best values are bold."""
+        """Returns a LaTeX tabular for the package booktabs; the best values are bold."""
         numeric = [any(isinstance(row[c], Value) for row in self.rows) for c in self._indices]
         rows = [
             " & ".join(_bold(cell, r"\textbf{{{}}}", latex_escape) for cell in row)
@@ -95,7 +95,7 @@ class Table:
         return "\n".join(lines) + "\n"
 
     def as_texts(self) -> dict:
-        """Returns {"columns": [...], "rows": [[...]]}, all texts, for the page; best ones bold."""
+        """Returns {"columns": [...], "rows": [[...]]} with texts only, for the page."""
         rows = [[_bold(cell, "**{}**") for cell in row] for row in self.rows]
         return {"columns": list(self.columns), "rows": rows}
 
@@ -109,42 +109,42 @@ def _bold(cell: object, pattern: str, escape=str) -> str:
     return pattern.format(text) if isinstance(cell, Value) and cell.best else text
 
 
-def result_table(
+def system_table(
     caption: str,
     first_column: str,
-    results: Sequence[Result],
+    systems: Sequence[SystemMetrics],
     marked: Collection[tuple[str, str]] = (),
     paper: Mapping[str, Mapping[str, float]] | None = None,
     *,
     metrics: Sequence[str] = METRICS,
     costs: bool = False,
 ) -> Table:
-    """Returns a row for each system: its thresholds and the mean of each metric.
+    """Returns a table with a row for each system: its thresholds and the mean of each metric.
 
     Args:
-        caption: What it is.
+        caption: What the table shows.
         first_column: What the systems differ in.
-        results: The systems.
-        marked: (system, metric) that differ from the first row by more than chance.
-        paper: System -> metric -> value that the paper has for this set; each stands below ours.
-        metrics: Names of the columns.
-        costs: Whether there are columns of time and memory.
+        systems: One for each row.
+        marked: Each (system, metric) that differs significantly from the first row.
+        paper: System -> metric -> the paper's value on this set, for a row below ours.
+        metrics: The columns.
+        costs: Whether to add columns of time and memory.
     """
-    best = {m: max(result.values[m].mean() for result in results) for m in metrics}
+    best = {m: max(system.values[m].mean() for system in systems) for m in metrics}
     rows = []
-    for result in results:
+    for system in systems:
         values = [
-            Value(v.mean(), v.min(), v.max(), v.mean() == best[m], (result.name, m) in marked)
-            for m, v in ((m, result.values[m]) for m in metrics)
+            Value(v.mean(), v.min(), v.max(), v.mean() == best[m], (system.name, m) in marked)
+            for m, v in ((m, system.values[m]) for m in metrics)
         ]
-        rows.append((result.name, threshold_text(result), *values, *_costs(result) * costs))
-        if paper and result.name in paper:
-            rows.append((f"{result.name} (paper)", "", *_paper_values(paper[result.name])))
+        rows.append((system.name, threshold_text(system), *values, *_costs(system) * costs))
+        if paper and system.name in paper:
+            rows.append((f"{system.name} (paper)", "", *_paper_values(paper[system.name])))
     return Table(caption, (first_column, "θ", *metrics, *_COSTS * costs), tuple(rows))
 
 
-def _costs(result: Result) -> tuple[str, str]:
-    return f"{result.epoch_seconds.mean():.1f}", f"{result.peak_mb.mean():,.0f}"
+def _costs(system: SystemMetrics) -> tuple[str, str]:
+    return f"{system.epoch_seconds.mean():.1f}", f"{system.peak_mb.mean():,.0f}"
 
 
 def paper_table(
@@ -164,37 +164,38 @@ def _paper_values(values: Mapping[str, float], best: Mapping[str, float] | None 
     ]
 
 
-def threshold_text(result: Result) -> str:
+def threshold_text(system: SystemMetrics) -> str:
     """Returns the thresholds, or the three cut points of 3PartL2."""
-    return ", ".join(f"{value:g}" for value in result.thresholds)
+    return ", ".join(f"{value:g}" for value in system.thresholds)
 
 
-def result_csv(
+def system_csv(
     set_name: str,
-    results: Sequence[Result],
+    systems: Sequence[SystemMetrics],
     marked: Collection[tuple[str, str]],
     paper: Mapping[str, Mapping[str, Mapping[str, float]]],
     published: str = "",
 ) -> str:
-    """Returns one line for each system and metric, ours with every digit, then the paper's.
+    """Returns a CSV line for each system and metric, unrounded, then the paper's values.
 
     Args:
         set_name: Name of our set.
-        results: The systems.
-        marked: (system, metric) that differ from the first system by more than chance.
+        systems: Our systems.
+        marked: Each (system, metric) that differs significantly from the first system.
         paper: Language -> system -> metric -> value.
-        published: Language in which our set is the paper's own, or "".
+        published: Language of the paper's set that ours is, or "".
     """
     lines = []
-    for result in results:
-        thresholds, seeds = threshold_text(result), " ".join(map(str, result.seeds))
-        for metric, values in result.values.items():
-            figures = (values.mean(), values.min(), values.max(), seeds, result.queries[metric])
-            differs = "yes" if (result.name, metric) in marked else "no"
-            lines.append(("ours", set_name, "", result.name, thresholds, metric, *figures, differs))
-    for language, systems in paper.items():
+    for system in systems:
+        source = ("ours", set_name, "", system.name, threshold_text(system))
+        seeds = " ".join(map(str, system.seeds))
+        for metric, values in system.values.items():
+            spread = (values.mean(), values.min(), values.max(), seeds, system.queries[metric])
+            differs = "yes" if (system.name, metric) in marked else "no"
+            lines.append((*source, metric, *spread, differs))
+    for language, of_language in paper.items():
         comparable = "yes" if language == published else "no"
-        for name, of_system in systems.items():
+        for name, of_system in of_language.items():
             for metric, value in of_system.items():
                 source = ("paper", f"WikiCLIR {language}", comparable, name, "")
                 lines.append((*source, metric, value, "", "", "", "", ""))

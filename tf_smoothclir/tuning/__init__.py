@@ -1,5 +1,5 @@
-"""Search of settings with keras-tuner, resumable and over several workers."""
+"""Hyperparameter search with keras-tuner, resumable and over several workers."""
 
 from tf_smoothclir._compat.quiet import hush_tensorflow
 
-hush_tensorflow()  # in a worker's process nobody has, and keras-tuner would load it aloud
+hush_tensorflow()  # a tuner worker's process has not, before keras-tuner loads TensorFlow

@@ -1,4 +1,4 @@
-"""K-fold cross-validation: the training and validation queries, dealt into folds by a hash."""
+"""K-fold cross-validation: a hash deals training and validation queries into folds."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from tf_smoothclir.utils.errors import input_error
 
 
 def fold_sets(retrieval_set: RetrievalSet, folds: int, seed: int) -> list[RetrievalSet]:
-    """Returns the set once for each fold, with that fold for validation and the rest to train on.
+    """Returns the set once for each fold, with that fold for validation and the rest for training.
 
-    Every judged query of the training and validation splits is in one fold; the folds differ in
-    size by one at most. Test queries stay where they are, and so do queries without judgments.
+    Every judged query of the training and validation splits is in one fold; fold sizes differ by
+    one at most. Test queries, and queries without judgments, keep their split.
 
     Args:
         retrieval_set: The set with its own splits.
-        folds: Number of folds; 0 or 1 for the set's own validation split.
-        seed: Deals the queries.
+        folds: Number of folds; 0 or 1 returns the set with its own validation split.
+        seed: Seed of the hash.
 
     Raises:
         InputError: There are fewer queries than folds.
@@ -33,7 +33,7 @@ def fold_sets(retrieval_set: RetrievalSet, folds: int, seed: int) -> list[Retrie
         raise input_error(
             f"--folds={folds}",
             f"there are only {len(rows)} training and validation queries",
-            "Give fewer folds",
+            "Use fewer folds",
         )
     hashes = hash_ids([retrieval_set.query_ids[row] for row in rows], f"folds {seed}")
     order = rows[np.argsort(hashes, kind="stable")]

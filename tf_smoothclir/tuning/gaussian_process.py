@@ -1,7 +1,7 @@
-"""Gaussian process regression over a finite space: where the next trial promises most.
+"""Gaussian process regression over a finite space: which point to try next.
 
-keras-tuner's own Bayesian oracle needs scikit-learn, proposes the same point again and draws from a
-generator that is not saved; this one is a function of the points and scores alone.
+keras-tuner's Bayesian oracle needs scikit-learn, may propose a point twice, and draws from a
+generator that is not saved. This one is a function of the points and their scores only.
 """
 
 from __future__ import annotations
@@ -18,12 +18,15 @@ _EXPLORATION = 2.0  # standard deviations
 def most_promising(known: np.ndarray, scores: np.ndarray, candidates: np.ndarray) -> int:
     """Returns the candidate of the highest upper confidence bound (Srinivas et al. 2010).
 
-    The kernel is Matern 5/2; its length and the noise are the most likely ones of a small grid.
+    The kernel is Matern 5/2; length and noise are the most likely values of a small grid.
 
     Args:
-        known: `[n, features]`, the points that were tried.
-        scores: `[n]`, higher is better.
-        candidates: `[m, features]`; among equals the first is taken.
+        known: `[n, features]`, the points tried so far.
+        scores: `[n]`, their scores; higher is better.
+        candidates: `[m, features]`; ties go to the first.
+
+    Returns:
+        The row of the candidate.
     """
     spread = scores.std()
     targets = (scores - scores.mean()) / (spread if spread > 0 else 1.0)

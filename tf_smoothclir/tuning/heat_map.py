@@ -1,4 +1,4 @@
-"""The heat map of a metric over the two thresholds of three grades."""
+"""A heat map of a metric over the two thresholds of three grades."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from matplotlib import patches
 
-from tf_smoothclir.evaluation.plots import plt
+from tf_smoothclir.evaluation.plots import plt, save_png
 
 _UNTRIED = {"facecolor": "#d9d9d9", "edgecolor": "white", "hatch": "///", "linewidth": 0}
 _BEST = {"fill": False, "edgecolor": "#D55E00", "linewidth": 3}  # vermilion, Okabe and Ito (2008)
 
 
 def threshold_heat_map(
-    paths: Sequence[str | os.PathLike],
+    path: str | os.PathLike,
     scores: Mapping[tuple[float, float], float],
     levels: Sequence[float],
     *,
@@ -26,10 +26,10 @@ def threshold_heat_map(
     """Draws a metric over θ_1 (across) and θ_2 (up).
 
     Args:
-        paths: Files to write, such as a .png and a .svg.
-        scores: (θ_1, θ_2) -> metric of the cells that were tried; one at least.
-        levels: The thresholds that are searched, rising. The first is no θ_2, the last no θ_1.
-        best: The thresholds whose cell gets a frame.
+        path: PNG file to write.
+        scores: (θ_1, θ_2) -> metric of each pair that was tried; at least one.
+        levels: The searched thresholds in rising order. The first is never θ_2, the last never θ_1.
+        best: The thresholds whose cell is framed.
         metric: Name of the metric.
         title: Heading.
     """
@@ -60,6 +60,4 @@ def threshold_heat_map(
         keys.append(patches.Patch(**_UNTRIED, label="not tried"))
     axes.legend(handles=keys, loc="lower right", frameon=False)
     figure.colorbar(image, label=metric, shrink=0.85)
-    for path in paths:
-        figure.savefig(path, dpi=120)
-    plt.close(figure)
+    save_png(figure, path)

@@ -1,7 +1,7 @@
-"""Oracles: which point of the space is tried next, and what is known of the trials so far.
+"""Oracles: they propose the next point of the space and keep the trials so far.
 
-Each proposal is a function of the seed, the space and the results so far, and every change is
-written at once or not at all. So a search that was killed goes on as if it had not been.
+Each proposal is a function of the seed, the space and the finished trials, and every change is
+written atomically. So a killed search continues as if it had not been interrupted.
 """
 
 from __future__ import annotations
@@ -24,35 +24,35 @@ from tf_smoothclir.tuning.search_space import SearchSpace
 from tf_smoothclir.utils.errors import input_error
 from tf_smoothclir.utils.files import read_json, write_json
 
-_BAYESIAN_CANDIDATES = 20_000  # bounds the memory of a proposal
+_BAYESIAN_CANDIDATES = 20_000  # limits the memory of a proposal
 
 
 def _one_at_a_time(method):
-    """Lets one worker's call in at a time; keras-tuner's decorator loses the docstring."""
+    """Serializes the calls of several workers; keras-tuner's decorator drops the docstring."""
     return functools.wraps(method)(keras_tuner.synchronized(method))
 
 
 class DurableOracle(keras_tuner.Oracle):
-    """Keeps all trials in one file, gives out again what was cut off, and never more than asked.
+    """Keeps all trials in one file, resumes interrupted ones, and honours `max_trials` exactly.
 
-    keras-tuner's oracles write a file for each trial and one beside them, each in place: killed in
-    between, they disagree. It is put before one of them, or stands alone, as a base class.
+    keras-tuner's oracles write one file for each trial and one more, each in place; after a kill
+    in between, the files disagree. This class is a base on its own or in front of one of them.
     """
 
     def __init__(self, space: SearchSpace, path: Path, *, max_trials: int, seed: int, **kwargs):
-        """Takes up the search that is noted in a file, or begins one.
+        """Continues the search whose state is in a file, or begins one.
 
         Args:
-            space: What is searched.
-            path: File for the state.
+            space: The space to search.
+            path: File of the state.
             max_trials: Most trials.
             seed: Seed of the proposals.
-            **kwargs: Of the next oracle class.
+            **kwargs: Further arguments of the next oracle class.
         """
         super().__init__(
             hyperparameters=space.hyperparameters(),
             allow_new_entries=False,
-            seed=seed + 1,  # keras-tuner takes 0 for none
+            seed=seed + 1,  # for keras-tuner, 0 is no seed
             **kwargs,
         )
         self.verbose = 0
@@ -65,15 +65,15 @@ class DurableOracle(keras_tuner.Oracle):
             self.reload()
 
     def save(self) -> None:
-        """Writes everything in one file."""
+        """Writes the whole state to one file."""
         trials = [trial.get_state() for trial in self.trials.values()]
         write_json(self._path, {**self.get_state(), "trials": trials})
 
     def reload(self) -> None:
-        """Reads the file; trials that were running will be given out first.
+        """Reads the state; interrupted trials will be handed out first.
 
-        A damaged file is set aside. The trials are then proposed once more, in the same order, and
-        those whose results stand in their own directories are not trained again.
+        A damaged file is set aside. Then the trials are proposed again in the same order, and those
+        whose metrics are in their own directories are not trained again.
         """
         try:
             state = read_json(self._path)
@@ -82,7 +82,7 @@ class DurableOracle(keras_tuner.Oracle):
             aside = self._path.with_name(f"{self._path.name}.damaged")
             os.replace(self._path, aside)
             logging.warning(
-                "%s was damaged (%s) and is now %s. Finished trials are taken from their own"
+                "%s is damaged (%s) and was renamed to %s. Finished trials are read from their own"
                 " directories.",
                 self._path,
                 error,
@@ -92,16 +92,16 @@ class DurableOracle(keras_tuner.Oracle):
         self.trials = {trial.trial_id: trial for trial in trials}
         self.set_state(state)
         for tuner_id, trial in sorted(self.ongoing_trials.items(), reverse=True):
-            if trial.trial_id in self.end_order:  # keras-tuner saves before it takes them out
+            if trial.trial_id in self.end_order:  # keras-tuner saves before it removes them
                 del self.ongoing_trials[tuner_id]
             else:
                 self._give_back(tuner_id)
 
     def _save_trial(self, trial) -> None:
-        """Leaves out keras-tuner's file for each trial; `save` has them all."""
+        """Writes nothing: keras-tuner's file for each trial is replaced by `save`."""
 
     def _set_project_dir(self, directory, project_name) -> None:
-        """Leaves out keras-tuner's directory."""
+        """Does nothing: keras-tuner's directory is not needed."""
 
     @_one_at_a_time
     def create_trial(self, tuner_id):
@@ -111,7 +111,7 @@ class DurableOracle(keras_tuner.Oracle):
 
     @_one_at_a_time
     def get_trial(self, trial_id):
-        """Returns a trial; asking for one's own is a sign of life of the tuner that runs it."""
+        """Returns a trial; also tells that the tuner which runs it is alive."""
         for tuner_id, trial in self.ongoing_trials.items():
             if trial.trial_id == trial_id:
                 self._heard[tuner_id] = time.monotonic()
@@ -119,10 +119,10 @@ class DurableOracle(keras_tuner.Oracle):
 
     @_one_at_a_time
     def end_trial(self, trial):
-        """Notes the result. One that was given out twice counts once; both results are the same."""
+        """Records the result; a trial that two tuners ran counts once, with equal results."""
         if trial.trial_id in self.end_order:
             return
-        if trial.trial_id in self._retry_queue:  # its tuner was thought dead
+        if trial.trial_id in self._retry_queue:  # its tuner was taken for dead
             self._retry_queue.remove(trial.trial_id)
         super().end_trial(trial)
         trial = self.trials[trial.trial_id]
@@ -146,16 +146,16 @@ class DurableOracle(keras_tuner.Oracle):
         if len(self.trials) < self.trial_limit:
             proposal = self.propose(trial_id)
         if proposal["status"] == TrialStatus.STOPPED and self.ongoing_trials:
-            return {"status": TrialStatus.IDLE}  # whoever asks may have to take one over
+            return {"status": TrialStatus.IDLE}  # the tuner may have to take one over
         return proposal
 
     def propose(self, trial_id: str) -> dict:
-        """Returns the "status" and, where that is "RUNNING", the "values" of a new trial."""
+        """Returns the "status" and, if that is "RUNNING", the "values" of a new trial."""
         return super().populate_space(trial_id)
 
     @_one_at_a_time
     def release(self, tuner_id: str) -> str | None:
-        """Forgets a tuner that has died; the id of its trial, which will be given out again."""
+        """Forgets a dead tuner; returns the id of its trial, which is handed out again."""
         self.tuner_ids.discard(tuner_id)
         self._heard.pop(tuner_id, None)
         if tuner_id not in self.ongoing_trials:
@@ -163,7 +163,7 @@ class DurableOracle(keras_tuner.Oracle):
         return self._give_back(tuner_id)
 
     def release_silent(self, seconds: float) -> list[str]:
-        """Forgets the tuners that have not been heard of for so long, and returns their ids."""
+        """Forgets the tuners that have been silent for longer, and returns their ids."""
         now = time.monotonic()
         silent = [tuner_id for tuner_id, heard in self._heard.items() if now - heard > seconds]
         silent = [t for t in silent if t in self.tuner_ids or t in self.ongoing_trials]
@@ -173,12 +173,12 @@ class DurableOracle(keras_tuner.Oracle):
 
     def _give_back(self, tuner_id: str) -> str:
         trial = self.ongoing_trials.pop(tuner_id)
-        trial.metrics = type(trial.metrics)()  # perhaps reported, but not ended
+        trial.metrics = type(trial.metrics)()  # maybe reported, but the trial has not ended
         self._retry_queue.append(trial.trial_id)
         return trial.trial_id
 
     def tried(self) -> list[int]:
-        """Returns the point of each trial, in their order."""
+        """Returns the index of each trial's point, in the order of the trials."""
         place = {point: index for index, point in enumerate(self.space.points)}
         names = self.space.names
         return [
@@ -192,7 +192,7 @@ def _running(oracle: DurableOracle, point: int) -> dict:
 
 
 class GridOracle(DurableOracle):
-    """Every point, in the order of the space (the paper's way)."""
+    """Tries every point, in the order of the space, as the paper does."""
 
     def propose(self, trial_id):
         """Proposes the point after the last one."""
@@ -202,7 +202,7 @@ class GridOracle(DurableOracle):
 
 
 class RandomOracle(DurableOracle):
-    """Points in random order, each once."""
+    """Tries points in random order, each once."""
 
     def propose(self, trial_id):
         """Proposes the next point of a permutation."""
@@ -212,10 +212,10 @@ class RandomOracle(DurableOracle):
 
 
 class BayesianOracle(DurableOracle):
-    """Some random points, then where a Gaussian process sees the most promise; each point once."""
+    """Tries some random points, then those a Gaussian process favours; each point once."""
 
     def propose(self, trial_id):
-        """Proposes the untried point with the best outlook."""
+        """Proposes the untried point with the highest upper confidence bound."""
         tried = self.tried()
         if len(tried) == len(self.space.points):
             return {"status": TrialStatus.STOPPED}
@@ -224,7 +224,7 @@ class BayesianOracle(DurableOracle):
         known = [score for score in scores if score is not None]
         if len(known) < max(5, 3 * len(self.space.names)):
             return _running(self, untried[0])
-        mean = float(np.mean(known))  # stands for those that other workers are still at
+        mean = float(np.mean(known))  # stands in for the trials that other workers still run
         scores = np.array([mean if score is None else score for score in scores])
         features = self.space.features()
         best = most_promising(features[tried], scores, features[untried])
@@ -232,16 +232,16 @@ class BayesianOracle(DurableOracle):
 
 
 class HyperbandOracle(DurableOracle, keras_tuner.oracles.HyperbandOracle):
-    """keras-tuner's Hyperband (Li et al. 2018): many trials of few epochs, more for the better.
+    """keras-tuner's Hyperband (Li et al. 2018): many short trials, longer ones for the best.
 
-    The points of a bracket differ; those that were tried least come first.
+    The points of a bracket differ; the least tried points come first.
     """
 
     def __init__(self, space: SearchSpace, path: Path, *, max_epochs: int, **kwargs):
-        """Takes the most epochs of a trial, and what `DurableOracle` takes.
+        """Takes the most epochs of a trial and the arguments of `DurableOracle`.
 
         Raises:
-            InputError: The space has fewer points than the largest bracket begins with.
+            InputError: The space has fewer points than the largest bracket starts with.
         """
         super().__init__(space, path, max_epochs=max_epochs, **kwargs)
         last = self._get_num_brackets() - 1
@@ -249,9 +249,9 @@ class HyperbandOracle(DurableOracle, keras_tuner.oracles.HyperbandOracle):
         if len(space.points) < needed:
             raise input_error(
                 "--search=hyperband",
-                f"with --epochs={max_epochs} it begins with {needed} different trials, and --tune"
+                f"with --epochs={max_epochs} it starts with {needed} different trials, but --tune"
                 f" gives only {len(space.points)}",
-                "Name more in --tune, lower --epochs, or take --search=grid",
+                "Name more settings in --tune, lower --epochs, or use --search=grid",
             )
 
     def _random_trial(self, trial_id, bracket):
@@ -259,7 +259,7 @@ class HyperbandOracle(DurableOracle, keras_tuner.oracles.HyperbandOracle):
         return super()._random_trial(trial_id, bracket)
 
     def _random_values(self):
-        """Returns the next values for a bracket; keras-tuner's own give up on a small space."""
+        """Returns the next values for a bracket; keras-tuner's method fails on a small space."""
         tried = dict(zip(self.trials, self.tried()))
         times = collections.Counter(tried.values())
         here = {tried[trial_id] for trial_id in self._begun}
@@ -268,7 +268,7 @@ class HyperbandOracle(DurableOracle, keras_tuner.oracles.HyperbandOracle):
 
 
 def trial_values(trial) -> dict:
-    """Returns the settings of a trial; with Hyperband its epochs too."""
+    """Returns the settings of a trial, with Hyperband including its epochs."""
     values = dict(trial.hyperparameters.values)
     epochs = values.get("tuner/epochs")
     values = {name: value for name, value in values.items() if not name.startswith("tuner/")}

@@ -1,4 +1,4 @@
-"""What is searched: finite lists of values, so that trials can be counted and none is repeated."""
+"""The search space: finite lists of values, so that trials can be counted and never repeat."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from tf_smoothclir.settings.run import GROUPS, ModelSettings, RunSettings, Train
 from tf_smoothclir.two_tower.builder import check_towers, configured_loss
 from tf_smoothclir.utils.errors import InputError, input_error
 
-# Beside the thresholds. The paper suggests ε from 0.25 to 1 and draws 0 to 2 (Figure 4); plain
-# cosine, ε = 0, is for comparison only.
+# In addition to the thresholds. The paper suggests ε from 0.25 to 1 and plots 0 to 2 (Figure 4);
+# the plain cosine, ε = 0, is for comparison only.
 VALUES = {
     "epsilon": (0.1, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0),
     "learning_rate": (0.001, 0.003, 0.01, 0.03, 0.1),
@@ -37,8 +37,8 @@ class SearchSpace:
 
     Attributes:
         names: The searched settings.
-        points: The combinations, each with a value for every name; thresholds are written as the
-            flag has them, "0.2,0.7". The last name varies fastest.
+        points: The combinations, each with a value for every name; thresholds are written as in
+            their flag, "0.2,0.7". The last name varies fastest.
     """
 
     names: tuple[str, ...]
@@ -46,15 +46,15 @@ class SearchSpace:
 
     @classmethod
     def of(cls, names: Sequence[str], settings: RunSettings) -> SearchSpace:
-        """Returns the space of some settings.
+        """Returns the space over some settings.
 
         Args:
-            names: Of `TUNABLE`.
-            settings: The fixed part; the number of its thresholds tells K.
+            names: Names from `TUNABLE`.
+            settings: The fixed settings; the number of thresholds determines K.
 
         Raises:
-            InputError: A name is unknown or there twice, nothing is left to search, or too much; or
-                the thresholds of the settings do not rise between -1 and 1.
+            InputError: A name is unknown or repeated, the space is empty or too large, or the
+                thresholds of the settings do not rise between -1 and 1.
         """
         _check_names(names)
         try:
@@ -65,7 +65,9 @@ class SearchSpace:
         size = int(np.prod([len(values) for values in lists.values()], dtype=np.float64))
         if size > _LARGEST:
             raise input_error(
-                f"--tune={','.join(names)}", f"{size:,} combinations are too many", "Name fewer"
+                f"--tune={','.join(names)}",
+                f"{size:,} combinations are too many",
+                "Name fewer",
             )
         points = tuple(itertools.product(*lists.values()))
         points = tuple(_without_idle_values(tuple(names), points, settings))
@@ -74,12 +76,12 @@ class SearchSpace:
                 f"--tune={','.join(names)}",
                 f"there is nothing to choose from with --loss={settings.model.loss} and the other"
                 " settings",
-                f"Name something else of {', '.join(TUNABLE)}",
+                f"Name other settings of {_listed()}",
             )
         return cls(tuple(names), points)
 
     def hyperparameters(self) -> keras_tuner.HyperParameters:
-        """Returns the space as keras-tuner has it: a choice for each name."""
+        """Returns the space for keras-tuner: a choice for each name."""
         space = keras_tuner.HyperParameters()
         for name, column in zip(self.names, zip(*self.points)):
             space.Choice(name, list(dict.fromkeys(column)))
@@ -90,10 +92,10 @@ class SearchSpace:
         return dict(zip(self.names, self.points[point]))
 
     def features(self) -> np.ndarray:
-        """Returns `[points, features]` in [0, 1], in which near points are alike.
+        """Returns `[points, features]` in [0, 1]; similar points are close.
 
-        A threshold is its own feature; other numbers count by their place in the list, which is
-        even on the scale that they are searched on; each name of a loss or tower is a feature.
+        A threshold is its own feature. Other numbers become their place in the list of values,
+        which is even on the scale that they are searched on. Names, as of losses, are one-hot.
         """
         columns = []
         for name, column in zip(self.names, zip(*self.points)):
@@ -109,10 +111,10 @@ class SearchSpace:
 
 
 def threshold_tuples(number: int) -> list[tuple[float, ...]]:
-    """Returns the searched thresholds: all rising choices of `number` of the same levels.
+    """Returns the searched thresholds: all rising choices of `number` levels.
 
-    The levels are 0.1, 0.2, ..., 0.9; more than six thresholds have as many levels and three more,
-    evenly spaced between 0 and 1. Below 0 there is none: untrained towers score about 0.
+    The levels are 0.1, 0.2, ..., 0.9. For more than six thresholds there are `number + 3` levels,
+    evenly spaced between 0 and 1. None is below 0, because untrained towers score about 0.
     """
     levels = max(9, number + 3)
     rising = [round(level / (levels + 1), 6) for level in range(1, levels + 1)]
@@ -120,12 +122,12 @@ def threshold_tuples(number: int) -> list[tuple[float, ...]]:
 
 
 def thresholds_text(thresholds: Sequence[float]) -> str:
-    """Returns thresholds as their flag has them: "0.2,0.7"."""
+    """Returns thresholds as written in their flag: "0.2,0.7"."""
     return ",".join(f"{threshold:g}" for threshold in thresholds)
 
 
 def parse_thresholds(text: str) -> tuple[float, ...]:
-    """Returns the thresholds of a flag's text."""
+    """Returns the thresholds that a flag's text gives."""
     return tuple(map(float, text.split(",")))
 
 
@@ -139,7 +141,7 @@ def _uses_temperature(loss: str) -> bool:
 
 
 def with_values(settings: RunSettings, values: dict) -> RunSettings:
-    """Returns settings with the values of a trial in their places; other keys are left out."""
+    """Returns settings with the values of a trial; keys that name no setting are ignored."""
     names = {field.name for kind in GROUPS.values() for field in dataclasses.fields(kind)}
     return changed(
         settings,
@@ -160,7 +162,7 @@ def _values_of(name: str, settings: RunSettings) -> Sequence:
 
 
 def _is_usable(name: str, value: str, settings: RunSettings) -> bool:
-    """Whether a loss or tower goes with the other settings, such as batching or token weights."""
+    """Whether a loss or tower fits the other settings, such as batching or token weights."""
     check = {"loss": configured_loss, "tower": check_towers}[name]
     try:
         check(with_values(settings, {name: value}))
@@ -172,12 +174,12 @@ def _is_usable(name: str, value: str, settings: RunSettings) -> bool:
 def _check_names(names: Sequence[str]) -> None:
     for name in names:
         if name not in TUNABLE or list(names).count(name) > 1:
-            wrong = "stands there twice" if name in TUNABLE else "cannot be searched"
+            wrong = "is named twice" if name in TUNABLE else "cannot be searched"
             raise input_error(
-                f"--tune={','.join(names)}", f"{name!r} {wrong}", f"Give some of {_listed()}"
+                f"--tune={','.join(names)}", f"{name!r} {wrong}", f"Name settings of {_listed()}"
             )
     if not names:
-        raise input_error("--tune=", "nothing is named", f"Give some of {_listed()}")
+        raise input_error("--tune=", "nothing is named", f"Name settings of {_listed()}")
 
 
 def _listed() -> str:
@@ -185,7 +187,7 @@ def _listed() -> str:
 
 
 def _without_idle_values(names, points, settings):
-    """Yields the points, but one only of those that differ in what their loss does not look at."""
+    """Yields the points, of those that differ only in what their loss ignores just the first."""
     seen = set()
     for point in points:
         values = dict(zip(names, point))

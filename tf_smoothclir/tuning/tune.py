@@ -1,73 +1,38 @@
-"""A search from settings to results: check, take up or begin, run the trials, write the tables."""
+"""A search from settings to tables: checks, opens the directory, runs the trials, reports them."""
 
 from __future__ import annotations
 
-import dataclasses
-import json
 import os
-import time
 from pathlib import Path
 
 import keras_tuner
 from absl import logging
 
-from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.ops.threads import choose_threads
-from tf_smoothclir.settings.run import WITHOUT_EFFECT, RunSettings
-from tf_smoothclir.tuning import chief as workers
+from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.tuning import oracles
-from tf_smoothclir.tuning import trial_results as results
-from tf_smoothclir.tuning.search_space import SearchSpace
-from tf_smoothclir.tuning.tuner import LOGS, TRIALS, TrialTuner, tokenized_sets
-from tf_smoothclir.two_tower.builder import check_towers, configured_loss
-from tf_smoothclir.utils.errors import InputError, input_error
-from tf_smoothclir.utils.files import (
-    delete_in,
-    locked,
-    make_directory,
-    names_in,
-    read_json,
-    write_json,
+from tf_smoothclir.tuning.chief import Chief, run_local_workers
+from tf_smoothclir.tuning.search_directory import (
+    ORACLE_STATE,
+    Search,
+    SearchRecord,
+    check_joins,
+    only_search,
+    open_search,
 )
+from tf_smoothclir.tuning.search_space import SearchSpace
+from tf_smoothclir.tuning.trial_results import TrialResult, trial_results, write_trial_results
+from tf_smoothclir.tuning.tuner import TrialTuner, tokenized_sets
+from tf_smoothclir.two_tower.builder import check_towers, configured_loss
+from tf_smoothclir.utils.errors import input_error
+from tf_smoothclir.utils.files import make_directory
 
-SEARCHES = {
+ORACLES = {
     "grid": oracles.GridOracle,
     "random": oracles.RandomOracle,
     "bayesian": oracles.BayesianOracle,
     "hyperband": oracles.HyperbandOracle,
 }
-_SECONDS_BETWEEN_LOOKS = 0.5
-_STATE, _SETTINGS, _LOCK = "oracle.json", "tuning.json", ".lock"
-# In the order in which --overwrite deletes them.
-_PARTS = (
-    "best.flags",
-    "best.json",
-    "trials.csv",
-    "trials.md",
-    *results.HEAT_MAP,
-    _STATE,
-    f"{_STATE}.damaged",
-    TRIALS,
-    LOGS,
-    _SETTINGS,
-)
-
-
-@dataclasses.dataclass(frozen=True)
-class Search:
-    """How to search.
-
-    Attributes:
-        search: Of `SEARCHES`.
-        tune: The settings that are searched.
-        max_trials: Most trials. More of them continue a search that had fewer.
-        folds: Folds of cross-validation; 0 or 1 for the set's own validation split.
-    """
-
-    search: str = "grid"
-    tune: tuple[str, ...] = ("thresholds",)
-    max_trials: int = 36
-    folds: int = 0
 
 
 def tune(
@@ -78,22 +43,23 @@ def tune(
     num_workers: int = 1,
     worker_timeout: float = 300.0,
     overwrite: bool = False,
-) -> list[results.TrialResult]:
-    """Searches, or goes on with the search that is in a directory, and writes its results.
+) -> list[TrialResult]:
+    """Searches, or continues the search in a directory, and writes its tables.
 
-    With keras-tuner's environment (KERASTUNER_TUNER_ID, KERASTUNER_ORACLE_IP and _PORT) this is the
-    chief, or a worker that runs trials until there are no more.
+    In keras-tuner's environment (KERASTUNER_TUNER_ID, KERASTUNER_ORACLE_IP and _PORT) this process
+    is the chief, or a tuner worker, which runs trials until there are no more.
 
     Args:
-        settings: The fixed part; `select_metric` is the objective.
+        settings: The fixed settings; `select_metric` is the objective.
         search: How to search.
-        output_dir: Gets everything; chief and workers share it.
-        num_workers: Processes on this machine.
-        worker_timeout: Seconds after which a chief gives the trial of a silent worker out again.
-        overwrite: Deletes the search that is there.
+        output_dir: Where all files go; shared by the chief and its workers.
+        num_workers: Tuner workers on this machine, each a process.
+        worker_timeout: Seconds of silence after which a chief hands the trial of a tuner worker
+            out again.
+        overwrite: Whether to delete the search that is there.
 
     Returns:
-        The trials, best first; none for a worker.
+        The trials, best first; none for a tuner worker.
 
     Raises:
         InputError: The settings, the data or the directory cannot be used.
@@ -103,27 +69,28 @@ def tune(
     role = _role()
     _check_fixed(settings, search)
     if role == "worker":
-        _check_joins(Path(output_dir), settings, search, worker_timeout)
+        record = SearchRecord.of(settings, search)
+        check_joins(Path(output_dir), record, worker_timeout)
         run_worker(settings, search, Path(output_dir), worker_timeout)
         return []
     sets = tokenized_sets(settings, search.folds)
     output_dir = make_directory(output_dir, "--output_dir")
-    _oracle(space, settings, search, Path())  # shows, before anything is deleted, whether it fits
-    with _only_one(output_dir):
-        _open_directory(output_dir, settings, search, overwrite)
-        oracle = _oracle(space, settings, search, output_dir / _STATE)
+    _oracle(space, settings, search, Path())  # raises its errors before anything is deleted
+    with only_search(output_dir):
+        open_search(output_dir, SearchRecord.of(settings, search), overwrite)
+        oracle = _oracle(space, settings, search, output_dir / ORACLE_STATE)
         _mention_cut_grid(space, search)
         if role == "chief":
             address = "{KERASTUNER_ORACLE_IP}:{KERASTUNER_ORACLE_PORT}".format(**os.environ)
-            workers.Chief(oracle, address).serve(worker_timeout)
+            Chief(oracle, address).serve(worker_timeout)
         elif num_workers > 1:
-            del sets  # each worker has its own, from the cache
+            del sets  # each tuner worker loads them from the cache
             arguments = (settings, search, output_dir, worker_timeout)
-            workers.run_local_workers(oracle, num_workers, run_worker, *arguments)
+            run_local_workers(oracle, num_workers, run_worker, *arguments)
         else:
             _run_trials(TrialTuner(oracle, settings, sets, output_dir))
-        found = results.trial_results(oracle)
-        results.write_results(output_dir, found, settings, folds=search.folds)
+        found = trial_results(oracle)
+        write_trial_results(output_dir, found, settings, folds=search.folds)
     return found
 
 
@@ -133,14 +100,14 @@ def run_worker(
     """Runs trials for the chief that the environment names."""
     _choose_threads(settings, search)
     sets = tokenized_sets(settings, search.folds)
-    # keras-tuner wants an oracle here as well, and asks it for the objective only.
+    # keras-tuner requires an oracle here too, but asks it only for the objective.
     oracle = keras_tuner.Oracle(_objective(settings))
     heartbeat = worker_timeout / 5
     _run_trials(TrialTuner(oracle, settings, sets, output_dir, heartbeat_seconds=heartbeat))
 
 
 def _choose_threads(settings: RunSettings, search: Search) -> None:
-    if "tower" not in search.tune:  # all trials of a process have the same threads
+    if "tower" not in search.tune:  # the trials of a process all have the same threads
         choose_threads(settings)
 
 
@@ -152,10 +119,10 @@ def _run_trials(tuner: TrialTuner) -> None:
 
 
 def _role() -> str:
-    """Returns "chief", "worker", or "" for one alone.
+    """Returns "chief", "worker", or "" outside keras-tuner's environment.
 
     Raises:
-        InputError: keras-tuner's environment is incomplete.
+        InputError: The environment is incomplete.
     """
     names = ("KERASTUNER_TUNER_ID", "KERASTUNER_ORACLE_IP", "KERASTUNER_ORACLE_PORT")
     if names[1] not in os.environ:
@@ -163,9 +130,9 @@ def _role() -> str:
     missing = [name for name in names if not os.environ.get(name)]
     if missing:
         raise input_error(
-            "KERASTUNER_ORACLE_IP is set",
-            f"but {', '.join(missing)} not",
-            "Set all three, or none to search with this process alone",
+            "KERASTUNER_ORACLE_IP",
+            f"it is set without {' and '.join(missing)}",
+            "Set all three variables, or none to search in this process alone",
         )
     return "chief" if "chief" in os.environ["KERASTUNER_TUNER_ID"] else "worker"
 
@@ -176,7 +143,7 @@ def _objective(settings: RunSettings) -> keras_tuner.Objective:
 
 def _oracle(space, settings, search, path: Path) -> oracles.DurableOracle:
     more = {"max_epochs": settings.training.epochs} if search.search == "hyperband" else {}
-    return SEARCHES[search.search](
+    return ORACLES[search.search](
         space,
         path,
         objective=_objective(settings),
@@ -189,101 +156,16 @@ def _oracle(space, settings, search, path: Path) -> oracles.DurableOracle:
 def _mention_cut_grid(space: SearchSpace, search: Search) -> None:
     if search.search == "grid" and search.max_trials < len(space.points):
         logging.info(
-            "--max_trials=%d is less than the %d points of the grid: its end is left out. Raise it,"
-            " or spread the trials with --search=random or bayesian",
+            "--max_trials=%d leaves out the end of the grid, which has %d points. Raise it, or"
+            " spread the trials with --search=random or --search=bayesian",
             search.max_trials,
             len(space.points),
         )
 
 
-def _only_one(output_dir: Path):
-    """Keeps other searches out of the directory."""
-    return locked(
-        output_dir / _LOCK,
-        f"--output_dir={output_dir}",
-        "another smoothclir-tune is at work there",
-        "Wait for it, or choose another directory; --workers=2 runs two trials at a time",
-    )
-
-
-def _open_directory(
-    output_dir: Path, settings: RunSettings, search: Search, overwrite: bool
-) -> None:
-    """Notes what is searched, or checks that it is what the directory has.
-
-    Raises:
-        InputError: It holds another search, or something else.
-    """
-    path = output_dir / _SETTINGS
-    if overwrite and path.is_file():
-        delete_in(output_dir, _PARTS)
-    content = _content(settings, search)
-    if path.is_file():
-        _check_same(output_dir, read_json(path), content)
-    elif others := names_in(output_dir) - {_LOCK}:
-        raise input_error(
-            f"--output_dir={output_dir}",
-            f"it holds no search, but {', '.join(sorted(others)[:3])}",
-            "Choose another directory",
-        )
-    write_json(path, content)
-
-
-def _content(settings: RunSettings, search: Search) -> dict:
-    """Returns what decides about the trials."""
-    return {
-        "search": {**dataclasses.asdict(search), "tune": list(search.tune)},
-        "settings": _json_settings(settings),
-        "data": source_of(settings.data).fingerprint(),
-    }
-
-
 def _check_fixed(settings: RunSettings, search: Search) -> None:
-    """Checks what is not searched, before anything is written."""
+    """Checks the settings that are not searched, before anything is written."""
     if "loss" not in search.tune:
         configured_loss(settings)
     if "tower" not in search.tune:
         check_towers(settings)
-
-
-def _check_joins(
-    output_dir: Path, settings: RunSettings, search: Search, seconds_to_wait: float
-) -> None:
-    """Checks that a worker searches what its chief does, who may begin a little later."""
-    path, end = output_dir / _SETTINGS, time.monotonic() + seconds_to_wait
-    while not path.is_file():
-        if time.monotonic() > end:
-            raise input_error(
-                f"--output_dir={output_dir}",
-                "there is no search of a chief",
-                "Let chief and workers share the directory",
-            )
-        time.sleep(_SECONDS_BETWEEN_LOOKS)
-    _check_same(output_dir, read_json(path), _content(settings, search))
-
-
-def _json_settings(settings: RunSettings) -> dict:
-    """Returns settings as they come back from JSON, where tuples are lists."""
-    return json.loads(json.dumps(dataclasses.asdict(settings)))
-
-
-def _check_same(output_dir: Path, there: dict, here: dict) -> None:
-    differences = [
-        f"--{name}: {there['search'][name]} there, {value} here"
-        for name, value in here["search"].items()
-        if there["search"][name] != value and name != "max_trials"
-    ]
-    differences += [
-        f"--{name}: {there['settings'][group][name]} there, {value} here"
-        for group, values in here["settings"].items()
-        for name, value in values.items()
-        if there["settings"][group][name] != value and name not in WITHOUT_EFFECT
-    ]
-    if there["data"] != here["data"]:
-        differences.append("other content of the data")
-    if differences:
-        raise InputError(
-            f"--output_dir={output_dir}: it holds a search with other settings"
-            f" ({'; '.join(differences)}). Give the same flags to continue it, choose another"
-            " directory, or give --overwrite."
-        )

@@ -1,8 +1,9 @@
-"""Trials: each trains a model with the house's own trainer, in a run directory of its own."""
+"""Trials: each trains a model with the package's trainer, in its own run directory."""
 
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import gc
 import shutil
 import threading
@@ -28,20 +29,20 @@ from tf_smoothclir.training.train import retrieval_set_of, trainer_of
 from tf_smoothclir.training.trainer import DivergedRun
 from tf_smoothclir.tuning.cross_validation import fold_sets
 from tf_smoothclir.tuning.oracles import trial_values
+from tf_smoothclir.tuning.search_directory import LOGS, TRIALS
 from tf_smoothclir.tuning.search_space import with_values
 from tf_smoothclir.utils.errors import InputError
 from tf_smoothclir.utils.files import read_json, write_json
 
-TRIALS, LOGS = "trials", "logs"
-_MANY = 1_000_000
+_ALL_TRIALS = 1_000_000
 _IDLE_SECONDS = 0.5
 
 
 def tokenized_sets(settings: RunSettings, folds: int) -> list[TokenizedSet]:
-    """Loads and tokenises the set, once for each fold, whose vocabulary knows no held-out query.
+    """Loads and tokenizes the set, once for each fold; no vocabulary sees held-out queries.
 
     Raises:
-        InputError: The set has a defect, or too few queries.
+        InputError: The set is defective, or has too few queries.
     """
     source = source_of(settings.data)
     retrieval_set = retrieval_set_of(source, settings, ("train", "validation"))
@@ -49,8 +50,34 @@ def tokenized_sets(settings: RunSettings, folds: int) -> list[TokenizedSet]:
     return [tokenize_set(fold, settings.text, settings.data.cache_dir) for fold in sets]
 
 
+@dataclasses.dataclass(frozen=True)
+class TrainedTrial:
+    """What a trial's `metrics.json` says of its training on one set.
+
+    Attributes:
+        validation: Metric -> value at the best epoch; 0 if the trial diverged.
+        seconds: Training time.
+        best_epoch: Epoch with the best objective.
+        diverged: Whether the loss, a gradient or a weight became infinite or NaN.
+    """
+
+    validation: dict[str, float]
+    seconds: float
+    best_epoch: int
+    diverged: bool
+
+    @classmethod
+    def read(cls, path: Path) -> TrainedTrial:
+        """Reads a `metrics.json`."""
+        content = read_json(path)
+        training = content["training"]
+        return cls(
+            content["validation"], training["seconds"], training["best_epoch"], content["diverged"]
+        )
+
+
 class TrialTuner(BaseTuner):
-    """Runs the trials that an oracle proposes, here or at a chief (keras-tuner's environment)."""
+    """Runs the trials that an oracle proposes: a local one, or that of a remote chief."""
 
     def __init__(
         self,
@@ -61,14 +88,14 @@ class TrialTuner(BaseTuner):
         *,
         heartbeat_seconds: float = 10.0,
     ):
-        """Joins an oracle to what its trials train.
+        """Combines an oracle with what its trials train.
 
         Args:
-            oracle: Proposes; a worker needs it for its objective only.
-            settings: The fixed part. Its `select_metric` is the objective.
+            oracle: Proposes trials; a tuner worker needs it for its objective only.
+            settings: The fixed settings; `select_metric` is the objective.
             sets: From `tokenized_sets`.
-            output_dir: Gets `trials/` and `logs/`.
-            heartbeat_seconds: How often a worker says that it is alive.
+            output_dir: Where `trials/` and `logs/` go.
+            heartbeat_seconds: How often a tuner worker tells the chief that it is alive.
         """
         super().__init__(oracle, directory=str(output_dir), project_name=TRIALS)
         self._settings = settings
@@ -79,40 +106,40 @@ class TrialTuner(BaseTuner):
 
     @property
     def project_dir(self) -> str:
-        """The directory of the trials. keras-tuner's makes it, perhaps before the chief is here."""
+        """The directory of the trials; unlike keras-tuner's, this does not create it."""
         return str(Path(self.directory) / self.project_name)
 
     def save(self) -> None:
-        """Does nothing: the oracle saves itself, and there is no other state."""
+        """Does nothing: the oracle saves itself, and a tuner has no other state."""
 
     def pre_create_trial(self) -> None:
-        """Waits a little where the oracle had no trial the last time."""
+        """Waits a little if the oracle had no trial the last time."""
         if self._idle:
             time.sleep(_IDLE_SECONDS)
         self._idle = True
 
     def on_trial_begin(self, trial) -> None:
-        """Notes that there is something to do."""
+        """Notes that the oracle had a trial."""
         self._idle = False
 
     def run_trial(self, trial) -> dict[str, float]:
-        """Trains on each fold and returns the mean validation metrics; seconds are summed.
+        """Trains on each fold; returns the mean validation metrics and the total seconds.
 
-        A trial that diverges is worth 0. Any other error ends the search.
+        A trial that diverges has metrics of 0. Any other error ends the search.
         """
         with self._heartbeat(trial.trial_id):
             try:
                 return self._run_trial(trial)
-            except Exception as error:  # keras-tuner would count it as a bad trial and go on
+            except Exception as error:  # else keras-tuner counts it as a bad trial
                 raise keras_tuner.errors.FatalError(str(error)) from error
 
     def on_trial_end(self, trial) -> None:
-        """Reports the result and deletes the models that are not the best."""
+        """Reports the result and deletes all models but the best."""
         super().on_trial_end(trial)
         self._delete_models()
 
     def on_search_end(self) -> None:
-        """Deletes what a kill may have left."""
+        """Deletes models that a killed process may have left."""
         self._delete_models()
 
     def _run_trial(self, trial) -> dict[str, float]:
@@ -120,16 +147,15 @@ class TrialTuner(BaseTuner):
         settings = with_values(self._settings, values)
         path, logs = (self._output_dir / part / trial.trial_id for part in (TRIALS, LOGS))
         if len(self._sets) == 1:
-            results = [train_trial(settings, self._sets[0], path, logs)]
+            trained = [train_trial(settings, self._sets[0], path, logs)]
         else:
-            results = []
+            trained = []
             for fold, tokenized_set in enumerate(self._sets, start=1):
                 name = f"fold{fold}"
-                results.append(train_trial(settings, tokenized_set, path / name, logs / name))
-                _delete_model(path / name)  # of no use: it has not seen all training queries
+                trained.append(train_trial(settings, tokenized_set, path / name, logs / name))
+                _delete_model(path / name)  # it has not seen all training queries
         metrics = {
-            name: float(np.mean([result["validation"][name] for result in results]))
-            for name in METRICS
+            name: float(np.mean([one.validation[name] for one in trained])) for name in METRICS
         }
         with tf.summary.create_file_writer(str(logs)).as_default(step=0):
             hparams.hparams(values, trial_id=trial.trial_id)
@@ -137,27 +163,27 @@ class TrialTuner(BaseTuner):
                 tf.summary.scalar(f"trial/{name}", value)
         return {
             **metrics,
-            "best_epoch": float(np.mean([result["training"]["best_epoch"] for result in results])),
-            "seconds": sum(result["training"]["seconds"] for result in results),
-            "diverged": float(any(result["diverged"] for result in results)),
+            "best_epoch": float(np.mean([one.best_epoch for one in trained])),
+            "seconds": sum(one.seconds for one in trained),
+            "diverged": float(any(one.diverged for one in trained)),
         }
 
     def _delete_models(self) -> None:
-        trials = self.oracle.get_best_trials(_MANY)
+        trials = self.oracle.get_best_trials(_ALL_TRIALS)
         completed = [trial for trial in trials if trial.status == TrialStatus.COMPLETED]
         for trial in completed[1:]:
             _delete_model(self._output_dir / TRIALS / trial.trial_id)
 
     @contextlib.contextmanager
     def _heartbeat(self, trial_id: str) -> Iterator[None]:
-        """Asks the chief for the trial from time to time, which it takes as a sign of life."""
+        """Asks the chief for the trial at intervals, which tells it that this worker is alive."""
         if not self._is_worker():
             yield
             return
         done = threading.Event()
 
         def beat():
-            with contextlib.suppress(grpc.RpcError):  # the chief is gone, as will be noticed
+            with contextlib.suppress(grpc.RpcError):  # the trial's end will report it
                 while not done.wait(self._heartbeat_seconds):
                     self.oracle.get_trial(trial_id)
 
@@ -168,22 +194,20 @@ class TrialTuner(BaseTuner):
             done.set()
 
 
-def train_trial(settings: RunSettings, tokenized_set: TokenizedSet, path: Path, logs: Path) -> dict:
-    """Trains one model, or goes on with it, or returns what it came to.
+def train_trial(
+    settings: RunSettings, tokenized_set: TokenizedSet, path: Path, logs: Path
+) -> TrainedTrial:
+    """Trains one model, or continues its training; a finished trial is only read.
 
     Args:
         settings: All settings of the trial.
         tokenized_set: The set.
         path: The run directory of the trial.
-        logs: For TensorBoard.
-
-    Returns:
-        The content of its `metrics.json`: validation figures of the best epoch, history, whether
-        it diverged.
+        logs: Directory for TensorBoard.
     """
     try:
         run = RunDirectory.create(path, settings)
-    except InputError:  # left by a search whose file was damaged; or it raises again
+    except InputError:  # of a search whose state was damaged; or this raises too
         run = RunDirectory.create(path, settings, overwrite=True)
     if not run.finished:
         run.logs = logs
@@ -191,9 +215,9 @@ def train_trial(settings: RunSettings, tokenized_set: TokenizedSet, path: Path, 
             result = _train(settings, tokenized_set, run)
         shutil.copytree(tokenized_set.vocabulary_dir, run.vocabulary, dirs_exist_ok=True)
         write_json(run.metrics, result)  # last: the trial is done
-        keras.backend.clear_session()  # else each trial leaves its graphs in memory
+        keras.backend.clear_session()  # else the graphs of each trial stay in memory
         gc.collect()
-    return read_json(run.metrics)
+    return TrainedTrial.read(run.metrics)
 
 
 def _train(settings: RunSettings, tokenized_set: TokenizedSet, run: RunDirectory) -> dict:
@@ -222,12 +246,12 @@ def _train(settings: RunSettings, tokenized_set: TokenizedSet, run: RunDirectory
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-    """Leaves out the epochs of each trial, but with --verbosity=1."""
+    """Logs no epochs of a trial, unless --verbosity=1."""
     before, library = logging.get_verbosity(), tf.get_logger()
     before_library = library.level
     if before == logging.INFO:
         logging.set_verbosity(logging.WARNING)
-    library.setLevel("ERROR")  # it warns of new graphs, which each trial needs
+    library.setLevel("ERROR")  # it warns of retracing, which each trial needs
     try:
         yield
     finally:

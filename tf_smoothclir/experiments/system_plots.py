@@ -1,4 +1,4 @@
-"""Figures 3, 4 and 5 of the paper, and that of the ablation, as PNG and SVG."""
+"""Plots of trained systems: Figures 3, 4 and 5 of the paper, and the gains of the ablation."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from tf_smoothclir.evaluation.compare import Difference
-from tf_smoothclir.evaluation.plots import COLOURS, plt, save_png_and_svg
-from tf_smoothclir.experiments.scores import Result
+from tf_smoothclir.evaluation.plots import COLOURS, plt, save_png
+from tf_smoothclir.experiments.system_metrics import SystemMetrics
 from tf_smoothclir.experiments.tables import threshold_text
 from tf_smoothclir.settings.run import METRICS
 
@@ -18,37 +18,34 @@ _MARKERS = "os^vDPX"
 _GRADES = {0: "grade 0 (NR)", 1: "grade 1 (SR)", 2: "grade 2 (MR)"}
 
 
-def densities(path: Path, title: str, results: Sequence[Result]) -> list[Path]:
-    """Draws how the scores of the training pairs of each grade are distributed, a panel a loss.
+def plot_score_densities(path: Path, title: str, systems: Sequence[SystemMetrics]) -> None:
+    """Draws the distribution of the training pairs' scores by grade, one panel for each system.
 
     Args:
-        path: Without suffix.
-        title: Of the figure.
-        results: The losses; each panel has the pairs of all seeds.
-
-    Returns:
-        The PNG and the SVG file.
+        path: PNG file to write.
+        title: Heading.
+        systems: One for each loss; a panel pools the pairs of all seeds.
     """
-    rows = -(-len(results) // 2)
+    rows = -(-len(systems) // 2)
     figure, axes = plt.subplots(
         rows, 2, figsize=(9, 3.2 * rows), sharex=True, squeeze=False, constrained_layout=True
     )
-    for panel, result in zip(axes.flat, results):
-        _density_panel(panel, result)
-    for unused in axes.flat[len(results) :]:
+    for panel, system in zip(axes.flat, systems):
+        _density_panel(panel, system)
+    for unused in axes.flat[len(systems) :]:
         unused.set_visible(False)
-    for panel in axes.flat[max(0, len(results) - 2) : len(results)]:  # the lowest of each column
+    for panel in axes.flat[max(0, len(systems) - 2) : len(systems)]:  # lowest of each column
         panel.set_xlabel("smooth cosine similarity of the pair")
         panel.xaxis.set_tick_params(labelbottom=True)
     for panel in axes[:, 0]:
         panel.set_ylabel("density")
     axes[0, 0].legend(fontsize="small")
     figure.suptitle(title)
-    return save_png_and_svg(figure, path)
+    save_png(figure, path, dpi=150)
 
 
-def _density_panel(panel, result: Result) -> None:
-    counts = result.score_counts
+def _density_panel(panel, system: SystemMetrics) -> None:
+    counts = system.score_counts
     edges = np.linspace(-1, 1, counts.shape[1] + 1)
     for grade, of_grade in enumerate(counts):
         shares = of_grade / max(of_grade.sum(), 1)
@@ -60,19 +57,19 @@ def _density_panel(panel, result: Result) -> None:
             linewidth=1.8,
             label=_GRADES.get(grade, f"grade {grade}"),
         )
-    for threshold in result.thresholds:
+    for threshold in system.thresholds:
         panel.axvline(threshold, color="grey", linewidth=1, zorder=0)
-    panel.set(title=f"{result.name}, θ = {threshold_text(result)}", xlim=(-1, 1))
+    panel.set(title=f"{system.name}, θ = {threshold_text(system)}", xlim=(-1, 1))
     panel.set_ylim(bottom=0)
     panel.grid(alpha=0.3)
 
 
-def overlaps(result: Result) -> dict[str, float]:
-    """Returns how much the score distributions of two grades share: 0 nothing, 1 all.
+def grade_overlaps(system: SystemMetrics) -> dict[str, float]:
+    """Returns how far the score distributions of two grades overlap, from 0 to 1.
 
-    The overlapping coefficient ∫ min(p, q) of the two histograms.
+    This is the overlapping coefficient, ∫ min(p, q), of the two histograms.
     """
-    counts = result.score_counts
+    counts = system.score_counts
     shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
     pairs = {"NR and SR": (0, 1), "SR and MR": (1, 2), "NR and MR": (0, 2)}
     return {
@@ -81,24 +78,23 @@ def overlaps(result: Result) -> dict[str, float]:
     }
 
 
-def curves(path: Path, title: str, label: str, results: Sequence[Result]) -> list[Path]:
-    """Draws each metric against a number that varies, from the lowest to the highest seed.
+def plot_metric_curves(
+    path: Path, title: str, label: str, systems: Sequence[SystemMetrics]
+) -> None:
+    """Draws each metric against the setting that varies; bars span the lowest and highest seed.
 
     Args:
-        path: Without suffix.
-        title: Of the figure.
-        label: What varies, with its unit.
-        results: One for each number, which is its name.
-
-    Returns:
-        The PNG and the SVG file.
+        path: PNG file to write.
+        title: Heading.
+        label: The setting that varies, with its unit.
+        systems: One for each value of the setting, which is its name.
     """
-    numbers = [float(result.name) for result in results]
+    numbers = [float(system.name) for system in systems]
     figure, axes = plt.subplots(figsize=(7.5, 5), constrained_layout=True)
     for index, metric in enumerate(METRICS):
-        values = np.array([result.values[metric].mean() for result in results])
-        low = values - [result.values[metric].min() for result in results]
-        high = [result.values[metric].max() for result in results] - values
+        values = np.array([system.values[metric].mean() for system in systems])
+        low = values - [system.values[metric].min() for system in systems]
+        high = [system.values[metric].max() for system in systems] - values
         axes.errorbar(
             numbers,
             values,
@@ -114,23 +110,20 @@ def curves(path: Path, title: str, label: str, results: Sequence[Result]) -> lis
     axes.set_ylabel("mean over test queries (bars: lowest and highest seed)")
     axes.grid(alpha=0.3)
     figure.legend(loc="outside right center")
-    return save_png_and_svg(figure, path)
+    save_png(figure, path, dpi=150)
 
 
-def gains(path: Path, title: str, baseline: str, rows: Sequence[Difference]) -> list[Path]:
-    """Draws how much better than the baseline each system is, a panel a metric.
+def plot_gains(path: Path, title: str, baseline: str, differences: Sequence[Difference]) -> None:
+    """Draws the gain of each system over the baseline, one panel for each metric.
 
     Args:
-        path: Without suffix.
-        title: Of the figure.
+        path: PNG file to write.
+        title: Heading.
         baseline: Name of the system that the others are compared with.
-        rows: The comparison.
-
-    Returns:
-        The PNG and the SVG file.
+        differences: Of the comparison.
     """
-    metrics = list(dict.fromkeys(row.metric for row in rows))
-    names = list(dict.fromkeys(row.system for row in rows))
+    metrics = list(dict.fromkeys(one.metric for one in differences))
+    names = list(dict.fromkeys(one.system for one in differences))
     figure, axes = plt.subplots(
         1,
         len(metrics),
@@ -140,13 +133,13 @@ def gains(path: Path, title: str, baseline: str, rows: Sequence[Difference]) -> 
         constrained_layout=True,
     )
     for panel, metric, colour in zip(axes[0], metrics, COLOURS):
-        of_metric = [row for row in rows if row.metric == metric]
-        middle = np.array([row.difference for row in of_metric])
-        ends = np.array([(row.low, row.high) for row in of_metric]).T
+        of_metric = [one for one in differences if one.metric == metric]
+        middle = np.array([one.difference for one in of_metric])
+        ends = np.array([(one.low, one.high) for one in of_metric]).T
         panel.axvline(0, color="grey", linewidth=1)
         panel.errorbar(
             middle,
-            [names.index(row.system) for row in of_metric],
+            [names.index(one.system) for one in of_metric],
             xerr=np.abs(ends - middle),
             color=colour,
             marker="o",
@@ -159,4 +152,4 @@ def gains(path: Path, title: str, baseline: str, rows: Sequence[Difference]) -> 
     axes[0, 0].invert_yaxis()
     figure.suptitle(title)
     figure.supxlabel(f"difference from {baseline} (bars: 95% interval over test queries)")
-    return save_png_and_svg(figure, path)
+    save_png(figure, path, dpi=150)

@@ -1,7 +1,7 @@
-"""Figures 1 and 2 of Liu et al., 2020, drawn from what the package's own layers compute.
+"""Figures 1 and 2 of Liu et al., 2020: the gradient of SCS, and SOSL beside MSE.
 
-Source: "Cross-Lingual Document Retrieval with Smooth Learning". Every gradient is that of automatic
-differentiation through the layers that are trained.
+Source: "Cross-Lingual Document Retrieval with Smooth Learning". The package's own layers compute
+the values, and automatic differentiation through them the gradients.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 import tensorflow as tf
 from matplotlib.colors import SymLogNorm
 
-from tf_smoothclir.evaluation.plots import COLOURS, plt, save_png_and_svg
+from tf_smoothclir.evaluation.plots import COLOURS, plt, save_png
 from tf_smoothclir.losses.ordinal import SegmentMeanSquaredError, SmoothOrdinalSearchLoss
 from tf_smoothclir.two_tower.similarity import SmoothCosineSimilarity
 from tf_smoothclir.utils.files import write_text
@@ -41,14 +41,14 @@ def _gradients(function: Callable, points: np.ndarray) -> np.ndarray:
 
 
 def figure1(output_dir: str | os.PathLike) -> list[Path]:
-    """Draws how the gradient of SCS behaves near the zero vector (figure 1), and its CSV.
+    """Draws how the gradient of SCS behaves near the zero vector (Figure 1).
 
     Above, as in the paper: heat maps of ∂r_ε((x1, x2), (1, 1))/∂x1 for ε = 0.05, 0.2, 0.5. Below:
-    the norm of the gradient against ‖x‖, for x orthogonal to (1, 1), where it is largest, with the
-    plain cosine (ε = 0), which has no bound.
+    the norm of the gradient against ‖x‖, for x orthogonal to (1, 1), where it is largest; the plain
+    cosine (ε = 0) has no bound.
 
     Returns:
-        The paths of figure1.png, figure1.svg and figure1.csv.
+        The paths of figure1.png and figure1.csv.
     """
     axis = np.linspace(-1, 1, 81)  # with the zero vector in the middle
     grid = np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, 2)
@@ -98,7 +98,7 @@ def _heat_maps(figure, axis: np.ndarray, maps: Sequence[np.ndarray]) -> None:
 
 
 def _norm_curves(axes, norms: np.ndarray, curves: dict[float, np.ndarray]) -> None:
-    # Black dashes for the plain cosine, which is for comparison only.
+    # The plain cosine, shown for comparison, is dashed black.
     looks = [*zip(COLOURS, ("-", "-.", ":")), ("black", "--")]
     for (epsilon, values), (colour, style) in zip(curves.items(), looks):
         label = f"ε = {epsilon:g}" if epsilon else "ε = 0, plain cosine"
@@ -112,7 +112,7 @@ def _norm_curves(axes, norms: np.ndarray, curves: dict[float, np.ndarray]) -> No
                 color=colour,
             )
     axes.set(
-        title="Norm of the gradient, where x is orthogonal to (1, 1)",
+        title="Norm of the gradient for x orthogonal to (1, 1)",
         xlabel="‖x‖",
         ylabel="‖∂r/∂x‖",
         xlim=(norms[0], norms[-1]),
@@ -122,13 +122,13 @@ def _norm_curves(axes, norms: np.ndarray, curves: dict[float, np.ndarray]) -> No
 
 
 def figure2(output_dir: str | os.PathLike, thresholds: Sequence[float] = (0.2, 0.7)) -> list[Path]:
-    """Draws SOSL and MSE against the score for each grade (figure 2), and its CSV.
+    """Draws SOSL and MSE against the score for each grade (Figure 2).
 
-    The grade's own segment is shaded: SOSL is zero in it. The paper's drawing has the thresholds
-    (0, 0.5) and does not say where its MSE aims; here, at the middle of the segment.
+    The segment of the grade, where SOSL is zero, is shaded. The paper draws the thresholds (0, 0.5)
+    and does not say what its MSE aims at; here it is the middle of the segment.
 
     Returns:
-        The paths of figure2.png, figure2.svg and figure2.csv.
+        The paths of figure2.png and figure2.csv.
     """
     scores = np.linspace(-1, 1, 201)
     losses = {
@@ -158,12 +158,13 @@ def figure2(output_dir: str | os.PathLike, thresholds: Sequence[float] = (0.2, 0
 
 
 def _save(figure, output_dir, name: str, columns: list[str], rows: list[tuple]) -> list[Path]:
-    """Writes the drawing as PNG and SVG and what it shows as CSV."""
-    paths = [*save_png_and_svg(figure, Path(output_dir, name)), Path(output_dir, f"{name}.csv")]
+    """Writes the figure as PNG and its values as CSV."""
+    png, values = Path(output_dir, f"{name}.png"), Path(output_dir, f"{name}.csv")
+    save_png(figure, png, dpi=150)
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows([columns, *(map(_cell, row) for row in rows)])
-    write_text(paths[2], text.getvalue())
-    return paths
+    write_text(values, text.getvalue())
+    return [png, values]
 
 
 def _cell(value) -> str:

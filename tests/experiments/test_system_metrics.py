@@ -1,16 +1,17 @@
-"""Figures over seeds and the tests of significance on what is averaged over them."""
+"""Metrics over seeds, and significance tests of per-query means over the seeds."""
 
 import numpy as np
 import pytest
 
 from tf_smoothclir.evaluation.significance import holm, randomization_test
 from tf_smoothclir.evaluation.trec_files import RunMetrics
-from tf_smoothclir.experiments.scores import (
+from tf_smoothclir.experiments.cells import CellMetrics
+from tf_smoothclir.experiments.system_metrics import (
     FULL_MRR,
     _mean,
     differences_from_first,
     per_query_means,
-    read_result,
+    read_system_metrics,
     significant,
 )
 from tf_smoothclir.settings.run import METRICS
@@ -41,12 +42,12 @@ def test_p_values_are_those_of_the_randomisation_test_with_holms_correction():
     assert marked == {("far", metric) for metric in METRICS}
 
 
-def test_one_system_alone_is_compared_with_nothing():
+def test_a_single_system_gives_no_differences():
     assert differences_from_first({"SOSL": run_of([0.1])}, 13) == []
 
 
 class FakeCell:
-    """A cell with TREC files of one query and two documents, and the figures of metrics.json."""
+    """A finished cell with TREC files of one query and two documents."""
 
     def __init__(self, directory, scores, grade_of_b=2, finished=True, others=0):
         self.finished = finished
@@ -63,37 +64,39 @@ class FakeCell:
         self.seed = int(directory.name)
 
     def metrics(self):
-        test = dict.fromkeys(METRICS, self.seed / 10)
-        return {
-            "test": test,
-            "validation": dict.fromkeys(METRICS, 0.9),
-            "counts": {"test": dict.fromkeys(METRICS, 1)},
-            "training": {"seconds": 6.0 * self.seed, "epochs": 2, "peak_rss_mb": 100.0},
-        }
+        values = {"test": self.seed / 10, "validation": 0.9}
+        return CellMetrics(
+            splits={split: dict.fromkeys(METRICS, value) for split, value in values.items()},
+            counts={"test": dict.fromkeys(METRICS, 1)},
+            rules={},
+            seconds=6.0 * self.seed,
+            epochs=2,
+            peak_mb=100.0,
+        )
 
     def trec_files(self, split, *, full):
         assert split == "test"
         return self._full_files if full else self._files
 
 
-def test_a_result_has_the_test_figures_of_each_finished_seed(tmp_path):
+def test_a_system_has_the_test_metrics_of_each_finished_seed(tmp_path):
     cells = [
         FakeCell(tmp_path / "1", {"a": 1}),
         FakeCell(tmp_path / "2", {"a": 1}, finished=False),
         FakeCell(tmp_path / "3", {"a": 1}),
     ]
-    result = read_result("SOSL", cells)
-    assert result.values["MAP"] == pytest.approx([0.1, 0.3])
-    assert result.seeds == (1, 3)
-    assert result.epoch_seconds.tolist() == [6 * 1 / 2, 6 * 3 / 2]
-    assert result.peak_mb.tolist() == [100, 100]
-    assert read_result("SOSL", cells[1:2]) is None
+    system = read_system_metrics("SOSL", cells)
+    assert system.values["MAP"] == pytest.approx([0.1, 0.3])
+    assert system.seeds == (1, 3)
+    assert system.epoch_seconds.tolist() == [6 * 1 / 2, 6 * 3 / 2]
+    assert system.peak_mb.tolist() == [100, 100]
+    assert read_system_metrics("SOSL", cells[1:2]) is None
 
 
 def test_rankings_of_the_seeds_are_read_and_averaged(tmp_path):
     right, wrong = {"a": 0.1, "b": 0.2}, {"a": 0.2, "b": 0.1}
     cells = [FakeCell(tmp_path / "1", right), FakeCell(tmp_path / "2", wrong)]
-    means, best_grade = per_query_means([read_result("SOSL", cells)])
+    means, best_grade = per_query_means([read_system_metrics("SOSL", cells)])
     assert best_grade == 2
     assert means["SOSL"].per_query["P_mr@1"].tolist() == [(1 + 0) / 2]
     assert means["SOSL"].per_query["MRR_mr"].tolist() == pytest.approx([(1 + 1 / 2) / 2])
@@ -102,6 +105,6 @@ def test_rankings_of_the_seeds_are_read_and_averaged(tmp_path):
 @pytest.mark.parametrize(("others", "expected"), [(0, 1), (9, 1 / 10), (10, 0)])
 def test_full_retrieval_counts_to_the_tenth_document(tmp_path, others, expected):
     cells = [FakeCell(tmp_path / "1", {"b": 1}, others=others)]
-    means, _ = per_query_means([read_result("SOSL", cells)], ["MAP", FULL_MRR])
+    means, _ = per_query_means([read_system_metrics("SOSL", cells)], ["MAP", FULL_MRR])
     assert means["SOSL"].per_query[FULL_MRR] == pytest.approx([expected], abs=1e-6)
     assert set(means["SOSL"].per_query) == {"MAP", FULL_MRR}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -11,14 +10,14 @@ from matplotlib import image
 from matplotlib import pyplot as plt
 
 from tests.oracles import maths
-from tf_smoothclir.experiments import curves
+from tf_smoothclir.experiments import loss_figures
 
-FIGURES = {"figure1": curves.figure1, "figure2": curves.figure2}
+FIGURES = {"figure1": loss_figures.figure1, "figure2": loss_figures.figure2}
 
 
 @pytest.fixture(scope="module")
 def drawn(tmp_path_factory):
-    directory = tmp_path_factory.mktemp("curves")
+    directory = tmp_path_factory.mktemp("figures")
     return {name: draw(directory) for name, draw in FIGURES.items()}
 
 
@@ -29,14 +28,11 @@ def read(path):
 
 @pytest.mark.parametrize("name", FIGURES)
 def test_files_of_a_figure(name, drawn):
-    assert [path.name for path in drawn[name]] == [
-        f"{name}.{kind}" for kind in ("png", "svg", "csv")
-    ]
-    png, svg, _ = drawn[name]
+    assert [path.name for path in drawn[name]] == [f"{name}.png", f"{name}.csv"]
+    png, _ = drawn[name]
     pixels = image.imread(png)
     assert pixels.shape[1] == 1200
     assert len(np.unique(pixels.reshape(-1, pixels.shape[-1]), axis=0)) > 50
-    assert ElementTree.parse(svg).getroot().tag.endswith("svg")
     assert plt.get_fignums() == []
 
 
@@ -53,29 +49,30 @@ def test_every_letter_has_a_glyph(name, tmp_path):
 
 
 def test_figure1_plots_the_derivative_of_the_twin(drawn):
-    rows = [row for row in read(drawn["figure1"][2]) if row["plot"] == "derivative by x1"]
-    assert {float(row["epsilon"]) for row in rows} == set(curves.EPSILONS)
+    rows = [row for row in read(drawn["figure1"][1]) if row["plot"] == "derivative by x1"]
+    assert {float(row["epsilon"]) for row in rows} == set(loss_figures.EPSILONS)
     for row in rows[:: len(rows) // 200]:
         point = [float(row["x1"]), float(row["x2"])]
-        expected = maths.smooth_cosine_gradient(point, curves.DOCUMENT, float(row["epsilon"]))[0]
+        epsilon = float(row["epsilon"])
+        expected = maths.smooth_cosine_gradient(point, loss_figures.DOCUMENT, epsilon)[0]
         assert float(row["value"]) == pytest.approx(expected, rel=1e-3, abs=1e-4)
 
 
-@pytest.mark.parametrize("epsilon", curves.EPSILONS)
+@pytest.mark.parametrize("epsilon", loss_figures.EPSILONS)
 def test_figure1_has_the_zero_vector_with_its_finite_gradient(epsilon, drawn):
     # ∂r/∂x = v_d / ε at zero, and v_d = (1, 1) / (√2 + ε).
     found = [
         float(row["value"])
-        for row in read(drawn["figure1"][2])
+        for row in read(drawn["figure1"][1])
         if row["plot"] == "derivative by x1"
         and (float(row["epsilon"]), float(row["x1"]), float(row["x2"])) == (epsilon, 0, 0)
     ]
     assert found == [pytest.approx(1 / (np.sqrt(2) + epsilon) / epsilon, rel=1e-5)]
 
 
-@pytest.mark.parametrize("epsilon", [*curves.EPSILONS, 0.0])
+@pytest.mark.parametrize("epsilon", [*loss_figures.EPSILONS, 0.0])
 def test_figure1_norms_are_bounded_but_those_of_the_plain_cosine_are_not(epsilon, drawn):
-    rows = [row for row in read(drawn["figure1"][2]) if row["plot"] == "norm of the gradient"]
+    rows = [row for row in read(drawn["figure1"][1]) if row["plot"] == "norm of the gradient"]
     rows = [row for row in rows if float(row["epsilon"]) == epsilon]
     norms = np.array([np.hypot(float(row["x1"]), float(row["x2"])) for row in rows])
     # Orthogonal to (1, 1): the score is 0 and the norm of the gradient ‖v_d‖ / (‖x‖ + ε).
@@ -88,7 +85,7 @@ def test_figure1_norms_are_bounded_but_those_of_the_plain_cosine_are_not(epsilon
 
 @pytest.mark.parametrize(("name", "twin"), [("SOSL", maths.sosl), ("MSE", maths.mse)])
 def test_figure2_plots_the_twin_from_end_to_end(name, twin, drawn):
-    rows = [row for row in read(drawn["figure2"][2]) if row["loss"] == name]
+    rows = [row for row in read(drawn["figure2"][1]) if row["loss"] == name]
     assert len(rows) == 3 * 201
     scores = [float(row["score"]) for row in rows]
     assert (min(scores), max(scores)) == (-1, 1)
@@ -99,15 +96,15 @@ def test_figure2_plots_the_twin_from_end_to_end(name, twin, drawn):
 
 @pytest.mark.parametrize("thresholds", [(0.0, 0.5), (0.3,), (-0.5, 0.0, 0.25, 0.5)])
 def test_figure2_with_other_thresholds_has_a_panel_for_each_grade(thresholds, tmp_path):
-    rows = read(curves.figure2(tmp_path, thresholds)[2])
+    rows = read(loss_figures.figure2(tmp_path, thresholds)[1])
     assert {int(row["grade"]) for row in rows} == set(range(len(thresholds) + 1))
 
 
 def test_figure2_cuts_off_no_curve(tmp_path, monkeypatch):
     # Panels share an axis, which the limits of the first one alone once cut.
     kept = []
-    monkeypatch.setattr(curves, "_save", lambda figure, *_: kept.append(figure))
-    curves.figure2(tmp_path)
+    monkeypatch.setattr(loss_figures, "_save", lambda figure, *_: kept.append(figure))
+    loss_figures.figure2(tmp_path)
     (figure,) = kept
     for axes in figure.axes:
         assert axes.get_ylim()[1] > max(line.get_ydata().max() for line in axes.lines)

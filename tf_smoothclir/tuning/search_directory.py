@@ -1,0 +1,171 @@
+"""The directory of a search: what it holds, and the record of what is searched."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+from tf_smoothclir.data.sources.opening import source_of
+from tf_smoothclir.settings.run import WITHOUT_EFFECT, RunSettings
+from tf_smoothclir.utils.errors import InputError, input_error
+from tf_smoothclir.utils.files import delete_in, locked, names_in, read_json, write_json
+
+TRIALS, LOGS = "trials", "logs"
+ORACLE_STATE = "oracle.json"
+HEAT_MAP = "heatmap.png"
+_RECORD, _LOCK = "tuning.json", ".lock"
+# In the order in which --overwrite deletes them.
+_PARTS = (
+    "best.flags",
+    "best.json",
+    "trials.csv",
+    "trials.md",
+    HEAT_MAP,
+    "heatmap.svg",  # drawn by earlier versions
+    ORACLE_STATE,
+    f"{ORACLE_STATE}.damaged",
+    TRIALS,
+    LOGS,
+    _RECORD,
+)
+_SECONDS_BETWEEN_LOOKS = 0.5
+
+
+@dataclasses.dataclass(frozen=True)
+class Search:
+    """How to search.
+
+    Attributes:
+        search: Name of an oracle, a key of `tune.ORACLES`.
+        tune: Names of the settings to search.
+        max_trials: Most trials. A larger number continues a search that had fewer.
+        folds: Folds of cross-validation; 0 or 1 for the set's own validation split.
+    """
+
+    search: str = "grid"
+    tune: tuple[str, ...] = ("thresholds",)
+    max_trials: int = 36
+    folds: int = 0
+
+
+@dataclasses.dataclass(frozen=True)
+class SearchRecord:
+    """Everything that decides the trials; the content of `tuning.json`.
+
+    Attributes:
+        search: How to search.
+        settings: The fixed settings.
+        data: Fingerprint of the set's content.
+    """
+
+    search: Search
+    settings: RunSettings
+    data: str
+
+    @classmethod
+    def of(cls, settings: RunSettings, search: Search) -> SearchRecord:
+        """Returns the record of a search of the set that the settings name."""
+        return cls(search, settings, source_of(settings.data).fingerprint())
+
+    @classmethod
+    def read(cls, path: Path) -> SearchRecord:
+        """Reads a `tuning.json`."""
+        content = read_json(path)
+        search = Search(**{**content["search"], "tune": tuple(content["search"]["tune"])})
+        return cls(search, RunSettings.from_dict(content["settings"]), content["data"])
+
+    def write(self, path: Path) -> None:
+        """Writes a `tuning.json`."""
+        write_json(path, dataclasses.asdict(self))
+
+    def check_same(self, other: SearchRecord, output_dir: Path) -> None:
+        """Checks that a search which is there may be continued with this one's settings.
+
+        Raises:
+            InputError: The trials would differ; the message names the settings.
+        """
+        differences = [
+            f"--{name}: {there} there, {here} here"
+            for name, there, here in _pairs(other.search, self.search)
+            if there != here and name != "max_trials"
+        ]
+        differences += [
+            f"--{name}: {there} there, {here} here"
+            for group in dataclasses.fields(RunSettings)
+            for name, there, here in _pairs(
+                getattr(other.settings, group.name), getattr(self.settings, group.name)
+            )
+            if there != here and name not in WITHOUT_EFFECT
+        ]
+        if other.data != self.data:
+            differences.append("the content of the data")
+        if differences:
+            raise InputError(
+                f"--output_dir={output_dir}: it holds a search with other settings"
+                f" ({'; '.join(differences)}). Give the same flags to continue it, choose another"
+                " directory, or give --overwrite."
+            )
+
+
+def _pairs(there, here):
+    for field in dataclasses.fields(here):
+        yield field.name, getattr(there, field.name), getattr(here, field.name)
+
+
+def only_search(output_dir: Path) -> AbstractContextManager:
+    """Keeps other searches out of the directory.
+
+    Raises:
+        InputError: Another search is running there.
+    """
+    return locked(
+        output_dir / _LOCK,
+        f"--output_dir={output_dir}",
+        "another smoothclir-tune is running there",
+        "Wait for it, or choose another directory; --workers=2 runs two trials at a time",
+    )
+
+
+def open_search(output_dir: Path, record: SearchRecord, overwrite: bool) -> None:
+    """Records a new search, or checks that the directory holds the same one.
+
+    Args:
+        output_dir: An existing directory.
+        record: Of the search to begin or to continue.
+        overwrite: Whether to delete the search that is there.
+
+    Raises:
+        InputError: The directory holds another search, or something else.
+    """
+    path = output_dir / _RECORD
+    if overwrite and path.is_file():
+        delete_in(output_dir, _PARTS)
+    if path.is_file():
+        record.check_same(SearchRecord.read(path), output_dir)
+    elif others := names_in(output_dir) - {_LOCK}:
+        raise input_error(
+            f"--output_dir={output_dir}",
+            f"it holds no search, but {', '.join(sorted(others)[:3])}",
+            "Choose another directory",
+        )
+    record.write(path)
+
+
+def check_joins(output_dir: Path, record: SearchRecord, seconds_to_wait: float) -> None:
+    """Checks that a tuner worker has the same search as its chief, which may start a bit later.
+
+    Raises:
+        InputError: The chief's search differs, or there is none after `seconds_to_wait`.
+    """
+    path, end = output_dir / _RECORD, time.monotonic() + seconds_to_wait
+    while not path.is_file():
+        if time.monotonic() > end:
+            raise input_error(
+                f"--output_dir={output_dir}",
+                "there is no search of a chief",
+                "Let the chief and its workers share the directory",
+            )
+        time.sleep(_SECONDS_BETWEEN_LOOKS)
+    record.check_same(SearchRecord.read(path), output_dir)
