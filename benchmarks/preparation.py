@@ -18,11 +18,12 @@ import numpy as np
 from absl import flags
 
 from benchmarks import common
+from tf_smoothclir.data.preparation import tokenize_set
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.sources.source import SPLITS, Text
 from tf_smoothclir.data.sources.toy_world import ToyWorld
-from tf_smoothclir.data.tokenized_set import ROLES, tokenize_set
+from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.settings.run import DataSettings, TextSettings
 
 PACKAGE, PYTHON = "tf_smoothclir", "plain Python"

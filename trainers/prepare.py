@@ -27,9 +27,10 @@ def main(argv) -> None:
     """Prepares a set as the flags say."""
     del argv
     data, text = (command.settings_from_flags(group) for group in ("data", "text"))
+    from tf_smoothclir.data.preparation import tokenize_set
     from tf_smoothclir.data.retrieval_set import RetrievalSet
     from tf_smoothclir.data.sources.opening import source_of
-    from tf_smoothclir.data.tokenized_set import ROLES, tokenize_set
+    from tf_smoothclir.data.tokenized_set import ROLES
 
     retrieval_set = RetrievalSet.load(
         source_of(data), num_grades=len(_THRESHOLDS.value) + 1, seed=data.split_seed

@@ -30,10 +30,10 @@ def main(argv) -> None:
     del argv
     data, text = (command.settings_from_flags(group) for group in ("data", "text"))
     from tf_smoothclir.data.candidate_lists import candidate_lists
+    from tf_smoothclir.data.preparation import tokenize_set
     from tf_smoothclir.data.retrieval_set import RetrievalSet
     from tf_smoothclir.data.shards.writer import free_directory, write_shards
     from tf_smoothclir.data.sources.opening import source_of
-    from tf_smoothclir.data.tokenized_set import tokenize_set
 
     free_directory(_OUTPUT_DIR.value, overwrite=_OVERWRITE.value)  # before the work
     retrieval_set = RetrievalSet.load(

@@ -11,9 +11,9 @@ import pytest
 from tests.beam import LOCAL_RUNNER, needs_beam, without_beam
 from tf_smoothclir.data import beam_preparation
 from tf_smoothclir.data.beam_preparation import BeamPreparation
+from tf_smoothclir.data.preparation import tokenize_set
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.sources.opening import source_of
-from tf_smoothclir.data.tokenized_set import tokenize_set
 from tf_smoothclir.settings.run import DataSettings, TextSettings
 from tf_smoothclir.utils.errors import InputError
 

@@ -7,7 +7,8 @@ import pytest
 
 from tf_smoothclir.data.candidate_lists import candidate_lists
 from tf_smoothclir.data.pipeline import PIPELINES
-from tf_smoothclir.data.tokenized_set import ROLES, tokenize_set
+from tf_smoothclir.data.preparation import tokenize_set
+from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.settings.run import TextSettings
 
 

@@ -10,11 +10,12 @@ import pytest
 import tensorflow as tf
 
 from tests.small_world import DOCUMENTS, QUERIES
-from tf_smoothclir.data import tokenized_set as tokenized_set_module
+from tf_smoothclir.data import preparation
 from tf_smoothclir.data.candidate_lists import candidate_lists
 from tf_smoothclir.data.pipeline import PIPELINES, token_batches
+from tf_smoothclir.data.preparation import tokenize_set
 from tf_smoothclir.data.shards.writer import write_shards
-from tf_smoothclir.data.tokenized_set import ROLES, tokenize_set
+from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.settings.run import TextSettings
 from tf_smoothclir.text import batches
 from tf_smoothclir.text.subword_encoder import text_encoder
@@ -160,7 +161,7 @@ def test_a_second_time_does_no_work(world, small_set, settings, cache, monkeypat
     def fail(*_, **__):
         raise AssertionError
 
-    monkeypatch.setattr(tokenized_set_module.TokenCounter, "split", fail)
+    monkeypatch.setattr(preparation.TokenCounter, "split", fail)
     assert tokenize_set(small_set, settings, cache) == world
 
 
@@ -182,7 +183,7 @@ def test_a_crash_while_writing_ngrams_leaves_only_what_is_whole(small_set, tmp_p
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(tokenized_set_module, "_write_ngrams", fail)
+        patch.setattr(preparation, "_write_ngrams", fail)
         with pytest.raises(KeyboardInterrupt):
             tokenize_set(small_set, SETTINGS, tmp_path)
     assert [path.name.split("-")[3] for path in tmp_path.iterdir()] == ["vocabulary"]

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from tf_smoothclir.data import token_frequency
+from tf_smoothclir.data.preparation import tokenize_set
 from tf_smoothclir.data.sources.source import SPLITS
 from tf_smoothclir.data.token_frequency import inverse_document_frequency
-from tf_smoothclir.data.tokenized_set import tokenize_set
 from tf_smoothclir.settings.run import TextSettings
 
 

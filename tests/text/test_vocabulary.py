@@ -10,13 +10,13 @@ import pytest
 import tensorflow as tf
 
 from tests.text.test_tokenizer import SCRIPTS, plain_tokens
+from tf_smoothclir.text.token_counter import TokenCounter
 from tf_smoothclir.text.vocabulary import (
     PADDING,
     PADDING_ID,
     UNKNOWN,
     UNKNOWN_ID,
     TextEncoder,
-    TokenCounter,
     read_vocabulary,
     write_vocabulary,
 )
@@ -90,14 +90,14 @@ def test_no_token_left_is_an_error_that_says_what_to_do(counter):
         counter.vocabulary(max_size=9, min_count=4, role="document")
     assert str(error.value) == (
         "document vocabulary: no token occurs at least 4 time(s) in the document texts"
-        " (6 different tokens seen). Lower --min_count, or check that the right column holds the"
+        " (6 distinct tokens seen). Lower --min_count, or check that the right column holds the"
         " text."
     )
 
 
 def test_blank_texts_give_no_vocabulary():
     counter = count(["", " ", "\0"])
-    with pytest.raises(InputError, match=r"query vocabulary: .*0 different tokens seen"):
+    with pytest.raises(InputError, match=r"query vocabulary: .*0 distinct tokens seen"):
         counter.vocabulary(max_size=9, min_count=1, role="query")
 
 
@@ -115,7 +115,7 @@ def test_a_token_that_only_uncounted_texts_have_is_numbered_and_unknown():
     found = counter.vocabulary(max_size=9, min_count=1, role="query")
     assert found == [PADDING, UNKNOWN, "a", "c"]
     assert counter.ids(found)[numbers].tolist() == [2, UNKNOWN_ID, 2, 3, 3]
-    with pytest.raises(InputError, match=r"at least 2 time\(s\) .*\(2 different tokens seen\)"):
+    with pytest.raises(InputError, match=r"at least 2 time\(s\) .*\(2 distinct tokens seen\)"):
         counter.vocabulary(max_size=9, min_count=2, role="query")
 
 

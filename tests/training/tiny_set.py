@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from tf_smoothclir.data.candidate_lists import candidate_lists
+from tf_smoothclir.data.preparation import tokenize_set
 from tf_smoothclir.data.shards.reading import Shards
 from tf_smoothclir.data.shards.writer import write_shards
 from tf_smoothclir.data.sources.opening import source_of
-from tf_smoothclir.data.tokenized_set import tokenize_set
 from tf_smoothclir.settings.presets import changed
 from tf_smoothclir.settings.run import RunSettings, TextSettings
 from tf_smoothclir.training.train import retrieval_set_of

@@ -16,27 +16,17 @@ from pathlib import Path
 import numpy as np
 import tensorflow as tf
 
+from tf_smoothclir.data.preparation import encode_role
 from tf_smoothclir.data.ragged_store import RaggedWriter, join_stores
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.sources.line_files import FileSource, Piece
 from tf_smoothclir.data.sources.source import SPLITS
-from tf_smoothclir.data.tokenized_set import (
-    TokenizedSet,
-    default_cache_dir,
-    encode_role,
-    token_directory,
-    vocabulary_directory,
-)
+from tf_smoothclir.data.token_cache import default_cache_dir, token_directory, vocabulary_directory
+from tf_smoothclir.data.tokenized_set import TokenizedSet
 from tf_smoothclir.settings.run import TextSettings
 from tf_smoothclir.text.batches import text_batches
-from tf_smoothclir.text.vocabulary import (
-    PADDING,
-    UNKNOWN,
-    TextEncoder,
-    TokenCounter,
-    no_token_left,
-    write_vocabulary,
-)
+from tf_smoothclir.text.token_counter import TokenCounter, no_token_left
+from tf_smoothclir.text.vocabulary import PADDING, UNKNOWN, TextEncoder, write_vocabulary
 from tf_smoothclir.utils.beam import load_beam, new_pipeline
 from tf_smoothclir.utils.errors import input_error
 from tf_smoothclir.utils.files import make_directory, new_directory, read_json, write_json

@@ -7,10 +7,10 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from tf_smoothclir.data.preparation import tokenize_set
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.sources.source import SPLITS
 from tf_smoothclir.data.sources.wikiclir_files import document_languages
-from tf_smoothclir.data.tokenized_set import tokenize_set
 from tf_smoothclir.experiments.paper_numbers import is_published
 from tf_smoothclir.experiments.plan import StudySet
 from tf_smoothclir.settings.run import DataSettings, RunSettings

@@ -11,11 +11,12 @@ from pathlib import Path
 from absl import logging
 from tensorflow import keras
 
+from tf_smoothclir.data.preparation import tokenize_set
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.shards.reading import Shards
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.sources.source import SPLITS, Source
-from tf_smoothclir.data.tokenized_set import ROLES, TokenizedSet, tokenize_set
+from tf_smoothclir.data.tokenized_set import ROLES, TokenizedSet
 from tf_smoothclir.ops.threads import choose_threads
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.text.vocabulary import write_vocabulary

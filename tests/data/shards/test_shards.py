@@ -20,13 +20,14 @@ from tests.small_world import SmallWorld
 from tests.training.tiny_set import write_tiny_set
 from tf_smoothclir.data.candidate_lists import candidate_lists
 from tf_smoothclir.data.pipeline import ListPipeline
+from tf_smoothclir.data.preparation import tokenize_set
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.shards import pipeline as shard_pipeline
 from tf_smoothclir.data.shards import writer as shard_writer
 from tf_smoothclir.data.shards.pipeline import ShardPipeline
 from tf_smoothclir.data.shards.reading import Shards, decode_lists
 from tf_smoothclir.data.shards.writer import write_shards
-from tf_smoothclir.data.tokenized_set import ROLES, tokenize_set
+from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.settings.run import TextSettings
 from tf_smoothclir.utils.errors import InputError
 

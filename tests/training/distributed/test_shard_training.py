@@ -13,11 +13,12 @@ from tests.training.test_trainer import (
 )
 from tests.training.tiny_set import SHARDS, tiny_shards
 from tf_smoothclir.data.candidate_lists import candidate_lists
+from tf_smoothclir.data.preparation import tokenize_set
 from tf_smoothclir.data.shards.reading import Shards
 from tf_smoothclir.data.shards.writer import write_shards
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.sources.source import SPLITS
-from tf_smoothclir.data.tokenized_set import ROLES, tokenize_set
+from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.settings.run import TextSettings
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.train import (

@@ -12,18 +12,15 @@ import pytest
 import tensorflow as tf
 
 from tests.small_world import DOCUMENTS, JUDGMENTS, QUERIES, SPLITS, SmallWorld
-from tf_smoothclir.data import tokenized_set as tokenized_set_module
+from tf_smoothclir.data import preparation
+from tf_smoothclir.data.preparation import tokenize_set
 from tf_smoothclir.data.retrieval_set import RetrievalSet
-from tf_smoothclir.data.tokenized_set import ROLES, default_cache_dir, tokenize_set
+from tf_smoothclir.data.token_cache import default_cache_dir
+from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.settings.run import TextSettings
 from tf_smoothclir.text import batches
-from tf_smoothclir.text.vocabulary import (
-    PADDING,
-    UNKNOWN,
-    TextEncoder,
-    TokenCounter,
-    write_vocabulary,
-)
+from tf_smoothclir.text.token_counter import TokenCounter
+from tf_smoothclir.text.vocabulary import PADDING, UNKNOWN, TextEncoder, write_vocabulary
 from tf_smoothclir.utils.errors import InputError
 
 TEXTS = {"query": list(QUERIES.values()), "document": list(DOCUMENTS.values())}
@@ -40,8 +37,8 @@ def no_work(monkeypatch):
     def fail(*_, **__):
         raise Crash
 
-    monkeypatch.setattr(tokenized_set_module.TokenCounter, "split", fail)
-    monkeypatch.setattr(tokenized_set_module.TextEncoder, "__call__", fail)
+    monkeypatch.setattr(preparation.TokenCounter, "split", fail)
+    monkeypatch.setattr(preparation.TextEncoder, "__call__", fail)
 
 
 def entries(cache):
@@ -179,7 +176,7 @@ def test_a_crash_while_counting_leaves_nothing(role, small_set, tmp_path, monkey
 
     with monkeypatch.context() as patch:
         patch.setattr(batches, "TEXTS_PER_BATCH", 5)
-        patch.setattr(tokenized_set_module, "TokenCounter", Crashing)
+        patch.setattr(preparation, "TokenCounter", Crashing)
         with pytest.raises(Crash):
             tokenize_set(small_set, TextSettings(), tmp_path)
     assert entries(tmp_path) == []
@@ -196,7 +193,7 @@ def test_a_crash_while_looking_up_leaves_nothing(
                 raise Crash
             return super().__call__(texts)
 
-    monkeypatch.setattr(tokenized_set_module, "TextEncoder", Crashing)
+    monkeypatch.setattr(preparation, "TextEncoder", Crashing)
     with pytest.raises(Crash):
         tokenize_set(small_set, TextSettings(), tmp_path, tokenized_set.vocabulary_dir)
     assert entries(tmp_path) == []
@@ -208,7 +205,7 @@ def test_a_crash_while_writing_leaves_only_what_is_whole(name, small_set, tmp_pa
         raise Crash
 
     with monkeypatch.context() as patch:
-        patch.setattr(tokenized_set_module, name, fail)
+        patch.setattr(preparation, name, fail)
         with pytest.raises(Crash):
             tokenize_set(small_set, TextSettings(), tmp_path)
     whole = ["vocabulary"] if name == "copy_mapped" else []

@@ -1,0 +1,177 @@
+"""Preparing a retrieval set: vocabularies and token stores are made once and cached."""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import tensorflow as tf
+from absl import logging
+
+from tf_smoothclir.data.ragged_store import RaggedWriter, copy_mapped
+from tf_smoothclir.data.retrieval_set import RetrievalSet
+from tf_smoothclir.data.sources.source import SPLITS
+from tf_smoothclir.data.token_cache import default_cache_dir, token_directory, vocabulary_directory
+from tf_smoothclir.data.tokenized_set import ROLES, TokenizedSet, ngrams_store
+from tf_smoothclir.settings.run import TextSettings
+from tf_smoothclir.text.batches import text_batches
+from tf_smoothclir.text.subwords import ngrams
+from tf_smoothclir.text.token_counter import TokenCounter
+from tf_smoothclir.text.vocabulary import TextEncoder, read_vocabulary, write_vocabulary
+from tf_smoothclir.utils.files import make_directory, new_directory, scratch_directory
+from tf_smoothclir.utils.parallel import map_in_threads
+from tf_smoothclir.utils.progress import progress_bar
+
+
+def tokenize_set(
+    retrieval_set: RetrievalSet,
+    settings: TextSettings,
+    cache_dir: str | os.PathLike = "",
+    vocabulary_dir: str | os.PathLike | None = None,
+) -> TokenizedSet:
+    """Tokenises a set, or finds it in the cache.
+
+    Args:
+        retrieval_set: The set.
+        settings: Maximum lengths and vocabulary sizes.
+        cache_dir: Directory of all tokenized sets; empty for `default_cache_dir()`.
+        vocabulary_dir: Vocabularies of an earlier run. None counts new ones: the query vocabulary
+            on the training queries, the document vocabulary on the whole collection, which is known
+            before any query is, and a shared vocabulary on both.
+
+    Raises:
+        InputError: A vocabulary would be empty, or the cache cannot be written to.
+    """
+    cache = make_directory(cache_dir or default_cache_dir(), "--cache_dir")
+    has_ngrams = settings.ngram_buckets > 0
+    if not vocabulary_dir:
+        vocabulary_dir = vocabulary_directory(retrieval_set, settings, cache)
+        if not vocabulary_dir.is_dir():
+            directory = _count_and_encode(retrieval_set, settings, cache, vocabulary_dir)
+            return TokenizedSet(retrieval_set, directory, vocabulary_dir, has_ngrams)
+    vocabulary_dir = Path(vocabulary_dir)
+    directory = token_directory(retrieval_set, settings, cache, vocabulary_dir)
+    if directory.is_dir():
+        logging.info("Token store: found in %s", directory)
+    elif has_ngrams:  # words outside the vocabularies need ids, which only counting gives
+        _count_and_encode(retrieval_set, settings, cache, vocabulary_dir)
+    else:
+        _encode(retrieval_set, settings, directory, vocabulary_dir)
+    return TokenizedSet(retrieval_set, directory, vocabulary_dir, has_ngrams)
+
+
+def _encode(
+    retrieval_set: RetrievalSet, settings: TextSettings, directory: Path, vocabulary_dir: Path
+) -> None:
+    """Writes the token stores of both roles with existing vocabularies."""
+    with new_directory(directory) as temporary:
+        for role in ROLES:
+            encode_role(role, retrieval_set, settings, temporary, vocabulary_dir)
+    logging.info("Token store: written to %s", directory)
+
+
+def encode_role(
+    role: str,
+    retrieval_set: RetrievalSet,
+    settings: TextSettings,
+    directory: Path,
+    vocabulary_dir: Path,
+) -> None:
+    """Writes the token store of a role into a directory, with existing vocabularies."""
+    encoder = TextEncoder(vocabulary_dir / f"{role}.txt", settings.max_tokens(role))
+    batches = map(tf.constant, _batches(retrieval_set, role))
+    with RaggedWriter(directory, role, "<i4") as writer:
+        for encoded in map_in_threads(encoder, batches):
+            writer.add(encoded["ids"].numpy(), encoded["lengths"].numpy())
+
+
+def _count_and_encode(
+    retrieval_set: RetrievalSet, settings: TextSettings, cache: Path, vocabulary_dir: Path
+) -> Path:
+    """Writes token stores, and missing vocabularies, in one pass over the texts.
+
+    The pass stores provisional numbers, which become ids once the vocabulary is known. Returns the
+    directory of the stores.
+    """
+    counters = {role: TokenCounter() for role in ROLES}
+    if settings.shared_vocabulary:
+        counters["document"] = counters["query"]
+    with scratch_directory(cache, "numbers") as numbers:
+        for role in ROLES:
+            _store_numbers(counters[role], retrieval_set, settings, numbers, role)
+        if not vocabulary_dir.is_dir():
+            _write_vocabularies(counters, settings, vocabulary_dir)
+        directory = token_directory(retrieval_set, settings, cache, vocabulary_dir)
+        if not directory.is_dir():
+            with new_directory(directory) as temporary:
+                for role in ROLES:
+                    vocabulary = read_vocabulary(vocabulary_dir / f"{role}.txt")
+                    if settings.ngram_buckets:
+                        ids, others = counters[role].distinct_ids(vocabulary)
+                        _write_ngrams(temporary, role, vocabulary[2:] + others, settings)
+                    else:
+                        ids = counters[role].ids(vocabulary)
+                    copy_mapped(numbers, temporary, role, ids)
+            logging.info("Token store: written to %s", directory)
+    return directory
+
+
+def _write_vocabularies(
+    counters: dict[str, TokenCounter], settings: TextSettings, vocabulary_dir: Path
+) -> None:
+    with new_directory(vocabulary_dir) as temporary:
+        for role in ROLES:
+            tokens = counters[role].vocabulary(
+                max_size=settings.vocabulary_size,
+                min_count=settings.min_count,
+                role="shared" if settings.shared_vocabulary else role,
+            )
+            write_vocabulary(temporary / f"{role}.txt", tokens)
+            logging.info("Vocabulary of the %s side: %d entries", role, len(tokens))
+
+
+def _write_ngrams(directory: Path, role: str, words: list[str], settings: TextSettings) -> None:
+    """Writes the n-grams of all words, by id; padding and unknown have none."""
+
+    def encode(words):
+        return ngrams(
+            tf.constant(words), settings.ngram_buckets, settings.min_ngram, settings.max_ngram
+        )
+
+    with RaggedWriter(directory, ngrams_store(role), "<i4") as writer:
+        writer.add(np.zeros(0), np.zeros(2, np.int64))
+        for found in map_in_threads(encode, text_batches(words)):
+            writer.add(found.flat_values.numpy(), found.row_lengths().numpy())
+
+
+def _store_numbers(
+    counter: TokenCounter,
+    retrieval_set: RetrievalSet,
+    settings: TextSettings,
+    directory: Path,
+    role: str,
+) -> None:
+    """Tokenises the texts of a role, counts their tokens and stores their provisional numbers."""
+    row, training = 0, retrieval_set.splits == SPLITS.index("train")
+    split = functools.partial(counter.split, max_tokens=settings.max_tokens(role))
+    with RaggedWriter(directory, role, "<i4") as writer:
+        for texts in map_in_threads(split, _batches(retrieval_set, role)):
+            end = row + len(texts.lengths)
+            numbers = counter.add(texts, training[row:end] if role == "query" else None)
+            writer.add(numbers, texts.lengths)
+            row = end
+
+
+def _batches(retrieval_set: RetrievalSet, role: str) -> Iterator[list[str]]:
+    source = retrieval_set.source
+    texts, total, description = {
+        "query": (source.queries, len(retrieval_set.query_ids), "Tokenise queries"),
+        "document": (source.documents, len(retrieval_set.document_ids), "Tokenise documents"),
+    }[role]
+    with progress_bar(total, description, "texts") as bar:
+        for batch in text_batches(text.text for text in texts()):
+            yield batch
+            bar.update(len(batch))

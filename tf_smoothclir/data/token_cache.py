@@ -1,0 +1,60 @@
+"""Where in the cache the vocabularies and the tokens of a set are, or will be.
+
+A directory's name contains a digest of everything that its content depends on, so whatever exists
+can be used as it is.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+
+from tf_smoothclir.data.retrieval_set import RetrievalSet
+from tf_smoothclir.data.tokenized_set import ROLES
+from tf_smoothclir.settings.run import TextSettings
+from tf_smoothclir.utils.digests import file_digest
+
+_FORMAT = 1  # part of every digest; increase it when the tokeniser or the files change
+_NGRAM_SETTINGS = ("ngram_buckets", "min_ngram", "max_ngram")
+
+
+def default_cache_dir() -> Path:
+    """Returns `tf_smoothclir` in the user's cache directory ($XDG_CACHE_HOME or ~/.cache)."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "tf_smoothclir")
+
+
+def vocabulary_directory(retrieval_set: RetrievalSet, settings: TextSettings, cache: Path) -> Path:
+    """Returns the directory of the vocabularies that are counted on a set."""
+    source = retrieval_set.source
+    splits = np.ascontiguousarray(retrieval_set.splits)
+    counting = dataclasses.asdict(settings)
+    for name in _NGRAM_SETTINGS:
+        del counting[name]
+    key = _key([source.fingerprint(), _digest(splits), counting])
+    return cache / f"{source.name}-vocabulary-{key}"
+
+
+def token_directory(
+    retrieval_set: RetrievalSet, settings: TextSettings, cache: Path, vocabulary_dir: Path
+) -> Path:
+    """Returns the directory of the tokens of a set, encoded with these vocabularies."""
+    source = retrieval_set.source
+    parts = [source.fingerprint(), settings.max_query_tokens, settings.max_document_tokens]
+    parts += [file_digest(vocabulary_dir / f"{role}.txt") for role in ROLES]
+    if settings.ngram_buckets:
+        parts.append([getattr(settings, name) for name in _NGRAM_SETTINGS])
+        parts.append(settings.shared_vocabulary)  # decides if both roles share the ids of new words
+    return cache / f"{source.name}-tokens-{_key(parts)}"
+
+
+def _key(parts: list) -> str:
+    return _digest(json.dumps([_FORMAT, *parts]).encode())[:16]
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
