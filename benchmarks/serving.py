@@ -35,8 +35,9 @@ OURS = "smoothclir-serve"
 def export(directory: str, documents: int, dim: int, vocabulary: int) -> dict[str, float]:
     """Exports random towers and a search model over random vectors."""
     from tf_smoothclir.publishing.exported_tower import ExportedTower
-    from tf_smoothclir.publishing.publish import PairInfo, publish
     from tf_smoothclir.publishing.search_model import SearchModel
+    from tf_smoothclir.publishing.version_writer import PairInfo, publish_version
+    from tf_smoothclir.settings.run import DataSettings
     from tf_smoothclir.text.vocabulary import PADDING, UNKNOWN, TextEncoder, write_vocabulary
 
     known = words(vocabulary)
@@ -58,9 +59,9 @@ def export(directory: str, documents: int, dim: int, vocabulary: int) -> dict[st
     thresholds = (0.2, 0.7)
     search = SearchModel(towers, ids, vectors, thresholds=thresholds, depth=10)
     probes = [text.encode() for text in texts(64, _QUERY_TOKENS, known)]
-    info = PairInfo(dim, 1.0, thresholds, {})
+    info = PairInfo(dim, 1.0, thresholds, DataSettings())
     begin = time.perf_counter()
-    publish(towers, directory, info, {"query": probes, "document": probes}, search)
+    publish_version(towers, directory, info, {"query": probes, "document": probes}, search)
     return {"s": time.perf_counter() - begin}
 
 

@@ -88,14 +88,14 @@ def main(argv) -> None:
     from tf_smoothclir.index.document_collections import open_collection, open_files, read_ids
     from tf_smoothclir.index.updates import update_index
     from tf_smoothclir.index.vector_index import IndexSettings
-    from tf_smoothclir.publishing.publish import load_tower
+    from tf_smoothclir.publishing.export_directory import load_tower
     from tf_smoothclir.search.searcher import run_queries
 
     _check_flags()
     index_dir = Path(_INDEX_DIR.value or Path(_EXPORT_DIR.value, "index"))
     make_directory(index_dir.parent, "--index_dir")
     tower = load_tower(_EXPORT_DIR.value, "document")
-    queries = functools.partial(run_queries, _EXPORT_DIR.value)
+    query_vectors = functools.partial(run_queries, _EXPORT_DIR.value)
     if _ADD.value or _REMOVE.value:
         manifest = update_index(
             index_dir,
@@ -103,24 +103,24 @@ def main(argv) -> None:
             add=open_files(_ADD.value, "--add") if _ADD.value else None,
             remove=read_ids(_REMOVE.value) if _REMOVE.value else (),
             replace=_REPLACE.value,
-            queries=queries,
+            query_vectors=query_vectors,
         )
     else:
-        data = command.data_like(tower[1]["data"])
+        data = command.data_like(tower.manifest.data)
         manifest = build_index(
             index_dir,
             open_collection(_COLLECTION.value, data),
             *tower,
             IndexSettings(_INDEX_TYPE.value, _HNSW_NEIGHBOURS.value, _SEARCH_EFFORT.value),
-            queries=queries,
-            data=None if _COLLECTION.value else dataclasses.asdict(data),
+            query_vectors=query_vectors,
+            data=None if _COLLECTION.value else data,
             overwrite=_OVERWRITE.value,
-            encode_all=_beam_encoder(tower[1]["version"]),
+            encode_all=_beam_encoder(tower.manifest.version),
         )
-    recall = manifest["recall"]
+    recall = manifest.recall
     print(
-        f"{index_dir}: {manifest['index']['kind']}, {manifest['documents']} documents;"
-        f" recall@{recall['depth']} {recall['value']:.4f} ({recall['measured_by']})"
+        f"{index_dir}: {manifest.settings.kind}, {manifest.documents} documents;"
+        f" recall@{recall.depth} {recall.value:.4f} ({recall.measured_by})"
     )
 
 

@@ -58,7 +58,7 @@ def main(argv) -> None:
     with Verifier() as verifier:  # it and this process import TensorFlow at the same time
         gc.disable()  # an import makes no garbage, and to look for it takes a fifth of the time
         from tf_smoothclir.publishing.export import export_run
-        from tf_smoothclir.publishing.publish import part_dir
+        from tf_smoothclir.publishing.export_directory import part_dir
 
         gc.enable()
         export_dir = make_directory(_EXPORT_DIR.value or run.path, "--export_dir")

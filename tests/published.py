@@ -13,11 +13,12 @@ from tensorflow.python.framework import op_def_registry
 from tests.graphs import operations_in
 from tests.training.tiny_set import tiny_settings, write_tiny_set
 from tf_smoothclir.data.tokenized_set import ROLES
-from tf_smoothclir.publishing import publish as publish_module
+from tf_smoothclir.publishing import version_writer
 from tf_smoothclir.publishing.export import export_run
 from tf_smoothclir.publishing.exported_tower import ExportedTower
-from tf_smoothclir.publishing.publish import PairInfo
 from tf_smoothclir.publishing.search_model import SearchModel
+from tf_smoothclir.publishing.version_writer import PairInfo
+from tf_smoothclir.settings.run import DataSettings
 from tf_smoothclir.text.vocabulary import TextEncoder, write_vocabulary
 from tf_smoothclir.towers import AveragePoolingTower
 from tf_smoothclir.training.run_directory import RunDirectory
@@ -74,8 +75,8 @@ def publish_small_parts(vocabulary_dir, path, seed=0, *, search=False):
     towers = {role: small_tower(vocabulary_dir, role, seed) for role in ROLES}
     texts = {role: [*map(str.encode, WORDS[role])] for role in ROLES}
     search_model = small_search_model(towers) if search else None
-    info = PairInfo(DIM, EPSILON, THRESHOLDS, {})
-    return publish_module.publish(towers, path, info, texts, search_model)
+    info = PairInfo(DIM, EPSILON, THRESHOLDS, DataSettings())
+    return version_writer.publish_version(towers, path, info, texts, search_model)
 
 
 class NoVerifier(contextlib.nullcontext):
@@ -94,7 +95,7 @@ class NoVerifier(contextlib.nullcontext):
 def publish_small(vocabulary_dir, path, seed=0):
     """Publishes both small towers and their search model, without the comparison."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(publish_module, "Verifier", NoVerifier)
+        patch.setattr(version_writer, "Verifier", NoVerifier)
         return publish_small_parts(vocabulary_dir, path, seed, search=True)
 
 
@@ -121,7 +122,7 @@ def publish_pair(tmp_path_factory):
 @pytest.fixture
 def no_child_process(monkeypatch):
     """Leaves out the comparison in a fresh process, which takes seconds."""
-    monkeypatch.setattr(publish_module, "Verifier", NoVerifier)
+    monkeypatch.setattr(version_writer, "Verifier", NoVerifier)
 
 
 def encode(signature, texts):

@@ -32,9 +32,9 @@ def main(argv) -> None:
     from tf_smoothclir.data.sources.opening import source_of
     from tf_smoothclir.data.sources.toy_world import example_queries
     from tf_smoothclir.evaluation.report import print_metrics
-    from tf_smoothclir.index.encoding import work_directory
+    from tf_smoothclir.index.work_directory import work_directory
     from tf_smoothclir.publishing.export import export_run
-    from tf_smoothclir.publishing.publish import versions
+    from tf_smoothclir.publishing.export_directory import exported_versions
     from tf_smoothclir.search.display import print_results
     from tf_smoothclir.search.searcher import open_searcher
     from tf_smoothclir.training.run_directory import RunDirectory
@@ -42,12 +42,12 @@ def main(argv) -> None:
 
     output_dir = _OUTPUT_DIR.value
     print_metrics(train(SETTINGS, output_dir, overwrite=_OVERWRITE.value)["test"])
-    if _OVERWRITE.value or not versions(output_dir, "query"):
+    if _OVERWRITE.value or not exported_versions(output_dir, "query"):
         index_dir = Path(output_dir, "index")
         for of_former_towers in (index_dir, work_directory(index_dir)):
             shutil.rmtree(of_former_towers, ignore_errors=True)
         export_run(RunDirectory.load(output_dir), output_dir)
-    searcher = open_searcher(output_dir, "", lambda trained_on: DataSettings(**trained_on))
+    searcher = open_searcher(output_dir, "", lambda trained_on: trained_on)
     world = RetrievalSet.load(source_of(SETTINGS.data))
     unseen = {world.query_ids[row] for row in world.queries_in("test")}
     for query in example_queries(world.source, unseen):

@@ -18,7 +18,7 @@ from tests.published import DEPTH, DIM, encode
 from tests.server.local_server import SERVERS, any_server, free_port, local_server
 from tf_smoothclir.client import serving_client as client_module
 from tf_smoothclir.client.serving_client import ServingClient
-from tf_smoothclir.publishing.publish import load_part, load_tower
+from tf_smoothclir.publishing.export_directory import load_part, load_tower
 from tf_smoothclir.utils.errors import InputError
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -160,7 +160,7 @@ def test_model_that_is_not_there_is_named_with_its_server(address):
 @pytest.mark.parametrize("role", ["query", "document"])
 def test_pair_id_is_that_of_the_manifest(address, export, role):
     with ServingClient(address) as client:
-        assert client.pair_id(role) == load_tower(export, role)[1]["pair_id"]
+        assert client.pair_id(role) == load_tower(export, role).manifest.pair_id
 
 
 def test_tower_of_an_earlier_release_has_no_pair_id(address, monkeypatch):

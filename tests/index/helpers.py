@@ -10,16 +10,19 @@ import tensorflow as tf
 from tf_smoothclir.data.hashing import hash_ids
 from tf_smoothclir.data.sources.source import Text
 from tf_smoothclir.index.document_collections import Collection
+from tf_smoothclir.publishing.manifest import ExportManifest
+from tf_smoothclir.settings.run import DataSettings
 
 DIM = 8
-TOWER = {
-    "role": "document",
-    "version": 1,
-    "pair_id": "a" * 64,
-    "dim": DIM,
-    "thresholds": [0.2, 0.7],
-    "files": {},
-}
+TOWER = ExportManifest(
+    role="document",
+    version=1,
+    pair_id="a" * 64,
+    dim=DIM,
+    epsilon=1.0,
+    thresholds=(0.2, 0.7),
+    data=DataSettings(),
+)
 
 
 class Documents(Collection):

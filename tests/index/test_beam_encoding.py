@@ -9,8 +9,8 @@ from tf_smoothclir.index.beam_encoding import BeamEncoder
 from tf_smoothclir.index.builder import build_index
 from tf_smoothclir.index.document_collections import SourceCollection, open_files
 from tf_smoothclir.index.document_index import DocumentIndex
-from tf_smoothclir.index.encoding import work_directory
-from tf_smoothclir.publishing.publish import load_tower
+from tf_smoothclir.index.work_directory import work_directory
+from tf_smoothclir.publishing.export_directory import load_tower
 from tf_smoothclir.utils.errors import InputError
 
 
@@ -34,24 +34,24 @@ def test_pipeline_gives_the_index_of_one_process(
     publish_pair, no_child_process, collection, tmp_path, monkeypatch
 ):
     publish_pair(tmp_path / "export")
-    monkeypatch.setattr(beam_encoding, "_BYTES_PER_SHARD", 500)
+    monkeypatch.setattr(beam_encoding, "_BYTES_PER_SEGMENT", 500)
     tower = load_tower(tmp_path / "export", "document")
     build_index(tmp_path / "here", collection, *tower)
     encoder = BeamEncoder(tmp_path / "export", 1, LOCAL_RUNNER)
     build_index(tmp_path / "beam", collection, *tower, encode_all=encoder)
     here, there = DocumentIndex(tmp_path / "here"), DocumentIndex(tmp_path / "beam")
-    assert len(there.manifest["segments"]) > 2
+    assert len(there.manifest.segments) > 2
     assert vectors_by_id(here) == vectors_by_id(there)
     query = np.array([[0.3, -0.2, 0.4]], np.float32)
     assert here.search(query, 20) == there.search(query, 20)
 
 
 @needs_beam
-def test_finished_shards_are_kept(
+def test_finished_segments_are_kept(
     publish_pair, no_child_process, collection, tmp_path, monkeypatch
 ):
     publish_pair(tmp_path / "export")
-    monkeypatch.setattr(beam_encoding, "_BYTES_PER_SHARD", 500)
+    monkeypatch.setattr(beam_encoding, "_BYTES_PER_SEGMENT", 500)
     tower = load_tower(tmp_path / "export", "document")
     encoder = BeamEncoder(tmp_path / "export", 1, LOCAL_RUNNER)
 

@@ -1,5 +1,6 @@
 """Building: goes on where it was broken off, leaves no half index, deletes nothing unasked."""
 
+import dataclasses
 import json
 import multiprocessing
 import os
@@ -19,23 +20,24 @@ from tests.index.helpers import (
     queries,
 )
 from tests.training.test_run_directory import snapshot
-from tf_smoothclir.index import builder as index_builder
-from tf_smoothclir.index import encoding as index_shards
+from tf_smoothclir.index import encoding, generations
+from tf_smoothclir.index import manifest as index_manifest
 from tf_smoothclir.index.builder import build_index
 from tf_smoothclir.index.document_index import DocumentIndex
-from tf_smoothclir.index.encoding import locked_work_directory, work_directory
+from tf_smoothclir.index.manifest import Recall
 from tf_smoothclir.index.vector_index import IndexSettings
+from tf_smoothclir.index.work_directory import locked_work_directory, work_directory
 from tf_smoothclir.utils.errors import InputError
 
-SHARD = 50
-TEXTS = [document(number) for number in range(4 * SHARD + 7)]
-OTHER_TOWER = {**TOWER, "pair_id": "b" * 64}
+SEGMENT = 50
+TEXTS = [document(number) for number in range(4 * SEGMENT + 7)]
+OTHER_TOWER = dataclasses.replace(TOWER, pair_id="b" * 64)
 
 
 @pytest.fixture(autouse=True)
-def _small_shards(monkeypatch):
-    monkeypatch.setattr(index_shards, "DOCUMENTS_PER_SHARD", SHARD)
-    monkeypatch.setattr(index_shards, "_TEXTS_PER_CALL", 20)
+def _small_segments(monkeypatch):
+    monkeypatch.setattr(encoding, "DOCUMENTS_PER_SEGMENT", SEGMENT)
+    monkeypatch.setattr(encoding, "_TEXTS_PER_CALL", 20)
 
 
 @pytest.fixture
@@ -55,11 +57,11 @@ def assert_whole(path, texts=TEXTS):
     assert [p.name for p in path.parent.iterdir()] == [path.name]
 
 
-@pytest.mark.parametrize("number", [1, SHARD - 1, SHARD, SHARD + 1, 4 * SHARD])
+@pytest.mark.parametrize("number", [1, SEGMENT - 1, SEGMENT, SEGMENT + 1, 4 * SEGMENT])
 def test_any_number_of_documents(path, number):
     manifest = build(path, TEXTS[:number])
-    assert manifest["documents"] == number
-    assert len(manifest["segments"]) == -(-number // SHARD)
+    assert manifest.documents == number
+    assert len(manifest.segments) == -(-number // SEGMENT)
     assert_whole(path, TEXTS[:number])
 
 
@@ -73,26 +75,26 @@ def test_other_settings_of_an_index_that_is_there_are_not_ignored(path):
     ):
         with pytest.raises(InputError, match=rf"already: it has {there}\. Give --overwrite"):
             build(path, settings=other)
-    assert build(path, settings=IndexSettings("flat"), overwrite=True)["index"]["kind"] == "flat"
+    assert build(path, settings=IndexSettings("flat"), overwrite=True).settings.kind == "flat"
 
 
-def test_finished_shards_are_not_encoded_again(path):
-    # Batches are encoded a few ahead, so what is broken off is somewhere in the third shard.
+def test_finished_segments_are_not_encoded_again(path):
+    # Batches are encoded a few ahead, so what is broken off is somewhere in the third segment.
     with pytest.raises(KeyboardInterrupt):
-        build(path, tower=Tower(fail_after=2 * SHARD + 25))
+        build(path, tower=Tower(fail_after=2 * SEGMENT + 25))
     assert not path.exists()
     tower = Tower()
     build(path, tower=tower)
-    assert sorted(tower.encoded) == sorted(text.text for text in TEXTS[2 * SHARD :])
+    assert sorted(tower.encoded) == sorted(text.text for text in TEXTS[2 * SEGMENT :])
     assert_whole(path)
 
 
 @pytest.mark.parametrize("damage", ["change", "cut", "delete", "note"])
-def test_damaged_shard_is_encoded_again(path, damage):
+def test_damaged_segment_is_encoded_again(path, damage):
     with pytest.raises(KeyboardInterrupt):
-        build(path, tower=Tower(fail_after=2 * SHARD + 25))
-    shard = work_directory(path) / "shard-000000"
-    vectors = shard / "vectors"
+        build(path, tower=Tower(fail_after=2 * SEGMENT + 25))
+    segment = work_directory(path) / "shard-000000"
+    vectors = segment / "vectors"
     content = bytearray(vectors.read_bytes())
     if damage == "change":
         content[-1] ^= 1
@@ -103,10 +105,10 @@ def test_damaged_shard_is_encoded_again(path, damage):
     elif damage == "delete":
         vectors.unlink()
     else:
-        (shard / "shard.json").write_text("{}")
+        (segment / "shard.json").write_text("{}")
     tower = Tower()
     build(path, tower=tower)
-    encoded = TEXTS[:SHARD] + TEXTS[2 * SHARD :]
+    encoded = TEXTS[:SEGMENT] + TEXTS[2 * SEGMENT :]
     assert sorted(tower.encoded) == sorted(text.text for text in encoded)
     assert_whole(path)
 
@@ -117,8 +119,8 @@ def _killed_at(path, step):
     def die(*arguments, **keywords):
         os.kill(os.getpid(), signal.SIGKILL)
 
-    modules = {"link_files": index_builder, "write_json": index_builder, "rename": os}
-    modules |= {"finish": index_shards, "sweep": index_builder}
+    modules = {"link_files": generations, "write_json": index_manifest, "rename": os}
+    modules |= {"mark_complete": encoding, "delete_leftovers": generations}
     if step == "rmtree":
         # Not the clearing of what may be left over in the beginning.
         original = shutil.rmtree
@@ -133,7 +135,7 @@ def _killed_at(path, step):
     build(path)  # flat: the threads of OpenMP do not outlive a fork
 
 
-STEPS = ["finish", "link_files", "sweep", "write_json", "rename", "rmtree"]
+STEPS = ["mark_complete", "link_files", "delete_leftovers", "write_json", "rename", "rmtree"]
 
 
 @pytest.mark.parametrize("step", STEPS)
@@ -162,7 +164,7 @@ def test_index_of_the_same_state_is_left_as_it_is(path):
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
-        ({"texts": TEXTS[1:]}, r"another state of it \(memory\)"),
+        ({"texts": TEXTS[1:]}, r"another state of this one \(memory\)"),
         ({"manifest": OTHER_TOWER}, "different training runs"),
     ],
 )
@@ -173,8 +175,8 @@ def test_other_index_is_replaced_only_when_told(path, changes, reason):
         build(path, **changes)
     assert snapshot(path) == before
     manifest = build(path, **changes, overwrite=True)
-    assert manifest["generation"] == 2
-    assert manifest["pair_id"] == changes.get("manifest", TOWER)["pair_id"]
+    assert manifest.generation == 2
+    assert manifest.pair_id == changes.get("manifest", TOWER).pair_id
     assert_whole(path, changes.get("texts", TEXTS))
 
 
@@ -193,7 +195,7 @@ def test_vectors_of_another_collection_are_kept_until_told(path):
     with pytest.raises(KeyboardInterrupt):
         build(path, tower=Tower(fail_after=100))
     before = snapshot(work_directory(path))
-    with pytest.raises(InputError, match="vectors of other towers, or of another collection"):
+    with pytest.raises(InputError, match="vectors of other towers, of another collection"):
         build(path, TEXTS[1:])
     assert snapshot(work_directory(path)) == before
     build(path, TEXTS[1:], overwrite=True)
@@ -203,16 +205,16 @@ def test_vectors_of_another_collection_are_kept_until_told(path):
 def test_two_processes_do_not_work_on_one_index(path):
     with (
         locked_work_directory(path),
-        pytest.raises(InputError, match="another process works on this index"),
+        pytest.raises(InputError, match="another process is working on this index"),
     ):
         build(path)
 
 
-@pytest.mark.parametrize("distance", [1, SHARD])
+@pytest.mark.parametrize("distance", [1, SEGMENT])
 def test_id_that_stands_twice_is_an_error_that_names_both_places(path, distance):
     texts = [*TEXTS[: 10 + distance], TEXTS[10]]
     with pytest.raises(
-        InputError, match=rf"memory:{11 + distance}: id 'd10' stands already at memory:11"
+        InputError, match=rf"memory:{11 + distance}: id 'd10' is already used at memory:11"
     ):
         build(path, texts)
     assert list(path.parent.iterdir()) == []
@@ -229,7 +231,7 @@ def test_directory_that_is_no_index_is_refused_and_not_changed(path):
     (path / "thesis.tex").write_text("years of work")
     before = snapshot(path)
     for overwrite in (False, True):
-        with pytest.raises(InputError, match=r"this is no manifest of the role 'index'"):
+        with pytest.raises(InputError, match=r"this is not a manifest with the role 'index'"):
             build(path, overwrite=overwrite)
     assert snapshot(path) == before
 
@@ -256,20 +258,21 @@ def test_texts_are_streamed(path, monkeypatch):
 
 
 def test_recall_is_measured_by_the_queries_that_are_given(path):
-    manifest = build(path, settings=IndexSettings("hnsw"), queries=lambda: queries(30))
-    assert manifest["recall"] == {
-        "value": pytest.approx(1.0, abs=0.05),
-        "depth": 10,
-        "queries": 30,
-        "measured_by": "queries of the training run",
-    }
-    assert json.loads((path / "manifest.json").read_text())["recall"] == manifest["recall"]
+    manifest = build(path, settings=IndexSettings("hnsw"), query_vectors=lambda: queries(30))
+    assert manifest.recall == Recall(
+        value=pytest.approx(1.0, abs=0.05),
+        depth=10,
+        queries=30,
+        measured_by="queries of the training run",
+    )
+    written = json.loads((path / "manifest.json").read_text())["recall"]
+    assert written == dataclasses.asdict(manifest.recall)
 
 
 def test_recall_is_measured_by_documents_where_there_are_no_queries(path):
     manifest = build(path, settings=IndexSettings("hnsw"))
-    assert manifest["recall"]["measured_by"] == "documents in place of queries"
-    assert manifest["recall"]["queries"] == len(TEXTS)
+    assert manifest.recall.measured_by == "documents in place of queries"
+    assert manifest.recall.queries == len(TEXTS)
 
 
 def test_ids_and_texts_in_any_script_come_back(path):

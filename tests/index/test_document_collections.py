@@ -217,7 +217,7 @@ def test_command_indexes_a_collection_of_tfds(tfds_dir, export, tmp_path):
     flags += ["--tfds_name=wiki_clir/fr", f"--tfds_data_dir={tfds_dir}"]
     subprocess.run([sys.executable, "-m", "export.build_index", *flags], check=True)
     index = DocumentIndex(tmp_path / "index")
-    assert index.manifest["data"]["tfds_name"] == "wiki_clir/fr"
-    (results,) = index.search(np.ones((1, index.manifest["dim"]), np.float32), 100)
+    assert index.manifest.data.tfds_name == "wiki_clir/fr"
+    (results,) = index.search(np.ones((1, index.manifest.dim), np.float32), 100)
     found = sorted(Text(result.id, result.title, result.text) for result in results)
     assert found == sorted(WikiClirDirectory(WIKI_CLIR, "fr").documents())

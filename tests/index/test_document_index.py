@@ -133,7 +133,7 @@ def test_every_file_is_in_the_manifest(index_dir):
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"role": "query"}'])
 def test_damaged_manifest_is_refused(index_dir, text):
     (index_dir / "manifest.json").write_text(text)
-    with pytest.raises(InputError, match=r"manifest\.json: this is no manifest"):
+    with pytest.raises(InputError, match=r"manifest\.json: this is not a manifest"):
         DocumentIndex(index_dir)
 
 

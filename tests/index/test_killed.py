@@ -14,7 +14,7 @@ import pytest
 
 from tests.published import encode
 from tf_smoothclir.index.document_index import DocumentIndex
-from tf_smoothclir.publishing.publish import load_tower
+from tf_smoothclir.publishing.export_directory import load_tower
 
 OLD = {
     "d0": "roter",

@@ -1,5 +1,6 @@
 """Adding and removing: the ranking is that of an index built anew, whatever came before."""
 
+import dataclasses
 import json
 import shutil
 
@@ -19,7 +20,8 @@ from tests.index.helpers import (
     vector_of,
 )
 from tests.training.test_run_directory import snapshot
-from tf_smoothclir.index import builder as index_builder
+from tf_smoothclir.index import document_index, generations
+from tf_smoothclir.index import manifest as index_manifest
 from tf_smoothclir.index import updates as index_updates
 from tf_smoothclir.index import vector_index as index_kinds
 from tf_smoothclir.index.builder import build_index
@@ -57,7 +59,7 @@ def test_ivf_pq_becomes_flat_where_few_documents_are_left(tmp_path, monkeypatch)
     texts = [document(number) for number in range(300)]
     build_index(tmp_path / "index", Documents(texts), Tower(), TOWER, IndexSettings("ivf_pq"))
     manifest = update(tmp_path / "index", remove=[text.id for text in texts[:100]])
-    assert manifest["index"]["kind"] == "flat"
+    assert manifest.settings.kind == "flat"
     assert_holds(tmp_path / "index", texts[100:])
 
 
@@ -85,13 +87,13 @@ def assert_holds(path, texts):
 
 def test_added_documents_are_found(path):
     manifest = update(path, ADDED)
-    assert manifest["documents"] == 70
+    assert manifest.documents == 70
     assert_holds(path, TEXTS + ADDED)
 
 
 def test_removed_documents_are_not_found(path):
     manifest = update(path, remove=["d3", "d7"])
-    assert (manifest["documents"], manifest["removed"]) == (58, 2)
+    assert (manifest.documents, manifest.removed) == (58, 2)
     assert_holds(path, [text for text in TEXTS if text.id not in ("d3", "d7")])
 
 
@@ -137,7 +139,7 @@ def test_removed_id_is_unknown(path):
 
 def test_id_twice_among_the_added_is_refused(path):
     before = snapshot(path.parent)
-    with pytest.raises(InputError, match="memory:3: id 'd100' stands already at memory:1"):
+    with pytest.raises(InputError, match="memory:3: id 'd100' is already used at memory:1"):
         update(path, [*ADDED[:2], ADDED[0]], replace=True)
     assert snapshot(path.parent) == before
 
@@ -152,22 +154,24 @@ def test_last_document_stays(path):
 def test_index_of_other_towers_is_refused(path):
     before = snapshot(path.parent)
     with pytest.raises(InputError, match="different training runs"):
-        update_index(path, Tower(), {**TOWER, "pair_id": "b" * 64}, add=Documents(ADDED))
+        update_index(
+            path, Tower(), dataclasses.replace(TOWER, pair_id="b" * 64), add=Documents(ADDED)
+        )
     assert snapshot(path.parent) == before
 
 
 def test_removed_documents_are_written_out_when_they_are_many(path):
     update(path, remove=[f"d{n}" for n in range(12)])  # a fifth
-    assert DocumentIndex(path).manifest["removed"] == 12
+    assert DocumentIndex(path).manifest.removed == 12
     manifest = update(path, ADDED[:1], remove=["d12"])
-    assert (manifest["removed"], manifest["documents"]) == (0, 48)
-    assert len(manifest["segments"]) == 1
+    assert (manifest.removed, manifest.documents) == (0, 48)
+    assert len(manifest.segments) == 1
     assert_holds(path, TEXTS[13:] + ADDED[:1])
 
 
 def test_segments_are_written_together_when_they_are_many(path, monkeypatch):
     monkeypatch.setattr(index_updates, "MOST_SEGMENTS", 3)
-    numbers = [len(update(path, [text])["segments"]) for text in ADDED[:5]]
+    numbers = [len(update(path, [text]).segments) for text in ADDED[:5]]
     assert numbers == [2, 3, 1, 2, 3]
     assert_holds(path, TEXTS + ADDED[:5])
 
@@ -175,16 +179,21 @@ def test_segments_are_written_together_when_they_are_many(path, monkeypatch):
 def test_only_files_of_the_present_state_are_left(path):
     manifest = update(path, ADDED, remove=["d1"])
     there = {p.relative_to(path).as_posix() for p in path.rglob("*") if p.is_file()}
-    assert there == {"manifest.json", *manifest["files"]}
+    assert there == {"manifest.json", *manifest.digests}
 
 
-@pytest.mark.parametrize("step", ["link_files", "file_digests", "write_json"])
-def test_broken_off_update_leaves_the_old_state_and_can_be_repeated(path, step, monkeypatch):
+@pytest.mark.parametrize(
+    ("module", "step"),
+    [(generations, "link_files"), (generations, "file_digests"), (index_manifest, "write_json")],
+)
+def test_interrupted_update_leaves_the_old_state_and_can_be_repeated(
+    path, module, step, monkeypatch
+):
     def fail(*arguments):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(index_builder, step, fail)
+        patch.setattr(module, step, fail)
         with pytest.raises(KeyboardInterrupt):
             update(path, ADDED, remove=["d1"])
     index = DocumentIndex(path)
@@ -211,9 +220,7 @@ def test_open_index_goes_on_while_another_state_is_put_in_place(path):
 
 
 def test_index_that_is_replaced_while_it_is_opened_is_opened_again(path, monkeypatch):
-    from tf_smoothclir.index import document_index as index_module
-
-    check, checks = index_module.check_digests, []
+    check, checks = document_index.check_digests, []
 
     def slow(*arguments):
         checks.append(arguments)
@@ -221,7 +228,7 @@ def test_index_that_is_replaced_while_it_is_opened_is_opened_again(path, monkeyp
             update(path, ADDED, remove=["d1"])  # opens the index itself: the second check
         check(*arguments)
 
-    monkeypatch.setattr(index_module, "check_digests", slow)
+    monkeypatch.setattr(document_index, "check_digests", slow)
     assert len(DocumentIndex(path)) == 69
 
 

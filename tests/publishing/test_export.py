@@ -16,9 +16,13 @@ from tests.training.tiny_set import DOCUMENTS
 from tf_smoothclir.data.hashing import hash_ids
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.tokenized_set import ROLES
-from tf_smoothclir.publishing import publish as publish_module
 from tf_smoothclir.publishing.export import export_run
-from tf_smoothclir.publishing.publish import DIRECTORIES, versions
+from tf_smoothclir.publishing.export_directory import (
+    DIRECTORIES,
+    exported_versions,
+    load_part,
+    load_tower,
+)
 from tf_smoothclir.text.vocabulary import TextEncoder
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.train import load_model
@@ -80,7 +84,7 @@ def test_server_has_loaded_nothing_of_ours(served):
 
 @pytest.mark.parametrize("role", DIRECTORIES)
 def test_graph_has_operations_of_core_tensorflow_only(export_dir, role):
-    model, _ = publish_module.load_part(export_dir, role)
+    model, _ = load_part(export_dir, role)
     assert undesired_operations(model) == set()
 
 
@@ -88,18 +92,18 @@ def test_second_export_is_the_next_version_and_leaves_the_first(
     tiny_run, export_dir, tmp_path, no_child_process
 ):
     path = shutil.copytree(export_dir, tmp_path / "export")
-    before = publish_module.load_tower(path, "query", 1)[1]
+    before = load_tower(path, "query", 1)[1]
     assert export_run(tiny_run, path) == 2
-    assert [versions(path, role) for role in DIRECTORIES] == [[1, 2]] * 3
-    assert publish_module.load_tower(path, "query", 1)[1] == before
-    first, second = (publish_module.load_tower(path, "query", version)[0] for version in (1, 2))
+    assert [exported_versions(path, role) for role in DIRECTORIES] == [[1, 2]] * 3
+    assert load_tower(path, "query", 1)[1] == before
+    first, second = (load_tower(path, "query", version)[0] for version in (1, 2))
     text = tf.constant(TEXTS["query"])
     np.testing.assert_array_equal(first(text=text)["vector"], second(text=text)["vector"])
 
 
 def test_search_model_has_the_collection_of_the_run(export_dir, tiny_run):
-    model, manifest = publish_module.load_part(export_dir, "search")
-    assert (manifest["documents"], manifest["depth"]) == (DOCUMENTS, DEPTH)
+    model, manifest = load_part(export_dir, "search")
+    assert (manifest.documents, manifest.depth) == (DOCUMENTS, DEPTH)
     documents = list(source_of(tiny_run.settings().data).documents())
     vectors = {}
     for role, texts in {"query": TEXTS["query"], "document": [d.text for d in documents]}.items():
@@ -121,7 +125,7 @@ def test_search_model_is_left_out_where_it_is_not_wanted_or_the_collection_too_l
 ):
     assert DOCUMENTS == 30
     assert export_run(tiny_run, tmp_path, **options) == 1
-    assert {role: versions(tmp_path, role) for role in DIRECTORIES} == {
+    assert {role: exported_versions(tmp_path, role) for role in DIRECTORIES} == {
         "document": [1],
         "search": [],
         "query": [1],
@@ -130,8 +134,8 @@ def test_search_model_is_left_out_where_it_is_not_wanted_or_the_collection_too_l
 
 def test_collection_that_just_fits_has_its_search_model(tiny_run, tmp_path, no_child_process):
     export_run(tiny_run, tmp_path, max_search_documents=DOCUMENTS, search_depth=100)
-    manifest = publish_module.load_part(tmp_path, "search")[1]
-    assert (manifest["documents"], manifest["depth"]) == (DOCUMENTS, DOCUMENTS)
+    manifest = load_part(tmp_path, "search")[1]
+    assert (manifest.documents, manifest.depth) == (DOCUMENTS, DOCUMENTS)
 
 
 @pytest.fixture
@@ -154,7 +158,7 @@ def test_run_whose_data_are_gone_is_exported_and_warmed_up_with_words_of_its_voc
     run_without_data, tmp_path, no_child_process
 ):
     assert export_run(run_without_data, tmp_path, search_model=False) == 1
-    encode, _ = publish_module.load_tower(tmp_path, "query")
+    encode, _ = load_tower(tmp_path, "query")
     assert np.abs(encode(text=tf.constant(["word1 word2"]))["vector"]).max() > 0.1
     path = tmp_path / "query_tower" / "1" / "assets.extra" / "tf_serving_warmup_requests"
     first = next(tf.data.TFRecordDataset(str(path)).as_numpy_iterator())
@@ -164,10 +168,10 @@ def test_run_whose_data_are_gone_is_exported_and_warmed_up_with_words_of_its_voc
 
 
 def test_manifest_finds_the_collection_again(export_dir, tiny_run):
-    manifest = publish_module.load_tower(export_dir, "document")[1]
-    assert os.path.isabs(manifest["data"]["data_dir"])
-    assert manifest["data"]["document_language"] == "fr"
-    assert tiny_run.settings().data.data_dir == manifest["data"]["data_dir"]
+    manifest = load_tower(export_dir, "document")[1]
+    assert os.path.isabs(manifest.data.data_dir)
+    assert manifest.data.document_language == "fr"
+    assert tiny_run.settings().data.data_dir == manifest.data.data_dir
 
 
 def test_run_without_an_epoch_is_refused_and_writes_nothing(tiny_run, tmp_path):

@@ -11,7 +11,7 @@ from tf_smoothclir.data.sources.source import SPLITS
 from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.evaluation.encoding import Encoder
 from tf_smoothclir.publishing.export import export_run
-from tf_smoothclir.publishing.publish import load_part, load_tower
+from tf_smoothclir.publishing.export_directory import load_part, load_tower
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.train import load_model, tokenized_set_of, train
 from tf_smoothclir.utils.files import read_json
@@ -84,7 +84,7 @@ def test_grades_are_those_of_the_learned_thresholds(run, exported):
     learned = read_json(run.metrics)["thresholds"]
     assert learned != list(run.settings().model.thresholds)
     for role in ("query", "document", "search"):
-        assert load_part(exported, role)[1]["thresholds"] == learned
+        assert load_part(exported, role).manifest.thresholds == tuple(learned)
 
 
 def test_all_parts_have_core_operations_only(exported):

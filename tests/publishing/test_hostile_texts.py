@@ -8,7 +8,7 @@ import pytest
 import tensorflow as tf
 
 from tf_smoothclir.data.tokenized_set import ROLES
-from tf_smoothclir.publishing.publish import load_part
+from tf_smoothclir.publishing.export_directory import load_part
 
 NUMBER, BATCH = 10_000, 500
 PIECES = [
@@ -54,7 +54,7 @@ def test_towers_give_finite_vectors(export_dir, role):
     number = 0
     for batch in batches():
         vectors = model.signatures["serving_default"](text=tf.constant(batch))["vector"].numpy()
-        assert vectors.shape == (len(batch), manifest["dim"])
+        assert vectors.shape == (len(batch), manifest.dim)
         assert np.isfinite(vectors).all()
         assert np.linalg.norm(vectors, axis=1).max() < 1
         number += len(batch)
@@ -63,7 +63,7 @@ def test_towers_give_finite_vectors(export_dir, role):
 
 def test_search_model_gives_finite_scores_and_documents_of_the_collection(export_dir):
     model, manifest = load_part(export_dir, "search")
-    ids = {str(number).encode() for number in range(manifest["documents"])}
+    ids = {str(number).encode() for number in range(manifest.documents)}
     for batch in batches():
         found = model.signatures["serving_default"](text=tf.constant(batch))
         assert np.abs(found["scores"]).max() < 1

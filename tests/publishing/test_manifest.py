@@ -1,11 +1,18 @@
 """Manifests: every change of a file is seen, and a damaged manifest is a message, not a crash."""
 
+import dataclasses
 import hashlib
 import json
 
 import pytest
 
-from tf_smoothclir.publishing.manifest import check_files, check_pair, hash_files, read_manifest
+from tf_smoothclir.publishing.manifest import (
+    ExportManifest,
+    check_files,
+    check_pair,
+    digests_below,
+)
+from tf_smoothclir.settings.run import DataSettings
 from tf_smoothclir.utils.errors import InputError
 
 WHOLE = {
@@ -13,7 +20,9 @@ WHOLE = {
     "version": 3,
     "pair_id": "0" * 64,
     "dim": 2,
+    "epsilon": 0.5,
     "thresholds": [0.2, 0.7],
+    "data": dataclasses.asdict(DataSettings(toy_entities=300)),
     "files": {},
 }
 
@@ -24,19 +33,19 @@ def part(tmp_path):
     (tmp_path / "variables").mkdir()
     (tmp_path / "saved_model.pb").write_bytes(b"graph")
     (tmp_path / "variables" / "data").write_bytes(b"weights")
-    manifest = {**WHOLE, "files": hash_files(tmp_path)}
+    manifest = {**WHOLE, "files": digests_below(tmp_path)}
     (tmp_path / "manifest.json").write_text(json.dumps(manifest))
     return tmp_path
 
 
 def test_manifest_that_was_written_is_read(part):
-    manifest = read_manifest(part, "query")
-    assert manifest["version"] == 3
+    manifest = ExportManifest.read(part, ["query"])
+    assert manifest.version == 3
     check_files(part, manifest, "Do it again")
 
 
 def test_hashes_are_those_of_the_whole_files(part):
-    assert hash_files(part) == {
+    assert digests_below(part) == {
         "saved_model.pb": hashlib.sha256(b"graph").hexdigest(),
         "variables/data": hashlib.sha256(b"weights").hexdigest(),
     }
@@ -45,7 +54,7 @@ def test_hashes_are_those_of_the_whole_files(part):
 def test_file_of_several_reads_is_hashed_whole(part):
     content = bytes(range(250)) * 10_000  # 2.5 MB
     (part / "large").write_bytes(content)
-    assert hash_files(part)["large"] == hashlib.sha256(content).hexdigest()
+    assert digests_below(part)["large"] == hashlib.sha256(content).hexdigest()
 
 
 @pytest.mark.parametrize(
@@ -62,6 +71,9 @@ def test_file_of_several_reads_is_hashed_whole(part):
         *(json.dumps({k: v for k, v in WHOLE.items() if k != key}).encode() for key in WHOLE),
         *(json.dumps({**WHOLE, key: None}).encode() for key in WHOLE),
         json.dumps({**WHOLE, "version": "3"}).encode(),
+        json.dumps({**WHOLE, "version": True}).encode(),
+        json.dumps({**WHOLE, "data": {"unknown": 1}}).encode(),
+        json.dumps({**WHOLE, "data": {"toy_entities": 1}}).encode(),
         json.dumps({**WHOLE, "files": {"saved_model.pb": 5}}).encode(),
         json.dumps({**WHOLE, "files": ["saved_model.pb"]}).encode(),
         json.dumps({**WHOLE, "role": "document"}).encode(),
@@ -71,9 +83,10 @@ def test_manifest_that_cannot_be_used_is_named_with_a_remedy(tmp_path, content):
     if content is not None:
         (tmp_path / "manifest.json").write_bytes(content)
     with pytest.raises(
-        InputError, match=r"manifest\.json: this is no manifest of the role 'query'\. .*anew\."
+        InputError,
+        match=r"manifest\.json: this is not a manifest with the role 'query' \(.+\)\. .*again\.",
     ):
-        read_manifest(tmp_path, "query")
+        ExportManifest.read(tmp_path, ["query"])
 
 
 @pytest.mark.parametrize("name", ["saved_model.pb", "variables/data"])
@@ -87,25 +100,50 @@ def test_change_of_a_file_is_named(part, name, change):
         changed = {"flip a bit": flipped, "truncate": content[:-1], "append": content + b"\0"}
         (part / name).write_bytes(changed[change])
     with pytest.raises(InputError, match=f"{name}: the file is not .* written. Do it again."):
-        check_files(part, read_manifest(part, "query"), "Do it again")
+        check_files(part, ExportManifest.read(part, ["query"]), "Do it again")
 
 
 @pytest.mark.parametrize("name", ["more", "variables/manifest.json"])
 def test_file_that_was_added_is_named(part, name):
     (part / name).write_text("{}")
     with pytest.raises(InputError, match=f"{name}: the file is not"):
-        check_files(part, read_manifest(part, "query"), "Do it again")
+        check_files(part, ExportManifest.read(part, ["query"]), "Do it again")
 
 
 def test_name_that_leads_out_of_the_directory_is_not_read(part):
-    manifest = read_manifest(part, "query")
-    manifest["files"]["../secret"] = "0" * 64
+    manifest = ExportManifest.read(part, ["query"])
+    manifest.digests["../secret"] = "0" * 64
     with pytest.raises(InputError, match="secret: the file is not"):
         check_files(part, manifest, "Do it again")
 
 
-def test_parts_of_two_runs_do_not_belong_together():
-    check_pair(WHOLE, {**WHOLE, "role": "document"})
-    other = {**WHOLE, "role": "index", "version": 4, "pair_id": "1" * 64}
-    with pytest.raises(InputError, match="query 3 and index 4: they come from different training"):
-        check_pair(WHOLE, other)
+def test_parts_of_two_runs_do_not_belong_together(part):
+    query = ExportManifest.read(part)
+    check_pair(query, dataclasses.replace(query, role="document"))
+    other = dataclasses.replace(query, role="document", version=4, pair_id="1" * 64)
+    with pytest.raises(InputError, match="query 3 and document 4: they come from different train"):
+        check_pair(query, other)
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"version": "3"}, "its entry 'version' is '3'"),
+        ({"role": "document"}, "its role is 'document'"),
+        ({"files": {"saved_model.pb": 5}}, "its entry 'files' holds something other than digests"),
+    ],
+)
+def test_error_says_what_is_wrong_with_a_manifest(tmp_path, change, reason):
+    (tmp_path / "manifest.json").write_text(json.dumps({**WHOLE, **change}))
+    with pytest.raises(InputError, match=reason):
+        ExportManifest.read(tmp_path, ["query"])
+
+
+@pytest.mark.parametrize("added", [{}, {"role": "search", "documents": 7, "depth": 5}])
+def test_manifest_is_written_as_it_was_read(tmp_path, added):
+    entries = {**WHOLE, **added}
+    files = entries.pop("files")
+    content = json.dumps({**entries, "files": files}, indent=2) + "\n"
+    (tmp_path / "manifest.json").write_text(content)
+    ExportManifest.read(tmp_path).write(tmp_path)
+    assert (tmp_path / "manifest.json").read_text() == content

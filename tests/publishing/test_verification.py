@@ -10,8 +10,8 @@ import tensorflow as tf
 from tests.published import WORDS, small_search_model
 from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.publishing import verification
+from tf_smoothclir.publishing.export_directory import exported_versions
 from tf_smoothclir.publishing.exported_tower import ExportedTower
-from tf_smoothclir.publishing.publish import versions
 from tf_smoothclir.publishing.search_model import SearchModel
 from tf_smoothclir.publishing.verification import Verifier, _compare
 
@@ -39,7 +39,7 @@ def test_tower_that_is_written_wrong_is_not_published(
     monkeypatch.setattr(ExportedTower, "save", lambda tower, path: save(other, path))
     with pytest.raises(RuntimeError, match=r"query_tower, serving_default, differs .* by [01]"):
         publish_pair(tmp_path)
-    assert versions(tmp_path, "query") == versions(tmp_path, "document") == []
+    assert exported_versions(tmp_path, "query") == exported_versions(tmp_path, "document") == []
 
 
 def test_model_that_does_not_load_is_not_published(publish_pair, tmp_path, monkeypatch):

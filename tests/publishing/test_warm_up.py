@@ -6,7 +6,7 @@ import tensorflow as tf
 from tensorflow_serving.apis import prediction_log_pb2
 
 from tests.training.tiny_set import QUERIES, words_of
-from tf_smoothclir.publishing.publish import DIRECTORIES, part_dir
+from tf_smoothclir.publishing.export_directory import DIRECTORIES, part_dir
 from tf_smoothclir.publishing.warm_up import BATCH_SIZES, warm_up_batches
 
 # Size of a request -> how many; four of one row, for the quantiles.

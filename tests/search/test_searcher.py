@@ -20,10 +20,9 @@ from tf_smoothclir.data.hashing import hash_ids
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.index.builder import build_index
 from tf_smoothclir.index.document_collections import SourceCollection
-from tf_smoothclir.publishing.publish import load_tower
+from tf_smoothclir.publishing.export_directory import load_tower
 from tf_smoothclir.search import searcher as searcher_module
 from tf_smoothclir.search.searcher import open_searcher, run_queries
-from tf_smoothclir.settings.run import DataSettings
 from tf_smoothclir.text.vocabulary import TextEncoder
 from tf_smoothclir.training.train import load_model
 from tf_smoothclir.utils.errors import InputError
@@ -32,7 +31,7 @@ QUERY = "word1 word4 word2"
 
 
 def the_same(trained_on):
-    return DataSettings(**trained_on)
+    return trained_on
 
 
 @pytest.fixture(scope="module")
@@ -110,7 +109,7 @@ def index_of_a_copy(export_dir, tiny_run, tmp_path):
     settings = dataclasses.replace(tiny_run.settings().data, data_dir=str(data))
     tower = load_tower(export_dir, "document")
     collection = SourceCollection(source_of(settings))
-    build_index(tmp_path / "index", collection, *tower, data=dataclasses.asdict(settings))
+    build_index(tmp_path / "index", collection, *tower, data=settings)
     return tmp_path / "index", data
 
 
@@ -145,7 +144,7 @@ def test_index_of_another_run_is_refused(export_dir, own_index):
 def test_directory_that_is_no_index_is_refused_and_not_deleted(export_dir, tmp_path):
     (tmp_path / "thesis.tex").write_text("years of work")
     before = snapshot(tmp_path)
-    with pytest.raises(InputError, match=r"this is no manifest of the role 'index'"):
+    with pytest.raises(InputError, match=r"this is not a manifest with the role 'index'"):
         open_searcher(export_dir, tmp_path, the_same)
     assert snapshot(tmp_path) == before
 
@@ -155,7 +154,7 @@ def test_failure_while_indexing_leaves_no_index(export_dir, tmp_path, monkeypatc
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("tf_smoothclir.index.builder.publish", fail)
+        patch.setattr("tf_smoothclir.index.builder.commit_generation", fail)
         with pytest.raises(KeyboardInterrupt):
             open_searcher(export_dir, tmp_path / "index", the_same)
     assert [path.name for path in tmp_path.iterdir()] == ["index.building"]
@@ -197,7 +196,7 @@ def test_there_may_be_no_queries_of_the_run(export_dir, monkeypatch, caplog):
 def server(export_dir, monkeypatch):
     """A stand-in for the client of a model server; its `pair` may be set."""
     encode, manifest = load_tower(export_dir, "query")
-    state = types.SimpleNamespace(pair=manifest["pair_id"], asked=[], extra=0)
+    state = types.SimpleNamespace(pair=manifest.pair_id, asked=[], extra=0)
 
     class ServingClient:
         def __init__(self, address):

@@ -24,7 +24,7 @@ from tests.server.local_server import (
     local_server,
     predict_request,
 )
-from tf_smoothclir.publishing.publish import load_part, load_tower
+from tf_smoothclir.publishing.export_directory import load_part, load_tower
 
 TEXTS = [b"red apple", b"", b"\xff\xfe", b"sea\x00red", "日本語".encode(), b"x" * 100_000]
 

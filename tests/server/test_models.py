@@ -16,7 +16,7 @@ import pytest
 from tests.published import encode, publish_small
 from tests.server.local_server import local_server, rest, wait_for
 from tf_smoothclir.client.serving_client import ServingClient
-from tf_smoothclir.publishing.publish import load_tower
+from tf_smoothclir.publishing.export_directory import load_tower
 from tf_smoothclir.server.development_server import DevelopmentServer
 from tf_smoothclir.server.loaded_model import LoadedModel, Signature
 from tf_smoothclir.server.model_config import configs_of_export, configs_of_file
@@ -202,7 +202,7 @@ def test_server_does_not_start_with_a_model_that_was_tampered_with(export):
 
 def test_model_of_somebody_else_is_not_loaded(export):
     (export / "query_tower" / "1" / "manifest.json").unlink()
-    with pytest.raises(InputError, match="no manifest"):
+    with pytest.raises(InputError, match="this is not a manifest"):
         registry(export)
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from tests.published import DEPTH, DIM, encode
 from tests.server.local_server import SERVERS, any_server, local_server, raw, rest
-from tf_smoothclir.publishing.publish import load_tower
+from tf_smoothclir.publishing.export_directory import load_tower
 
 TOWER = "/v1/models/query_tower"
 PREDICT = f"{TOWER}:predict"

@@ -14,9 +14,8 @@ from tests.server.local_server import local_server
 from tf_smoothclir.index.builder import build_index
 from tf_smoothclir.index.document_collections import open_files
 from tf_smoothclir.protocols.text_search import Explanation, SearchHit, WordShare
-from tf_smoothclir.publishing.publish import load_tower
+from tf_smoothclir.publishing.export_directory import load_tower
 from tf_smoothclir.server.search_page import About, SearchPage, open_page, text_parts
-from tf_smoothclir.settings.run import DataSettings
 
 EVIL = '<script>document.title = "broken"</script><img src=x onerror="document.title=1">'
 ABOUT = About("en", "fr", 3, ["red apple", f"example {EVIL}"])
@@ -166,7 +165,7 @@ def test_long_text_is_cut_around_the_first_word_that_counts():
 
 
 def test_page_over_an_export_searches_as_the_command_does(export_dir, tmp_path):
-    page = open_page(export_dir, tmp_path / "index", lambda data: DataSettings(**data))
+    page = open_page(export_dir, tmp_path / "index", lambda data: data)
     answer = json.loads(page.search({"q": "word1 word2", "k": "3"}).body)
     assert [result["rank"] for result in answer["results"]] == [1, 2, 3]
     texts = ["".join(part for part, _ in result["parts"]) for result in answer["results"]]
@@ -187,7 +186,7 @@ def test_a_collection_of_files_is_in_the_language_of_the_towers(export_dir, tmp_
     (tmp_path / "own.tsv").write_text("a\tmot1 mot2\nb\tmot3\n")
     collection = open_files(tmp_path / "own.tsv", "--collection")
     build_index(tmp_path / "index", collection, *load_tower(export, "document"))
-    page = open_page(export, tmp_path / "index", lambda data: DataSettings(**data))
+    page = open_page(export, tmp_path / "index", lambda data: data)
     about = json.loads(page.routes()["/api/about"]({}).body)
     assert (about["query_language"], about["document_language"]) == ("en", "tl")
 

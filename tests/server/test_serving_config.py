@@ -14,7 +14,7 @@ from google.protobuf import (
 )
 from tensorflow_serving.config import model_server_config_pb2
 
-from tf_smoothclir.publishing.publish import DIRECTORIES
+from tf_smoothclir.publishing.export_directory import DIRECTORIES
 from tf_smoothclir.publishing.warm_up import BATCH_SIZES
 
 SERVING = Path(__file__).parents[2] / "export" / "serving"

@@ -104,9 +104,9 @@ def define_thresholds() -> flags.FlagHolder:
     )
 
 
-def data_like(trained_on: dict) -> DataSettings:
+def data_like(trained_on: DataSettings) -> DataSettings:
     """Returns the settings of the data that the flags name, those left out as in `trained_on`."""
-    return settings_from_flags("data", base=DataSettings(**trained_on))
+    return settings_from_flags("data", base=trained_on)
 
 
 def run_settings_from_flags() -> RunSettings:

@@ -1,6 +1,6 @@
 """Encoding a very large collection by Apache Beam, on many machines.
 
-It writes what `encode_shards` writes, so that the index is put together in the same way. The work
+It writes what `encode_segments` writes, so that the index is put together in the same way. The work
 directory beside the index and the exported towers must be where all workers can reach them, such as
 on a network file system.
 """
@@ -19,25 +19,25 @@ from tf_smoothclir.data.sources.source import Text
 from tf_smoothclir.index.document_collections import FileCollection
 from tf_smoothclir.index.encoding import (
     Encode,
-    finish,
+    mark_complete,
     size_if_whole,
-    write_shard,
+    write_segment,
 )
-from tf_smoothclir.publishing.publish import load_tower
+from tf_smoothclir.publishing.export_directory import load_tower
 from tf_smoothclir.utils.beam import load_beam, new_pipeline
 from tf_smoothclir.utils.errors import input_error
 
-_BYTES_PER_SHARD = 1 << 26
+_BYTES_PER_SEGMENT = 1 << 26
 
 
 class BeamEncoder:
-    """Encodes a collection by a Beam pipeline; takes the place of `encode_shards`."""
+    """Encodes a collection by a Beam pipeline; takes the place of `encode_segments`."""
 
     def __init__(self, export_dir: str | os.PathLike, version: int, options: Sequence[str]):
         """Chooses the towers and where the pipeline runs.
 
         Args:
-            export_dir: Where `publish` wrote, for all workers.
+            export_dir: Where `publish_version` wrote, for all workers.
             version: Of the document tower.
             options: Of the pipeline, such as "--runner=FlinkRunner".
         """
@@ -66,34 +66,34 @@ class BeamEncoder:
                 "--beam", "only collections of files are read by it", "Give them as --collection"
             )
         paths = [os.fspath(path.absolute()) for path in collection.paths]
-        shards = max(1, sum(map(os.path.getsize, paths)) // _BYTES_PER_SHARD)
-        write = functools.partial(_write_shard, os.fspath(work.absolute()), *self._tower)
+        segments = max(1, sum(map(os.path.getsize, paths)) // _BYTES_PER_SEGMENT)
+        write = functools.partial(_write_segment, os.fspath(work.absolute()), *self._tower)
         with new_pipeline(self._options) as pipeline:
             _ = (
                 pipeline
                 | "Files" >> beam.Create(paths)
                 | "One by one" >> beam.Reshuffle()
-                | "Read" >> beam.FlatMap(_numbered_documents, shards)
-                | "Shards" >> beam.GroupByKey()
+                | "Read" >> beam.FlatMap(_numbered_documents, segments)
+                | "Segments" >> beam.GroupByKey()
                 | "Encode" >> beam.Map(write)
             )
-        return finish(work, sorted(work.glob("part-*")))
+        return mark_complete(work, sorted(work.glob("part-*")))
 
 
-def _numbered_documents(path: str, shards: int) -> Iterator[tuple[int, tuple[str, str, str]]]:
+def _numbered_documents(path: str, segments: int) -> Iterator[tuple[int, tuple[str, str, str]]]:
     for text in FileCollection([Path(path)]).documents():
-        yield int(hash_ids([text.id])[0] % np.uint64(shards)), tuple(text)
+        yield int(hash_ids([text.id])[0] % np.uint64(segments)), tuple(text)
 
 
-def _write_shard(
-    work: str, export_dir: str, version: int, shard: tuple[int, Iterable[tuple[str, str, str]]]
+def _write_segment(
+    work: str, export_dir: str, version: int, segment: tuple[int, Iterable[tuple[str, str, str]]]
 ) -> None:
     """Encodes the documents of a shard and writes it, if that has not been done before."""
-    number, documents = shard
+    number, documents = segment
     path = Path(work, f"part-{number:06}")
     if not size_if_whole(path):
         texts = (Text(*fields) for fields in documents)
-        write_shard(path, texts, _encoder(export_dir, version), lambda number: None)
+        write_segment(path, texts, _encoder(export_dir, version), lambda number: None)
 
 
 @functools.lru_cache(1)

@@ -1,12 +1,16 @@
-"""Encoding a collection shard by shard into a work directory, so that nothing is done twice."""
+"""Encoding a collection, segment by segment, so that an interrupted run continues.
+
+A segment is encoded into a directory of the work directory, whole or not at all. The names on disk
+(`shard-000000`, `shard.json`) are those of earlier releases, whose unfinished indexes continue.
+"""
 
 from __future__ import annotations
 
-import contextlib
+import dataclasses
 import itertools
 import operator
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -16,137 +20,92 @@ from absl import logging
 from tf_smoothclir.data.sources.source import Text
 from tf_smoothclir.index.document_collections import Collection
 from tf_smoothclir.index.segments import SegmentWriter
+from tf_smoothclir.index.work_directory import COMPLETE
 from tf_smoothclir.text.batches import text_batches
 from tf_smoothclir.utils.digests import check_digests, file_digests
 from tf_smoothclir.utils.errors import InputError, input_error
-from tf_smoothclir.utils.files import locked, new_directory, read_json, write_json
+from tf_smoothclir.utils.files import new_directory, read_json, write_json
 from tf_smoothclir.utils.parallel import map_in_threads
 from tf_smoothclir.utils.progress import progress_bar
 
-DOCUMENTS_PER_SHARD = 1 << 16
-SHARD = "shard.json"  # last file of a shard; not part of the segment
-_KEY = "key.json"
-_COMPLETE = "complete.json"
+DOCUMENTS_PER_SEGMENT = 1 << 16
+SEGMENT_NOTE = "shard.json"  # written last; does not become part of the index
 _TEXTS_PER_CALL = 1024
 
 Encode = Callable[..., dict]
 
 
-def work_directory(index_dir: Path) -> Path:
-    """Returns where the shards of an index are kept until it is whole."""
-    return index_dir.with_name(f"{index_dir.name}.building")
+@dataclasses.dataclass(frozen=True)
+class _SegmentNote:
+    """What `SEGMENT_NOTE` says about an encoded segment.
 
-
-@contextlib.contextmanager
-def locked_work_directory(index_dir: Path) -> Iterator[Path]:
-    """Yields the work directory of an index, for one process at a time; deletes it on success.
-
-    Raises:
-        InputError: Another process is at work on the same index.
+    Attributes:
+        documents: How many there are.
+        digests: File name -> hex SHA-256.
     """
-    directory = work_directory(index_dir)
-    directory.mkdir(parents=True, exist_ok=True)
-    reason, remedy = "another process works on this index", "Wait until it has finished"
-    with locked(directory / "lock", directory, reason, remedy):
-        try:
-            yield directory
-        except BaseException:
-            if not any(path.is_dir() for path in directory.iterdir()):  # nothing to go on with
-                shutil.rmtree(directory)
-            raise
-        shutil.rmtree(directory)
+
+    documents: int
+    digests: dict[str, str]
+
+    @classmethod
+    def read(cls, segment: Path) -> _SegmentNote:
+        """Reads the note of a segment; any error of reading means that it is damaged."""
+        entries = read_json(segment / SEGMENT_NOTE)
+        return cls(entries["documents"], entries["files"])
+
+    def write(self, segment: Path) -> None:
+        """Writes the note of a segment."""
+        entries = {"documents": self.documents, "files": self.digests}
+        write_json(segment / SEGMENT_NOTE, entries)
 
 
-@contextlib.contextmanager
-def claimed(
-    work: Path, pair_id: str, collection: Collection, *, start_over: bool
-) -> Iterator[None]:
-    """Makes sure that the shards in a work directory are those of these towers and documents.
-
-    They are kept whatever happens, but for an error of the user's: what is to be encoded will be
-    another collection then.
+def encode_segments(work: Path, collection: Collection, encode: Encode) -> list[Path]:
+    """Encodes the segments of a collection that are not there yet.
 
     Args:
-        work: The directory.
-        pair_id: Of the document tower.
-        collection: The documents.
-        start_over: Delete the shards of something else.
-
-    Raises:
-        InputError: They are of something else.
-    """
-    key = {"pair_id": pair_id, "collection": collection.fingerprint()}
-    if not (work / _KEY).exists() or read_json(work / _KEY) != key:
-        if (work / _KEY).exists() and not start_over:
-            raise input_error(
-                work,
-                "it holds vectors of other towers, or of another collection or state of it",
-                "Repeat the command that was broken off, or delete the directory",
-            )
-        _clear(work)
-        write_json(work / _KEY, key)
-    try:
-        yield
-    except InputError:
-        _clear(work)
-        raise
-
-
-def _clear(work: Path) -> None:
-    for name in (_COMPLETE, _KEY):
-        (work / name).unlink(missing_ok=True)
-    for path in work.iterdir():
-        if path.is_dir():
-            shutil.rmtree(path)
-
-
-def encode_shards(work: Path, collection: Collection, encode: Encode) -> list[Path]:
-    """Writes the shards of a collection that are not there yet.
-
-    Args:
-        work: Claimed for the collection.
-        collection: The documents, streamed; no more than a few batches are in memory.
-        encode: Of `load_tower`.
+        work: The work directory, claimed for the collection.
+        collection: The documents; only a few batches are in memory at a time.
+        encode: The document tower, from `load_tower`.
 
     Returns:
-        All shards, in order.
+        The directories of all segments, in order.
     """
-    if (work / _COMPLETE).exists():
-        return _checked_shards(work)
-    shards = []
+    if (work / COMPLETE).exists():
+        return _checked_segments(work)
+    segments = []
     with progress_bar(None, "Encode the collection", "documents") as bar:
         documents = collection.documents()
         while True:
-            shard = work / f"shard-{len(shards):06}"
-            size = size_if_whole(shard)
+            segment = work / f"shard-{len(segments):06}"
+            size = size_if_whole(segment)
             if size:
-                # The source checks what it skips, so that a defect is found wherever it stands.
+                # The source checks what is skipped here, so defects are found wherever they are.
                 skipped = sum(1 for _ in itertools.islice(documents, size))
-                logging.info("%s: %d documents are encoded already", shard.name, skipped)
+                logging.info("%s: %d documents are already encoded", segment.name, skipped)
             else:
-                part = itertools.islice(documents, DOCUMENTS_PER_SHARD)
-                size = write_shard(shard, part, encode, bar.update)
+                some = itertools.islice(documents, DOCUMENTS_PER_SEGMENT)
+                size = write_segment(segment, some, encode, bar.update)
             if not size:
                 break
-            shards.append(shard)
-            if size < DOCUMENTS_PER_SHARD:
+            segments.append(segment)
+            if size < DOCUMENTS_PER_SEGMENT:
                 break
-    return finish(work, shards)
+    return mark_complete(work, segments)
 
 
-def write_shard(
+def write_segment(
     path: Path, documents: Iterable[Text], encode: Encode, update: Callable[[int], object]
 ) -> int:
-    """Encodes documents by all cores and writes them as a shard, whole or not at all.
+    """Encodes documents on all cores and writes them as a segment, whole or not at all.
 
     Args:
-        path: Directory of the shard.
-        documents: Streamed.
-        encode: Of `load_tower`.
-        update: Told how many more documents are done.
+        path: The directory of the segment.
+        documents: The documents; streamed.
+        encode: The document tower, from `load_tower`.
+        update: Called with the number of documents in each batch that is done.
 
     Returns:
-        How many there were; for none, nothing is written.
+        The number of documents. If it is 0, nothing is written.
     """
 
     def encoded(batch: Sequence[Text]) -> tuple[Sequence[Text], np.ndarray]:
@@ -164,44 +123,44 @@ def write_shard(
                 writer.add(batch, vectors)
                 size += len(batch)
                 update(len(batch))
-        files = sorted(file.name for file in temporary.iterdir())
-        write_json(temporary / SHARD, {"documents": size, "files": file_digests(temporary, files)})
+        names = sorted(file.name for file in temporary.iterdir())
+        _SegmentNote(size, file_digests(temporary, names)).write(temporary)
     return size
 
 
 def encode_texts(encode: Encode, texts: Sequence[str]) -> np.ndarray:
-    """Returns `[texts, dim]` float32 vectors by a loaded tower."""
+    """Returns the vectors of texts by a loaded tower, `[texts, dim]` float32."""
     return encode(text=tf.constant(list(texts), tf.string))["vector"].numpy()
 
 
-def finish(work: Path, shards: list[Path]) -> list[Path]:
-    """Notes that these are all shards of the claimed collection; returns them."""
-    write_json(work / _COMPLETE, {"shards": [shard.name for shard in shards]})
-    return shards
+def mark_complete(work: Path, segments: list[Path]) -> list[Path]:
+    """Notes that these are all segments of the claimed collection; returns them."""
+    write_json(work / COMPLETE, {"shards": [segment.name for segment in segments]})
+    return segments
 
 
-def _checked_shards(work: Path) -> list[Path]:
-    shards = [work / name for name in read_json(work / _COMPLETE)["shards"]]
-    for shard in shards:
-        if not size_if_whole(shard):
-            (work / _COMPLETE).unlink()
+def _checked_segments(work: Path) -> list[Path]:
+    segments = [work / name for name in read_json(work / COMPLETE)["shards"]]
+    for segment in segments:
+        if not size_if_whole(segment):
+            (work / COMPLETE).unlink()
             raise input_error(
-                shard,
-                "its files are not those that were written",
+                segment,
+                "its files are not the ones that were written",
                 "Repeat the command that encoded the collection",
             )
-    return shards
+    return segments
 
 
-def size_if_whole(shard: Path) -> int:
-    """Returns the number of documents of a finished shard; of a damaged one, 0: it is deleted."""
-    if not shard.is_dir():
+def size_if_whole(segment: Path) -> int:
+    """Returns the number of documents of an encoded segment; deletes a damaged one, returns 0."""
+    if not segment.is_dir():
         return 0
     try:
-        written = read_json(shard / SHARD)
-        check_digests(shard, written["files"], "")
-        return written["documents"]
+        note = _SegmentNote.read(segment)
+        check_digests(segment, note.digests, "")
+        return note.documents
     except (InputError, OSError, ValueError, KeyError, TypeError):
-        logging.warning("%s is damaged; it is encoded again", shard)
-        shutil.rmtree(shard)
+        logging.warning("%s is damaged; encoding it again", segment)
+        shutil.rmtree(segment)
         return 0

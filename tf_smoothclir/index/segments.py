@@ -117,7 +117,7 @@ class Segments:
             np.int64,
         )
 
-    def twice(self) -> tuple[int, int] | None:
+    def same_ids(self) -> tuple[int, int] | None:
         """Returns the positions of two documents with the same id, or None."""
         order = np.argsort(self.hashes, kind="stable")
         for place in np.flatnonzero(np.diff(self.hashes[order]) == 0):

@@ -44,19 +44,19 @@ class IndexSettings:
     hnsw_neighbours: int = HNSW_NEIGHBOURS
     search_effort: int = 0
 
-    def differences(self, there: dict) -> str:
+    def differences(self, there: IndexSettings) -> str:
         """Returns what an index has otherwise than is asked for here, such as "kind flat".
 
         Defaults ask for nothing.
 
         Args:
-            there: The settings of the index, by name.
+            there: The settings of the index.
         """
         return ", ".join(
-            f"{field.name} {there[field.name]}"
+            f"{field.name} {getattr(there, field.name)}"
             for field in dataclasses.fields(self)
-            if getattr(self, field.name) not in (field.default, there[field.name])
-            and (field.name != "hnsw_neighbours" or there["kind"] == "hnsw")
+            if getattr(self, field.name) not in (field.default, getattr(there, field.name))
+            and (field.name != "hnsw_neighbours" or there.kind == "hnsw")
         )
 
     def resolved(self, documents: int) -> IndexSettings:

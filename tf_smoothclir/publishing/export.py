@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 import os
 from collections.abc import Sequence
@@ -13,9 +12,9 @@ from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.sources.source import Source
 from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.publishing.exported_tower import ExportedTower
-from tf_smoothclir.publishing.publish import PairInfo, publish
 from tf_smoothclir.publishing.search_model import SearchModel, encode_collection
 from tf_smoothclir.publishing.verification import Verifier
+from tf_smoothclir.publishing.version_writer import PairInfo, publish_version
 from tf_smoothclir.text.subword_encoder import text_encoder
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.run_report import thresholds_of
@@ -45,7 +44,7 @@ def export_run(
             data of the run need not be there any more.
         max_search_documents: A larger collection gets no search model.
         search_depth: Documents that the search model finds for a query.
-        verifier: As for `publish`.
+        verifier: As for `publish_version`.
 
     Returns:
         The version.
@@ -86,9 +85,8 @@ def export_run(
             "%s The warm-up requests are made of the vocabulary instead of real texts.", error
         )
         texts = {role: _made_up_texts(run.vocabulary_tokens(role)) for role in ROLES}
-    data = dataclasses.asdict(settings.data)
-    info = PairInfo(settings.model.dim, settings.model.epsilon, thresholds, data)
-    return publish(towers, export_dir, info, texts, search, verifier)
+    info = PairInfo(settings.model.dim, settings.model.epsilon, thresholds, settings.data)
+    return publish_version(towers, export_dir, info, texts, search, verifier)
 
 
 def _sample(texts) -> list[bytes]:

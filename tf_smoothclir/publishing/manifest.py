@@ -1,80 +1,210 @@
-"""Manifests: what a published part is, and the hash of every file of it."""
+"""Manifests: what a published part is, and the SHA-256 of each of its files."""
 
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any, Protocol, TypeVar
 
+from tf_smoothclir.data.tokenized_set import ROLES
+from tf_smoothclir.settings.run import DataSettings
 from tf_smoothclir.utils.digests import compare_digests, file_digests, files_below
 from tf_smoothclir.utils.errors import input_error
-from tf_smoothclir.utils.files import read_json
+from tf_smoothclir.utils.files import read_json, write_json
 
 MANIFEST = "manifest.json"
-_REQUIRED = {"role": str, "version": int, "pair_id": str, "dim": int, "thresholds": list}
+EXPORTED_ROLES = (*ROLES, "search")
 
 
-def read_manifest(directory: Path, role: str) -> dict:
-    """Reads the manifest of a tower, a search model or an index.
+class Manifest(Protocol):
+    """What the manifests of towers, search models and indexes have in common.
+
+    Attributes:
+        role: "query", "document", "search" or "index".
+        version: Version of the export.
+        pair_id: Digest of both towers, their vocabularies, ε and the thresholds.
+        dim: Length of the vectors.
+        thresholds: Scores at which the predicted grade changes.
+        digests: Relative path -> hex SHA-256 of each file.
+    """
+
+    role: str
+    version: int
+    pair_id: str
+    dim: int
+    thresholds: tuple[float, ...]
+    digests: dict[str, str]
+
+
+@dataclasses.dataclass(frozen=True)
+class ExportManifest:
+    """The manifest of an exported tower or search model.
+
+    Attributes:
+        role: "query", "document" or "search".
+        version: Version of the export.
+        pair_id: Digest of both towers, their vocabularies, ε and the thresholds.
+        dim: Length of the vectors.
+        epsilon: ε of the similarity.
+        thresholds: Scores at which the predicted grade changes.
+        data: The retrieval set that the towers were trained on; finds its collection again.
+        documents: Size of the collection of a search model; None for a tower.
+        depth: Documents that a search model returns per query; None for a tower.
+        digests: Relative path -> hex SHA-256 of each file.
+    """
+
+    role: str
+    version: int
+    pair_id: str
+    dim: int
+    epsilon: float
+    thresholds: tuple[float, ...]
+    data: DataSettings
+    documents: int | None = None
+    depth: int | None = None
+    digests: dict[str, str] = dataclasses.field(default_factory=dict)
+
+    @classmethod
+    def read(cls, directory: Path, roles: Sequence[str] = EXPORTED_ROLES) -> ExportManifest:
+        """Reads the manifest of a tower or search model.
+
+        Args:
+            directory: The directory of the part.
+            roles: The roles that are accepted.
+
+        Raises:
+            InputError: The manifest is missing, damaged, or has another role.
+        """
+        return read_manifest(directory, roles, cls._parsed)
+
+    @classmethod
+    def _parsed(cls, entries: dict) -> ExportManifest:
+        sizes = {}
+        if entries["role"] == "search":
+            sizes = {name: entry(entries, name, int) for name in ("documents", "depth")}
+        return cls(
+            **shared_entries(entries),
+            role=entries["role"],
+            epsilon=entry(entries, "epsilon", (int, float)),
+            data=DataSettings(**entry(entries, "data", dict)),
+            **sizes,
+        )
+
+    def write(self, directory: Path) -> None:
+        """Writes the manifest of the part in `directory`."""
+        entries = dataclasses.asdict(self)
+        digests = entries.pop("digests")
+        known = {name: value for name, value in entries.items() if value is not None}
+        write_json(directory / MANIFEST, {**known, "files": digests})
+
+
+ManifestT = TypeVar("ManifestT", bound=Manifest)
+
+
+def read_manifest(
+    directory: Path, roles: Sequence[str], parse: Callable[[dict], ManifestT]
+) -> ManifestT:
+    """Reads a manifest and checks its role.
 
     Args:
-        directory: Of the part.
-        role: "query", "document", "search" or "index".
-
-    Returns:
-        At least `role`, `version`, `pair_id`, `dim`, `thresholds` and `files`.
+        directory: The directory of the part or index.
+        roles: The roles that are accepted.
+        parse: Makes a manifest of the JSON object; raises `ValueError` or `TypeError` if an entry
+            is missing or has the wrong type.
 
     Raises:
-        InputError: It is missing, damaged, or that of something else.
+        InputError: The manifest is missing, damaged, or has another role.
     """
     path = directory / MANIFEST
     try:
-        manifest = read_json(path)
-    except (OSError, ValueError, RecursionError):  # not there, not UTF-8, no JSON
-        manifest = None
-    if not _is_whole(manifest) or manifest["role"] != role:
+        entries = read_json(path)
+        if not isinstance(entries, dict):
+            raise ValueError("it is not a JSON object")
+        role = entry(entries, "role", str)
+        if role not in roles:
+            raise ValueError(f"its role is {role!r}")
+        return parse(entries)
+    except (OSError, ValueError, TypeError, RecursionError) as error:
+        expected = " or ".join(map(repr, roles))
+        reason = getattr(error, "strerror", None) or str(error).rstrip(".")
         raise input_error(
             path,
-            f"this is no manifest of the role {role!r}",
-            "Choose another directory; where the manifest is damaged, write the part anew",
-        )
-    return manifest
+            f"this is not a manifest with the role {expected} ({reason})",
+            "Choose another directory; if the manifest is damaged, write the directory again",
+        ) from None
 
 
-def check_files(directory: Path, manifest: dict, remedy: str) -> None:
-    """Checks that the files of a directory are those of its manifest, no more and no less.
+def entry(entries: dict, name: str, kind: type | tuple[type, ...]) -> Any:
+    """Returns an entry of a JSON object.
 
     Raises:
-        InputError: One is not; the message names it.
+        ValueError: The entry is missing or is not of type `kind`.
     """
-    compare_digests(directory, hash_files(directory), manifest["files"], remedy)
+    if name not in entries:
+        raise ValueError(f"it has no entry {name!r}")
+    value = entries[name]
+    if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+        raise ValueError(f"its entry {name!r} is {value!r}")
+    return value
 
 
-def check_pair(first: dict, second: dict) -> None:
-    """Checks that two manifests, of towers or of an index, belong to one training run.
+def shared_entries(entries: dict) -> dict[str, Any]:
+    """Returns the fields that all manifests share, except the role, from a JSON object.
+
+    Raises:
+        ValueError: An entry is missing or has the wrong type.
+    """
+    digests = entry(entries, "files", dict)
+    if not all(isinstance(digest, str) for digest in digests.values()):
+        raise ValueError("its entry 'files' holds something other than digests")
+    return {
+        "version": entry(entries, "version", int),
+        "pair_id": entry(entries, "pair_id", str),
+        "dim": entry(entries, "dim", int),
+        "thresholds": tuple(entry(entries, "thresholds", list)),
+        "digests": digests,
+    }
+
+
+def check_files(directory: Path, manifest: Manifest, remedy: str) -> None:
+    """Checks that a directory holds exactly the files of its manifest, unchanged.
+
+    Raises:
+        InputError: A file is missing, changed or not in the manifest; the message names it.
+    """
+    compare_digests(directory, digests_below(directory), manifest.digests, remedy)
+
+
+def digests_below(directory: Path) -> dict[str, str]:
+    """Returns relative path -> hex SHA-256 of the files below a directory, except its manifest."""
+    return file_digests(directory, (name for name in files_below(directory) if name != MANIFEST))
+
+
+def check_pair(first: Manifest, second: Manifest) -> None:
+    """Checks that two parts, or a part and an index, come from one training run.
 
     Raises:
         InputError: They do not.
     """
-    if first["pair_id"] != second["pair_id"]:
+    check_pair_id(f"{first.role} {first.version}", first.pair_id, second)
+
+
+def check_pair_id(part: str, pair_id: str, manifest: Manifest) -> None:
+    """Checks that a part comes from the same training run as the owner of a manifest.
+
+    Args:
+        part: Names the part in the error.
+        pair_id: The `pair_id` of the part.
+        manifest: Of another part or an index.
+
+    Raises:
+        InputError: It does not.
+    """
+    if pair_id != manifest.pair_id:
         raise input_error(
-            " and ".join(f"{part['role']} {part['version']}" for part in (first, second)),
-            f"they come from different training runs (pair_id {first['pair_id'][:12]} and"
-            f" {second['pair_id'][:12]}), so their vectors do not belong together",
-            "Use the same version of both towers, and build the index anew",
+            f"{part} and {manifest.role} {manifest.version}",
+            f"they come from different training runs (pair_id {pair_id[:12]} and"
+            f" {manifest.pair_id[:12]}), so their vectors are not comparable",
+            "Use the same version of both towers, and build the index again",
         )
-
-
-def hash_files(directory: Path) -> dict[str, str]:
-    """Returns relative path -> hex SHA-256 of the files of a directory, except its manifest."""
-    return file_digests(directory, (name for name in files_below(directory) if name != MANIFEST))
-
-
-def _is_whole(manifest) -> bool:
-    """Whether a manifest has what all parts rely on, each of its type."""
-    if not isinstance(manifest, dict):
-        return False
-    files = manifest.get("files")
-    return (
-        all(isinstance(manifest.get(key), kind) for key, kind in _REQUIRED.items())
-        and isinstance(files, dict)
-        and all(isinstance(digest, str) for digest in files.values())
-    )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import itertools
 import os
@@ -14,20 +13,27 @@ from absl import logging
 
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.tokenized_set import ROLES
-from tf_smoothclir.index.builder import RECALL_QUERIES, build_index
+from tf_smoothclir.index.builder import build_index
 from tf_smoothclir.index.document_collections import SourceCollection
 from tf_smoothclir.index.document_index import DocumentIndex
 from tf_smoothclir.index.encoding import encode_texts
+from tf_smoothclir.index.manifest import IndexManifest
+from tf_smoothclir.index.recall import RECALL_QUERIES
 from tf_smoothclir.protocols.text_search import Explanation, SearchHit
-from tf_smoothclir.publishing.manifest import check_pair
-from tf_smoothclir.publishing.publish import load_part, load_tower, versions
+from tf_smoothclir.publishing.export_directory import (
+    LoadedPart,
+    exported_versions,
+    load_part,
+    load_tower,
+)
+from tf_smoothclir.publishing.manifest import check_pair, check_pair_id
 from tf_smoothclir.search.explanation import explain, word_vectors
 from tf_smoothclir.settings.run import DataSettings
 from tf_smoothclir.utils.errors import InputError, input_error
 
-ChooseData = Callable[[dict], DataSettings]
+ChooseData = Callable[[DataSettings], DataSettings]
 EncodeQueries = Callable[[Sequence[str]], np.ndarray]
-LoadPart = Callable[[str], tuple]
+LoadPart = Callable[[str], LoadedPart]
 
 
 class Searcher:
@@ -73,7 +79,7 @@ class Searcher:
         other = next(name for name in ROLES if name != role)
         vectors = encode_texts(models[other].signatures["serving_default"], texts[other])
         words = word_vectors(models[role], texts[role])
-        return [explain(word, vector, manifest["epsilon"]) for word, vector in zip(words, vectors)]
+        return [explain(word, vector, manifest.epsilon) for word, vector in zip(words, vectors)]
 
 
 def open_searcher(
@@ -101,36 +107,35 @@ def open_searcher(
     index_dir = Path(index_dir or Path(export_dir, "index"))
     if not index_dir.exists():
         encode_documents, manifest = load_tower(export_dir, "document")
-        data = choose_data(manifest["data"])
+        data = choose_data(manifest.data)
         build_index(
             index_dir,
             SourceCollection(source_of(data)),
             encode_documents,
             manifest,
-            queries=functools.partial(run_queries, export_dir),
-            data=dataclasses.asdict(data),
+            query_vectors=functools.partial(run_queries, export_dir),
+            data=data,
         )
         index = DocumentIndex(index_dir)
     else:
         index = DocumentIndex(index_dir)
         _check_collection(index_dir, index.manifest, choose_data)
     encode = _remote(server, index.manifest) if server else _local(export_dir, index.manifest)
-    load = functools.partial(_part_of_index, export_dir, index.manifest["version"])
+    load = functools.partial(_part_of_index, export_dir, index.manifest.version)
     return Searcher(encode, index, load)
 
 
-def _part_of_index(export_dir: str | os.PathLike, version: int, role: str) -> tuple:
+def _part_of_index(export_dir: str | os.PathLike, version: int, role: str) -> LoadedPart:
     """Loads a tower that an index was made with, also where a later version has come since."""
-    return load_part(export_dir, role, version if version in versions(export_dir, role) else None)
+    there = version in exported_versions(export_dir, role)
+    return load_part(export_dir, role, version if there else None)
 
 
 def run_queries(export_dir: str | os.PathLike) -> np.ndarray | None:
     """Returns vectors of the first queries that the towers were trained for; None without them."""
     encode, manifest = load_tower(export_dir, "query")
-    if not manifest["data"]:
-        return None
     try:
-        source = source_of(DataSettings(**manifest["data"]))
+        source = source_of(manifest.data)
         texts = [text.text for text in itertools.islice(source.queries(), RECALL_QUERIES)]
     except InputError as error:
         logging.warning("The queries of the training run are not there: %s", error)
@@ -138,43 +143,41 @@ def run_queries(export_dir: str | os.PathLike) -> np.ndarray | None:
     return encode_texts(encode, texts)
 
 
-def _check_collection(index_dir: Path, manifest: dict, choose_data: ChooseData) -> None:
-    base = DataSettings(**(manifest["data"] or {}))
-    data = choose_data(dataclasses.asdict(base))
+def _check_collection(index_dir: Path, manifest: IndexManifest, choose_data: ChooseData) -> None:
+    base = manifest.data or DataSettings()
+    data = choose_data(base)
     remedy = "build it with smoothclir-index --overwrite, or choose another --index_dir"
     try:
-        if not manifest["data"] and data == base:
+        if manifest.data is None and data == base:
             return  # of files, which nobody has named here
-        same = source_of(data).fingerprint() == manifest["collection"]
+        same = source_of(data).fingerprint() == manifest.fingerprint
     except InputError:
         if data != base:
             raise
         return  # the index is enough
     if not same and data != base:
-        reason = (
-            f"the index is of another collection, or of another state of it: {manifest['name']}"
-        )
+        name = manifest.collection_name
+        reason = f"the index is of another collection, or of another state of it: {name}"
         raise input_error(index_dir, reason, f"To search this one, {remedy}")
     if not same:
         logging.warning(
             "The collection %s has changed since it was indexed; for its new state, %s.",
-            manifest["name"],
+            manifest.collection_name,
             remedy,
         )
 
 
-def _local(export_dir: str | os.PathLike, manifest: dict) -> EncodeQueries:
+def _local(export_dir: str | os.PathLike, manifest: IndexManifest) -> EncodeQueries:
     encode, tower = load_tower(export_dir, "query")
     check_pair(tower, manifest)
     return functools.partial(encode_texts, encode)
 
 
-def _remote(server: str, manifest: dict) -> EncodeQueries:
+def _remote(server: str, manifest: IndexManifest) -> EncodeQueries:
     from tf_smoothclir.client.serving_client import ServingClient
 
     client = ServingClient(server)
     pair_id = client.pair_id("query")
     if pair_id is not None:
-        tower = {"role": f"query tower of {server}", "version": "", "pair_id": pair_id}
-        check_pair(tower, manifest)
+        check_pair_id(f"query tower of {server}", pair_id, manifest)
     return client.encode

@@ -11,9 +11,9 @@ import numpy as np
 import tensorflow as tf
 from tensorflow.core.protobuf import saved_model_pb2
 
-from tf_smoothclir.publishing.manifest import MANIFEST, check_files, read_manifest
+from tf_smoothclir.publishing.export_directory import REMEDY_FOR_CHANGED_FILES
+from tf_smoothclir.publishing.manifest import ExportManifest, check_files
 from tf_smoothclir.server.request_error import HTTP_STATUS, RequestError, invalid
-from tf_smoothclir.utils.files import read_json
 
 DEFAULT_SIGNATURE = "serving_default"
 _CODES = dict(enumerate(HTTP_STATUS, start=1))  # gRPC's numbers, which start in this order
@@ -112,7 +112,8 @@ class LoadedModel:
         """
         self.name = name
         self.version = version
-        check_published(directory)
+        manifest = ExportManifest.read(directory)
+        check_files(directory, manifest, REMEDY_FOR_CHANGED_FILES)
         self._model = tf.saved_model.load(str(directory))
         self._signatures = {key: Signature(f) for key, f in self._model.signatures.items()}
         parsed = saved_model_pb2.SavedModel.FromString((directory / "saved_model.pb").read_bytes())
@@ -146,20 +147,6 @@ class LoadedModel:
                 self.signature(request.model_spec.signature_name).run(inputs)
             except RequestError as error:
                 logging.warning("%s: a warm-up request failed: %s", path, error)
-
-
-def check_published(directory: Path) -> None:
-    """Checks that a version is one of ours, and its files those that were published.
-
-    Raises:
-        InputError: It is not.
-    """
-    try:
-        role = read_json(directory / MANIFEST)["role"]
-    except (OSError, ValueError, KeyError, TypeError):
-        role = "query, document or search"
-    manifest = read_manifest(directory, role)
-    check_files(directory, manifest, "Export the run again, and delete this version")
 
 
 def _listed(names) -> str:

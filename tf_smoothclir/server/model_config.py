@@ -10,7 +10,7 @@ from pathlib import Path
 from google.protobuf import text_format
 from tensorflow_serving.config import model_server_config_pb2
 
-from tf_smoothclir.publishing.publish import DIRECTORIES
+from tf_smoothclir.publishing.export_directory import DIRECTORIES
 from tf_smoothclir.utils.errors import input_error
 
 MODELS = tuple(DIRECTORIES.values())

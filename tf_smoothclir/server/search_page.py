@@ -16,9 +16,10 @@ from pathlib import Path
 from absl import logging
 
 from tf_smoothclir.data.sources.opening import source_of
+from tf_smoothclir.index.manifest import IndexManifest
 from tf_smoothclir.protocols.text_search import Explanation, SearchHit
-from tf_smoothclir.publishing.manifest import read_manifest
-from tf_smoothclir.publishing.publish import part_dir, versions
+from tf_smoothclir.publishing.export_directory import exported_versions, part_dir
+from tf_smoothclir.publishing.manifest import ExportManifest
 from tf_smoothclir.search.display import carrying_words, word_pattern
 from tf_smoothclir.search.searcher import ChooseData, Searcher, open_searcher
 from tf_smoothclir.server.rest import Response, Route, json_response
@@ -121,21 +122,21 @@ def open_page(
     """
     searcher = open_searcher(export_dir, index_dir, choose_data)
     searcher.search([""], _DEFAULT_DEPTH)  # the first search takes longer
-    manifest = read_manifest(Path(index_dir or Path(export_dir, "index")), "index")
-    data = choose_data(manifest["data"] or _data_of_towers(export_dir))
+    manifest = IndexManifest.read(Path(index_dir or Path(export_dir, "index")))
+    data = choose_data(manifest.data or _data_of_towers(export_dir))
     about = About(
         query_language=data.query_language,
         document_language=data.document_language,
-        grades=len(manifest["thresholds"]) + 1,
-        examples=_examples(data) if manifest["data"] else [],
+        grades=len(manifest.thresholds) + 1,
+        examples=_examples(data) if manifest.data else [],
     )
     return SearchPage(searcher, about)
 
 
-def _data_of_towers(export_dir: str | os.PathLike) -> dict:
+def _data_of_towers(export_dir: str | os.PathLike) -> DataSettings:
     """Returns the settings of the data that the towers were trained with."""
-    latest = part_dir(export_dir, "document") / str(max(versions(export_dir, "document")))
-    return read_manifest(latest, "document")["data"] or dataclasses.asdict(DataSettings())
+    latest = part_dir(export_dir, "document") / str(max(exported_versions(export_dir, "document")))
+    return ExportManifest.read(latest, ["document"]).data
 
 
 def _examples(data: DataSettings) -> list[str]:

@@ -15,16 +15,17 @@ import tensorflow as tf
 
 from tests.published import DIM, EPSILON, THRESHOLDS, NoVerifier, encode
 from tf_smoothclir.data.tokenized_set import ROLES
-from tf_smoothclir.publishing import publish as publish_module
-from tf_smoothclir.publishing.manifest import check_pair
-from tf_smoothclir.publishing.publish import (
-    PairInfo,
+from tf_smoothclir.publishing import manifest as manifest_module
+from tf_smoothclir.publishing import version_writer
+from tf_smoothclir.publishing.export_directory import (
+    exported_versions,
     load_part,
     load_tower,
     part_dir,
-    publish,
-    versions,
 )
+from tf_smoothclir.publishing.manifest import check_pair
+from tf_smoothclir.publishing.version_writer import PairInfo, publish_version
+from tf_smoothclir.settings.run import DataSettings
 from tf_smoothclir.utils.errors import InputError
 
 LOCK = ".smoothclir-export.lock"
@@ -50,17 +51,21 @@ class FakePart:
 # Step -> owner and name of the function that does it.
 STEPS = {
     "save": (FakePart, "save"),
-    "warm-up": (publish_module, "write_warm_up"),
-    "hashes": (publish_module, "hash_files"),
-    "manifest": (publish_module, "write_json"),
+    "warm-up": (version_writer, "write_warm_up"),
+    "digests": (version_writer, "digests_below"),
+    "manifest": (manifest_module, "write_json"),
     "compare": (NoVerifier, "compare"),
-    "flush": (publish_module, "flush_to_disk"),
+    "flush": (version_writer, "flush_to_disk"),
     "rename": (os, "rename"),
 }
 PARTS = ("document_tower", "search", "query_tower")  # in the order of the renames
 # Step, call of it, and what is published all the same.
 FAULTS = [
-    *((step, call, ()) for step in ("save", "warm-up", "hashes", "manifest") for call in (1, 2, 3)),
+    *(
+        (step, call, ())
+        for step in ("save", "warm-up", "digests", "manifest")
+        for call in (1, 2, 3)
+    ),
     ("compare", 1, ()),
     ("flush", 1, ()),
     *(("rename", call, PARTS[: call - 1]) for call in (1, 2, 3)),
@@ -70,17 +75,17 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 from tests import published as conftest
-from tests.publishing import test_publish
-from tests.publishing.test_publish import FAULTS, inject
+from tests.publishing import test_version_writer
+from tests.publishing.test_version_writer import FAULTS, inject
 
 directory = Path(sys.argv[1])
-test_publish.publish_module.Verifier = conftest.NoVerifier
+test_version_writer.version_writer.Verifier = conftest.NoVerifier
 for number, (step, call, _) in enumerate(FAULTS):
     if child := os.fork():
         print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
         continue
     inject(step, call, lambda: os.kill(os.getpid(), signal.SIGKILL), setattr)
-    test_publish.publish_fakes(directory / str(number), search=True)
+    test_version_writer.publish_fakes(directory / str(number), search=True)
     os._exit(0)
 """
 
@@ -96,9 +101,9 @@ def fail():
 def publish_fakes(path, seed=0, *, search=False):
     """Publishes parts that cannot be loaded; returns the version."""
     towers = {role: FakePart(f"{role}_tower", seed) for role in ROLES}
-    info = PairInfo(DIM, EPSILON, THRESHOLDS, {})
+    info = PairInfo(DIM, EPSILON, THRESHOLDS, DataSettings())
     texts = {role: [b"a text"] for role in ROLES}
-    return publish(towers, path, info, texts, FakePart("search", seed) if search else None)
+    return publish_version(towers, path, info, texts, FakePart("search", seed) if search else None)
 
 
 def inject(step, call, fault, set_attribute):
@@ -146,7 +151,7 @@ def killed(tmp_path_factory):
 
 
 def all_versions(path):
-    return {role: versions(path, role) for role in ROLES}
+    return {role: exported_versions(path, role) for role in ROLES}
 
 
 def visible(path):
@@ -172,7 +177,7 @@ def test_failure_leaves_no_half_written_version(fakes, monkeypatch, step, call, 
     assert names(fakes) == before  # not even a temporary directory
     assert visible(fakes) == there | {f"{part}/2" for part in parts}
     for role in (*ROLES, "search"):
-        assert load_part(fakes, role)[1]["version"] == 1
+        assert load_part(fakes, role).manifest.version == 1
 
 
 @pytest.mark.parametrize("number", range(len(FAULTS)), ids=[f"{s} {c}" for s, c, _ in FAULTS])
@@ -190,7 +195,7 @@ def test_killed_export_leaves_what_no_server_loads_and_the_next_one_cleans_up(
     )  # the number of a broken export is not reused
     assert left not in names(path)
     for role in (*ROLES, "search"):
-        assert load_part(path, role)[1]["version"] == version
+        assert load_part(path, role).manifest.version == version
 
 
 @pytest.mark.parametrize("call", [2, 3])
@@ -206,9 +211,9 @@ def test_version_without_its_query_tower_is_refused_by_number_and_passed_over_as
         load_tower(fakes, "document", 2)
     with pytest.raises(InputError, match=r"no query tower of version 2\. Write all"):
         load_tower(fakes, "query", 2)
-    check_pair(*(load_tower(fakes, role)[1] for role in ROLES))
+    check_pair(*(load_tower(fakes, role).manifest for role in ROLES))
     assert publish_fakes(fakes) == 3
-    check_pair(*(load_tower(fakes, role)[1] for role in ROLES))
+    check_pair(*(load_tower(fakes, role).manifest for role in ROLES))
     with pytest.raises(InputError, match="no search model of version 3"):
         load_part(fakes, "search", 3)
 
@@ -228,7 +233,7 @@ def test_export_into_a_directory_that_another_one_writes_to_is_refused_and_delet
     in_use = fakes / ".smoothclir-export-in-use"
     in_use.mkdir()
     with (
-        publish_module._only_export(fakes),
+        version_writer._only_export(fakes),
         pytest.raises(InputError, match="another export is writing there"),
     ):
         publish_fakes(fakes)
@@ -272,17 +277,17 @@ def test_version_counts_up_over_gaps_and_other_names(tmp_path, no_child_process)
         (part_dir(tmp_path, "query") / name).mkdir(parents=True)
     assert publish_fakes(tmp_path) == 8
     assert publish_fakes(tmp_path) == 9
-    assert versions(tmp_path, "document") == [8, 9]
+    assert exported_versions(tmp_path, "document") == [8, 9]
 
 
 def test_version_that_another_export_has_written_meanwhile_stays(tmp_path, fakes, monkeypatch):
     publish_fakes(tmp_path)
-    before = [load_tower(tmp_path, role)[1] for role in ROLES]
+    before = [load_tower(tmp_path, role).manifest for role in ROLES]
     with monkeypatch.context() as patch:
-        patch.setattr(publish_module, "versions", lambda *arguments: [])
+        patch.setattr(version_writer, "exported_versions", lambda *arguments: [])
         with pytest.raises(InputError, match="another export"):
             publish_fakes(tmp_path, seed=1)
-    assert [load_tower(tmp_path, role)[1] for role in ROLES] == before
+    assert [load_tower(tmp_path, role).manifest for role in ROLES] == before
     assert all_versions(tmp_path) == {"query": [1], "document": [1]}
 
 
@@ -294,7 +299,7 @@ def test_loads_the_latest_version_or_the_one_asked_for(publish_pair, tmp_path, n
     ]
     np.testing.assert_array_equal(vectors[0], vectors[2])
     assert (vectors[0] != vectors[1]).all()
-    assert load_tower(tmp_path, "query")[1]["version"] == 2
+    assert load_tower(tmp_path, "query").manifest.version == 2
 
 
 @pytest.mark.parametrize(
@@ -325,9 +330,9 @@ def test_missing_tower_says_how_to_write_one(export_dir, tmp_path, version):
 def test_towers_of_two_runs_are_refused_together(tmp_path, fakes):
     publish_fakes(tmp_path / "a", seed=1)
     publish_fakes(tmp_path / "b", seed=2)
-    query = load_tower(tmp_path / "a", "query")[1]
-    document = load_tower(tmp_path / "b", "document")[1]
-    check_pair(query, load_tower(tmp_path / "a", "document")[1])
+    query = load_tower(tmp_path / "a", "query").manifest
+    document = load_tower(tmp_path / "b", "document").manifest
+    check_pair(query, load_tower(tmp_path / "a", "document").manifest)
     with pytest.raises(InputError, match="different training runs"):
         check_pair(query, document)
 

@@ -1,0 +1,84 @@
+"""The work directory of an index: where encoded segments are kept until the index is complete."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+from tf_smoothclir.index.document_collections import Collection
+from tf_smoothclir.utils.errors import InputError, input_error
+from tf_smoothclir.utils.files import locked, read_json, write_json
+
+COMPLETE = "complete.json"
+_KEY = "key.json"
+
+
+def work_directory(index_dir: Path) -> Path:
+    """Returns the work directory of the index at `index_dir`."""
+    return index_dir.with_name(f"{index_dir.name}.building")
+
+
+@contextlib.contextmanager
+def locked_work_directory(index_dir: Path) -> Iterator[Path]:
+    """Yields the work directory of an index to one process at a time; deletes it on success.
+
+    Raises:
+        InputError: Another process is working on the same index.
+    """
+    directory = work_directory(index_dir)
+    directory.mkdir(parents=True, exist_ok=True)
+    reason, remedy = "another process is working on this index", "Wait until it has finished"
+    with locked(directory / "lock", directory, reason, remedy):
+        try:
+            yield directory
+        except BaseException:
+            if not any(path.is_dir() for path in directory.iterdir()):  # nothing to continue from
+                shutil.rmtree(directory)
+            raise
+        shutil.rmtree(directory)
+
+
+@contextlib.contextmanager
+def claimed(
+    work: Path, pair_id: str, collection: Collection, *, start_over: bool
+) -> Iterator[None]:
+    """Makes sure that the segments in a work directory belong to these towers and documents.
+
+    The segments stay if the process fails or is killed, so that the next one continues. They are
+    deleted after an `InputError`: once the user has mended the collection, it is another one.
+
+    Args:
+        work: The work directory.
+        pair_id: The `pair_id` of the document tower.
+        collection: The documents.
+        start_over: Delete segments that belong to something else.
+
+    Raises:
+        InputError: The segments belong to something else.
+    """
+    key = {"pair_id": pair_id, "collection": collection.fingerprint()}
+    if not (work / _KEY).exists() or read_json(work / _KEY) != key:
+        if (work / _KEY).exists() and not start_over:
+            raise input_error(
+                work,
+                "it holds vectors of other towers, of another collection, or of another state of"
+                " the collection",
+                "Repeat the command that was interrupted, or delete the directory",
+            )
+        _clear(work)
+        write_json(work / _KEY, key)
+    try:
+        yield
+    except InputError:
+        _clear(work)
+        raise
+
+
+def _clear(work: Path) -> None:
+    for name in (COMPLETE, _KEY):
+        (work / name).unlink(missing_ok=True)
+    for path in work.iterdir():
+        if path.is_dir():
+            shutil.rmtree(path)

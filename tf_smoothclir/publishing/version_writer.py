@@ -1,0 +1,168 @@
+"""Publishing the parts of an export under the next version: all of them or none."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import hashlib
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from tf_smoothclir.data.tokenized_set import ROLES
+from tf_smoothclir.publishing.export_directory import DIRECTORIES, exported_versions, part_dir
+from tf_smoothclir.publishing.exported_tower import ExportedTower
+from tf_smoothclir.publishing.manifest import ExportManifest, digests_below
+from tf_smoothclir.publishing.search_model import SearchModel
+from tf_smoothclir.publishing.verification import Verifier
+from tf_smoothclir.publishing.warm_up import warm_up_requests, write_warm_up
+from tf_smoothclir.settings.run import DataSettings
+from tf_smoothclir.utils.errors import input_error
+from tf_smoothclir.utils.files import flush_to_disk, locked
+
+_TEMPORARY, _LOCK = ".smoothclir-export-", ".smoothclir-export.lock"
+
+
+@dataclasses.dataclass(frozen=True)
+class PairInfo:
+    """What all manifests of a version say.
+
+    Attributes:
+        dim: Length of the vectors.
+        epsilon: ε of the similarity.
+        thresholds: Scores at which the predicted grade changes.
+        data: The retrieval set that the towers were trained on; finds its collection again.
+    """
+
+    dim: int
+    epsilon: float
+    thresholds: tuple[float, ...]
+    data: DataSettings
+
+
+def publish_version(
+    towers: dict[str, ExportedTower],
+    export_dir: str | os.PathLike,
+    info: PairInfo,
+    texts: dict[str, Sequence[bytes]],
+    search_model: SearchModel | None = None,
+    verifier: Verifier | None = None,
+) -> int:
+    """Writes both towers, and the search model if there is one, under the next integer version.
+
+    All parts are written into a temporary directory, loaded and run in a fresh process that imports
+    only TensorFlow, compared with the trained towers, flushed to disk, and then renamed one by one:
+    a server that watches a directory never sees half a model. An error before the renames leaves
+    nothing behind. What a killed process leaves starts with a dot, so no server loads it, and the
+    next export deletes it. A process killed between two renames leaves parts without a query tower:
+    `load_part` skips them, and their version is not used again.
+
+    Args:
+        towers: "query" and "document" -> trained tower.
+        export_dir: Gets `document_tower/<version>`, `search/<version>`, `query_tower/<version>`.
+        info: For the manifests.
+        texts: "query" and "document" -> real texts, for the comparison and the warm-up requests.
+        search_model: Built from the same towers.
+        verifier: A running one, which is used up; None starts one.
+
+    Returns:
+        The version.
+
+    Raises:
+        InputError: Another export is writing there, or has taken the version.
+        RuntimeError: A written part does not load, or differs from the trained one.
+    """
+    parts = dict(towers) if search_model is None else {**towers, "search": search_model}
+    export_dir = Path(export_dir)
+    export_dir.mkdir(parents=True, exist_ok=True)
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(_only_export(export_dir))
+        verifier = verifier or stack.enter_context(Verifier())
+        temporary = stack.enter_context(_temporary_directory(export_dir))
+        version = 1 + max(
+            (v for role in DIRECTORIES for v in exported_versions(export_dir, role)), default=0
+        )
+        pair_id = _pair_id(towers, info)
+        for tower in towers.values():
+            tower.pair_id = pair_id
+        for role, part in parts.items():
+            directory = temporary / role
+            part.save(str(directory))
+            verifier.send(role, part, directory, texts)  # loads while the next part is written
+            write_warm_up(directory, DIRECTORIES[role], warm_up_requests(role, texts))
+            _manifest(role, version, pair_id, info, part, directory).write(directory)
+        for path in temporary.rglob("*"):
+            flush_to_disk(path)
+        verifier.compare()
+        for role in DIRECTORIES:
+            if role in parts:
+                _rename(temporary / role, part_dir(export_dir, role) / str(version))
+    return version
+
+
+def _manifest(
+    role: str,
+    version: int,
+    pair_id: str,
+    info: PairInfo,
+    part: ExportedTower | SearchModel,
+    directory: Path,
+) -> ExportManifest:
+    is_search = role == "search"
+    return ExportManifest(
+        role=role,
+        version=version,
+        pair_id=pair_id,
+        dim=info.dim,
+        epsilon=info.epsilon,
+        thresholds=info.thresholds,
+        data=info.data,
+        documents=part.num_documents if is_search else None,
+        depth=part.depth if is_search else None,
+        digests=digests_below(directory),
+    )
+
+
+def _only_export(export_dir: Path):
+    """Keeps other exports out of a directory."""
+    return locked(
+        export_dir / _LOCK,
+        f"--export_dir={export_dir}",
+        "another export is writing there",
+        "Wait until it has finished, or choose another directory",
+    )
+
+
+@contextlib.contextmanager
+def _temporary_directory(export_dir: Path) -> Iterator[Path]:
+    """Yields a directory for all parts, and deletes those that killed exports have left."""
+    for left in export_dir.glob(f"{_TEMPORARY}*"):
+        shutil.rmtree(left)
+    temporary = Path(tempfile.mkdtemp(prefix=_TEMPORARY, dir=export_dir))
+    try:
+        yield temporary
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _rename(temporary: Path, path: Path) -> None:
+    """Renames a written part to its version, and flushes the new name to disk."""
+    path.parent.mkdir(exist_ok=True)
+    flush_to_disk(path.parent.parent)
+    try:
+        os.rename(temporary, path)
+    except OSError:
+        if not path.exists():
+            raise
+        raise input_error(
+            path, "another export has written this version meanwhile", "Export again"
+        ) from None
+    flush_to_disk(path.parent)
+
+
+def _pair_id(towers: dict[str, ExportedTower], info: PairInfo) -> str:
+    """Returns a digest of both towers with their vocabularies, ε and θ; equal for equal content."""
+    parts = [towers[role].digest() for role in ROLES] + [repr(info.thresholds)]
+    return hashlib.sha256(" ".join(parts).encode()).hexdigest()
