@@ -119,13 +119,11 @@ def main(argv) -> None:
 
 
 def _page():
+    from tf_smoothclir.search.searcher import open_searcher
     from tf_smoothclir.server.search_page import open_page
 
-    return open_page(
-        _EXPORT_DIR.value,
-        _INDEX_DIR.value,
-        command.data_like,
-    ).routes()
+    searcher = open_searcher(_EXPORT_DIR.value, _INDEX_DIR.value, command.data_like)
+    return open_page(searcher).routes()
 
 
 def run() -> None:

@@ -13,12 +13,18 @@ from tests.server.devtools import browser
 from tests.server.local_server import local_server
 from tf_smoothclir.index.builder import build_index
 from tf_smoothclir.index.document_collections import open_files
-from tf_smoothclir.protocols.text_search import Explanation, SearchHit, WordShare
+from tf_smoothclir.protocols.text_search import (
+    Explanation,
+    SearchedCollection,
+    SearchHit,
+    WordShare,
+)
 from tf_smoothclir.publishing.export_directory import load_tower
-from tf_smoothclir.server.search_page import About, SearchPage, open_page, text_parts
+from tf_smoothclir.search.searcher import open_searcher
+from tf_smoothclir.server.search_page import SearchPage, open_page, text_parts
 
 EVIL = '<script>document.title = "broken"</script><img src=x onerror="document.title=1">'
-ABOUT = About("en", "fr", 3, ["red apple", f"example {EVIL}"])
+EXAMPLES = ["red apple", f"example {EVIL}"]
 TEXTS = [
     f"Une pomme rouge. {EVIL}",
     "Rouge, rougeâtre: " + "mot " * 400,
@@ -29,6 +35,8 @@ TEXTS = [
 
 class Documents:
     """Finds the same documents for every query; "fail" fails, "none" finds nothing."""
+
+    collection = SearchedCollection("en", "fr", 3, None)
 
     def search(self, queries, depth):
         (query,) = queries
@@ -52,7 +60,7 @@ def address(tmp_path_factory):
     """Of a server with the page over `Documents`."""
     export = tmp_path_factory.mktemp("export")
     publish_small(tmp_path_factory.mktemp("vocabulary"), export)
-    with local_server(export, routes=SearchPage(Documents(), ABOUT).routes()) as addresses:
+    with local_server(export, routes=SearchPage(Documents(), EXAMPLES).routes()) as addresses:
         yield addresses.rest
 
 
@@ -165,7 +173,7 @@ def test_long_text_is_cut_around_the_first_word_that_counts():
 
 
 def test_page_over_an_export_searches_as_the_command_does(export_dir, tmp_path):
-    page = open_page(export_dir, tmp_path / "index", lambda data: data)
+    page = open_page(open_searcher(export_dir, tmp_path / "index", lambda data: data))
     answer = json.loads(page.search({"q": "word1 word2", "k": "3"}).body)
     assert [result["rank"] for result in answer["results"]] == [1, 2, 3]
     texts = ["".join(part for part, _ in result["parts"]) for result in answer["results"]]
@@ -186,7 +194,7 @@ def test_a_collection_of_files_is_in_the_language_of_the_towers(export_dir, tmp_
     (tmp_path / "own.tsv").write_text("a\tmot1 mot2\nb\tmot3\n")
     collection = open_files(tmp_path / "own.tsv", "--collection")
     build_index(tmp_path / "index", collection, *load_tower(export, "document"))
-    page = open_page(export, tmp_path / "index", lambda data: data)
+    page = open_page(open_searcher(export, tmp_path / "index", lambda data: data))
     about = json.loads(page.routes()["/api/about"]({}).body)
     assert (about["query_language"], about["document_language"]) == ("en", "tl")
 

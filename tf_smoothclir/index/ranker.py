@@ -1,24 +1,26 @@
-"""Ranking by an index: candidates from FAISS, exact scores, and one order among equal ones."""
+"""Ranking by an index: candidates from FAISS, exact scores, and one order for equal scores."""
 
 from __future__ import annotations
 
-import faiss
+from collections.abc import Iterator
+
 import numpy as np
 
 from tf_smoothclir.index.segments import Segments
 from tf_smoothclir.index.vector_index import VectorIndex, selector
+from tf_smoothclir.ops.top_k import top_k
 
 RECALL_DEPTH = 10
 _QUERIES_PER_CALL = 256
 _VECTORS_PER_CALL = 1 << 16
-_SAME_SCORE = 1e-6  # scores closer than this may stand in either order
+_SAME_SCORE = 1e-6  # scores closer than this may come in either order
 
 
 class Ranker:
-    """Ranks the living documents of segments, exactly by SCS among those that FAISS proposes.
+    """Ranks the documents of segments that are not removed, among those that FAISS proposes.
 
-    A flat index proposes all that can be among the best, so that its ranking is exact. Scores are
-    computed in float64 and rounded to float32: the same vectors always have the same score,
+    A flat index proposes every document that can be among the best, so its ranking is exact. Scores
+    are computed in float64 and rounded to float32: the same vectors always have the same score,
     whatever else is in the index or in the batch. Equal scores are ordered by the hash of the id.
     """
 
@@ -28,7 +30,7 @@ class Ranker:
         Args:
             index: Holds the vectors of all `segments`.
             segments: The documents.
-            alive: `[documents]` bool, False for what has been removed.
+            alive: `[documents]` bool, False for removed documents.
         """
         self._index, self._segments, self._alive = index, segments, alive
         self._selector = selector(alive)
@@ -36,7 +38,7 @@ class Ranker:
 
     @property
     def exact(self) -> bool:
-        """Whether nothing that is better can be missed."""
+        """Whether the ranking is always exact."""
         return self._index.settings.kind == "flat"
 
     def rank(self, queries: np.ndarray, depth: int) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -44,7 +46,7 @@ class Ranker:
 
         Args:
             queries: `[queries, dim]`.
-            depth: Documents a query; an approximate index may find fewer.
+            depth: Documents per query; an approximate index may find fewer.
 
         Returns:
             For each query `(positions int64, scores float32)`, best first.
@@ -64,7 +66,7 @@ class Ranker:
             order = np.argsort(self._segments.hashes[best], kind="stable")[:depth]
             return best[order], np.zeros(len(order), np.float32)
         positions, scores = self._best(query, found[found >= 0], depth)
-        # FAISS computes in float32: what it scores a little lower may be as good.
+        # FAISS computes in float32: a document that it scores a little lower may be as good.
         least = scores[-1] - 2.0**-22 * len(query) if len(scores) else 0.0
         unseen = len(found) < self.documents and bounds[-1] >= least
         if self.exact and unseen:
@@ -95,9 +97,9 @@ class Ranker:
         return scores
 
     def recall(self, queries: np.ndarray, depth: int = RECALL_DEPTH) -> float:
-        """Returns which share of the exact best documents is found, on average.
+        """Returns the share of the exact best documents that is found, on average.
 
-        A found document counts where its score reaches that of the last of the exact best, so that
+        A found document counts if its score reaches that of the last of the exact best, so that
         ties and duplicates do not look like errors.
 
         Args:
@@ -106,18 +108,18 @@ class Ranker:
         """
         queries = np.ascontiguousarray(queries, np.float32)
         depth = min(depth, self.documents)
-        best = np.full((len(queries), 0), -np.inf, np.float32)
+        best_scores, _ = top_k(queries, self._living_chunks(), depth)
+        reached = [
+            np.count_nonzero(scores >= last - _SAME_SCORE)
+            for (_, scores), last in zip(self.rank(queries, depth), best_scores.numpy()[:, -1])
+        ]
+        return float(np.mean(reached) / depth)
+
+    def _living_chunks(self) -> Iterator[np.ndarray]:
+        """Yields the vectors of all documents that are not removed, some at a time."""
         begin = 0
         for vectors in self._segments.chunks():
             living = vectors[self._alive[begin : begin + len(vectors)]]
             begin += len(vectors)
             if len(living):
-                found = min(depth, len(living))
-                scores, _ = faiss.knn(queries, living, found, metric=faiss.METRIC_INNER_PRODUCT)
-                best = -np.sort(-np.hstack([best, scores]), axis=1)[:, :depth]
-        ranked = self.rank(queries, depth)
-        reached = [
-            np.count_nonzero(scores >= last - _SAME_SCORE)
-            for (_, scores), last in zip(ranked, best[:, -1])
-        ]
-        return float(np.mean(reached) / depth)
+                yield living

@@ -14,6 +14,7 @@ import tensorflow as tf
 from tf_smoothclir.data.hashing import hash_ids
 from tf_smoothclir.data.sources.source import Text
 from tf_smoothclir.losses.ordinal import SmoothOrdinalSearchLoss
+from tf_smoothclir.ops.top_k import top_k
 from tf_smoothclir.publishing.exported_tower import ExportedTower
 from tf_smoothclir.text.batches import text_batches
 from tf_smoothclir.utils.parallel import map_in_threads
@@ -109,9 +110,9 @@ class SearchModel(tf.Module):
 
         def search_some(begin, scores, positions):
             some = queries[begin : begin + _QUERIES_PER_STEP]
-            best = tf.math.top_k(tf.matmul(some, self._vectors, transpose_b=True), self.depth)
-            scores = tf.concat([scores, best.values], axis=0)
-            positions = tf.concat([positions, best.indices], axis=0)
+            best_scores, best = top_k(some, [self._vectors], self.depth)
+            scores = tf.concat([scores, best_scores], axis=0)
+            positions = tf.concat([positions, best], axis=0)
             return begin + _QUERIES_PER_STEP, scores, positions
 
         shape = tf.TensorShape([None, self.depth])

@@ -19,14 +19,15 @@ from tf_smoothclir.index.document_index import DocumentIndex
 from tf_smoothclir.index.encoding import encode_texts
 from tf_smoothclir.index.manifest import IndexManifest
 from tf_smoothclir.index.recall import RECALL_QUERIES
-from tf_smoothclir.protocols.text_search import Explanation, SearchHit
+from tf_smoothclir.protocols.text_search import Explanation, SearchedCollection, SearchHit
 from tf_smoothclir.publishing.export_directory import (
     LoadedPart,
     exported_versions,
     load_part,
     load_tower,
+    part_dir,
 )
-from tf_smoothclir.publishing.manifest import check_pair, check_pair_id
+from tf_smoothclir.publishing.manifest import ExportManifest, check_pair, check_pair_id
 from tf_smoothclir.search.explanation import explain, word_vectors
 from tf_smoothclir.settings.run import DataSettings
 from tf_smoothclir.utils.errors import InputError, input_error
@@ -37,16 +38,28 @@ LoadPart = Callable[[str], LoadedPart]
 
 
 class Searcher:
-    """The query tower and the index of a collection."""
+    """A `TextSearch` by the query tower and the index of a collection.
 
-    def __init__(self, encode_queries: EncodeQueries, index: DocumentIndex, load: LoadPart):
+    Attributes:
+        collection: What is searched.
+    """
+
+    def __init__(
+        self,
+        encode_queries: EncodeQueries,
+        index: DocumentIndex,
+        load: LoadPart,
+        collection: SearchedCollection,
+    ):
         """Joins what `open_searcher` has opened.
 
         Args:
             encode_queries: From queries to `[queries, dim]`.
             index: Of the same training run.
-            load: From "query" or "document" to `(model, manifest)` of `load_part`.
+            load: From "query" or "document" to what `load_part` returns.
+            collection: What is known about the documents of the index.
         """
+        self.collection = collection
         self._encode = encode_queries
         self._index = index
         self._load = functools.lru_cache(load)
@@ -122,7 +135,29 @@ def open_searcher(
         _check_collection(index_dir, index.manifest, choose_data)
     encode = _remote(server, index.manifest) if server else _local(export_dir, index.manifest)
     load = functools.partial(_part_of_index, export_dir, index.manifest.version)
-    return Searcher(encode, index, load)
+    return Searcher(encode, index, load, _searched(export_dir, index.manifest, choose_data))
+
+
+def _searched(
+    export_dir: str | os.PathLike, manifest: IndexManifest, choose_data: ChooseData
+) -> SearchedCollection:
+    """Describes the collection of an index; files of documents are in the towers' languages."""
+    data = choose_data(manifest.data or _data_of_towers(export_dir))
+    return SearchedCollection(
+        query_language=data.query_language,
+        document_language=data.document_language,
+        num_grades=len(manifest.thresholds) + 1,
+        data=data if manifest.data else None,
+    )
+
+
+def _data_of_towers(export_dir: str | os.PathLike) -> DataSettings:
+    """Returns the set that the towers were trained on; the default one without towers."""
+    versions = exported_versions(export_dir, "document")
+    if not versions:  # a model server has them
+        return DataSettings()
+    latest = part_dir(export_dir, "document") / str(versions[-1])
+    return ExportManifest.read(latest, ["document"]).data
 
 
 def _part_of_index(export_dir: str | os.PathLike, version: int, role: str) -> LoadedPart:
