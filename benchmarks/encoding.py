@@ -73,7 +73,7 @@ def package(documents: int, tokens: int, vocabulary: int, threads: int) -> dict[
             .map(lambda text: tower.serve(text)["vector"], num_parallel_calls=threads)
             .prefetch(2)
         )
-        lengths = tower.encoder(tf.constant(texts(_BATCH, tokens, known)))["lengths"].numpy()
+        lengths = tower.encoder(tf.constant(texts(_BATCH, tokens, known))).lengths.numpy()
         return {**_speed(batches, documents), "tokens a document": float(lengths.mean())}
 
 

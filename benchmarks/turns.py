@@ -80,6 +80,5 @@ def _rows_a_step(batches) -> float:
     touched = []
     for _ in range(_COUNTED_BATCHES):
         inputs, _ = next(batches)
-        ids = [tokens["ids"] for tokens in inputs.values() if isinstance(tokens, dict)]
-        touched.append(sum(len(np.unique(of_role)) for of_role in ids))
+        touched.append(sum(len(np.unique(tokens.ids)) for tokens in inputs.texts))
     return float(np.mean(touched))

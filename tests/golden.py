@@ -17,15 +17,13 @@ import numpy as np
 import tensorflow as tf
 
 from tf_smoothclir._compat.keras_api import tf_variable, tf_weights
-from tf_smoothclir.data.pipeline import tower_tokens
-from tf_smoothclir.data.ragged_store import row_numbers
 from tf_smoothclir.evaluation.metrics import per_query_metrics
 from tf_smoothclir.losses.learned_thresholds import LearnedThresholdsLoss
 from tf_smoothclir.losses.lists import LIST_LOSSES, ListLoss
 from tf_smoothclir.losses.ordinal import LOSSES, make_loss
-from tf_smoothclir.optimizers.sparse import OPTIMIZERS, make_optimizer
+from tf_smoothclir.optimizers import OPTIMIZERS, make_optimizer
+from tf_smoothclir.text.tokens import DistinctTokens, SubwordTokens, Tokens
 from tf_smoothclir.towers import TOWERS
-from tf_smoothclir.towers.word_table import complete_tokens
 from tf_smoothclir.two_tower.model import TwoTower
 from tf_smoothclir.two_tower.similarity import SmoothCosineSimilarity
 
@@ -81,15 +79,15 @@ def _value_and_gradients(function: Callable, at: np.ndarray) -> dict:
     return {"value": value, "gradient": tf.convert_to_tensor(tape.gradient(value, variable))}
 
 
-def _flat(rows: list[list[int]]) -> dict:
+def _flat(rows: list[list[int]]) -> DistinctTokens:
     lengths = tf.constant([len(row) for row in rows], tf.int32)
     values = tf.constant([value for row in rows for value in row], tf.int32)
-    return complete_tokens(tower_tokens(values, lengths, row_numbers(lengths)))
+    return DistinctTokens.of(Tokens.of(values, lengths))
 
 
-def _tokens(texts: list[list[int]]) -> dict:
+def _tokens(texts: list[list[int]]) -> SubwordTokens:
     tokens = _flat(texts)
-    return {**tokens, "subwords": _flat([_NGRAMS[word] for word in tokens["distinct"].numpy()])}
+    return SubwordTokens(*tokens, _flat([_NGRAMS[word] for word in tokens.distinct.numpy()]))
 
 
 def _tower(kind: str, phase: float, **options):

@@ -15,7 +15,7 @@ import pytest
 import tf_smoothclir
 from tf_smoothclir.losses.lists import LIST_LOSSES
 from tf_smoothclir.losses.ordinal import LOSSES
-from tf_smoothclir.optimizers.sparse import OPTIMIZERS
+from tf_smoothclir.optimizers import OPTIMIZERS
 from tf_smoothclir.settings.run import ModelSettings, TrainingSettings
 from tf_smoothclir.towers import TOWERS
 
@@ -151,7 +151,8 @@ STACK_MODULES = (
     "_compat.messages",
     "_compat.quiet",
     "_compat.threads",
-    "ops.kernels",
+    "ops.row_sums",
+    "ops.row_updates",
     "ops.table_sum",
 )
 

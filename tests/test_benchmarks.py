@@ -35,7 +35,7 @@ from benchmarks.workload import Workload, tokenized_set_of, zipf_ranks
 from tf_smoothclir._compat import ON_KERAS_3
 from tf_smoothclir.data.candidate_lists import candidate_lists
 from tf_smoothclir.data.tokenized_set import ROLES
-from tf_smoothclir.optimizers.sparse import OPTIMIZERS
+from tf_smoothclir.optimizers import OPTIMIZERS
 from tf_smoothclir.settings.run import DataSettings, RunSettings, TrainingSettings
 
 pytestmark = pytest.mark.slow

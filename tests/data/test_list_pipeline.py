@@ -9,8 +9,7 @@ import pytest
 import tensorflow as tf
 
 from tf_smoothclir.data.candidate_lists import candidate_lists
-from tf_smoothclir.data.pipeline import InBatchPipeline, ListPipeline
-from tf_smoothclir.data.ragged_store import gather_rows
+from tf_smoothclir.data.pipeline import InBatchPipeline, ListPipeline, stored_tokens
 from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.towers import AveragePoolingTower
 from tf_smoothclir.two_tower.model import TwoTower
@@ -72,14 +71,12 @@ def test_scores_and_grades_are_those_of_the_pairs_one_by_one(pipeline, tokenized
     for step, (inputs, grades) in enumerate(pipeline.epoch(lists, 2)):
         batch = pipeline.batch_pairs(lists, 2, step)
         np.testing.assert_array_equal(grades, lists.grades[batch])
-        assert len(inputs["query"]["lengths"]) == len(set(lists.pair_query_rows[batch]))
+        assert len(inputs.texts.query.lengths) == len(set(lists.pair_query_rows[batch]))
         rows = {"query": lists.pair_query_rows[batch], "document": lists.document_rows[batch]}
-        one_by_one = {}
-        for role in ROLES:
-            ids, lengths, _ = gather_rows(
-                *tokenized_set.tokens(role).tensors(), tf.constant(rows[role])
-            )
-            one_by_one[role] = {"ids": ids, "lengths": lengths}
+        one_by_one = {
+            role: stored_tokens(*tokenized_set.tokens(role).tensors(), tf.constant(rows[role]))
+            for role in ROLES
+        }
         np.testing.assert_allclose(model(inputs), model(one_by_one), atol=1e-6)
 
 
@@ -111,6 +108,7 @@ def test_in_batch_each_document_once_and_each_judgment_in_its_place(
         np.testing.assert_array_equal(grades, expected)
         for role, rows in (("query", queries), ("document", documents)):
             store = tokenized_set.tokens(role)
-            np.testing.assert_array_equal(inputs[role]["lengths"], store.lengths[rows])
+            tokens = getattr(inputs.texts, role)
+            np.testing.assert_array_equal(tokens.lengths, store.lengths[rows])
             ids = np.concatenate([store[row] for row in rows])
-            np.testing.assert_array_equal(inputs[role]["ids"], ids)
+            np.testing.assert_array_equal(tokens.ids, ids)

@@ -121,17 +121,12 @@ def test_every_batch_brings_the_ngrams_of_its_distinct_words(name, world, small_
     pipeline = PIPELINES[name](world, batch_size=5, seed=13)
     for inputs, _ in pipeline.epoch(lists, 0):
         for role in ROLES:
-            tokens = inputs[role]
-            found = tf.gather(tokens["distinct"], tokens["positions"])
-            np.testing.assert_array_equal(found, tokens["ids"])
-            assert len(set(tokens["distinct"].numpy())) == len(tokens["distinct"])
-            subwords = tokens["subwords"]
-            rows = tf.RaggedTensor.from_row_lengths(subwords["ids"], subwords["lengths"])
-            expected = [world.ngrams(role)[id_].tolist() for id_ in tokens["distinct"]]
+            tokens = getattr(inputs.texts, role)
+            assert len(set(tokens.distinct.numpy())) == len(tokens.distinct)
+            rows = tf.RaggedTensor.from_row_lengths(tokens.ngrams.ids, tokens.ngrams.lengths)
+            expected = [world.ngrams(role)[id_].tolist() for id_ in tokens.distinct]
             assert rows.to_list() == expected
-            found = tf.gather(subwords["distinct"], subwords["positions"])
-            np.testing.assert_array_equal(found, subwords["ids"])
-            assert len(set(subwords["distinct"].numpy())) == len(subwords["distinct"])
+            assert len(set(tokens.ngrams.distinct.numpy())) == len(tokens.ngrams.distinct)
 
 
 def contents(directory):

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from tf_smoothclir.data import pipeline as pipelines
 from tf_smoothclir.data.candidate_lists import candidate_lists
+from tf_smoothclir.data.model_inputs import PairInputs, SeparateTexts
 from tf_smoothclir.data.pipeline import BucketedPairPipeline, PairPipeline, token_batches
 from tf_smoothclir.data.tokenized_set import ROLES
+from tf_smoothclir.text.tokens import Tokens
 
 BATCH = 5
 
@@ -25,14 +28,14 @@ def pipeline(tokenized_set, request):
 
 def rows_of(tokens):
     return [
-        part.tolist() for part in np.split(tokens["ids"], np.cumsum(tokens["lengths"]))[:-1]
+        part.tolist() for part in np.split(tokens.ids, np.cumsum(tokens.lengths))[:-1]
     ]  # what is behind the last row is empty
 
 
 def batches(dataset):
     """Each batch as [(query ids, document ids, grade)]."""
     return [
-        list(zip(rows_of(inputs["query"]), rows_of(inputs["document"]), grades.tolist()))
+        list(zip(*map(rows_of, inputs.texts), grades.tolist()))
         for inputs, grades in dataset.as_numpy_iterator()
     ]
 
@@ -112,24 +115,23 @@ def test_epoch_from_a_step_on_is_the_tail_of_the_whole(pipeline, lists, start):
     assert len(tail) == 5 - start
     for (inputs, grades), (expected_inputs, expected_grades) in zip(tail, whole[start:]):
         np.testing.assert_array_equal(grades, expected_grades)
-        for role in ROLES:
-            for part in ("ids", "lengths"):
-                found, expected = inputs[role][part], expected_inputs[role][part]
-                assert (found.dtype, found.tobytes()) == (expected.dtype, expected.tobytes())
+        for found, expected in zip(tf.nest.flatten(inputs), tf.nest.flatten(expected_inputs)):
+            assert (found.dtype, found.tobytes()) == (expected.dtype, expected.tobytes())
 
 
 def test_types_are_those_that_the_model_takes(pipeline, lists):
     inputs, grades = pipeline.epoch(lists, 0).element_spec
     assert grades.dtype.name == "int32"
-    assert {inputs[role][part].dtype.name for role in ROLES for part in inputs[role]} == {"int32"}
-    assert set(inputs) == set(ROLES)
+    assert {spec.dtype.name for spec in tf.nest.flatten(inputs)} == {"int32"}
+    tokens = Tokens(*[tf.TensorSpec([None], tf.int32)] * 3)
+    assert inputs == PairInputs(SeparateTexts(tokens, tokens))
 
 
 def test_texts_of_the_tokens_follow_from_the_lengths(pipeline, lists):
     for inputs, _ in pipeline.epoch(lists, 0).as_numpy_iterator():
-        for tokens in inputs.values():
-            texts = np.repeat(np.arange(len(tokens["lengths"])), tokens["lengths"])
-            np.testing.assert_array_equal(tokens["texts"], texts)
+        for tokens in inputs.texts:
+            texts = np.repeat(np.arange(len(tokens.lengths)), tokens.lengths)
+            np.testing.assert_array_equal(tokens.texts, texts)
 
 
 def test_no_iteration_waits_for_autotuning_when_it_ends(pipeline, tokenized_set, lists):

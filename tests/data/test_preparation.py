@@ -50,8 +50,8 @@ def test_store_holds_the_ids_of_the_encoder(tokenized_set, role):
     encoder = TextEncoder(tokenized_set.vocabulary_dir / f"{role}.txt", max_tokens=200)
     expected = encoder(tf.constant(TEXTS[role]))
     store = tokenized_set.tokens(role)
-    np.testing.assert_array_equal(store.values, expected["ids"])
-    np.testing.assert_array_equal(store.lengths, expected["lengths"])
+    np.testing.assert_array_equal(store.values, expected.ids)
+    np.testing.assert_array_equal(store.lengths, expected.lengths)
     assert len(store) == len(TEXTS[role])
 
 

@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from tests.graphs import nodes_of_functions
 from tf_smoothclir.ops import table_sum as module
-from tf_smoothclir.ops.kernels import segment_sum_by_segments
+from tf_smoothclir.ops.row_sums import segment_sum_by_segments
 from tf_smoothclir.ops.table_sum import sum_by_matrix, table_sum
 
 SIZE, DIM = 7, 3

@@ -6,16 +6,16 @@ import tensorflow as tf
 from tensorflow import keras
 
 from tf_smoothclir._compat import ON_KERAS_3
-from tf_smoothclir.optimizers.sparse import (
+from tf_smoothclir.optimizers import (
     LEARNING_RATES,
     OPTIMIZERS,
     LazyAdam,
     SparseAdagrad,
     SparseRMSprop,
-    clipped,
-    gradient_scale,
     make_optimizer,
 )
+from tf_smoothclir.optimizers.gradients import clipped
+from tf_smoothclir.optimizers.sparse_optimizer import gradient_policy
 
 ROWS, DIM = 6, 3
 RATE, BETA_1, BETA_2, EPSILON = 0.1, 0.9, 0.999, 1e-7
@@ -222,7 +222,7 @@ def test_rmsprop_of_scaled_gradients_is_that_of_plain_ones(sparse):
     scales = []
     for gradient in steps:
         for optimizer, variable in zip((plain, scaled), variables):
-            scale = tf.cast(gradient_scale(optimizer), tf.float32).numpy()
+            scale = tf.cast(gradient_policy(optimizer).loss_scale(), tf.float32).numpy()
             given = slices([1, 4], scale * gradient[[1, 4]])
             if not sparse:
                 given = tf.convert_to_tensor(given)
@@ -236,8 +236,8 @@ def test_rmsprop_of_scaled_gradients_is_that_of_plain_ones(sparse):
 @pytest.mark.parametrize("name", OPTIMIZERS)
 def test_only_rmsprop_made_for_it_wants_its_loss_scaled(name):
     optimizer = make_optimizer(name)
-    assert (gradient_scale(optimizer) != 1.0) == (name == "rmsprop")
-    assert gradient_scale(OPTIMIZERS[name]()) == 1.0
+    assert (gradient_policy(optimizer).loss_scale() != 1.0) == (name == "rmsprop")
+    assert gradient_policy(OPTIMIZERS[name]()).loss_scale() == 1.0
 
 
 def test_rmsprop_by_hand():

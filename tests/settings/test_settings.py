@@ -8,7 +8,7 @@ import math
 
 import pytest
 
-from tf_smoothclir.optimizers.sparse import LEARNING_RATES
+from tf_smoothclir.optimizers import LEARNING_RATES
 from tf_smoothclir.settings.run import (
     GROUPS,
     METRICS,

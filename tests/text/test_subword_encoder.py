@@ -28,26 +28,23 @@ def encoder(path):
 
 
 def ngrams_of_tokens(tokens):
-    """Of each token of all texts, the buckets of its n-grams."""
-    subwords = tokens["subwords"]
-    values = tf.gather(subwords["distinct"], subwords["positions"])
-    rows = tf.RaggedTensor.from_row_lengths(values, subwords["lengths"])
-    np.testing.assert_array_equal(subwords["texts"], rows.value_rowids())
-    return tf.gather(rows, tokens["positions"]).to_list()
+    """Returns the buckets of the n-grams of each token of all texts."""
+    rows = tf.RaggedTensor.from_row_lengths(tokens.ngrams.ids, tokens.ngrams.lengths)
+    np.testing.assert_array_equal(tokens.ngrams.texts, rows.value_rowids())
+    return tf.gather(rows, tokens.positions).to_list()
 
 
 def expected_ngrams(words):
     return ngrams(tf.constant(words), 1000, 3, 4).to_list()
 
 
-def test_ids_and_lengths_are_those_of_the_encoder_without(encoder, path):
+def test_ids_lengths_and_texts_are_those_of_the_encoder_without_ngrams(encoder, path):
     plain = TextEncoder(path, max_tokens=4)(tf.constant(TEXTS))
     found = encoder(tf.constant(TEXTS))
-    for name in ("ids", "lengths"):
-        np.testing.assert_array_equal(found[name], plain[name])
-        assert found[name].dtype == tf.int32
-    np.testing.assert_array_equal(tf.gather(found["distinct"], found["positions"]), found["ids"])
-    assert found["texts"].numpy().tolist() == [0] * 4 + [2] * 4 + [3]
+    for name in ("ids", "lengths", "texts"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(plain, name))
+        assert getattr(found, name).dtype == tf.int32
+    assert found.texts.numpy().tolist() == [0] * 4 + [2] * 4 + [3]
 
 
 def test_every_word_has_its_ngrams_unknown_ones_too(encoder):
@@ -61,8 +58,8 @@ def test_by_ids_the_words_of_the_vocabulary_have_the_same_ngrams(encoder):
     ids = tf.constant([2, 3, 4, 2])
     found = encoder.complete(ids, tf.constant([3, 1]))
     assert ngrams_of_tokens(found) == expected_ngrams(["the", "sea", ",", "the"])
-    np.testing.assert_array_equal(tf.gather(found["distinct"], found["positions"]), ids)
-    assert found["texts"].numpy().tolist() == [0, 0, 0, 1]
+    np.testing.assert_array_equal(found.ids, ids)
+    assert found.texts.numpy().tolist() == [0, 0, 0, 1]
 
 
 @pytest.mark.parametrize("id_", [-1, 0, 1, 5, 2**31 - 1])
@@ -73,7 +70,7 @@ def test_by_ids_padding_unknown_and_impossible_ones_have_none(id_, encoder):
 
 def test_no_text_is_no_row(encoder):
     found = encoder(tf.constant([], tf.string))
-    assert found["lengths"].shape == found["subwords"]["lengths"].shape == 0
+    assert found.lengths.shape == found.ngrams.lengths.shape == 0
 
 
 def test_every_setting_of_the_ngrams_is_part_of_the_digest(path):

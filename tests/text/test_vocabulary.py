@@ -53,7 +53,7 @@ def encoder(vocabulary_path):
 
 def encode(encoder, texts):
     found = encoder(tf.constant(texts, tf.string))
-    return np.split(found["ids"].numpy(), np.cumsum(found["lengths"].numpy())[:-1])
+    return np.split(found.ids.numpy(), np.cumsum(found.lengths.numpy())[:-1])
 
 
 # ---- counting -------------------------------------------------------------------------------
@@ -197,9 +197,9 @@ def test_numbers_become_the_ids_of_the_encoder(tmp_path, max_size):
     write_vocabulary(tmp_path / "document.txt", found)
     expected = TextEncoder(tmp_path / "document.txt", max_tokens=6)(tf.constant(texts))
     ids = counter.ids(found)[numbers]
-    np.testing.assert_array_equal(ids, expected["ids"])
+    np.testing.assert_array_equal(ids, expected.ids)
     np.testing.assert_array_equal(
-        np.concatenate([part.lengths for part in split]), expected["lengths"]
+        np.concatenate([part.lengths for part in split]), expected.lengths
     )
     assert ids.dtype == np.int32
     assert (UNKNOWN_ID in ids) == (max_size == 20)
@@ -211,8 +211,8 @@ def test_no_text_has_the_padding_id(encoder):
 
 def test_no_text_at_all(encoder):
     found = encoder(tf.zeros([0], tf.string))
-    assert (found["ids"].shape, found["lengths"].shape) == ((0,), (0,))
-    assert found["ids"].dtype == found["lengths"].dtype == tf.int32
+    assert (found.ids.shape, found.lengths.shape) == ((0,), (0,))
+    assert found.ids.dtype == found.lengths.dtype == tf.int32
 
 
 def test_ids_survive_a_saved_model_whose_directory_moves(tmp_path):

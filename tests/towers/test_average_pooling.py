@@ -6,10 +6,8 @@ import tensorflow as tf
 from tensorflow import keras
 
 from tf_smoothclir._compat.keras_api import tf_variable
-from tf_smoothclir.data.pipeline import tower_tokens
-from tf_smoothclir.data.ragged_store import row_numbers
+from tf_smoothclir.text.tokens import DistinctTokens, Tokens
 from tf_smoothclir.towers import AveragePoolingTower
-from tf_smoothclir.towers.word_table import complete_tokens
 
 TEXTS = {
     "plain": [[2, 3], [4, 5, 6]],
@@ -33,12 +31,11 @@ def flat(texts):
 
 
 def with_texts(texts):
-    tokens = flat(texts)
-    return tower_tokens(**tokens, texts=row_numbers(tokens["lengths"]))
+    return Tokens.of(**flat(texts))
 
 
 def distinct(texts):
-    return complete_tokens(flat(texts))
+    return DistinctTokens.of(with_texts(texts))
 
 
 def padded(texts, length=5):

@@ -7,10 +7,8 @@ import pytest
 import tensorflow as tf
 from tensorflow import keras
 
-from tf_smoothclir.data.pipeline import tower_tokens
-from tf_smoothclir.data.ragged_store import row_numbers
+from tf_smoothclir.text.tokens import DistinctTokens, SubwordTokens, Tokens
 from tf_smoothclir.towers import TOWERS, AveragePoolingTower
-from tf_smoothclir.towers.word_table import complete_tokens
 from tf_smoothclir.two_tower.model import TwoTower
 from tf_smoothclir.two_tower.similarity import SmoothCosineSimilarity
 
@@ -23,13 +21,12 @@ TEXTS = [[2, 3, 2], [], [5, 6, 4], [1]]
 def flat(rows):
     lengths = tf.constant([len(row) for row in rows], tf.int32)
     values = tf.constant([value for row in rows for value in row], tf.int32)
-    return complete_tokens(tower_tokens(values, lengths, row_numbers(lengths)))
+    return DistinctTokens.of(Tokens.of(values, lengths))
 
 
 def tokens_of(texts):
     tokens = flat(texts)
-    ngrams = flat([NGRAMS[word] for word in tokens["distinct"].numpy()])
-    return {**tokens, "subwords": ngrams}
+    return SubwordTokens(*tokens, flat([NGRAMS[word] for word in tokens.distinct.numpy()]))
 
 
 def make_tower(kind=AveragePoolingTower, **arguments):
@@ -116,7 +113,7 @@ def test_a_shared_tower_sums_both_uses_of_a_row_before_the_norm():
 
 @pytest.mark.parametrize("form", [flat(TEXTS), tf.constant([[2, 3]])], ids=["flat", "padded"])
 def test_ids_without_ngrams_are_an_error_that_says_what_is_missing(form):
-    with pytest.raises(ValueError, match=r"tokens must hold 'subwords'.* SubwordTextEncoder"):
+    with pytest.raises(ValueError, match=r"tokens: .* ngram_buckets .* SubwordTextEncoder"):
         make_tower()(form)
 
 

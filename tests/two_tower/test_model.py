@@ -15,8 +15,16 @@ from tf_smoothclir import (
     SparseRMSprop,
     TwoTower,
 )
+from tf_smoothclir.data.model_inputs import (
+    InBatchInputs,
+    JoinedTexts,
+    ListInputs,
+    PairInputs,
+    SeparateTexts,
+)
 from tf_smoothclir.losses.learned_thresholds import LearnedThresholdsLoss
 from tf_smoothclir.losses.lists import ListLoss
+from tf_smoothclir.text.tokens import Tokens
 
 SIZE, DIM = 9, 4
 INPUTS = {
@@ -97,31 +105,62 @@ def test_in_batch_training_brings_the_wanted_pairs_to_the_top(loss):
     assert scores[2].argmax() == 1
 
 
-TOGETHER = {"both": {"ids": [2, 3, 4, 5, 6, 7, 8, 2, 2], "lengths": [2, 0, 1, 1, 1, 2, 2, 0]}}
-FORMS = {  # grades as the batching has them, and what the inputs have besides texts
-    "pairs": (GRADES, {}),
-    # Each query has its one document.
-    "lists": (GRADES, {"list_lengths": tf.ones([4], tf.int32)}),
-    "in_batch": (np.diag(GRADES), {"list_lengths": tf.ones([4], tf.int32)}),
+def apart():
+    return SeparateTexts(*(Tokens.of(**tokens) for tokens in tensors().values()))
+
+
+def together():
+    ids, lengths = [2, 3, 4, 5, 6, 7, 8, 2, 2], [2, 0, 1, 1, 1, 2, 2, 0]
+    return JoinedTexts(Tokens.of(tf.constant(ids), tf.constant(lengths)))
+
+
+# Grades as the batching has them, and its inputs; each query has one document in its list.
+FORMS = {
+    "pairs": (GRADES, PairInputs),
+    "lists": (GRADES, lambda texts: ListInputs(texts, tf.ones([4], tf.int32), tf.range(4))),
+    "in_batch": (np.diag(GRADES), lambda texts: InBatchInputs(texts, tf.ones([4], tf.int32))),
 }
 
 
 @pytest.mark.parametrize("form", FORMS)
 def test_a_shared_tower_learns_the_same_from_both_at_once(form):
-    grades, more = FORMS[form]
-    apart, together = (make_model(shared=True, in_batch=form == "in_batch") for _ in range(2))
+    grades, inputs = FORMS[form]
+    models = [make_model(shared=True, in_batch=form == "in_batch") for _ in range(2)]
     losses = [
         [
             float(model.train_step(batch)["batch_loss"])
-            for batch in batches({**tensors(texts), **more}, grades).repeat(5)
+            for batch in batches(inputs(texts), grades).repeat(5)
         ]
-        for model, texts in ((apart, INPUTS), (together, TOGETHER))
+        for model, texts in zip(models, (apart(), together()))
     ]
     np.testing.assert_allclose(*losses, rtol=1e-5)
     np.testing.assert_allclose(
-        *(model.query_tower.embeddings.numpy() for model in (apart, together)), atol=1e-5
+        *(model.query_tower.embeddings.numpy() for model in models), atol=1e-5
     )
     assert losses[0][-1] < losses[0][0]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_fit_evaluate_and_predict_take_named_tuples_and_dictionaries_alike(form):
+    grades, inputs = FORMS[form]
+    more = {} if form == "pairs" else {"list_lengths": tf.ones([4], tf.int32)}
+    found = []
+    for each in (inputs(apart()), {**tensors(), **more}):
+        model = make_model(in_batch=form == "in_batch")
+        data = batches(each, grades)
+        losses = model.fit(data, epochs=2, verbose=0, validation_data=data).history
+        found.append((losses, model.evaluate(data, verbose=0), model.predict(data, verbose=0)))
+    (losses, loss, scores), (other_losses, other_loss, other_scores) = found
+    assert (losses, loss) == (other_losses, other_loss)
+    np.testing.assert_array_equal(scores, other_scores)
+
+
+@pytest.mark.parametrize(
+    "inputs", [{"query": [[2]]}, {"both": [[2]]}, {**INPUTS, "lists": [0]}], ids=str
+)
+def test_a_dictionary_with_other_keys_is_refused(inputs):
+    with pytest.raises(ValueError, match=r"inputs: a dictionary must have the keys 'query' and"):
+        make_model()(inputs)
 
 
 def test_both_at_once_names_each_row_once_by_itself(monkeypatch):
@@ -135,7 +174,7 @@ def test_both_at_once_names_each_row_once_by_itself(monkeypatch):
     monkeypatch.setattr(
         model.optimizer, "apply_gradients", lambda pairs: gradients.extend(g for g, _ in pairs)
     )
-    model.train_step((tensors(TOGETHER), tf.constant(GRADES)))
+    model.train_step((PairInputs(together()), tf.constant(GRADES)))
     (gradient,) = gradients
     assert sorted(gradient.indices.numpy()) == [2, 3, 4, 5, 6, 7, 8]
     with pytest.raises(AssertionError):

@@ -179,7 +179,7 @@ def _encode_piece(
         with RaggedWriter(temporary, "document", "<i4") as writer:
             for texts in _texts(source, piece):
                 encoded = encoder(tf.constant(texts))
-                writer.add(encoded["ids"].numpy(), encoded["lengths"].numpy())
+                writer.add(encoded.ids.numpy(), encoded.lengths.numpy())
         for file in Path(temporary).iterdir():
             os.replace(file, Path(directory, f"{_part(number)}{file.suffix}"))
 

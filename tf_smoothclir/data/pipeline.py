@@ -10,8 +10,18 @@ import tensorflow as tf
 from tf_smoothclir.data.candidate_lists import CandidateLists
 from tf_smoothclir.data.dataset_options import prefetched, traced_once
 from tf_smoothclir.data.hashing import permutation
+from tf_smoothclir.data.model_inputs import (
+    InBatchInputs,
+    JoinedTexts,
+    ListInputs,
+    ModelInputs,
+    PairInputs,
+    SeparateTexts,
+    Texts,
+)
 from tf_smoothclir.data.ragged_store import gather_rows, row_numbers
 from tf_smoothclir.data.tokenized_set import ROLES, TokenizedSet
+from tf_smoothclir.text.tokens import DistinctTokens, SubwordTokens, Tokens
 
 _BATCHES_SORTED = 32
 
@@ -32,8 +42,8 @@ class Pipeline(abc.ABC):
             tokenized_set: Where the tokens come from.
             batch_size: About so many pairs a batch.
             seed: Decides the order, with the epoch.
-            both_at_once: Gives queries and documents together, as "both" of the inputs of
-                `TwoTower`; their vocabulary must be shared.
+            both_at_once: Gives queries and documents as `JoinedTexts`; they must share their
+                vocabulary.
         """
         self._both_at_once = both_at_once
         self._stores = {role: tokenized_set.tokens(role).tensors() for role in ROLES}
@@ -58,8 +68,8 @@ class Pipeline(abc.ABC):
             start_step: First batch, for continuing in the middle of an epoch.
 
         Returns:
-            A dataset of `(inputs, grades int32)`, inputs as `TwoTower` takes them, where tokens are
-            what `tower_tokens` returns, and grades in the shape of its scores.
+            A dataset of `(inputs, grades)`: inputs as `TwoTower` takes them, with tokens as
+            `tower_tokens` returns them; int32 grades in the shape of its scores.
         """
         pairs = self._pairs(lists, epoch)
         steps = tf.data.Dataset.range(start_step, len(self.pair_ends(lists, epoch)))
@@ -70,17 +80,18 @@ class Pipeline(abc.ABC):
         """Returns the pairs of an epoch, in its order."""
 
     @abc.abstractmethod
-    def _batch(self, step: tf.Tensor, *pairs: tf.Tensor) -> tuple[dict, tf.Tensor]:
+    def _batch(self, step: tf.Tensor, *pairs: tf.Tensor) -> tuple[ModelInputs, tf.Tensor]:
         """Returns inputs and grades of one batch, from what `_pairs` returns."""
 
-    def _tokens(self, rows: dict[str, tf.Tensor]) -> dict[str, dict[str, tf.Tensor]]:
-        """Returns the tokens of a batch by role, or of "both", from the rows of either role."""
-        texts = {role: gather_rows(*self._stores[role], rows[role]) for role in ROLES}
-        ngrams = self._ngrams
-        if self._both_at_once:
-            texts = {"both": _joined(*texts.values())}
-            ngrams = {"both": ngrams["query"]}  # those of the documents are the same
-        return {name: tower_tokens(*texts[name], ngrams[name]) for name in texts}
+    def _texts(self, queries: tf.Tensor, documents: tf.Tensor) -> Texts:
+        """Returns the tokens of a batch from the rows of its queries and documents."""
+        rows = {"query": queries, "document": documents}
+        tokens = {role: stored_tokens(*self._stores[role], rows[role]) for role in ROLES}
+        if self._both_at_once:  # the n-grams of queries and documents are the same
+            return JoinedTexts(tower_tokens(_joined(**tokens), self._ngrams["query"]))
+        return SeparateTexts(
+            **{role: tower_tokens(tokens[role], self._ngrams[role]) for role in ROLES}
+        )
 
 
 class PairPipeline(Pipeline):
@@ -105,7 +116,7 @@ class PairPipeline(Pipeline):
     @traced_once
     def _batch(self, step, queries, documents, grades):
         part = slice(step * self._batch_size, (step + 1) * self._batch_size)
-        return self._tokens({"query": queries[part], "document": documents[part]}), grades[part]
+        return PairInputs(self._texts(queries[part], documents[part])), grades[part]
 
     def _order(self, lists: CandidateLists, epoch: int) -> np.ndarray:
         return permutation(len(lists.document_rows), self._seed, epoch)
@@ -170,10 +181,9 @@ class ListPipeline(Pipeline):
 
     def _list_batch(
         self, queries: tf.Tensor, list_lengths: tf.Tensor, documents: tf.Tensor, grades: tf.Tensor
-    ) -> tuple[dict, tf.Tensor]:
-        """Returns inputs and grades of some lists, whose texts are given by their rows."""
-        inputs = self._tokens({"query": queries, "document": documents})
-        return {**inputs, **of_lists(list_lengths)}, grades
+    ) -> tuple[ModelInputs, tf.Tensor]:
+        """Returns inputs and grades of some lists, given the rows of their texts."""
+        return list_inputs(self._texts(queries, documents), list_lengths), grades
 
     def _order(
         self, lists: CandidateLists, epoch: int
@@ -195,14 +205,13 @@ class InBatchPipeline(ListPipeline):
     def _list_batch(self, queries, list_lengths, documents, grades):
         distinct, places = tf.unique(documents)
         pairs = tf.stack([row_numbers(list_lengths), places], axis=1)
-        inputs = self._tokens({"query": queries, "document": distinct})
-        inputs["list_lengths"] = list_lengths
+        inputs = InBatchInputs(self._texts(queries, distinct), list_lengths)
         return inputs, tf.scatter_nd(pairs, grades, [tf.size(queries), tf.size(distinct)])
 
 
-def of_lists(lengths: tf.Tensor) -> dict[str, tf.Tensor]:
-    """Returns what a `TwoTower` is told of lists, one after the other, from their lengths."""
-    return {"list_lengths": lengths, "lists": row_numbers(lengths)}
+def list_inputs(texts: Texts, list_lengths: tf.Tensor) -> ListInputs:
+    """Returns candidate lists, given their texts and `[queries]` int32 lengths."""
+    return ListInputs(texts, list_lengths, row_numbers(list_lengths))
 
 
 PIPELINES = {
@@ -213,43 +222,30 @@ PIPELINES = {
 }
 
 
+def stored_tokens(values: tf.Tensor, offsets: tf.Tensor, rows: tf.Tensor) -> Tokens:
+    """Returns the tokens of the `rows` of a token store, int32; arguments as `gather_rows`."""
+    return Tokens(*gather_rows(values, offsets, rows))
+
+
 def tower_tokens(
-    ids: tf.Tensor,
-    lengths: tf.Tensor,
-    texts: tf.Tensor,
-    ngrams: tuple[tf.Tensor, tf.Tensor] | None = None,
-) -> dict[str, tf.Tensor]:
+    tokens: Tokens, ngrams: tuple[tf.Tensor, tf.Tensor] | None = None
+) -> Tokens | SubwordTokens:
     """Returns the tokens of texts as towers take them.
 
     Args:
-        ids: `[tokens]` int32, of all texts one after the other.
-        lengths: `[texts]` int32, how many each text has.
-        texts: `[tokens]` int32, the text of each token.
+        tokens: Of the texts.
         ngrams: Tensors of the store of the n-grams of each word, where towers need them.
-
-    Returns:
-        These three. With n-grams, "distinct" and "positions": each different id once, and where
-        among these each token stands, both int32; and "subwords", all the same of the n-grams of
-        the distinct ids.
     """
-    tokens = {"ids": ids, "lengths": lengths, "texts": texts}
     if ngrams is None:
         return tokens
-    tokens = _with_distinct(tokens)
-    subwords = tower_tokens(*gather_rows(*ngrams, tokens["distinct"]))
-    return {**tokens, "subwords": _with_distinct(subwords)}
+    words = DistinctTokens.of(tokens)
+    return SubwordTokens(*words, DistinctTokens.of(stored_tokens(*ngrams, words.distinct)))
 
 
-def _with_distinct(tokens: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
-    distinct, positions = tf.unique(tokens["ids"])
-    return {**tokens, "distinct": distinct, "positions": positions}
-
-
-def _joined(queries: tuple, documents: tuple) -> tuple:
-    """Returns what `gather_rows` would of the texts of both, queries first."""
-    ids, lengths, texts = documents
-    documents = ids, lengths, texts + tf.size(queries[1])
-    return tuple(tf.concat(parts, axis=0) for parts in zip(queries, documents))
+def _joined(query: Tokens, document: Tokens) -> Tokens:
+    """Returns the tokens of all queries, then those of all documents."""
+    document = document._replace(texts=document.texts + tf.size(query.lengths))
+    return Tokens(*(tf.concat(parts, axis=0) for parts in zip(query, document)))
 
 
 def _ngram_tensors(tokenized_set: TokenizedSet, role: str) -> tuple[tf.Tensor, tf.Tensor] | None:
@@ -265,7 +261,7 @@ def token_batches(tokenized_set: TokenizedSet, role: str, batch_size: int) -> tf
 
     def batch(begin):
         rows = tf.range(begin, tf.minimum(begin + batch_size, len(store)))
-        return tower_tokens(*gather_rows(values, offsets, rows), ngrams)
+        return tower_tokens(stored_tokens(values, offsets, rows), ngrams)
 
     begins = tf.data.Dataset.range(0, len(store), batch_size)
     return prefetched(begins, batch, 2)

@@ -85,7 +85,7 @@ def encode_role(
     batches = map(tf.constant, _batches(retrieval_set, role))
     with RaggedWriter(directory, role, "<i4") as writer:
         for encoded in map_in_threads(encoder, batches):
-            writer.add(encoded["ids"].numpy(), encoded["lengths"].numpy())
+            writer.add(encoded.ids.numpy(), encoded.lengths.numpy())
 
 
 def _count_and_encode(

@@ -10,7 +10,7 @@ from __future__ import annotations
 import tensorflow as tf
 
 from tf_smoothclir._compat import ON_KERAS_3
-from tf_smoothclir.ops.kernels import (
+from tf_smoothclir.ops.row_sums import (
     pair_matrix,
     pair_product,
     segment_sum_by_segments,

@@ -1,0 +1,32 @@
+"""Optimizers whose cost follows the rows of a batch, not the size of the vocabulary; one a file."""
+
+from __future__ import annotations
+
+from tensorflow import keras
+
+from tf_smoothclir.optimizers.lazy_adam import LazyAdam
+from tf_smoothclir.optimizers.sparse_adagrad import SparseAdagrad
+from tf_smoothclir.optimizers.sparse_optimizer import SparseOptimizer
+from tf_smoothclir.optimizers.sparse_rmsprop import SparseRMSprop
+
+OPTIMIZERS = {
+    "lazy_adam": LazyAdam,
+    "adam": keras.optimizers.Adam,
+    "rmsprop": SparseRMSprop,
+    "adagrad": SparseAdagrad,
+}
+LEARNING_RATES = {"lazy_adam": 0.01, "adam": 0.01, "rmsprop": 0.01, "adagrad": 0.4}
+
+
+def make_optimizer(name: str, learning_rate: float = 0.0) -> keras.optimizers.Optimizer:
+    """Returns an optimizer for `TwoTower`, whose gradients name each row once and are scaled.
+
+    Args:
+        name: One of `OPTIMIZERS`.
+        learning_rate: Step size; 0 stands for that of `LEARNING_RATES`, the paper's for Adam.
+    """
+    kind = OPTIMIZERS[name]
+    options = {"unique_rows": True} if issubclass(kind, SparseOptimizer) else {}
+    if kind is SparseRMSprop:
+        options["scaled_gradients"] = True
+    return kind(learning_rate=learning_rate or LEARNING_RATES[name], **options)

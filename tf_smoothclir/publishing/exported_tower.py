@@ -125,7 +125,7 @@ class ExportedTower(tf.Module):
         tokens = self.encoder(text)
         return {
             "words": tokenize(text, self.encoder.max_tokens).flat_values,
-            "lengths": tokens["lengths"],
+            "lengths": tokens.lengths,
             "vectors": self._token_vectors(tokens),
         }
 

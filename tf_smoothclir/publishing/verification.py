@@ -122,7 +122,7 @@ def _requests(role: str, part, texts: dict[str, Sequence[bytes]]) -> dict[str, d
     tokens = part.encoder(_array(probes[role]))
     return {
         "serving_default": {"text": probes[role]},
-        "tokens": {name: tokens[name].numpy().tolist() for name in ("ids", "lengths")},
+        "tokens": {"ids": tokens.ids.numpy().tolist(), "lengths": tokens.lengths.numpy().tolist()},
     }
 
 

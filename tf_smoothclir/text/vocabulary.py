@@ -7,6 +7,7 @@ import os
 import tensorflow as tf
 
 from tf_smoothclir.text.tokenizer import tokenize
+from tf_smoothclir.text.tokens import Tokens
 from tf_smoothclir.utils.digests import file_digest
 from tf_smoothclir.utils.errors import input_error
 
@@ -74,22 +75,22 @@ class TextEncoder(tf.Module):
         self._table = tf.lookup.StaticHashTable(initializer, default_value=UNKNOWN_ID)
 
     @tf.function(autograph=False, input_signature=[tf.TensorSpec([None], tf.string)])
-    def __call__(self, texts: tf.Tensor) -> dict[str, tf.Tensor]:
+    def __call__(self, texts: tf.Tensor) -> Tokens:
         """Encodes texts.
 
         Args:
             texts: `[batch]` string, anything at all.
 
         Returns:
-            `ids`, `[tokens]` int32, the token ids of all texts one after the other, and `lengths`,
-            `[batch]` int32, the number of tokens of each text.
+            Tokens, int32.
         """
         tokens = tokenize(texts, self.max_tokens)
-        return {
-            "ids": tf.cast(self._table.lookup(tokens.flat_values), tf.int32),
-            "lengths": tf.cast(tokens.row_lengths(), tf.int32),
-        }
+        return Tokens(
+            tf.cast(self._table.lookup(tokens.flat_values), tf.int32),
+            tf.cast(tokens.row_lengths(), tf.int32),
+            tf.cast(tokens.value_rowids(), tf.int32),
+        )
 
-    def complete(self, ids: tf.Tensor, lengths: tf.Tensor) -> dict[str, tf.Tensor]:
-        """Returns what `__call__` gives from `ids` and `lengths` alone."""
-        return {"ids": ids, "lengths": lengths}
+    def complete(self, ids: tf.Tensor, lengths: tf.Tensor) -> Tokens:
+        """Returns what `__call__` does, from the ids and lengths of texts."""
+        return Tokens.of(ids, lengths)

@@ -7,10 +7,11 @@ import tensorflow as tf
 from tensorflow import keras
 
 from tf_smoothclir._compat.keras_api import tf_variable
-from tf_smoothclir.ops.kernels import segment_sum
+from tf_smoothclir.ops.row_sums import segment_sum
 from tf_smoothclir.ops.table_sum import table_sum
+from tf_smoothclir.text.tokens import DistinctTokens, SubwordTokens, Tokens
 from tf_smoothclir.text.vocabulary import UNKNOWN_ID
-from tf_smoothclir.towers.word_table import WordTableTower, complete_tokens, flat_tokens
+from tf_smoothclir.towers.word_table import WordTableTower, distinct_tokens, flat_tokens
 
 TOKEN_WEIGHTS = ("none", "idf", "learned")
 # On what is trained, so that a weight changes less in a step than a word vector does: at the same
@@ -25,14 +26,14 @@ class AveragePoolingTower(WordTableTower):
     Only real tokens enter the mean; a text without any is the zero vector. Each distinct token of a
     batch is read once, and the gradient of the table is sparse.
 
-    Called on token ids in either of two forms:
+    Call it on the tokens of texts in one of two forms:
 
-    * flat: `{"ids": [tokens] int, "lengths": [batch] int}`, the tokens of all texts one after the
-      other and how many each text has; with what else `complete_tokens` returns, where the input
-      pipeline has found it already;
-    * padded: `[batch, length]` int, where id 0 is padding; not with `ngram_buckets`.
+    * flat: `Tokens`, `DistinctTokens` or `SubwordTokens`; or, as Keras users write it,
+      `{"ids": [tokens] int, "lengths": [batch] int}`, the ids of all texts one after the other and
+      the number of tokens of each text;
+    * padded: `[batch, length]` int, where id 0 is padding.
 
-    Returns `[batch, dim]` float.
+    With `ngram_buckets`, it must be `SubwordTokens`. Returns `[batch, dim]` float.
     """
 
     def __init__(
@@ -77,33 +78,35 @@ class AveragePoolingTower(WordTableTower):
         tokens = flat_tokens(tokens)
         if self.token_weights == "none":
             return tf.tanh(_means(self._sums(tokens, training), tokens))
-        tokens = complete_tokens(tokens)
-        vectors, weights = self.word_vectors(tokens, training), self._weights(tokens["distinct"])
+        tokens = distinct_tokens(tokens)
+        vectors, weights = self.word_vectors(tokens, training), self._weights(tokens.distinct)
         vectors = _sums_of(weights * vectors, tokens, training)
         return tf.tanh(tf.math.divide_no_nan(vectors, _sums_of(weights, tokens, training)))
 
-    def _sums(self, tokens: dict, training: bool | None) -> tf.Tensor:
+    def _sums(
+        self, tokens: Tokens | DistinctTokens | SubwordTokens, training: bool | None
+    ) -> tf.Tensor:
         """Returns `[batch, dim]`, the sum of the word vectors of each text."""
-        if training and self.has_plain_table and not tf.executing_eagerly():
+        if training and not self.ngram_buckets and not tf.executing_eagerly():
             return table_sum(
                 tf_variable(self.embeddings),
-                tokens["ids"],
-                tokens["texts"],
-                tokens["lengths"],
-                names_all_rows=self.names_all_rows,
+                tokens.ids,
+                tokens.texts,
+                tokens.lengths,
+                names_all_rows=self.gradient_policy.names_all_rows,
             )
-        tokens = complete_tokens(tokens)
+        tokens = distinct_tokens(tokens)
         return _sums_of(self.word_vectors(tokens, training), tokens, training)
 
     def token_vectors(self, tokens) -> tf.Tensor:
-        """Returns `[tokens, dim]`, of which the mean over a text, then tanh, is its vector."""
-        tokens = complete_tokens(tokens)
+        """Returns `[tokens, dim]`: the mean over a text, then tanh, is the vector of the text."""
+        tokens = distinct_tokens(tokens)
         vectors = self.word_vectors(tokens)
         if self.token_weights == "none":
-            return tf.gather(vectors, tokens["positions"])
-        weights = self._weights(tokens["distinct"])
-        means = tf.gather(_means(_sums_of(weights, tokens), tokens), tokens["texts"])
-        return tf.gather(weights * vectors, tokens["positions"]) / means
+            return tf.gather(vectors, tokens.positions)
+        weights = self._weights(tokens.distinct)
+        means = tf.gather(_means(_sums_of(weights, tokens), tokens), tokens.texts)
+        return tf.gather(weights * vectors, tokens.positions) / means
 
     def _weights(self, words: tf.Tensor) -> tf.Tensor:
         """Returns `[distinct, 1]`, the weights of distinct ids; each row of the table once."""
@@ -121,13 +124,15 @@ class AveragePoolingTower(WordTableTower):
         return {**super().get_config(), "token_weights": self.token_weights}
 
 
-def _sums_of(rows: tf.Tensor, tokens: dict[str, tf.Tensor], training=None) -> tf.Tensor:
-    """Returns the sum over the tokens of each text, of `[distinct, ...]` rows."""
-    number = tf.size(tokens["lengths"])
-    return segment_sum(rows, tokens["positions"], tokens["texts"], number, training=training)
+def _sums_of(
+    rows: tf.Tensor, tokens: DistinctTokens | SubwordTokens, training: bool | None = None
+) -> tf.Tensor:
+    """Returns the sums of `rows`, `[distinct, ...]`, over the tokens of each text."""
+    number = tf.size(tokens.lengths)
+    return segment_sum(rows, tokens.positions, tokens.texts, number, training=training)
 
 
-def _means(sums: tf.Tensor, tokens: dict[str, tf.Tensor]) -> tf.Tensor:
+def _means(sums: tf.Tensor, tokens: Tokens | DistinctTokens | SubwordTokens) -> tf.Tensor:
     """Returns the means over the tokens of each text, given the sums."""
-    lengths = tf.cast(tokens["lengths"], sums.dtype)
+    lengths = tf.cast(tokens.lengths, sums.dtype)
     return tf.math.divide_no_nan(sums, lengths[:, tf.newaxis])  # no token: the zero vector

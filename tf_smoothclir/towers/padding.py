@@ -6,8 +6,8 @@ import tensorflow as tf
 from tensorflow import keras
 
 from tf_smoothclir._compat.keras_api import ONLY_FIRST_REPLICA
-from tf_smoothclir.ops.kernels import take
-from tf_smoothclir.towers.word_table import WordTableTower, complete_tokens
+from tf_smoothclir.ops.row_sums import take
+from tf_smoothclir.towers.word_table import WordTableTower, distinct_tokens
 
 
 class SequenceTower(WordTableTower):
@@ -84,10 +84,10 @@ class SequenceTower(WordTableTower):
 
     def call(self, tokens, training=None):
         """Encodes texts; see the class."""
-        tokens = complete_tokens(tokens)
-        lengths = tokens["lengths"]
+        tokens = distinct_tokens(tokens)
+        lengths = tokens.lengths
         vectors = self.word_vectors(tokens, training)
-        vectors = take(vectors, tokens["positions"], training=training)
+        vectors = take(vectors, tokens.positions, training=training)
         if training and self.dropout:
             self._dropouts.assign_add(1)
             seed = tf.stack([tf.constant(self.seed, tf.int64), tf.identity(self._dropouts)])

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import tensorflow as tf
 from tensorflow import keras
 
 from tf_smoothclir._compat.keras_api import tf_variable
-from tf_smoothclir.ops.kernels import segment_sum
+from tf_smoothclir.ops.row_sums import segment_sum
+from tf_smoothclir.optimizers.sparse_optimizer import GradientPolicy
+from tf_smoothclir.text.tokens import DistinctTokens, SubwordTokens, Tokens
 from tf_smoothclir.text.vocabulary import PADDING_ID, UNKNOWN_ID
 
 
@@ -19,25 +23,21 @@ class WordTableTower(keras.layers.Layer):
     `vocabulary_size` on are then words without a vector of their own, and so is unknown (1): they
     are their n-grams alone.
 
-    A subclass makes the vector of a text from those of its words in `call`, and has its other
-    weights made by `build_rest`.
+    A subclass makes the vector of a text from those of its words in `call`, and its other weights
+    in `build_rest`. The gradient of a table must name no row twice, as that of `word_vectors` does.
 
     Attributes:
         initial_stddev: Of the normal distribution that a random table is drawn from. 1, as in the
             authors' code, is for the mean: with epsilon = 1, short vectors have small scores.
         bilingual_scale: Factor on the vectors of `--initial_vectors=bilingual`.
         pads_texts: Whether a text costs as much as the longest one of its batch.
-        has_plain_table: Whether word vectors are the rows of a weight of the tower, and no more.
-        names_all_rows: Whether the gradient of the table should name the rows of all texts, where
-            naming those that can change by it would do.
-        names_rows_once: That the gradient of a table names no row twice.
+        gradient_policy: What the optimizer asks of gradients, once a model is compiled.
     """
 
     initial_stddev = 1.0
     bilingual_scale = 1.0
     pads_texts = False
-    names_all_rows = False
-    names_rows_once = True
+    gradient_policy = GradientPolicy()
 
     def __init__(
         self,
@@ -75,7 +75,6 @@ class WordTableTower(keras.layers.Layer):
         if int(ngram_buckets) < 0:
             raise ValueError(f"ngram_buckets must be at least 0, but is {ngram_buckets}.")
         self.ngram_buckets = int(ngram_buckets)
-        self.has_plain_table = not self.ngram_buckets
         self.embeddings_initializer = self._initializer(embeddings_initializer)
         self.ngram_initializer = self._initializer(ngram_initializer)
         self.train_embeddings = bool(train_embeddings)
@@ -103,31 +102,34 @@ class WordTableTower(keras.layers.Layer):
     def build_rest(self) -> None:
         """Creates the weights besides the tables; there are none here."""
 
-    def word_vectors(self, tokens: dict, training: bool | None = None) -> tf.Tensor:
-        """Returns `[distinct, dim]`, the vectors of the distinct tokens of `complete_tokens`.
+    def word_vectors(
+        self, tokens: DistinctTokens | SubwordTokens, training: bool | None = None
+    ) -> tf.Tensor:
+        """Returns `[distinct, dim]`, the vectors of the distinct words.
 
-        Each row of a table is read once, and so named once in its gradient.
+        Reads each row of a table once, so that its gradient names the row once.
 
         Raises:
-            ValueError: With `ngram_buckets`, where the n-grams are missing.
+            ValueError: The tower has `ngram_buckets`, and the tokens have no n-grams.
         """
-        words = tokens["distinct"]
+        words = tokens.distinct
         if not self.ngram_buckets:
             return tf.nn.embedding_lookup(tf_variable(self.embeddings), words)
-        if "subwords" not in tokens:
+        if not isinstance(tokens, SubwordTokens):
             raise ValueError(
-                "This tower needs the n-grams of the words: tokens must hold 'subwords', as those"
-                " of a set that was prepared with ngram_buckets, and of SubwordTextEncoder, do."
+                "tokens: this tower has ngram_buckets and needs the n-grams of the words. Give it"
+                " SubwordTokens, such as those of a set that was prepared with ngram_buckets, or of"
+                " SubwordTextEncoder."
             )
-        subwords = tokens["subwords"]
+        ngrams = tokens.ngrams
         of_ngrams = segment_sum(
-            tf.gather(tf_variable(self.ngram_embeddings), subwords["distinct"]),
-            subwords["positions"],
-            subwords["texts"],
+            tf.gather(tf_variable(self.ngram_embeddings), ngrams.distinct),
+            ngrams.positions,
+            ngrams.texts,
             tf.size(words),
             training=training,
         )
-        root = tf.sqrt(tf.cast(subwords["lengths"], of_ngrams.dtype))
+        root = tf.sqrt(tf.cast(ngrams.lengths, of_ngrams.dtype))
         of_ngrams *= tf.math.divide_no_nan(1.0, root)[:, tf.newaxis]
         has_own = (words > UNKNOWN_ID) & (words < self.vocabulary_size)
         own = tf.gather(tf_variable(self.embeddings), tf.boolean_mask(words, has_own))
@@ -151,43 +153,25 @@ class WordTableTower(keras.layers.Layer):
         return keras.initializers.get(given)
 
 
-def flat_tokens(tokens) -> dict[str, tf.Tensor]:
-    """Returns the real tokens of texts, one text after the other.
+def flat_tokens(given) -> Tokens | DistinctTokens | SubwordTokens:
+    """Returns the tokens of texts, one text after the other.
 
     Args:
-        tokens: `{"ids", "lengths"}`, and perhaps more; or `[batch, length]` ids padded with 0
-            anywhere, floating ones too, which is what Keras 3 makes of them on its way into a
-            `Sequential`.
-
-    Returns:
-        "ids", `[tokens]`; "lengths", `[batch]`: the tokens of each text; "texts", `[tokens]`: the
-        text of each token; all int. And what more there was.
+        given: One of these types; `{"ids": [tokens] int, "lengths": [texts] int}`; or padded ids,
+            `[texts, length]`, where 0 is padding wherever it stands. Padded ids may be floats,
+            which is what Keras 3 makes of them on their way into a `Sequential`.
     """
-    if not isinstance(tokens, dict):
-        real = tf.not_equal(tokens, PADDING_ID)
-        lengths = tf.reduce_sum(tf.cast(real, tf.int32), axis=-1)
-        ids = tf.boolean_mask(tokens, real)
-        ids = ids if ids.dtype.is_integer else tf.cast(ids, tf.int32)
-        tokens = {"ids": ids, "lengths": lengths}
-    if "texts" not in tokens:
-        lengths = tokens["lengths"]
-        tokens = {**tokens, "texts": tf.repeat(tf.range(tf.size(lengths)), lengths)}
-    return tokens
+    if isinstance(given, (Tokens, DistinctTokens, SubwordTokens)):
+        return given
+    if isinstance(given, Mapping):
+        return Tokens.of(given["ids"], given["lengths"])
+    real = tf.not_equal(given, PADDING_ID)
+    lengths = tf.reduce_sum(tf.cast(real, tf.int32), axis=-1)
+    ids = tf.boolean_mask(given, real)
+    return Tokens.of(ids if ids.dtype.is_integer else tf.cast(ids, tf.int32), lengths)
 
 
-def complete_tokens(tokens) -> dict[str, tf.Tensor]:
-    """Returns what `flat_tokens` does, and which different ids there are.
-
-    Args:
-        tokens: As there; with "distinct", "positions" and "subwords" where they are known.
-
-    Returns:
-        "distinct", `[distinct]`: each different id once; "positions", `[tokens]`: where each token
-        stands there; both int. "subwords", "lengths", "texts", "distinct" and "positions" of the
-        n-grams of the distinct tokens, where they are given.
-    """
-    tokens = flat_tokens(tokens)
-    if "distinct" not in tokens:
-        distinct, positions = tf.unique(tokens["ids"])
-        tokens = {**tokens, "distinct": distinct, "positions": positions}
-    return tokens
+def distinct_tokens(given) -> DistinctTokens | SubwordTokens:
+    """Returns what `flat_tokens` does, with each different id once."""
+    tokens = flat_tokens(given)
+    return DistinctTokens.of(tokens) if isinstance(tokens, Tokens) else tokens

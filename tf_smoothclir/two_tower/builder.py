@@ -16,7 +16,7 @@ from tf_smoothclir.data.tokenized_set import ROLES, TokenizedSet
 from tf_smoothclir.losses.learned_thresholds import LearnedThresholdsLoss
 from tf_smoothclir.losses.lists import LIST_LOSSES, ListLoss
 from tf_smoothclir.losses.ordinal import OrdinalLoss, make_loss
-from tf_smoothclir.optimizers.sparse import make_optimizer
+from tf_smoothclir.optimizers import make_optimizer
 from tf_smoothclir.settings.run import ModelSettings, RunSettings
 from tf_smoothclir.text.embeddings import FIRST_WORD, load_embeddings
 from tf_smoothclir.towers import TOWERS

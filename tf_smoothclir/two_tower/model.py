@@ -11,9 +11,18 @@ from tf_smoothclir._compat.keras_api import (
     metrics_with_loss,
     track_loss,
 )
+from tf_smoothclir.data.model_inputs import (
+    ListInputs,
+    ModelInputs,
+    PairInputs,
+    SeparateTexts,
+    model_inputs,
+)
 from tf_smoothclir.losses.lists import ListLoss
-from tf_smoothclir.ops.kernels import take
-from tf_smoothclir.optimizers.sparse import clipped, each_row_once, gradient_scale
+from tf_smoothclir.ops.row_sums import take
+from tf_smoothclir.optimizers.gradients import clipped, each_row_once
+from tf_smoothclir.optimizers.sparse_optimizer import gradient_policy
+from tf_smoothclir.towers.word_table import WordTableTower
 from tf_smoothclir.two_tower.similarity import SmoothCosineSimilarity, smooth_normalize
 
 
@@ -70,8 +79,9 @@ class TwoTower(keras.Model):
         super().compile(*args, **kwargs)
         make_loss_metric(self)
         adopt_layer(self, "loss_layer", getattr(self.loss, "layer", None))
-        for tower in (self.query_tower, self.document_tower):
-            tower.names_all_rows = getattr(self.optimizer, "moves_named_rows", False)
+        policy = gradient_policy(self.optimizer)
+        for tower in self._own_towers():
+            tower.gradient_policy = policy
 
     def compile_from_config(self, config):
         """Compiles a restored model, as Keras does where `compile` is its own."""
@@ -82,17 +92,20 @@ class TwoTower(keras.Model):
         """Scores pairs.
 
         Args:
-            inputs: `{"query": tokens, "document": tokens}`, each in a form that its tower takes;
-                or `{"both": tokens}`, all queries and then all documents, for a shared tower.
-                With one more entry, `list_lengths` `[queries]` int, each query stands for that many
-                documents, one list after the other; with `lists` `[documents]` int, the list of
-                each document, where the input pipeline has found it already.
+            inputs: `PairInputs`, `ListInputs` or `InBatchInputs`; or a dictionary of tokens,
+                `{"query": tokens, "document": tokens}`, each in a form that its tower takes, of
+                pairs. With the key "list_lengths", `[queries]` int, too, each query has so many
+                documents, one list after the other.
             training: Whether the gradient is wanted.
 
         Returns:
             `[documents]` float, the score of each document with its query: the one of the same
-            position, or that of its list. With `in_batch` `[queries, documents]`, all scores.
+            position, or that of its list. With `in_batch`, `[queries, documents]`, all scores.
+
+        Raises:
+            ValueError: The dictionary has other keys.
         """
+        inputs = self._typed(inputs)
         query_vectors, document_vectors = self._encoded(inputs)
         if self.in_batch:
             queries, documents = (
@@ -100,18 +113,22 @@ class TwoTower(keras.Model):
                 for vectors in (query_vectors, document_vectors)
             )
             return tf.matmul(queries, documents, transpose_b=True)
-        if "list_lengths" in inputs:
-            query_vectors = take(query_vectors, _lists(inputs), training=training)
+        if isinstance(inputs, ListInputs):
+            query_vectors = take(query_vectors, inputs.lists, training=training)
         return self.similarity([query_vectors, document_vectors])
 
-    def _encoded(self, inputs: dict) -> tuple[tf.Tensor, tf.Tensor]:
+    def _typed(self, inputs) -> ModelInputs:
+        return model_inputs(inputs, in_batch=self.in_batch)
+
+    def _encoded(self, inputs: ModelInputs) -> tuple[tf.Tensor, tf.Tensor]:
         """Returns the vectors of queries and of documents, `[..., dim]` each."""
-        if "both" not in inputs:
-            return self.query_tower(inputs["query"]), self.document_tower(inputs["document"])
-        vectors = self.query_tower(inputs["both"])
-        texts = tf.shape(vectors)[0]
-        queries = tf.size(inputs["list_lengths"]) if "list_lengths" in inputs else texts // 2
-        return tf.split(vectors, [queries, texts - queries])
+        texts = inputs.texts
+        if isinstance(texts, SeparateTexts):
+            return self.query_tower(texts.query), self.document_tower(texts.document)
+        vectors = self.query_tower(texts.tokens)
+        number = tf.shape(vectors)[0]
+        queries = number // 2 if isinstance(inputs, PairInputs) else tf.size(inputs.list_lengths)
+        return tf.split(vectors, [queries, number - queries])
 
     def vectors(self, role: str, tokens) -> tf.Tensor:
         """Encodes texts as they are indexed and searched.
@@ -127,17 +144,18 @@ class TwoTower(keras.Model):
         return smooth_normalize(tower(tokens), self.similarity.epsilon)
 
     def train_step(self, data):
-        """Keras's training step that logs three figures more.
+        """Keras's training step, which logs three numbers more.
 
-        `batch_loss` is the loss of the batch alone, where `loss` is the mean since the epoch began,
-        `gradient_norm` is the joint norm of all gradients, before clipping, and `pairs` is how many
-        the batch has. With several workers, all three are of the joint batch.
+        `batch_loss` is the loss of the batch alone (`loss` is the mean since the epoch began),
+        `gradient_norm` the joint norm of all gradients before clipping, and `pairs` the number of
+        pairs in the batch. With several workers, all three are of the joint batch.
         """
         inputs, grades, weights = keras.utils.unpack_x_y_sample_weight(data)
+        inputs = self._typed(inputs)
         with tf.GradientTape() as tape:
             scores = self(inputs, training=True)
             loss = self.compute_loss(inputs, grades, scores, weights)
-            scale = tf.cast(gradient_scale(self.optimizer), loss.dtype)
+            scale = tf.cast(gradient_policy(self.optimizer).loss_scale(), loss.dtype)
             scaled_loss = scale * loss
         gradients = tape.gradient(scaled_loss, self.trainable_variables)
         if not self._names_rows_once(inputs):
@@ -145,7 +163,7 @@ class TwoTower(keras.Model):
         pairs = _listed_pairs(inputs, grades)
         if self.exchange:
             of_lists = isinstance(self.loss, ListLoss)
-            weight = tf.size(inputs["list_lengths"]) if of_lists else pairs
+            weight = tf.size(inputs.list_lengths) if of_lists else pairs
             gradients, loss, pairs = self.exchange(gradients, loss, pairs, weight)
         norm = tf.linalg.global_norm(gradients) / scale
         if self.clip_norm:
@@ -168,12 +186,16 @@ class TwoTower(keras.Model):
         """Keras's list of metrics, with the mean loss."""
         return metrics_with_loss(self, super().metrics)
 
-    def _names_rows_once(self, inputs: dict) -> bool:
+    def _names_rows_once(self, inputs: ModelInputs) -> bool:
         """Returns whether no gradient of this batch names a row of a table twice."""
-        if self.is_shared and "both" not in inputs:  # both uses of the table have named its rows
-            return False
+        if self.is_shared and isinstance(inputs.texts, SeparateTexts):
+            return False  # each use of the table names its rows
+        return len(self._own_towers()) == 2
+
+    def _own_towers(self) -> list[WordTableTower]:
+        """Returns the towers of this package; of other layers, nothing is known."""
         towers = (self.query_tower, self.document_tower)
-        return all(getattr(tower, "names_rows_once", False) for tower in towers)
+        return [tower for tower in towers if isinstance(tower, WordTableTower)]
 
     def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None):
         """Keras's `compute_loss`, and a `ListLoss` of the lists of a batch.
@@ -185,18 +207,19 @@ class TwoTower(keras.Model):
         Raises:
             ValueError: There are sample weights, and a `ListLoss`, which has none.
         """
+        x = self._typed(x)
         if isinstance(self.loss, ListLoss) and sample_weight is not None:
             raise ValueError("A ListLoss takes no sample weights: leave them out of the batches.")
         if not self.in_batch:
             if isinstance(self.loss, ListLoss):
-                return self.loss(y_pred, y, x["list_lengths"])
+                return self.loss(y_pred, y, x.list_lengths)
             return super().compute_loss(x, y, y_pred, sample_weight)
         queries, documents = tf.unstack(tf.shape(y_pred))
         if isinstance(self.loss, ListLoss):
             lengths = tf.fill([queries], documents)
             return self.loss(tf.reshape(y_pred, [-1]), tf.reshape(y, [-1]), lengths)
         loss = super().compute_loss(x, y, y_pred, sample_weight)
-        listed = tf.cast(tf.reduce_sum(x["list_lengths"]), loss.dtype)
+        listed = tf.cast(tf.reduce_sum(x.list_lengths), loss.dtype)
         return loss * tf.cast(queries * documents, loss.dtype) / listed
 
     def get_config(self):
@@ -231,22 +254,18 @@ class TwoTower(keras.Model):
 
     @property
     def encodes_both_at_once(self) -> bool:
-        """Whether a batch costs less with queries and documents together, as "both" of its inputs.
+        """Whether a batch costs less with queries and documents together, as `JoinedTexts`.
 
-        A shared tower then reads each row of its tables once, not once for either. One that pads
+        A shared tower then reads each row of its tables once instead of twice. A tower that pads
         would make queries as long as documents.
         """
-        return self.is_shared and not getattr(self.query_tower, "pads_texts", True)
+        if not (self.is_shared and self._own_towers()):
+            return False
+        return not self.query_tower.pads_texts
 
 
-def _lists(inputs: dict) -> tf.Tensor:
-    """Returns the list of each document, `[documents]` int."""
-    lengths = inputs["list_lengths"]
-    return inputs["lists"] if "lists" in inputs else tf.repeat(tf.range(tf.size(lengths)), lengths)
-
-
-def _listed_pairs(inputs: dict, grades: tf.Tensor) -> tf.Tensor:
-    """Returns how many pairs of candidate lists a batch has; in-batch negatives are none."""
-    if "list_lengths" in inputs:
-        return tf.reduce_sum(inputs["list_lengths"])
-    return tf.size(grades)
+def _listed_pairs(inputs: ModelInputs, grades: tf.Tensor) -> tf.Tensor:
+    """Returns the number of listed pairs in a batch; in-batch negatives do not count."""
+    if isinstance(inputs, PairInputs):
+        return tf.size(grades)
+    return tf.reduce_sum(inputs.list_lengths)

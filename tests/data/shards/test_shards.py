@@ -90,14 +90,15 @@ def as_lists(batches):
     found = []
     for inputs, grades in batches:
         inputs = tf.nest.map_structure(np.asarray, inputs)
-        queries = np.split(inputs["query"]["ids"], np.cumsum(inputs["query"]["lengths"]))[:-1]
-        texts = np.split(inputs["document"]["ids"], np.cumsum(inputs["document"]["lengths"]))[:-1]
-        texts = [tuple(text) for text in texts]
-        ends = np.cumsum(inputs["list_lengths"])
+        queries, texts = (
+            [tuple(text) for text in np.split(tokens.ids, np.cumsum(tokens.lengths))[:-1]]
+            for tokens in inputs.texts
+        )
+        ends = np.cumsum(inputs.list_lengths)
         assert ends[-1] == len(texts) == len(grades)
         grades = grades.numpy().tolist()
-        for query, begin, end in zip(queries, ends - inputs["list_lengths"], ends):
-            found.append((tuple(query), tuple(texts[begin:end]), tuple(grades[begin:end])))
+        for query, begin, end in zip(queries, ends - inputs.list_lengths, ends):
+            found.append((query, tuple(texts[begin:end]), tuple(grades[begin:end])))
     return found
 
 
@@ -378,9 +379,9 @@ def test_rows_of_a_batch_name_its_pairs(written, world, lists, step):
     assert [grade for _, _, grade in rows] == grades.numpy().tolist()
     queries, documents = world.retrieval_set.query_ids, world.retrieval_set.document_ids
     tokens = [tuple(world.tokens("document")[documents.index(row[1])]) for row in rows]
-    assert list(itertools.chain(*tokens)) == inputs["document"]["ids"].numpy().tolist()
+    assert list(itertools.chain(*tokens)) == inputs.texts.document.ids.numpy().tolist()
     counts = [sum(1 for _ in pairs) for _, pairs in itertools.groupby(rows, lambda row: row[0])]
-    assert counts == inputs["list_lengths"].numpy().tolist()
+    assert counts == inputs.list_lengths.numpy().tolist()
     judged = {
         (queries[q], documents[d]): grade
         for q, d, grade in zip(lists.pair_query_rows, lists.document_rows, lists.grades)

@@ -19,10 +19,12 @@ from typing import TypeVar
 import tensorflow as tf
 
 from tf_smoothclir.data.dataset_options import traced_once
-from tf_smoothclir.data.pipeline import of_lists, tower_tokens
+from tf_smoothclir.data.model_inputs import ListInputs, SeparateTexts
+from tf_smoothclir.data.pipeline import list_inputs
 from tf_smoothclir.data.ragged_store import row_numbers
 from tf_smoothclir.data.shards.manifest import MANIFEST, ShardEntry, ShardManifest, parse_manifest
 from tf_smoothclir.data.tokenized_set import ROLES
+from tf_smoothclir.text.tokens import Tokens
 from tf_smoothclir.utils.digests import file_digest
 from tf_smoothclir.utils.errors import InputError, input_error
 from tf_smoothclir.utils.parallel import map_in_threads
@@ -157,15 +159,14 @@ class Shards:
 
 
 @traced_once
-def decode_lists(records: tf.Tensor) -> tuple[dict, tf.Tensor]:
+def decode_lists(records: tf.Tensor) -> tuple[ListInputs, tf.Tensor]:
     """Returns inputs and grades of some lists; checks their lengths.
 
     Args:
         records: `[lists]` string, serialised Examples.
 
     Returns:
-        As `ListPipeline.epoch`: inputs, tokens and what `of_lists` returns, and `[pairs]` int32
-        grades.
+        As `ListPipeline.epoch`: inputs, and `[pairs]` int32 grades.
 
     Raises:
         tf.errors.OpError: An Example is no candidate list.
@@ -192,15 +193,12 @@ def decode_lists(records: tf.Tensor) -> tuple[dict, tf.Tensor]:
     ]
     with tf.control_dependencies(checks):
         lengths = tf.identity(lengths)
-    inputs = {
-        role: tower_tokens(ids, of_text, row_numbers(of_text))
-        for role, ids, of_text in (
-            ("query", values["query_tokens"], counts["query_tokens"]),
-            ("document", values["document_tokens"], lengths),
-        )
-    }
-    inputs |= of_lists(counts["grades"])
-    return inputs, values["grades"]
+    query_lengths = counts["query_tokens"]
+    texts = SeparateTexts(
+        Tokens(values["query_tokens"], query_lengths, row_numbers(query_lengths)),
+        Tokens(values["document_tokens"], lengths, row_numbers(lengths)),
+    )
+    return list_inputs(texts, counts["grades"]), values["grades"]
 
 
 def _refused(wrong: tf.Tensor, what: str) -> tf.Operation:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import tensorflow as tf
 
-from tf_smoothclir.optimizers.sparse import each_row_once
+from tf_smoothclir.optimizers.gradients import each_row_once
 
 
 def pack(gradients: Sequence, loss: tf.Tensor, pairs: tf.Tensor, weight: tf.Tensor) -> tf.Tensor:

@@ -1,14 +1,18 @@
-"""The operations that most of a training step goes into, each by the kernel that is fast.
-
-TensorFlow 2.21 is built so that kernels which add up single rows take three to six times as long as
-those of 2.15; what copies rows, computes on whole tensors or multiplies by sparse matrices is as
-fast there.
+"""Sums of rows by segment, and the gradients of these sums, in the kernel that is fast.
 
 * `segment_sum`: adds up rows by segment;
 * `take`: copies rows;
-* `sums_at`: adds up rows at given positions, which is what the gradients of both do;
-* `RowAdagrad`: Adagrad of some rows of a table;
-* `take_off_rows`: subtracts from some rows of a table.
+* `sums_at`: adds up rows at given positions, which is the gradient of both.
+
+Why they are here: TensorFlow 2.21 is built so that kernels which add up single rows take three to
+six times as long as those of 2.15. Products with sparse matrices are as fast there, and stand in
+their place. And the gradient that TensorFlow has for copied rows is sparse, which is slow to make
+dense on both. `python -m benchmarks.stacks` measures training on both stacks, `python -m
+benchmarks.profile` the share of these sums in a step.
+
+When they may go: the products, when `tf.sparse.segment_sum` and its gradient on today's TensorFlow
+are as fast as on 2.15; `take`, when the gradient of `tf.gather` by positions of a dense tensor is
+dense.
 """
 
 from __future__ import annotations
@@ -200,94 +204,7 @@ def _gradient_of_product(operation, upstream, *_):
     return None, pair_product(positions, transposed, upstream, tf.shape(rows)[0]), None, None
 
 
-class RowAdagradInPlace:
-    """Adagrad of the rows that a sparse gradient names, in one kernel."""
-
-    def __init__(self, table: tf.Variable, sums: tf.Variable):
-        """Takes a table, `[rows, dim]`, and its sums of squares, of the same shape."""
-        self._fixed = {"var": table.handle, "accum": sums.handle}
-
-    def __call__(self, gradient: tf.IndexedSlices, rate: tf.Tensor, epsilon: tf.Tensor) -> None:
-        """Adds g² to the sums, then takes rate · g / (√sum + epsilon) off the rows.
-
-        Args:
-            gradient: Names no row twice.
-            rate: Scalar of the table's type.
-            epsilon: The same.
-        """
-        tf.raw_ops.ResourceSparseApplyAdagradV2(
-            **self._fixed,
-            lr=rate,
-            epsilon=epsilon,
-            grad=gradient.values,
-            indices=gradient.indices,
-        )
-
-
-class RowAdagradOfCopies:
-    """The same in the kernel for whole tables, on copies of the rows, which are put back then."""
-
-    def __init__(self, table: tf.Variable, sums: tf.Variable):
-        """Takes a table, `[rows, dim]`, and its sums of squares, of the same shape."""
-        self._originals = (table, sums)
-        none = tf.zeros([0, *table.shape[1:]], table.dtype)
-        self._copies = [
-            tf.Variable(none, shape=[None, *table.shape[1:]], trainable=False) for _ in range(2)
-        ]
-
-    def __call__(self, gradient: tf.IndexedSlices, rate: tf.Tensor, epsilon: tf.Tensor) -> None:
-        """Does what `RowAdagradInPlace` does."""
-        rows = gradient.indices
-        for original, copy in zip(self._originals, self._copies):
-            copy.assign(_read(original, rows))
-        table, sums = self._copies
-        tf.raw_ops.ResourceApplyAdagradV2(
-            var=table.handle, accum=sums.handle, lr=rate, epsilon=epsilon, grad=gradient.values
-        )
-        for original, copy in zip(self._originals, self._copies):
-            original.scatter_update(tf.IndexedSlices(copy.read_value(), rows))
-
-
-_READING = {"ResourceGather", "ReadVariableOp", "VariableShape"}
-
-
-def _read(table: tf.Variable, rows: tf.Tensor) -> tf.Tensor:
-    """Returns rows of a table; where the graph has read them, as for the model, not once more.
-
-    Rows lie all over the memory, and most of the time of reading is waiting for it.
-    """
-    if tf.is_symbolic_tensor(rows):
-        named = rows.op.inputs[0] if rows.op.type == "Reshape" else rows  # by the gradient
-        handle = named.graph.capture(table.handle)
-        for operation in reversed(named.graph.get_operations()):
-            if not any(given is handle for given in operation.inputs):
-                continue
-            if operation.type == "ResourceGather" and operation.inputs[1] is named:
-                return tf.reshape(operation.outputs[0], [-1, *table.shape[1:]])
-            if operation.type not in _READING:
-                break  # it may have written
-    return tf.gather(table, rows)
-
-
-def take_off_rows_in_place(table: tf.Variable, rows: tf.Tensor, change: tf.Tensor) -> None:
-    """Subtracts from some rows of a table, in one kernel.
-
-    Args:
-        table: `[rows, dim]`.
-        rows: `[changed]` int, which; none comes twice.
-        change: `[changed, dim]`.
-    """
-    table.scatter_sub(tf.IndexedSlices(change, rows))
-
-
-def take_off_rows_of_copies(table, rows, change):
-    """Does what `take_off_rows_in_place` does, on copies of the rows, which are put back then."""
-    table.scatter_update(tf.IndexedSlices(_read(table, rows) - change, rows))
-
-
 if ON_KERAS_3:
     trained_segment_sum, sums_at = segment_sum_by_matrix, sums_at_by_matrix
-    RowAdagrad, take_off_rows = RowAdagradOfCopies, take_off_rows_of_copies
 else:
     trained_segment_sum, sums_at = segment_sum_by_segments, sums_at_by_segments
-    RowAdagrad, take_off_rows = RowAdagradInPlace, take_off_rows_in_place

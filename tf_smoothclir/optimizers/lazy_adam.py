@@ -1,0 +1,52 @@
+"""Adam for sparse gradients."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import tensorflow as tf
+from tensorflow import keras
+
+from tf_smoothclir.ops.row_updates import take_off_rows
+from tf_smoothclir.optimizers.sparse_optimizer import SparseOptimizer
+
+
+@keras.utils.register_keras_serializable(package="tf_smoothclir")
+class LazyAdam(SparseOptimizer, keras.optimizers.Adam):
+    """Adam (Kingma and Ba 2015) that leaves the rows alone which a gradient does not name.
+
+    With a sparse gradient, the moments of a row decay, and the row moves, only in steps that name
+    it; the bias correction counts all steps. A step that names every row is exactly Adam. For this
+    optimizer, the gradients of a `TwoTower` name all words of a batch, those with a gradient of
+    zero too. With a dense gradient it is Adam. The arguments are those of `keras.optimizers.Adam`
+    and `unique_rows` of `SparseOptimizer`.
+    """
+
+    @property
+    def gradient_policy(self):
+        """What the optimizer asks of gradients."""
+        return dataclasses.replace(super().gradient_policy, names_all_rows=True)
+
+    def update_rows(self, gradient, variable, rate):
+        if not isinstance(gradient, tf.IndexedSlices) or self.amsgrad:
+            self.keras_update(gradient, variable, rate)
+            return
+        moment, velocity = (
+            self.slot(slots, variable) for slots in (self._momentums, self._velocities)
+        )
+        step = tf.cast(self.iterations + 1, variable.dtype)
+        # In Keras's order of operations, so that the results are equal to the last bit.
+        rate = tf.cast(rate, variable.dtype) * tf.sqrt(1.0 - self.beta_2**step)
+        rate /= 1.0 - self.beta_1**step
+
+        rows, values = gradient.indices, gradient.values
+        new_moment = _decayed(tf.gather(moment, rows), values, self.beta_1)
+        new_velocity = _decayed(tf.gather(velocity, rows), tf.square(values), self.beta_2)
+        change = rate * new_moment / (tf.sqrt(new_velocity) + self.epsilon)
+        moment.scatter_update(tf.IndexedSlices(new_moment, rows))
+        velocity.scatter_update(tf.IndexedSlices(new_velocity, rows))
+        take_off_rows(variable, rows, change)
+
+
+def _decayed(old: tf.Tensor, new: tf.Tensor, rate: float) -> tf.Tensor:
+    return old + (new - old) * (1.0 - rate)

@@ -1,0 +1,84 @@
+"""The base of the package's optimizers, and what an optimizer asks of gradients."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+
+import tensorflow as tf
+from tensorflow import keras
+
+from tf_smoothclir._compat.keras_api import RowOptimizer, tf_variable
+from tf_smoothclir.optimizers.gradients import each_row_once
+
+
+def _one() -> float:
+    """Leaves the loss as it is."""
+    return 1.0
+
+
+@dataclasses.dataclass(frozen=True)
+class GradientPolicy:
+    """What an optimizer asks of the gradients that it is given; by default, nothing.
+
+    Attributes:
+        names_all_rows: A sparse gradient must name the rows of all tokens of the batch, those with
+            a gradient of zero too, because the optimizer moves whatever is named. Without it,
+            towers leave out rows that cannot change.
+        unique_rows: A sparse gradient must not name a row twice.
+        loss_scale: Returns the factor by which the loss must be multiplied before it is
+            differentiated, a scalar.
+    """
+
+    names_all_rows: bool = False
+    unique_rows: bool = False
+    loss_scale: Callable[[], tf.Tensor | float] = _one
+
+
+def gradient_policy(optimizer: keras.optimizers.Optimizer) -> GradientPolicy:
+    """Returns what an optimizer asks of gradients; an optimizer of Keras asks nothing."""
+    if isinstance(optimizer, SparseOptimizer):
+        return optimizer.gradient_policy
+    return GradientPolicy()
+
+
+class SparseOptimizer(RowOptimizer):
+    """Base of optimizers whose cost follows the rows of a batch, not the size of the vocabulary.
+
+    It stands before a Keras optimizer among the bases of a class, which defines `update_rows`.
+    """
+
+    def __init__(self, *args, unique_rows: bool = False, **kwargs):
+        """Creates the optimizer.
+
+        Args:
+            *args: Of the Keras optimizer.
+            unique_rows: Sparse gradients never name a row twice. This saves the search for such
+                rows.
+            **kwargs: Of the Keras optimizer.
+        """
+        super().__init__(*args, **kwargs)
+        self.unique_rows = unique_rows
+
+    @property
+    def gradient_policy(self) -> GradientPolicy:
+        """What the optimizer asks of gradients."""
+        return GradientPolicy(unique_rows=self.unique_rows)
+
+    def update(self, gradient, variable, rate):
+        """Updates the rows that a sparse gradient names, or all rows by a dense gradient."""
+        if not self.unique_rows:
+            gradient = each_row_once(gradient)
+        self.update_rows(gradient, variable, rate)
+
+    def update_rows(self, gradient, variable: tf.Variable, rate: tf.Tensor) -> None:
+        """Does what `update` does, with a sparse gradient that names no row twice."""
+        raise NotImplementedError
+
+    def slot(self, slots: list, variable: tf.Variable) -> tf.Variable:
+        """Returns the slot of `variable` from `slots`, which has one for each trained variable."""
+        return tf_variable(slots[self.position(variable)])
+
+    def get_config(self):
+        """Returns the arguments of the constructor."""
+        return {**super().get_config(), "unique_rows": self.unique_rows}

@@ -1,0 +1,100 @@
+"""RMSprop for sparse gradients, in the fused kernel of Adagrad."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import tensorflow as tf
+from tensorflow import keras
+
+from tf_smoothclir.optimizers.gradients import scaled
+from tf_smoothclir.optimizers.sparse_adagrad import SparseAdagrad
+
+# The accumulators grow by this factor before they are scaled down: small enough that neither a
+# large gradient overflows float32 nor a small one vanishes.
+_LARGEST_SCALE = 1e12
+
+
+@keras.utils.register_keras_serializable(package="tf_smoothclir")
+class SparseRMSprop(SparseAdagrad):
+    """RMSprop with Adam's bias correction, which is exactly Adam without momentum (beta_1 = 0).
+
+        v <- rho v + (1 - rho) g²,  w <- w - rate sqrt(1 - rho^step) g / (sqrt(v) + epsilon)
+
+    It is not lazy: v decays in every row at every step, and rows without a gradient do not move in
+    Adam without momentum either. Yet a step costs no more than one of Adagrad. The optimizer keeps
+    v / (1 - rho) / rho^step, which gains g² / rho^step and so is Adagrad's accumulator of a growing
+    gradient. Once in many steps it scales all accumulators down.
+
+    Args:
+        learning_rate: Step size, a number or a schedule.
+        rho: Decay of the mean square in a step, inside (0, 1); Adam's beta_2.
+        epsilon: Added to the root, as in Keras's Adam. It matters: the gradients of rare words are
+            not much larger.
+        scaled_gradients: Gradients come multiplied by `gradient_scale()`, because the loss was.
+            This saves one pass over all of them.
+        **kwargs: Of `SparseOptimizer` and of the Keras optimizer.
+
+    Raises:
+        ValueError: `rho` is not inside (0, 1).
+    """
+
+    def __init__(
+        self,
+        learning_rate=0.01,
+        rho: float = 0.999,
+        epsilon=1e-7,
+        scaled_gradients: bool = False,
+        name="SparseRMSprop",
+        **kwargs,
+    ):
+        super().__init__(learning_rate, epsilon, name=name, **kwargs)
+        if not 0 < rho < 1:
+            raise ValueError(f"rho must be inside (0, 1), but is {rho!r}. The default is 0.999.")
+        self.rho = rho
+        self.scaled_gradients = scaled_gradients
+        self._period = math.ceil(math.log(_LARGEST_SCALE) / -math.log(rho))
+
+    @property
+    def gradient_policy(self):
+        """What the optimizer asks of gradients."""
+        policy = super().gradient_policy
+        if self.scaled_gradients:
+            policy = dataclasses.replace(policy, loss_scale=self.gradient_scale)
+        return policy
+
+    def gradient_scale(self) -> tf.Tensor:
+        """Returns rho^(-(step + 1) / 2), a float64 scalar; step counts from the last scaling."""
+        step = self.iterations % self._period
+        return self.rho ** (-0.5 * tf.cast(step + 1, tf.float64))
+
+    def update_rows(self, gradient, variable, rate):
+        accumulator = self.slot(self._accumulators, variable)
+        tf.cond(
+            self.iterations % self._period == 0,
+            lambda: _scale_in_place(accumulator, self.rho**self._period),
+            lambda: None,
+        )
+        wide, dtype = tf.float64, variable.dtype  # the powers need it
+        scale = self.gradient_scale()
+        if not self.scaled_gradients:
+            gradient = scaled(gradient, tf.cast(scale, dtype))
+        correction = 1 - self.rho ** tf.cast(self.iterations + 1, wide)
+        rate = tf.cast(rate, wide) * tf.sqrt(correction / (1 - self.rho))
+        epsilon = self.epsilon * scale / math.sqrt(1 - self.rho)
+        self.apply_adagrad(gradient, variable, tf.cast(rate, dtype), tf.cast(epsilon, dtype))
+
+    def get_config(self):
+        """Returns the arguments of the constructor."""
+        own = {"rho": self.rho, "scaled_gradients": self.scaled_gradients}
+        return {**super().get_config(), **own}
+
+
+def _scale_in_place(variable: tf.Variable, factor: float) -> None:
+    """Multiplies a variable where it lies: a new value would be another table in memory."""
+    if variable.shape.rank == 0:  # it has no rows
+        variable.assign(variable * factor)
+        return
+    rows = tf.range(tf.raw_ops.VariableShape(input=variable.handle)[0])
+    tf.raw_ops.ResourceScatterMul(resource=variable.handle, indices=rows, updates=factor)
