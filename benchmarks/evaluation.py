@@ -14,7 +14,7 @@ import numpy as np
 from absl import flags
 
 from benchmarks import common
-from tf_smoothclir.settings.run import METRICS
+from tf_smoothclir.settings.training import METRICS
 
 PACKAGE, NUMPY = "tf_smoothclir", "NumPy"
 IR_MEASURES, TFR = "ir-measures", "tensorflow-ranking"

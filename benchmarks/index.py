@@ -25,7 +25,10 @@ from absl import flags
 from benchmarks import common
 from benchmarks.preparation import write_toy_world
 from tf_smoothclir.data.sources.source import SPLITS
-from tf_smoothclir.settings.run import DataSettings, ModelSettings, RunSettings, TrainingSettings
+from tf_smoothclir.settings.data import DataSettings
+from tf_smoothclir.settings.model import ModelSettings
+from tf_smoothclir.settings.run import RunSettings
+from tf_smoothclir.settings.training import TrainingSettings
 
 FLAT, MATMUL = "flat", "TensorFlow matmul and top_k"
 _TOPICS = 2000

@@ -12,7 +12,9 @@ from functools import partial
 from absl import flags
 
 from benchmarks import common
-from tf_smoothclir.settings.run import METRICS, DataSettings, RunSettings, TrainingSettings
+from tf_smoothclir.settings.data import DataSettings
+from tf_smoothclir.settings.run import RunSettings
+from tf_smoothclir.settings.training import METRICS, TrainingSettings
 
 EXACT = "adam"
 

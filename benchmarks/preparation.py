@@ -24,7 +24,8 @@ from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.sources.source import SPLITS, Text
 from tf_smoothclir.data.sources.toy_world import ToyWorld
 from tf_smoothclir.data.tokenized_set import ROLES
-from tf_smoothclir.settings.run import DataSettings, TextSettings
+from tf_smoothclir.settings.data import DataSettings
+from tf_smoothclir.settings.text import TextSettings
 
 PACKAGE, PYTHON = "tf_smoothclir", "plain Python"
 _QUERIES = 25_000

@@ -15,8 +15,9 @@ from absl import flags
 
 from benchmarks import common
 from benchmarks.training import TWO_EPOCHS, second_epoch
+from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.settings.presets import changed, preset_settings
-from tf_smoothclir.settings.run import DataSettings, RunSettings
+from tf_smoothclir.settings.run import RunSettings
 
 PAPER = "paper"
 

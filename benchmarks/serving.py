@@ -37,7 +37,7 @@ def export(directory: str, documents: int, dim: int, vocabulary: int) -> dict[st
     from tf_smoothclir.publishing.exported_tower import ExportedTower
     from tf_smoothclir.publishing.search_model import SearchModel
     from tf_smoothclir.publishing.version_writer import PairInfo, publish_version
-    from tf_smoothclir.settings.run import DataSettings
+    from tf_smoothclir.settings.data import DataSettings
     from tf_smoothclir.text.vocabulary import PADDING, UNKNOWN, TextEncoder, write_vocabulary
 
     known = words(vocabulary)

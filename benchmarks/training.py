@@ -17,7 +17,7 @@ from absl import flags
 from benchmarks import common
 from benchmarks.training_rivals import keras_adam, speed, torch_sparse_adam
 from benchmarks.workload import Workload, tokenized_set_of, two_tower
-from tf_smoothclir.settings.run import TrainingSettings
+from tf_smoothclir.settings.training import TrainingSettings
 
 if TYPE_CHECKING:
     from tf_smoothclir.training.trainer import Trainer

@@ -14,7 +14,9 @@ from tf_smoothclir.data.ragged_store import RaggedWriter
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.sources.source import Judgment, Source, Text
 from tf_smoothclir.data.tokenized_set import TokenizedSet
-from tf_smoothclir.settings.run import ModelSettings, RunSettings, TrainingSettings
+from tf_smoothclir.settings.model import ModelSettings
+from tf_smoothclir.settings.run import RunSettings
+from tf_smoothclir.settings.training import TrainingSettings
 from tf_smoothclir.training.steps import LocalSteps
 from tf_smoothclir.training.trainer import STEPS_PER_CALL
 from tf_smoothclir.two_tower.builder import build_model

@@ -7,19 +7,15 @@ where it stopped.
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 from pathlib import Path
 
 from absl import flags
 
-from tf_smoothclir.command_line import command
-from tf_smoothclir.command_line.command import FLAGS
-from tf_smoothclir.settings.run import DataSettings
-from tf_smoothclir.utils.errors import input_error
+from tf_smoothclir.command_line import command, setting_flags
 from tf_smoothclir.utils.files import make_directory
 
-_EXPORT_DIR, _INDEX_DIR = command.define_index_flags()
+_EXPORT_DIR, _INDEX_DIR = setting_flags.define_index_flags()
 _COLLECTION = flags.DEFINE_string(
     "collection",
     "",
@@ -51,7 +47,10 @@ _SEARCH_EFFORT = flags.DEFINE_integer(
     module_name=command.COMMAND,
 )
 _ADD = flags.DEFINE_string(
-    "add", "", "Documents to add to the index, as for --collection.", module_name=command.COMMAND
+    "add",
+    "",
+    "Documents to add to the index, as for --collection.",
+    module_name=command.COMMAND,
 )
 _REMOVE = flags.DEFINE_string(
     "remove",
@@ -78,12 +77,14 @@ _BEAM = flags.DEFINE_string(
     " --beam='--runner=FlinkRunner --flink_master=host:8081'.",
     module_name=command.COMMAND,
 )
-command.define_settings(["data"])
+setting_flags.define_settings(["data"])
 
 
 def main(argv) -> None:
     """Builds or changes an index as the flags say."""
     del argv
+    index_dir = Path(_INDEX_DIR.value or Path(_EXPORT_DIR.value, "index"))
+    make_directory(index_dir.parent, "--index_dir")
     from tf_smoothclir.index.builder import build_index
     from tf_smoothclir.index.document_collections import open_collection, open_files, read_ids
     from tf_smoothclir.index.updates import update_index
@@ -91,9 +92,6 @@ def main(argv) -> None:
     from tf_smoothclir.publishing.export_directory import load_tower
     from tf_smoothclir.search.searcher import run_queries
 
-    _check_flags()
-    index_dir = Path(_INDEX_DIR.value or Path(_EXPORT_DIR.value, "index"))
-    make_directory(index_dir.parent, "--index_dir")
     tower = load_tower(_EXPORT_DIR.value, "document")
     query_vectors = functools.partial(run_queries, _EXPORT_DIR.value)
     if _ADD.value or _REMOVE.value:
@@ -106,7 +104,7 @@ def main(argv) -> None:
             query_vectors=query_vectors,
         )
     else:
-        data = command.data_like(tower.manifest.data)
+        data = setting_flags.data_like(tower.manifest.data)
         manifest = build_index(
             index_dir,
             open_collection(_COLLECTION.value, data),
@@ -122,18 +120,6 @@ def main(argv) -> None:
         f"{index_dir}: {manifest.settings.kind}, {manifest.documents} documents;"
         f" recall@{recall.depth} {recall.value:.4f} ({recall.measured_by})"
     )
-
-
-def _check_flags() -> None:
-    data = [field.name for field in dataclasses.fields(DataSettings) if field.name != "cache_dir"]
-    of_new_indexes = ["index_type", "hnsw_neighbours", "search_effort", "overwrite", "beam"]
-    for name in ("add", "remove"):
-        if FLAGS[name].value:
-            command.refuse_beside(name, ["collection", *of_new_indexes, *data])
-    if _COLLECTION.value:
-        command.refuse_beside("collection", data)
-    if _REPLACE.value and not _ADD.value:
-        raise input_error("--replace", "it says what --add does", "Give --add, or leave it out")
 
 
 def _beam_encoder(version: int):

@@ -15,11 +15,11 @@ from pathlib import Path
 
 from absl import flags
 
-from tf_smoothclir.command_line import command
+from tf_smoothclir.command_line import command, setting_flags
 from tf_smoothclir.utils.errors import input_error
 from tf_smoothclir.utils.files import make_directory
 
-_EXPORT_DIR, _INDEX_DIR = command.define_index_flags()
+_EXPORT_DIR, _INDEX_DIR = setting_flags.define_index_flags()
 _QUERY = flags.DEFINE_multi_string("query", [], "A query", module_name=command.COMMAND)
 _QUERIES = flags.DEFINE_string(
     "queries",
@@ -58,7 +58,7 @@ _SERVER = flags.DEFINE_string(
 _WIDTH = flags.DEFINE_integer(
     "width", 150, "Characters of a text shown.", lower_bound=1, module_name=command.COMMAND
 )
-command.define_settings(["data"])
+setting_flags.define_settings(["data"])
 _BATCH = 256
 
 
@@ -73,7 +73,7 @@ def main(argv) -> None:
     searcher = open_searcher(
         _EXPORT_DIR.value,
         _INDEX_DIR.value,
-        command.data_like,
+        setting_flags.data_like,
         server=_SERVER.value,
     )
     given = _QUERY.value or _typed()
@@ -99,10 +99,7 @@ def _typed() -> Iterator[str]:
 
 def _check_flags() -> None:
     """Checks what would come to light after the search only, or not at all."""
-    if _QUERIES.value:
-        command.refuse_beside("queries", ["query"])
     if _TREC_RUN.value:
-        command.refuse_beside("trec_run", ["json", "explain"])
         make_directory(Path(_TREC_RUN.value).parent, "--trec_run")
         if Path(_TREC_RUN.value).is_dir():
             raise input_error(f"--trec_run={_TREC_RUN.value}", "it is a directory", "Name a file")

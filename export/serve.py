@@ -13,7 +13,7 @@ import threading
 
 from absl import flags
 
-from tf_smoothclir.command_line import command
+from tf_smoothclir.command_line import command, setting_flags
 
 _EXPORT_DIR = flags.DEFINE_string(
     "export_dir",
@@ -59,7 +59,11 @@ _POLL_SECONDS = flags.DEFINE_float(
     module_name=command.COMMAND,
 )
 _MAX_MEGABYTES = flags.DEFINE_integer(
-    "max_request_megabytes", 64, "Largest request.", lower_bound=1, module_name=command.COMMAND
+    "max_request_megabytes",
+    64,
+    "Largest request.",
+    lower_bound=1,
+    module_name=command.COMMAND,
 )
 _THREADS = flags.DEFINE_integer(
     "threads",
@@ -81,7 +85,7 @@ _INDEX_DIR = flags.DEFINE_string(
     "The index that --ui searches; empty: index/ in --export_dir.",
     module_name=command.COMMAND,
 )
-command.define_settings(["data"])
+setting_flags.define_settings(["data"])
 
 
 def main(argv) -> None:
@@ -122,7 +126,7 @@ def _page():
     from tf_smoothclir.search.searcher import open_searcher
     from tf_smoothclir.server.search_page import open_page
 
-    searcher = open_searcher(_EXPORT_DIR.value, _INDEX_DIR.value, command.data_like)
+    searcher = open_searcher(_EXPORT_DIR.value, _INDEX_DIR.value, setting_flags.data_like)
     return open_page(searcher).routes()
 
 

@@ -12,7 +12,7 @@ from tests.small_world import SmallWorld
 from tf_smoothclir.data.preparation import tokenize_set
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.tokenized_set import TokenizedSet
-from tf_smoothclir.settings.run import TextSettings
+from tf_smoothclir.settings.text import TextSettings
 
 # Fixtures of trained runs and of published models, which tests of several rooms share.
 pytest_plugins = ["tests.training.fixtures", "tests.published"]

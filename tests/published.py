@@ -18,7 +18,7 @@ from tf_smoothclir.publishing.export import export_run
 from tf_smoothclir.publishing.exported_tower import ExportedTower
 from tf_smoothclir.publishing.search_model import SearchModel
 from tf_smoothclir.publishing.version_writer import PairInfo
-from tf_smoothclir.settings.run import DataSettings
+from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.text.vocabulary import TextEncoder, write_vocabulary
 from tf_smoothclir.towers import AveragePoolingTower
 from tf_smoothclir.training.run_directory import RunDirectory

@@ -16,7 +16,9 @@ import tf_smoothclir
 from tf_smoothclir.losses.lists import LIST_LOSSES
 from tf_smoothclir.losses.ordinal import LOSSES
 from tf_smoothclir.optimizers import OPTIMIZERS
-from tf_smoothclir.settings.run import ModelSettings, TrainingSettings
+from tf_smoothclir.settings import model
+from tf_smoothclir.settings.model import ModelSettings
+from tf_smoothclir.settings.training import TrainingSettings
 from tf_smoothclir.towers import TOWERS
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -250,6 +252,10 @@ def test_everything_public_is_documented():
 def test_registries_agree_with_the_choices_of_the_flags(registry, kind, field):
     choices = kind.__dataclass_fields__[field].metadata["choices"]
     assert set(choices) == set(registry)
+
+
+def test_the_settings_know_which_losses_compare_whole_lists():
+    assert set(model.LIST_LOSSES) == set(LIST_LOSSES)
 
 
 @pytest.mark.parametrize("name", tf_smoothclir.__all__)

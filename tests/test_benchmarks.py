@@ -36,7 +36,9 @@ from tf_smoothclir._compat import ON_KERAS_3
 from tf_smoothclir.data.candidate_lists import candidate_lists
 from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.optimizers import OPTIMIZERS
-from tf_smoothclir.settings.run import DataSettings, RunSettings, TrainingSettings
+from tf_smoothclir.settings.data import DataSettings
+from tf_smoothclir.settings.run import RunSettings
+from tf_smoothclir.settings.training import TrainingSettings
 
 pytestmark = pytest.mark.slow
 

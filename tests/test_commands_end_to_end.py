@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tf_smoothclir.data.sources.toy_world import ToyWorld
-from tf_smoothclir.settings.run import METRICS
+from tf_smoothclir.settings.training import METRICS
 
 ROOT = Path(__file__).resolve().parents[1]
 ENTITIES = 300
@@ -147,7 +147,9 @@ def test_search_takes_what_is_no_utf8(export_dir):
 
 QUICKSTART = """
 import sys
-from tf_smoothclir.settings.run import DataSettings, RunSettings, TrainingSettings
+from tf_smoothclir.settings.data import DataSettings
+from tf_smoothclir.settings.run import RunSettings
+from tf_smoothclir.settings.training import TrainingSettings
 from trainers import quickstart
 seed = int(sys.argv.pop(1))
 quickstart.SETTINGS = RunSettings(

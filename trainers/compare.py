@@ -12,7 +12,7 @@ from pathlib import Path
 from absl import flags
 
 from tf_smoothclir.command_line import command
-from tf_smoothclir.settings.run import METRICS
+from tf_smoothclir.settings.training import METRICS
 
 _SPLIT = flags.DEFINE_enum(
     "split",
@@ -78,7 +78,9 @@ def main(argv) -> None:
         reason = "every run is a directory, which has its own judgments"
         raise input_error(f"--qrels={_QRELS.value}", reason, "Leave it out")
     if not any(map(os.path.isdir, paths)):
-        command.refuse_beside("qrels", ["full", "split"])
+        for flag in (_FULL, _SPLIT):
+            if flag.value != flag.default:
+                raise input_error(f"--{flag.name}", "every run is a file", "Leave it out")
     output_dir = make_directory(_OUTPUT_DIR.value, "--output_dir") if _OUTPUT_DIR.value else None
     systems, best_grade = compare.read_systems(dict(zip(names, map(_files, paths))))
     seed, samples = _SEED.value, _SAMPLES.value

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from absl import flags
 
-from tf_smoothclir.command_line import command
+from tf_smoothclir.command_line import command, setting_flags
 
 _RUN_DIR = flags.DEFINE_string(
     "run_dir", "runs/train", "Run of smoothclir-train.", module_name=command.COMMAND
@@ -30,7 +30,7 @@ _OUTPUT_DIR = flags.DEFINE_string(
     "Where the figures and TREC files go; empty: evaluation/ of the run.",
     module_name=command.COMMAND,
 )
-command.define_settings(["data"])
+setting_flags.define_settings(["data"])
 
 
 def main(argv) -> None:
@@ -45,7 +45,7 @@ def main(argv) -> None:
     from tf_smoothclir.training import run_figures, train  # take seconds: not before there is a run
 
     settings = run.settings()
-    data = command.settings_from_flags("data", base=settings.data)
+    data = setting_flags.settings_from_flags("data", base=settings.data)
     settings = dataclasses.replace(settings, data=data)
     model = train.load_model(run)
     output_dir = make_directory(Path(_OUTPUT_DIR.value or run.evaluation), "--output_dir")

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from absl import flags
 
-from tf_smoothclir.command_line import command
+from tf_smoothclir.command_line import command, setting_flags
+from tf_smoothclir.settings.combinations import check_combinations
 
 _OWN = {"module_name": command.COMMAND}
 _BEAM = flags.DEFINE_string(
@@ -19,14 +20,16 @@ _BEAM = flags.DEFINE_string(
     " --cache_dir by the same paths.",
     **_OWN,
 )
-_THRESHOLDS = command.define_thresholds()
-command.define_settings(["data", "text"])
+_THRESHOLDS = setting_flags.define_thresholds()
+setting_flags.define_settings(["data", "text"])
 
 
 def main(argv) -> None:
     """Prepares a set as the flags say."""
     del argv
-    data, text = (command.settings_from_flags(group) for group in ("data", "text"))
+    data, text = (setting_flags.settings_from_flags(group) for group in ("data", "text"))
+    if _BEAM.value:
+        check_combinations(text, beam=_BEAM.value)
     from tf_smoothclir.data.preparation import tokenize_set
     from tf_smoothclir.data.retrieval_set import RetrievalSet
     from tf_smoothclir.data.sources.opening import source_of

@@ -12,7 +12,9 @@ from pathlib import Path
 from absl import flags
 
 from tf_smoothclir.command_line import command
-from tf_smoothclir.settings.run import DataSettings, RunSettings, TrainingSettings
+from tf_smoothclir.settings.data import DataSettings
+from tf_smoothclir.settings.run import RunSettings
+from tf_smoothclir.settings.training import TrainingSettings
 
 _OUTPUT_DIR = flags.DEFINE_string(
     "output_dir", "runs/quickstart", "The run directory.", module_name=command.COMMAND

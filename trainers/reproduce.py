@@ -22,9 +22,11 @@ from pathlib import Path
 
 from absl import flags, logging
 
-from tf_smoothclir.command_line import command
+from tf_smoothclir.command_line import command, setting_flags
 from tf_smoothclir.experiments.catalogue import EXPERIMENTS
-from tf_smoothclir.settings.run import DataSettings, RunSettings
+from tf_smoothclir.settings.combinations import check_combinations
+from tf_smoothclir.settings.data import DataSettings
+from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.utils.errors import input_error
 
 _OWN = {"module_name": command.COMMAND}
@@ -71,7 +73,8 @@ _TUNE_EPOCHS = flags.DEFINE_integer(
 _THETA_1 = flags.DEFINE_list("theta_1", ["0", "0.2", "0.4"], "Values of θ_1 to try.", **_OWN)
 _THETA_2 = flags.DEFINE_list("theta_2", ["0.5", "0.7", "0.9"], "Values of θ_2 to try.", **_OWN)
 _GROUPS = ("text", "model", "training")
-command.define_settings(_GROUPS)
+_DECIDED = ("loss", "tower", "seed")  # by the experiments
+setting_flags.define_settings(_GROUPS)
 flags.FLAGS.set_default("epochs", 10)
 
 
@@ -84,15 +87,16 @@ def main(argv) -> None:
             toy_entities=_TOY_ENTITIES.value,
             cache_dir=_CACHE_DIR.value and os.path.abspath(_CACHE_DIR.value),
         ),
-        **{group: command.settings_from_flags(group) for group in _GROUPS},
+        **{
+            group: setting_flags.settings_from_flags(group, varied=_DECIDED, seeds=seeds)
+            for group in _GROUPS
+        },
     )
-    command.refuse_shards(base)
+    check_combinations(base, varied=_DECIDED, seeds=seeds)
     if len(base.model.thresholds) != 2:
         raise input_error(
             "--thresholds", "the experiments of the paper have the grades 0, 1 and 2", "Give two"
         )
-    if not _TUNE_EPOCHS.value:
-        command.refuse_beside("tune_epochs", ["theta_1", "theta_2"])
     # Takes seconds: not before the flags are right.
     from tf_smoothclir.experiments.plan import Study, threshold_grids
     from tf_smoothclir.experiments.reproduce import reproduce

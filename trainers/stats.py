@@ -6,11 +6,11 @@ import json
 
 from absl import flags
 
-from tf_smoothclir.command_line import command
+from tf_smoothclir.command_line import command, setting_flags
 
 _JSON = flags.DEFINE_boolean("json", False, "Print JSON.", module_name=command.COMMAND)
-_THRESHOLDS = command.define_thresholds()
-command.define_settings(["data"])
+_THRESHOLDS = setting_flags.define_thresholds()
+setting_flags.define_settings(["data"])
 
 
 def main(argv) -> None:
@@ -20,7 +20,7 @@ def main(argv) -> None:
     from tf_smoothclir.data.sources.opening import source_of
     from tf_smoothclir.data.statistics import collection_statistics
 
-    data = command.settings_from_flags("data")
+    data = setting_flags.settings_from_flags("data")
     source = source_of(data)
     # An error in the set shows before a figure does.
     RetrievalSet.load(source, num_grades=len(_THRESHOLDS.value) + 1, seed=data.split_seed)

@@ -12,7 +12,8 @@ import time
 
 from absl import flags, logging
 
-from tf_smoothclir.command_line import command
+from tf_smoothclir.command_line import command, setting_flags
+from tf_smoothclir.settings.run import GROUPS
 
 _OUTPUT_DIR = flags.DEFINE_string(
     "output_dir", "runs/train", "The run directory.", module_name=command.COMMAND
@@ -21,14 +22,14 @@ _OVERWRITE = flags.DEFINE_boolean(
     "overwrite", False, "Delete the run that is in --output_dir.", module_name=command.COMMAND
 )
 _SECONDS_BEFORE_NEXT_TRY = 1.0  # where another worker is lost again at once
-command.define_preset()
-command.define_settings()
+setting_flags.define_preset()
+setting_flags.define_settings()
 
 
 def main(argv) -> None:
     """Trains as the flags say."""
     del argv
-    settings = command.run_settings_from_flags()
+    settings = setting_flags.run_settings_from_flags()
     from tf_smoothclir.evaluation.report import print_metrics
     from tf_smoothclir.training.distributed.workers import WorkerLost
     from tf_smoothclir.training.train import train  # takes seconds: not before the flags are right
@@ -38,7 +39,7 @@ def main(argv) -> None:
     except WorkerLost as lost:
         logging.warning("%s", lost)
         time.sleep(_SECONDS_BEFORE_NEXT_TRY)
-        command.start_again("--nooverwrite")
+        command.restart("--nooverwrite")
     if result:
         print_metrics(result["test"])
         print(f"Report: {_OUTPUT_DIR.value}/report.md")
@@ -46,7 +47,7 @@ def main(argv) -> None:
 
 def run() -> None:
     """Entry point of `smoothclir-train`."""
-    command.run_main(main, __doc__, tuple(command.GROUPS))
+    command.run_main(main, __doc__, tuple(GROUPS))
 
 
 if __name__ == "__main__":

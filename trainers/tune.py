@@ -12,8 +12,9 @@ import dataclasses
 
 from absl import flags
 
-from tf_smoothclir.command_line import command
-from tf_smoothclir.settings.run import METRICS
+from tf_smoothclir.command_line import command, setting_flags
+from tf_smoothclir.settings.run import GROUPS
+from tf_smoothclir.settings.training import METRICS
 
 _OWN = {"module_name": command.COMMAND}
 _OUTPUT_DIR = flags.DEFINE_string("output_dir", "runs/tune", "Gets everything.", **_OWN)
@@ -71,15 +72,14 @@ _WORKER_TIMEOUT = flags.DEFINE_float(
     lower_bound=1.0,
     **_OWN,
 )
-command.define_preset()
-command.define_settings()
+setting_flags.define_preset()
+setting_flags.define_settings()
 
 
 def main(argv) -> None:
     """Searches as the flags say."""
     del argv
-    settings = command.run_settings_from_flags()
-    command.refuse_shards(settings)
+    settings = setting_flags.run_settings_from_flags(varied=_TUNE.value, tune=_TUNE.value)
     if _OBJECTIVE.value:
         training = dataclasses.replace(settings.training, select_metric=_OBJECTIVE.value)
         settings = dataclasses.replace(settings, training=training)
@@ -106,7 +106,7 @@ def main(argv) -> None:
 
 def run() -> None:
     """Entry point of `smoothclir-tune`."""
-    command.run_main(main, __doc__, tuple(command.GROUPS))
+    command.run_main(main, __doc__, tuple(GROUPS))
 
 
 if __name__ == "__main__":

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from absl import flags
 
-from tf_smoothclir.command_line import command
+from tf_smoothclir.command_line import command, setting_flags
 from tf_smoothclir.data.sources.source import SPLITS
-from tf_smoothclir.settings.run import TrainingSettings
+from tf_smoothclir.settings.combinations import check_combinations
+from tf_smoothclir.settings.training import TrainingSettings
 
 _OWN = {"module_name": command.COMMAND}
 _OUTPUT_DIR = flags.DEFINE_string("output_dir", "runs/shards", "Gets the shards; local.", **_OWN)
@@ -21,14 +22,15 @@ _NEGATIVES = flags.DEFINE_integer(
     "negatives", TrainingSettings.negatives, "Sampled documents of grade 0 a query.", 0, **_OWN
 )
 _SEED = flags.DEFINE_integer("seed", TrainingSettings.seed, "Seed of the sampling.", 0, **_OWN)
-_THRESHOLDS = command.define_thresholds()
-command.define_settings(["data", "text"])
+_THRESHOLDS = setting_flags.define_thresholds()
+setting_flags.define_settings(["data", "text"])
 
 
 def main(argv) -> None:
     """Writes shards as the flags say."""
     del argv
-    data, text = (command.settings_from_flags(group) for group in ("data", "text"))
+    data, text = (setting_flags.settings_from_flags(group) for group in ("data", "text"))
+    check_combinations(text, num_shards=_NUM_SHARDS.value)
     from tf_smoothclir.data.candidate_lists import candidate_lists
     from tf_smoothclir.data.preparation import tokenize_set
     from tf_smoothclir.data.retrieval_set import RetrievalSet

@@ -13,8 +13,11 @@ from pathlib import Path
 import pytest
 import tensorflow as tf
 
+from tests.command_line.forked import ForkedCommands
+from tests.settings.broken_combinations import OF_FLAGS, OF_SETTINGS
 from tests.training.tiny_set import write_tiny_set
 from tf_smoothclir.command_line import command
+from tf_smoothclir.settings.base import value_text
 from tf_smoothclir.settings.presets import PRESETS, preset_settings
 from tf_smoothclir.settings.run import GROUPS, RunSettings
 
@@ -36,6 +39,13 @@ MAINS = {
 }
 
 OTHER_DEFAULTS = {("trainers.reproduce", "epochs"): 10}
+
+
+@pytest.fixture(scope="module")
+def commands():
+    """Runs commands that stop before they need TensorFlow."""
+    with ForkedCommands("tf_smoothclir.command_line.command", "numpy") as forked:
+        yield forked
 
 
 def run(module, *arguments, cwd=None, **environment):
@@ -62,8 +72,8 @@ def one_line(text):
 
 
 @pytest.mark.parametrize("module", MAINS)
-def test_help_shows_every_setting_with_its_default(module):
-    done = run(module, "--help")
+def test_help_shows_every_setting_with_its_default(commands, module):
+    done = commands.run(module, "--help")
     assert (done.returncode, done.stderr) == (0, "")
     text = one_line(done.stdout)
     shown = re.findall(r"^(\w+):$", done.stdout, re.MULTILINE)
@@ -88,15 +98,14 @@ def test_help_shows_every_setting_with_its_default(module):
         (["--epsilon=-1"], "--epsilon=-1"),
         (["--epsilon=nan"], "error: --epsilon must be a finite number, but is nan."),
         (["--thresholds=low,high"], "error: --thresholds must be numbers, but one is 'low'."),
-        (["--thresholds=0.7,0.2"], "strictly increasing"),
+        (["--thresholds=0.7,0.2"], "--loss, --thresholds: thresholds must be strictly increasing"),
         (["--loss=three_part_l2", "--cut_points=0,x,1"], "error: --cut_points must be numbers"),
-        (["--loss=three_part_l2", "--cut_points=0,0.5"], "--cut_points: cut_points must be three"),
         (["--data_dir=nowhere"], "/nowhere: there is no such directory."),
     ],
     ids=lambda value: value[0] if isinstance(value, list) else "",
 )
-def test_mistake_is_a_message_and_nothing_is_written(tmp_path, arguments, message):
-    done = run("trainers.train", f"--output_dir={tmp_path}/run", *arguments, cwd=tmp_path)
+def test_mistake_is_a_message_and_nothing_is_written(commands, tmp_path, arguments, message):
+    done = commands.run("trainers.train", f"--output_dir={tmp_path}/run", *arguments, cwd=tmp_path)
     assert done.returncode != 0
     assert message in one_line(done.stdout + done.stderr)
     assert "Traceback" not in done.stderr
@@ -111,8 +120,8 @@ def test_mistake_is_a_message_and_nothing_is_written(tmp_path, arguments, messag
         ("export.search", ["--export_dir=nowhere"], "error: --export_dir=nowhere: there is no"),
     ],
 )
-def test_missing_run_or_export_is_a_message(tmp_path, module, arguments, message):
-    done = run(module, *arguments, cwd=tmp_path)
+def test_missing_run_or_export_is_a_message(commands, tmp_path, module, arguments, message):
+    done = commands.run(module, *arguments, cwd=tmp_path)
     assert done.returncode == 1
     assert done.stderr.startswith(message)
     assert "Traceback" not in done.stderr
@@ -122,43 +131,66 @@ def test_missing_run_or_export_is_a_message(tmp_path, module, arguments, message
 @pytest.mark.parametrize(
     ("module", "arguments", "message"),
     [
-        ("export.search", ["--queries=q.tsv", "--query=a river"], "--queries --query: they do not"),
-        ("export.search", ["--trec_run=a.run", "--json"], "--trec_run --json: they do not go"),
         ("export.search", ["--trec_run=file/a.run"], "--trec_run=file: the directory cannot be"),
         ("export.search", ["--trec_run=a.run", "--tag=my system"], "--tag=my system: TREC runs"),
         ("export.search", ["--trec_run=."], "--trec_run=.: it is a directory"),
-        (
-            "export.build_index",
-            ["--index_dir=file/index"],
-            "--index_dir=file: the directory",
-        ),
-        ("export.build_index", ["--add=a.tsv", "--index_type=hnsw"], "--add --index_type: they"),
-        ("export.build_index", ["--remove=ids", "--collection=a.tsv"], "--remove --collection: th"),
-        (
-            "export.build_index",
-            ["--collection=a.tsv", "--toy_entities=900"],
-            "--collection --toy_e",
-        ),
-        ("export.build_index", ["--replace"], "--replace: it says what --add does"),
+        ("export.build_index", ["--index_dir=file/index"], "--index_dir=file: the directory"),
+        ("trainers.compare", ["a.run", "b.run", "--full"], "--full: every run is a file"),
+        ("trainers.compare", [".", "tmp", "--qrels=file"], "--qrels=file: every run is a dir"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
-def test_flags_that_would_do_nothing_are_mistakes(tmp_path, module, arguments, message):
+def test_a_flag_that_cannot_be_used_is_a_message_before_any_work(
+    commands, tmp_path, module, arguments, message
+):
     (tmp_path / "file").write_text("")
-    done = run(module, *arguments, cwd=tmp_path)
+    (tmp_path / "tmp").mkdir()
+    done = commands.run(module, *arguments, cwd=tmp_path)
     assert done.returncode == 1
     assert done.stderr.startswith(f"error: {message}")
-    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "tmp"]
 
 
-def test_stats_counts_more_grades_than_three_where_it_is_told(tmp_path):
+def command_of(names):
+    """The command that has these flags."""
+    if {"queries", "trec_run"} & names:
+        return ["export.search"]
+    if {"add", "remove", "collection", "replace"} & names:
+        return ["export.build_index"]
+    if {"seeds", "tune_epochs"} & names:
+        return ["trainers.reproduce", "table2"]
+    special = {"num_shards": "write_shards", "beam": "prepare", "tune": "tune"}
+    return [f"trainers.{special.get(next(iter(special.keys() & names), ''), 'train')}"]
+
+
+def flag(name, value):
+    if isinstance(value, bool):
+        return f"--{name}" if value else f"--no{name}"
+    return f"--{name}={value_text(value)}"
+
+
+@pytest.mark.parametrize("example", OF_SETTINGS + OF_FLAGS, ids=str)
+def test_what_does_not_go_together_is_a_message_before_anything_is_loaded(
+    commands, tmp_path, example
+):
+    rule = example.rule
+    arguments = [flag(name, value) for name, value in example.values.items()]
+    done = commands.run(*command_of({*rule.names}), *arguments, cwd=tmp_path)
+    assert done.returncode == 1
+    where, _, what = done.stderr.removeprefix("error: ").partition(": ")
+    assert where.split()[0].startswith((f"--{rule.names[0]}", f"--no{rule.names[0]}"))
+    assert what == f"{rule.reason}. {rule.remedy}.\n"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_stats_counts_more_grades_than_three_where_it_is_told(commands, tmp_path):
     (tmp_path / "queries.tsv").write_text("".join(f"q{i}\ta river\n" for i in range(5)))
     (tmp_path / "documents.tsv").write_text("d1\tun fleuve\n")
     (tmp_path / "judgments.tsv").write_text("".join(f"q{i}\td1\t3\n" for i in range(5)))
     arguments = ["--data_dir=.", "--document_language=fr", "--json"]
-    refused = run("trainers.stats", *arguments, cwd=tmp_path)
+    refused = commands.run("trainers.stats", *arguments, cwd=tmp_path)
     assert "judgments.tsv:1: grade 3 is outside 0..2" in refused.stderr
-    counted = run("trainers.stats", *arguments, "--thresholds=0.1,0.4,0.7", cwd=tmp_path)
+    counted = commands.run("trainers.stats", *arguments, "--thresholds=0.1,0.4,0.7", cwd=tmp_path)
     assert counted.returncode == 0, counted.stderr
     assert json.loads(counted.stdout)["queries"] == 5
 
@@ -209,7 +241,7 @@ def test_full_disk_is_a_message(error, place, monkeypatch):
     assert place in message
     assert "No space left on device" in message
     assert message.endswith(
-        ". Free some space, then give the same command again: what was saved before is kept."
+        ". Free some space, then give the same command again: everything saved so far is kept."
     )
     assert "{{" not in message
     assert "[Op:" not in message
@@ -258,11 +290,11 @@ def test_console_scripts_point_to_functions_that_are_there():
 def settings_of(*arguments):
     """What a command with --preset resolves its flags to."""
     code = (
-        "from absl import app, flags\n"
-        "from tf_smoothclir.command_line import command\n"
-        "command.define_preset()\n"
-        "command.define_settings()\n"
-        "app.run(lambda argv: print(*command.run_settings_from_flags().flag_lines(), sep='\\n'))\n"
+        "from absl import app\n"
+        "from tf_smoothclir.command_line import setting_flags as ours\n"
+        "ours.define_preset()\n"
+        "ours.define_settings()\n"
+        "app.run(lambda argv: print(*ours.run_settings_from_flags().flag_lines(), sep='\\n'))\n"
     )
     line = [sys.executable, "-c", code, *arguments]
     return subprocess.run(line, capture_output=True, text=True, check=True).stdout.splitlines()

@@ -14,7 +14,8 @@ from tf_smoothclir.data.beam_preparation import BeamPreparation
 from tf_smoothclir.data.preparation import tokenize_set
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.sources.opening import source_of
-from tf_smoothclir.settings.run import DataSettings, TextSettings
+from tf_smoothclir.settings.data import DataSettings
+from tf_smoothclir.settings.text import TextSettings
 from tf_smoothclir.utils.errors import InputError
 
 # The first document is longer than a piece; "und" stands in all, "x0" to "x29" once each.

@@ -9,7 +9,7 @@ from tf_smoothclir.data import bilingual_vectors as module
 from tf_smoothclir.data.bilingual_vectors import occurrences
 from tf_smoothclir.data.preparation import tokenize_set
 from tf_smoothclir.data.sources.source import SPLITS
-from tf_smoothclir.settings.run import TextSettings
+from tf_smoothclir.settings.text import TextSettings
 
 DIM = 2048  # an estimate is off by about 1 / √DIM
 

@@ -8,7 +8,7 @@ import pytest
 from tf_smoothclir.data.candidate_lists import candidate_lists
 from tf_smoothclir.data.pipeline import PIPELINES
 from tf_smoothclir.data.preparation import tokenize_set
-from tf_smoothclir.settings.run import TextSettings
+from tf_smoothclir.settings.text import TextSettings
 from tf_smoothclir.text.tokens import Tokens
 
 

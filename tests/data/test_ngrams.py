@@ -16,7 +16,7 @@ from tf_smoothclir.data.pipeline import PIPELINES, token_batches
 from tf_smoothclir.data.preparation import tokenize_set
 from tf_smoothclir.data.shards.writer import write_shards
 from tf_smoothclir.data.tokenized_set import ROLES
-from tf_smoothclir.settings.run import TextSettings
+from tf_smoothclir.settings.text import TextSettings
 from tf_smoothclir.text import batches
 from tf_smoothclir.text.subword_encoder import text_encoder
 from tf_smoothclir.text.subwords import ngrams

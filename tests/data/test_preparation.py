@@ -17,7 +17,7 @@ from tf_smoothclir.data.preparation import tokenize_set
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.token_cache import default_cache_dir
 from tf_smoothclir.data.tokenized_set import ROLES
-from tf_smoothclir.settings.run import TextSettings
+from tf_smoothclir.settings.text import TextSettings
 from tf_smoothclir.text import batches
 from tf_smoothclir.text.token_counter import TokenCounter
 from tf_smoothclir.text.vocabulary import PADDING, UNKNOWN, TextEncoder, write_vocabulary

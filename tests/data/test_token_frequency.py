@@ -9,7 +9,7 @@ from tf_smoothclir.data import token_frequency
 from tf_smoothclir.data.preparation import tokenize_set
 from tf_smoothclir.data.sources.source import SPLITS
 from tf_smoothclir.data.token_frequency import inverse_document_frequency
-from tf_smoothclir.settings.run import TextSettings
+from tf_smoothclir.settings.text import TextSettings
 
 
 def texts_of(tokenized_set, role):

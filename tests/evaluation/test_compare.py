@@ -24,7 +24,8 @@ from tf_smoothclir.evaluation.compare import (
 )
 from tf_smoothclir.evaluation.evaluate import evaluate_split
 from tf_smoothclir.evaluation.trec_files import RunMetrics
-from tf_smoothclir.settings.run import METRICS, RunSettings
+from tf_smoothclir.settings.run import RunSettings
+from tf_smoothclir.settings.training import METRICS
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.utils.errors import InputError
 

@@ -10,7 +10,7 @@ from tf_smoothclir.data.candidate_lists import candidate_lists
 from tf_smoothclir.evaluation.evaluate import NEGATIVES_SEED, evaluate_split, rules
 from tf_smoothclir.evaluation.metrics import RULES
 from tf_smoothclir.evaluation.reranking import score_lists
-from tf_smoothclir.settings.run import METRICS
+from tf_smoothclir.settings.training import METRICS
 from tf_smoothclir.utils.errors import InputError
 
 FULL = ("full/MRR@10", "full/Recall@1", "full/Recall@10", "full/Recall@100")

@@ -18,7 +18,7 @@ from tf_smoothclir.evaluation.metrics import (
     per_query_metrics,
     ranked_grades,
 )
-from tf_smoothclir.settings.run import METRICS
+from tf_smoothclir.settings.training import METRICS
 
 SETTINGS = settings(deadline=None, max_examples=60, derandomize=True)
 LOG3 = math.log2(3)

@@ -10,7 +10,7 @@ from matplotlib import image
 from matplotlib import pyplot as plt
 
 from tf_smoothclir.evaluation import plots
-from tf_smoothclir.settings.run import METRICS
+from tf_smoothclir.settings.training import METRICS
 
 HISTORY = [
     {

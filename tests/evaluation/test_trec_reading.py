@@ -16,7 +16,7 @@ from tests.oracles import metrics as oracle
 from tf_smoothclir.data.hashing import hash_ids
 from tf_smoothclir.evaluation import trec_files
 from tf_smoothclir.evaluation.trec_files import highest_grade, read_qrels, read_run, run_metrics
-from tf_smoothclir.settings.run import METRICS
+from tf_smoothclir.settings.training import METRICS
 from tf_smoothclir.utils.errors import InputError
 
 SETTINGS = settings(deadline=None, max_examples=40, derandomize=True)

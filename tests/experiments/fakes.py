@@ -9,7 +9,9 @@ import numpy as np
 
 from tf_smoothclir.experiments.cells import Cell
 from tf_smoothclir.experiments.system_metrics import SystemMetrics
-from tf_smoothclir.settings.run import METRICS, ModelSettings, RunSettings
+from tf_smoothclir.settings.model import ModelSettings
+from tf_smoothclir.settings.run import RunSettings
+from tf_smoothclir.settings.training import METRICS
 
 
 def fake_system(name, values, *, loss="sosl", counts=((8, 2), (5, 5), (0, 10))):

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tf_smoothclir.experiments.paper_numbers import LANGUAGES, TABLE_1, is_published, paper_results
-from tf_smoothclir.settings.run import METRICS
+from tf_smoothclir.settings.training import METRICS
 
 PAPER = Path(__file__).resolve().parents[3] / "shared" / "papers" / "liu2020_smooth_learning.md"
 PRINTED = {"3Part_{l2}": "3PartL2", "PO_S": "PO", "Average Pooling": "Average pooling"}

@@ -8,8 +8,11 @@ from tests.experiments.fakes import finish
 from tf_smoothclir.experiments.catalogue import EXPERIMENTS
 from tf_smoothclir.experiments.cells import Cell
 from tf_smoothclir.experiments.plan import Study, StudySet, threshold_grids
+from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.settings.presets import changed
-from tf_smoothclir.settings.run import DataSettings, RunSettings, TextSettings, TrainingSettings
+from tf_smoothclir.settings.run import RunSettings
+from tf_smoothclir.settings.text import TextSettings
+from tf_smoothclir.settings.training import TrainingSettings
 from tf_smoothclir.utils.errors import InputError
 
 GRID = ((0.0, 0.5), (0.2, 0.7), (0.4, 0.9))

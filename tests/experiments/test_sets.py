@@ -4,8 +4,9 @@ import pytest
 
 from tests.training.tiny_set import write_tiny_set
 from tf_smoothclir.experiments.sets import data_settings, open_sets
+from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.settings.presets import changed
-from tf_smoothclir.settings.run import DataSettings, RunSettings
+from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.utils.errors import InputError
 
 BASE = DataSettings()

@@ -14,7 +14,7 @@ from tf_smoothclir.experiments.system_metrics import (
     read_system_metrics,
     significant,
 )
-from tf_smoothclir.settings.run import METRICS
+from tf_smoothclir.settings.training import METRICS
 
 QUERIES = 40
 

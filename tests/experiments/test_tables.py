@@ -15,7 +15,7 @@ from tf_smoothclir.experiments.tables import (
     system_csv,
     system_table,
 )
-from tf_smoothclir.settings.run import METRICS
+from tf_smoothclir.settings.training import METRICS
 
 SYSTEMS = [fake_system("SOSL", (0.4, 0.5, 0.6)), fake_system("MSE", (0.3, 0.3, 0.3), loss="mse")]
 

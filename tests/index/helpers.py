@@ -11,7 +11,7 @@ from tf_smoothclir.data.hashing import hash_ids
 from tf_smoothclir.data.sources.source import Text
 from tf_smoothclir.index.document_collections import Collection
 from tf_smoothclir.publishing.manifest import ExportManifest
-from tf_smoothclir.settings.run import DataSettings
+from tf_smoothclir.settings.data import DataSettings
 
 DIM = 8
 TOWER = ExportManifest(

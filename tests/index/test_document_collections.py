@@ -14,7 +14,7 @@ from tf_smoothclir.data.sources.wiki_clir_builder import WikiClir
 from tf_smoothclir.data.sources.wikiclir_files import WikiClirDirectory
 from tf_smoothclir.index.document_collections import open_collection, open_files, read_ids
 from tf_smoothclir.index.document_index import DocumentIndex
-from tf_smoothclir.settings.run import DataSettings
+from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.utils.errors import InputError
 
 TEXTS = [Text("1", "", "Ein Apfel"), Text("zwei", "", "日本\u2028語"), Text("3", "", "")]

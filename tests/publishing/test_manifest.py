@@ -12,7 +12,7 @@ from tf_smoothclir.publishing.manifest import (
     check_pair,
     digests_below,
 )
-from tf_smoothclir.settings.run import DataSettings
+from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.utils.errors import InputError
 
 WHOLE = {

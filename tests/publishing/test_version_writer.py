@@ -25,7 +25,7 @@ from tf_smoothclir.publishing.export_directory import (
 )
 from tf_smoothclir.publishing.manifest import check_pair
 from tf_smoothclir.publishing.version_writer import PairInfo, publish_version
-from tf_smoothclir.settings.run import DataSettings
+from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.utils.errors import InputError
 
 LOCK = ".smoothclir-export.lock"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.training.tiny_set import tiny_settings, tiny_shards, write_tiny_set
-from tf_smoothclir.settings.run import TextSettings
+from tf_smoothclir.settings.text import TextSettings
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.train import train
 

@@ -5,7 +5,8 @@ import pytest
 
 from tests.training.test_checkpoints import make_model
 from tf_smoothclir._compat.keras_api import tf_weights
-from tf_smoothclir.settings.run import ModelSettings, RunSettings
+from tf_smoothclir.settings.model import ModelSettings
+from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.training.averaging import WeightAverage
 from tf_smoothclir.two_tower.builder import build_model
 

@@ -5,7 +5,9 @@ import pytest
 import tensorflow as tf
 
 from tf_smoothclir._compat.keras_api import optimizer_variables, tf_weights
-from tf_smoothclir.settings.run import ModelSettings, RunSettings, TrainingSettings
+from tf_smoothclir.settings.model import ModelSettings
+from tf_smoothclir.settings.run import RunSettings
+from tf_smoothclir.settings.training import TrainingSettings
 from tf_smoothclir.training.checkpoints import Checkpoints, Progress, state_of
 from tf_smoothclir.two_tower.builder import build_model
 

@@ -8,7 +8,7 @@ import pytest
 from tests.small_world import random_set, vectors_with_ties
 from tf_smoothclir.data.candidate_lists import CandidateLists
 from tf_smoothclir.evaluation import full_retrieval as retrieval
-from tf_smoothclir.settings.run import TrainingSettings
+from tf_smoothclir.settings.training import TrainingSettings
 from tf_smoothclir.training.mining import HardNegatives, score_limits
 
 QUERIES, DOCUMENTS = 30, 50

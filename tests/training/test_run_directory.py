@@ -7,13 +7,11 @@ import sys
 
 import pytest
 
-from tf_smoothclir.settings.run import (
-    DataSettings,
-    ModelSettings,
-    RunSettings,
-    TextSettings,
-    TrainingSettings,
-)
+from tf_smoothclir.settings.data import DataSettings
+from tf_smoothclir.settings.model import ModelSettings
+from tf_smoothclir.settings.run import RunSettings
+from tf_smoothclir.settings.text import TextSettings
+from tf_smoothclir.settings.training import TrainingSettings
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.utils.errors import InputError
 
@@ -43,13 +41,14 @@ def snapshot(path):
 READ_FLAG_FILES = """
 import sys
 from absl import flags
-from tf_smoothclir.command_line import command
+from tf_smoothclir.command_line import setting_flags
 
-command.define_settings()
+setting_flags.define_preset()
+setting_flags.define_settings()
 for path in sys.argv[1:]:
     flags.FLAGS.unparse_flags()
     flags.FLAGS(["program", f"--flagfile={path}"])
-    print(command.run_settings_from_flags())
+    print(setting_flags.run_settings_from_flags())
 """
 
 

@@ -11,7 +11,7 @@ import tensorflow as tf
 from tf_smoothclir._compat.keras_api import tf_variable
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.sources.source import SPLITS
-from tf_smoothclir.settings.run import METRICS
+from tf_smoothclir.settings.training import METRICS
 from tf_smoothclir.training import trainer as trainer_module
 from tf_smoothclir.training import validation
 from tf_smoothclir.training.monitor import StepMonitor

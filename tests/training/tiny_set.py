@@ -10,7 +10,8 @@ from tf_smoothclir.data.shards.reading import Shards
 from tf_smoothclir.data.shards.writer import write_shards
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.settings.presets import changed
-from tf_smoothclir.settings.run import RunSettings, TextSettings
+from tf_smoothclir.settings.run import RunSettings
+from tf_smoothclir.settings.text import TextSettings
 from tf_smoothclir.training.train import retrieval_set_of
 
 SHARDS = 4

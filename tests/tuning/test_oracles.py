@@ -8,7 +8,8 @@ import keras_tuner
 import numpy as np
 import pytest
 
-from tf_smoothclir.settings.run import ModelSettings, RunSettings
+from tf_smoothclir.settings.model import ModelSettings
+from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.tuning import oracles
 from tf_smoothclir.tuning.oracles import (
     BayesianOracle,

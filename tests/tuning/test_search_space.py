@@ -8,7 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tf_smoothclir.settings.run import ModelSettings, RunSettings, TrainingSettings
+from tf_smoothclir.settings.model import ModelSettings
+from tf_smoothclir.settings.run import RunSettings
+from tf_smoothclir.settings.training import TrainingSettings
 from tf_smoothclir.tuning import search_space
 from tf_smoothclir.tuning.search_space import VALUES, SearchSpace, threshold_tuples, with_values
 from tf_smoothclir.two_tower.builder import configured_loss

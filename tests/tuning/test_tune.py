@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tf_smoothclir.settings.run import METRICS, RunSettings
+from tf_smoothclir.settings.run import RunSettings
+from tf_smoothclir.settings.training import METRICS
 from tf_smoothclir.training import train
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.tuning import tune, tuner
@@ -63,9 +64,9 @@ def test_best_flags_are_read_as_the_settings_of_the_best_trial(searched, setting
     output_dir, found = searched
     program = (
         "import dataclasses, json, sys; import trainers.train;"
-        "from tf_smoothclir.command_line import command;"
-        "command.FLAGS(sys.argv);"
-        "print(json.dumps(dataclasses.asdict(command.run_settings_from_flags())))"
+        "from tf_smoothclir.command_line import setting_flags;"
+        "setting_flags.FLAGS(sys.argv);"
+        "print(json.dumps(dataclasses.asdict(setting_flags.run_settings_from_flags())))"
     )
     done = subprocess.run(
         [sys.executable, "-c", program, f"--flagfile={output_dir / 'best.flags'}"],

@@ -8,7 +8,10 @@ import pytest
 from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.losses.lists import LIST_LOSSES
 from tf_smoothclir.losses.ordinal import LOSSES
-from tf_smoothclir.settings.run import ModelSettings, RunSettings, TextSettings, TrainingSettings
+from tf_smoothclir.settings.model import ModelSettings
+from tf_smoothclir.settings.run import RunSettings
+from tf_smoothclir.settings.text import TextSettings
+from tf_smoothclir.settings.training import TrainingSettings
 from tf_smoothclir.towers import TOWERS
 from tf_smoothclir.two_tower.builder import build_model, configured_loss, load_pretrained
 from tf_smoothclir.utils.errors import InputError
@@ -74,7 +77,7 @@ def test_every_list_loss_is_built_for_lists_and_refused_for_pairs(name):
     loss = configured_loss(RunSettings(model=model, training=TrainingSettings(batching="lists")))
     assert loss.get_config() == {"name": name, "temperature": 0.25}
     with pytest.raises(InputError, match=rf"^--loss={name} --batching=pairs: .* --batching=lists"):
-        configured_loss(RunSettings(model=model))
+        build_model(RunSettings(model=model), VOCABULARIES)
 
 
 def test_temperature_zero_is_named():

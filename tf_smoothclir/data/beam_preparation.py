@@ -23,7 +23,8 @@ from tf_smoothclir.data.sources.line_files import FileSource, Piece
 from tf_smoothclir.data.sources.source import SPLITS
 from tf_smoothclir.data.token_cache import default_cache_dir, token_directory, vocabulary_directory
 from tf_smoothclir.data.tokenized_set import TokenizedSet
-from tf_smoothclir.settings.run import TextSettings
+from tf_smoothclir.settings.combinations import check_combinations
+from tf_smoothclir.settings.text import TextSettings
 from tf_smoothclir.text.batches import text_batches
 from tf_smoothclir.text.token_counter import TokenCounter, no_token_left
 from tf_smoothclir.text.vocabulary import PADDING, UNKNOWN, TextEncoder, write_vocabulary
@@ -53,13 +54,7 @@ class BeamPreparation:
         if not isinstance(self._source, FileSource):
             reason = f"only sets of files are read by it, not {self._source.name}"
             raise input_error("--beam", reason, "Give --data_dir")
-        if settings.ngram_buckets:
-            raise input_error(
-                f"--beam --ngram_buckets={settings.ngram_buckets}",
-                "n-grams need a number for each different word of the collection, which only one"
-                " process can give",
-                "Leave out one of the two",
-            )
+        check_combinations(settings, beam=" ".join(options))
 
     def __call__(self, cache_dir: str | os.PathLike = "") -> TokenizedSet:
         """Does what `tokenize_set` does; what the cache has already is not made again.

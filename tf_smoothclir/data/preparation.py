@@ -16,7 +16,7 @@ from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.sources.source import SPLITS
 from tf_smoothclir.data.token_cache import default_cache_dir, token_directory, vocabulary_directory
 from tf_smoothclir.data.tokenized_set import ROLES, TokenizedSet, ngrams_store
-from tf_smoothclir.settings.run import TextSettings
+from tf_smoothclir.settings.text import TextSettings
 from tf_smoothclir.text.batches import text_batches
 from tf_smoothclir.text.subwords import ngrams
 from tf_smoothclir.text.token_counter import TokenCounter

@@ -16,7 +16,7 @@ import numpy as np
 
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.tokenized_set import ROLES
-from tf_smoothclir.settings.run import TextSettings
+from tf_smoothclir.settings.text import TextSettings
 from tf_smoothclir.utils.digests import file_digest
 
 _FORMAT = 1  # part of every digest; increase it when the tokeniser or the files change

@@ -27,7 +27,7 @@ from tf_smoothclir.evaluation.trec_files import (
     read_run,
     run_metrics,
 )
-from tf_smoothclir.settings.run import METRICS
+from tf_smoothclir.settings.training import METRICS
 from tf_smoothclir.utils.errors import input_error
 from tf_smoothclir.utils.progress import progress_bar
 

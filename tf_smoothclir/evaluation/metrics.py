@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from tf_smoothclir._compat.lists import list_metric
-from tf_smoothclir.settings.run import METRICS
+from tf_smoothclir.settings.training import METRICS
 
 RULES = {
     "gain": "NDCG gain is the grade itself (linear), discount log2(1 + rank)",

@@ -13,7 +13,7 @@ import numpy as np
 from tf_smoothclir.data.hashing import hash_ids
 from tf_smoothclir.data.sources.line_files import checked_grade, read_lines
 from tf_smoothclir.evaluation.metrics import per_query_metrics, ranked_grades
-from tf_smoothclir.settings.run import METRICS
+from tf_smoothclir.settings.training import METRICS
 from tf_smoothclir.utils.errors import input_error
 
 MAX_GRADE = 1 << 24  # up to here, float32 holds every integer

@@ -10,7 +10,7 @@ import itertools
 from collections.abc import Mapping
 
 from tf_smoothclir.settings.presets import PRESETS
-from tf_smoothclir.settings.run import METRICS
+from tf_smoothclir.settings.training import METRICS
 
 EPSILONS = tuple(step / 4 for step in range(9))  # 0 to 2
 # Of 3PartL2; its authors' are the last.

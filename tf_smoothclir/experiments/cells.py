@@ -20,7 +20,7 @@ from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.sources.source import SPLITS
 from tf_smoothclir.evaluation.encoding import Encoder
 from tf_smoothclir.evaluation.reranking import score_lists
-from tf_smoothclir.settings.run import WITHOUT_EFFECT, RunSettings
+from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.run_report import EVALUATED_SPLITS
 from tf_smoothclir.training.train import load_model, tokenized_set_of, train
@@ -62,13 +62,9 @@ class Cell:
         return model.cut_points if model.loss == "three_part_l2" else model.thresholds
 
     def _digest(self) -> str:
-        values = {
-            name: value
-            for group in dataclasses.asdict(self.settings).values()
-            for name, value in group.items()
-            if name not in WITHOUT_EFFECT
-        }
-        content = json.dumps([values, self.fingerprint, self.tuning], sort_keys=True)
+        content = json.dumps(
+            [self.settings.values_with_effect(), self.fingerprint, self.tuning], sort_keys=True
+        )
         return hashlib.sha256(content.encode()).hexdigest()[:10]
 
 

@@ -5,7 +5,7 @@ Settings of theirs that matter: Polyglot embeddings, 30 epochs (LSTM: 15), one r
 
 from __future__ import annotations
 
-from tf_smoothclir.settings.run import METRICS
+from tf_smoothclir.settings.training import METRICS
 
 LANGUAGES = {"fr": "French", "it": "Italian", "sw": "Swahili", "tl": "Tagalog"}
 

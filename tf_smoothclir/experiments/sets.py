@@ -13,7 +13,8 @@ from tf_smoothclir.data.sources.source import SPLITS
 from tf_smoothclir.data.sources.wikiclir_files import document_languages
 from tf_smoothclir.experiments.paper_numbers import is_published
 from tf_smoothclir.experiments.plan import StudySet
-from tf_smoothclir.settings.run import DataSettings, RunSettings
+from tf_smoothclir.settings.data import DataSettings
+from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.training.train import retrieval_set_of
 from tf_smoothclir.utils.errors import input_error
 

@@ -10,7 +10,7 @@ import numpy as np
 from tf_smoothclir.evaluation.compare import Difference, compare, read_systems
 from tf_smoothclir.evaluation.trec_files import RunMetrics
 from tf_smoothclir.experiments.cells import CellDirectory
-from tf_smoothclir.settings.run import METRICS
+from tf_smoothclir.settings.training import METRICS
 
 SPLIT = "test"
 FULL_MRR = "full/MRR@10"

@@ -11,7 +11,7 @@ from tf_smoothclir.evaluation.compare import Difference
 from tf_smoothclir.evaluation.plots import COLOURS, plt, save_png
 from tf_smoothclir.experiments.system_metrics import SystemMetrics
 from tf_smoothclir.experiments.tables import threshold_text
-from tf_smoothclir.settings.run import METRICS
+from tf_smoothclir.settings.training import METRICS
 
 _LINES = ("-", "--", "-.", ":")
 _MARKERS = "os^vDPX"

@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from tf_smoothclir.evaluation.comparison_report import latex_escape
 from tf_smoothclir.evaluation.report import markdown_table
 from tf_smoothclir.experiments.system_metrics import SystemMetrics
-from tf_smoothclir.settings.run import METRICS
+from tf_smoothclir.settings.training import METRICS
 
 MARK = "†"
 _COSTS = ("seconds an epoch", "MB")

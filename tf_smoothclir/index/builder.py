@@ -20,7 +20,7 @@ from tf_smoothclir.index.segments import Segments
 from tf_smoothclir.index.vector_index import IndexSettings, VectorIndex
 from tf_smoothclir.index.work_directory import claimed, locked_work_directory, work_directory
 from tf_smoothclir.publishing.manifest import ExportManifest, check_pair
-from tf_smoothclir.settings.run import DataSettings
+from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.utils.errors import input_error
 
 EncodeAll = Callable[[Path, Collection, Encode], "list[Path]"]

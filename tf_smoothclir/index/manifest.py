@@ -13,7 +13,7 @@ from tf_smoothclir.publishing.manifest import (
     read_manifest,
     shared_entries,
 )
-from tf_smoothclir.settings.run import DataSettings
+from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.utils.files import write_json
 
 

@@ -10,7 +10,7 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Protocol
 
-from tf_smoothclir.settings.run import DataSettings
+from tf_smoothclir.settings.data import DataSettings
 
 
 @dataclasses.dataclass(frozen=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from tf_smoothclir.data.tokenized_set import ROLES
-from tf_smoothclir.settings.run import DataSettings
+from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.utils.digests import compare_digests, file_digests, files_below
 from tf_smoothclir.utils.errors import input_error
 from tf_smoothclir.utils.files import read_json, write_json

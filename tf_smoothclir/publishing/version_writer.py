@@ -18,7 +18,7 @@ from tf_smoothclir.publishing.manifest import ExportManifest, digests_below
 from tf_smoothclir.publishing.search_model import SearchModel
 from tf_smoothclir.publishing.verification import Verifier
 from tf_smoothclir.publishing.warm_up import warm_up_requests, write_warm_up
-from tf_smoothclir.settings.run import DataSettings
+from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.utils.errors import input_error
 from tf_smoothclir.utils.files import flush_to_disk, locked
 

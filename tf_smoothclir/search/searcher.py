@@ -29,7 +29,7 @@ from tf_smoothclir.publishing.export_directory import (
 )
 from tf_smoothclir.publishing.manifest import ExportManifest, check_pair, check_pair_id
 from tf_smoothclir.search.explanation import explain, word_vectors
-from tf_smoothclir.settings.run import DataSettings
+from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.utils.errors import InputError, input_error
 
 ChooseData = Callable[[DataSettings], DataSettings]

@@ -16,7 +16,7 @@ from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.protocols.text_search import Explanation, SearchHit, TextSearch
 from tf_smoothclir.search.display import carrying_words, word_pattern
 from tf_smoothclir.server.rest import Response, Route, json_response
-from tf_smoothclir.settings.run import DataSettings
+from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.utils.errors import InputError
 
 _DEFAULT_DEPTH, _LARGEST_DEPTH = 10, 100

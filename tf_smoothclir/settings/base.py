@@ -1,4 +1,4 @@
-"""What a group of settings is: fields with a default, a help text and the values that they take."""
+"""What a group of settings is: fields with a default, a help text and the values they accept."""
 
 from __future__ import annotations
 
@@ -12,27 +12,38 @@ def setting(
     help_text: str,
     *,
     minimum=None,
+    maximum=None,
     choices: Sequence[str] | None = None,
     is_path: bool = False,
 ):
-    """Returns a dataclass field with a default, a help text and the values that it takes.
+    """Returns a dataclass field with a default, a help text and the values it accepts.
 
     Args:
         default: The default.
-        help_text: For newcomers, one or two sentences.
+        help_text: One or two sentences for newcomers.
         minimum: Least number, or None.
+        maximum: Largest number, or None.
         choices: The possible values, or None.
-        is_path: On the command line it may be relative to the working directory, if it is no URL.
+        is_path: On the command line, a path relative to the working directory is made absolute,
+            unless it is a URL.
     """
-    return dataclasses.field(
-        default=default,
-        metadata={"help": help_text, "minimum": minimum, "choices": choices, "is_path": is_path},
-    )
+    metadata = {
+        "help": help_text,
+        "minimum": minimum,
+        "maximum": maximum,
+        "choices": choices,
+        "is_path": is_path,
+    }
+    return dataclasses.field(default=default, metadata=metadata)
 
 
 @dataclasses.dataclass(frozen=True)
 class Settings:
-    """Base of all groups: checks values, and converts to and from JSON."""
+    """Base of all groups: checks each value by itself.
+
+    Raises:
+        ValueError: A value is out of range; the message starts with its flag.
+    """
 
     def __post_init__(self):
         for field in dataclasses.fields(self):
@@ -45,7 +56,20 @@ class Settings:
                 raise ValueError(
                     f"--{field.name} must be at least {rule['minimum']}, but is {value}."
                 )
+            if rule["maximum"] is not None and value > rule["maximum"]:
+                raise ValueError(
+                    f"--{field.name} must be at most {rule['maximum']}, but is {value}."
+                )
             if rule["choices"] and value not in rule["choices"]:
                 raise ValueError(
                     f"--{field.name} must be one of {', '.join(rule['choices'])}, but is {value!r}."
                 )
+
+    def values(self) -> dict[str, object]:
+        """Returns name -> value of each setting."""
+        return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+
+
+def value_text(value) -> str:
+    """Returns a value as its flag takes it, such as "0.2,0.7" for a tuple."""
+    return ",".join(map(str, value)) if isinstance(value, (tuple, list)) else str(value)

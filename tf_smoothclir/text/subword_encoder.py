@@ -7,7 +7,7 @@ import os
 
 import tensorflow as tf
 
-from tf_smoothclir.settings.run import TextSettings
+from tf_smoothclir.settings.text import TextSettings
 from tf_smoothclir.text.subwords import ngrams
 from tf_smoothclir.text.tokenizer import tokenize
 from tf_smoothclir.text.tokens import DistinctTokens, SubwordTokens, Tokens

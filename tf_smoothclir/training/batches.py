@@ -11,7 +11,7 @@ import tensorflow as tf
 from tf_smoothclir.data.candidate_lists import CandidateLists, candidate_lists
 from tf_smoothclir.data.pipeline import PIPELINES
 from tf_smoothclir.data.tokenized_set import TokenizedSet
-from tf_smoothclir.settings.run import TrainingSettings
+from tf_smoothclir.settings.training import TrainingSettings
 from tf_smoothclir.training.mining import HardNegatives
 
 

@@ -20,7 +20,7 @@ from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.evaluation.encoding import EncodedSet
 from tf_smoothclir.evaluation.full_retrieval import TopDocuments, ranked_in_chunks
 from tf_smoothclir.evaluation.reranking import score_lists
-from tf_smoothclir.settings.run import TrainingSettings
+from tf_smoothclir.settings.training import TrainingSettings
 
 _NONE = -1  # stands where a query has fewer documents
 _BELOW_ALL_SCORES = -2.0

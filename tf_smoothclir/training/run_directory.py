@@ -8,7 +8,7 @@ import platform
 from importlib import metadata
 from pathlib import Path
 
-from tf_smoothclir.settings.run import WITHOUT_EFFECT, RunSettings
+from tf_smoothclir.settings.run import RunSettings, differences
 from tf_smoothclir.utils.errors import input_error
 from tf_smoothclir.utils.files import (
     delete_in,
@@ -88,13 +88,13 @@ class RunDirectory:
         """
         run = cls(make_directory(path, "--output_dir"))
         if run.config.is_file():
-            differences = [] if overwrite else _differences(run.settings(), settings)
-            if not differences and not overwrite:
+            differs = [] if overwrite else differences(run.settings(), settings)
+            if not differs and not overwrite:
                 return run
             if (run.begun or run.finished) and not overwrite:
                 raise input_error(
                     f"--output_dir={run.path}",
-                    f"it holds a run with other settings ({'; '.join(differences)})",
+                    f"it holds a run with other settings ({'; '.join(differs)})",
                     "Give the same flags to continue it, choose another directory, or give"
                     " --overwrite",
                 )
@@ -166,13 +166,13 @@ class RunDirectory:
         Raises:
             InputError: The chief has other ones.
         """
-        differences = _differences(self.settings(), settings)
+        differs = differences(self.settings(), settings)
         if read_json(self.config)["data"]["shards"] != shards:
-            differences.append("--shards_dir: other content")
-        if differences:
+            differs.append("--shards_dir: other content")
+        if differs:
             raise input_error(
                 f"--output_dir={self.path}",
-                f"the chief has other settings ({'; '.join(differences)})",
+                f"the chief has other settings ({'; '.join(differs)})",
                 "Give all workers the same flags",
             )
 
@@ -231,16 +231,6 @@ def _check_free(run: RunDirectory, flag_text: str, overwrite: bool) -> None:
             "the directory is not empty and holds no run",
             "Choose another one, or give --overwrite to write into it",
         )
-
-
-def _differences(there: RunSettings, here: RunSettings) -> list[str]:
-    old, new = dataclasses.asdict(there), dataclasses.asdict(here)
-    return [
-        f"--{name}: {old[group][name]} there, {new[group][name]} here"
-        for group in new
-        for name in new[group]
-        if old[group][name] != new[group][name] and name not in WITHOUT_EFFECT
-    ]
 
 
 def versions() -> dict[str, str]:

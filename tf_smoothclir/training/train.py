@@ -18,6 +18,7 @@ from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.sources.source import SPLITS, Source
 from tf_smoothclir.data.tokenized_set import ROLES, TokenizedSet
 from tf_smoothclir.ops.threads import choose_threads
+from tf_smoothclir.settings.combinations import check_combinations
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.text.vocabulary import write_vocabulary
 from tf_smoothclir.training.checkpoints import Checkpoints, state_of
@@ -29,7 +30,6 @@ from tf_smoothclir.training.run_report import evaluate_and_report
 from tf_smoothclir.training.trainer import Trainer
 from tf_smoothclir.two_tower.builder import (
     build_model,
-    check_towers,
     configured_loss,
     load_pretrained,
     start_bilingual,
@@ -61,6 +61,8 @@ def train(settings: RunSettings, output_dir: str | Path, *, overwrite: bool = Fa
         WorkerLost: Another worker was lost; a new process with the same arguments, but without
             `overwrite`, joins the others again.
     """
+
+    check_combinations(settings)
 
     def is_finished() -> bool:
         return RunDirectory(Path(output_dir)).finished and not overwrite
@@ -100,7 +102,6 @@ def _begin(
     tokenized_set = None
     with workers.together():
         configured_loss(settings)
-        check_towers(settings)
         if workers.is_chief:
             source = source_of(settings.data)
             if shards:

@@ -12,7 +12,7 @@ from tf_smoothclir._compat.keras_api import tf_weights
 from tf_smoothclir.data.shards.reading import Shards
 from tf_smoothclir.data.tokenized_set import TokenizedSet
 from tf_smoothclir.optimizers import LEARNING_RATES
-from tf_smoothclir.settings.run import TrainingSettings
+from tf_smoothclir.settings.training import TrainingSettings
 from tf_smoothclir.training.averaging import WeightAverage
 from tf_smoothclir.training.batches import Epoch, SampledBatches
 from tf_smoothclir.training.checkpoints import Checkpoints, Progress

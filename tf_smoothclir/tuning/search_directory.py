@@ -8,7 +8,8 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 from tf_smoothclir.data.sources.opening import source_of
-from tf_smoothclir.settings.run import WITHOUT_EFFECT, RunSettings
+from tf_smoothclir.settings.base import value_text
+from tf_smoothclir.settings.run import RunSettings, differences
 from tf_smoothclir.utils.errors import InputError, input_error
 from tf_smoothclir.utils.files import delete_in, locked, names_in, read_json, write_json
 
@@ -86,32 +87,20 @@ class SearchRecord:
         Raises:
             InputError: The trials would differ; the message names the settings.
         """
-        differences = [
-            f"--{name}: {there} there, {here} here"
-            for name, there, here in _pairs(other.search, self.search)
-            if there != here and name != "max_trials"
+        found = [
+            f"--{name}: {value_text(there)} there, {value_text(here)} here"
+            for name, here in vars(self.search).items()
+            if (there := getattr(other.search, name)) != here and name != "max_trials"
         ]
-        differences += [
-            f"--{name}: {there} there, {here} here"
-            for group in dataclasses.fields(RunSettings)
-            for name, there, here in _pairs(
-                getattr(other.settings, group.name), getattr(self.settings, group.name)
-            )
-            if there != here and name not in WITHOUT_EFFECT
-        ]
+        found += differences(other.settings, self.settings)
         if other.data != self.data:
-            differences.append("the content of the data")
-        if differences:
+            found.append("the content of the data")
+        if found:
             raise InputError(
                 f"--output_dir={output_dir}: it holds a search with other settings"
-                f" ({'; '.join(differences)}). Give the same flags to continue it, choose another"
+                f" ({'; '.join(found)}). Give the same flags to continue it, choose another"
                 " directory, or give --overwrite."
             )
-
-
-def _pairs(there, here):
-    for field in dataclasses.fields(here):
-        yield field.name, getattr(there, field.name), getattr(here, field.name)
 
 
 def only_search(output_dir: Path) -> AbstractContextManager:

@@ -11,9 +11,12 @@ import numpy as np
 
 from tf_smoothclir.losses.lists import LIST_LOSSES
 from tf_smoothclir.losses.ordinal import LOSSES, SmoothOrdinalSearchLoss, ThresholdLoss
+from tf_smoothclir.settings.combinations import broken_rules
+from tf_smoothclir.settings.model import ModelSettings
 from tf_smoothclir.settings.presets import changed
-from tf_smoothclir.settings.run import GROUPS, ModelSettings, RunSettings, TrainingSettings
-from tf_smoothclir.two_tower.builder import check_towers, configured_loss
+from tf_smoothclir.settings.run import GROUPS, RunSettings
+from tf_smoothclir.settings.training import TrainingSettings
+from tf_smoothclir.two_tower.builder import configured_loss
 from tf_smoothclir.utils.errors import InputError, input_error
 
 # In addition to the thresholds. The paper suggests ε from 0.25 to 1 and plots 0 to 2 (Figure 4);
@@ -163,9 +166,12 @@ def _values_of(name: str, settings: RunSettings) -> Sequence:
 
 def _is_usable(name: str, value: str, settings: RunSettings) -> bool:
     """Whether a loss or tower fits the other settings, such as batching or token weights."""
-    check = {"loss": configured_loss, "tower": check_towers}[name]
+    trial = with_values(settings, {name: value})
+    if any(name in rule.names for rule, _ in broken_rules(trial)):
+        return False
     try:
-        check(with_values(settings, {name: value}))
+        if name == "loss":
+            configured_loss(trial)
     except InputError:
         return False
     return True

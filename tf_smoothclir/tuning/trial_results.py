@@ -12,7 +12,8 @@ import keras_tuner
 from keras_tuner.engine.trial import TrialStatus
 
 from tf_smoothclir.evaluation.report import markdown_table
-from tf_smoothclir.settings.run import METRICS, RunSettings
+from tf_smoothclir.settings.run import RunSettings
+from tf_smoothclir.settings.training import METRICS
 from tf_smoothclir.tuning.heat_map import threshold_heat_map
 from tf_smoothclir.tuning.oracles import trial_values
 from tf_smoothclir.tuning.search_directory import HEAT_MAP

@@ -9,6 +9,7 @@ import keras_tuner
 from absl import logging
 
 from tf_smoothclir.ops.threads import choose_threads
+from tf_smoothclir.settings.combinations import check_combinations
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.tuning import oracles
 from tf_smoothclir.tuning.chief import Chief, run_local_workers
@@ -23,7 +24,7 @@ from tf_smoothclir.tuning.search_directory import (
 from tf_smoothclir.tuning.search_space import SearchSpace
 from tf_smoothclir.tuning.trial_results import TrialResult, trial_results, write_trial_results
 from tf_smoothclir.tuning.tuner import TrialTuner, tokenized_sets
-from tf_smoothclir.two_tower.builder import check_towers, configured_loss
+from tf_smoothclir.two_tower.builder import configured_loss
 from tf_smoothclir.utils.errors import input_error
 from tf_smoothclir.utils.files import make_directory
 
@@ -64,6 +65,7 @@ def tune(
     Raises:
         InputError: The settings, the data or the directory cannot be used.
     """
+    check_combinations(settings, varied=search.tune, tune=search.tune)
     _choose_threads(settings, search)
     space = SearchSpace.of(search.tune, settings)
     role = _role()
@@ -167,5 +169,3 @@ def _check_fixed(settings: RunSettings, search: Search) -> None:
     """Checks the settings that are not searched, before anything is written."""
     if "loss" not in search.tune:
         configured_loss(settings)
-    if "tower" not in search.tune:
-        check_towers(settings)

@@ -24,7 +24,8 @@ from tensorflow import keras
 from tf_smoothclir.data.preparation import tokenize_set
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.tokenized_set import TokenizedSet
-from tf_smoothclir.settings.run import METRICS, RunSettings
+from tf_smoothclir.settings.run import RunSettings
+from tf_smoothclir.settings.training import METRICS
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.train import retrieval_set_of, trainer_of
 from tf_smoothclir.training.trainer import DivergedRun

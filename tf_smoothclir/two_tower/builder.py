@@ -17,13 +17,14 @@ from tf_smoothclir.losses.learned_thresholds import LearnedThresholdsLoss
 from tf_smoothclir.losses.lists import LIST_LOSSES, ListLoss
 from tf_smoothclir.losses.ordinal import OrdinalLoss, make_loss
 from tf_smoothclir.optimizers import make_optimizer
-from tf_smoothclir.settings.run import ModelSettings, RunSettings
+from tf_smoothclir.settings.combinations import check_combinations
+from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.text.embeddings import FIRST_WORD, load_embeddings
 from tf_smoothclir.towers import TOWERS
 from tf_smoothclir.towers.padding import SequenceTower
 from tf_smoothclir.two_tower.model import TwoTower
 from tf_smoothclir.two_tower.similarity import SmoothCosineSimilarity
-from tf_smoothclir.utils.errors import InputError, input_error
+from tf_smoothclir.utils.errors import InputError
 
 # How long the vectors of n-grams begin beside those of words, which they help and are not to hide:
 # chosen on validation queries of mdn-en-de.
@@ -34,22 +35,10 @@ def configured_loss(settings: RunSettings) -> OrdinalLoss | ListLoss:
     """Returns the loss that the settings name.
 
     Raises:
-        InputError: It cannot take these thresholds, this temperature or this batching.
+        InputError: It cannot take these thresholds, cut points or this temperature.
     """
     model = settings.model
     is_of_lists = model.loss in LIST_LOSSES
-    if is_of_lists and settings.training.batching not in ("lists", "in_batch"):
-        raise input_error(
-            f"--loss={model.loss} --batching={settings.training.batching}",
-            "this loss compares the documents of a whole candidate list",
-            "Add --batching=lists",
-        )
-    if model.learn_thresholds and model.loss != "sosl":
-        raise input_error(
-            f"--loss={model.loss} --learn_thresholds",
-            "only sosl can learn its thresholds",
-            "Leave out one of the two",
-        )
     try:
         if is_of_lists:
             return ListLoss(model.loss, model.temperature)
@@ -75,18 +64,13 @@ def build_model(settings: RunSettings, vocabularies: Mapping[str, list[str]]) ->
         vocabularies: Role -> tokens.
 
     Raises:
-        InputError: Nothing is left to train, or as in `unbuilt_model`.
+        InputError: Settings do not go together (see `settings.combinations`), or as in
+            `configured_loss`.
     """
+    check_combinations(settings)
     training = settings.training
     two_tower = unbuilt_model(settings, vocabularies)
     two_tower.build()
-    if not two_tower.trainable_weights:
-        raise input_error(
-            "--notrain_query_embeddings --notrain_document_embeddings",
-            f"the word vectors are all that a tower of kind {settings.model.tower} has; nothing is"
-            " left to train",
-            "Train at least one of the two",
-        )
     two_tower.compile(
         optimizer=make_optimizer(training.optimizer, training.learning_rate),
         loss=configured_loss(settings),
@@ -101,13 +85,8 @@ def unbuilt_model(settings: RunSettings, vocabularies: Mapping[str, list[str]]) 
     Args:
         settings: Model and seed.
         vocabularies: Role -> tokens.
-
-    Raises:
-        InputError: The tower has no weights of tokens, the settings of both languages' words differ
-            where they share a table, or word vectors are to begin in two ways.
     """
     model, training = settings.model, settings.training
-    check_towers(settings)
     if settings.text.shared_vocabulary:
         towers = dict.fromkeys(ROLES, _tower(settings, "query", vocabularies, training.seed))
     else:
@@ -122,29 +101,6 @@ def unbuilt_model(settings: RunSettings, vocabularies: Mapping[str, list[str]]) 
         clip_norm=training.clip_norm,
         in_batch=training.batching == "in_batch",
     )
-
-
-def check_towers(settings: RunSettings) -> None:
-    """Checks settings of the towers that do not go together.
-
-    Raises:
-        InputError: As `unbuilt_model`.
-    """
-    model = settings.model
-    if model.initial_vectors != "random" and (model.query_embeddings or model.document_embeddings):
-        raise input_error(
-            f"--initial_vectors={model.initial_vectors} --query_embeddings --document_embeddings",
-            "word vectors begin as one of the two says",
-            "Leave out one of the two",
-        )
-    if model.token_weights != "none" and model.tower != "average_pooling":
-        raise input_error(
-            f"--token_weights={model.token_weights} --tower={model.tower}",
-            "a tower that reads word order does not weigh words",
-            "Leave out one of the two",
-        )
-    if settings.text.shared_vocabulary:
-        _check_shared(model)
 
 
 def load_pretrained(
@@ -217,22 +173,6 @@ def start_token_weights(
         roles = ROLES if shared else (role,)
         tower.start_token_weights(
             inverse_document_frequency(tokenized_set, roles, tower.vocabulary_size)
-        )
-
-
-def _check_shared(settings: ModelSettings) -> None:
-    files = {settings.query_embeddings, settings.document_embeddings} - {""}
-    if len(files) > 1:
-        raise input_error(
-            "--shared_vocabulary --query_embeddings --document_embeddings",
-            "there is one table for both languages, which cannot begin as two files",
-            "Give one file, aligned for both languages",
-        )
-    if settings.train_query_embeddings != settings.train_document_embeddings:
-        raise input_error(
-            "--shared_vocabulary --train_query_embeddings --train_document_embeddings",
-            "there is one table for both languages, which is trained or not",
-            "Give both flags, or none",
         )
 
 

@@ -28,7 +28,7 @@ from tf_smoothclir.data.shards.pipeline import ShardPipeline
 from tf_smoothclir.data.shards.reading import Shards, decode_lists
 from tf_smoothclir.data.shards.writer import write_shards
 from tf_smoothclir.data.tokenized_set import ROLES
-from tf_smoothclir.settings.run import TextSettings
+from tf_smoothclir.settings.text import TextSettings
 from tf_smoothclir.utils.errors import InputError
 
 ROOT = Path(__file__).resolve().parents[3]

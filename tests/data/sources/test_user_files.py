@@ -8,7 +8,7 @@ from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.sources.source import Judgment, Text
 from tf_smoothclir.data.sources.user_files import UserDirectory
 from tf_smoothclir.data.sources.wikiclir_files import WikiClirDirectory
-from tf_smoothclir.settings.run import DataSettings
+from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.utils.errors import InputError
 
 TSV = {
@@ -167,7 +167,7 @@ def test_open_source_says_what_it_found(make, files, message):
 
 
 def test_open_source_takes_one_place_only():
-    with pytest.raises(InputError, match=r"both are given \(here and wiki_clir/fr\)\. Give one"):
+    with pytest.raises(InputError, match=r"^--data_dir=here --tfds_name=wiki_clir/fr: both name"):
         source_of(DataSettings(data_dir="here", tfds_name="wiki_clir/fr"))
 
 

@@ -17,7 +17,7 @@ from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.sources.source import SPLITS, Judgment
 from tf_smoothclir.data.sources.tfds_source import TfdsSource
 from tf_smoothclir.data.sources.wikiclir_files import PUBLISHED_FOLDERS, WikiClirDirectory
-from tf_smoothclir.settings.run import DataSettings
+from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.utils.errors import InputError
 
 LOCAL = Path(__file__).parent / "fake_examples" / "wiki_clir"

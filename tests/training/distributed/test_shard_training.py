@@ -19,7 +19,7 @@ from tf_smoothclir.data.shards.writer import write_shards
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.sources.source import SPLITS
 from tf_smoothclir.data.tokenized_set import ROLES
-from tf_smoothclir.settings.run import TextSettings
+from tf_smoothclir.settings.text import TextSettings
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.train import (
     load_model,
@@ -144,11 +144,14 @@ def test_divergence_names_the_pairs_of_the_batch(on_shards, tmp_path, monkeypatc
         ({"batching": "pairs"}, "--batching=pairs: shards give whole candidate lists.*=lists"),
         ({"batching": "in_batch"}, "--batching=in_batch: shards give whole candidate lists"),
         ({"fresh_negatives": True}, "--fresh_negatives: the documents of shards were sampled"),
-        ({"hard_negatives": 2}, "--hard_negatives: the documents of shards were sampled"),
+        ({"hard_negatives": 2}, "--hard_negatives=2: the documents of shards were sampled"),
         ({"vocabulary_size": 20}, "30 for --vocabulary_size, but it is 20 here. Give --voc.*=30"),
         ({"max_document_tokens": 9}, "written with 200 for --max_document_tokens, but it is 9"),
         ({"shared_vocabulary": True}, "written with False for --shared_vocabulary, but it is True"),
-        ({"ngram_buckets": 50}, "written with 0 for --ngram_buckets, but it is 50"),
+        (
+            {"ngram_buckets": 50},
+            "--ngram_buckets=50: shards hold the ids of words",
+        ),
         ({"negatives": 5}, "3 for --train_negatives, but it is 5 here. Give --train_negatives=3"),
         ({"thresholds": (0.1,)}, "they have 3 grades, and --thresholds are for 2. Give 2"),
         ({"data_dir": ""}, "made of the set .*, and the data flags name toy-en-fr"),

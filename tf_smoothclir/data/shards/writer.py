@@ -18,7 +18,8 @@ from tf_smoothclir.data.hashing import permutation
 from tf_smoothclir.data.shards.manifest import MANIFEST, ShardEntry, ShardManifest
 from tf_smoothclir.data.shards.reading import NUMBERS, Shards
 from tf_smoothclir.data.tokenized_set import ROLES, TokenizedSet
-from tf_smoothclir.settings.run import TextSettings
+from tf_smoothclir.settings.combinations import check_combinations
+from tf_smoothclir.settings.text import TextSettings
 from tf_smoothclir.utils.digests import file_digest
 from tf_smoothclir.utils.errors import input_error
 from tf_smoothclir.utils.files import make_directory, new_directory, write_json
@@ -56,9 +57,7 @@ def write_shards(
         InputError: The directory cannot be used (see `free_directory`), `num_shards` is out of
             range, or the set has n-grams.
     """
-    if tokenized_set.has_ngrams:
-        reason = "shards hold the ids of words, but not their n-grams"
-        raise input_error(f"--ngram_buckets={text.ngram_buckets}", reason, "Leave it out")
+    check_combinations(text, num_shards=num_shards)
     directory = free_directory(directory, overwrite=overwrite)
     if not 1 <= num_shards <= len(lists.query_rows):
         reason = f"it must be in 1..{len(lists.query_rows)}, the number of queries"

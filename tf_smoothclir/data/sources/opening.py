@@ -7,7 +7,8 @@ from tf_smoothclir.data.sources.source import Source
 from tf_smoothclir.data.sources.toy_world import ToyWorld
 from tf_smoothclir.data.sources.user_files import ROLES, UserDirectory
 from tf_smoothclir.data.sources.wikiclir_files import WikiClirDirectory, document_languages
-from tf_smoothclir.settings.run import DataSettings
+from tf_smoothclir.settings.combinations import check_combinations
+from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.utils.errors import input_error
 
 
@@ -17,12 +18,7 @@ def source_of(settings: DataSettings) -> Source:
     Raises:
         InputError: Both a directory and a TFDS dataset are given, or the directory is not one.
     """
-    if settings.tfds_name and settings.data_dir:
-        raise input_error(
-            "--data_dir and --tfds_name",
-            f"both are given ({settings.data_dir} and {settings.tfds_name})",
-            "Give one of them, or neither for the toy world",
-        )
+    check_combinations(settings)
     if settings.tfds_name:
         # Others need not wait for the import of TensorFlow.
         from tf_smoothclir.data.sources.tfds_source import TfdsSource

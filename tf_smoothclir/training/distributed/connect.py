@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tf_smoothclir.settings.run import TrainingSettings
+from tf_smoothclir.settings.training import TrainingSettings
 from tf_smoothclir.training.distributed.cluster import cluster_from_environment
 from tf_smoothclir.training.distributed.workers import ALONE, Alone, Workers
 

@@ -8,12 +8,12 @@ import itertools
 
 from tf_smoothclir.data.shards.pipeline import ShardPipeline
 from tf_smoothclir.data.shards.reading import Shards
-from tf_smoothclir.settings.run import RunSettings, TextSettings, TrainingSettings
+from tf_smoothclir.settings.run import RunSettings
+from tf_smoothclir.settings.text import TextSettings
+from tf_smoothclir.settings.training import TrainingSettings
 from tf_smoothclir.training.batches import Epoch
 from tf_smoothclir.utils.errors import InputError, input_error
 
-# What shards cannot give: they hold whole candidate lists, sampled once.
-_ONLY_WITHOUT_SHARDS = {"fresh_negatives": False, "hard_negatives": 0}
 _OF_NGRAMS = ("min_ngram", "max_ngram")  # of which shards have none
 
 
@@ -74,29 +74,9 @@ def open_shards(settings: RunSettings) -> Shards | None:
     Raises:
         InputError: The shards cannot be used, or not with these settings.
     """
-    training = settings.training
-    if not training.shards_dir:
-        if training.distribution != "none":
-            raise input_error(
-                f"--distribution={training.distribution}",
-                "each worker reads shards of its own, and none are given",
-                "Write them with smoothclir-shards, and give --shards_dir",
-            )
+    if not settings.training.shards_dir:
         return None
-    if training.batching != "lists":
-        raise input_error(
-            f"--shards_dir={training.shards_dir} --batching={training.batching}",
-            "shards give whole candidate lists",
-            "Add --batching=lists",
-        )
-    for name, value in _ONLY_WITHOUT_SHARDS.items():
-        if getattr(training, name) != value:
-            raise input_error(
-                f"--shards_dir={training.shards_dir} --{name}",
-                "the documents of shards were sampled when they were written",
-                "Leave out one of the two",
-            )
-    shards = Shards.open(training.shards_dir)
+    shards = Shards.open(settings.training.shards_dir)
     _check_settings(shards, settings)
     return shards
 

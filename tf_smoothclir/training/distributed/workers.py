@@ -19,7 +19,7 @@ import tensorflow as tf
 from absl import logging
 
 from tf_smoothclir.data.shards.reading import Shards
-from tf_smoothclir.settings.run import TrainingSettings
+from tf_smoothclir.settings.training import TrainingSettings
 from tf_smoothclir.training.distributed.cluster import Cluster, wait_for_all
 from tf_smoothclir.training.distributed.exchange import pack, unpack
 from tf_smoothclir.training.distributed.shard_batches import ShardBatches

@@ -1,0 +1,93 @@
+"""An example for each rule of what goes together with what."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from tf_smoothclir.command_line.flag_rules import FLAG_RULES
+from tf_smoothclir.settings.combinations import RULES, Rule
+
+
+@dataclasses.dataclass(frozen=True)
+class Example:
+    """What breaks one rule first; everything else has its default."""
+
+    rule: Rule
+    values: dict[str, object]
+
+    def __str__(self) -> str:
+        return "-".join(self.rule.names)
+
+
+_FROM_SHARDS = {"shards_dir": "gs://shards", "batching": "lists"}
+_SETTINGS = {
+    ("data_dir", "tfds_name"): {"data_dir": "here", "tfds_name": "wiki_clir/fr"},
+    ("min_ngram", "max_ngram"): {"min_ngram": 4, "max_ngram": 3},
+    ("token_weights", "tower"): {"token_weights": "idf", "tower": "cnn"},
+    ("loss", "batching"): {"loss": "softmax", "batching": "bucketed"},
+    ("loss", "learn_thresholds"): {"loss": "mse", "learn_thresholds": True},
+    ("initial_vectors", "query_embeddings", "document_embeddings"): {
+        "initial_vectors": "bilingual",
+        "document_embeddings": "fr.vec",
+    },
+    ("shared_vocabulary", "query_embeddings", "document_embeddings"): {
+        "shared_vocabulary": True,
+        "query_embeddings": "en.vec",
+        "document_embeddings": "fr.vec",
+    },
+    ("shared_vocabulary", "train_query_embeddings", "train_document_embeddings"): {
+        "shared_vocabulary": True,
+        "train_query_embeddings": False,
+    },
+    ("tower", "token_weights", "train_query_embeddings", "train_document_embeddings"): {
+        "train_query_embeddings": False,
+        "train_document_embeddings": False,
+    },
+    ("distribution", "shards_dir"): {"distribution": "multi_worker"},
+    ("shards_dir", "batching"): {"shards_dir": "gs://shards", "batching": "in_batch"},
+    ("shards_dir", "fresh_negatives"): {"fresh_negatives": True, **_FROM_SHARDS},
+    ("shards_dir", "hard_negatives"): {"hard_negatives": 2, **_FROM_SHARDS},
+    ("shards_dir", "ngram_buckets"): {"ngram_buckets": 50, **_FROM_SHARDS},
+    ("num_shards", "ngram_buckets"): {"num_shards": 2, "ngram_buckets": 50},
+    ("beam", "ngram_buckets"): {"beam": "--runner=DirectRunner", "ngram_buckets": 50},
+    ("tune", "shards_dir"): {"tune": ("dim",), "shards_dir": "gs://shards"},
+    ("tune", "distribution"): {"tune": ("dim",), "distribution": "multi_worker"},
+    ("seeds", "shards_dir"): {"seeds": (1, 2), "shards_dir": "gs://shards"},
+    ("seeds", "distribution"): {"seeds": (1, 2), "distribution": "multi_worker"},
+}
+_GIVEN = {  # other values than the defaults of these flags
+    "queries": "queries.tsv",
+    "query": "a river",
+    "trec_run": "a.run",
+    "json": True,
+    "explain": True,
+    "add": "documents.tsv",
+    "remove": "ids.txt",
+    "collection": "documents.tsv",
+    "index_type": "hnsw",
+    "hnsw_neighbours": 64,
+    "search_effort": 9,
+    "overwrite": True,
+    "beam": "--runner=DirectRunner",
+    "data_dir": "here",
+    "tfds_name": "wiki_clir/fr",
+    "tfds_data_dir": "here",
+    "query_language": "de",
+    "document_language": "sw",
+    "toy_entities": 900,
+    "split_seed": 5,
+    "replace": True,
+    "tune_epochs": 0,
+    "theta_1": ("0.1",),
+    "theta_2": ("0.6",),
+}
+_FLAGS = {
+    ("replace", "add"): {"replace": True},
+    **{
+        rule.names: {name: _GIVEN[name] for name in rule.names}
+        for rule in FLAG_RULES
+        if rule.names != ("replace", "add")
+    },
+}
+OF_SETTINGS = tuple(Example(rule, _SETTINGS[rule.names]) for rule in RULES)
+OF_FLAGS = tuple(Example(rule, _FLAGS[rule.names]) for rule in FLAG_RULES)

@@ -1,0 +1,78 @@
+"""What goes together with what: each rule of the table, in the library."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.settings.broken_combinations import OF_FLAGS, OF_SETTINGS
+from tf_smoothclir.settings.combinations import RULES, broken_rules, check_combinations
+from tf_smoothclir.settings.presets import PRESETS, changed, preset_settings
+from tf_smoothclir.settings.run import RunSettings
+from tf_smoothclir.settings.text import TextSettings
+from tf_smoothclir.utils.errors import InputError
+
+SETTINGS = set(RunSettings().values())
+COMMANDS = {"num_shards": 8, "beam": "--runner=DirectRunner", "tune": ("dim",), "seeds": (1, 2)}
+
+
+def settings_and_flags(values):
+    flags = {name: value for name, value in values.items() if name not in SETTINGS}
+    of_settings = {name: value for name, value in values.items() if name in SETTINGS}
+    return changed(RunSettings(), of_settings), flags
+
+
+@pytest.mark.parametrize("example", OF_SETTINGS, ids=str)
+def test_each_rule_fires_first_for_its_example_and_names_its_flags(example):
+    settings, flags = settings_and_flags(example.values)
+    rule = example.rule
+    with pytest.raises(InputError) as error:
+        check_combinations(settings, **flags)
+    where, colon, what = str(error.value).partition(": ")
+    shown = [flag.split("=")[0].removeprefix("--").removeprefix("no") for flag in where.split()]
+    assert shown == list(rule.names)
+    assert (colon, what) == (": ", f"{rule.reason}. {rule.remedy}.")
+
+
+@pytest.mark.parametrize("example", OF_SETTINGS, ids=str)
+def test_no_rule_fires_where_what_it_reads_is_varied(example):
+    settings, flags = settings_and_flags(example.values)
+    for name in example.rule.names:
+        left = [rule for rule, _ in broken_rules(settings, **flags) if name not in rule.names]
+        if left:
+            with pytest.raises(InputError):
+                check_combinations(settings, varied=[name], **flags)
+        else:
+            check_combinations(settings, varied=[name], **flags)
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_no_rule_fires_for_a_preset(preset):
+    assert broken_rules(preset_settings(preset), tune=("dim",), seeds=(13,)) == []
+    without_ngrams = changed(preset_settings(preset), {"ngram_buckets": 0})
+    assert broken_rules(without_ngrams, **COMMANDS) == []
+
+
+def test_a_rule_that_reads_what_is_not_there_is_left_out():
+    check_combinations(TextSettings(ngram_buckets=50))
+    with pytest.raises(InputError, match=r"^--num_shards=2 --ngram_buckets=50: shards hold the"):
+        check_combinations(TextSettings(ngram_buckets=50), num_shards=2)
+
+
+@pytest.mark.parametrize("example", OF_SETTINGS + OF_FLAGS, ids=str)
+def test_reason_and_remedy_are_read_as_one_message(example):
+    rule = example.rule
+    assert len(rule.names) > 1
+    assert not rule.reason.endswith(".")
+    assert not rule.remedy.endswith(".")
+    assert rule.remedy[0].isupper()
+    assert not rule.reason[0].isupper()
+
+
+@pytest.mark.parametrize("table", [OF_SETTINGS, OF_FLAGS])
+def test_no_two_rules_read_the_same(table):
+    assert len({example.rule.names for example in table}) == len(table)
+
+
+def test_every_name_is_a_setting_or_the_flag_of_a_command():
+    names = {name for rule in RULES for name in rule.names}
+    assert names - SETTINGS == set(COMMANDS)

@@ -1,0 +1,73 @@
+"""What goes together with what among the flags of one command.
+
+Beside `settings.combinations`, whose rules are about settings. Here a flag that is not given, or
+given as its default, is None.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+from absl import flags
+
+from tf_smoothclir.settings.combinations import Rule
+from tf_smoothclir.settings.data import DataSettings
+
+_DATA = [field.name for field in dataclasses.fields(DataSettings) if field.name != "cache_dir"]
+_OF_NEW_INDEXES = ("index_type", "hnsw_neighbours", "search_effort", "overwrite", "beam")
+
+
+def _not_beside(name: str, others, reason: str) -> tuple[Rule, ...]:
+    """Returns rules that refuse each of some flags where `name` is given."""
+    return tuple(
+        Rule(
+            (name, other),
+            lambda *given: None not in given,
+            reason,
+            "Leave one of the two out",
+        )
+        for other in others
+    )
+
+
+_CHANGES_AN_INDEX = "documents are added to and removed from the index as it is"
+FLAG_RULES = (
+    # smoothclir-search
+    *_not_beside("queries", ["query"], "both give the queries"),
+    *_not_beside("trec_run", ["json", "explain"], "a TREC run holds ids and scores only"),
+    # smoothclir-index
+    *_not_beside("add", ["collection", *_OF_NEW_INDEXES, *_DATA], _CHANGES_AN_INDEX),
+    *_not_beside("remove", ["collection", *_OF_NEW_INDEXES, *_DATA], _CHANGES_AN_INDEX),
+    *_not_beside("collection", _DATA, "both name the documents to index"),
+    Rule(
+        ("replace", "add"),
+        lambda replace, add: replace and add is None,
+        "--replace is about the documents of --add",
+        "Give --add too, or leave --replace out",
+    ),
+    # smoothclir-reproduce
+    *(
+        Rule(
+            ("tune_epochs", theta),
+            lambda epochs, values: epochs == 0 and values is not None,
+            "--tune_epochs=0 tunes no thresholds, so there are none to try",
+            "Leave one of the two out",
+        )
+        for theta in ("theta_1", "theta_2")
+    ),
+)
+
+
+def check_flags(given: flags.FlagValues = flags.FLAGS) -> None:
+    """Checks the flags of a command.
+
+    Raises:
+        InputError: Of the first broken rule.
+    """
+    values = {
+        name: given[name].value if given[name].value != given[name].default else None
+        for name in given
+    }
+    for rule in FLAG_RULES:
+        if rule.breaks(values):
+            raise rule.error(values)

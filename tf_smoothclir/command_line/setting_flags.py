@@ -1,0 +1,156 @@
+"""Flags made from the settings, the settings that flags give, and flags that commands share."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Collection, Sequence
+
+from absl import flags
+
+from tf_smoothclir.settings.base import Settings
+from tf_smoothclir.settings.combinations import check_combinations
+from tf_smoothclir.settings.data import DataSettings
+from tf_smoothclir.settings.model import ModelSettings
+from tf_smoothclir.settings.presets import PRESETS, preset_settings
+from tf_smoothclir.settings.run import GROUPS, RunSettings
+from tf_smoothclir.utils.errors import InputError
+
+FLAGS = flags.FLAGS
+COMMAND = "command"  # group of a command's own flags in --help
+
+
+def define_settings(groups: Sequence[str] = tuple(GROUPS)) -> None:
+    """Defines a flag for each setting of some groups, with its default, help and range."""
+    for group in groups:
+        for field in dataclasses.fields(GROUPS[group]):
+            _define(group, field)
+
+
+def define_preset() -> None:
+    """Defines --preset, for commands that use `run_settings_from_flags`."""
+    flags.DEFINE_enum(
+        "preset",
+        "paper",
+        list(PRESETS),
+        "Defaults of all other flags. paper: the paper's settings, except for random word vectors"
+        " and Adam without momentum. best: what ranks best here: shared vocabulary, character"
+        " n-grams, bilingual initial vectors, learned token weights, in-batch and hard negatives,"
+        " 512 dimensions; an epoch takes several times as long.",
+        module_name=COMMAND,
+    )
+
+
+def define_index_flags() -> tuple[flags.FlagHolder, flags.FlagHolder]:
+    """Defines --export_dir and --index_dir, for commands that search or write an index."""
+    export_dir = flags.DEFINE_string(
+        "export_dir",
+        "runs/train",
+        "Directory that smoothclir-export wrote the towers to.",
+        module_name=COMMAND,
+    )
+    index_dir = flags.DEFINE_string(
+        "index_dir",
+        "",
+        "Directory of the index; empty: index/ in --export_dir.",
+        module_name=COMMAND,
+    )
+    return export_dir, index_dir
+
+
+def define_thresholds() -> flags.FlagHolder:
+    """Defines --thresholds, for commands that only prepare what training will read."""
+    return flags.DEFINE_list(
+        "thresholds",
+        list(map(str, ModelSettings.thresholds)),
+        "As in training. Only their number counts here: K-1 for grades 0..K-1.",
+        module_name=COMMAND,
+    )
+
+
+def settings_from_flags(
+    group: str, base: Settings | None = None, *, varied: Collection[str] = (), **flags_beside
+) -> Settings:
+    """Returns the settings of a group that the flags give.
+
+    Args:
+        group: One of `GROUPS`, whose flags are defined.
+        base: If given, a flag that is not on the command line has its value here instead of its
+            default.
+        varied: As for `check_combinations`.
+        **flags_beside: As for `check_combinations`.
+
+    Raises:
+        InputError: A value is out of range, or two do not go together.
+    """
+    values = {}
+    for field in dataclasses.fields(GROUPS[group]):
+        flag = FLAGS[field.name]
+        value = getattr(base, field.name) if base and not flag.present else flag.value
+        if field.metadata["is_path"] and value and "://" not in value:
+            value = os.path.abspath(value)  # a run is used from other directories too
+        values[field.name] = value
+    try:
+        for field in dataclasses.fields(GROUPS[group]):
+            if isinstance(field.default, tuple):
+                kind = type(field.default[0])
+                values[field.name] = tuple(
+                    _number(field.name, text, kind) for text in values[field.name]
+                )
+        settings = GROUPS[group](**values)
+    except ValueError as error:
+        raise InputError(str(error)) from error
+    check_combinations(settings, varied=varied, **flags_beside)
+    return settings
+
+
+def run_settings_from_flags(varied: Collection[str] = (), **flags_beside) -> RunSettings:
+    """Returns all settings that the flags give; what they leave out is as in --preset.
+
+    Args:
+        varied: As for `check_combinations`.
+        **flags_beside: As for `check_combinations`.
+
+    Raises:
+        InputError: As `settings_from_flags`.
+    """
+    base = preset_settings(FLAGS.preset)
+    settings = RunSettings(
+        **{
+            group: settings_from_flags(group, getattr(base, group), varied=varied, **flags_beside)
+            for group in GROUPS
+        }
+    )
+    check_combinations(settings, varied=varied, **flags_beside)
+    return settings
+
+
+def data_like(trained_on: DataSettings) -> DataSettings:
+    """Returns the data settings that the flags give; what they leave out is as in `trained_on`."""
+    return settings_from_flags("data", base=trained_on)
+
+
+def _number(name: str, text: str | float, kind: type) -> float:
+    try:
+        return kind(text)
+    except ValueError:
+        what = "whole numbers" if kind is int else "numbers"
+        raise ValueError(f"--{name} must be {what}, but one is {text!r}.") from None
+
+
+def _define(group: str, field: dataclasses.Field) -> None:
+    rule, name, default = field.metadata, field.name, field.default
+    common = {"help": rule["help"], "module_name": group}
+    limits = {"lower_bound": rule["minimum"], "upper_bound": rule["maximum"]}
+    if isinstance(default, bool):
+        flags.DEFINE_boolean(name, default, **common)
+    elif isinstance(default, int):
+        flags.DEFINE_integer(name, default, **limits, **common)
+    elif isinstance(default, float):
+        flags.DEFINE_float(name, default, **limits, **common)
+    elif isinstance(default, tuple):
+        flags.DEFINE_list(name, list(map(str, default)), **common)
+    elif rule["choices"]:
+        flags.DEFINE_enum(name, default, list(rule["choices"]), **common)
+    else:
+        flags.DEFINE_string(name, default, **common)

@@ -1,0 +1,198 @@
+"""What goes together with what: the one table of settings that exclude or need each other.
+
+Commands check it before they load anything, and so do the library's entry points: training, tuning,
+writing shards, opening a retrieval set. What a single setting accepts stands at its field.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Collection, Mapping
+
+from tf_smoothclir.settings.base import Settings, value_text
+from tf_smoothclir.settings.model import LIST_LOSSES
+from tf_smoothclir.settings.run import RunSettings
+from tf_smoothclir.utils.errors import InputError, input_error
+
+
+@dataclasses.dataclass(frozen=True)
+class Rule:
+    """A combination of settings, or of flags of a command, that cannot be used.
+
+    Attributes:
+        names: What it reads; the message shows them in this order.
+        is_broken: Takes the values in this order.
+        reason: Why they do not go together; no full stop.
+        remedy: What to do about it; no full stop.
+    """
+
+    names: tuple[str, ...]
+    is_broken: Callable[..., bool]
+    reason: str
+    remedy: str
+
+    def breaks(self, values: Mapping[str, object]) -> bool:
+        """Returns whether values break the rule; never where it reads more than there is."""
+        return values.keys() >= set(self.names) and self.is_broken(*map(values.get, self.names))
+
+    def error(self, values: Mapping[str, object]) -> InputError:
+        """Returns the error for values that break it: `--a=1 --b: reason. Remedy.`"""
+        where = " ".join(_flag(name, values[name]) for name in self.names)
+        return input_error(where, self.reason, self.remedy)
+
+
+_FROM_SHARDS = "the documents of shards were sampled when the shards were written"
+_OF_IDS = "shards hold the ids of words, not their n-grams"
+_ONE_RUN = "only smoothclir-train trains from shards and with several workers"
+_LEAVE_OUT = "Leave one of the two out"
+_TRAIN_THE_BEST = "Leave it out here, and give it to smoothclir-train with the settings found here"
+
+RULES = (
+    # Beside settings, some rules read a flag that only one command has.
+    *(
+        Rule((many_runs, "shards_dir"), lambda _, path: bool(path), _ONE_RUN, _TRAIN_THE_BEST)
+        for many_runs in ("tune", "seeds")
+    ),
+    *(
+        Rule((many_runs, "distribution"), lambda _, one: one != "none", _ONE_RUN, _TRAIN_THE_BEST)
+        for many_runs in ("tune", "seeds")
+    ),
+    Rule(
+        ("data_dir", "tfds_name"),
+        lambda data_dir, tfds_name: bool(data_dir and tfds_name),
+        "both name a retrieval set",
+        "Give one of them, or neither for the toy world",
+    ),
+    Rule(
+        ("min_ngram", "max_ngram"),
+        lambda shortest, longest: longest < shortest,
+        "the longest n-gram would be shorter than the shortest",
+        "Raise --max_ngram or lower --min_ngram",
+    ),
+    Rule(
+        ("token_weights", "tower"),
+        lambda weights, tower: weights != "none" and tower != "average_pooling",
+        "a tower that reads word order does not weight words",
+        _LEAVE_OUT,
+    ),
+    Rule(
+        ("loss", "batching"),
+        lambda loss, batching: loss in LIST_LOSSES and batching not in ("lists", "in_batch"),
+        "this loss compares the documents of a whole candidate list",
+        "Add --batching=lists",
+    ),
+    Rule(
+        ("loss", "learn_thresholds"),
+        lambda loss, learn: learn and loss != "sosl",
+        "only sosl can learn its thresholds",
+        _LEAVE_OUT,
+    ),
+    Rule(
+        ("initial_vectors", "query_embeddings", "document_embeddings"),
+        lambda initial, *files: initial != "random" and any(files),
+        "word vectors can start in one way only",
+        "Leave out --initial_vectors or the files",
+    ),
+    Rule(
+        ("shared_vocabulary", "query_embeddings", "document_embeddings"),
+        lambda shared, *files: shared and len({*files} - {""}) > 1,
+        "both languages share one embedding table, which cannot start from two files",
+        "Give one file, aligned for both languages",
+    ),
+    Rule(
+        ("shared_vocabulary", "train_query_embeddings", "train_document_embeddings"),
+        lambda shared, train_query, train_document: shared and train_query != train_document,
+        "both languages share one embedding table, which is either trained or frozen",
+        "Give both flags, or none",
+    ),
+    Rule(
+        ("tower", "token_weights", "train_query_embeddings", "train_document_embeddings"),
+        lambda tower, weights, *trained: (
+            tower == "average_pooling" and weights != "learned" and not any(trained)
+        ),
+        "such a tower has only its word vectors, so nothing is left to train",
+        "Train at least one of the two",
+    ),
+    Rule(
+        ("distribution", "shards_dir"),
+        lambda distribution, shards_dir: distribution != "none" and not shards_dir,
+        "each worker reads shards of its own, and none are given",
+        "Write them with smoothclir-shards, and give --shards_dir",
+    ),
+    Rule(
+        ("shards_dir", "batching"),
+        lambda shards_dir, batching: bool(shards_dir) and batching != "lists",
+        "shards give whole candidate lists",
+        "Add --batching=lists",
+    ),
+    Rule(
+        ("shards_dir", "fresh_negatives"),
+        lambda shards_dir, fresh: bool(shards_dir) and fresh,
+        _FROM_SHARDS,
+        _LEAVE_OUT,
+    ),
+    Rule(
+        ("shards_dir", "hard_negatives"),
+        lambda shards_dir, hard: bool(shards_dir) and hard > 0,
+        _FROM_SHARDS,
+        _LEAVE_OUT,
+    ),
+    Rule(
+        ("shards_dir", "ngram_buckets"),
+        lambda shards_dir, buckets: bool(shards_dir) and buckets > 0,
+        _OF_IDS,
+        _LEAVE_OUT,
+    ),
+    Rule(
+        ("num_shards", "ngram_buckets"),
+        lambda _, buckets: buckets > 0,
+        _OF_IDS,
+        "Leave --ngram_buckets out",
+    ),
+    Rule(
+        ("beam", "ngram_buckets"),
+        lambda _, buckets: buckets > 0,
+        "n-grams need a number for each different word of the collection, which only one process"
+        " can give",
+        _LEAVE_OUT,
+    ),
+)
+
+
+def broken_rules(*settings: Settings | RunSettings, **flags) -> list[tuple[Rule, InputError]]:
+    """Returns each rule that settings break, with its error.
+
+    Args:
+        *settings: All settings, or some groups; rules that read others are left out.
+        **flags: Flags of a command that rules read beside settings.
+    """
+    values = dict(flags)
+    for some in settings:
+        values |= some.values()
+    return [(rule, rule.error(values)) for rule in RULES if rule.breaks(values)]
+
+
+def check_combinations(
+    *settings: Settings | RunSettings, varied: Collection[str] = (), **flags
+) -> None:
+    """Checks what goes together with what.
+
+    Args:
+        *settings: As for `broken_rules`.
+        varied: Names of settings that will get other values; rules that read them are left out.
+        **flags: As for `broken_rules`.
+
+    Raises:
+        InputError: Of the first broken rule.
+    """
+    for rule, error in broken_rules(*settings, **flags):
+        if not {*rule.names} & {*varied}:
+            raise error
+
+
+def _flag(name: str, value: object) -> str:
+    """Returns a flag as a person would type it."""
+    if isinstance(value, bool):
+        return f"--{name}" if value else f"--no{name}"
+    text = "" if value is None else value_text(value)
+    return f"--{name}={text}" if text else f"--{name}"

@@ -1,0 +1,87 @@
+"""Settings of the model: towers, similarity, loss and initial word vectors."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from tf_smoothclir.settings.base import Settings, setting
+
+# They compare the documents of a whole candidate list.
+LIST_LOSSES = ("softmax", "approx_ndcg", "pairwise_hinge", "pairwise_logistic", "list_mle")
+
+
+@dataclasses.dataclass(frozen=True)
+class ModelSettings(Settings):
+    """The two towers, their similarity and the loss."""
+
+    tower: str = setting(
+        "average_pooling",
+        "Kind of tower. average_pooling: the mean of the word vectors. cnn, lstm: read word order,"
+        " and take a hundred times as long. All three are the paper's.",
+        choices=("average_pooling", "cnn", "lstm"),
+    )
+    token_weights: str = setting(
+        "none",
+        "How average_pooling weights the words of a text. none: all alike (paper). idf: rare words"
+        " count more (inverse document frequency); for frozen word vectors. learned: starts with"
+        " equal weights and trains them; for word vectors that are trained.",
+        choices=("none", "idf", "learned"),
+    )
+    dim: int = setting(64, "Length of the vectors (paper: 64).", minimum=1)
+    epsilon: float = setting(
+        1.0,
+        "Smoothness of the cosine (paper: 1; it suggests 0.25 to 1). 0 is the plain cosine, for"
+        " comparison only.",
+        minimum=0.0,
+    )
+    loss: str = setting(
+        "sosl",
+        "Loss. sosl: the paper's. mse, proportional_odds, three_part_l2: the losses that the paper"
+        " compares it with. The others compare the documents of a whole candidate list and need"
+        " --batching=lists or in_batch.",
+        choices=("sosl", "mse", "proportional_odds", "three_part_l2", *LIST_LOSSES),
+    )
+    temperature: float = setting(
+        0.1,
+        "Divides the scores in proportional_odds and in the losses over candidate lists; above 0."
+        " 1 is the paper's proportional_odds, for which scores between -1 and 1 are too narrow.",
+        minimum=0.0,
+    )
+    thresholds: tuple[float, ...] = setting(
+        (0.2, 0.7),
+        "Scores at which the grade changes: K-1 rising numbers inside (-1, 1) for grades 0..K-1"
+        " (paper: 0.2,0.7).",
+    )
+    learn_thresholds: bool = setting(
+        False,
+        "Train the thresholds too, starting from --thresholds (only --loss=sosl). Each grade keeps"
+        " at least half of its range. The thresholds move to where the scores are, which may rank"
+        " worse.",
+    )
+    cut_points: tuple[float, ...] = setting(
+        (0.2, 0.55, 0.9),
+        "Only for --loss=three_part_l2: grade 0 belongs below the first, grade 1 below the second,"
+        " grade 2 above the third (its authors: 0.2,0.55,0.9).",
+    )
+    initial_vectors: str = setting(
+        "random",
+        "Initial word vectors. random: random numbers. bilingual: words of the same training pairs,"
+        " in either language, start near each other, and so do their n-grams. The paper starts from"
+        " Polyglot's vectors: see --query_embeddings and --document_embeddings.",
+        choices=("random", "bilingual"),
+    )
+    query_embeddings: str = setting(
+        "",
+        "File of pre-trained word vectors for the queries: word2vec, GloVe, fastText .vec or .npz.",
+        is_path=True,
+    )
+    document_embeddings: str = setting(
+        "", "File of pre-trained word vectors for the documents, in the same formats.", is_path=True
+    )
+    train_query_embeddings: bool = setting(
+        True, "Train the word vectors of the queries; --notrain_query_embeddings freezes them."
+    )
+    train_document_embeddings: bool = setting(
+        True,
+        "Train the word vectors of the documents; --notrain_document_embeddings freezes them.",
+    )

@@ -1,0 +1,46 @@
+"""Settings of the text: vocabularies, lengths and n-grams."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from tf_smoothclir.settings.base import Settings, setting
+
+
+@dataclasses.dataclass(frozen=True)
+class TextSettings(Settings):
+    """How texts become token ids."""
+
+    max_query_tokens: int = setting(200, "Cut queries after this many tokens.", minimum=1)
+    max_document_tokens: int = setting(
+        200, "Cut documents after this many tokens (paper: 200).", minimum=1
+    )
+    vocabulary_size: int = setting(
+        100_000, "Largest number of entries in each vocabulary (paper: 100,000).", minimum=3
+    )
+    shared_vocabulary: bool = setting(
+        False,
+        "One vocabulary and one embedding table for both languages: names, numbers and everything"
+        " else spelled alike in both share a vector (paper: no).",
+    )
+    min_count: int = setting(1, "Words that occur less often count as unknown.", minimum=1)
+    ngram_buckets: int = setting(
+        0,
+        "Rows of an embedding table of character n-grams, such as 100,000. Their vectors are added"
+        " to those of the words, so inflected and unknown words get a vector from their spelling."
+        " 0: words only (paper).",
+        minimum=0,
+    )
+    min_ngram: int = setting(
+        3,
+        "Length in characters of the shortest n-gram of --ngram_buckets; the start and the end of"
+        " a word count as one character each.",
+        minimum=1,
+    )
+    max_ngram: int = setting(
+        5, "Length in characters of the longest n-gram of --ngram_buckets.", minimum=1
+    )
+
+    def max_tokens(self, role: str) -> int:
+        """Returns the length limit in tokens of a "query" or "document"."""
+        return self.max_query_tokens if role == "query" else self.max_document_tokens

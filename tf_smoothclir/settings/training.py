@@ -1,0 +1,129 @@
+"""Settings of the training: negatives, optimisation, batches, distribution and stopping."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from tf_smoothclir.settings.base import Settings, setting, value_text
+
+METRICS = ("P_mr@1", "P_mr@5", "P_r@5", "NDCG@5", "MAP", "MRR_mr", "MRR_r")
+
+
+@dataclasses.dataclass(frozen=True)
+class TrainingSettings(Settings):
+    """Sampling, optimisation and stopping."""
+
+    negatives: int = setting(
+        40,
+        "Sampled documents of grade 0 per query, in training and evaluation (paper: 40).",
+        minimum=0,
+    )
+    train_negatives: int = setting(
+        -1,
+        "Sampled documents of grade 0 per query in training only; -1: as many as --negatives.",
+        minimum=-1,
+    )
+    fresh_negatives: bool = setting(
+        False, "Sample new training negatives for each epoch (paper: no)."
+    )
+    hard_negatives: int = setting(
+        0,
+        "Hard negatives added to each training query: documents of grade 0 that the model itself,"
+        " after its first epochs, ranks high in the whole collection. 0: none (paper).",
+        minimum=0,
+    )
+    mine_every: int = setting(
+        1,
+        "Epochs before hard negatives are mined for the first time, and between minings.",
+        minimum=1,
+    )
+    mine_ranks: tuple[int, ...] = setting(
+        (10, 200),
+        "First and last rank, counted from 1, that hard negatives are mined from. Documents above"
+        " the first may be relevant although nobody judged them.",
+    )
+    mine_margin: float = setting(
+        0.05,
+        "A hard negative scores lower than the relevant document by at least this share of its"
+        " score; what scores higher may be relevant too.",
+        minimum=0.0,
+    )
+    optimizer: str = setting(
+        "rmsprop",
+        "Optimizer. rmsprop: Adam without momentum, as good here and many times faster. adam: the"
+        " paper's; its cost grows with the vocabulary, not the batch. lazy_adam: updates only the"
+        " words of the batch. adagrad: ahead in the first epochs.",
+        choices=("rmsprop", "adam", "lazy_adam", "adagrad"),
+    )
+    learning_rate: float = setting(
+        0.0,
+        "Learning rate; 0: the optimizer's own, 0.01 (as in the paper), or 0.4 for adagrad.",
+        minimum=0.0,
+    )
+    learning_rate_decay: float = setting(
+        1.0,
+        "Factor on the learning rate after each epoch (paper: 0.95 for cnn and lstm); 1 keeps it.",
+        minimum=0.0,
+    )
+    average_weights: float = setting(
+        0.0,
+        "Evaluate and keep the mean of the weights over the epochs instead of the last weights. In"
+        " the mean, each epoch counts this many times as much as the next: 0.5 suits ten epochs or"
+        " more (shorter runs lose by it), 1 is the plain mean, 0 switches it off (paper).",
+        minimum=0.0,
+        maximum=1.0,
+    )
+    clip_norm: float = setting(
+        5.0,
+        "Largest norm of the gradient; 0: no gradient clipping (authors' code: 5).",
+        minimum=0.0,
+    )
+    batching: str = setting(
+        "pairs",
+        "pairs: shuffled pairs of query and document (paper). bucketed: pairs with documents of"
+        " about the same length in a batch; faster for --tower=lstm. lists: whole candidate lists,"
+        " each query encoded once; faster. in_batch: as lists, and every document of a batch also"
+        " has grade 0 for each query that it is not judged for; use a larger --batch_size.",
+        choices=("pairs", "bucketed", "lists", "in_batch"),
+    )
+    batch_size: int = setting(
+        128,
+        "Pairs in a training batch (paper: 128); about as many where a batch holds whole candidate"
+        " lists. The workers of --distribution=multi_worker share a batch.",
+        minimum=1,
+    )
+    shards_dir: str = setting(
+        "",
+        "Directory of TFRecord shards written by smoothclir-shards, local or remote such as gs://:"
+        " training streams its batches from there (needs --batching=lists). Validation and"
+        " evaluation still read the retrieval set.",
+        is_path=True,
+    )
+    distribution: str = setting(
+        "none",
+        "none: one process. multi_worker: the processes that TF_CONFIG names train one model"
+        " together, each on shards of its own (--shards_dir). See docs/distributed.md.",
+        choices=("none", "multi_worker"),
+    )
+    epochs: int = setting(30, "Passes over the training pairs (paper: 30).", minimum=1)
+    patience: int = setting(
+        0, "Stop after this many epochs without a better --select_metric; 0: never.", minimum=0
+    )
+    select_metric: str = setting(
+        "NDCG@5", "Validation metric that decides which epoch is kept.", choices=METRICS
+    )
+    seed: int = setting(13, "Seed of initial weights, shuffling and sampling.", minimum=0)
+    checkpoint_minutes: float = setting(
+        5.0,
+        "Minutes between checkpoints inside an epoch; each epoch ends with a checkpoint anyway.",
+        minimum=0.0,
+    )
+
+    def __post_init__(self):
+        super().__post_init__()
+        ranks = self.mine_ranks
+        if len(ranks) != 2 or not 1 <= ranks[0] <= ranks[1]:
+            raise ValueError(
+                "--mine_ranks must be the first and the last rank, such as 10,200, but is"
+                f" {value_text(ranks)}."
+            )
