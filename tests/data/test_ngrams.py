@@ -189,6 +189,8 @@ def test_shards_refuse_them(small_set, cache, tmp_path):
     sampling = {"split": "train", "negatives": 1, "seed": 1}
     lists = candidate_lists(small_set, **sampling)
     tokenized_set = tokenize_set(small_set, SETTINGS, cache)
-    with pytest.raises(InputError, match=r"^--ngram_buckets=1000: shards hold the ids of words"):
+    with pytest.raises(
+        InputError, match=r"^--num_shards=1 --ngram_buckets=1000: shards hold the ids of words"
+    ):
         write_shards(tokenized_set, lists, tmp_path / "shards", 1, **sampling, text=SETTINGS)
     assert not (tmp_path / "shards").exists()

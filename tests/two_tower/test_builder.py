@@ -62,7 +62,7 @@ def test_only_sosl_learns_its_thresholds():
 
 
 def test_tower_that_reads_word_order_has_no_weights_of_tokens():
-    with pytest.raises(InputError, match=r"--token_weights=idf --tower=lstm: .* Leave out one"):
+    with pytest.raises(InputError, match=r"--token_weights=idf --tower=lstm: .* Leave one"):
         build_model(settings(tower="lstm", token_weights="idf"), VOCABULARIES)
 
 
@@ -181,5 +181,5 @@ def test_a_shared_vocabulary_is_one_tower():
 )
 def test_a_shared_table_does_not_differ_between_the_languages(changes):
     shared = dataclasses.replace(settings(**changes), text=TextSettings(shared_vocabulary=True))
-    with pytest.raises(InputError, match=r"^--shared_vocabulary .* one table"):
+    with pytest.raises(InputError, match=r"^--shared_vocabulary .* one embedding table"):
         build_model(shared, dict.fromkeys(ROLES, VOCABULARIES["query"]))
