@@ -109,13 +109,12 @@ def ranking_metrics(queries: int, documents: int) -> dict[str, float]:
 
 
 def retrieval(queries: int, collection: int, dim: int, depth: int) -> dict[str, float]:
-    """Times `top_documents`."""
-    from tf_smoothclir.evaluation.encoding import EncodedSet
-    from tf_smoothclir.evaluation.full_retrieval import top_documents
+    """Times `DenseRetriever.rank`."""
+    from tf_smoothclir.two_tower.scorer import DenseRetriever
 
-    encoded = EncodedSet(*_vectors(queries, collection, dim), np.arange(collection))
+    retriever = DenseRetriever(*_vectors(queries, collection, dim), np.arange(collection))
     rows = np.arange(queries)
-    return _queries_per_second(lambda: top_documents(encoded, rows, depth), queries)
+    return _queries_per_second(lambda: list(retriever.rank(rows, depth)), queries)
 
 
 def numpy_retrieval(queries: int, collection: int, dim: int, depth: int) -> dict[str, float]:

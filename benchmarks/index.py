@@ -83,9 +83,9 @@ def write_collection(directory: str, made: str, documents: int, dim: int, querie
 def _trained(directory: str, documents: int, dim: int):
     """Returns the vectors of all queries, and (first document, vectors) in parts."""
     from tf_smoothclir.data.sources.opening import source_of
-    from tf_smoothclir.evaluation.encoding import Encoder
     from tf_smoothclir.training.run_directory import RunDirectory
     from tf_smoothclir.training.train import tokenized_set_of, trainer_of
+    from tf_smoothclir.two_tower.scorer import SetEncoder
 
     write_toy_world(Path(directory), documents)
     settings = RunSettings(
@@ -97,7 +97,7 @@ def _trained(directory: str, documents: int, dim: int):
     tokenized_set = tokenized_set_of(source_of(settings.data), settings, run, SPLITS)
     trainer = trainer_of(settings, tokenized_set, run)
     trainer.train()
-    encoded = Encoder(trainer.model, tokenized_set)()
+    encoded = SetEncoder(trainer.model, tokenized_set)()
     size = _DOCUMENTS_PER_PART
     parts = ((at, encoded.documents[at : at + size]) for at in range(0, documents, size))
     return encoded.queries, parts

@@ -7,10 +7,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tf_smoothclir.data.hashing import hash_ids
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.sources.source import Judgment, Source, Text
-from tf_smoothclir.evaluation.encoding import EncodedSet
+from tf_smoothclir.two_tower.scorer import DenseRetriever
 
 QUERIES = {
     "q1": "a red apple",
@@ -115,17 +114,15 @@ def random_set(
     return RetrievalSet.load(world, num_grades=grades)
 
 
-def vectors_with_ties(retrieval_set: RetrievalSet, *, seed: int) -> EncodedSet:
-    """Vectors of three eighths, so that every sum is exact and many scores are equal."""
+def vectors_with_ties(retrieval_set: RetrievalSet, *, seed: int) -> DenseRetriever:
+    """A retriever with vectors of three eighths: every sum is exact, many scores are equal."""
     generator = np.random.default_rng(seed)
 
     def vectors(count):
         return (generator.integers(-1, 2, (count, 3)) / 8).astype(np.float32)
 
-    hashes = hash_ids(retrieval_set.document_ids)
-    by_hash = sorted(range(len(hashes)), key=hashes.__getitem__)
-    tie_order = np.empty(len(hashes), np.int64)
-    tie_order[by_hash] = np.arange(len(hashes))
-    return EncodedSet(
-        vectors(len(retrieval_set.query_ids)), vectors(len(retrieval_set.document_ids)), tie_order
+    return DenseRetriever(
+        vectors(len(retrieval_set.query_ids)),
+        vectors(len(retrieval_set.document_ids)),
+        retrieval_set.tie_order,
     )

@@ -21,12 +21,13 @@ import tensorflow as tf
 from tests.training.tiny_set import tiny_settings, write_tiny_set
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.tokenized_set import ROLES
+from tf_smoothclir.evaluation.evaluate import evaluate_splits
 from tf_smoothclir.publishing.export import export_run
 from tf_smoothclir.settings.presets import changed
 from tf_smoothclir.settings.run import RunSettings
-from tf_smoothclir.training import run_report as run_figures
 from tf_smoothclir.training import train
 from tf_smoothclir.training.run_directory import RunDirectory
+from tf_smoothclir.two_tower.scorer import SetEncoder
 
 TEXTS = ["word1 word2 mot3 mot4", "", "Mot1, unseen words!", "word8"]
 # Every tower, every optimizer, and the options that have weights of their own.
@@ -90,10 +91,13 @@ def read(directory: Path) -> dict:
         run = RunDirectory.load(directory / name)
         settings = run.settings()
         tokenized_set = train.tokenized_set_of(source_of(settings.data), settings, run, ("test",))
-        model, trec_dir = train.load_model(run), directory / "trec"
-        negatives = settings.training.negatives
-        evaluations = run_figures.evaluate_model(
-            model, tokenized_set, negatives, ("test",), trec_dir
+        evaluations = evaluate_splits(
+            tokenized_set.retrieval_set,
+            SetEncoder(train.load_model(run), tokenized_set)(),
+            ("test",),
+            negatives=settings.training.negatives,
+            predict_grade=None,
+            trec_dir=directory / "trec",
         )
         numbers[f"{name}: metrics"] = evaluations["test"].metrics
     export_run(RunDirectory.load(directory / EXPORTED), directory / "again")

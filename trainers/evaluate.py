@@ -1,7 +1,7 @@
 """Evaluates a trained run: seven metrics over candidate lists, full retrieval, predicted grades.
 
-By default on the test split of the set that the run was trained on; with data flags, on another
-set, with the vocabularies of the run. Writes metrics.json and, for other tools, TREC run and qrels
+The default is the test split of the set that the run was trained on. Data flags choose another set;
+the vocabularies stay those of the run. Writes metrics.json and, for other tools, TREC run and qrels
 files.
 """
 
@@ -21,13 +21,13 @@ _SPLITS = flags.DEFINE_multi_enum(
     "split",
     ["test"],
     ["train", "validation", "test"],
-    "Split to evaluate; may be given more than once.",
+    "Split to evaluate; repeat the flag for more splits.",
     module_name=command.COMMAND,
 )
 _OUTPUT_DIR = flags.DEFINE_string(
     "output_dir",
     "",
-    "Where the figures and TREC files go; empty: evaluation/ of the run.",
+    "Where metrics.json and the TREC files go; empty: evaluation/ in the run.",
     module_name=command.COMMAND,
 )
 setting_flags.define_settings(["data"])
@@ -42,7 +42,10 @@ def main(argv) -> None:
     from tf_smoothclir.utils.files import make_directory, write_json
 
     run = RunDirectory.load(_RUN_DIR.value)
-    from tf_smoothclir.training import run_figures, train  # take seconds: not before there is a run
+    # These imports take seconds: report a missing run first.
+    from tf_smoothclir.evaluation.evaluate import evaluate_splits, metrics_content
+    from tf_smoothclir.training import train
+    from tf_smoothclir.two_tower.scorer import SetEncoder, grade_rule
 
     settings = run.settings()
     data = setting_flags.settings_from_flags("data", base=settings.data)
@@ -51,15 +54,20 @@ def main(argv) -> None:
     output_dir = make_directory(Path(_OUTPUT_DIR.value or run.evaluation), "--output_dir")
     tokenized_set = train.tokenized_set_of(source_of(data), settings, run, _SPLITS.value)
     negatives = settings.training.negatives
-    evaluations = run_figures.evaluate_model(
-        model, tokenized_set, negatives, _SPLITS.value, output_dir
+    evaluations = evaluate_splits(
+        tokenized_set.retrieval_set,
+        SetEncoder(model, tokenized_set)(),
+        _SPLITS.value,
+        negatives=negatives,
+        predict_grade=grade_rule(model),
+        trec_dir=output_dir,
     )
-    write_json(output_dir / "metrics.json", run_figures.figures(evaluations, negatives))
+    write_json(output_dir / "metrics.json", metrics_content(evaluations, negatives))
     print(metrics_table(evaluations))
     for split, evaluation in evaluations.items():
         if evaluation.confusion is not None:
             print(f"{split}, pairs by grade:\n{confusion_table(evaluation.confusion)}")
-    print(f"Figures: {output_dir}/metrics.json; TREC files: {output_dir}/<split>/")
+    print(f"Metrics: {output_dir}/metrics.json; TREC files: {output_dir}/<split>/")
 
 
 def run() -> None:

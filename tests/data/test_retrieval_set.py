@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from tests.small_world import DOCUMENTS, JUDGMENTS, QUERIES, SPLITS, SmallWorld
+from tf_smoothclir.data.hashing import hash_ids
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.sources import source
 from tf_smoothclir.data.sources.wikiclir_files import WikiClirDirectory
@@ -32,6 +33,12 @@ def test_queries_in_leaves_out_those_without_a_judgment():
     assert loaded.splits[6] == source.SPLITS.index("test")
     assert loaded.queries_in("test").tolist() == [4, 5]
     assert loaded.queries_in("validation").tolist() == [3, 7]  # q8: judged, nothing relevant
+
+
+def test_tie_order_is_the_rank_by_hash_of_the_document_id(small_set):
+    ids = list(DOCUMENTS)
+    by_tie_order = [ids[row] for row in np.argsort(small_set.tie_order)]
+    assert by_tie_order == sorted(ids, key=lambda id_: int(hash_ids([id_])[0]))
 
 
 def test_a_query_that_is_neither_judged_nor_named_takes_no_part(small_set):

@@ -7,9 +7,15 @@ import pytest
 
 from tests.small_world import random_set, vectors_with_ties
 from tf_smoothclir.data.candidate_lists import candidate_lists
-from tf_smoothclir.evaluation.evaluate import NEGATIVES_SEED, evaluate_split, rules
+from tf_smoothclir.evaluation.evaluate import (
+    NEGATIVES_SEED,
+    evaluate_split,
+    evaluate_splits,
+    metrics_content,
+    rules,
+)
 from tf_smoothclir.evaluation.metrics import RULES
-from tf_smoothclir.evaluation.reranking import score_lists
+from tf_smoothclir.protocols.scorer import TwoStageRetriever
 from tf_smoothclir.settings.training import METRICS
 from tf_smoothclir.utils.errors import InputError
 
@@ -51,10 +57,10 @@ def test_counts_are_the_queries_with_a_relevant_document(evaluation, world):
 
 
 def test_scores_and_confusion_cover_every_pair(evaluation, world):
-    retrieval_set, encoded = world
+    retrieval_set, retriever = world
     found, _ = evaluation
     lists = candidate_lists(retrieval_set, "test", negatives=7, seed=NEGATIVES_SEED)
-    scores = score_lists(encoded, lists)
+    scores = retriever.score(lists)
     for grade in range(3):
         of_grade = scores[lists.grades == grade]
         np.testing.assert_array_equal(found.scores_by_grade[grade], of_grade)
@@ -77,16 +83,60 @@ def test_the_same_again(evaluation, world):
 
 
 def test_a_query_without_a_token_and_one_without_a_relevant_document(small_set):
-    encoded = vectors_with_ties(small_set, seed=3)
-    encoded.queries[5] = 0
-    test = evaluate_split(small_set, encoded, "test", negatives=3, predict_grade=predict)
+    retriever = vectors_with_ties(small_set, seed=3)
+    retriever.queries[5] = 0
+    test = evaluate_split(small_set, retriever, "test", negatives=3, predict_grade=predict)
     assert set(test.counts.values()) == {2}
-    validation = evaluate_split(small_set, encoded, "validation", negatives=3, predict_grade=None)
+    validation = evaluate_split(small_set, retriever, "validation", negatives=3, predict_grade=None)
     # q4 has a document of grade 1, q8 has none; neither has one of grade 2.
     assert validation.counts["MAP"] == 1
     assert validation.counts["P_mr@1"] == validation.counts["full/MRR@10"] == 0
     assert validation.metrics["P_mr@1"] == 0
     assert validation.intervals["P_mr@1"] == (0, 0)
+
+
+class ListScorer:
+    """A scorer that cannot rank the collection: a retriever turned upside down."""
+
+    def __init__(self, retriever):
+        self._retriever = retriever
+
+    def score(self, lists):
+        return -self._retriever.score(lists)
+
+
+def test_a_scorer_that_is_no_retriever_is_measured_on_candidate_lists_alone(world, tmp_path):
+    retrieval_set, retriever = world
+    reversed_scorer = ListScorer(retriever)
+    found = evaluate_splits(
+        retrieval_set,
+        reversed_scorer,
+        ["test"],
+        negatives=7,
+        predict_grade=None,
+        trec_dir=tmp_path,
+    )
+    assert list(found["test"].metrics) == list(METRICS)
+    files = sorted(path.name for path in (tmp_path / "test").iterdir())
+    assert files == ["qrels.trec", "run.trec"]
+    assert "full" not in metrics_content(found, 7)["rules"]
+
+
+def test_a_scorer_is_measured_over_the_top_ranks_of_a_first_stage(evaluation, world, tmp_path):
+    retrieval_set, retriever = world
+    reranker = ListScorer(retriever)
+    two_stages = TwoStageRetriever(retriever, reranker, retrieval_set, ranks=10)
+    options = {"negatives": 7, "predict_grade": None}
+    found = evaluate_split(retrieval_set, two_stages, "test", **options, trec_dir=tmp_path)
+    alone = evaluate_split(retrieval_set, reranker, "test", **options)
+    assert {name: found.metrics[name] for name in METRICS} == alone.metrics
+    first, _ = evaluation
+    # The same ten documents are found, in another order.
+    assert found.metrics["full/Recall@10"] == first.metrics["full/Recall@10"]
+    assert found.metrics["full/Recall@100"] == first.metrics["full/Recall@10"]
+    assert found.metrics["full/Recall@1"] != first.metrics["full/Recall@1"]
+    lines = (tmp_path / "full.run.trec").read_text().splitlines()
+    assert len(lines) == 25 * 10
 
 
 def test_an_empty_split_is_an_error_with_a_remedy(world):

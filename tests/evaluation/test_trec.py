@@ -10,9 +10,10 @@ from ir_measures import AP, RR, P, R, Success, nDCG
 from tests.small_world import random_set, vectors_with_ties
 from tf_smoothclir.data.candidate_lists import candidate_lists
 from tf_smoothclir.evaluation import trec
-from tf_smoothclir.evaluation.encoding import EncodedSet
-from tf_smoothclir.evaluation.full_retrieval import retrieval_metrics, top_documents
-from tf_smoothclir.evaluation.reranking import list_metrics, score_lists
+from tf_smoothclir.evaluation.full_retrieval import DEPTH, retrieval_metrics
+from tf_smoothclir.evaluation.metrics import list_metrics
+from tf_smoothclir.protocols.scorer import Ranking
+from tf_smoothclir.two_tower.scorer import DenseRetriever
 
 LIST_MEASURES = {
     "P_mr@1": P(rel=2) @ 1,
@@ -33,16 +34,16 @@ FULL_MEASURES = {
 
 def without_ties(retrieval_set, seed):
     generator = np.random.default_rng(seed)
-    encoded = vectors_with_ties(retrieval_set, seed=seed)
-    vectors = [generator.normal(size=(len(v), 8)) / 8 for v in (encoded.queries, encoded.documents)]
-    return EncodedSet(*(v.astype(np.float32) for v in vectors), encoded.tie_order)
+    sizes = len(retrieval_set.query_ids), len(retrieval_set.document_ids)
+    vectors = [(generator.normal(size=(size, 8)) / 8).astype(np.float32) for size in sizes]
+    return DenseRetriever(*vectors, retrieval_set.tie_order)
 
 
 @pytest.fixture(
     scope="module", params=["small set with ties", "random with ties", "random without ties"]
 )
 def case(request, small_set):
-    """(set, vectors, split)"""
+    """(set, retriever, split)"""
     if request.param.startswith("small"):
         return small_set, vectors_with_ties(small_set, seed=1), "train"
     retrieval_set = random_set(60, 150, seed=2)
@@ -72,56 +73,56 @@ def check(per_query, query_ids, found, measures):
 
 
 @pytest.mark.parametrize("negatives", [0, 1, 40])
-def test_ir_measures_agrees_on_judged_lists(case, negatives, tmp_path):
-    retrieval_set, encoded, split = case
+def test_ir_measures_agrees_on_candidate_lists(case, negatives, tmp_path):
+    retrieval_set, retriever, split = case
     lists = candidate_lists(retrieval_set, split, negatives=negatives, seed=5)
-    scores = score_lists(encoded, lists)
+    scores = retriever.score(lists)
     run, qrels = tmp_path / "run.trec", tmp_path / "qrels.trec"
-    trec.write_list_run(run, retrieval_set, encoded, lists, scores, "tag")
+    trec.write_list_run(run, retrieval_set, lists, scores, "tag")
     trec.write_list_qrels(qrels, retrieval_set, lists)
-    per_query = list_metrics(encoded, lists, scores, 3)
+    per_query = list_metrics(retrieval_set, lists, scores)
     query_ids = [retrieval_set.query_ids[row] for row in lists.query_rows]
     check(per_query, query_ids, measured(run, qrels, LIST_MEASURES.values()), LIST_MEASURES)
 
 
 def test_ir_measures_agrees_on_full_retrieval(case, tmp_path):
-    retrieval_set, encoded, split = case
+    retrieval_set, retriever, split = case
     queries = retrieval_set.queries_in(split)
-    top = top_documents(encoded, queries)
+    ranking = Ranking.joined(retriever.rank(queries, DEPTH))
     run, qrels = tmp_path / "full.run.trec", tmp_path / "full.qrels.trec"
-    trec.write_top_run(run, retrieval_set, top, "tag")
+    trec.write_ranking(run, retrieval_set, ranking, "tag")
     trec.write_qrels(qrels, retrieval_set, queries)
-    per_query = retrieval_metrics(retrieval_set, top)
+    per_query = retrieval_metrics(retrieval_set, ranking)
     query_ids = [retrieval_set.query_ids[row] for row in queries]
     check(per_query, query_ids, measured(run, qrels, FULL_MEASURES.values()), FULL_MEASURES)
 
 
 def test_run_file_by_hand_ties_are_written_in_our_order(small_set, tmp_path):
-    documents = np.array([[0.0], [0.5], [0.25], *[[0.0]] * 9], np.float32)
     lists = candidate_lists(small_set, "train", negatives=0, seed=1)
-    tie_order = np.arange(12)[::-1]
-    encoded = EncodedSet(np.ones((8, 1), np.float32), documents, tie_order)
+    scores = np.where(lists.document_rows == 4, 0.5, 0).astype(np.float32)  # d5 has 0.5
+    assert small_set.tie_order[[2, 3, 1]].tolist() == [0, 1, 4]  # d3, d4, d2
     path = tmp_path / "run.trec"
-    trec.write_list_run(path, small_set, encoded, lists, score_lists(encoded, lists), "me")
+    trec.write_list_run(path, small_set, lists, scores, "me")
     lines = [line.split(" ") for line in path.read_text().splitlines()]
     assert [line[:4] + line[5:] for line in lines] == [
-        ["q1", "Q0", "d2", "1", "me"],
-        ["q1", "Q0", "d3", "2", "me"],
-        ["q2", "Q0", "d2", "1", "me"],
-        ["q2", "Q0", "d5", "2", "me"],  # d4 and d5 both have 0; d5 is earlier in the tie order
-        ["q2", "Q0", "d4", "3", "me"],
+        ["q1", "Q0", "d3", "1", "me"],  # d2 and d3 both have 0; d3 is earlier in the tie order
+        ["q1", "Q0", "d2", "2", "me"],
+        ["q2", "Q0", "d5", "1", "me"],
+        ["q2", "Q0", "d4", "2", "me"],
+        ["q2", "Q0", "d2", "3", "me"],
         ["q3", "Q0", "d6", "1", "me"],
     ]
     scores = [float(line[4]) for line in lines]
-    assert scores[:4] == [0.5, 0.25, 0.5, 0.0]
-    assert -1e-40 < scores[4] < 0  # lowered by the least step
+    assert scores[2:4] == [0.5, 0]
+    assert scores[0] == scores[5] == 0
+    assert -1e-40 < scores[1] == scores[4] < 0  # lowered by the least step
 
 
 def test_scores_fall_strictly_also_as_float32_of_other_tools(tmp_path):
     retrieval_set = random_set(5, 150, seed=8)
-    encoded = vectors_with_ties(retrieval_set, seed=9)
+    (ranking,) = vectors_with_ties(retrieval_set, seed=9).rank(np.arange(5), 100)
     path = tmp_path / "run.trec"
-    trec.write_top_run(path, retrieval_set, top_documents(encoded, np.arange(5)), "me")
+    trec.write_ranking(path, retrieval_set, ranking, "me")
     lines = [line.split() for line in path.read_text().splitlines()]
     assert len(lines) == 5 * 100
     for query in range(5):

@@ -9,11 +9,11 @@ from tests.training.tiny_set import tiny_settings, write_tiny_set
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.sources.source import SPLITS
 from tf_smoothclir.data.tokenized_set import ROLES
-from tf_smoothclir.evaluation.encoding import Encoder
 from tf_smoothclir.publishing.export import export_run
 from tf_smoothclir.publishing.export_directory import load_part, load_tower
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.train import load_model, tokenized_set_of, train
+from tf_smoothclir.two_tower.scorer import SetEncoder
 from tf_smoothclir.utils.files import read_json
 
 OPTIONS = {
@@ -55,7 +55,7 @@ def texts_of(run, role):
 def test_raw_strings_give_the_vectors_of_evaluation_unseen_words_too(run, exported, role):
     settings = run.settings()
     tokenized_set = tokenized_set_of(source_of(settings.data), settings, run, SPLITS)
-    encoded = Encoder(load_model(run), tokenized_set)()
+    encoded = SetEncoder(load_model(run), tokenized_set)()
     expected = encoded.queries if role == "query" else encoded.documents
     found = load_tower(exported, role)[0](text=tf.constant(texts_of(run, role)))["vector"]
     np.testing.assert_allclose(found, expected, atol=1e-6)

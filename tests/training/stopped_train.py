@@ -19,8 +19,9 @@ def main() -> None:
     def stop() -> None:
         os.kill(os.getpid(), number)
 
-    from tf_smoothclir.training import checkpoints, monitor, trainer, validation
-    from tf_smoothclir.training import run_report as run_figures
+    from tf_smoothclir.evaluation import evaluate
+    from tf_smoothclir.training import checkpoints, monitor, trainer
+    from tf_smoothclir.two_tower.scorer import DenseRetriever
 
     if name == "step":
         trainer.STEPS_PER_CALL = 1
@@ -28,9 +29,9 @@ def main() -> None:
     elif name == "best":
         patch(checkpoints.Checkpoints, "save_best", stop)
     elif name == "validation":
-        patch(validation, "score_lists", stop)
+        patch(DenseRetriever, "score", stop)
     else:
-        patch(run_figures, "evaluate_split", stop)
+        patch(evaluate, "evaluate_split", stop)
     run()
 
 

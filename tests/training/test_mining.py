@@ -7,9 +7,9 @@ import pytest
 
 from tests.small_world import random_set, vectors_with_ties
 from tf_smoothclir.data.candidate_lists import CandidateLists
-from tf_smoothclir.evaluation import full_retrieval as retrieval
 from tf_smoothclir.settings.training import TrainingSettings
 from tf_smoothclir.training.mining import HardNegatives, score_limits
+from tf_smoothclir.two_tower import scorer as scorer_module
 
 QUERIES, DOCUMENTS = 30, 50
 
@@ -20,22 +20,22 @@ def world():
 
 
 @pytest.fixture(scope="module")
-def encoded(world):
+def retriever(world):
     return vectors_with_ties(world, seed=4)
 
 
-def mined(world, encoded, epoch=1, **changes):
+def mined(world, retriever, epoch=1, **changes):
     """Documents mined for each query, and the counts."""
     values = {"hard_negatives": 4, "mine_ranks": (3, 20), "mine_margin": 0.25, **changes}
     miner = HardNegatives(world, TrainingSettings(**values))
-    found = miner.mine_after(epoch, encoded)
+    found = miner.mine_after(epoch, retriever)
     return [[d for d in row if d >= 0] for row in miner.documents.numpy().tolist()], found
 
 
-def candidates_by_hand(world, encoded, query, ranks, margin):
+def candidates_by_hand(world, retriever, query, ranks, margin):
     """Possible documents of a query, and how many were refused by the margin."""
-    scores = encoded.documents @ encoded.queries[query]
-    ranking = sorted(range(DOCUMENTS), key=lambda d: (-scores[d], encoded.tie_order[d]))
+    scores = retriever.documents @ retriever.queries[query]
+    ranking = sorted(range(DOCUMENTS), key=lambda d: (-scores[d], world.tie_order[d]))
     of_query = world.query_rows == query
     grades = dict(zip(world.document_rows[of_query].tolist(), world.grades[of_query].tolist()))
     highest = max(grades.values())
@@ -49,12 +49,12 @@ def candidates_by_hand(world, encoded, query, ranks, margin):
 
 @pytest.mark.parametrize("ranks", [(1, 20), (3, 20), (10, 500), (4, 4)])
 @pytest.mark.parametrize("margin", [0.0, 0.25])
-def test_what_is_mined_agrees_with_a_search_by_hand(world, encoded, ranks, margin, monkeypatch):
-    monkeypatch.setattr(retrieval, "_SCORES_PER_CHUNK", 7 * DOCUMENTS)  # several chunks
-    found, counts = mined(world, encoded, mine_ranks=ranks, mine_margin=margin)
+def test_what_is_mined_agrees_with_a_search_by_hand(world, retriever, ranks, margin, monkeypatch):
+    monkeypatch.setattr(scorer_module, "_SCORES_PER_CHUNK", 7 * DOCUMENTS)  # several chunks
+    found, counts = mined(world, retriever, mine_ranks=ranks, mine_margin=margin)
     all_possible = all_refused = 0
     for query, documents in enumerate(found):
-        possible, refused = candidates_by_hand(world, encoded, query, ranks, margin)
+        possible, refused = candidates_by_hand(world, retriever, query, ranks, margin)
         assert set(documents) <= possible
         assert len(set(documents)) == len(documents) == min(4, len(possible))
         all_possible, all_refused = all_possible + len(possible), all_refused + refused
@@ -64,18 +64,18 @@ def test_what_is_mined_agrees_with_a_search_by_hand(world, encoded, ranks, margi
     assert counts["refused"] == pytest.approx(share, abs=1e-4)
 
 
-def test_same_seed_and_epoch_the_same_documents_and_others_others(world, encoded):
-    first = mined(world, encoded)
-    assert mined(world, encoded) == first
-    assert mined(world, encoded, epoch=2)[0] != first[0]
-    assert mined(world, encoded, seed=14)[0] != first[0]
+def test_same_seed_and_epoch_the_same_documents_and_others_others(world, retriever):
+    first = mined(world, retriever)
+    assert mined(world, retriever) == first
+    assert mined(world, retriever, epoch=2)[0] != first[0]
+    assert mined(world, retriever, seed=14)[0] != first[0]
 
 
-def test_mined_every_few_epochs_and_not_after_the_last(world, encoded):
+def test_mined_every_few_epochs_and_not_after_the_last(world, retriever):
     epochs = [
         epoch
         for epoch in range(1, 7)
-        if mined(world, encoded, epoch=epoch, mine_every=2, epochs=6)[1]
+        if mined(world, retriever, epoch=epoch, mine_every=2, epochs=6)[1]
     ]
     assert epochs == [2, 4]
 

@@ -13,10 +13,11 @@ from tests.training.tiny_set import write_tiny_set
 from tf_smoothclir.data.pipeline import token_batches
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.tokenized_set import ROLES
+from tf_smoothclir.evaluation.evaluate import evaluate_split
 from tf_smoothclir.text.subword_encoder import text_encoder
 from tf_smoothclir.training.run_directory import RunDirectory
-from tf_smoothclir.training.run_report import evaluate_model
 from tf_smoothclir.training.train import load_model, tokenized_set_of, train
+from tf_smoothclir.two_tower.scorer import SetEncoder
 
 NGRAMS = {"ngram_buckets": 50, "shared_vocabulary": True, "batching": "in_batch"}
 
@@ -73,8 +74,9 @@ def test_a_finished_run_is_evaluated_on_another_set_by_the_spelling_of_its_words
     run = RunDirectory.load(tmp_path / "run")
     model = load_model(run)
     again = tokenized_set_of(source_of(settings.data), run.settings(), run, ["test"])
-    found = evaluate_model(model, again, 3, ["test"], tmp_path / "again")
-    assert found["test"].metrics == result["test"]
+    retriever = SetEncoder(model, again)()
+    found = evaluate_split(again.retrieval_set, retriever, "test", negatives=3, predict_grade=None)
+    assert found.metrics == result["test"]
 
     other = write_tiny_set(tmp_path / "other")
     queries = other / "wiki_en.queries"

@@ -8,13 +8,13 @@ import pytest
 from tests.training.test_trainer import begin, start, train_until_killed, trained
 from tf_smoothclir.data.sources.source import SPLITS
 from tf_smoothclir.data.tokenized_set import ROLES
-from tf_smoothclir.evaluation.encoding import Encoder
+from tf_smoothclir.two_tower.scorer import SetEncoder
 
 
 def mean_rank_of_mates(settings, path):
     """Where training queries rank their document of grade 2 before any training; best is 1."""
     tokenized_set, trainer = begin(settings, path)
-    encoded, judged = Encoder(trainer.model, tokenized_set)(), tokenized_set.retrieval_set
+    encoded, judged = SetEncoder(trainer.model, tokenized_set)(), tokenized_set.retrieval_set
     train = judged.splits == SPLITS.index("train")
     pairs = train[judged.query_rows] & (judged.grades == 2)
     queries, mates = judged.query_rows[pairs], judged.document_rows[pairs]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 
 import numpy as np
 
@@ -54,6 +55,16 @@ class RetrievalSet:
         judged = _judgments(source, query_row, document_row, num_grades)
         splits = _splits(source, query_ids, query_row, np.unique(judged[:, 0]), seed)
         return cls(source, query_ids, document_ids, *judged.T, splits, num_grades)
+
+    @functools.cached_property
+    def tie_order(self) -> np.ndarray:
+        """`[documents]` int64, which of two documents of equal score ranks first: the smaller.
+
+        It is the rank of each document by the hash of its id, so that neither the order of the
+        files nor the grades favour a document.
+        """
+        order = np.argsort(hash_ids(self.document_ids), kind="stable")
+        return np.argsort(order, kind="stable")
 
     def queries_in(self, split: str) -> np.ndarray:
         """Returns the rows of the queries of a split that have at least one judgment, sorted.

@@ -1,24 +1,32 @@
-"""Evaluating one split: the figures, the files for other tools, the data of the plots."""
+"""Evaluating a scorer: metrics of a split, files for other tools, the data of the plots."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 
-from tf_smoothclir.data.candidate_lists import candidate_lists
+from tf_smoothclir.data.candidate_lists import CandidateLists, candidate_lists
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.evaluation import trec
 from tf_smoothclir.evaluation.confidence import bootstrap_interval
-from tf_smoothclir.evaluation.encoding import EncodedSet
-from tf_smoothclir.evaluation.full_retrieval import DEPTH, retrieval_metrics, top_documents
-from tf_smoothclir.evaluation.metrics import RULES, counts, mean_metrics
-from tf_smoothclir.evaluation.reranking import confusion_matrix, list_metrics, score_lists
+from tf_smoothclir.evaluation.full_retrieval import DEPTH, retrieval_metrics
+from tf_smoothclir.evaluation.metrics import (
+    RULES,
+    confusion_matrix,
+    counts,
+    list_metrics,
+    mean_metrics,
+)
+from tf_smoothclir.protocols.scorer import Ranking, Retriever, Scorer
 
-# Evaluation lists are the same for every run, whatever the seed of training.
+# The lists of an evaluation are the same for every run, whatever the seed of its training.
 NEGATIVES_SEED = 13
+_TAG = "tf_smoothclir"
+
+GradeRule = Callable[[np.ndarray], np.ndarray]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -29,8 +37,8 @@ class Evaluation:
         metrics: Metric -> mean; full retrieval as `full/...`.
         intervals: Metric -> (low, high), 95% bootstrap interval.
         counts: Metric -> number of queries in the mean.
-        confusion: `[K, K]` counts, true grade by predicted grade; None without thresholds.
-        scores_by_grade: The scores of the candidate lists, an array for each grade.
+        confusion: `[K, K]` counts, true grade by predicted grade; None without a grade rule.
+        scores_by_grade: The scores of the candidate lists, one array per grade.
     """
 
     metrics: dict[str, float]
@@ -40,43 +48,69 @@ class Evaluation:
     scores_by_grade: list[np.ndarray]
 
 
+def evaluate_splits(
+    retrieval_set: RetrievalSet,
+    scorer: Scorer,
+    splits: Sequence[str],
+    *,
+    negatives: int,
+    predict_grade: GradeRule | None,
+    trec_dir: Path,
+) -> dict[str, Evaluation]:
+    """Evaluates several splits; the TREC files of each go to `trec_dir/<split>/`.
+
+    Args and errors are those of `evaluate_split`.
+    """
+    return {
+        split: evaluate_split(
+            retrieval_set,
+            scorer,
+            split,
+            negatives=negatives,
+            predict_grade=predict_grade,
+            trec_dir=trec_dir / split,
+        )
+        for split in splits
+    }
+
+
 def evaluate_split(
     retrieval_set: RetrievalSet,
-    encoded: EncodedSet,
+    scorer: Scorer,
     split: str,
     *,
     negatives: int,
-    predict_grade: Callable[[np.ndarray], np.ndarray] | None,
+    predict_grade: GradeRule | None,
     trec_dir: Path | None = None,
 ) -> Evaluation:
-    """Measures re-ranking of the candidate lists and full retrieval on a split.
+    """Measures the ranking of candidate lists and, of a retriever, full retrieval.
+
+    To evaluate a scorer that is no retriever over the top ranks of a first stage, pass both as a
+    `TwoStageRetriever`.
 
     Args:
         retrieval_set: The set.
-        encoded: Its vectors.
+        scorer: Made for this set.
         split: "train", "validation" or "test".
         negatives: Sampled documents of grade 0 in each candidate list.
-        predict_grade: From scores `[pairs]` to grades; None where the loss has no thresholds.
+        predict_grade: From scores `[pairs]` to grades; None where there is no such rule.
         trec_dir: Where run and qrels files go; None writes none.
+
+    Raises:
+        InputError: The split has no judged query.
     """
-    num_grades = retrieval_set.num_grades
     lists = candidate_lists(retrieval_set, split, negatives=negatives, seed=NEGATIVES_SEED)
-    scores = score_lists(encoded, lists)
-    top = top_documents(encoded, lists.query_rows)
-    per_query = {
-        **list_metrics(encoded, lists, scores, num_grades),
-        **retrieval_metrics(retrieval_set, top),
-    }
-    confusion = None
+    scores = scorer.score(lists)
+    per_query = list_metrics(retrieval_set, lists, scores)
+    ranking = None
+    if isinstance(scorer, Retriever):
+        ranking = Ranking.joined(scorer.rank(lists.query_rows, DEPTH))
+        per_query |= retrieval_metrics(retrieval_set, ranking)
+    confusion, num_grades = None, retrieval_set.num_grades
     if predict_grade is not None:
         confusion = confusion_matrix(lists.grades, np.asarray(predict_grade(scores)), num_grades)
     if trec_dir is not None:
-        trec_dir.mkdir(parents=True, exist_ok=True)
-        tag = "tf_smoothclir"
-        trec.write_list_run(trec_dir / "run.trec", retrieval_set, encoded, lists, scores, tag)
-        trec.write_list_qrels(trec_dir / "qrels.trec", retrieval_set, lists)
-        trec.write_top_run(trec_dir / "full.run.trec", retrieval_set, top, tag)
-        trec.write_qrels(trec_dir / "full.qrels.trec", retrieval_set, lists.query_rows)
+        _write_trec_files(trec_dir, retrieval_set, lists, scores, ranking)
     return Evaluation(
         metrics=mean_metrics(per_query),
         intervals={name: bootstrap_interval(v, seed=13) for name, v in per_query.items()},
@@ -86,13 +120,47 @@ def evaluate_split(
     )
 
 
-def rules(negatives: int) -> dict[str, str]:
-    """Returns what every figure depends on, for reports."""
+def _write_trec_files(
+    directory: Path,
+    retrieval_set: RetrievalSet,
+    lists: CandidateLists,
+    scores: np.ndarray,
+    ranking: Ranking | None,
+) -> None:
+    directory.mkdir(parents=True, exist_ok=True)
+    trec.write_list_run(directory / "run.trec", retrieval_set, lists, scores, _TAG)
+    trec.write_list_qrels(directory / "qrels.trec", retrieval_set, lists)
+    if ranking is not None:
+        trec.write_ranking(directory / "full.run.trec", retrieval_set, ranking, _TAG)
+        trec.write_qrels(directory / "full.qrels.trec", retrieval_set, lists.query_rows)
+
+
+def metrics_content(evaluations: Mapping[str, Evaluation], negatives: int) -> dict:
+    """Returns what `metrics.json` says of evaluations: means, intervals, counts, rules."""
+    has_full = any(name.startswith("full/") for e in evaluations.values() for name in e.metrics)
+    return {
+        **{split: e.metrics for split, e in evaluations.items()},
+        "intervals": {split: e.intervals for split, e in evaluations.items()},
+        "counts": {split: e.counts for split, e in evaluations.items()},
+        "confusion": {
+            split: e.confusion.tolist()
+            for split, e in evaluations.items()
+            if e.confusion is not None
+        },
+        "rules": rules(negatives, full=has_full),
+    }
+
+
+def rules(negatives: int, *, full: bool = True) -> dict[str, str]:
+    """Returns what every metric depends on, for reports; `full` with those of full retrieval."""
+    of_full = (
+        "full/...: ranking of the whole collection, relevant is the highest grade,"
+        f" {DEPTH} documents deep"
+    )
     return {
         **RULES,
         "lists": f"candidate lists: the judged documents and {negatives} sampled ones of grade 0,"
         f" drawn with seed {NEGATIVES_SEED}",
-        "full": "full/...: ranking of the whole collection, relevant is the highest grade,"
-        f" {DEPTH} documents deep",
+        **({"full": of_full} if full else {}),
         "intervals": "95% percentile bootstrap over queries, 1000 resamples",
     }

@@ -1,6 +1,6 @@
 """The paper's seven ranking metrics, per query (Liu et al. 2020, section 5).
 
-Ties never favour a relevant document: documents of equal score are ordered by a hash of their id.
+Ties never favour a relevant document: equal scores are ordered by a hash of the document id.
 """
 
 from __future__ import annotations
@@ -8,6 +8,8 @@ from __future__ import annotations
 import numpy as np
 
 from tf_smoothclir._compat.lists import list_metric
+from tf_smoothclir.data.candidate_lists import CandidateLists
+from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.settings.training import METRICS
 
 RULES = {
@@ -23,13 +25,13 @@ RULES = {
 def ranked_grades(
     scores: np.ndarray, grades: np.ndarray, offsets: np.ndarray, tie_order: np.ndarray
 ) -> np.ndarray:
-    """Sorts candidate lists by score.
+    """Sorts the grades of candidate lists by score.
 
     Args:
-        scores: `[pairs]` float, the pairs of all lists one after the other.
+        scores: `[pairs]` float, the pairs of all lists, one list after the other.
         grades: `[pairs]` int.
         offsets: `[lists + 1]`, where each list begins and ends.
-        tie_order: `[pairs]`, decides among equal scores, smaller first.
+        tie_order: `[pairs]`; of equal scores, the smaller comes first.
 
     Returns:
         `[lists, longest list]` int32: the grades, best score first; -1 is padding.
@@ -38,16 +40,16 @@ def ranked_grades(
     list_of_pair = np.repeat(np.arange(len(lengths)), lengths)
     order = np.lexsort((tie_order, -scores, list_of_pair))
     ranked = np.full((len(lengths), max(lengths, default=0)), -1, np.int32)
-    rank = np.arange(len(scores)) - offsets[list_of_pair]  # lists keep their places when sorted
+    rank = np.arange(len(scores)) - offsets[list_of_pair]  # sorting leaves each list in its place
     ranked[list_of_pair, rank] = grades[order]
     return ranked
 
 
 def per_query_metrics(ranked: np.ndarray, num_grades: int) -> dict[str, np.ndarray]:
-    """Computes the seven metrics of each list.
+    """Computes the seven metrics of ranked grades.
 
-    NDCG, average precision and reciprocal rank come from tensorflow-ranking or keras-rs; the
-    former's precision divides by the length of the list where that is below k, so ours is ours.
+    NDCG, average precision and reciprocal rank come from tensorflow-ranking or keras-rs. Precision
+    is computed here: tensorflow-ranking divides by the length of a list shorter than k.
 
     Args:
         ranked: `[lists, length]` int32 grades, best first; -1 is padding.
@@ -77,6 +79,24 @@ def per_query_metrics(ranked: np.ndarray, num_grades: int) -> dict[str, np.ndarr
     }
 
 
+def list_metrics(
+    retrieval_set: RetrievalSet, lists: CandidateLists, scores: np.ndarray
+) -> dict[str, np.ndarray]:
+    """Computes the seven metrics of scored candidate lists.
+
+    Args:
+        retrieval_set: Gives the order of equal scores and the number of grades.
+        lists: The lists.
+        scores: `[pairs]` float, of a scorer.
+
+    Returns:
+        Metric name -> `[lists]` float64, NaN where a list has no relevant document.
+    """
+    ties = retrieval_set.tie_order[lists.document_rows]
+    ranked = ranked_grades(scores, lists.grades, lists.offsets, ties)
+    return per_query_metrics(ranked, retrieval_set.num_grades)
+
+
 def mean_metrics(per_query: dict[str, np.ndarray]) -> dict[str, float]:
     """Returns metric name -> mean over the queries that have it; 0 where none has."""
     return {
@@ -88,3 +108,18 @@ def mean_metrics(per_query: dict[str, np.ndarray]) -> dict[str, float]:
 def counts(per_query: dict[str, np.ndarray]) -> dict[str, int]:
     """Returns metric name -> number of queries in its mean."""
     return {name: int(np.isfinite(values).sum()) for name, values in per_query.items()}
+
+
+def confusion_matrix(grades: np.ndarray, predicted: np.ndarray, num_grades: int) -> np.ndarray:
+    """Counts pairs by true and predicted grade.
+
+    Args:
+        grades: `[pairs]` int.
+        predicted: `[pairs]` int.
+        num_grades: K.
+
+    Returns:
+        `[K, K]` int64; row: true grade, column: predicted grade.
+    """
+    cells = np.bincount(grades * num_grades + predicted, minlength=num_grades**2)
+    return cells.reshape(num_grades, num_grades)

@@ -9,48 +9,75 @@ import numpy as np
 
 from tf_smoothclir.data.candidate_lists import CandidateLists
 from tf_smoothclir.data.retrieval_set import RetrievalSet
-from tf_smoothclir.evaluation.encoding import EncodedSet
-from tf_smoothclir.evaluation.full_retrieval import TopDocuments
+from tf_smoothclir.protocols.scorer import Ranking
 from tf_smoothclir.utils.files import write_text
 
 
 def write_list_run(
     path: str | os.PathLike,
     retrieval_set: RetrievalSet,
-    encoded: EncodedSet,
     lists: CandidateLists,
     scores: np.ndarray,
     tag: str,
 ) -> None:
-    """Writes the candidate lists in the order of their scores.
+    """Writes candidate lists in the order of their scores.
 
     Args:
         path: File to write.
-        retrieval_set: For the ids.
-        encoded: For the tie rule.
+        retrieval_set: Gives the ids and the order of equal scores.
         lists: `[pairs]` documents.
         scores: `[pairs]` float32.
         tag: Name of the system.
     """
     number = np.repeat(np.arange(len(lists.query_rows)), np.diff(lists.offsets))
-    order = np.lexsort((encoded.tie_order[lists.document_rows], -scores, number))
-    documents, scores = lists.document_rows[order], scores[order]
-    bounds = zip(lists.offsets[:-1], lists.offsets[1:])
-    rankings = ((documents[b:e], scores[b:e]) for b, e in bounds)
-    _write_run(path, retrieval_set, lists.query_rows, rankings, tag)
+    order = np.lexsort((retrieval_set.tie_order[lists.document_rows], -scores, number))
+    bounds = lists.offsets[1:-1]
+    ranked = (np.split(values[order], bounds) for values in (lists.document_rows, scores))
+    _write_rows(path, retrieval_set, lists.query_rows, *ranked, tag)
 
 
-def write_top_run(
-    path: str | os.PathLike, retrieval_set: RetrievalSet, top: TopDocuments, tag: str
+def write_ranking(
+    path: str | os.PathLike, retrieval_set: RetrievalSet, ranking: Ranking, tag: str
 ) -> None:
-    """Writes the best documents of the whole collection."""
-    _write_run(path, retrieval_set, top.query_rows, zip(top.document_rows, top.scores), tag)
+    """Writes a ranking of the whole collection; `tag` names the system."""
+    rows = ranking.query_rows, ranking.document_rows, ranking.scores
+    _write_rows(path, retrieval_set, *rows, tag)
+
+
+def _write_rows(path, retrieval_set, query_rows, document_rows, scores, tag) -> None:
+    query_ids, document_ids = retrieval_set.query_ids, retrieval_set.document_ids
+    rankings = (
+        (query_ids[query], [document_ids[row] for row in rows], values)
+        for query, rows, values in zip(query_rows, document_rows, scores)
+    )
+    write_run(path, rankings, tag)
+
+
+def write_run(
+    path: str | os.PathLike,
+    rankings: Iterable[tuple[str, Sequence[str], Sequence[float]]],
+    tag: str,
+) -> None:
+    """Writes rankings of any system, all of them or, after an error, none.
+
+    Args:
+        path: File to write.
+        rankings: Query id, document ids, and their scores as float32, best first. Equal scores are
+            written as falling ones, because other tools sort by the score alone.
+        tag: Name of the system.
+    """
+    lines = []
+    for query_id, document_ids, scores in rankings:
+        ranked = zip(document_ids, _strictly_falling(scores))
+        for rank, (document_id, score) in enumerate(ranked, start=1):
+            lines.append(f"{query_id} Q0 {document_id} {rank} {score:.9g} {tag}\n")
+    write_text(path, "".join(lines))
 
 
 def write_list_qrels(
     path: str | os.PathLike, retrieval_set: RetrievalSet, lists: CandidateLists
 ) -> None:
-    """Writes the grades of candidate lists, the sampled documents as 0."""
+    """Writes the grades of candidate lists; sampled documents have grade 0."""
     _write_qrels(path, retrieval_set, lists.pair_query_rows, lists.document_rows, lists.grades)
 
 
@@ -69,24 +96,6 @@ def _write_qrels(path, retrieval_set, queries, documents, grades) -> None:
         f"{query_ids[query]} 0 {document_ids[document]} {grade}\n"
         for query, document, grade in zip(queries, documents, grades)
     )
-    write_text(path, "".join(lines))
-
-
-def _write_run(
-    path: str | os.PathLike,
-    retrieval_set: RetrievalSet,
-    query_rows: Sequence[int],
-    rankings: Iterable[tuple[np.ndarray, np.ndarray]],
-    tag: str,
-) -> None:
-    lines = []
-    for query, (documents, scores) in zip(query_rows, rankings):
-        ranked = zip(documents, _strictly_falling(scores))
-        for rank, (document, score) in enumerate(ranked, start=1):
-            document_id = retrieval_set.document_ids[document]
-            lines.append(
-                f"{retrieval_set.query_ids[query]} Q0 {document_id} {rank} {score:.9g} {tag}\n"
-            )
     write_text(path, "".join(lines))
 
 

@@ -18,12 +18,11 @@ import numpy as np
 from tf_smoothclir.data.candidate_lists import candidate_lists
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.sources.source import SPLITS
-from tf_smoothclir.evaluation.encoding import Encoder
-from tf_smoothclir.evaluation.reranking import score_lists
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.run_report import EVALUATED_SPLITS
 from tf_smoothclir.training.train import load_model, tokenized_set_of, train
+from tf_smoothclir.two_tower.scorer import SetEncoder
 from tf_smoothclir.utils.files import read_json, write_json
 
 SCORE_BINS = 80
@@ -165,7 +164,7 @@ def _training_scores(run: RunDirectory, settings: RunSettings) -> dict:
         negatives=settings.training.negatives,
         seed=settings.training.seed,
     )
-    scores = score_lists(Encoder(load_model(run), tokenized_set)(), lists)
+    scores = SetEncoder(load_model(run), tokenized_set)().score(lists)
     scores = np.clip(scores, -1, 1)  # rounding may put a plain cosine just outside
     counts = [
         np.histogram(scores[lists.grades == grade], SCORE_BINS, (-1, 1))[0].tolist()

@@ -1,8 +1,9 @@
-"""Queries of a batch, from a file, and their results as a TREC run."""
+"""Query files, and hits as a TREC run."""
 
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -10,8 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tf_smoothclir.data.sources.line_files import checked_id, read_lines, read_tsv
-from tf_smoothclir.evaluation.full_retrieval import TopDocuments
-from tf_smoothclir.evaluation.trec import write_top_run
+from tf_smoothclir.evaluation.trec import write_run
 from tf_smoothclir.protocols.text_search import SearchHit
 from tf_smoothclir.utils.errors import input_error
 
@@ -73,32 +73,19 @@ def read_queries(path: str | Path) -> Iterator[Query]:
         yield Query(id_, text)
 
 
-class _Ids(NamedTuple):
-    """What a run file is written by, instead of a whole retrieval set."""
-
-    query_ids: list[str]
-    document_ids: list[str]
-
-
 class RunFile:
-    """Gathers results for a run file in the format of TREC; keeps ids and scores only."""
+    """Collects hits for a TREC run file; keeps ids and scores only."""
 
     def __init__(self):
-        """Begins without a query."""
-        self._ids = _Ids([], [])
-        self._rows: dict[str, int] = {}
-        self._documents: list[list[int]] = []
-        self._scores: list[np.ndarray] = []
+        """Starts without a query."""
+        self._rankings: list[tuple[str, list[str], np.ndarray]] = []
 
-    def add(self, query_id: str, results: Sequence[SearchHit]) -> None:
-        """Takes the results of a query in, best first."""
-        self._ids.query_ids.append(query_id)
-        rows = [self._rows.setdefault(result.id, len(self._rows)) for result in results]
-        self._documents.append(rows)
-        self._scores.append(np.array([result.score for result in results], np.float32))
+    def add(self, query_id: str, hits: Sequence[SearchHit]) -> None:
+        """Adds the hits of a query, best first."""
+        # Interned: the same document is found for many queries.
+        ids = [sys.intern(hit.id) for hit in hits]
+        self._rankings.append((query_id, ids, np.array([hit.score for hit in hits], np.float32)))
 
     def write(self, path: str | os.PathLike, tag: str) -> None:
-        """Writes the run, at once or not at all; `tag` names the system."""
-        ids = self._ids._replace(document_ids=list(self._rows))
-        rows = np.arange(len(ids.query_ids))
-        write_top_run(path, ids, TopDocuments(rows, self._documents, self._scores), tag)
+        """Writes the whole file or, after an error, none; `tag` names the system."""
+        write_run(path, self._rankings, tag)

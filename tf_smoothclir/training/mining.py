@@ -1,4 +1,4 @@
-"""Hard negatives: documents that the current model ranks high for a query that they are not for."""
+"""Hard negatives: unjudged documents that the current model ranks high for a query."""
 
 from __future__ import annotations
 
@@ -17,32 +17,30 @@ from tf_smoothclir.data.candidate_lists import (
 )
 from tf_smoothclir.data.hashing import hash_ids, mix
 from tf_smoothclir.data.retrieval_set import RetrievalSet
-from tf_smoothclir.evaluation.encoding import EncodedSet
-from tf_smoothclir.evaluation.full_retrieval import TopDocuments, ranked_in_chunks
-from tf_smoothclir.evaluation.reranking import score_lists
+from tf_smoothclir.protocols.scorer import Ranking, Retriever
 from tf_smoothclir.settings.training import TrainingSettings
 
-_NONE = -1  # stands where a query has fewer documents
-_BELOW_ALL_SCORES = -2.0
+_NONE = -1  # fills the rows of queries with fewer documents
+_BELOW_ALL_SCORES = -1e30
 
 
 class HardNegatives:
     """Mines documents of grade 0 for the training queries from the whole collection.
 
-    A candidate stands within `mine_ranks` of the ranking of all documents. Two guards keep out
-    documents that are relevant though nobody judged them: the first ranks are left out, and so is a
-    document that scores nearly as high as the query's mate, its best document of its highest
-    grade. Judged documents are never taken. Of the candidates that are left, a query gets
-    `hard_negatives`, drawn by seed, epoch and the query's id.
+    A candidate is ranked within `mine_ranks` of the whole collection, and nobody judged it. Two
+    guards keep out documents that are relevant all the same: the first ranks are left out, and so
+    is a document that scores nearly as high as the query's mate, its best document of its highest
+    grade. From the remaining candidates, a query gets `hard_negatives`, drawn by seed, epoch and
+    the query's id.
 
     Attributes:
         documents: Variable `[training queries, hard_negatives]` int32, document rows in the order
-            of `RetrievalSet.queries_in("train")`, -1 where there are fewer. It belongs into the
-            checkpoints, so that a run that is continued has the same ones.
+            of `RetrievalSet.queries_in("train")`, -1 where there are fewer. Checkpoints must hold
+            it, so that a run that continues has the same documents.
     """
 
     def __init__(self, retrieval_set: RetrievalSet, settings: TrainingSettings):
-        """Mines by `settings`; there are no documents before the first mining."""
+        """Takes the set and how to mine; there are no documents before the first mining."""
         self._set = retrieval_set
         self._settings = settings
         self._judged = candidate_lists(retrieval_set, "train", negatives=0, seed=settings.seed)
@@ -53,36 +51,36 @@ class HardNegatives:
         self.documents = tf.Variable(np.full(shape, _NONE, np.int32), trainable=False)
 
     def added_to(self, lists: CandidateLists) -> CandidateLists:
-        """Returns training lists with the mined documents."""
+        """Returns training lists with the mined documents added."""
         return with_documents(lists, self.documents.numpy())
 
-    def mine_after(self, epoch: int, encoded: EncodedSet) -> dict[str, float] | None:
-        """Mines for the next epochs if it is time to.
+    def mine_after(self, epoch: int, retriever: Retriever) -> dict[str, float] | None:
+        """Mines for the next epochs, every `mine_every` epochs but not after the last one.
 
         Args:
-            epoch: Epochs completed.
-            encoded: The vectors of the current model.
+            epoch: Number of completed epochs.
+            retriever: With the current weights of the model.
 
         Returns:
-            "per_query", the documents mined a training query, and "refused", the share of the
-            unjudged documents in the ranks that scored too near the mate; None where nothing was
-            mined.
+            "per_query", the mined documents per training query, and "refused", the share of the
+            unjudged documents in these ranks that scored too close to the mate; None after an
+            epoch without mining.
         """
         settings = self._settings
         if epoch % settings.mine_every or epoch == settings.epochs:
             return None
         begin = time.monotonic()
         queries = self._judged.query_rows
-        scores = score_lists(encoded, self._judged)
+        scores = retriever.score(self._judged)
         limits = score_limits(self._judged, scores, settings.mine_margin)
         ids = [self._set.query_ids[row] for row in queries]
         streams = mix(hash_ids(ids, f"hard negatives {settings.seed}") ^ mix(np.asarray(epoch)))
         mined, row, unjudged, refused = [], 0, 0, 0
-        for top in ranked_in_chunks(encoded, queries, settings.mine_ranks[1]):
+        for top in retriever.rank(queries, settings.mine_ranks[1]):
             part = slice(row, row := row + len(top.query_rows))
-            candidates, too_near = self._candidates(top, limits[part])
-            unjudged += int(candidates.sum() + too_near.sum())
-            refused += int(too_near.sum())
+            candidates, too_close = self._candidates(top, limits[part])
+            unjudged += int(candidates.sum() + too_close.sum())
+            refused += int(too_close.sum())
             mined.append(
                 _drawn(top.document_rows, candidates, streams[part], settings.hard_negatives)
             )
@@ -92,17 +90,17 @@ class HardNegatives:
             "refused": round(refused / max(unjudged, 1), 4),
         }
         logging.info(
-            "Mining: %.2f documents a query; of the unjudged ones at ranks %d to %d, %.1f%% were"
-            " refused as too near the relevant document (%.1f s)",
+            "Mining: %.2f documents per query; %.1f%% of the unjudged documents at ranks %d to %d"
+            " were refused because they score too close to the relevant one (%.1f s)",
             found["per_query"],
-            *settings.mine_ranks,
             100 * found["refused"],
+            *settings.mine_ranks,
             time.monotonic() - begin,
         )
         return found
 
-    def _candidates(self, top: TopDocuments, limits: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Marks what may be taken, and what is unjudged but scores too high."""
+    def _candidates(self, top: Ranking, limits: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Marks what may be taken, and what nobody judged but scores too high."""
         keys = pair_key(top.query_rows[:, None], top.document_rows)
         possible = ~is_among(self._judged_pairs, keys)
         possible[:, : self._settings.mine_ranks[0] - 1] = False
@@ -111,16 +109,16 @@ class HardNegatives:
 
 
 def score_limits(judged: CandidateLists, scores: np.ndarray, margin: float) -> np.ndarray:
-    """Returns what a hard negative of each query may score at most.
+    """Returns the highest score that a hard negative of each query may have.
 
     Args:
         judged: Lists of judged documents only.
-        scores: `[pairs]`, theirs.
-        margin: Share of the mate's score, the best among the documents of the query's highest
-            grade, that lies between.
+        scores: `[pairs]` float, of these documents.
+        margin: Least distance to the score of the mate, as a share of that score. The mate is the
+            best document of the query's highest grade.
 
     Returns:
-        `[lists]` float; below all scores where a query has no relevant document.
+        `[lists]` float; lower than any score where a query has no relevant document.
     """
     begins = judged.offsets[:-1]
     highest = np.repeat(np.maximum.reduceat(judged.grades, begins), np.diff(judged.offsets))

@@ -1,83 +1,61 @@
-"""What a run ends with: figures of its splits, plots, the report."""
+"""What a run ends with: metrics of its splits, plots, and the run report."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 from tf_smoothclir.data.tokenized_set import ROLES, TokenizedSet
-from tf_smoothclir.evaluation.encoding import Encoder
-from tf_smoothclir.evaluation.evaluate import Evaluation, evaluate_split, rules
+from tf_smoothclir.evaluation.evaluate import (
+    Evaluation,
+    GradeRule,
+    evaluate_splits,
+    metrics_content,
+)
 from tf_smoothclir.evaluation.report import write_report
+from tf_smoothclir.protocols.scorer import Scorer
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.training.checkpoints import Progress
 from tf_smoothclir.training.peak_memory import peak_memory
 from tf_smoothclir.training.run_directory import RunDirectory
-from tf_smoothclir.two_tower.model import TwoTower
 from tf_smoothclir.utils.files import write_json
 
 EVALUATED_SPLITS = ("test", "validation")
 
 
-def evaluate_model(
-    model: TwoTower,
-    tokenized_set: TokenizedSet,
-    negatives: int,
-    splits: Sequence[str],
-    trec_dir: Path,
-) -> dict[str, Evaluation]:
-    """Evaluates splits; their TREC files go to `trec_dir/<split>/`."""
-    encoded = Encoder(model, tokenized_set)()
-    return {
-        split: evaluate_split(
-            tokenized_set.retrieval_set,
-            encoded,
-            split,
-            negatives=negatives,
-            predict_grade=getattr(model.loss, "predict_grade", None),
-            trec_dir=trec_dir / split,
-        )
-        for split in splits
-    }
-
-
-def figures(evaluations: dict[str, Evaluation], negatives: int) -> dict:
-    """Returns what `metrics.json` says of evaluations: means, intervals, counts, rules."""
-    return {
-        **{split: e.metrics for split, e in evaluations.items()},
-        "intervals": {split: e.intervals for split, e in evaluations.items()},
-        "counts": {split: e.counts for split, e in evaluations.items()},
-        "confusion": {
-            split: e.confusion.tolist()
-            for split, e in evaluations.items()
-            if e.confusion is not None
-        },
-        "rules": rules(negatives),
-    }
-
-
 def evaluate_and_report(
     settings: RunSettings,
     run: RunDirectory,
-    model: TwoTower,
+    scorer: Scorer,
     tokenized_set: TokenizedSet,
     progress: Progress,
+    *,
+    thresholds: Sequence[float],
+    predict_grade: GradeRule | None,
 ) -> dict:
-    """Evaluates a trained model and writes the plots, the report and, last, `metrics.json`.
+    """Evaluates a scorer and writes the plots, the report and, last, `metrics.json`.
 
     Args:
         settings: Of the run.
         run: Its directory.
-        model: With the weights of its best epoch.
+        scorer: Of the model with the weights of its best epoch.
         tokenized_set: The set.
         progress: Of the training.
+        thresholds: Scores at which the grade changes.
+        predict_grade: As for `evaluate_split`.
 
     Returns:
         The content of `metrics.json`.
     """
     negatives = settings.training.negatives
-    evaluations = evaluate_model(model, tokenized_set, negatives, EVALUATED_SPLITS, run.evaluation)
-    result = figures(evaluations, negatives)
+    evaluations = evaluate_splits(
+        tokenized_set.retrieval_set,
+        scorer,
+        EVALUATED_SPLITS,
+        negatives=negatives,
+        predict_grade=predict_grade,
+        trec_dir=run.evaluation,
+    )
+    result = metrics_content(evaluations, negatives)
     result["training"] = {
         "pairs_per_second": round(progress.pairs / max(progress.seconds, 1e-9), 1),
         "seconds": round(progress.seconds, 3),
@@ -87,24 +65,16 @@ def evaluate_and_report(
         "peak_rss_mb": round(peak_memory() / 2**20, 1),
     }
     result["history"] = progress.history
-    result["thresholds"] = list(thresholds_of(settings, model))
+    result["thresholds"] = list(thresholds)
     captions = _draw(run, result["thresholds"], progress, evaluations["test"])
     _report(run, settings, tokenized_set, evaluations, result, captions)
     write_json(run.metrics, result)
     return result
 
 
-def thresholds_of(settings: RunSettings, model: TwoTower) -> Sequence[float]:
-    """Returns the thresholds of a trained model: those of its loss, which may have learned them.
-
-    A loss without any has those of the settings.
-    """
-    return getattr(model.loss, "thresholds", settings.model.thresholds)
-
-
 def _draw(run, thresholds, progress, test: Evaluation) -> dict[str, str]:
     """Draws the plots and returns caption -> path relative to the run."""
-    from tf_smoothclir.evaluation import plots  # only here: matplotlib takes half a second
+    from tf_smoothclir.evaluation import plots  # here, because matplotlib takes half a second
 
     run.plots.mkdir(exist_ok=True)
     drawn = {"Learning curves": run.plots / "learning_curves.png"}

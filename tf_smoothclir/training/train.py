@@ -36,6 +36,7 @@ from tf_smoothclir.two_tower.builder import (
     start_token_weights,
 )
 from tf_smoothclir.two_tower.model import TwoTower
+from tf_smoothclir.two_tower.scorer import SetEncoder, grade_rule, thresholds_of
 from tf_smoothclir.utils.errors import InputError, input_error
 from tf_smoothclir.utils.files import new_directory, read_json
 
@@ -82,7 +83,16 @@ def train(settings: RunSettings, output_dir: str | Path, *, overwrite: bool = Fa
             trainer = trainer_of(settings, tokenized_set, run, shards, workers)
             progress = trainer.train()
             if workers.is_chief:
-                result = evaluate_and_report(settings, run, trainer.model, tokenized_set, progress)
+                model = trainer.model
+                result = evaluate_and_report(
+                    settings,
+                    run,
+                    SetEncoder(model, tokenized_set)(),
+                    tokenized_set,
+                    progress,
+                    thresholds=thresholds_of(settings, model),
+                    predict_grade=grade_rule(model),
+                )
     workers.wait()  # one that is gone would look like one that was lost
     return result
 

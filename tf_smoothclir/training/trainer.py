@@ -22,6 +22,7 @@ from tf_smoothclir.training.monitor import Diverged, StepMonitor, StopRequest
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.validation import Validation
 from tf_smoothclir.two_tower.model import TwoTower
+from tf_smoothclir.two_tower.scorer import SetEncoder
 from tf_smoothclir.utils.errors import InputError, input_error
 from tf_smoothclir.utils.files import write_text
 from tf_smoothclir.utils.progress import progress_bar
@@ -90,7 +91,8 @@ class Trainer:
                 both_at_once=model.encodes_both_at_once,
             )
         if workers.is_chief:
-            self._validation = Validation(kept or model, tokenized_set, settings.negatives)
+            encoder = SetEncoder(kept or model, tokenized_set)
+            self._validation = Validation(encoder, tokenized_set.retrieval_set, settings.negatives)
             self._summaries = tf.summary.create_file_writer(str(run.logs))
         self._checkpoints = Checkpoints(run.checkpoints, self._steps.state, kept, **more)
         self._stop = StopRequest()
@@ -221,9 +223,9 @@ class Trainer:
 
     def _validated(self) -> dict:
         """Returns what the history says of an epoch beside its loss; mines where it is time to."""
-        validation, encoded = self._validation()
+        validation, scorer = self._validation()
         mined = self._hard_negatives and self._hard_negatives.mine_after(
-            self.progress.epoch + 1, encoded
+            self.progress.epoch + 1, scorer
         )
         return {"validation": validation, **({"mining": mined} if mined else {})}
 

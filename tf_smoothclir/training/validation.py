@@ -1,14 +1,14 @@
-"""Validation: figures of the candidate lists of the validation split, after each epoch."""
+"""Validation: metrics of the candidate lists of the validation split, after each epoch."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from tf_smoothclir.data.candidate_lists import candidate_lists
-from tf_smoothclir.data.tokenized_set import TokenizedSet
-from tf_smoothclir.evaluation.encoding import EncodedSet, Encoder
+from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.evaluation.evaluate import NEGATIVES_SEED
-from tf_smoothclir.evaluation.metrics import mean_metrics
-from tf_smoothclir.evaluation.reranking import list_metrics, score_lists
-from tf_smoothclir.two_tower.model import TwoTower
+from tf_smoothclir.evaluation.metrics import list_metrics, mean_metrics
+from tf_smoothclir.protocols.scorer import Scorer
 
 
 class Validation:
@@ -18,17 +18,24 @@ class Validation:
         lists: The candidate lists of the split.
     """
 
-    def __init__(self, model: TwoTower, tokenized_set: TokenizedSet, negatives: int):
-        """Evaluates the current weights of `model`, with so many sampled documents a query."""
-        self._set = tokenized_set.retrieval_set
-        self._encoder = Encoder(model, tokenized_set)
+    def __init__(
+        self, make_scorer: Callable[[], Scorer], retrieval_set: RetrievalSet, negatives: int
+    ):
+        """Draws the candidate lists.
+
+        Args:
+            make_scorer: Returns a scorer with the current weights of the model.
+            retrieval_set: The set.
+            negatives: Sampled documents of grade 0 in each candidate list.
+        """
+        self._make_scorer = make_scorer
+        self._set = retrieval_set
         self.lists = candidate_lists(
-            self._set, "validation", negatives=negatives, seed=NEGATIVES_SEED
+            retrieval_set, "validation", negatives=negatives, seed=NEGATIVES_SEED
         )
 
-    def __call__(self) -> tuple[dict[str, float], EncodedSet]:
-        """Returns the mean of each metric, and the vectors of the whole set."""
-        encoded = self._encoder()
-        scores = score_lists(encoded, self.lists)
-        per_query = list_metrics(encoded, self.lists, scores, self._set.num_grades)
-        return mean_metrics(per_query), encoded
+    def __call__(self) -> tuple[dict[str, float], Scorer]:
+        """Returns the mean of each metric, and the scorer that was measured."""
+        scorer = self._make_scorer()
+        per_query = list_metrics(self._set, self.lists, scorer.score(self.lists))
+        return mean_metrics(per_query), scorer

@@ -1,0 +1,150 @@
+"""The scorer of two towers: vectors of a whole set, scores of pairs, ranking by brute force."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from tests.small_world import random_set, vectors_with_ties
+from tf_smoothclir.data.candidate_lists import candidate_lists
+from tf_smoothclir.ops import top_k
+from tf_smoothclir.protocols.scorer import Ranking, Retriever
+from tf_smoothclir.towers.average_pooling import AveragePoolingTower
+from tf_smoothclir.two_tower import scorer as scorer_module
+from tf_smoothclir.two_tower.model import TwoTower
+from tf_smoothclir.two_tower.scorer import DenseRetriever, SetEncoder
+from tf_smoothclir.two_tower.similarity import SmoothCosineSimilarity
+
+EPSILON = 0.5
+
+
+@pytest.fixture(scope="module")
+def model(tokenized_set):
+    towers = [
+        AveragePoolingTower(len(tokenized_set.vocabulary(r)), 3) for r in ("query", "document")
+    ]
+    model = TwoTower(*towers, SmoothCosineSimilarity(EPSILON))
+    model.build()
+    return model
+
+
+@pytest.fixture(scope="module")
+def encoder(model, tokenized_set):
+    return SetEncoder(model, tokenized_set)
+
+
+def expected_vectors(tower, store):
+    """tanh of the mean word vector, divided by its norm plus epsilon."""
+    table = tower.embeddings.numpy().astype(np.float64)
+    rows = []
+    for row in range(len(store)):
+        mean = table[store[row]].mean(axis=0) if len(store[row]) else np.zeros(table.shape[1])
+        vector = np.tanh(mean)
+        rows.append(vector / (np.linalg.norm(vector) + EPSILON))
+    return np.array(rows)
+
+
+def check(found, model, tokenized_set):
+    for vectors, tower, role in (
+        (found.queries, model.query_tower, "query"),
+        (found.documents, model.document_tower, "document"),
+    ):
+        assert vectors.dtype == np.float32
+        expected = expected_vectors(tower, tokenized_set.tokens(role))
+        np.testing.assert_allclose(vectors, expected, rtol=1e-5, atol=1e-7)
+
+
+def test_every_row_is_the_smooth_normalised_vector_of_its_text(encoder, model, tokenized_set):
+    check(encoder(), model, tokenized_set)
+
+
+def test_it_is_a_retriever(encoder, tokenized_set):
+    found = encoder()
+    assert isinstance(found, Retriever)
+    assert found.tie_order is tokenized_set.retrieval_set.tie_order
+
+
+def test_texts_without_a_token_are_zero_vectors(encoder):
+    found = encoder()
+    assert not found.queries[5].any()
+    assert np.flatnonzero(~found.documents.any(axis=1)).tolist() == [0, 11]
+
+
+def test_batches_do_not_change_a_vector(model, tokenized_set, monkeypatch):
+    monkeypatch.setattr(scorer_module, "_TEXTS_PER_BATCH", 5)
+    check(SetEncoder(model, tokenized_set)(), model, tokenized_set)
+
+
+def test_current_weights_are_used(encoder, model, tokenized_set):
+    before = encoder()
+    for tower in (model.query_tower, model.document_tower):
+        tower.embeddings.assign(tower.embeddings * -2)
+    after = encoder()
+    assert (before.queries[0] * after.queries[0] < 0).all()
+    check(after, model, tokenized_set)
+
+
+@pytest.mark.parametrize("pairs_per_chunk", [1 << 17, 7])
+def test_scores_are_the_smooth_cosine_of_the_raw_tower_vectors(
+    small_set, monkeypatch, pairs_per_chunk
+):
+    monkeypatch.setattr(scorer_module, "_PAIRS_PER_CHUNK", pairs_per_chunk)
+    epsilon, generator = 0.5, np.random.default_rng(1)
+    raw = [generator.normal(size=(n, 4)).astype(np.float32) for n in (8, 12)]
+    raw[0][0] = 0  # a query without a token
+    normal = [v / (np.linalg.norm(v, axis=1, keepdims=True) + epsilon) for v in raw]
+    lists = candidate_lists(small_set, "train", negatives=6, seed=1)
+    found = DenseRetriever(*normal, np.arange(12)).score(lists)
+    queries, documents = raw[0][lists.pair_query_rows], raw[1][lists.document_rows]
+    layer = SmoothCosineSimilarity(epsilon)
+    np.testing.assert_allclose(found, layer([queries, documents]), rtol=1e-5, atol=1e-7)
+    assert found.dtype == np.float32
+    assert not found[lists.pair_query_rows == 0].any()
+
+
+@pytest.fixture(scope="module")
+def wide_set():
+    return random_set(17, 70, seed=1)
+
+
+@pytest.fixture(scope="module")
+def retriever(wide_set):
+    return vectors_with_ties(wide_set, seed=2)
+
+
+def brute_force(retriever, query, depth):
+    """Rows of the best documents by (score, hash of the id), in exact arithmetic."""
+    scores = retriever.documents.astype(np.float64) @ retriever.queries[query].astype(np.float64)
+    rows = sorted(range(len(scores)), key=lambda row: (-scores[row], retriever.tie_order[row]))
+    return rows[:depth], scores[rows[:depth]]
+
+
+@pytest.mark.parametrize("depth", [1, 5, 70, 100])
+@pytest.mark.parametrize(
+    ("documents_per_chunk", "scores_per_chunk"), [(1 << 17, 1 << 25), (16, 70)]
+)
+def test_ranking_equals_brute_force_with_ties(
+    retriever, monkeypatch, depth, documents_per_chunk, scores_per_chunk
+):
+    monkeypatch.setattr(top_k, "DOCUMENTS_PER_CHUNK", documents_per_chunk)
+    monkeypatch.setattr(scorer_module, "DOCUMENTS_PER_CHUNK", documents_per_chunk)
+    monkeypatch.setattr(scorer_module, "_SCORES_PER_CHUNK", scores_per_chunk)
+    queries = np.array([16, 3, 4, 5, 0, 11, 12, 13])
+    chunks = list(retriever.rank(queries, depth))
+    assert len(chunks) == (1 if scores_per_chunk > 70 * 8 else 2)
+    top = Ranking.joined(chunks)
+    assert top.document_rows.shape == top.scores.shape == (8, min(depth, 70))
+    np.testing.assert_array_equal(top.query_rows, queries)
+    for i, query in enumerate(queries):
+        rows, scores = brute_force(retriever, query, depth)
+        assert top.document_rows[i].tolist() == rows
+        np.testing.assert_array_equal(top.scores[i], scores)
+
+
+def test_equal_scores_are_ranked_by_hash_and_not_by_file(retriever):
+    silent = dataclasses.replace(retriever, queries=np.zeros_like(retriever.queries))
+    (top,) = silent.rank(np.array([0, 1]), 10)
+    by_hash = np.argsort(retriever.tie_order)[:10]
+    np.testing.assert_array_equal(top.document_rows, [by_hash, by_hash])

@@ -1,0 +1,138 @@
+"""Scorers and retrievers: what evaluation, validation and mining know of a family of models.
+
+A scorer gives a score to each document of candidate lists. A retriever ranks the whole collection
+as well. The top ranks of a retriever can be the candidate lists of another scorer: re-ranking.
+Queries and documents are named by their rows in the retrieval set that a scorer was made for.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Iterator
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+
+from tf_smoothclir.data.candidate_lists import CandidateLists, pair_key
+from tf_smoothclir.data.retrieval_set import RetrievalSet
+
+
+@dataclasses.dataclass(frozen=True)
+class Ranking:
+    """The best documents of each query, best first.
+
+    Attributes:
+        query_rows: `[queries]` int.
+        document_rows: `[queries, depth]` int.
+        scores: `[queries, depth]` float32.
+    """
+
+    query_rows: np.ndarray
+    document_rows: np.ndarray
+    scores: np.ndarray
+
+    @classmethod
+    def joined(cls, rankings: Iterable[Ranking]) -> Ranking:
+        """Joins rankings of the same depth, one after the other; there must be at least one."""
+        parts = list(rankings)
+        return cls(
+            np.concatenate([part.query_rows for part in parts]),
+            np.concatenate([part.document_rows for part in parts]),
+            np.concatenate([part.scores for part in parts]),
+        )
+
+    def grades(self, retrieval_set: RetrievalSet) -> np.ndarray:
+        """Returns `[queries, depth]` int32, the grade of each document; 0 where nobody judged."""
+        judged = pair_key(retrieval_set.query_rows, retrieval_set.document_rows)
+        order = np.argsort(judged)
+        keys = pair_key(self.query_rows[:, None], self.document_rows)
+        place = order[np.minimum(np.searchsorted(judged, keys, sorter=order), len(judged) - 1)]
+        return np.where(judged[place] == keys, retrieval_set.grades[place], 0).astype(np.int32)
+
+    def candidate_lists(self, retrieval_set: RetrievalSet) -> CandidateLists:
+        """Returns the ranked documents as candidate lists, with the grades of the judgments."""
+        queries, depth = self.document_rows.shape
+        return CandidateLists(
+            query_rows=self.query_rows.astype(np.int32),
+            offsets=np.arange(queries + 1, dtype=np.int64) * depth,
+            document_rows=self.document_rows.reshape(-1).astype(np.int32),
+            grades=self.grades(retrieval_set).reshape(-1),
+        )
+
+
+@runtime_checkable
+class Scorer(Protocol):
+    """Scores candidate lists."""
+
+    def score(self, lists: CandidateLists) -> np.ndarray:
+        """Returns `[pairs]` float32, the score of each pair of the lists."""
+
+
+@runtime_checkable
+class Retriever(Scorer, Protocol):
+    """A scorer that also ranks the whole collection."""
+
+    def rank(self, query_rows: np.ndarray, depth: int) -> Iterator[Ranking]:
+        """Ranks the collection, a chunk of queries at a time, in bounded memory.
+
+        Args:
+            query_rows: `[queries]` int, the queries to answer.
+            depth: Documents per query; fewer where the retriever has not so many.
+
+        Yields:
+            The rankings of `query_rows`, in order. Equal scores are in the order of
+            `RetrievalSet.tie_order`.
+        """
+
+
+class TwoStageRetriever:
+    """A retriever that finds the top ranks by one scorer and orders them by another.
+
+    Its rankings are at most `ranks` deep. Candidate lists are scored by the re-ranker alone.
+    """
+
+    def __init__(
+        self, first_stage: Retriever, reranker: Scorer, retrieval_set: RetrievalSet, *, ranks: int
+    ):
+        """Joins two stages.
+
+        Args:
+            first_stage: Finds the documents.
+            reranker: Scores them.
+            retrieval_set: The set of both.
+            ranks: Documents per query that the re-ranker sees.
+        """
+        self._first_stage = first_stage
+        self._reranker = reranker
+        self._set = retrieval_set
+        self._ranks = ranks
+
+    def score(self, lists: CandidateLists) -> np.ndarray:
+        """Returns `[pairs]` float32, the scores of the re-ranker."""
+        return self._reranker.score(lists)
+
+    def rank(self, query_rows: np.ndarray, depth: int) -> Iterator[Ranking]:
+        """Yields the top ranks of the first stage in the order of the re-ranker's scores."""
+        for found in self._first_stage.rank(query_rows, self._ranks):
+            ranking = rerank(found, self._reranker, self._set)
+            yield Ranking(
+                ranking.query_rows, ranking.document_rows[:, :depth], ranking.scores[:, :depth]
+            )
+
+
+def rerank(ranking: Ranking, scorer: Scorer, retrieval_set: RetrievalSet) -> Ranking:
+    """Orders the documents of a ranking by the scores of another scorer.
+
+    Args:
+        ranking: Of a first stage.
+        scorer: Of the second stage.
+        retrieval_set: The set of both; gives the order of equal scores.
+    """
+    scores = scorer.score(ranking.candidate_lists(retrieval_set))
+    scores = scores.reshape(ranking.document_rows.shape)
+    order = np.lexsort((retrieval_set.tie_order[ranking.document_rows], -scores), axis=1)
+    return Ranking(
+        ranking.query_rows,
+        np.take_along_axis(ranking.document_rows, order, axis=1),
+        np.take_along_axis(scores, order, axis=1),
+    )

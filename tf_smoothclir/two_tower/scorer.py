@@ -1,0 +1,101 @@
+"""The scorer of two towers: every text is encoded once, a score is an inner product."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+import tensorflow as tf
+
+from tf_smoothclir.data.candidate_lists import CandidateLists
+from tf_smoothclir.data.pipeline import token_batches
+from tf_smoothclir.data.tokenized_set import ROLES, TokenizedSet
+from tf_smoothclir.ops.top_k import DOCUMENTS_PER_CHUNK, in_chunks, top_k
+from tf_smoothclir.protocols.scorer import Ranking
+from tf_smoothclir.settings.run import RunSettings
+from tf_smoothclir.two_tower.model import TwoTower
+
+_TEXTS_PER_BATCH = 1024
+_PAIRS_PER_CHUNK = 1 << 17
+_SCORES_PER_CHUNK = 1 << 25  # 128 MB of float32
+
+
+@dataclasses.dataclass(frozen=True)
+class DenseRetriever:
+    """Scores by inner products of vectors, and ranks the whole collection exactly.
+
+    Attributes:
+        queries: `[queries, dim]` float32, smooth-normalised.
+        documents: `[documents, dim]` float32, smooth-normalised.
+        tie_order: `[documents]` int64, as in `RetrievalSet.tie_order`.
+    """
+
+    queries: np.ndarray
+    documents: np.ndarray
+    tie_order: np.ndarray
+
+    def score(self, lists: CandidateLists) -> np.ndarray:
+        """Returns `[pairs]` float32, the score of each pair of the lists."""
+        queries, documents = lists.pair_query_rows, lists.document_rows
+        scores = np.empty(len(documents), np.float32)
+        for begin in range(0, len(documents), _PAIRS_PER_CHUNK):
+            part = slice(begin, begin + _PAIRS_PER_CHUNK)
+            np.einsum(
+                "pd,pd->p",
+                self.queries[queries[part]],
+                self.documents[documents[part]],
+                out=scores[part],
+            )
+        return scores
+
+    def rank(self, query_rows: np.ndarray, depth: int) -> Iterator[Ranking]:
+        """Ranks the collection for each query, some queries at a time; see `Retriever.rank`."""
+        # Sorted by the tie rule: among equal scores, top_k takes the lower position first.
+        by_tie_order = np.argsort(self.tie_order)
+        documents = tf.constant(self.documents[by_tie_order])
+        step = max(1, _SCORES_PER_CHUNK // min(DOCUMENTS_PER_CHUNK, len(by_tie_order)))
+        for begin in range(0, len(query_rows), step):
+            rows = query_rows[begin : begin + step]
+            scores, positions = top_k(tf.constant(self.queries[rows]), in_chunks(documents), depth)
+            yield Ranking(rows, by_tie_order[positions.numpy()], scores.numpy())
+
+
+class SetEncoder:
+    """Encodes a tokenized set again and again, such as after each epoch."""
+
+    def __init__(self, model: TwoTower, tokenized_set: TokenizedSet):
+        """Takes a model and the set whose texts it encodes."""
+        self._tie_order = tokenized_set.retrieval_set.tie_order
+        self._batches = {
+            role: token_batches(tokenized_set, role, _TEXTS_PER_BATCH) for role in ROLES
+        }
+        self._vectors = {
+            role: tf.function(
+                lambda tokens, role=role: model.vectors(role, tokens),
+                autograph=False,
+                input_signature=[batches.element_spec],
+            )
+            for role, batches in self._batches.items()
+        }
+
+    def __call__(self) -> DenseRetriever:
+        """Encodes every query and document with the current weights of the model."""
+        return DenseRetriever(self._encode("query"), self._encode("document"), self._tie_order)
+
+    def _encode(self, role: str) -> np.ndarray:
+        vectors = self._vectors[role]
+        return np.concatenate([vectors(tokens).numpy() for tokens in self._batches[role]])
+
+
+def grade_rule(model: TwoTower) -> Callable[[np.ndarray], np.ndarray] | None:
+    """Returns what predicts a grade from each score; None where the loss has no thresholds."""
+    return getattr(model.loss, "predict_grade", None)
+
+
+def thresholds_of(settings: RunSettings, model: TwoTower) -> Sequence[float]:
+    """Returns the thresholds of the loss, which may have learned them.
+
+    A loss without thresholds has those of the settings.
+    """
+    return getattr(model.loss, "thresholds", settings.model.thresholds)
