@@ -20,7 +20,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 from absl import app, flags
 
-from tf_smoothclir.ops.threads import operation_threads
+from tf_smoothclir.ops.intraop_threads import intraop_threads
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.training.peak_memory import peak_memory
 
@@ -82,7 +82,7 @@ def use_threads(threads: int, settings: RunSettings | None = None) -> None:
     """
     import tensorflow as tf
 
-    within = operation_threads(settings, threads) if settings else threads
+    within = intraop_threads(settings, threads) if settings else threads
     tf.config.threading.set_intra_op_parallelism_threads(within)
     tf.config.threading.set_inter_op_parallelism_threads(threads)
 

@@ -152,7 +152,7 @@ STACK_MODULES = (
     "_compat.lists",
     "_compat.messages",
     "_compat.quiet",
-    "_compat.threads",
+    "ops.intraop_threads",
     "ops.row_sums",
     "ops.row_updates",
     "ops.table_sum",

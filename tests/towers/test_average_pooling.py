@@ -280,5 +280,5 @@ def test_weighted_tower_survives_save_and_reload(tmp_path):
 
 
 def test_unknown_kind_of_weights_is_named():
-    with pytest.raises(ValueError, match=r"^token_weights must be one of .*, got 'tfidf'"):
+    with pytest.raises(ValueError, match=r"^token_weights must be one of .*, but is 'tfidf'"):
         AveragePoolingTower(SIZE, DIM, token_weights="tfidf")

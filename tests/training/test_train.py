@@ -116,7 +116,7 @@ def test_vocabulary_of_data_that_could_not_be_used_is_not_kept(finished, tiny, t
 def test_threads_are_chosen_before_tensorflow_has_any(tiny, tmp_path, monkeypatch):
     """Tokens are looked up, and learned thresholds made, by TensorFlow: then it is too late."""
     calls = []
-    for name in ("choose_threads", "configured_loss", "tokenize_set"):
+    for name in ("choose_intraop_threads", "configured_loss", "tokenize_set"):
         original = getattr(train_module, name)
 
         def noted(*args, name=name, original=original):
@@ -125,7 +125,7 @@ def test_threads_are_chosen_before_tensorflow_has_any(tiny, tmp_path, monkeypatc
 
         monkeypatch.setattr(train_module, name, noted)
     begin(tiny(), tmp_path / "run")
-    assert calls == ["choose_threads", "configured_loss", "tokenize_set"]
+    assert calls == ["choose_intraop_threads", "configured_loss", "tokenize_set"]
 
 
 @pytest.mark.usefixtures("untrained")

@@ -155,14 +155,6 @@ def test_fit_evaluate_and_predict_take_named_tuples_and_dictionaries_alike(form)
     np.testing.assert_array_equal(scores, other_scores)
 
 
-@pytest.mark.parametrize(
-    "inputs", [{"query": [[2]]}, {"both": [[2]]}, {**INPUTS, "lists": [0]}], ids=str
-)
-def test_a_dictionary_with_other_keys_is_refused(inputs):
-    with pytest.raises(ValueError, match=r"inputs: a dictionary must have the keys 'query' and"):
-        make_model()(inputs)
-
-
 def test_both_at_once_names_each_row_once_by_itself(monkeypatch):
     # What adds up equal rows costs as much as many other parts of a step.
     def fail(_):

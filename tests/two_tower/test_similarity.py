@@ -169,7 +169,7 @@ def test_lists_score_like_pairs():
 
 @pytest.mark.parametrize("epsilon", [-1e-9, float("nan"), float("inf"), "wide", None])
 def test_epsilon_that_cannot_be_used_is_named(epsilon):
-    with pytest.raises(ValueError, match=r"epsilon must be .* got .*use 1\.0"):
+    with pytest.raises(ValueError, match=r"epsilon must be .* but is .*Use 1\.0"):
         SmoothCosineSimilarity(epsilon)
     with pytest.raises(ValueError, match=r"epsilon must be"):
         smooth_normalize(tf.ones([1, 2]), epsilon)

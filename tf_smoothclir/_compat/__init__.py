@@ -1,8 +1,9 @@
-"""What differs between the two supported stacks; nothing outside asks which one it is on.
+"""What differs between the two supported stacks.
 
-TensorFlow 2.15 with Keras 2 and tensorflow-ranking, on Python up to 3.11; today's TensorFlow with
-Keras 3 and keras-rs from Python 3.12 on. `kernels`, `keras_api`, `lists`, `messages`, `quiet`,
-`table_sum` and `threads` give the rest of the package the same names with the same meaning on both.
+Up to Python 3.11: TensorFlow 2.15 with Keras 2 and tensorflow-ranking. From Python 3.12: today's
+TensorFlow with Keras 3 and keras-rs. The modules here give the rest of the package the same names
+with the same meaning on both. Besides them, only kernels in `ops`, which are chosen by speed, ask
+which stack they are on.
 """
 
 from importlib import metadata

@@ -1,4 +1,4 @@
-"""Keras 2.15, the one of TensorFlow 2.15; `keras_api` says what the names are."""
+"""Keras 2.15, the one of TensorFlow 2.15; see `keras_api` for the names."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ def optimizer_variables(optimizer: keras.optimizers.Optimizer) -> list[tf.Variab
 
 
 def make_loss_metric(model: keras.Model) -> None:
-    """Makes the mean of the losses: Keras's own is of what its own losses return.
+    """Creates the mean of the losses, because Keras's own sees only Keras losses.
 
-    Keras does not see it as an attribute, else its variables would be weights of the model.
+    It is hidden from Keras's attribute tracking, or its variables would be weights of the model.
     """
     vars(model)["mean_loss"] = keras.metrics.Mean(name="loss")
 
@@ -34,29 +34,29 @@ def loss_metric(model: keras.Model) -> keras.metrics.Mean:
 
 
 def metrics_with_loss(model: keras.Model, metrics: list) -> list:
-    """Returns the metrics of a model with that mean in the place of Keras's own."""
+    """Returns the metrics of a model with that mean in place of Keras's own."""
     others = [metric for metric in metrics if metric.name != "loss"]
     return [model.mean_loss, *others] if "mean_loss" in vars(model) else others
 
 
 def adopt_layer(model: keras.Model, name: str, layer: keras.layers.Layer | None) -> None:
-    """Makes a layer, or none, an attribute of a built model, which has its weights then."""
+    """Makes a layer, or None, an attribute of a built model, which then has its weights."""
     setattr(model, name, layer)
 
 
 def trace_for_devices(layer: keras.layers.LSTM) -> None:
-    """Has the graphs of a layer hold the kernel of cuDNN only where there is a GPU.
+    """Keeps the cuDNN kernel out of the graphs of a layer if there is no GPU.
 
-    Tracing that takes nearly as long as all other tracing of a training step.
+    Tracing that kernel takes nearly as long as the rest of a training step.
     """
     layer._could_use_gpu_kernel &= has_gpu()
 
 
 class RowOptimizer:
-    """Goes before a Keras optimizer among the bases; a subclass has `update`."""
+    """Stands before a Keras optimizer among the bases of a class, which defines `update`."""
 
     def update_step(self, gradient, variable):
-        """Is what Keras calls."""
+        """Makes the step of one variable; Keras calls it."""
         self.update(gradient, variable, tf.convert_to_tensor(self.learning_rate))
 
     def update(self, gradient, variable: tf.Variable, rate: tf.Tensor) -> None:
@@ -64,11 +64,11 @@ class RowOptimizer:
         raise NotImplementedError
 
     def keras_update(self, gradient, variable: tf.Variable, rate: tf.Tensor) -> None:
-        """Updates it as the Keras optimizer does."""
+        """Updates a variable as the Keras optimizer does."""
         super().update_step(gradient, variable)
 
     def position(self, variable: tf.Variable) -> int:
-        """Returns which one of the trained variables it is, from 0."""
+        """Returns the place of a variable among the trained ones, from 0."""
         return self._index_dict[self._var_key(variable)]
 
     def _deduplicate_sparse_grad(self, grads):
@@ -79,7 +79,7 @@ class Optimizer(RowOptimizer, keras.optimizers.Optimizer):
     """A Keras optimizer whose base knows the learning rate."""
 
     def __init__(self, learning_rate, name: str, weight_decay: float | None = None, **kwargs):
-        # Keras takes 0, its default, off each entry of each variable at every step.
+        # Keras's default, 0, would be subtracted from every entry of every variable at each step.
         super().__init__(name=name, weight_decay=weight_decay or None, **kwargs)
         self._learning_rate = self._build_learning_rate(learning_rate)
 

@@ -1,4 +1,4 @@
-"""Keras 3 with TensorFlow as its back end; `keras_api` says what the names are."""
+"""Keras 3 with TensorFlow as its back end; see `keras_api` for the names."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ ONLY_FIRST_REPLICA = "only_first_replica"
 
 
 def tf_variable(variable: keras.Variable | tf.Variable) -> tf.Variable:
-    """Returns the variable that Keras's wraps; operations on that read all of it at once."""
+    """Returns the variable inside one of Keras, whose operations would read all of it."""
     return variable.value if isinstance(variable, keras.Variable) else variable
 
 
@@ -19,25 +19,25 @@ def optimizer_variables(optimizer: keras.optimizers.Optimizer) -> list[tf.Variab
 
 
 def make_loss_metric(model: keras.Model) -> None:
-    """Does nothing: Keras has made one."""
+    """Does nothing: Keras has created one."""
     del model
 
 
 def loss_metric(model: keras.Model) -> keras.metrics.Mean:
-    """Returns the mean of the losses that Keras has made."""
+    """Returns the mean of the losses that Keras has created."""
     return model._loss_tracker
 
 
 def metrics_with_loss(model: keras.Model, metrics: list) -> list:
-    """Returns the metrics of a model, of which the mean loss is one."""
+    """Returns the metrics of a model, which include the mean loss."""
     del model
     return metrics
 
 
 def adopt_layer(model: keras.Model, name: str, layer: keras.layers.Layer | None) -> None:
-    """Makes a layer, or none, an attribute of a built model, which has its weights then.
+    """Makes a layer, or None, an attribute of a built model, which then has its weights.
 
-    A former one goes: Keras would keep its weights among those that are trained.
+    It removes a former layer, whose weights Keras would go on to train.
     """
     model._tracker.unlock()
     if getattr(model, name, None) is not None:
@@ -47,15 +47,15 @@ def adopt_layer(model: keras.Model, name: str, layer: keras.layers.Layer | None)
 
 
 def trace_for_devices(layer: keras.layers.LSTM) -> None:
-    """Does nothing: the graphs of a layer hold the kernel of cuDNN only where there is a GPU."""
+    """Does nothing: Keras traces the cuDNN kernel only if there is a GPU."""
     del layer
 
 
 class RowOptimizer:
-    """Goes before a Keras optimizer among the bases; a subclass has `update`."""
+    """Stands before a Keras optimizer among the bases of a class, which defines `update`."""
 
     def update_step(self, gradient, variable, learning_rate):
-        """Is what Keras calls."""
+        """Makes the step of one variable; Keras calls it."""
         self.update(gradient, variable, tf.convert_to_tensor(learning_rate))
 
     def update(self, gradient, variable: tf.Variable, rate: tf.Tensor) -> None:
@@ -63,11 +63,11 @@ class RowOptimizer:
         raise NotImplementedError
 
     def keras_update(self, gradient, variable: tf.Variable, rate: tf.Tensor) -> None:
-        """Updates it as the Keras optimizer does."""
+        """Updates a variable as the Keras optimizer does."""
         super().update_step(gradient, variable, rate)
 
     def position(self, variable: tf.Variable) -> int:
-        """Returns which one of the trained variables it is, from 0."""
+        """Returns the place of a variable among the trained ones, from 0."""
         return self._get_variable_index(variable)
 
     def _clip_gradients(self, grads):

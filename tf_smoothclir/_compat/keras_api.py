@@ -1,14 +1,14 @@
-"""What the package uses of Keras and finds elsewhere on the other stack.
+"""What the package uses of Keras that differs between the stacks.
 
 `keras_2` and `keras_3` define the same names:
 
-* `adopt_layer`: gives a model that is built a layer more;
+* `adopt_layer`: gives a built model one more layer;
 * `loss_metric`, `make_loss_metric`, `metrics_with_loss`: the mean loss that `fit` shows;
 * `ONLY_FIRST_REPLICA`: aggregation of a weight that all replicas change alike;
-* `Optimizer`, and `RowOptimizer` to go before another one: bases of the package's optimizers;
-* `optimizer_variables`: what decides how an optimizer goes on, but for its learning rate;
+* `Optimizer` and `RowOptimizer`: bases of the package's optimizers, the latter a mixin;
+* `optimizer_variables`: the state of an optimizer, without its learning rate;
 * `tf_variable`: the TensorFlow variable behind one of Keras;
-* `trace_for_devices`: keeps cuDNN out of the graphs of an LSTM where there is no GPU.
+* `trace_for_devices`: keeps cuDNN out of the graphs of an LSTM if there is no GPU.
 """
 
 from __future__ import annotations
@@ -61,18 +61,18 @@ __all__ = [
 
 
 def tf_weights(layer: keras.layers.Layer) -> list[tf.Variable]:
-    """Returns the variables of a layer or model, what is trained first: one order on both."""
+    """Returns the variables of a layer or model, trained ones first: one order on both stacks."""
     weights = (*layer.trainable_weights, *layer.non_trainable_weights)
     return [tf_variable(weight) for weight in weights]
 
 
 def track_loss(model: keras.Model, loss: tf.Tensor, examples: tf.Tensor) -> None:
-    """Takes the loss of a batch into the mean that `fit` shows, as Keras's own step does.
+    """Adds the loss of a batch to the mean that `fit` shows, as Keras's own step does.
 
     Args:
-        model: Compiled.
-        loss: Of the batch.
-        examples: Its weight in the mean.
+        model: A compiled model.
+        loss: The loss of the batch.
+        examples: The weight of the batch in the mean.
     """
     replicas = tf.distribute.get_strategy().num_replicas_in_sync  # by which Keras divides it
     loss_metric(model).update_state(loss * replicas, sample_weight=examples)

@@ -1,8 +1,7 @@
 """Ranking metrics and losses of the stack of Keras 3, by keras-rs.
 
-The public functions are twins of those of `tensorflow_ranking_lists`, which say what they take.
-keras-rs has no softmax loss and no ApproxNDCG; these two are ours, as tensorflow-ranking defines
-them.
+See `tensorflow_ranking_lists` for the arguments of both functions. keras-rs has no softmax loss and
+no ApproxNDCG; they are written here as tensorflow-ranking defines them.
 """
 
 from __future__ import annotations
@@ -11,11 +10,11 @@ import numpy as np
 
 
 def list_metric(name: str, labels: np.ndarray, scores: np.ndarray, topn: int | None) -> np.ndarray:
-    """Computes a ranking metric of each list, as its twin does."""
+    """Computes a ranking metric of each list, as in `tensorflow_ranking_lists`."""
     import keras_rs
     import tensorflow as tf
 
-    if not labels.size:  # which keras-rs cannot take
+    if not labels.size:  # keras-rs fails on it
         return np.zeros(len(labels), np.float32)
     options = {"k": topn, "shuffle_ties": False}
     metric = {
@@ -39,7 +38,7 @@ def _gain_is_grade(labels):
 
 
 def list_losses(name: str, labels, scores):
-    """Computes a loss of each list, as its twin does."""
+    """Computes a loss of each list, as in `tensorflow_ranking_lists`."""
     if name.startswith("pairwise"):
         return _pairwise(name, labels, scores)
     return {"softmax": _softmax, "approx_ndcg": _approx_ndcg}[name](labels, scores)
@@ -53,7 +52,7 @@ def _pairwise(name, labels, scores):
         "pairwise_hinge": keras_rs.losses.PairwiseHingeLoss,
         "pairwise_logistic": keras_rs.losses.PairwiseLogisticLoss,
     }[name]()
-    if name == "pairwise_logistic":  # theirs has gradient 0, not -1/2, where two scores are equal
+    if name == "pairwise_logistic":  # of equal scores, theirs has gradient 0 instead of -1/2
         loss.pairwise_loss = lambda differences: tf.math.softplus(-differences)
     losses, is_pair = loss.compute_unreduced_loss(labels, scores)
     return tf.math.divide_no_nan(
@@ -74,7 +73,7 @@ def _approx_ndcg(labels, scores):
 
     real = tf.cast(labels >= 0, scores.dtype)
     gains = real * (2 ** tf.nn.relu(labels) - 1)
-    # Of each document the sum over all, itself (1/2) among them.
+    # For each document, the sum over all documents, itself (1/2) included.
     is_before = tf.sigmoid(scores[:, tf.newaxis, :] - scores[:, :, tf.newaxis])
     ranks = tf.reduce_sum(is_before * real[:, tf.newaxis, :], axis=2) + 0.5
     found = tf.reduce_sum(gains / tf.math.log1p(ranks), axis=1)

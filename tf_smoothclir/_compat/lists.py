@@ -1,7 +1,7 @@
-"""Ranking metrics and losses of the stack: tensorflow-ranking's, or keras-rs's in its place.
+"""Ranking metrics and losses by tensorflow-ranking or, on the other stack, by keras-rs.
 
-Both modules have the same two functions with the same numbers, which `tests/golden.json` holds.
-Either library is imported where it is used, because that takes a second.
+Both modules have the same two functions with the same results, which `tests/golden.json` holds.
+They import their library when it is used, because the import takes a second.
 """
 
 from tf_smoothclir._compat import ON_KERAS_3

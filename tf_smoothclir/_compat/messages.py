@@ -1,4 +1,4 @@
-"""JSON of protocol buffers: protobuf, which comes with TensorFlow, has renamed an option."""
+"""JSON of protocol buffers: an option of protobuf has another name on each stack."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _WITH_EMPTY_FIELDS = (
 
 
 def message_to_dict(found: message.Message) -> dict:
-    """Returns all fields of a message, empty ones too, by the names of its definition."""
+    """Returns all fields of a message, empty ones included, by the names in its definition."""
     return json_format.MessageToDict(
         found, preserving_proto_field_name=True, **{_WITH_EMPTY_FIELDS: True}
     )

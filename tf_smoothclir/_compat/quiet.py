@@ -1,7 +1,7 @@
-"""Loading TensorFlow without what TensorFlow 2.21 says while it is loaded.
+"""Silences TensorFlow while it is imported.
 
-It writes some lines to standard error before it reads TF_CPP_MIN_LOG_LEVEL, which earlier releases
-heeded.
+TensorFlow 2.21 writes to standard error before it reads TF_CPP_MIN_LOG_LEVEL; earlier releases do
+not.
 """
 
 import functools
@@ -14,9 +14,9 @@ from tf_smoothclir.utils.import_hooks import around_import
 
 
 def hush_tensorflow() -> None:
-    """Has whoever imports it first do so silently; with TF_CPP_MIN_LOG_LEVEL=0 nothing is hidden.
+    """Makes the first import of TensorFlow silent, unless TF_CPP_MIN_LOG_LEVEL is 0.
 
-    It is not imported here: that takes seconds, and not all that a command does needs it.
+    It does not import TensorFlow, which takes seconds and is not always needed.
     """
     loaded = "tensorflow" in sys.modules
     if ON_KERAS_3 and not loaded and os.environ.get("TF_CPP_MIN_LOG_LEVEL") != "0":

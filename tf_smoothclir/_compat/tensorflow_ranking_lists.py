@@ -12,9 +12,9 @@ def list_metric(name: str, labels: np.ndarray, scores: np.ndarray, topn: int | N
         name: "ndcg" (gain = grade, discount = log2(1 + rank)), "average_precision" or
             "reciprocal_rank" (both: relevant is label >= 1).
         labels: `[lists, length]` float32; -1 is padding.
-        scores: `[lists, length]` float32, no two of a list alike: tensorflow-ranking orders ties
+        scores: `[lists, length]` float32, no two of a list equal: tensorflow-ranking orders ties
             at random.
-        topn: Only the first `topn` count; None for all.
+        topn: How many documents count from the top; None for all.
 
     Returns:
         `[lists]` float32.
@@ -35,7 +35,7 @@ def _gain_is_grade(labels):
 
 
 def list_losses(name: str, labels, scores):
-    """Computes a loss of each list with tensorflow-ranking; it may be differentiated.
+    """Computes a differentiable loss of each list with tensorflow-ranking.
 
     Args:
         name: "softmax" (minus the sum of grade times log of the softmax), "approx_ndcg" (minus
@@ -57,7 +57,7 @@ def list_losses(name: str, labels, scores):
         "pairwise_hinge": losses_impl.PairwiseHingeLoss,
         "pairwise_logistic": losses_impl.PairwiseLogisticLoss,
     }[name](name, temperature=1.0)
-    if name == "pairwise_logistic":  # theirs has gradient 0, not -1/2, where two scores are equal
+    if name == "pairwise_logistic":  # of equal scores, theirs has gradient 0 instead of -1/2
         loss._pairwise_loss = lambda differences: tf.math.softplus(-differences)
     losses, weights = loss.compute_per_list(labels, scores, None)
     # Pairwise losses are means already; their weight is the number of pairs.

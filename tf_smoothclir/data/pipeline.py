@@ -29,8 +29,8 @@ _BATCHES_SORTED = 32
 class Pipeline(abc.ABC):
     """Batches of query-document pairs for training.
 
-    What an epoch holds is a function of seed and epoch alone, so that training can continue at any
-    step as if it had never stopped.
+    The batches of an epoch are a function of seed and epoch alone, so that training can continue at
+    any step as if it had never stopped.
     """
 
     def __init__(
@@ -40,8 +40,8 @@ class Pipeline(abc.ABC):
 
         Args:
             tokenized_set: Where the tokens come from.
-            batch_size: About so many pairs a batch.
-            seed: Decides the order, with the epoch.
+            batch_size: Pairs in a batch, at least on average.
+            seed: Decides the order, together with the epoch.
             both_at_once: Gives queries and documents as `JoinedTexts`; they must share their
                 vocabulary.
         """
@@ -57,7 +57,7 @@ class Pipeline(abc.ABC):
 
     @abc.abstractmethod
     def pair_ends(self, lists: CandidateLists, epoch: int) -> np.ndarray:
-        """Returns `[steps]` int64, how many pairs are done after each batch of an epoch."""
+        """Returns `[steps]` int64, the number of pairs up to the end of each batch of an epoch."""
 
     def epoch(self, lists: CandidateLists, epoch: int, start_step: int = 0) -> tf.data.Dataset:
         """Returns the batches of an epoch, from `start_step` on.
@@ -65,7 +65,7 @@ class Pipeline(abc.ABC):
         Args:
             lists: The candidate lists whose pairs are trained on.
             epoch: Number of the epoch, from 0; decides the order.
-            start_step: First batch, for continuing in the middle of an epoch.
+            start_step: The first batch, to continue in the middle of an epoch.
 
         Returns:
             A dataset of `(inputs, grades)`: inputs as `TwoTower` takes them, with tokens as
@@ -123,10 +123,10 @@ class PairPipeline(Pipeline):
 
 
 class BucketedPairPipeline(PairPipeline):
-    """Shuffled pairs, of which those of a batch have documents of about the same length.
+    """Shuffled pairs, in batches whose documents have about the same length.
 
-    For towers that pad: every few batches of shuffled pairs are sorted by length and cut into
-    batches, which come in shuffled order.
+    For towers that pad. It sorts the pairs of every few batches by length, cuts them into batches
+    again, and shuffles these batches.
     """
 
     def __init__(self, tokenized_set, **kwargs):
@@ -147,8 +147,8 @@ class BucketedPairPipeline(PairPipeline):
 class ListPipeline(Pipeline):
     """Whole candidate lists in shuffled order; each query is encoded once for all its documents.
 
-    Batches have `batch_size` pairs on average: a list belongs to the batch that its last pair would
-    belong to if batches had just so many.
+    Batches have `batch_size` pairs on average: a list is in the batch that its last pair would be
+    in if every batch had exactly as many.
     """
 
     def batch_pairs(self, lists, epoch, step):
@@ -188,7 +188,7 @@ class ListPipeline(Pipeline):
     def _order(
         self, lists: CandidateLists, epoch: int
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Returns the order of the lists, and how many lists and pairs are done after a batch."""
+        """Returns the order of the lists, and the lists and pairs up to the end of each batch."""
         order = permutation(len(lists.query_rows), self._seed, epoch)
         pairs = np.cumsum(np.diff(lists.offsets)[order])
         last = np.flatnonzero(np.diff((pairs - 1) // self._batch_size, append=-1))
@@ -196,10 +196,10 @@ class ListPipeline(Pipeline):
 
 
 class InBatchPipeline(ListPipeline):
-    """Whole candidate lists whose documents are negatives of all other queries of the batch too.
+    """Whole candidate lists whose documents are negatives for all other queries of the batch.
 
     For a `TwoTower` with `in_batch`: each document comes once, and the grades are `[queries,
-    documents]`, 0 where a document is not in the list of a query. All judged ones are.
+    documents]`, 0 for a document outside the list of a query. Lists hold all judged documents.
     """
 
     def _list_batch(self, queries, list_lengths, documents, grades):

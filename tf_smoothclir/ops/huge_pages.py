@@ -1,4 +1,12 @@
-"""Large pages of memory for large tables: rows that lie far apart are then found faster."""
+"""Huge pages of memory for large tables.
+
+Why they are here: a step reads thousands of rows all over a table. With pages of 4 kB, most of them
+cost a walk through the page tables too. `python -m benchmarks.scaling` measures a step by the
+number of rows.
+
+When they may go: where the kernel gives huge pages by itself (transparent huge pages set to
+"always"), or when a step is not slower without them.
+"""
 
 from __future__ import annotations
 
@@ -11,21 +19,19 @@ import numpy as np
 import tensorflow as tf
 
 _BYTES = 2 << 20
-_MADV_COLLAPSE = 25  # Linux 6.1 and newer: at once, not when the kernel finds the time
+_MADV_COLLAPSE = 25  # Linux 6.1 and newer: at once instead of in the background
 
 
 def use_huge_pages(variables: Iterable[tf.Variable]) -> int:
-    """Asks Linux to hold variables in pages of 2 MB instead of 4 kB.
+    """Asks Linux to hold variables in pages of 2 MB instead of 4 kB; their values do not change.
 
-    A step reads thousands of rows all over a table; with small pages most of them cost a walk
-    through the page tables too. Values do not change. Elsewhere than on Linux, on a GPU, or where
-    the kernel refuses, nothing happens.
+    It does nothing on other systems, for variables on a GPU, and if the kernel refuses.
 
     Args:
-        variables: Of which those that fill such pages are taken.
+        variables: Those smaller than a page of 2 MB are left out.
 
     Returns:
-        How many bytes were asked for.
+        The number of bytes in huge pages.
     """
     if not sys.platform.startswith("linux"):
         return 0

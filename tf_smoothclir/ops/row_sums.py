@@ -36,19 +36,18 @@ def segment_sum(
 
     Args:
         rows: `[rows, dim]` float.
-        positions: `[pairs]` int, of each pair the row that is added.
-        segments: `[pairs]` int, ascending, of each pair the segment that it is added to.
-        number: Of segments.
-        training: Whether the gradient is wanted, and should be made fast. TensorFlow cannot save
-            such a graph.
+        positions: `[pairs]` int, the row that each pair adds.
+        segments: `[pairs]` int, ascending, the segment that each pair adds it to.
+        number: The number of segments.
+        training: The gradient is wanted and must be fast. TensorFlow cannot save such a graph.
 
     Returns:
-        `[number, dim]` float; zeros where nothing is added.
+        `[number, dim]` float; zeros for a segment without pairs.
     """
     if not training:
         return segment_sum_by_segments(rows, positions, segments, number)
     signature = _rows_like(rows), _numbers_like(positions), _numbers_like(segments), _SCALAR
-    # Outside of a graph, a gradient cannot keep a sparse matrix.
+    # In eager execution, a gradient cannot keep a sparse matrix.
     way = segment_sum_by_segments if tf.executing_eagerly() else trained_segment_sum
     summed = _with_own_gradient(way, *signature)
     return summed(rows, positions, segments, tf.cast(number, tf.int32))
@@ -57,8 +56,8 @@ def segment_sum(
 def take(rows: tf.Tensor, positions: tf.Tensor, *, training: bool | None = None) -> tf.Tensor:
     """Returns `rows[positions]`, `[positions, dim]`, of `[rows, dim]`.
 
-    With `training`, as in `segment_sum`, `sums_at` is its gradient. That of `tf.gather` is sparse;
-    making it dense is slow, and warned about.
+    With `training`, as in `segment_sum`, its gradient is `sums_at`. The gradient of `tf.gather` is
+    sparse; TensorFlow warns that making it dense is slow, and it is.
     """
     if not training:
         return tf.gather(rows, positions)
@@ -66,8 +65,8 @@ def take(rows: tf.Tensor, positions: tf.Tensor, *, training: bool | None = None)
     return taken(rows, positions)
 
 
-# These are functions of the module whose gradients are registered once: of a `tf.custom_gradient`
-# TensorFlow keeps all that it refers to, such as the tables of a model, until the process ends.
+# Gradients are functions of the module, registered once: TensorFlow keeps a `tf.custom_gradient`
+# and all that it refers to, such as the tables of a model, until the process ends.
 _OWN_GRADIENTS = {
     "SparseSegmentSumWithNumSegments": "TfSmoothclirSegmentSum",
     "IdentityN": "TfSmoothclirProduct",
@@ -80,7 +79,7 @@ _SCALAR = tf.TensorSpec([], tf.int32)
 
 @functools.cache
 def _with_own_gradient(operation, *signature):
-    """Returns an operation, on tensors of these types, with its gradient of `_OWN_GRADIENTS`."""
+    """Returns an operation on tensors of these types, with its gradient from `_OWN_GRADIENTS`."""
 
     @tf.function(autograph=False, input_signature=signature)
     def function(*tensors):
@@ -122,15 +121,15 @@ def sums_at_by_segments(
     """Adds up rows at given positions, in the gradient kernel of a segment sum.
 
     Args:
-        positions: `[pairs]` int, of each pair where in the result a row is added.
+        positions: `[pairs]` int, the row of the result that each pair adds to.
         values: `[values, dim]` float.
-        rows: `[pairs]` int, ascending, of each pair the row of `values`.
-        size: Of the result.
+        rows: `[pairs]` int, ascending, the row of `values` that each pair adds.
+        size: The number of rows of the result.
 
     Returns:
-        `[size, dim]` float; zeros where nothing is added.
+        `[size, dim]` float; zeros for a row without pairs.
     """
-    # Without any pair, the kernel returns what was in memory.
+    # Without pairs, the kernel returns uninitialised memory.
     return _zeros_without(
         positions,
         values,
@@ -148,13 +147,13 @@ def sums_at_by_matrix(positions, values, rows, size):
 
 
 def _zeros_without(pairs, values, size, compute) -> tf.Tensor:
-    """Returns `compute()`, or zeros in its place where there are no pairs."""
+    """Returns `compute()`, or zeros if there are no pairs."""
     zeros = functools.partial(tf.zeros, [size, values.shape[-1]], values.dtype)
     return tf.cond(tf.size(pairs) > 0, compute, zeros)
 
 
 def pair_product(positions, matrix, values, size) -> tf.Tensor:
-    """Multiplies the matrix of some pairs, or its transposed, by `values`."""
+    """Multiplies the matrix of some pairs, or its transpose, by `values`."""
     return _zeros_without(
         positions,
         values,
@@ -169,14 +168,14 @@ def _transposed(matrix, dtype):
 
 
 def pair_matrix(segments, positions, shape, dtype):
-    """Returns the sparse matrix that has a one for each pair, `[segment, position]`."""
-    # TensorFlow crashes on one without entries: in its place comes one that is not used.
+    """Returns the sparse matrix with a one for each pair, at `[segment, position]`."""
+    # TensorFlow crashes on a matrix without entries: a dummy, which is not used, takes its place.
     segments, positions, shape = tf.cond(
         tf.size(segments) > 0,
         lambda: (segments, positions, shape),
         lambda: (tf.zeros([1], segments.dtype), tf.zeros([1], positions.dtype), [1, 1]),
     )
-    # Both numbers of a pair as halves of one: half the time that tf.stack takes.
+    # Both numbers of a pair as halves of one number: half the time of tf.stack.
     halves = tf.cast(positions, tf.int64) * (1 << 32) + tf.cast(segments, tf.int64)
     return tf.raw_ops.SparseTensorToCSRSparseMatrix(
         indices=tf.cast(tf.bitcast(halves, tf.int32), tf.int64),
@@ -188,11 +187,11 @@ def pair_matrix(segments, positions, shape, dtype):
 def segment_sum_by_matrix(rows, positions, segments, number):
     """Does what `segment_sum_by_segments` does, by the product with a sparse matrix.
 
-    Its gradient, that of `_OWN_GRADIENTS`, uses the matrix again.
+    Its gradient, from `_OWN_GRADIENTS`, uses the matrix again.
     """
     matrix = pair_matrix(segments, positions, [number, tf.shape(rows)[0]], rows.dtype)
     sums = pair_product(positions, matrix, tf.stop_gradient(rows), number)
-    # The gradient of all that comes before is that of this operation.
+    # This operation has the gradient of all that comes before.
     sums, *_ = tf.raw_ops.IdentityN(input=[sums, rows, matrix, positions])
     return sums
 

@@ -44,7 +44,7 @@ class RowAdagradInPlace:
 
 
 class RowAdagradOfCopies:
-    """The same in the kernel for whole tables, on copies of the rows, which are put back then."""
+    """The same in the kernel for whole tables, on copies of the rows, which are then put back."""
 
     def __init__(self, table: tf.Variable, sums: tf.Variable):
         """Takes a table, `[rows, dim]`, and its sums of squares, of the same shape."""
@@ -71,9 +71,9 @@ _READING = {"ResourceGather", "ReadVariableOp", "VariableShape"}
 
 
 def _read(table: tf.Variable, rows: tf.Tensor) -> tf.Tensor:
-    """Returns rows of a table; where the graph has read them, as for the model, not once more.
+    """Returns rows of a table; in a graph that has read them for the model, without a second read.
 
-    Rows lie all over the memory, and most of the time of reading is waiting for it.
+    Rows lie all over the memory, so that reading them is mostly waiting.
     """
     if tf.is_symbolic_tensor(rows):
         named = rows.op.inputs[0] if rows.op.type == "Reshape" else rows  # by the gradient
@@ -93,14 +93,14 @@ def take_off_rows_in_place(table: tf.Variable, rows: tf.Tensor, change: tf.Tenso
 
     Args:
         table: `[rows, dim]`.
-        rows: `[changed]` int, which; none comes twice.
+        rows: `[changed]` int, none of them twice.
         change: `[changed, dim]`.
     """
     table.scatter_sub(tf.IndexedSlices(change, rows))
 
 
 def take_off_rows_of_copies(table, rows, change):
-    """Does what `take_off_rows_in_place` does, on copies of the rows, which are put back then."""
+    """Does what `take_off_rows_in_place` does, on copies of the rows, which are then put back."""
     table.scatter_update(tf.IndexedSlices(_read(table, rows) - change, rows))
 
 

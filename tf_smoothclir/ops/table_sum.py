@@ -1,8 +1,12 @@
-"""Sums of the rows of a table by text: what most of a training step is.
+"""Sums of the rows of a table by text: most of a training step.
 
-Rows are added up where they lie, and the gradient leaves out what is zero: SOSL has no gradient for
-a score inside of the interval of its grade (Liu et al. 2020, eq. 2), where more and more scores of
-a batch are as the model learns.
+Why they are here: TensorFlow's embedding lookup copies the rows before it adds them up, and its
+gradient names the rows of all texts. Here rows are added up where they lie, and the gradient leaves
+out texts without one: SOSL is flat inside the interval of a grade (Liu et al. 2020, eq. 2), where
+more and more scores lie as the model learns. `python -m benchmarks.training` measures training,
+`python -m benchmarks.profile` the share of this sum in a step and of the scores with a gradient.
+
+When they may go: when a step with `segment_sum` over the rows of `tf.gather` is as fast.
 """
 
 from __future__ import annotations
@@ -29,31 +33,31 @@ def table_sum(
     *,
     names_all_rows: bool = False,
 ) -> tf.Tensor:
-    """Adds up rows of a table by text, in a graph, for training; TensorFlow cannot save it.
+    """Adds up rows of a table by text, in a graph, for training; TensorFlow cannot save the graph.
 
-    The gradient is sparse and names each row once: those of the tokens of all texts whose own
-    gradient is not zero. No other row would change by it, unless an optimizer moves what is named.
+    The gradient is sparse and names each row once: the rows of the texts whose own gradient is not
+    zero. No other row could change, unless the optimizer moves every row that is named.
 
     Args:
         table: `[rows, dim]` float.
         ids: `[tokens]` int, the row of each token, of all texts one after the other.
         texts: `[tokens]` int, the text of each token.
-        lengths: `[texts]` int, how many tokens each text has.
-        names_all_rows: The gradient names those of all texts, for such an optimizer.
+        lengths: `[texts]` int, the number of tokens of each text.
+        names_all_rows: The gradient names the rows of all texts, for such an optimizer.
 
     Returns:
         `[texts, dim]` float; zeros for a text without tokens.
 
     Raises:
-        tf.errors.InvalidArgumentError: An id is not a row of the table; when the graph runs.
+        tf.errors.InvalidArgumentError: When the graph runs: an id is not a row of the table.
     """
     gradient = _OF_ALL_TEXTS if names_all_rows else _OF_CHANGED_TEXTS
 
-    # A function, because a tape does not know of gradients that a graph puts in place of others;
-    # one for each graph, because it refers to the table, which it would keep.
+    # A function, because a tape ignores the gradients that a graph overrides. A new one for each
+    # graph, because it refers to the table and would keep it alive.
     @tf.function(autograph=False)
     def summed(ids, texts, lengths):
-        # Else TensorFlow copies a table that it is to read whole after updates of single rows.
+        # Else TensorFlow copies a table that is read whole after updates of single rows.
         tf.raw_ops.DisableCopyOnRead(resource=table.handle)
         sums = sum_in_halves(_way, table.read_value(), ids, texts, lengths)
         with tf.compat.v1.get_default_graph().gradient_override_map({"IdentityN": gradient}):
@@ -86,8 +90,8 @@ def _gradient_of_table(table, ids, texts, upstream) -> tf.IndexedSlices:
 
 
 def _of_texts(chosen: tf.Tensor, texts: tf.Tensor, lengths: tf.Tensor, tensors: list) -> list:
-    """Returns of `tensors`, `[tokens]`, what belongs to the `chosen` texts, `[texts]` bool."""
-    if has_gpu():  # what follows below has no kernel there; this takes a little longer
+    """Returns the parts of `tensors`, `[tokens]`, in the `chosen` texts, `[texts]` bool."""
+    if has_gpu():  # RaggedGather has no kernel there; this takes a little longer
         kept = tf.where(tf.gather(chosen, texts))[:, 0]
         return [tf.gather(tensor, kept) for tensor in tensors]
     splits = tf.concat([tf.zeros([1], lengths.dtype), tf.cumsum(lengths)], axis=0)
@@ -104,14 +108,14 @@ def _of_texts(chosen: tf.Tensor, texts: tf.Tensor, lengths: tf.Tensor, tensors: 
 
 
 def sum_in_halves(way, rows, ids, texts, lengths):
-    """Adds up `rows[ids]` by text, half of the tokens beside the other half.
+    """Adds up `rows[ids]` by text, both halves of the tokens in parallel.
 
     Args:
         way: `segment_sum_by_segments` or `sum_by_matrix`.
-        rows: As `table` of `table_sum`.
-        ids: The same as there.
-        texts: The same.
-        lengths: The same.
+        rows: The `table` of `table_sum`.
+        ids: As in `table_sum`.
+        texts: As in `table_sum`.
+        lengths: As in `table_sum`.
     """
     half, number = tf.size(ids) // 2, tf.size(lengths)
     first, second = (
@@ -121,7 +125,7 @@ def sum_in_halves(way, rows, ids, texts, lengths):
 
 
 def sum_by_matrix(rows, ids, texts, number):
-    """Does what `segment_sum_by_segments` does; the gradient of it is not used."""
+    """Does what `segment_sum_by_segments` does; its gradient is not used."""
     matrix = pair_matrix(texts, ids, [number, tf.shape(rows)[0]], rows.dtype)
     return pair_product(ids, matrix, rows, number)
 

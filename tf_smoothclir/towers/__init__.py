@@ -1,4 +1,4 @@
-"""Towers: token ids in, one vector a text out. One file each."""
+"""Towers: tokens in, one vector for each text out. One file each."""
 
 from tf_smoothclir.towers.average_pooling import AveragePoolingTower
 from tf_smoothclir.towers.cnn import CNNTower

@@ -14,8 +14,8 @@ from tf_smoothclir.text.vocabulary import UNKNOWN_ID
 from tf_smoothclir.towers.word_table import WordTableTower, distinct_tokens, flat_tokens
 
 TOKEN_WEIGHTS = ("none", "idf", "learned")
-# On what is trained, so that a weight changes less in a step than a word vector does: at the same
-# pace, the weights fit the training queries alone.
+# Factor on the trained numbers behind the weights. It makes a weight change less in a step than a
+# word vector: at the same pace, the weights overfit the training queries.
 _PACE = 0.1
 
 
@@ -23,8 +23,8 @@ _PACE = 0.1
 class AveragePoolingTower(WordTableTower):
     """Average pooling over word embeddings, followed by tanh (Liu et al. 2020, section 3.2).
 
-    Only real tokens enter the mean; a text without any is the zero vector. Each distinct token of a
-    batch is read once, and the gradient of the table is sparse.
+    Only real tokens enter the mean; a text without tokens is the zero vector. The gradient of the
+    table is sparse and names each row once.
 
     Call it on the tokens of texts in one of two forms:
 
@@ -43,22 +43,24 @@ class AveragePoolingTower(WordTableTower):
 
         Args:
             vocabulary_size: As in `WordTableTower`.
-            dim: The same.
-            token_weights: "none" for the mean. "idf" and "learned" make it a weighted mean, with a
-                positive weight for each token of the vocabulary, which "learned" trains; all are
-                equal until `start_token_weights`.
+            dim: As in `WordTableTower`.
+            token_weights: "none" for the plain mean. "idf" and "learned" weigh each token of the
+                vocabulary by a positive number, which "learned" trains. All weights are equal until
+                `start_token_weights` sets them.
             **kwargs: Of `WordTableTower`.
 
         Raises:
-            ValueError: On sizes below 1, and on another `token_weights`.
+            ValueError: On sizes below 1 and on an unknown `token_weights`.
         """
         super().__init__(vocabulary_size, dim, **kwargs)
         if token_weights not in TOKEN_WEIGHTS:
-            raise ValueError(f"token_weights must be one of {TOKEN_WEIGHTS}, got {token_weights!r}")
+            raise ValueError(
+                f"token_weights must be one of {TOKEN_WEIGHTS}, but is {token_weights!r}."
+            )
         self.token_weights = token_weights
 
     def build_rest(self):
-        """Creates the weights of the tokens, of which softplus makes positive ones."""
+        """Creates the numbers that softplus turns into positive weights of tokens."""
         if self.token_weights != "none":
             self._raw_weights = self.add_weight(
                 name="token_weights",
@@ -69,12 +71,12 @@ class AveragePoolingTower(WordTableTower):
 
     def start_token_weights(self, weights: np.ndarray) -> None:
         """Sets the weight of each token, `[vocabulary_size]`, all above 0."""
-        # The inverse of softplus, which does not overflow.
+        # The inverse of softplus, in a form that does not overflow.
         raw = weights + np.log(-np.expm1(-np.asarray(weights, np.float64)))
         self._raw_weights.assign((raw / _PACE)[:, np.newaxis].astype(np.float32))
 
     def call(self, tokens, training=None):
-        """Encodes texts; see the class."""
+        """Returns the vectors of texts; see the class."""
         tokens = flat_tokens(tokens)
         if self.token_weights == "none":
             return tf.tanh(_means(self._sums(tokens, training), tokens))
@@ -109,10 +111,10 @@ class AveragePoolingTower(WordTableTower):
         return tf.gather(weights * vectors, tokens.positions) / means
 
     def _weights(self, words: tf.Tensor) -> tf.Tensor:
-        """Returns `[distinct, 1]`, the weights of distinct ids; each row of the table once."""
+        """Returns `[distinct, 1]`, the weights of distinct ids; it reads each row once."""
         if not self.ngram_buckets:
             return tf.nn.softplus(_PACE * tf.gather(tf_variable(self._raw_weights), words))
-        # Words behind the vocabulary weigh as much as unknown ones, which they do not train.
+        # Words outside the vocabulary weigh as much as "unknown", but do not train its weight.
         known = words < self.vocabulary_size
         own = tf.gather(tf_variable(self._raw_weights), tf.boolean_mask(words, known))
         own = tf.scatter_nd(tf.where(known), own, [tf.size(words, tf.int64), 1])

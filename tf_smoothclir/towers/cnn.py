@@ -15,13 +15,13 @@ FILTERS = 300
 class CNNTower(SequenceTower):
     """DSSM-CNN (Shen et al. 2014) with the sizes of Liu et al. 2020, section 5.1.
 
-    300 filters with tanh look at each token between its two neighbours, where zero vectors stand
-    before the first and after the last token of a text; the largest value of each filter over the
-    tokens goes to the fully connected layer. No padding is computed. Arguments and calling are
-    those of `SequenceTower`.
+    300 filters with tanh look at each token between its two neighbours; a zero vector stands before
+    the first and after the last token of a text. The largest value of each filter over the tokens
+    goes to the fully connected layer. No padding is computed. See `SequenceTower` for the arguments
+    and the call.
     """
 
-    # As large as random vectors begin here; ten times as large, the filters hardly learn.
+    # As large as random vectors; the filters hardly learn from vectors ten times as large.
     bilingual_scale = SequenceTower.initial_stddev
 
     def build_reader(self):
@@ -41,12 +41,12 @@ class CNNTower(SequenceTower):
         responses = tf.matmul(_windows(vectors, first, last), self._filters)
         highest = tf.math.unsorted_segment_max(responses, texts, tf.size(lengths))
         highest = tf.where(lengths[:, tf.newaxis] > 0, highest, tf.zeros_like(highest))
-        # Rising functions: after the maximum they give the same, on far fewer numbers.
+        # Both are increasing, so they commute with the maximum, and work on far fewer numbers.
         return tf.tanh(highest + self._biases)
 
 
 def _windows(vectors: tf.Tensor, first: tf.Tensor, last: tf.Tensor) -> tf.Tensor:
-    """Returns `[tokens, 3 * dim]`: of each token the vectors before, at and after it."""
+    """Returns `[tokens, 3 * dim]`: the vectors before, at and after each token."""
     edge = tf.zeros_like(vectors[:1])
     before = tf.concat([edge, vectors[:-1]], axis=0)
     after = tf.concat([vectors[1:], edge], axis=0)

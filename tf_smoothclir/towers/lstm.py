@@ -15,13 +15,13 @@ UNITS = 64
 class LSTMTower(SequenceTower):
     """DSSM-LSTM (Palangi et al. 2016) with the sizes of Liu et al. 2020, section 5.1.
 
-    The forward state (64 units) at the last token and the backward state at the first token, each
-    of which has seen the whole text, go to the fully connected layer. (The paper says "the first
-    hidden state for the forward LSTM and the last for the backward LSTM"; taken literally, these
-    would have seen one token each.) Arguments and calling are those of `SequenceTower`.
+    The forward state (64 units) at the last token and the backward state at the first token go to
+    the fully connected layer: each has seen the whole text. (The paper says "the first hidden state
+    for the forward LSTM and the last for the backward LSTM"; taken literally, these would have seen
+    one token each.) See `SequenceTower` for the arguments and the call.
 
-    The LSTM is Keras's with the settings that have a fused cuDNN kernel, and padding stands behind
-    the text as that kernel needs it.
+    The LSTM is Keras's, with the settings that have a fused cuDNN kernel; padding stands behind the
+    text, as that kernel requires.
     """
 
     def build_reader(self):
@@ -48,8 +48,8 @@ class LSTMTower(SequenceTower):
     def read(self, vectors, lengths):
         """Returns the last forward and the first backward state, `[batch, 128]`."""
         vectors = padded(vectors, lengths)
-        if vectors.shape[0] == 0:  # known outside of graphs; Keras 3.15 fails there
+        if vectors.shape[0] == 0:  # known in eager execution, where Keras 3.15 fails
             return tf.zeros([0, 2 * UNITS], vectors.dtype)
-        # An empty text is one zero vector: the fused kernel takes no text that is masked entirely.
+        # An empty text is one zero vector: the fused kernel refuses a text that is all mask.
         mask = tf.sequence_mask(tf.maximum(lengths, 1), tf.shape(vectors)[1])
         return self._recurrent(vectors, mask=mask)

@@ -1,4 +1,4 @@
-"""What the towers that read word order share: word vectors with dropout, and padding on demand."""
+"""The base of towers that read word order: word vectors with dropout, and padding on demand."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from tf_smoothclir.towers.word_table import WordTableTower, distinct_tokens
 class SequenceTower(WordTableTower):
     """Base of the DSSM towers of Liu et al. 2020, section 5.1; a subclass reads the word vectors.
 
-    Word vectors with dropout, what `read` makes of their order, then a fully connected layer with
-    tanh. The paper names no activation; tanh is that of DSSM (Huang et al. 2013, Shen et al.
-    2014). A text without tokens is the zero vector, and moves no weight.
+    The layers are dropout on the word vectors, `read` of the subclass, and a fully connected layer
+    with tanh. The paper names no activation; tanh is that of DSSM (Huang et al. 2013, Shen et al.
+    2014). A text without tokens is the zero vector and moves no weight.
 
-    A text has the same vector alone and in any batch, to rounding. Each distinct token of a batch
-    is read once, and the gradient of the table is sparse. Which entries are dropped is a function
-    of `seed` and of a counter among the weights, so that training continues exactly from there.
+    A text has the same vector alone and in any batch, up to rounding. The gradient of the table is
+    sparse and names each row once. Dropout is a function of `seed` and of a counter among the
+    weights, so that training continues exactly from saved weights.
 
-    Called on token ids, flat or padded, as `AveragePoolingTower` is, with `training=True` where
-    entries are to be dropped. Returns `[batch, dim]` float.
+    Call it on tokens as `AveragePoolingTower`, flat or padded, with `training=True` for dropout.
+    Returns `[batch, dim]` float.
     """
 
-    # With 1, the largest of many responses is where tanh is flat, and next to nothing is learned.
+    # With 1, the largest of many responses lies where tanh is flat, and training hardly begins.
     initial_stddev = 0.1
     pads_texts = True
 
@@ -36,13 +36,13 @@ class SequenceTower(WordTableTower):
 
         Args:
             vocabulary_size: As in `WordTableTower`.
-            dim: The same.
+            dim: As in `WordTableTower`.
             dropout: Share of the entries of the word vectors that training drops (paper: 0.4).
-            seed: Of the dropout, and of all initial weights but the table.
+            seed: Of the dropout and of all initial weights except the table.
             **kwargs: Of `WordTableTower`.
 
         Raises:
-            ValueError: On sizes below 1, and on a dropout outside [0, 1).
+            ValueError: On sizes below 1 and on a dropout outside [0, 1).
         """
         super().__init__(vocabulary_size, dim, **kwargs)
         if not 0 <= dropout < 1:
@@ -54,7 +54,7 @@ class SequenceTower(WordTableTower):
         )
 
     def build_rest(self):
-        """Creates the counter of dropouts, the weights of `read` and the last layer."""
+        """Creates the counter for dropout, the weights of `read` and the last layer."""
         self._dropouts = self.add_weight(
             name="dropouts",
             shape=(),
@@ -66,7 +66,7 @@ class SequenceTower(WordTableTower):
         self._dense.build([None, self.build_reader()])
 
     def build_reader(self) -> int:
-        """Creates the weights of `read`; returns how many numbers it gives a text."""
+        """Creates the weights of `read`; returns the width of its result."""
         raise NotImplementedError
 
     def read(self, vectors: tf.Tensor, lengths: tf.Tensor) -> tf.Tensor:
@@ -74,16 +74,16 @@ class SequenceTower(WordTableTower):
 
         Args:
             vectors: `[tokens, dim]`, of all texts one after the other.
-            lengths: `[batch]` int, how many each text has; where it is 0, the result is not used,
-                but must be finite.
+            lengths: `[batch]` int, the number of tokens of each text. The result of an empty text
+                is not used, but must be finite.
 
         Returns:
-            `[batch, width]`, the width that `build_reader` gave.
+            `[batch, width]`, with the width that `build_reader` returned.
         """
         raise NotImplementedError
 
     def call(self, tokens, training=None):
-        """Encodes texts; see the class."""
+        """Returns the vectors of texts; see the class."""
         tokens = distinct_tokens(tokens)
         lengths = tokens.lengths
         vectors = self.word_vectors(tokens, training)
@@ -103,7 +103,7 @@ class SequenceTower(WordTableTower):
 
 
 def places(lengths: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-    """Returns of each token its text and its place there, both `[tokens]` and from 0.
+    """Returns the text of each token and its place there, both `[tokens]` and from 0.
 
     Args:
         lengths: `[batch]` int, the number of tokens of each text.
@@ -114,11 +114,11 @@ def places(lengths: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
 
 
 def padded(vectors: tf.Tensor, lengths: tf.Tensor) -> tf.Tensor:
-    """Returns `[batch, longest, dim]`, zero vectors behind each text; longest is at least 1.
+    """Returns `[batch, longest, dim]`, with zero vectors behind each text; longest is at least 1.
 
     Args:
         vectors: `[tokens, dim]`, of all texts one after the other.
-        lengths: `[batch]` int, how many each text has.
+        lengths: `[batch]` int, the number of tokens of each text.
     """
     dim = vectors.shape[-1]
     longest = tf.reduce_max(tf.concat([lengths, [1]], axis=0))

@@ -1,4 +1,4 @@
-"""What all towers share: a table of word vectors, and the forms that tokens come in."""
+"""The base of all towers: a table of word vectors."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from tf_smoothclir.text.vocabulary import PADDING_ID, UNKNOWN_ID
 class WordTableTower(keras.layers.Layer):
     """Base of all towers: owns `embeddings`, `[vocabulary_size, dim]`.
 
-    With `ngram_buckets` it owns `ngram_embeddings` too, `[ngram_buckets, dim]`: the vector of a
-    word is its own plus the sum of those of its n character n-grams, divided by √n (Bojanowski et
-    al. 2017 take the plain sum, which is √n times as long as that of the word). Ids from
-    `vocabulary_size` on are then words without a vector of their own, and so is unknown (1): they
-    are their n-grams alone.
+    With `ngram_buckets`, it also owns `ngram_embeddings`, `[ngram_buckets, dim]`: the vector of a
+    word is then its own vector plus the sum of the vectors of its n character n-grams, divided by
+    √n. (Bojanowski et al. 2017 take the plain sum, which is √n times as long as the word's own
+    vector.) Unknown words (id 1) and ids from `vocabulary_size` on have no vector of their own,
+    only n-grams.
 
     A subclass makes the vector of a text from those of its words in `call`, and its other weights
     in `build_rest`. The gradient of a table must name no row twice, as that of `word_vectors` does.
 
     Attributes:
-        initial_stddev: Of the normal distribution that a random table is drawn from. 1, as in the
-            authors' code, is for the mean: with epsilon = 1, short vectors have small scores.
+        initial_stddev: Standard deviation of a random table. 1, as in the authors' code, suits the
+            mean: with epsilon = 1, short vectors have small scores.
         bilingual_scale: Factor on the vectors of `--initial_vectors=bilingual`.
-        pads_texts: Whether a text costs as much as the longest one of its batch.
-        gradient_policy: What the optimizer asks of gradients, once a model is compiled.
+        pads_texts: Whether each text costs as much as the longest text of the batch.
+        gradient_policy: What the optimizer asks of gradients; a model sets it when it is compiled.
     """
 
     initial_stddev = 1.0
@@ -57,8 +57,8 @@ class WordTableTower(keras.layers.Layer):
             dim: Length of the word vectors and of the result (paper: 64).
             embeddings_initializer: Keras initializer of the table; "random_normal", the default,
                 has the standard deviation `initial_stddev`.
-            train_embeddings: False freezes the table, or both tables, and nothing else.
-            ngram_buckets: Rows of the table of n-grams; 0 for none, then words are all.
+            train_embeddings: False freezes the word vectors, of n-grams too, and nothing else.
+            ngram_buckets: Rows of the table of n-grams; 0 for words without n-grams.
             ngram_initializer: Keras initializer of that table; "random_normal" as above.
             **kwargs: Of the Keras layer; `trainable=False` freezes the whole tower.
 
@@ -66,7 +66,7 @@ class WordTableTower(keras.layers.Layer):
             ValueError: On sizes below 1.
         """
         super().__init__(**kwargs)
-        self.supports_jit = False  # else Keras 3 has XLA compile it, which needs fixed shapes
+        self.supports_jit = False  # else Keras 3 compiles it with XLA, which needs fixed shapes
         for argument, value in {"vocabulary_size": vocabulary_size, "dim": dim}.items():
             if int(value) < 1:
                 raise ValueError(f"{argument} must be at least 1, but is {value}.")
@@ -100,7 +100,7 @@ class WordTableTower(keras.layers.Layer):
         self.built = True
 
     def build_rest(self) -> None:
-        """Creates the weights besides the tables; there are none here."""
+        """Creates the weights besides the tables: none, unless a subclass does."""
 
     def word_vectors(
         self, tokens: DistinctTokens | SubwordTokens, training: bool | None = None

@@ -17,7 +17,7 @@ from tf_smoothclir.data.shards.reading import Shards
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.sources.source import SPLITS, Source
 from tf_smoothclir.data.tokenized_set import ROLES, TokenizedSet
-from tf_smoothclir.ops.threads import choose_threads
+from tf_smoothclir.ops.intraop_threads import choose_intraop_threads
 from tf_smoothclir.settings.combinations import check_combinations
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.text.vocabulary import write_vocabulary
@@ -72,7 +72,7 @@ def train(settings: RunSettings, output_dir: str | Path, *, overwrite: bool = Fa
         run = RunDirectory.create(output_dir, settings)
         logging.info("The run in %s is finished; give --overwrite to do it again", run.path)
         return read_json(run.metrics)
-    choose_threads(settings)
+    choose_intraop_threads(settings)
     # What is wrong with these shows before others are waited for, or anything is written.
     shards = open_shards(settings)
     workers = connect(settings.training, is_finished)

@@ -8,7 +8,7 @@ from pathlib import Path
 import keras_tuner
 from absl import logging
 
-from tf_smoothclir.ops.threads import choose_threads
+from tf_smoothclir.ops.intraop_threads import choose_intraop_threads
 from tf_smoothclir.settings.combinations import check_combinations
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.tuning import oracles
@@ -110,7 +110,7 @@ def run_worker(
 
 def _choose_threads(settings: RunSettings, search: Search) -> None:
     if "tower" not in search.tune:  # the trials of a process all have the same threads
-        choose_threads(settings)
+        choose_intraop_threads(settings)
 
 
 def _run_trials(tuner: TrialTuner) -> None:

@@ -49,11 +49,11 @@ class TwoTower(keras.Model):
         Args:
             query_tower: Layer from tokens to `[batch, dim]`.
             document_tower: Layer of the same kind; pass the same object to share it.
-            similarity: Layer from `[query_vectors, document_vectors]` to scores;
-                `SmoothCosineSimilarity(epsilon=1.0)`, the paper's, where it is left out.
-            clip_norm: In training, gradients of a larger joint norm are scaled down to this one; 0
-                leaves all as they are. An optimizer's own `global_clipnorm` does the same, but
-                computes the norm, which is logged, once more.
+            similarity: Layer from `[query_vectors, document_vectors]` to scores; by default the
+                paper's, `SmoothCosineSimilarity(epsilon=1.0)`.
+            clip_norm: Training scales gradients down to this joint norm if theirs is larger; 0
+                never does. An optimizer's own `global_clipnorm` does the same, but computes the
+                norm, which is logged, a second time.
             in_batch: Scores every query of a batch with every document (in-batch negatives), by one
                 matrix product.
             **kwargs: Of the Keras model.
@@ -64,7 +64,7 @@ class TwoTower(keras.Model):
         self.similarity = SmoothCosineSimilarity() if similarity is None else similarity
         self.clip_norm = clip_norm
         self.in_batch = in_batch
-        # Set where several workers train together: `training.workers.Workers.exchanged`.
+        # Set in multi-worker training: `training.distributed.workers.Workers.exchanged`.
         self.exchange = None
 
     def build(self, input_shape=None):
@@ -75,7 +75,7 @@ class TwoTower(keras.Model):
         self.built = True
 
     def compile(self, *args, **kwargs):
-        """Compiles the model as Keras does, and trains the weights that its loss has."""
+        """Compiles the model as Keras does; the weights of its loss are trained too."""
         super().compile(*args, **kwargs)
         make_loss_metric(self)
         adopt_layer(self, "loss_layer", getattr(self.loss, "layer", None))
@@ -84,7 +84,7 @@ class TwoTower(keras.Model):
             tower.gradient_policy = policy
 
     def compile_from_config(self, config):
-        """Compiles a restored model, as Keras does where `compile` is its own."""
+        """Compiles a restored model; Keras calls it."""
         self.compile(**keras.utils.deserialize_keras_object(config))
         self.optimizer.build(self.trainable_variables)
 
@@ -131,7 +131,7 @@ class TwoTower(keras.Model):
         return tf.split(vectors, [queries, number - queries])
 
     def vectors(self, role: str, tokens) -> tf.Tensor:
-        """Encodes texts as they are indexed and searched.
+        """Encodes texts for indexing and search.
 
         Args:
             role: "query" or "document".
@@ -244,7 +244,7 @@ class TwoTower(keras.Model):
         if config["document_tower"] is None:
             config["document_tower"] = config["query_tower"]
         model = cls(**config)
-        model.build()  # Keras puts saved weights only into variables that are there
+        model.build()  # Keras restores weights only into existing variables
         return model
 
     @property

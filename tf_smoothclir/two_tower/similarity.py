@@ -1,4 +1,4 @@
-"""Smooth Cosine Similarity (SCS) and the smooth-normalised vectors it is the inner product of.
+"""Smooth Cosine Similarity (SCS) and smooth-normalised vectors, whose inner product it is.
 
 Source: Liu et al., "Cross-Lingual Document Retrieval with Smooth Learning", 2020, section 3.3.
 """
@@ -12,10 +12,10 @@ from tensorflow import keras
 
 
 def stable_norm(vectors: tf.Tensor) -> tf.Tensor:
-    """Returns the Euclidean norm over the last axis, which is kept with length 1.
+    """Returns the Euclidean norm over the last axis, which stays with length 1.
 
-    The gradient is x / ‖x‖, and 0 at the zero vector, where that of `tf.norm` is NaN. Entries are
-    divided by the largest one first, so that no square overflows or underflows.
+    The gradient is x / ‖x‖ and, at the zero vector, 0; that of `tf.norm` is NaN there. Entries are
+    first divided by the largest one, so that no square overflows or underflows.
 
     Args:
         vectors: `[..., dim]`, float32 or float64.
@@ -83,15 +83,15 @@ class SmoothCosineSimilarity(keras.layers.Layer):
         """Scores documents; see the class."""
         if not isinstance(inputs, (list, tuple)) or len(inputs) != 2:
             raise ValueError(
-                f"inputs must be the list [query_vectors, document_vectors], got {inputs!r}: "
-                "call the layer on both in one list"
+                f"inputs must be the list [query_vectors, document_vectors], but are {inputs!r}."
+                " Call the layer on both in one list."
             )
         queries, documents = (tf.convert_to_tensor(vectors) for vectors in inputs)
         _score_shape(queries.shape, documents.shape)
         dtype = documents.dtype
         queries, documents = _widen(queries), _widen(documents)
-        # Only the queries are normalised: dividing their inner products with the documents, which
-        # ‖f_d‖ bounds, spares a tensor of the size of the documents each way.
+        # Only the queries are normalised. Dividing their inner products with the documents, which
+        # ‖f_d‖ bounds, saves a tensor of the size of the documents each way.
         queries = smooth_normalize(queries, self.epsilon)
         if documents.shape.rank == 3:
             products = tf.linalg.matvec(documents, queries)
@@ -121,8 +121,8 @@ def _check_epsilon(epsilon: float) -> float:
         value = math.nan
     if not (math.isfinite(value) and value >= 0):
         raise ValueError(
-            f"epsilon must be a finite number >= 0, got {epsilon!r}: use 1.0, as in the paper, "
-            "or 0 for the plain cosine"
+            f"epsilon must be a finite number >= 0, but is {epsilon!r}. Use 1.0, as in the paper,"
+            " or 0 for the plain cosine."
         )
     return value
 
@@ -137,7 +137,7 @@ def _score_shape(queries: tf.TensorShape, documents: tf.TensorShape) -> tuple:
     )
     if not fits:
         raise ValueError(
-            f"query_vectors {queries} and document_vectors {documents} do not fit together: "
-            "give [batch, dim] with [batch, dim] or with [batch, list, dim]"
+            f"query_vectors {queries} and document_vectors {documents} do not fit together."
+            " Give [batch, dim] with [batch, dim] or with [batch, list, dim]."
         )
     return tuple(documents)[:-1]

@@ -1,4 +1,4 @@
-"""How many threads operations are computed with."""
+"""The number of threads within an operation: chosen by settings, unless the user chooses."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ import sys
 
 import pytest
 
-from tf_smoothclir._compat import threads as short_operations
-from tf_smoothclir.ops import threads
-from tf_smoothclir.ops.threads import choose_threads, operation_threads
+from tf_smoothclir.ops import intraop_threads as module
+from tf_smoothclir.ops.intraop_threads import choose_intraop_threads, intraop_threads
 from tf_smoothclir.settings.presets import changed
 from tf_smoothclir.settings.run import RunSettings
 
@@ -21,15 +20,15 @@ COUNT = "import os, tensorflow as tf; tf.zeros(1) + 1; print(len(os.listdir('/pr
 
 @pytest.fixture(params=[False, True], ids=["Keras 2", "Keras 3"])
 def on_keras_3(request, monkeypatch):
-    """Either stack, as far as the choice goes."""
-    monkeypatch.setattr(short_operations, "ON_KERAS_3", request.param)
+    """Pretends to be on either stack."""
+    monkeypatch.setattr(module, "ON_KERAS_3", request.param)
     return request.param
 
 
 @pytest.fixture
 def no_choice(monkeypatch):
-    """Nobody has chosen, and whatever a test chooses is forgotten."""
-    monkeypatch.setenv(NAME, "what is deleted now comes back at the end")
+    """Nobody has chosen a number; what a test sets is undone."""
+    monkeypatch.setenv(NAME, "restored at the end")
     monkeypatch.delenv(NAME)
 
 
@@ -38,9 +37,9 @@ def no_choice(monkeypatch):
     [{}, {"batching": "lists"}, {"token_weights": "learned"}, {"ngram_buckets": 100}],
     ids=str,
 )
-def test_sums_of_rows_have_one_thread_each_on_two_cores_of_todays_stack(on_keras_3, changes):
+def test_sums_of_rows_use_one_thread_on_two_cores_of_todays_stack(on_keras_3, changes):
     settings = changed(RunSettings(), changes)
-    found = {cores: operation_threads(settings, cores) for cores in (1, 2, 3, 8)}
+    found = {cores: intraop_threads(settings, cores) for cores in (1, 2, 3, 8)}
     assert found == {1: 1, 2: 1 if on_keras_3 else 2, 3: 3, 8: 8}
 
 
@@ -55,35 +54,37 @@ def test_sums_of_rows_have_one_thread_each_on_two_cores_of_todays_stack(on_keras
     ],
     ids=["cnn", "lstm", "in-batch", "mined"],
 )
-def test_products_of_matrices_have_all_cores(settings):
-    assert operation_threads(settings, 2) == 2
+def test_products_of_matrices_use_all_cores(settings):
+    assert intraop_threads(settings, 2) == 2
 
 
 @pytest.mark.usefixtures("no_choice")
-def test_tensorflow_is_told_where_it_would_do_otherwise(on_keras_3, monkeypatch):
-    monkeypatch.setattr(threads, "_cores", lambda: 2)
-    choose_threads(RunSettings())
+def test_the_variable_is_set_only_if_tensorflow_would_choose_otherwise(on_keras_3, monkeypatch):
+    monkeypatch.setattr(module, "_cores", lambda: 2)
+    choose_intraop_threads(RunSettings())
     assert os.environ.get(NAME) == ("1" if on_keras_3 else None)
 
 
 @pytest.mark.parametrize("on_keras_3", [True], indirect=True)
-def test_the_choice_of_the_user_stays(on_keras_3, monkeypatch):
-    monkeypatch.setattr(threads, "_cores", lambda: 2)
+def test_an_explicit_choice_wins(on_keras_3, monkeypatch):
+    monkeypatch.setattr(module, "_cores", lambda: 2)
     monkeypatch.setenv(NAME, "2")
-    choose_threads(RunSettings())
+    choose_intraop_threads(RunSettings())
     assert os.environ[NAME] == "2"
 
 
 @pytest.mark.usefixtures("no_choice")
 @pytest.mark.parametrize("on_keras_3", [True], indirect=True)
-def test_several_workers_choose_nothing(on_keras_3, monkeypatch):
-    monkeypatch.setattr(threads, "_cores", lambda: 2)
-    choose_threads(changed(RunSettings(), {"distribution": "multi_worker", "shards_dir": "shards"}))
+def test_multi_worker_training_sets_nothing(on_keras_3, monkeypatch):
+    monkeypatch.setattr(module, "_cores", lambda: 2)
+    choose_intraop_threads(
+        changed(RunSettings(), {"distribution": "multi_worker", "shards_dir": "shards"})
+    )
     assert NAME not in os.environ
 
 
 @pytest.mark.skipif(not os.path.isdir("/proc/self/task"), reason="needs the threads of Linux")
-def test_tensorflow_reads_the_choice():
+def test_tensorflow_reads_the_variable():
     def threads_with(chosen):
         done = subprocess.run(
             [sys.executable, "-c", COUNT],

@@ -1,0 +1,52 @@
+"""How many threads TensorFlow uses within one operation of a training step.
+
+Why it is here: on two cores, a step of many short operations keeps both busy with one thread for
+each operation. More threads within an operation only take turns, with TensorFlow 2.21 about 50
+times a step instead of 15; the kernels of 2.15 gain more by them than that costs. `python -m
+benchmarks.stacks` measures training with this choice.
+
+When it may go: when training on today's TensorFlow is as fast with TensorFlow's own choice, one
+thread for each core (`TF_NUM_INTRAOP_THREADS=2` on two cores).
+"""
+
+from __future__ import annotations
+
+import os
+
+from tf_smoothclir._compat import ON_KERAS_3
+from tf_smoothclir.settings.run import RunSettings
+
+_VARIABLE = "TF_NUM_INTRAOP_THREADS"  # TensorFlow reads it when it starts
+
+
+def intraop_threads(settings: RunSettings, cores: int) -> int:
+    """Returns how many threads TensorFlow should use within an operation, given the cores.
+
+    Towers that add up rows of a table make short operations. In-batch and mined negatives,
+    convolutions and LSTMs are products of large matrices, which need all cores.
+    """
+    model, training = settings.model, settings.training
+    multiplies = (
+        model.tower != "average_pooling"
+        or training.batching == "in_batch"
+        or training.hard_negatives > 0
+    )
+    return 1 if ON_KERAS_3 and cores == 2 and not multiplies else cores
+
+
+def choose_intraop_threads(settings: RunSettings) -> None:
+    """Makes TensorFlow use `intraop_threads`, if it has not started yet.
+
+    An explicit TF_NUM_INTRAOP_THREADS wins, and so does `tf.config.threading`.
+    """
+    cores = _cores()
+    threads = intraop_threads(settings, cores)
+    if threads != cores and settings.training.distribution == "none":
+        os.environ.setdefault(_VARIABLE, str(threads))
+
+
+def _cores() -> int:
+    """Returns how many cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):  # not on macOS
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
