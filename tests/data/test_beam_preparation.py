@@ -86,7 +86,7 @@ def test_a_vocabulary_without_a_token_is_an_error_and_leaves_nothing(
 
 def test_a_set_that_is_not_of_files_is_refused(tmp_path):
     toy = RetrievalSet.load(source_of(DataSettings(toy_entities=300)))
-    with pytest.raises(InputError, match=r"--beam: only sets of files are read by it, not toy"):
+    with pytest.raises(InputError, match=r"--beam: Beam reads sets of files only, not toy"):
         BeamPreparation(toy, TextSettings(), LOCAL_RUNNER)
 
 

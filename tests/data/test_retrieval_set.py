@@ -50,11 +50,11 @@ def test_a_query_that_is_neither_judged_nor_named_takes_no_part(small_set):
 BAD = {
     "duplicate query": (
         {"queries": (*queries, ("q2", "again"))},
-        "queries.tsv:9: id 'q2' stands already at queries.tsv:2. Give every text its own id.",
+        "queries.tsv:9: id 'q2' is already used at queries.tsv:2. Give every text its own id.",
     ),
     "duplicate document": (
         {"documents": (*documents[:3], ("d1", "again"), *documents[3:])},
-        "documents.tsv:4: id 'd1' stands already at documents.tsv:1. Give every text its own id.",
+        "documents.tsv:4: id 'd1' is already used at documents.tsv:1. Give every text its own id.",
     ),
     "no query": (
         {"queries": (), "judgments": ()},
@@ -67,37 +67,37 @@ BAD = {
     "judgment of an unknown query": (
         {"judgments": (*JUDGMENTS[:2], ("q99", "d1", 1))},
         "judgments.tsv:3: the judged query 'q99' is not among the 8 queries and 12 documents."
-        " Add the query, or take the judgment out.",
+        " Add the query, or remove the judgment.",
     ),
     "judgment of an unknown document": (
         {"judgments": (("q1", "q1", 1), *JUDGMENTS)},
         "judgments.tsv:1: the judged document 'q1' is not among the 8 queries and 12 documents."
-        " Add the document, or take the judgment out.",
+        " Add the document, or remove the judgment.",
     ),
     "grade too high": (
         {"judgments": (*JUDGMENTS, ("q4", "d1", 3))},
-        "judgments.tsv:12: grade 3 is outside 0..2. Correct it, or give one threshold more per"
-        " further grade with --thresholds.",
+        "judgments.tsv:12: grade 3 is outside 0..2. Correct it, or give one more of --thresholds"
+        " for each further grade.",
     ),
     "negative grade": (
         {"judgments": (("q4", "d1", -1), *JUDGMENTS)},
-        "judgments.tsv:1: grade -1 is outside 0..2. Correct it, or give one threshold more per"
-        " further grade with --thresholds.",
+        "judgments.tsv:1: grade -1 is outside 0..2. Correct it, or give one more of --thresholds"
+        " for each further grade.",
     ),
     "duplicate judgment with another grade": (
         {"judgments": (*JUDGMENTS, ("q1", "d2", 1))},
-        "judgments.tsv:12: the same query and document are judged already at judgments.tsv:1."
+        "judgments.tsv:12: the same query and document are already judged at judgments.tsv:1."
         " Keep one of the two.",
     ),
     "no judgment": (
         {"judgments": ()},
         "small-en-de: no query has a relevant document (0 judgments, none of grade 1 or more)."
-        " Training and evaluation need judgments with grade 1 or more.",
+        " Add judgments with grade 1 or more: training and evaluation need them.",
     ),
     "no relevant document": (
         {"judgments": (("q1", "d2", 0), ("q2", "d2", 0))},
         "small-en-de: no query has a relevant document (2 judgments, none of grade 1 or more)."
-        " Training and evaluation need judgments with grade 1 or more.",
+        " Add judgments with grade 1 or more: training and evaluation need them.",
     ),
     "split of an unknown query": (
         {"splits": {"q1": "train", "q99": "train"}},
@@ -135,7 +135,7 @@ def test_an_empty_split_is_an_error_once_it_is_asked_for():
         loaded.queries_in("test")
     assert str(error.value) == (
         "small-en-de: no query of the test split has a judgment (7 judged queries)."
-        " Give the split some, or judge more queries."
+        " Move some to this split, or judge more queries."
     )
 
 
@@ -146,12 +146,12 @@ FILES = {
     "splits.tsv": "7\ttrain\n8\ttest\n",
 }
 BAD_FILES = [
-    ("wiki_en.queries", "7\ta\tb\n", "wiki_en.queries:3: id '7' stands already at"),
-    ("wiki_fr.documents", "2\ta\tb\n", "wiki_fr.documents:3: id '2' stands already at"),
+    ("wiki_en.queries", "7\ta\tb\n", "wiki_en.queries:3: id '7' is already used at"),
+    ("wiki_fr.documents", "2\ta\tb\n", "wiki_fr.documents:3: id '2' is already used at"),
     ("en2fr.rel", "9\t1\t1\n", "en2fr.rel:3: the judged query '9' is not among the 2 queries"),
     ("en2fr.rel", "7\t9\t1\n", "en2fr.rel:3: the judged document '9' is not among"),
     ("en2fr.rel", "7\t2\t5\n", "en2fr.rel:3: grade 5 is outside 0..2"),
-    ("en2fr.rel", "7\t1\t1\n", "en2fr.rel:3: the same query and document are judged already at"),
+    ("en2fr.rel", "7\t1\t1\n", "en2fr.rel:3: the same query and document are already judged at"),
     ("splits.tsv", "9\ttrain\n", "splits.tsv:3: query '9' is not among the queries"),
 ]
 

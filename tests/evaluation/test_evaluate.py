@@ -140,7 +140,9 @@ def test_a_scorer_is_measured_over_the_top_ranks_of_a_first_stage(evaluation, wo
 
 
 def test_an_empty_split_is_an_error_with_a_remedy(world):
-    with pytest.raises(InputError, match=r"no query of the train split .*\. Give the split some"):
+    with pytest.raises(
+        InputError, match=r"no query of the train split .*\. Move some to this split"
+    ):
         evaluate_split(*world, "train", negatives=3, predict_grade=None)
 
 

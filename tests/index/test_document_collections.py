@@ -110,8 +110,8 @@ def test_large_parquet_is_read_across_batches_and_row_groups(tmp_path):
         ({"id": ["1", "2"], "text": ["x", None]}, r":2: 'text' of the row is None"),
         ({"id": ["1"], "text": ["x"], "title": [1]}, r":1: 'title' of the row is 1, no string"),
         ({"id": [True], "text": ["x"]}, r":1: 'id' of the row is True, no string"),
-        ({"id": ["a b"], "text": ["x"]}, r":1: id 'a b' is empty or holds white space"),
-        ({"id": [""], "text": ["x"]}, r":1: id '' is empty or holds white space"),
+        ({"id": ["a b"], "text": ["x"]}, r":1: id 'a b' is empty or contains white space"),
+        ({"id": [""], "text": ["x"]}, r":1: id '' is empty or contains white space"),
     ],
 )
 def test_defect_of_a_parquet_file_is_named(tmp_path, columns, message):
@@ -146,7 +146,7 @@ def test_parquet_file_without_rows_is_an_error(tmp_path):
         ("documents", b"1\tt\ta\n2\tb\n", r":2: 2 tab-separated columns instead of 3"),
         ("documents", b"1\tt\ta\n\tt\tb\n", r":2: doc_id '' is empty"),
         ("jsonl", b'{"id": "1", "text": "a"}\n{"id": "2"}\n', r":2: the object has no 'text'"),
-        ("jsonl", b'{"id": "1", "text": "a"}\n{\n', r":2: not JSON"),
+        ("jsonl", b'{"id": "1", "text": "a"}\n{\n', r":2: the line is not JSON"),
         ("tsv", b"", r": the file is empty"),
     ],
 )

@@ -36,7 +36,7 @@ def test_bytes_that_are_no_text_are_replaced():
         ("q1\ta\nq2\tb\tc\n", ":2: 3 tab-separated columns"),
         ("a\nq2\tb\n", ":2: the line has a tab, the first line has none"),
         ("q1\ta\nq2\tb\nq1\tc\n", ":3: id 'q1' stands already in line 1"),
-        ("q 1\ta\n", ":1: id 'q 1' is empty or holds white space"),
+        ("q 1\ta\n", ":1: id 'q 1' is empty or contains white space"),
         ("a\n\nb\n", ":2: the line is blank"),
         ("", ": the file is empty"),
     ],

@@ -1,8 +1,7 @@
-"""Preparing a very large set by Apache Beam: the documents are counted and tokenised by workers.
+"""Preparing a very large set with Apache Beam: workers count and tokenise the documents.
 
-The cache then holds just what `tokenize_set` would have written, byte for byte, so that everything
-else finds it there. All workers must reach the files of the set and the cache by the same paths,
-such as on a network file system.
+The cache then contains exactly what `tokenize_set` would have written, byte for byte. All workers
+must reach the files of the set and the cache by the same paths, such as on a network file system.
 """
 
 from __future__ import annotations
@@ -36,31 +35,31 @@ _BYTES_PER_PIECE = 1 << 26
 
 
 class BeamPreparation:
-    """Prepares one set by pipelines, one that counts and one that encodes."""
+    """Prepares a set with two pipelines: one counts, one encodes."""
 
     def __init__(self, retrieval_set: RetrievalSet, settings: TextSettings, options: Sequence[str]):
-        """Chooses the set and where the pipelines run.
+        """Chooses the set, and where the pipelines run.
 
         Args:
-            retrieval_set: Of files.
-            settings: Without n-grams.
-            options: Of the pipelines, such as "--runner=FlinkRunner".
+            retrieval_set: A set whose source is files.
+            settings: Text settings without n-grams.
+            options: Options of the pipelines, such as "--runner=FlinkRunner".
 
         Raises:
-            InputError: The set does not consist of files, or there are n-grams.
+            InputError: The set is not read from files, or the settings have n-grams.
         """
         self._set, self._settings, self._options = retrieval_set, settings, options
         self._source = retrieval_set.source
         if not isinstance(self._source, FileSource):
-            reason = f"only sets of files are read by it, not {self._source.name}"
+            reason = f"Beam reads sets of files only, not {self._source.name}"
             raise input_error("--beam", reason, "Give --data_dir")
         check_combinations(settings, beam=" ".join(options))
 
     def __call__(self, cache_dir: str | os.PathLike = "") -> TokenizedSet:
-        """Does what `tokenize_set` does; what the cache has already is not made again.
+        """Returns what `tokenize_set` returns; what the cache already has is not made again.
 
         Raises:
-            InputError: A vocabulary would be empty, the cache cannot be written to, Beam is not
+            InputError: A vocabulary would be empty, the cache cannot be written to, or Beam is not
                 installed or refuses the options.
         """
         cache = make_directory(cache_dir or default_cache_dir(), "--cache_dir").absolute()
@@ -94,7 +93,7 @@ class BeamPreparation:
         return counter
 
     def _most_frequent(self, result: Path, more: dict[bytes, int]) -> list[str]:
-        """Makes a vocabulary of the tokens of all documents and of `more`, which are counted."""
+        """Returns the vocabulary of the tokens of all documents and of `more`, token -> count."""
         beam, settings = load_beam(), self._settings
         count = functools.partial(_counted_tokens, self._source, settings.max_document_tokens)
         with new_pipeline(self._options) as pipeline:
@@ -130,7 +129,7 @@ class BeamPreparation:
         return pipeline | "Pieces" >> beam.Create(self._pieces) | "Spread" >> beam.Reshuffle()
 
     @functools.cached_property
-    def _pieces(self) -> list[tuple[int, Piece]]:  # found by reading the whole file
+    def _pieces(self) -> list[tuple[int, Piece]]:  # reads the whole file
         return list(enumerate(self._source.document_pieces(_BYTES_PER_PIECE)))
 
 
@@ -141,7 +140,7 @@ def _texts(source: FileSource, piece: Piece) -> Iterator[list[str]]:
 def _counted_tokens(
     source: FileSource, max_tokens: int, numbered: tuple[int, Piece]
 ) -> Iterator[tuple[bytes, int]]:
-    """Yields the tokens of a piece and how often each occurs."""
+    """Yields (token, count) for the tokens of a piece."""
     counter = TokenCounter()
     for texts in _texts(source, numbered[1]):
         counter.add(counter.split(texts, max_tokens))
@@ -167,7 +166,7 @@ def _encode_piece(
     directory: str,
     numbered: tuple[int, Piece],
 ) -> None:
-    """Writes a store of the documents of a piece; a second attempt replaces the first."""
+    """Writes a store of the documents of a piece; a second attempt replaces the first one."""
     number, piece = numbered
     encoder = _encoder(vocabulary, max_tokens)
     with tempfile.TemporaryDirectory(dir=directory) as temporary:
@@ -181,7 +180,7 @@ def _encode_piece(
 
 @functools.lru_cache(1)
 def _encoder(vocabulary: str, max_tokens: int) -> TextEncoder:
-    """Loads the vocabulary once a worker."""
+    """Loads the vocabulary once per worker."""
     return TextEncoder(vocabulary, max_tokens)
 
 

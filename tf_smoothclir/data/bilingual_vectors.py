@@ -1,7 +1,7 @@
-"""Word vectors of two languages in one space, made of the judged pairs alone.
+"""Word vectors of two languages in one space, made from the judged pairs alone.
 
-Random indexing of parallel texts (Sahlgren and Karlgren 2005): words that stand in the same pairs
-get similar vectors, whichever side they stand on.
+Random indexing of parallel texts (Sahlgren and Karlgren 2005): words that occur in the same pairs
+get similar vectors, on whichever side they occur.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ _LISTS_PER_CHUNK = 1 << 11
 
 @dataclasses.dataclass(frozen=True)
 class Occurrences:
-    """Where tokens stand, seen through random vectors of the places.
+    """The places where tokens occur, each represented by a random vector.
 
     Attributes:
         sums: `[tokens, dim]` float32, the sum of the vectors of a token's places.
-        counts: `[tokens]` int64, how many places that are.
+        counts: `[tokens]` int64, the number of places.
     """
 
     sums: np.ndarray
@@ -35,19 +35,19 @@ class Occurrences:
     def vectors(self) -> np.ndarray:
         """Returns `[tokens, dim]` float32.
 
-        A token has the sum over its n places, divided by √n: entries of variance 1 - n / N for N
-        places, so that a token that stands everywhere says nothing; zeros where it stands nowhere.
-        The inner product of two vectors, divided by `dim`, estimates the correlation (φ) of
-        standing in the same places.
+        A token's vector is the sum over its n places, divided by √n. Its entries have the variance
+        1 - n / N for N places in all, so a token that occurs everywhere says nothing; a token that
+        occurs nowhere has zeros. The inner product of two vectors, divided by `dim`, estimates the
+        correlation (φ) of occurring in the same places.
         """
         return self.sums / np.sqrt(np.maximum(self.counts, 1), dtype=np.float32)[:, np.newaxis]
 
     def of_ngrams(self, ngrams: RaggedStore, buckets: int) -> Occurrences:
-        """Returns the same of n-grams: each stands where the words stand that have it.
+        """Returns the occurrences of n-grams: each occurs where the words that contain it occur.
 
         Args:
-            ngrams: Row -> the buckets of the n-grams of the token of this id.
-            buckets: How many there are.
+            ngrams: Token id -> buckets of the token's n-grams.
+            buckets: Number of buckets.
         """
         size = len(self.counts)
         of_words = np.asarray(ngrams.values[: ngrams.offsets[size]])
@@ -61,17 +61,17 @@ class Occurrences:
 def occurrences(
     tokenized_set: TokenizedSet, roles: Sequence[str], *, size: int, dim: int, seed: int
 ) -> Occurrences:
-    """Returns where tokens stand in the training pairs of the highest grade.
+    """Returns where tokens occur in the training pairs of the highest grade.
 
-    Each training query is a place, with a random vector drawn from N(0, 1) and centred over all of
-    them; a query and its documents of the highest grade stand there.
+    Each training query is a place: the query and its documents of the highest grade occur there.
+    The vectors of the places are drawn from N(0, 1) and centred over all places.
 
     Args:
         tokenized_set: The set.
-        roles: Whose tokens: "query", "document", or both where they share a vocabulary.
-        size: Of the vocabulary; tokens behind it and unknown ones are left out.
+        roles: Roles of the tokens: "query", "document", or both if they share a vocabulary.
+        size: Size of the vocabulary. Unknown tokens and ids beyond it are left out.
         dim: Length of the vectors.
-        seed: Of the random vectors; the same for both languages.
+        seed: Seed of the random vectors; the same for both languages.
     """
     stores = {role: tokenized_set.tokens(role) for role in roles}
     best = tokenized_set.retrieval_set.num_grades - 1
@@ -106,7 +106,7 @@ def _rows(lists: CandidateLists, place: int, role: str, best: int) -> np.ndarray
 
 
 def _tokens_in(store: RaggedStore, rows: np.ndarray, size: int) -> Iterator[np.ndarray]:
-    """Yields the tokens of each row that the vocabulary knows."""
+    """Yields the known tokens of each row."""
     for row in rows:
         tokens = store[row]
         yield tokens[(tokens > UNKNOWN_ID) & (tokens < size)]

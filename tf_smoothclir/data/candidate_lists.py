@@ -1,4 +1,4 @@
-"""Candidate lists: each query with its judged documents and sampled ones of grade 0."""
+"""Candidate lists: each query with its judged documents and sampled documents of grade 0."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tf_smoothclir.data.retrieval_set import RetrievalSet
 
 @dataclasses.dataclass(frozen=True)
 class CandidateLists:
-    """What the paper ranks and evaluates, flat: list `i` is `offsets[i]:offsets[i + 1]`.
+    """The lists that the paper ranks and evaluates, flat: list `i` is `offsets[i]:offsets[i + 1]`.
 
     Attributes:
         query_rows: `[lists]` int32, the query of each list.
@@ -37,15 +37,15 @@ def candidate_lists(
 ) -> CandidateLists:
     """Returns the candidate lists of a split.
 
-    The sampled documents of a query depend on the seed, the epoch and the query's id only, and are
-    never judged ones, never twice the same. A query for which fewer are left gets all of them.
+    The sampled documents of a query depend on the seed, the epoch and the query's id alone. They
+    are distinct and never judged for the query. If fewer than `negatives` exist, all are taken.
 
     Args:
         retrieval_set: The set.
-        split: "train", "validation" or "test"; queries without a judgment are left out.
-        negatives: Sampled documents of grade 0 a query (paper: 40).
+        split: "train", "validation" or "test". Queries without a judgment are left out.
+        negatives: Sampled documents of grade 0 per query (paper: 40).
         seed: Seed of the sampling.
-        epoch: Another epoch samples anew; 0 for fixed negatives.
+        epoch: Each epoch has other samples; always 0 for fixed negatives.
     """
     queries = retrieval_set.queries_in(split)
     begin = np.searchsorted(retrieval_set.query_rows, queries)
@@ -59,12 +59,12 @@ def candidate_lists(
 
 
 def with_documents(lists: CandidateLists, documents: np.ndarray) -> CandidateLists:
-    """Returns lists with more documents of grade 0 behind those that are there.
+    """Returns lists with more documents of grade 0 at their ends.
 
     Args:
         lists: The lists.
-        documents: `[lists, n]` int, the document rows to add to each, different ones; negative for
-            none. What a list has already is not added.
+        documents: `[lists, n]` int, the document rows to add to each list, distinct; negative for
+            none. Documents that a list already has are not added.
     """
     own_list = np.repeat(np.arange(len(lists.query_rows)), np.diff(lists.offsets))
     new_list, column = np.nonzero(documents >= 0)
@@ -75,7 +75,7 @@ def with_documents(lists: CandidateLists, documents: np.ndarray) -> CandidateLis
 
 
 def _flat(queries, own_list, own_documents, own_grades, new_list, new_documents) -> CandidateLists:
-    """Puts new documents of grade 0 behind the own ones of each list."""
+    """Appends new documents of grade 0 to the own documents of each list."""
     list_of_pair = np.concatenate([own_list, new_list])
     order = np.argsort(list_of_pair, kind="stable")
     documents = np.concatenate([own_documents, new_documents])
@@ -99,7 +99,7 @@ def _sample(retrieval_set, queries, negatives, seed, epoch) -> tuple[np.ndarray,
     todo, draws = np.arange(len(queries)), negatives + 8
     while todo.size:
         exhaustive = draws > 2 * num_documents
-        if exhaustive:  # a permutation of the whole collection; fewer than asked for may be left
+        if exhaustive:  # a permutation of the whole collection, which may have too few
             counter = np.arange(num_documents, dtype=np.uint64)
             drawn = np.argsort(mix(streams[todo, None] + counter), axis=1)
         else:
@@ -117,18 +117,18 @@ def _sample(retrieval_set, queries, negatives, seed, epoch) -> tuple[np.ndarray,
 
 
 def pair_key(queries: np.ndarray, documents: np.ndarray) -> np.ndarray:
-    """Returns one int64 for each pair of a query row and a document row; the shapes broadcast."""
+    """Returns an int64 key for each pair of a query row and a document row; shapes broadcast."""
     return (np.asarray(queries).astype(np.int64) << 32) | np.asarray(documents).astype(np.int64)
 
 
 def is_among(ordered: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Returns for each of `values`, any shape, whether it is in the rising `[n]` `ordered`."""
+    """Returns whether each of `values`, any shape, is in `ordered`, `[n]` ascending."""
     position = np.minimum(np.searchsorted(ordered, values), len(ordered) - 1)
     return ordered[position] == values
 
 
 def _first_occurrence(rows: np.ndarray) -> np.ndarray:
-    """Marks the places of a `[lists, draws]` array whose value has not stood before in its row."""
+    """Marks the first occurrence of each value in its row of a `[lists, draws]` array."""
     order = np.argsort(rows, axis=1, kind="stable")
     ordered = np.take_along_axis(rows, order, axis=1)
     new = np.ones(rows.shape, bool)

@@ -1,7 +1,7 @@
 """Seeded pseudo-random numbers as pure functions: the same on every machine and NumPy version.
 
-Sampling negatives, splitting queries and breaking ties all hash ids instead of drawing from a
-generator, so that what one query gets does not depend on which other queries are there.
+Sampling negatives, splitting queries and breaking ties hash ids instead of drawing from a
+generator, so the result for one query does not depend on the other queries.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 
 
 def mix(numbers: np.ndarray) -> np.ndarray:
-    """Returns the SplitMix64 finaliser of uint64 numbers (Steele et al. 2014), any shape."""
+    """Returns the SplitMix64 finaliser of uint64 numbers of any shape (Steele et al. 2014)."""
     with np.errstate(over="ignore"):
         z = numbers.astype(np.uint64) + np.uint64(0x9E3779B97F4A7C15)
         z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -22,7 +22,7 @@ def mix(numbers: np.ndarray) -> np.ndarray:
 
 
 def hash_ids(ids: Sequence[str], salt: str = "") -> np.ndarray:
-    """Returns `[len(ids)]` uint64 hashes of ids, such as document ids for breaking ties."""
+    """Returns `[len(ids)]` uint64 hashes of ids, for example of document ids to break ties."""
     key = salt.encode()[:64]
     digests = (hashlib.blake2b(i.encode(), digest_size=8, key=key).digest() for i in ids)
     return np.frombuffer(b"".join(digests), "<u8")

@@ -1,4 +1,4 @@
-"""Rows of different lengths in two flat files that are memory-mapped, never read whole."""
+"""Rows of different lengths in two flat files, memory-mapped and never read whole."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ _VALUES_PER_PIECE = 1 << 22
 class RaggedStore:
     """An immutable list of rows, such as the token ids of every document of a collection.
 
-    `<name>.values` holds all rows one after the other, `<name>.offsets` int64 where each begins and
-    where the last ends; both little-endian without header, so NumPy and TensorFlow map them alike.
+    `<name>.values` contains all rows one after the other, `<name>.offsets` (int64) the beginning of
+    each and the end of the last. Both are little-endian without a header, so NumPy and TensorFlow
+    can map them.
     """
 
     def __init__(self, directory: str | os.PathLike, name: str, dtype: str):
@@ -35,11 +36,11 @@ class RaggedStore:
 
     @property
     def lengths(self) -> np.ndarray:
-        """`[rows]` int64, the number of values of each row."""
+        """`[rows]` int64, the number of values in each row."""
         return np.diff(self.offsets)
 
     def tensors(self) -> tuple[tf.Tensor, tf.Tensor]:
-        """Returns `(values, offsets)` as tensors; the values stay on disk, mapped by TensorFlow."""
+        """Returns `(values, offsets)` as tensors; TensorFlow maps the values from disk."""
         if not len(self.values):
             return tf.constant(self.values, self.dtype), tf.constant(self.offsets)
         values = tf.raw_ops.ImmutableConst(
@@ -79,7 +80,7 @@ class RaggedWriter:
 
         Args:
             values: `[sum of lengths]`, the rows one after the other.
-            lengths: `[rows]`, the number of values of each row.
+            lengths: `[rows]`, the number of values in each row.
         """
         ends = self._end + np.cumsum(lengths, dtype=np.int64)
         np.ascontiguousarray(values, self._dtype).tofile(self._values)
@@ -89,13 +90,13 @@ class RaggedWriter:
 
 
 def join_stores(directory: str | os.PathLike, parts: Sequence[str], name: str, dtype: str) -> None:
-    """Makes one store of several, in their order; they are removed.
+    """Joins stores into one, in order, and deletes them.
 
     Args:
-        directory: Holds them all.
-        parts: Their names.
-        name: Of the new store.
-        dtype: NumPy type of the values of all.
+        directory: Directory of all stores.
+        parts: Names of the stores to join.
+        name: Name of the new store.
+        dtype: NumPy type of the values.
     """
     with RaggedWriter(directory, name, dtype) as writer:
         for part in parts:
@@ -110,7 +111,7 @@ def copy_mapped(
 ) -> None:
     """Writes `target/name.*` with `mapping[value]` for each value of `source/name.*`.
 
-    Reads in pieces instead of mapping the file, whose pages would count as memory in use.
+    Reads in pieces: the pages of a mapped file would count as memory in use.
 
     Args:
         source: Directory of a store of type "<i4".
@@ -133,11 +134,11 @@ def gather_rows(
     Args:
         values: `[all values]`.
         offsets: `[all rows + 1]` int64.
-        rows: `[batch]`, which rows.
+        rows: `[batch]`, the rows to gather.
 
     Returns:
-        `(values [sum of lengths], lengths [batch] int32, of_row [sum of lengths] int32)`, the last
-        the place in `rows` that each value belongs to.
+        `(values [sum of lengths], lengths [batch] int32, positions [sum of lengths] int32)`; a
+        value belongs to `rows[position]`.
     """
     gathered = tf.raw_ops.RaggedGather(
         params_nested_splits=[offsets],
@@ -151,12 +152,12 @@ def gather_rows(
 
 
 def row_numbers(lengths: tf.Tensor) -> tf.Tensor:
-    """Returns `[sum of lengths]` int32, the row that each value belongs to, from `[rows]` int32.
+    """Returns `[sum of lengths]` int32, the row of each value, given the `[rows]` int32 lengths.
 
-    Several times as fast as `tf.repeat`, which makes a matrix as wide as the longest row.
+    Several times faster than `tf.repeat`, which makes a matrix as wide as the longest row.
     """
     lengths, bits = tf.cast(lengths, tf.int64), tf.constant(32, tf.int64)
-    # A range for each row, of numbers whose upper halves are the number of the row.
+    # One range per row, of numbers whose upper halves are the row number.
     begins = tf.bitwise.left_shift(tf.range(tf.size(lengths, tf.int64)), bits)
     ranges = tf.ragged.range(begins, begins + lengths)
     return tf.cast(tf.bitwise.right_shift(ranges.flat_values, bits), tf.int32)

@@ -1,4 +1,4 @@
-"""A retrieval set in memory: ids, judgments and splits as arrays, and what must hold among them."""
+"""A retrieval set in memory: ids, judgments and splits as arrays, checked against each other."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from tf_smoothclir.utils.errors import input_error
 
 @dataclasses.dataclass(frozen=True)
 class RetrievalSet:
-    """The checked parts of a source. Queries and documents are named by row from here on.
+    """The checked records of a source. From here on, rows stand for queries and documents.
 
     Attributes:
-        source: Where it came from; streams the texts.
+        source: The source it was read from, which streams the texts.
         query_ids: Query row -> id.
         document_ids: Document row -> id.
         query_rows: `[judgments]` int32, sorted.
         document_rows: `[judgments]` int32.
         grades: `[judgments]` int32, 0..`num_grades`-1.
-        splits: `[queries]` int8, index into `SPLITS`; -1 for a query that takes no part.
+        splits: `[queries]` int8, index into `SPLITS`; -1 for a query without a split.
         num_grades: K.
     """
 
@@ -43,12 +43,12 @@ class RetrievalSet:
         Args:
             source: The set to read.
             num_grades: K; grades are 0..K-1.
-            seed: Splits the queries 3:1:1 where the source has no splits of its own.
+            seed: Splits the queries 3:1:1 if the source has no splits.
 
         Raises:
-            InputError: Duplicate ids, judgments of unknown ids or outside the grades, duplicate
-                judgments, no relevant document in any query, unknown split names, a judged query
-                without a split.
+            InputError: Duplicate ids or judgments, judgments of unknown ids, grades out of range,
+                no relevant document for any query, unknown split names, or a judged query without a
+                split.
         """
         query_ids, query_row = _rows(source, "queries")
         document_ids, document_row = _rows(source, "documents")
@@ -67,10 +67,10 @@ class RetrievalSet:
         return np.argsort(order, kind="stable")
 
     def queries_in(self, split: str) -> np.ndarray:
-        """Returns the rows of the queries of a split that have at least one judgment, sorted.
+        """Returns the rows of the judged queries of a split, sorted.
 
         Raises:
-            InputError: There is none.
+            InputError: The split has no judged query.
         """
         judged = np.zeros(len(self.query_ids), bool)
         judged[self.query_rows] = True
@@ -79,7 +79,7 @@ class RetrievalSet:
             raise input_error(
                 self.source.name,
                 f"no query of the {split} split has a judgment ({judged.sum()} judged queries)",
-                "Give the split some, or judge more queries",
+                "Move some to this split, or judge more queries",
             )
         return rows
 
@@ -93,7 +93,7 @@ def _rows(source: Source, stream: str) -> tuple[list[str], dict[str, int]]:
             if first.setdefault(id_, row) != row:
                 raise input_error(
                     source.place(stream, row),
-                    f"id {id_!r} stands already at {source.place(stream, first[id_])}",
+                    f"id {id_!r} is already used at {source.place(stream, first[id_])}",
                     "Give every text its own id",
                 )
     if not ids:
@@ -112,13 +112,13 @@ def _judgments(source, query_row, document_row, num_grades) -> np.ndarray:
                 source.place("judgments", index),
                 f"the judged {role} {id_!r} is not among the {len(query_row)} queries"
                 f" and {len(document_row)} documents",
-                f"Add the {role}, or take the judgment out",
+                f"Add the {role}, or remove the judgment",
             )
         if not 0 <= grade < num_grades:
             raise input_error(
                 source.place("judgments", index),
                 f"grade {grade} is outside 0..{num_grades - 1}",
-                "Correct it, or give one threshold more per further grade with --thresholds",
+                "Correct it, or give one more of --thresholds for each further grade",
             )
         judged.append((query, document, grade))
     judged = np.array(judged, np.int32).reshape(-1, 3)
@@ -126,7 +126,7 @@ def _judgments(source, query_row, document_row, num_grades) -> np.ndarray:
         raise input_error(
             source.name,
             f"no query has a relevant document ({len(judged)} judgments, none of grade 1 or more)",
-            "Training and evaluation need judgments with grade 1 or more",
+            "Add judgments with grade 1 or more: training and evaluation need them",
         )
     order = np.lexsort((judged[:, 1], judged[:, 0]))
     twice = np.flatnonzero((np.diff(judged[order, :2], axis=0) == 0).all(axis=1))
@@ -134,7 +134,7 @@ def _judgments(source, query_row, document_row, num_grades) -> np.ndarray:
         first, second = sorted(order[twice[0] : twice[0] + 2])
         raise input_error(
             source.place("judgments", second),
-            f"the same query and document are judged already at {source.place('judgments', first)}",
+            f"the same query and document are already judged at {source.place('judgments', first)}",
             "Keep one of the two",
         )
     return judged[np.argsort(judged[:, 0], kind="stable")]

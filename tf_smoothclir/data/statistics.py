@@ -1,4 +1,4 @@
-"""What a retrieval set looks like in numbers: Table 1 of the paper and more."""
+"""Statistics of a retrieval set: Table 1 of the paper and more."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _COLUMNS = (
     "queries",
     "documents",
     "SR/Q",
-    "queries without any",
+    "queries without SR",
     "SR/Q quartiles 25 / 50 / 75, 90th / 99th percentile / largest",
     "query length mean / median",
     "document length mean / median",
@@ -31,25 +31,26 @@ _COLUMNS = (
 class CollectionStatistics:
     """Counts of a retrieval set.
 
-    "Partly relevant" (the paper's SR) are grades of 1 and more below the highest grade of the set.
-    A percentile is the smallest value that at least that share of the queries or texts reaches.
+    "Partly relevant" (the paper's SR) is any grade from 1 up to, but not including, the highest
+    grade of the set. A percentile is the smallest value that at least that share of the queries or
+    texts does not exceed.
 
     Attributes:
         name: Name of the set.
         queries: Number of queries.
         documents: Number of documents.
-        partly_relevant_mean: Partly relevant documents a query, the paper's SR/Q.
-        without_partly_relevant: Share of the queries without any, 0..1.
-        partly_relevant_percentiles: Partly relevant documents a query, one number for each of
+        partly_relevant_mean: Partly relevant documents per query, the paper's SR/Q.
+        without_partly_relevant: Share of the queries without a partly relevant document, 0..1.
+        partly_relevant_percentiles: Partly relevant documents per query, one number for each of
             `PERCENTILES`.
-        query_length_mean: Length of a query in tokens between white space.
+        query_length_mean: Mean number of white-space separated tokens in a query.
         query_length_median: The same, 50th percentile.
-        document_length_mean: Length of a document in tokens between white space.
+        document_length_mean: Mean number of white-space separated tokens in a document.
         document_length_median: The same, 50th percentile.
         query_vocabulary: Lower-cased words (letters, digits, underscores) that occur at least twice
             in the queries.
         document_vocabulary: The same in the documents.
-        splits: Split -> number of queries; None where the set has no splits of its own.
+        splits: Split -> number of queries; None if the set has no splits of its own.
     """
 
     name: str
@@ -67,7 +68,7 @@ class CollectionStatistics:
     splits: dict[str, int] | None
 
     def to_dict(self) -> dict[str, Any]:
-        """Returns the attributes as what JSON can hold."""
+        """Returns the attributes as a dictionary for JSON."""
         return dataclasses.asdict(self)
 
     def to_markdown(self) -> str:
@@ -78,8 +79,8 @@ class CollectionStatistics:
 def collection_statistics(source: Source) -> CollectionStatistics:
     """Counts a source, streaming its texts once.
 
-    Memory grows with the number of queries that have judgments and of distinct words, not with the
-    length of the collection.
+    Memory grows with the number of judged queries and of distinct words, not with the size of the
+    collection.
     """
     queries, query_lengths, query_vocabulary = _count_texts(source.queries())
     documents, document_lengths, document_vocabulary = _count_texts(source.documents())
@@ -103,7 +104,7 @@ def collection_statistics(source: Source) -> CollectionStatistics:
 
 
 def markdown_table(statistics: Sequence[CollectionStatistics]) -> str:
-    """Returns a Markdown table with one row for each set."""
+    """Returns a Markdown table with one row per set."""
     rows = [_COLUMNS, ["---"] * len(_COLUMNS), *map(_cells, statistics)]
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
@@ -128,7 +129,7 @@ def _cells(s: CollectionStatistics) -> list[str]:
 
 
 def _count_texts(texts: Iterable[Text]) -> tuple[int, Counter, int]:
-    """Returns the number of texts, length -> texts, and the size of the vocabulary."""
+    """Returns the number of texts, length -> number of texts, and the vocabulary size."""
     lengths, words = Counter(), Counter()
     for text in texts:
         lengths[len(text.text.split())] += 1
@@ -137,7 +138,7 @@ def _count_texts(texts: Iterable[Text]) -> tuple[int, Counter, int]:
 
 
 def _partly_relevant(source: Source, queries: int) -> Counter:
-    """Returns number of partly relevant documents -> queries with so many."""
+    """Returns number of partly relevant documents -> number of queries that have as many."""
     by_grade: dict[int, Counter] = {}
     for judgment in source.judgments():
         if judgment.grade > 0:

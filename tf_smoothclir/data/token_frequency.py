@@ -1,4 +1,4 @@
-"""How rare each token is, counted on the texts of a tokenized set."""
+"""Inverse document frequencies of the tokens of a tokenized set."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ _TEXTS_PER_CHUNK = 1 << 14
 def inverse_document_frequency(
     tokenized_set: TokenizedSet, roles: Sequence[str], vocabulary_size: int
 ) -> np.ndarray:
-    """Returns ln(1 + N / n) of each token, where n of N texts have it.
+    """Returns ln(1 + N / n) for each token, which n of N texts contain.
 
-    Counted are the documents and the training queries. A token that none of them has counts as if
-    one had, and so does "unknown", whatever it stands for: nothing is rarer.
+    The texts are the documents and the training queries. A token without a text counts as if it had
+    one, and so does "unknown": its words are as rare as any.
 
     Args:
         tokenized_set: The set.
-        roles: Whose texts are counted: "query", "document" or both.
-        vocabulary_size: Of these roles.
+        roles: Roles whose texts are counted: "query", "document" or both.
+        vocabulary_size: Size of the vocabulary of these roles.
 
     Returns:
         `[vocabulary_size]` float64, all above 0.
@@ -43,7 +43,7 @@ def inverse_document_frequency(
 
 
 def _texts_with(store: RaggedStore, counted: np.ndarray, size: int) -> np.ndarray:
-    """Returns `[size]`, in how many of the `counted` rows each value stands."""
+    """Returns `[size]`, the number of `counted` rows that contain each value."""
     found = np.zeros(size, np.int64)
     for begin in range(0, len(store), _TEXTS_PER_CHUNK):
         rows = np.arange(begin, min(begin + _TEXTS_PER_CHUNK, len(store)))
@@ -51,7 +51,7 @@ def _texts_with(store: RaggedStore, counted: np.ndarray, size: int) -> np.ndarra
         values = [store[row] for row in rows[lengths > 0]]
         if values:
             ids = np.concatenate(values)
-            ids[ids >= size] = UNKNOWN_ID  # words behind the vocabulary, which have n-grams alone
+            ids[ids >= size] = UNKNOWN_ID  # words outside the vocabulary, which have n-grams only
             pairs = np.repeat(rows, lengths) * size + ids
             found += np.bincount(np.unique(pairs) % size, minlength=size)
     return found

@@ -45,10 +45,22 @@ BAD_FILES = [
     (read_lines, b"\xef\xbb\xbfa\xff\n", ":1", "byte 0xff at offset 4 of", "Convert the file"),
     (read_two_columns, b"1\ta\n2\n", ":2", "1 tab-separated columns instead of 2", "Put one tab"),
     (read_two_columns, b"1\ta\tb\n", ":1", "3 tab-separated columns instead of 2", "Put one tab"),
-    (read_jsonl, b'{"a": 1}\n{"a": \n', ":2", "not JSON: Expecting value", "Give one JSON object"),
+    (
+        read_jsonl,
+        b'{"a": 1}\n{"a": \n',
+        ":2",
+        "the line is not JSON (Expecting value",
+        "Give one JSON object",
+    ),
     (read_jsonl, b"[1]\n", ":1", "a JSON list instead of an object", "Give one object per line"),
-    (read_jsonl, b'{"a": "\\ud800"}\n', ":1", "not JSON: 'utf-8' codec", "Give one JSON object"),
-    (read_jsonl, b"[" * 100_000 + b"\n", ":1", "not JSON: ", "Give one JSON object"),
+    (
+        read_jsonl,
+        b'{"a": "\\ud800"}\n',
+        ":1",
+        "the line is not JSON ('utf-8' codec",
+        "Give one JSON object",
+    ),
+    (read_jsonl, b"[" * 100_000 + b"\n", ":1", "the line is not JSON (", "Give one JSON object"),
 ]
 
 

@@ -72,7 +72,7 @@ def test_fingerprint_changes_with_any_file(make):
 BAD_TEXT = "Give it a JSON str"
 BAD_LINES = [
     ("queries.tsv", "q1\ta\tb\n", 1, "3 tab-separated columns instead of 2", "Put one tab"),
-    ("documents.tsv", "a b\tc\n", 1, "id 'a b' is empty or holds white space", "Give an id"),
+    ("documents.tsv", "a b\tc\n", 1, "id 'a b' is empty or contains white space", "Give an id"),
     ("judgments.tsv", "q1\td-1\t2\nq1\td-2\tx\n", 2, "grade 'x' is not an integer", "Give a grade"),
     ("judgments.tsv", "\td-1\t2\n", 1, "query_id '' is empty", "Give an id"),
     ("queries.jsonl", '{"id": "q1"}\n', 1, "the object has no 'text'; it has: id", "Add 'text'"),
@@ -110,7 +110,7 @@ BAD_LINES = [
         "the object has no 'document_id'",
         "Add 'document_id'",
     ),
-    ("splits.tsv", "q1\ttrain\nq1\ttrain\n", 2, "query 'q1' has a split already", "Keep one"),
+    ("splits.tsv", "q1\ttrain\nq1\ttrain\n", 2, "query 'q1' already has a split", "Keep one"),
 ]
 
 
@@ -126,10 +126,10 @@ def test_bad_lines(make, name, content, line, reason, remedy):
 @pytest.mark.parametrize(
     ("files", "message"),
     [
-        ({**TSV, "queries.jsonl": ""}, "it holds both queries.tsv and queries.jsonl. Keep one"),
+        ({**TSV, "queries.jsonl": ""}, "it contains both queries.tsv and queries.jsonl. Keep one"),
         (
             {"documents.tsv": "", "queries.tsv": ""},
-            "it holds neither judgments.tsv nor judgments.jsonl. Give one file each for documents,",
+            "it contains neither judgments.tsv nor judgments.jsonl. Give one file each for",
         ),
     ],
 )
@@ -151,12 +151,12 @@ def test_open_source_knows_a_directory_by_its_files(make, files, kind):
 @pytest.mark.parametrize(
     ("files", "message"),
     [
-        ({}, "it holds no set: no file at all. Give a directory either with wiki_<language>"),
-        ({"a.csv": "", "b.csv": ""}, "it holds no set: a.csv, b.csv. Give a directory"),
-        ({**TSV, **WIKI}, "it holds two sets: documents.tsv, en2fr.rel, judgments.tsv, "),
+        ({}, "it contains no set: no files. Give a directory either with wiki_<language>"),
+        ({"a.csv": "", "b.csv": ""}, "it contains no set: a.csv, b.csv. Give a directory"),
+        ({**TSV, **WIKI}, "it contains two sets: documents.tsv, en2fr.rel, judgments.tsv, "),
         (
             {f"{n:02}": "" for n in range(12)},
-            "it holds no set: 00, 01, 02, 03, 04, 05, 06, 07, 08,",
+            "it contains no set: 00, 01, 02, 03, 04, 05, 06, 07, 08,",
         ),
     ],
 )

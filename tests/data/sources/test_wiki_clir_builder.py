@@ -144,10 +144,13 @@ def test_a_bad_line_stops_the_preparation_with_its_place(local_copy, tmp_path):
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("wiki_clir/tl", "'wiki_clir/tl': not prepared in .*wiki_clir/tl.*Prepare it in Python"),
-        ("wiki_clir/xx", "'wiki_clir/xx': .*xx not found.* Name dataset and config"),
-        ("no_such_set/fr", "'no_such_set/fr': Dataset no_such_set not found. Name dataset and"),
-        ("wiki_clir", "'wiki_clir': it names no config.*Name dataset and config, such as"),
+        (
+            "wiki_clir/tl",
+            "'wiki_clir/tl': it is not prepared in .*wiki_clir/tl.*Prepare it in Python",
+        ),
+        ("wiki_clir/xx", "'wiki_clir/xx': .*xx not found.* Give dataset and config"),
+        ("no_such_set/fr", "'no_such_set/fr': Dataset no_such_set not found. Give dataset and"),
+        ("wiki_clir", "'wiki_clir': the name has no config.*Give dataset and config, such as"),
     ],
 )
 def test_a_dataset_that_cannot_be_read_is_an_error(data_dir, name, message):
@@ -183,7 +186,8 @@ def test_the_published_archive_is_checked_and_extracted(archive, data_dir, tmp_p
 
 def test_another_archive_is_refused(archive, tmp_path):
     message = (
-        r"wiki-clir.tar.gz: \d+ bytes with MD5 \w+ are not the published archive of 7036445773"
+        r"wiki-clir.tar.gz: the file has \d+ bytes and MD5 \w+, but the published archive has"
+        " 7036445773"
     )
     with pytest.raises(InputError, match=message + ".* Remove the file and try again"):
         download(archive, str(tmp_path / "data"))

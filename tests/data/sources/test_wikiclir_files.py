@@ -140,7 +140,7 @@ BAD_LINES = [
     ("en2fr.rel", "7\t \t2\n", 1, "doc_id ' ' is empty", "Give an id"),
     ("en2fr.rel", "7\t1\t2.0\n", 1, "grade '2.0' is not an integer", "Give a grade such as 0, 1"),
     ("en2fr.rel", "7\t1\t1_0\n", 1, "grade '1_0' is not an integer", "Give a grade such as 0, 1"),
-    ("splits.tsv", "7\ttrain\n7\ttest\n", 2, "query '7' has a split already in line 1", "Keep one"),
+    ("splits.tsv", "7\ttrain\n7\ttest\n", 2, "query '7' already has a split in line 1", "Keep one"),
     ("splits.tsv", "7 train\n", 1, "1 tab-separated columns instead of 2", "Put one tab"),
     ("splits.tsv", "\ttrain\n", 1, "query_id '' is empty", "Give an id"),
 ]
@@ -166,8 +166,11 @@ def read_everything(source):
 @pytest.mark.parametrize(
     ("languages", "message"),
     [
-        (("de",), "--document_language=de: no wiki_de.documents in DIR; it holds: fr, simple. "),
-        (("fr", "it"), "--query_language=it: no wiki_it.queries in DIR; it holds: en. "),
+        (
+            ("de",),
+            "--document_language=de: there is no wiki_de.documents in DIR; available: fr, simple. ",
+        ),
+        (("fr", "it"), "--query_language=it: there is no wiki_it.queries in DIR; available: en. "),
     ],
 )
 def test_a_missing_language_is_told_with_those_present(make, languages, message):
@@ -175,7 +178,7 @@ def test_a_missing_language_is_told_with_those_present(make, languages, message)
     with pytest.raises(InputError) as error:
         WikiClirDirectory(directory, *languages)
     assert str(error.value).startswith(message.replace("DIR", str(directory)))
-    assert "Choose one that is there" in str(error.value)
+    assert "Choose an available one" in str(error.value)
 
 
 def test_missing_judgments_are_told_with_those_present(make):
@@ -183,8 +186,8 @@ def test_missing_judgments_are_told_with_those_present(make):
     with pytest.raises(InputError) as error:
         WikiClirDirectory(directory, "de")
     assert str(error.value) == (
-        f"{directory}/en2de.rel: there is no such file; its directory holds: en2fr.rel."
-        " Put the judgments there, or choose languages that have some."
+        f"{directory}/en2de.rel: there is no such file; beside it: en2fr.rel."
+        " Put the judgments there, or choose languages that have judgments."
     )
 
 

@@ -1,4 +1,4 @@
-"""Reading line files: UTF-8 TSV and JSONL, every defect an error that names file and line."""
+"""Reading line files, UTF-8 TSV and JSONL: every defect is an error with file and line."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _INTEGER = re.compile(r"[+-]?[0-9]{1,18}")
 
 
 class Piece(NamedTuple):
-    """Some lines of a file, one after the other.
+    """Consecutive lines of a file.
 
     Attributes:
         begin: Offset of the first byte.
-        end: Offset behind the last one; None for the end of the file.
+        end: Offset behind the last byte; None for the end of the file.
         line: Number of the first line, from 1.
     """
 
@@ -37,7 +37,7 @@ WHOLE_FILE = Piece()
 
 
 def pieces_of(path: Path, size: int) -> Iterator[Piece]:
-    """Yields the pieces of a file, each of about `size` bytes, at least one line."""
+    """Yields the pieces of a file, each about `size` bytes long and at least one line."""
     begin, line = 0, 1
     with open(path, "rb") as file:
         while content := file.read(size):
@@ -50,13 +50,13 @@ def pieces_of(path: Path, size: int) -> Iterator[Piece]:
 
 
 def read_lines(path: Path, piece: Piece = WHOLE_FILE) -> Iterator[tuple[int, str]]:
-    """Yields (line number from 1, line without its end) of a UTF-8 file, or of a piece of one.
+    """Yields (line number from 1, line without its ending) of a UTF-8 file or a piece of one.
 
-    Lines end with LF or CRLF; the last one may lack its end. A byte order mark at the very start
-    is dropped, nothing else is.
+    Lines end with LF or CRLF; the last line may have no ending. Only a byte order mark at the very
+    start is dropped.
 
     Raises:
-        InputError: The file is missing or empty, a line is blank or not UTF-8.
+        InputError: The file is missing or empty, or a line is blank or not UTF-8.
     """
     offset = piece.begin
     try:
@@ -99,8 +99,8 @@ def read_tsv(
 
     Args:
         path: The file.
-        columns: Name of each column, for the error about a line with more or fewer.
-        piece: What is read of it.
+        columns: Names of the columns. A line with more or fewer is an error that lists them.
+        piece: The part of the file to read.
     """
     for number, line in read_lines(path, piece):
         fields = line.split("\t")
@@ -116,15 +116,18 @@ def read_tsv(
 
 
 def read_jsonl(path: Path, piece: Piece = WHOLE_FILE) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yields (line number, object) of a file, or of a piece, with one JSON object per line."""
+    """Yields (line number, object) of a file, or a piece of one, with one JSON object per line."""
     for number, line in read_lines(path, piece):
         try:
             record = json.loads(line)
-            if "\\u" in line:  # an escaped half of a surrogate pair is valid JSON, but no text
+            if "\\u" in line:  # half a surrogate pair is valid JSON, but not text
                 json.dumps(record, ensure_ascii=False).encode("utf-8")
         except (ValueError, RecursionError) as error:
             raise input_error(
-                path, f"not JSON: {error}", "Give one JSON object per line", line=number
+                path,
+                f"the line is not JSON ({error})",
+                "Give one JSON object per line",
+                line=number,
             ) from None
         if not isinstance(record, dict):
             raise input_error(
@@ -137,19 +140,19 @@ def read_jsonl(path: Path, piece: Piece = WHOLE_FILE) -> Iterator[tuple[int, dic
 
 
 def checked_id(value: str, name: str, path: Path, line: int) -> str:
-    """Returns an id; raises `InputError` where it is empty or holds white space."""
+    """Returns an id; raises `InputError` if it is empty or contains white space."""
     if value.split() != [value]:
         raise input_error(
             path,
-            f"{name} {value!r} is empty or holds white space",
-            "Give an id of one or more characters without white space",
+            f"{name} {value!r} is empty or contains white space",
+            "Give an id without white space",
             line=line,
         )
     return value
 
 
 def checked_grade(value: str, path: Path, line: int) -> int:
-    """Returns the grade that a TSV field holds; raises `InputError` where it is no integer."""
+    """Returns the grade in a TSV field; raises `InputError` if it is not an integer."""
     if not _INTEGER.fullmatch(value):
         raise input_error(
             path, f"grade {value!r} is not an integer", "Give a grade such as 0, 1 or 2", line=line
@@ -158,7 +161,7 @@ def checked_grade(value: str, path: Path, line: int) -> int:
 
 
 class FileSource(Source):
-    """A source whose streams are files with one record per line.
+    """A source whose streams are files with one record per line; workers may read its pieces.
 
     Attributes:
         paths: Stream name ("queries", "documents", "judgments" and perhaps "splits") -> file.
@@ -182,15 +185,15 @@ class FileSource(Source):
         """Yields (line number, judgment)."""
 
     def _splits(self) -> Iterator[tuple[int, tuple[str, str]]]:
-        """Yields (line number, (query id, split)); the names of splits are not checked here."""
+        """Yields (line number, (query id, split)); `RetrievalSet` checks the names of splits."""
         path, first = self.paths["splits"], {}
         for line, (query_id, split) in read_tsv(path, ("query_id", "split")):
             checked_id(query_id, "query_id", path, line)
-            # A dict could not tell the caller of `splits` that an id stood there twice.
+            # Checked here, because the dict that `splits` returns hides a repeated id.
             if first.setdefault(query_id, line) != line:
                 raise input_error(
                     path,
-                    f"query {query_id!r} has a split already in line {first[query_id]}",
+                    f"query {query_id!r} already has a split in line {first[query_id]}",
                     "Keep one of the two lines",
                     line=line,
                 )
@@ -203,7 +206,7 @@ class FileSource(Source):
         return (text for _, text in self._texts("documents"))
 
     def document_pieces(self, size: int) -> Iterator[Piece]:
-        """Yields pieces of about `size` bytes, which different workers may read."""
+        """Yields pieces of the documents file of about `size` bytes, for different workers."""
         return pieces_of(self.paths["documents"], size)
 
     def documents_in(self, piece: Piece) -> Iterator[tuple[int, Text]]:
@@ -217,7 +220,7 @@ class FileSource(Source):
         return dict(pair for _, pair in self._splits()) if "splits" in self.paths else None
 
     def place(self, stream: str, index: int) -> str:
-        # Reading again costs nothing until there is an error to report.
+        # Read again: only an error asks for a place.
         records = {"judgments": self._judgments, "splits": self._splits}.get(
             stream, lambda: self._texts(stream)
         )()
@@ -228,12 +231,12 @@ class FileSource(Source):
         return self._fingerprint
 
     @functools.cached_property
-    def _fingerprint(self) -> str:  # of a large collection it takes seconds
+    def _fingerprint(self) -> str:  # takes seconds for a large collection
         return joint_digest(self.paths.values())
 
 
 def checked_directory(directory: str | Path) -> Path:
-    """Returns the path of an existing directory; raises `InputError` otherwise."""
+    """Returns the path of a directory; raises `InputError` if there is none."""
     directory = Path(directory)
     if not directory.is_dir():
         raise input_error(directory, "there is no such directory", "Check the path")

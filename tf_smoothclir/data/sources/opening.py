@@ -1,11 +1,11 @@
-"""Opens the retrieval set that the flags name."""
+"""Opening the retrieval set that the flags name."""
 
 from __future__ import annotations
 
 from tf_smoothclir.data.sources.line_files import checked_directory
 from tf_smoothclir.data.sources.source import Source
 from tf_smoothclir.data.sources.toy_world import ToyWorld
-from tf_smoothclir.data.sources.user_files import ROLES, UserDirectory
+from tf_smoothclir.data.sources.user_files import STREAMS, UserDirectory
 from tf_smoothclir.data.sources.wikiclir_files import WikiClirDirectory, document_languages
 from tf_smoothclir.settings.combinations import check_combinations
 from tf_smoothclir.settings.data import DataSettings
@@ -16,11 +16,11 @@ def source_of(settings: DataSettings) -> Source:
     """Opens the retrieval set that the settings name.
 
     Raises:
-        InputError: Both a directory and a TFDS dataset are given, or the directory is not one.
+        InputError: Both a directory and a TFDS dataset are given, or the directory is not a set.
     """
     check_combinations(settings)
     if settings.tfds_name:
-        # Others need not wait for the import of TensorFlow.
+        # Imported here, because only this source needs TensorFlow.
         from tf_smoothclir.data.sources.tfds_source import TfdsSource
 
         return TfdsSource(settings.tfds_name, settings.tfds_data_dir, settings.query_language)
@@ -43,9 +43,9 @@ def _open_directory(data_dir: str, document_language: str, query_language: str) 
         listed = ", ".join(names[:10]) + (", ..." if len(names) > 10 else "")
         raise input_error(
             f"--data_dir={data_dir}",
-            f"it holds {'two sets' if own else 'no set'}: {listed or 'no file at all'}",
+            f"it contains {'two sets' if own else 'no set'}: {listed or 'no files'}",
             "Give a directory either with wiki_<language>.documents, wiki_<language>.queries and a"
-            f" .rel file, or with {', '.join(ROLES)} as .tsv or .jsonl",
+            f" .rel file, or with {', '.join(STREAMS)} as .tsv or .jsonl",
         )
     kind = WikiClirDirectory if published else UserDirectory
     return kind(directory, document_language, query_language)

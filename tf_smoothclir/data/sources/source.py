@@ -1,4 +1,4 @@
-"""What every retrieval set looks like to the rest of the package: three streams and splits."""
+"""The interface of every retrieval set: three streams of records, and splits."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ class Judgment(NamedTuple):
 class Source(abc.ABC):
     """A retrieval set: queries in one language, documents in another, graded judgments.
 
-    Texts are streamed, so that a collection need not fit into memory. A source checks the form of
-    what it reads (columns, encoding, numbers); `RetrievalSet.load` checks what the parts say about
-    each other (duplicate ids, judgments of unknown documents, grades out of range), and uses
-    `place` to say where.
+    Texts are streamed, so a collection need not fit into memory. A source checks the format of what
+    it reads (columns, encoding, numbers). `RetrievalSet.load` checks the records against each other
+    (duplicate ids, judgments of unknown documents, grades out of range), and asks `place` where a
+    bad record is.
     """
 
     name: str  # for reports, such as "toy-en-fr"
@@ -51,16 +51,16 @@ class Source(abc.ABC):
         """Yields the judgments, always in the same order."""
 
     def splits(self) -> dict[str, str] | None:
-        """Returns query id -> "train", "validation" or "test"; None leaves it to a seeded 3:1:1."""
+        """Returns query id -> "train", "validation" or "test"; None for a seeded 3:1:1 split."""
         return None
 
     @abc.abstractmethod
     def place(self, stream: str, index: int) -> str:
-        """Says where record `index` (from 0) of `stream` stands, such as `wiki_fr.documents:17`.
+        """Returns where record `index` (from 0) of `stream` is, such as `wiki_fr.documents:17`.
 
         Args:
             stream: "queries", "documents", "judgments" or "splits".
-            index: Position in the order in which the stream yields its records.
+            index: Position in the stream.
         """
 
     @abc.abstractmethod

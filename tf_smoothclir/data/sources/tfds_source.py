@@ -1,4 +1,4 @@
-"""Reads a retrieval set that TFDS has prepared."""
+"""A retrieval set that TFDS has prepared."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from tf_smoothclir.data.sources.wiki_clir_builder import DOCUMENTS, features
 from tf_smoothclir.utils.digests import joint_digest
 from tf_smoothclir.utils.errors import input_error
 
-_BATCH = 1024  # records a step between TensorFlow and Python; one by one takes many times as long
+_BATCH = 1024  # records per step from TensorFlow to Python; single records take far longer
 
 
 class TfdsSource(Source):
     """A prepared TFDS dataset with the splits and features of `wiki_clir_builder`.
 
-    Nothing is downloaded or prepared here. The order of records is that of TFDS's files, which is
-    shuffled, but the same every time.
+    Nothing is downloaded or prepared here. Records come in the order of TFDS's files, which is
+    shuffled but always the same.
 
     Args:
         name: Dataset and config, such as "wiki_clir/fr"; the config is the document language.
-        data_dir: Where TFDS keeps its datasets; by default TFDS's own choice.
+        data_dir: Directory of all TFDS datasets; empty for TFDS's default.
         query_language: Language of the queries.
 
     Raises:
-        InputError: There is no such dataset, it is not prepared, or has other features.
+        InputError: There is no such dataset, it is not prepared, or its features are others.
     """
 
     def __init__(self, name: str, data_dir: str = "", query_language: str = "en") -> None:
@@ -42,7 +42,7 @@ class TfdsSource(Source):
         if DOCUMENTS not in info.splits:
             raise input_error(
                 f"TFDS dataset {name!r}",
-                f"not prepared in {self._builder.data_dir}",
+                f"it is not prepared in {self._builder.data_dir}",
                 "Prepare it in Python: import tensorflow_datasets as tfds,"
                 f' tf_smoothclir.data.sources.wiki_clir_builder; tfds.load("{name}", data_dir=...)',
             )
@@ -86,7 +86,7 @@ class TfdsSource(Source):
         )
 
     def _records(self, split: str) -> tf.data.Dataset:
-        # One file after the other, and no cache in memory: the same order, whatever the size.
+        # Files one after the other and no cache in memory: the same order for any size.
         config = tfds.ReadConfig(plain_options(), try_autocache=False, interleave_cycle_length=1)
         return self._builder.as_dataset(split=split, read_config=config, shuffle_files=False)
 
@@ -100,13 +100,13 @@ class TfdsSource(Source):
 def _builder(name: str, data_dir: str) -> tfds.core.DatasetBuilder:
     try:
         builder = tfds.builder(name, data_dir=data_dir or None)
-        reason = "" if "/" in name else "it names no config, and so no document language"
+        reason = "" if "/" in name else "the name has no config, which is the document language"
     except tfds.core.DatasetNotFoundError as error:
-        reason = str(error).split("\n")[0].rstrip(".")  # all of TFDS's datasets follow
+        reason = str(error).split("\n")[0].rstrip(".")  # the next lines list all datasets of TFDS
     except ValueError as error:
         reason = " ".join(str(error).split()).rstrip(".")
     if reason:
         raise input_error(
-            f"TFDS dataset {name!r}", reason, "Name dataset and config, such as wiki_clir/fr"
+            f"TFDS dataset {name!r}", reason, "Give dataset and config, such as wiki_clir/fr"
         )
     return builder

@@ -1,8 +1,8 @@
 """The toy world: a small generated world, readable in five languages, with graded judgments.
 
 Cities, rivers, persons, dishes, animals and festivals have attributes (a region, a season, ...). A
-document tells all of them, a query in another language some of them, without the name. Whoever
-learns which words of the two languages correspond can find entities never seen before.
+document states all of them; a query, in another language, some of them but never the name. A model
+that learns which words correspond in the two languages finds entities it has never seen.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ MIN_ENTITIES = 300
 MATE, LINKED = 2, 1
 MAX_LINKS = 6
 
-# About so many entities look for links among themselves; more of them find more.
+# Approximate number of entities that are linked among each other; larger blocks give more links.
 _BLOCK = 300
 
 _SYLLABLES = [consonant + vowel for consonant in "bdfgklmnprtv" for vowel in "aeiou"]
@@ -56,34 +56,34 @@ class ToyWorld(Source):
         entities: int = 2000,
         seed: int = 13,
     ):
-        """Checks the settings; texts are generated when they are streamed.
+        """Checks the settings. Texts are generated while they are streamed.
 
         Args:
             document_language: One of `LANGUAGES`.
-            query_language: Another of them.
-            entities: Number of entities: that many queries, and as many documents.
-            seed: Another seed is another world.
+            query_language: Another one of `LANGUAGES`.
+            entities: Number of entities, of queries and of documents.
+            seed: Another seed gives another world.
 
         Raises:
-            InputError: A language is unknown, both are the same, or there are too few entities.
+            InputError: A language is unknown, both are the same, or `entities` is too small.
         """
         for flag, code in (("document", document_language), ("query", query_language)):
             if code not in LANGUAGES:
                 raise input_error(
                     f"--{flag}_language={code}",
-                    "the toy world is not written in this language",
-                    f"Give one of {', '.join(LANGUAGES)}, or --data_dir for a set of your own",
+                    "the toy world does not exist in this language",
+                    f"Give one of {', '.join(LANGUAGES)}, or --data_dir for your own set",
                 )
         if document_language == query_language:
             raise input_error(
                 f"--document_language={document_language}",
-                "the queries of the toy world are in the same language",
+                "the queries would be in the same language",
                 f"Give two different ones of {', '.join(LANGUAGES)}",
             )
         if entities < MIN_ENTITIES:
             raise input_error(
                 f"--toy_entities={entities}",
-                "the toy world would be too small to split and to link",
+                "the toy world would be too small to split and link",
                 f"Give at least {MIN_ENTITIES}",
             )
         self.name = f"toy-{query_language}-{document_language}"
@@ -95,19 +95,19 @@ class ToyWorld(Source):
         self._document_words = load_language(document_language)
 
     def queries(self) -> Iterator[Text]:
-        """Yields one query per entity; its title is the entity's name, its text never has it."""
+        """Yields one query per entity; its title is the entity's name, which its text omits."""
         for number, entity in enumerate(self._queried_entities()):
             yield Text(f"q{number}", entity_name(entity.index), self._query_text(entity))
 
     def documents(self) -> Iterator[Text]:
-        """Yields one document per entity, in another order than the queries."""
+        """Yields one document per entity, in a different order from the queries."""
         numbers = self._document_numbers()
         for entity, links in self._linked_entities():
             text = self._document_text(entity, links)
             yield Text(f"d{numbers[entity.index]}", entity_name(entity.index), text)
 
     def judgments(self) -> Iterator[Judgment]:
-        """Yields for each entity the judgments of its query: the mate, then the linked ones."""
+        """Yields the judgments of each entity's query: first the mate, then the linked entities."""
         queries = np.argsort(self._query_order())  # the inverse of the permutation
         documents = self._document_numbers()
         for entity, links in self._linked_entities():
@@ -122,13 +122,13 @@ class ToyWorld(Source):
         return f"toy world {languages}, {stream} record {index + 1}"
 
     def fingerprint(self) -> str:
-        """Returns the digest of the settings and of the words of both languages."""
+        """Returns a digest of the settings and of the words of both languages."""
         settings = (VERSION, self.name, self._size, self._seed)
         content = repr((settings, self._query_words, self._document_words))
         return hashlib.sha256(content.encode()).hexdigest()
 
     def entity(self, index: int) -> Entity:
-        """Returns entity `index`, which depends on nothing but the seed and the index."""
+        """Returns entity `index`, which depends on the seed and the index alone."""
         draw, *draws = self._draws(index, "entity")
         kind = list(KINDS)[draw % len(KINDS)]
         values = {a: d % ATTRIBUTES[a] for a, d in zip(KINDS[kind], draws)}
@@ -144,7 +144,7 @@ class ToyWorld(Source):
         return map(self.entity, self._query_order().tolist())
 
     def _linked_entities(self) -> Iterator[tuple[Entity, list[int]]]:
-        # Links stay within a block, so that time is linear in the size and memory is constant.
+        # Links stay within a block: time is linear in the size, memory is constant.
         blocks = (self._size + _BLOCK // 2) // _BLOCK
         for block in range(blocks):
             indices = range(block * self._size // blocks, (block + 1) * self._size // blocks)
@@ -155,7 +155,7 @@ class ToyWorld(Source):
 
     def _query_text(self, entity: Entity) -> str:
         draw, more, *draws = self._draws(entity.index, "query")
-        # The region stays: it is what a query shares with the documents of linked entities.
+        # The region is always there: a query shares it with the documents of linked entities.
         others = _shuffled([a for a in entity.values if a != "region"], draws[:4])
         chosen = _shuffled(["region", *others[: 2 + more % 2]], draws[4:])
         words = self._query_words
@@ -181,14 +181,14 @@ class ToyWorld(Source):
         return " ".join(sentences)
 
     def _draws(self, index: int, purpose: str) -> tuple[int, ...]:
-        # A hash instead of `random`, whose choices may differ between Python versions.
+        # A hash, because the choices of `random` may differ between Python versions.
         key = f"{self._seed}/{index}/{purpose}".encode()
         return struct.unpack("<16I", hashlib.blake2b(key).digest())
 
 
 def entity_name(index: int) -> str:
     """Returns the invented name of an entity: unique, and the same in all languages."""
-    # A bijection, since the factor is coprime to the count, that makes neighbours look different.
+    # A bijection, as the factor is coprime to the count; it makes names of neighbours different.
     number = index // _NAMES * _NAMES + (index * 8_009_429 + 2_718_281) % _NAMES
     syllables = []
     while number or len(syllables) < _NAME_SYLLABLES:
@@ -198,7 +198,7 @@ def entity_name(index: int) -> str:
 
 
 def example_queries(source: ToyWorld, among: Collection[str], number: int = 3) -> list[str]:
-    """Returns the first queries with an id of `among`, at most one about each kind of entity."""
+    """Returns the first queries whose id is in `among`, at most one per kind of entity."""
     examples: dict[str, str] = {}
     for row, entity in enumerate(source._queried_entities()):
         if len(examples) == min(number, len(KINDS)):

@@ -1,4 +1,4 @@
-"""Reads a user's own retrieval set: documents, queries and judgments as TSV or JSONL."""
+"""A user's own retrieval set: documents, queries and judgments as TSV or JSONL."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tf_smoothclir.data.sources.line_files import (
 from tf_smoothclir.data.sources.source import Judgment, Text
 from tf_smoothclir.utils.errors import input_error
 
-ROLES = ("documents", "queries", "judgments")
+STREAMS = ("documents", "queries", "judgments")
 
 
 class UserDirectory(FileSource):
@@ -31,16 +31,16 @@ class UserDirectory(FileSource):
     | `judgments` | query_id, document_id, grade | "query_id", "document_id", "grade" |
     | `splits` (optional) | query_id, `train`, `validation` or `test` | none: TSV only |
 
-    Ids are strings without white space; in JSON an integer will do. Further JSON fields are
-    ignored. The three roles need not have the same format.
+    Ids are strings without white space; JSON ids may be integers. Other JSON fields are ignored.
+    The three files may have different formats.
 
     Args:
-        directory: Holds the files.
+        directory: Contains the files.
         document_language: ISO 639-1 code, for reports.
-        query_language: The same of the queries.
+        query_language: ISO 639-1 code, for reports.
 
     Raises:
-        InputError: A role has no file, or one in each format.
+        InputError: A file is missing, or exists in both formats.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class UserDirectory(FileSource):
     ) -> None:
         directory = checked_directory(directory)
         super().__init__(directory, document_language, query_language)
-        self.paths = {role: _role_file(directory, role) for role in ROLES}
+        self.paths = {stream: _stream_file(directory, stream) for stream in STREAMS}
         splits = directory / "splits.tsv"
         if splits.exists():
             self.paths["splits"] = splits
@@ -78,25 +78,24 @@ class UserDirectory(FileSource):
             yield line, Judgment(query, document, _field(record, "grade", int, path, line))
 
 
-def _role_file(directory: Path, role: str) -> Path:
-    found = [
-        path for path in (directory / f"{role}.tsv", directory / f"{role}.jsonl") if path.is_file()
-    ]
+def _stream_file(directory: Path, stream: str) -> Path:
+    paths = (directory / f"{stream}.tsv", directory / f"{stream}.jsonl")
+    found = [path for path in paths if path.is_file()]
     if len(found) == 1:
         return found[0]
     if found:
         raise input_error(
-            directory, f"it holds both {role}.tsv and {role}.jsonl", "Keep one of the two"
+            directory, f"it contains both {stream}.tsv and {stream}.jsonl", "Keep one of the two"
         )
     raise input_error(
         directory,
-        f"it holds neither {role}.tsv nor {role}.jsonl",
-        f"Give one file each for {', '.join(ROLES)}",
+        f"it contains neither {stream}.tsv nor {stream}.jsonl",
+        f"Give one file each for {', '.join(STREAMS)}",
     )
 
 
 def _field(record: dict[str, Any], name: str, kind: type, path: Path, line: int) -> Any:
-    """Returns a field of exactly this type, so that true is not taken for the integer 1."""
+    """Returns a field of exactly this type: true is not the integer 1."""
     if name not in record:
         raise input_error(
             path,

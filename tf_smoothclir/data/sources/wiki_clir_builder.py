@@ -6,18 +6,18 @@
     tfds.load("wiki_clir/fr", split="train")  # downloads and prepares the published archive, 7 GB
     tfds.load("wiki_clir/de", data_dir=..., builder_kwargs={"directory": ...})  # no network
 
-Layout: a query is one example with its judgments, in `train`, `validation` or `test`; the
-collection is the split `documents`, because all three rank it. TFDS wants the same features in
-every split, so a document is an example too, with an empty list of judgments, which costs a few
-bytes. Judgments name documents by id: the documents' texts inside the queries' examples would be
-repeated for every query that names them, and unjudged documents would be lost.
+Layout: each query is one example with its judgments, in `train`, `validation` or `test`. The
+collection, which all three rank, is the split `documents`. TFDS requires the same features in every
+split, so a document is an example with an empty list of judgments, which costs a few bytes.
+Judgments refer to documents by id. With the texts in the queries' examples instead, a document
+would be repeated for every query that refers to it, and unjudged documents would be lost.
 
-The archive has no splits: queries are split 3:1:1 by a seeded hash of their ids, as `RetrievalSet`
-does, so that a set has the same parts whichever way it is read. A local `splits.tsv` is kept.
+The archive has no splits. As in `RetrievalSet`, a seeded hash of the ids splits the queries 3:1:1,
+so a set has the same splits whichever way it is read. A local `splits.tsv` wins.
 
-TFDS wants a SHA-256 of a download, and none is published for the archive. ir_datasets gives its MD5
-and size (`ir_datasets/etc/downloads.json`, entry "wikiclir"): these are checked here, and there is
-no TFDS checksums file.
+TFDS requires a SHA-256 for a download, but none is published for the archive. ir_datasets gives its
+MD5 and size (`ir_datasets/etc/downloads.json`, entry "wikiclir"). They are checked here instead of
+a TFDS checksums file.
 """
 
 from __future__ import annotations
@@ -78,12 +78,12 @@ class WikiClir(tfds.core.GeneratorBasedBuilder):
     """English queries and documents of 25 other Wikipedias, with relevance 2, 1 and (unlisted) 0.
 
     Args:
-        directory: A local copy in the layout that `WikiClirDirectory` reads; nothing is downloaded
-            then. Prepare it into a `data_dir` of its own: TFDS tells sets apart by name only.
-        beam: Documents are read and written by Apache Beam (the extra `beam`), with the
-            `beam_options` of `tfds.download.DownloadConfig`; all workers must reach the files. The
+        directory: A local copy in the layout that `WikiClirDirectory` reads; nothing is
+            downloaded. Prepare it into its own `data_dir`: TFDS tells sets apart by name only.
+        beam: Reads and writes the documents with Apache Beam (extra `beam`), with the
+            `beam_options` of `tfds.download.DownloadConfig`. All workers must reach the files. The
             examples are the same.
-        **kwargs: Those of every TFDS builder.
+        **kwargs: Arguments of every TFDS builder.
     """
 
     VERSION = tfds.core.Version("1.0.0")
@@ -142,7 +142,7 @@ def _documents(source: WikiClirDirectory, piece: Piece) -> Iterator[tuple]:
 
 
 def _by_beam(source: WikiClirDirectory):
-    """Returns the transform whose output are the examples of all documents."""
+    """Returns the Beam transform that outputs the examples of all documents."""
     beam = load_beam()
     return (
         beam.Create(list(source.document_pieces(_BYTES_PER_PIECE)))
@@ -158,9 +158,9 @@ def _published(dl_manager: tfds.download.DownloadManager) -> Path:
     if (size, digest) != (ARCHIVE_BYTES, ARCHIVE_MD5):
         raise input_error(
             archive,
-            f"{size} bytes with MD5 {digest} are not the published archive of"
-            f" {ARCHIVE_BYTES} bytes with MD5 {ARCHIVE_MD5}",
-            "Remove the file and try again; to use another edition, extract it and give"
+            f"the file has {size} bytes and MD5 {digest}, but the published archive has"
+            f" {ARCHIVE_BYTES} bytes and MD5 {ARCHIVE_MD5}",
+            "Remove the file and try again. To use another edition, extract it and give"
             ' builder_kwargs={"directory": ...}',
         )
     return Path(dl_manager.extract(archive)) / "wiki-clir"

@@ -1,15 +1,15 @@
-"""Reads retrieval sets in the file layout of WikiCLIR (Sasaki et al. 2018).
+"""Retrieval sets in the file layout of WikiCLIR (Sasaki et al. 2018).
 
-What is known of the published archive, `wiki-clir.tar.gz`, comes from two independent readers:
+The layout of the published archive, `wiki-clir.tar.gz`, is taken from two independent readers:
 ir_datasets (`ir_datasets/datasets/wikiclir.py`) and the code of Liu et al. (2020).
 
 * `english/wiki_en.queries`: query_id, title, first sentence. All languages share this file: the
-  queries of one language are those that its judgments name.
+  queries of a language are those that its judgments refer to.
 * `<folder>/wiki_<code>.documents`: doc_id, title, text.
-* `<folder>/en2<code>.rel`: query_id, doc_id, relevance; 2 is the same page, 1 are mutually linked
-  pages, nothing is listed as 0.
+* `<folder>/en2<code>.rel`: query_id, doc_id, relevance. 2 is the same page, 1 a mutually linked
+  page; 0 is never listed.
 * The folder is the English name of the language; Simple English has the code `simple`.
-* No header, no quoting, no splits. Texts are lower-cased and tokenised; many begin with a blank.
+* No header, no quoting, no splits. Texts are lower-cased and tokenised; many begin with a space.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ _QUERY_FOLDERS = {"en": "english"}
 
 
 def document_languages(directory: Path) -> list[str]:
-    """Returns the languages of the `wiki_<language>.documents` in a directory or its folders."""
+    """Returns the languages of all `wiki_<language>.documents` in a directory or its folders."""
     return _languages(directory, "wiki_*.documents", r"wiki_(.+)\.documents")
 
 
@@ -75,19 +75,19 @@ def _languages(directory: Path, pattern: str, name: str) -> list[str]:
 class WikiClirDirectory(FileSource):
     """A set in the layout of WikiCLIR: all files in one directory, or in folders as published.
 
-    The text of a query or document is the third column alone; the title stays in `Text.title`.
-    Where several languages share one file of queries, those without a judgment in this language
-    belong to the others and are left out, of the splits too; elsewhere every query is kept.
-    `splits.tsv` (query_id, split) beside the documents is optional.
+    The text of a query or document is the third column; the title becomes `Text.title`. If several
+    languages share one queries file, queries without a judgment in this language belong to other
+    languages: they are left out, of the splits too. Otherwise every query is kept. `splits.tsv`
+    (query_id, split) beside the documents is optional.
 
     Args:
-        directory: Holds `wiki_<q>.queries`, `wiki_<d>.documents` and `<q>2<d>.rel`, or the
-            published folders such as `english` and `french` with these files.
+        directory: Contains `wiki_<q>.queries`, `wiki_<d>.documents` and `<q>2<d>.rel`, or the
+            published folders, such as `english` and `french`, with these files.
         document_language: `<d>`, such as "fr".
-        query_language: `<q>`.
+        query_language: `<q>`, such as "en".
 
     Raises:
-        InputError: A file is missing; the message lists the languages that are there.
+        InputError: A file is missing; the message lists the languages that exist.
     """
 
     def __init__(
@@ -114,8 +114,8 @@ class WikiClirDirectory(FileSource):
             others = sorted(file.name for file in documents.parent.glob("*2*.rel"))
             raise input_error(
                 judgments,
-                f"there is no such file; its directory holds: {', '.join(others) or 'no *2*.rel'}",
-                "Put the judgments there, or choose languages that have some",
+                f"there is no such file; beside it: {', '.join(others) or 'no *2*.rel'}",
+                "Put the judgments there, or choose languages that have judgments",
             )
         self.paths = {"queries": queries, "documents": documents, "judgments": judgments}
         splits = documents.with_name("splits.tsv")
@@ -160,7 +160,7 @@ class WikiClirDirectory(FileSource):
         own = super().fingerprint()
         if not self._queries_are_shared:
             return own
-        # Another language's documents, which are not among its files, decide which queries it has.
+        # Which queries it has also depends on other languages' documents, which are not its files.
         return hashlib.sha256(f"{own} shared".encode()).hexdigest()
 
 
@@ -170,6 +170,6 @@ def _find(directory: Path, folder: str, name: str, flag: str, present: list[str]
             return path
     raise input_error(
         flag,
-        f"no {name} in {directory}; it holds: {', '.join(present) or 'none'}",
-        "Choose one that is there, or another directory",
+        f"there is no {name} in {directory}; available: {', '.join(present) or 'none'}",
+        "Choose an available one, or another directory",
     )
