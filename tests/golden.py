@@ -18,9 +18,7 @@ import tensorflow as tf
 
 from tf_smoothclir._compat.keras_api import tf_variable, tf_weights
 from tf_smoothclir.evaluation.metrics import per_query_metrics
-from tf_smoothclir.losses.learned_thresholds import LearnedThresholdsLoss
-from tf_smoothclir.losses.lists import LIST_LOSSES, ListLoss
-from tf_smoothclir.losses.ordinal import LOSSES, make_loss
+from tf_smoothclir.losses.registry import LEARNED_THRESHOLDS, LOSSES
 from tf_smoothclir.optimizers import OPTIMIZERS, make_optimizer
 from tf_smoothclir.text.tokens import DistinctTokens, SubwordTokens, Tokens
 from tf_smoothclir.towers import TOWERS
@@ -32,6 +30,8 @@ _WORDS, _DIM, _BUCKETS, _STEPS = 12, 5, 7, 4
 _TEXTS = [[2, 3, 2], [], [5, 6, 4, 7, 11], [1], [8, 9]]
 _NGRAMS = [[], [], [0, 1, 2], [2, 2], [], [3, 4, 0], [6], [5], [1, 3], [0], [4], [2, 5, 6]]
 _GRADES = [2, 0, 1, 0, 2]
+_LISTWISE = [name for name, loss in LOSSES.items() if loss.needs_lists]
+_ORDINAL = [name for name in LOSSES if name not in _LISTWISE]
 # Grades as they are ranked, best first, of lists of many kinds; -1 is padding.
 _RANKED = [
     [2, 1, 0, 0, 1, 0, 2, 0],
@@ -57,7 +57,7 @@ def _ordinal_loss(name: str) -> dict:
     # Scores in each segment, and on the thresholds themselves.
     scores = np.append(wave(21, phase=0.3), [0.2, 0.7, -1.0, 1.0]).astype(np.float32)
     grades = tf.constant(np.arange(len(scores)) % 4 - 1)  # -1 is padding
-    loss = LearnedThresholdsLoss() if name == "learned" else make_loss(name, (0.2, 0.7))
+    loss = LEARNED_THRESHOLDS["sosl"]() if name == "learned" else LOSSES[name]()
     return _value_and_gradients(lambda x: loss(grades, x), scores)
 
 
@@ -66,10 +66,10 @@ def _list_loss(name: str) -> dict:
     grades = [grade for grades in lists for grade in grades]
     scores = wave(len(grades), phase=1.1)
     scores[7:9] = scores[9]  # ties
-    arguments = (tf.constant(grades), tf.constant([len(grades) for grades in lists]))
-    loss = ListLoss(name)
-    found = _value_and_gradients(lambda x: loss(x, *arguments), scores)
-    return {**found, "per_list": loss.per_list(tf.constant(scores), *arguments)}
+    grades, lengths = tf.constant(grades), tf.constant([len(grades) for grades in lists])
+    mean, each = LOSSES[name](), LOSSES[name](reduction="none")
+    found = _value_and_gradients(lambda x: mean(*mean.laid_out(grades, x, lengths)), scores)
+    return {**found, "per_list": each(*each.laid_out(grades, tf.constant(scores), lengths))}
 
 
 def _value_and_gradients(function: Callable, at: np.ndarray) -> dict:
@@ -122,7 +122,7 @@ def _steps(optimizer: str, kind: str = "average_pooling", clip_norm: float = 0.0
     query, document = _tower(kind, 0.5, **options), _tower(kind, 3.5, **options)
     model = TwoTower(query, document, clip_norm=clip_norm)
     model.build()
-    model.compile(make_optimizer(optimizer, 0.1), make_loss("sosl", (0.2, 0.7)))
+    model.compile(make_optimizer(optimizer, 0.1), LOSSES["sosl"]())
     model.optimizer.build(model.trainable_variables)
     batch = (
         {"query": _tokens(_TEXTS), "document": _tokens(_TEXTS[::-1])},
@@ -139,8 +139,8 @@ def _steps(optimizer: str, kind: str = "average_pooling", clip_norm: float = 0.0
 CASES: dict[str, Callable[[], dict]] = {
     "metrics": _metrics,
     "similarity": _scores,
-    **{f"loss {name}": lambda name=name: _ordinal_loss(name) for name in (*LOSSES, "learned")},
-    **{f"list loss {name}": lambda name=name: _list_loss(name) for name in LIST_LOSSES},
+    **{f"loss {name}": lambda name=name: _ordinal_loss(name) for name in (*_ORDINAL, "learned")},
+    **{f"list loss {name}": lambda name=name: _list_loss(name) for name in _LISTWISE},
     **{f"tower {kind}": lambda kind=kind: _vectors(kind) for kind in TOWERS},
     "tower with n-grams": lambda: _vectors("average_pooling", ngram_buckets=_BUCKETS),
     "tower with weights": lambda: _vectors("average_pooling", token_weights="learned"),

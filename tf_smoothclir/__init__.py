@@ -11,19 +11,23 @@ import sys
 from tf_smoothclir.utils.import_hooks import around_import
 
 _PUBLIC = {
+    "ApproxNDCGLoss": "losses.approx_ndcg",
     "AveragePoolingTower": "towers.average_pooling",
     "CNNTower": "towers.cnn",
     "InputError": "utils.errors",
     "LSTMTower": "towers.lstm",
     "LazyAdam": "optimizers.lazy_adam",
-    "ListLoss": "losses.lists",
-    "ProportionalOdds": "losses.ordinal",
-    "SegmentMeanSquaredError": "losses.ordinal",
+    "ListMLELoss": "losses.list_mle",
+    "PairwiseHingeLoss": "losses.pairwise",
+    "PairwiseLogisticLoss": "losses.pairwise",
+    "ProportionalOdds": "losses.proportional_odds",
+    "SegmentMeanSquaredError": "losses.mse",
     "SmoothCosineSimilarity": "two_tower.similarity",
-    "SmoothOrdinalSearchLoss": "losses.ordinal",
+    "SmoothOrdinalSearchLoss": "losses.sosl",
+    "SoftmaxLoss": "losses.softmax",
     "SparseAdagrad": "optimizers.sparse_adagrad",
     "SparseRMSprop": "optimizers.sparse_rmsprop",
-    "ThreePartL2": "losses.ordinal",
+    "ThreePartL2": "losses.three_part_l2",
     "TwoTower": "two_tower.model",
     "smooth_normalize": "two_tower.similarity",
 }

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.oracles import maths
 from tf_smoothclir.experiments import theory, theory_search, theory_table
 from tf_smoothclir.experiments.theory import Constants
-from tf_smoothclir.losses.ordinal import SmoothOrdinalSearchLoss
+from tf_smoothclir.losses.sosl import SmoothOrdinalSearchLoss
 from tf_smoothclir.two_tower.similarity import SmoothCosineSimilarity
 
 SETTINGS = settings(deadline=None, max_examples=60, derandomize=True)

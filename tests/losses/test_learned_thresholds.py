@@ -6,7 +6,7 @@ import tensorflow as tf
 from tensorflow import keras
 
 from tf_smoothclir.losses.learned_thresholds import LearnedThresholdsLoss
-from tf_smoothclir.losses.ordinal import SmoothOrdinalSearchLoss
+from tf_smoothclir.losses.sosl import SmoothOrdinalSearchLoss
 from tf_smoothclir.towers import AveragePoolingTower
 from tf_smoothclir.two_tower.model import TwoTower
 

@@ -8,7 +8,7 @@ from tensorflow import keras
 from tests.graphs import operations_in
 from tests.towers.test_average_pooling import TEXTS, distinct, flat, padded
 from tf_smoothclir._compat.keras_api import tf_variable
-from tf_smoothclir.losses.ordinal import SmoothOrdinalSearchLoss
+from tf_smoothclir.losses.sosl import SmoothOrdinalSearchLoss
 from tf_smoothclir.optimizers import LazyAdam
 from tf_smoothclir.towers.cnn import CNNTower
 from tf_smoothclir.towers.lstm import LSTMTower

@@ -6,7 +6,7 @@ import tensorflow as tf
 
 from tests.graphs import nodes_of_functions
 from tf_smoothclir._compat.keras_api import tf_variable
-from tf_smoothclir.losses.ordinal import SmoothOrdinalSearchLoss
+from tf_smoothclir.losses.sosl import SmoothOrdinalSearchLoss
 from tf_smoothclir.optimizers import make_optimizer
 from tf_smoothclir.towers import AveragePoolingTower
 from tf_smoothclir.training.steps import compile_steps

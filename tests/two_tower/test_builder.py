@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from tf_smoothclir.data.tokenized_set import ROLES
-from tf_smoothclir.losses.lists import LIST_LOSSES
-from tf_smoothclir.losses.ordinal import LOSSES
+from tf_smoothclir.losses.registry import LOSSES
 from tf_smoothclir.settings.model import ModelSettings
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.settings.text import TextSettings
@@ -67,17 +66,33 @@ def test_tower_that_reads_word_order_has_no_weights_of_tokens():
 
 
 @pytest.mark.parametrize("name", LOSSES)
-def test_every_loss_is_built(name):
-    assert type(configured_loss(RunSettings(model=ModelSettings(loss=name)))) is LOSSES[name]
+def test_every_loss_is_built_with_its_settings(name):
+    values = {"thresholds": (-0.1, 0.4), "temperature": 0.25, "cut_points": (-0.2, 0.1, 0.3)}
+    model, lists = ModelSettings(loss=name, **values), TrainingSettings(batching="lists")
+    loss = configured_loss(RunSettings(model=model, training=lists))
+    assert type(loss) is LOSSES[name]
+    assert {key: getattr(loss, key) for key in loss.settings} == {
+        key: values[key] for key in loss.settings
+    }
 
 
-@pytest.mark.parametrize("name", LIST_LOSSES)
-def test_every_list_loss_is_built_for_lists_and_refused_for_pairs(name):
-    model = ModelSettings(loss=name, temperature=0.25)
-    loss = configured_loss(RunSettings(model=model, training=TrainingSettings(batching="lists")))
-    assert loss.get_config() == {"name": name, "temperature": 0.25}
+@pytest.mark.parametrize("name", LOSSES)
+def test_listwise_losses_and_no_others_are_refused_for_pairs(name):
+    settings = RunSettings(model=ModelSettings(loss=name))
+    if not LOSSES[name].needs_lists:
+        configured_loss(settings)
+        return
     with pytest.raises(InputError, match=rf"^--loss={name} --batching=pairs: .* --batching=lists"):
-        build_model(RunSettings(model=model), VOCABULARIES)
+        build_model(settings, VOCABULARIES)
+
+
+def test_loss_for_three_grades_refuses_thresholds_for_two():
+    settings = RunSettings(model=ModelSettings(loss="three_part_l2", thresholds=(0.2,)))
+    with pytest.raises(
+        InputError,
+        match=r"^--loss, --thresholds, --cut_points: .* is for 3 grades, .*\(0\.2,\) make 2",
+    ):
+        configured_loss(settings)
 
 
 def test_temperature_zero_is_named():

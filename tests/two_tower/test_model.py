@@ -23,7 +23,8 @@ from tf_smoothclir.data.model_inputs import (
     SeparateTexts,
 )
 from tf_smoothclir.losses.learned_thresholds import LearnedThresholdsLoss
-from tf_smoothclir.losses.lists import ListLoss
+from tf_smoothclir.losses.registry import LOSSES
+from tf_smoothclir.losses.softmax import SoftmaxLoss
 from tf_smoothclir.text.tokens import Tokens
 
 SIZE, DIM = 9, 4
@@ -92,7 +93,7 @@ def test_in_batch_a_pair_weighs_as_in_lists_and_the_others_add_to_the_loss():
     assert float(found) == pytest.approx(np.sum(each) / (2 + 2 + 2 + 2), rel=1e-6)
 
 
-@pytest.mark.parametrize("loss", [SmoothOrdinalSearchLoss((0.2, 0.7)), ListLoss("softmax")])
+@pytest.mark.parametrize("loss", [SmoothOrdinalSearchLoss((0.2, 0.7)), SoftmaxLoss()])
 def test_in_batch_training_brings_the_wanted_pairs_to_the_top(loss):
     model = make_model(in_batch=True, rate=0.3)
     model.compile(LazyAdam(0.3), loss)
@@ -250,7 +251,7 @@ def test_logs_the_gradient_norm_before_clipping_and_the_loss_of_the_batch(shared
 
 
 @pytest.mark.parametrize("in_batch", [False, True])
-@pytest.mark.parametrize("loss", [SmoothOrdinalSearchLoss((0.2, 0.7)), ListLoss("softmax")])
+@pytest.mark.parametrize("loss", [SmoothOrdinalSearchLoss((0.2, 0.7)), SoftmaxLoss()])
 def test_fit_and_evaluate_show_the_loss_that_is_trained(loss, in_batch):
     model = make_model(in_batch=in_batch)
     model.compile(LazyAdam(0.05), loss)
@@ -270,13 +271,44 @@ def test_fit_and_evaluate_show_the_loss_that_is_trained(loss, in_batch):
     assert len(model.weights) == 2  # the tables: what measures is no weight
 
 
-def test_list_losses_take_no_sample_weights():
+def test_a_listwise_loss_takes_a_weight_for_each_list():
     model = make_model()
-    model.compile(LazyAdam(0.05), ListLoss("softmax"))
-    inputs = {**tensors(), "list_lengths": tf.constant([4, 0, 0, 0])}
-    weighted = tf.data.Dataset.from_tensors((inputs, tf.constant(GRADES), tf.ones([4])))
-    with pytest.raises(ValueError, match="takes no sample weights"):
-        model.fit(weighted, verbose=0)
+    model.compile(LazyAdam(0.05), SoftmaxLoss())
+    inputs = {**tensors(), "list_lengths": tf.constant([2, 2, 0, 0])}
+    scores = tf.reshape(model(inputs), [2, 2])
+    each = SoftmaxLoss(reduction="none")(np.reshape(GRADES, [2, 2]), scores).numpy()
+    weights = tf.constant([2.0, 0.5, 7.0, 7.0])
+    weighted = tf.data.Dataset.from_tensors((inputs, tf.constant(GRADES), weights))
+    found = model.evaluate(weighted, verbose=0)
+    assert found == pytest.approx((2 * each[0] + 0.5 * each[1]) / 2, rel=1e-5)
+    logs = model.fit(weighted, verbose=0).history
+    assert logs["batch_loss"][0] == pytest.approx(found, rel=1e-5)
+    wrong = tf.data.Dataset.from_tensors((inputs, tf.constant(GRADES), tf.ones([3])))
+    with pytest.raises(ValueError, match=r"sample_weight .* losses of shape"):
+        model.fit(wrong, verbose=0)
+
+
+@pytest.mark.parametrize("name", [name for name, loss in LOSSES.items() if loss.needs_lists])
+def test_a_listwise_loss_survives_save_and_reload_and_trains_on(name, tmp_path):
+    model = make_model()
+    model.compile(LazyAdam(0.05), LOSSES[name](temperature=0.25))
+    data = batches({**tensors(), "list_lengths": tf.constant([2, 2, 0, 0])})
+    model.fit(data, verbose=0)
+    model.save(tmp_path / "model.keras")
+    reloaded = keras.models.load_model(tmp_path / "model.keras")
+    assert type(reloaded.loss) is LOSSES[name]
+    assert reloaded.loss.get_config() == model.loss.get_config()
+    assert reloaded.evaluate(data, verbose=0) == model.evaluate(data, verbose=0)
+    for each in (model, reloaded):
+        each.fit(data, verbose=0)
+    np.testing.assert_array_equal(reloaded(tensors()), model(tensors()))
+
+
+def test_a_listwise_loss_needs_lists():
+    model = make_model()
+    model.compile(LazyAdam(0.05), SoftmaxLoss())
+    with pytest.raises(ValueError, match="the batch has no list_lengths: give"):
+        model.fit(batches(), verbose=0)
 
 
 class Embedded(keras.layers.Layer):

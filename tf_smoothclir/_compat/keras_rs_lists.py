@@ -37,30 +37,35 @@ def _gain_is_grade(labels):
     return labels
 
 
-def list_losses(name: str, labels, scores):
-    """Computes a loss of each list, as in `tensorflow_ranking_lists`."""
-    if name.startswith("pairwise"):
-        return _pairwise(name, labels, scores)
-    return {"softmax": _softmax, "approx_ndcg": _approx_ndcg}[name](labels, scores)
+def pairwise_hinge_losses(labels, scores):
+    """Computes the mean hinge loss of the pairs of each list, as in `tensorflow_ranking_lists`."""
+    import keras_rs
+
+    return _pairwise(keras_rs.losses.PairwiseHingeLoss(), labels, scores)
 
 
-def _pairwise(name, labels, scores):
+def pairwise_logistic_losses(labels, scores):
+    """Computes the mean logistic loss of the pairs of each list, as in `tensorflow_ranking_lists`."""
     import keras_rs
     import tensorflow as tf
 
-    loss = {
-        "pairwise_hinge": keras_rs.losses.PairwiseHingeLoss,
-        "pairwise_logistic": keras_rs.losses.PairwiseLogisticLoss,
-    }[name]()
-    if name == "pairwise_logistic":  # of equal scores, theirs has gradient 0 instead of -1/2
-        loss.pairwise_loss = lambda differences: tf.math.softplus(-differences)
+    loss = keras_rs.losses.PairwiseLogisticLoss()
+    # Of equal scores, theirs has gradient 0 instead of -1/2.
+    loss.pairwise_loss = lambda differences: tf.math.softplus(-differences)
+    return _pairwise(loss, labels, scores)
+
+
+def _pairwise(loss, labels, scores):
+    import tensorflow as tf
+
     losses, is_pair = loss.compute_unreduced_loss(labels, scores)
     return tf.math.divide_no_nan(
         tf.reduce_sum(losses * is_pair, axis=[1, 2]), tf.reduce_sum(is_pair, axis=[1, 2])
     )
 
 
-def _softmax(labels, scores):
+def softmax_losses(labels, scores):
+    """Computes the softmax loss of each list, as in `tensorflow_ranking_lists`."""
     import tensorflow as tf
 
     grades = tf.nn.relu(labels)
@@ -68,7 +73,8 @@ def _softmax(labels, scores):
     return -tf.reduce_sum(grades * tf.nn.log_softmax(real_scores), axis=1)
 
 
-def _approx_ndcg(labels, scores):
+def approx_ndcg_losses(labels, scores):
+    """Computes minus ApproxNDCG of each list, as in `tensorflow_ranking_lists`."""
     import tensorflow as tf
 
     real = tf.cast(labels >= 0, scores.dtype)

@@ -34,31 +34,56 @@ def _gain_is_grade(labels):
     return labels
 
 
-def list_losses(name: str, labels, scores):
-    """Computes a differentiable loss of each list with tensorflow-ranking.
+def softmax_losses(labels, scores):
+    """Computes minus the sum of grade times log of the softmax, of each list.
+
+    Differentiable, like the other losses here.
 
     Args:
-        name: "softmax" (minus the sum of grade times log of the softmax), "approx_ndcg" (minus
-            ApproxNDCG, gain 2^grade - 1; both are 0 for a list without a grade above 0),
-            "pairwise_hinge" or "pairwise_logistic" (mean over the pairs of a list that differ in
-            grade, 0 where there are none).
         labels: `[lists, length]` float32; -1 is padding.
-        scores: `[lists, length]` float32, already divided by the temperature.
+        scores: `[lists, length]` float32, divided by the temperature.
 
     Returns:
-        `[lists]` float32.
+        `[lists]` float32; 0 for a list without a grade above 0.
     """
+    from tensorflow_ranking.python import losses_impl
+
+    return _listwise(losses_impl.SoftmaxLoss, labels, scores)
+
+
+def approx_ndcg_losses(labels, scores):
+    """Computes minus ApproxNDCG with the gain 2^grade - 1, of each list; as `softmax_losses`."""
+    from tensorflow_ranking.python import losses_impl
+
+    return _listwise(losses_impl.ApproxNDCGLoss, labels, scores)
+
+
+def pairwise_hinge_losses(labels, scores):
+    """Computes the mean hinge loss of the pairs that differ in grade, of each list.
+
+    Arguments as of `softmax_losses`. 0 for a list without such pairs.
+    """
+    from tensorflow_ranking.python import losses_impl
+
+    return _pairwise(losses_impl.PairwiseHingeLoss(None), labels, scores)
+
+
+def pairwise_logistic_losses(labels, scores):
+    """Computes the mean logistic loss of the same pairs; as `pairwise_hinge_losses`."""
     import tensorflow as tf
     from tensorflow_ranking.python import losses_impl
 
-    loss = {
-        "softmax": losses_impl.SoftmaxLoss,
-        "approx_ndcg": losses_impl.ApproxNDCGLoss,
-        "pairwise_hinge": losses_impl.PairwiseHingeLoss,
-        "pairwise_logistic": losses_impl.PairwiseLogisticLoss,
-    }[name](name, temperature=1.0)
-    if name == "pairwise_logistic":  # of equal scores, theirs has gradient 0 instead of -1/2
-        loss._pairwise_loss = lambda differences: tf.math.softplus(-differences)
-    losses, weights = loss.compute_per_list(labels, scores, None)
-    # Pairwise losses are means already; their weight is the number of pairs.
-    return losses if name.startswith("pairwise") else losses * weights
+    loss = losses_impl.PairwiseLogisticLoss(None)
+    # Of equal scores, theirs has gradient 0 instead of -1/2.
+    loss._pairwise_loss = lambda differences: tf.math.softplus(-differences)
+    return _pairwise(loss, labels, scores)
+
+
+def _listwise(kind, labels, scores):
+    losses, weights = kind(None, temperature=1.0).compute_per_list(labels, scores, None)
+    return losses * weights
+
+
+def _pairwise(loss, labels, scores):
+    # These are means already; their weight is the number of pairs.
+    return loss.compute_per_list(labels, scores, None)[0]

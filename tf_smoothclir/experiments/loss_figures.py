@@ -17,7 +17,8 @@ import tensorflow as tf
 from matplotlib.colors import SymLogNorm
 
 from tf_smoothclir.evaluation.plots import COLOURS, plt, save_png
-from tf_smoothclir.losses.ordinal import SegmentMeanSquaredError, SmoothOrdinalSearchLoss
+from tf_smoothclir.losses.mse import SegmentMeanSquaredError
+from tf_smoothclir.losses.sosl import SmoothOrdinalSearchLoss
 from tf_smoothclir.two_tower.similarity import SmoothCosineSimilarity
 from tf_smoothclir.utils.files import write_text
 

@@ -12,7 +12,7 @@ import dataclasses
 import math
 from collections.abc import Sequence
 
-from tf_smoothclir.losses.ordinal import SmoothOrdinalSearchLoss
+from tf_smoothclir.losses.sosl import SmoothOrdinalSearchLoss
 
 
 @dataclasses.dataclass(frozen=True)

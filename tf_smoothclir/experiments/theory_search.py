@@ -12,7 +12,7 @@ import numpy as np
 import tensorflow as tf
 
 from tf_smoothclir.experiments.theory import Constants
-from tf_smoothclir.losses.ordinal import SmoothOrdinalSearchLoss
+from tf_smoothclir.losses.sosl import SmoothOrdinalSearchLoss
 from tf_smoothclir.two_tower.similarity import SmoothCosineSimilarity
 
 _DIM = 3

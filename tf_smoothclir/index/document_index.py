@@ -14,7 +14,7 @@ from tf_smoothclir.index.manifest import IndexManifest
 from tf_smoothclir.index.ranker import Ranker
 from tf_smoothclir.index.segments import Segments
 from tf_smoothclir.index.vector_index import VectorIndex
-from tf_smoothclir.losses.ordinal import SmoothOrdinalSearchLoss
+from tf_smoothclir.losses.sosl import SmoothOrdinalSearchLoss
 from tf_smoothclir.protocols.text_search import SearchHit
 from tf_smoothclir.utils.digests import check_digests
 from tf_smoothclir.utils.errors import InputError, input_error

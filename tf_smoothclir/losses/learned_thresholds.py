@@ -1,4 +1,4 @@
-"""Smooth Ordinal Search Loss whose thresholds are learned with the model."""
+"""Smooth Ordinal Search Loss whose thresholds are trained with the model."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ import numpy as np
 import tensorflow as tf
 from tensorflow import keras
 
-from tf_smoothclir.losses.ordinal import SmoothOrdinalSearchLoss, squared_excess
+from tf_smoothclir.losses.base import register
+from tf_smoothclir.losses.ordinal import squared_excess
+from tf_smoothclir.losses.sosl import SmoothOrdinalSearchLoss
 
-# Of the width that a segment starts with, it keeps at least this share. Without it the segments
-# between would close: then all scores may be the same, which no loss punishes.
+# Each segment keeps at least this share of its first width. Otherwise the segments of the middle
+# grades would close: all scores could then be the same, which the loss does not punish.
 _KEPT = 0.5
 
-_register = keras.utils.register_keras_serializable(package="tf_smoothclir")
 
-
-@_register
+@register
 class OrderedThresholds(keras.layers.Layer):
-    """Trainable thresholds that are always rising and inside (-1, 1).
+    """Trainable thresholds that always rise and stay inside (-1, 1).
 
-    Weights are the logits of the shares that the K segments have of what can be shared out. Called
-    with no input that matters, returns `[K-1]` float32.
+    The K weights are logits: their softmax shares out, among the K segments, the width that is not
+    kept. `call` ignores its input and returns the thresholds, `[K-1]` float32.
     """
 
     def __init__(self, thresholds: Sequence[float], **kwargs):
@@ -52,16 +52,28 @@ class OrderedThresholds(keras.layers.Layer):
         return {**super().get_config(), "thresholds": self.start}
 
 
-@_register
+@register
 class LearnedThresholdsLoss(SmoothOrdinalSearchLoss):
-    """`SmoothOrdinalSearchLoss` with thresholds that are trained.
+    """`SmoothOrdinalSearchLoss` with trained thresholds.
 
-    They are weights of a layer, `layer`, which the model must have among its own: `TwoTower` takes
-    it in when it is compiled. Each segment keeps at least half of its first width.
+    With w_g the first width of segment g, and a_g trained logits that start at log(w_g / 2):
+
+        θ_g = -1 + Σ_{i<g} (w_i / 2 + softmax(a)_i)
+
+    So thresholds always rise, and each segment keeps at least half of its first width. The logits
+    are weights of `layer`, which the trained model must own: `TwoTower` takes it when it is
+    compiled.
+
+        >>> loss = LearnedThresholdsLoss(thresholds=(0.2, 0.7))
+        >>> print(np.round(loss.thresholds, 4))
+        [0.2 0.7]
+        >>> loss.layer.set_weights([np.array([-50.0, -50.0, 50.0])])  # all that is free: grade 2's
+        >>> print(np.round(loss.thresholds, 4))  # -1 + 1.2 / 2, and 0.5 / 2 above that
+        [-0.4  -0.15]
 
     Args:
         thresholds: Where training starts.
-        **kwargs: `reduction` and `name` of `OrdinalLoss`.
+        **kwargs: `reduction` and `name` of `RankingLoss`.
     """
 
     def __init__(self, thresholds=(0.2, 0.7), **kwargs):

@@ -13,7 +13,7 @@ import tensorflow as tf
 
 from tf_smoothclir.data.hashing import hash_ids
 from tf_smoothclir.data.sources.source import Text
-from tf_smoothclir.losses.ordinal import SmoothOrdinalSearchLoss
+from tf_smoothclir.losses.sosl import SmoothOrdinalSearchLoss
 from tf_smoothclir.ops.top_k import top_k
 from tf_smoothclir.publishing.exported_tower import ExportedTower
 from tf_smoothclir.text.batches import text_batches

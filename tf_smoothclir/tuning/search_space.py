@@ -9,8 +9,8 @@ from collections.abc import Sequence
 import keras_tuner
 import numpy as np
 
-from tf_smoothclir.losses.lists import LIST_LOSSES
-from tf_smoothclir.losses.ordinal import LOSSES, SmoothOrdinalSearchLoss, ThresholdLoss
+from tf_smoothclir.losses.arguments import check_thresholds
+from tf_smoothclir.losses.registry import LOSSES
 from tf_smoothclir.settings.combinations import broken_rules
 from tf_smoothclir.settings.model import ModelSettings
 from tf_smoothclir.settings.presets import changed
@@ -61,7 +61,7 @@ class SearchSpace:
         """
         _check_names(names)
         try:
-            SmoothOrdinalSearchLoss(settings.model.thresholds)
+            check_thresholds("thresholds", settings.model.thresholds)
         except ValueError as error:
             raise InputError(f"--thresholds: {error}.") from error
         lists = {name: _values_of(name, settings) for name in names}
@@ -136,11 +136,11 @@ def parse_thresholds(text: str) -> tuple[float, ...]:
 
 def uses_thresholds(loss: str) -> bool:
     """Whether the value of a loss depends on the thresholds."""
-    return issubclass(LOSSES.get(loss, object), ThresholdLoss)
+    return "thresholds" in LOSSES[loss].settings
 
 
 def _uses_temperature(loss: str) -> bool:
-    return loss in LIST_LOSSES or loss == "proportional_odds"
+    return "temperature" in LOSSES[loss].settings
 
 
 def with_values(settings: RunSettings, values: dict) -> RunSettings:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from collections.abc import Mapping
 
@@ -13,11 +14,12 @@ from tensorflow import keras
 from tf_smoothclir.data.bilingual_vectors import occurrences
 from tf_smoothclir.data.token_frequency import inverse_document_frequency
 from tf_smoothclir.data.tokenized_set import ROLES, TokenizedSet
-from tf_smoothclir.losses.learned_thresholds import LearnedThresholdsLoss
-from tf_smoothclir.losses.lists import LIST_LOSSES, ListLoss
-from tf_smoothclir.losses.ordinal import OrdinalLoss, make_loss
+from tf_smoothclir.losses.arguments import check_thresholds
+from tf_smoothclir.losses.base import RankingLoss
+from tf_smoothclir.losses.registry import LEARNED_THRESHOLDS, LOSSES
 from tf_smoothclir.optimizers import make_optimizer
 from tf_smoothclir.settings.combinations import check_combinations
+from tf_smoothclir.settings.model import ModelSettings
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.text.embeddings import FIRST_WORD, load_embeddings
 from tf_smoothclir.towers import TOWERS
@@ -31,29 +33,37 @@ from tf_smoothclir.utils.errors import InputError
 _SHARE_OF_NGRAMS = 0.3
 
 
-def configured_loss(settings: RunSettings) -> OrdinalLoss | ListLoss:
+def configured_loss(settings: RunSettings) -> RankingLoss:
     """Returns the loss that the settings name.
 
     Raises:
         InputError: It cannot take these thresholds, cut points or this temperature.
     """
     model = settings.model
-    is_of_lists = model.loss in LIST_LOSSES
+    kind = (LEARNED_THRESHOLDS if model.learn_thresholds else LOSSES)[model.loss]
     try:
-        if is_of_lists:
-            return ListLoss(model.loss, model.temperature)
-        if model.learn_thresholds:
-            return LearnedThresholdsLoss(model.thresholds)
-        return make_loss(
-            model.loss,
-            model.thresholds,
-            temperature=model.temperature,
-            cut_points=model.cut_points,
-        )
+        loss = kind.from_settings(dataclasses.asdict(model))
+        if not kind.needs_lists:
+            _check_grades(loss, model)
     except ValueError as error:
-        own = {"proportional_odds": ", --temperature", "three_part_l2": ", --cut_points"}
-        flags = "--temperature" if is_of_lists else f"--thresholds{own.get(model.loss, '')}"
-        raise InputError(f"--loss, {flags}: {error}.") from error
+        own = kind.settings if kind.needs_lists else ("thresholds", *kind.settings)
+        flags = ", ".join(f"--{name}" for name in dict.fromkeys(("loss", *own)))
+        raise InputError(f"{flags}: {error}.") from error
+    return loss
+
+
+def _check_grades(loss: RankingLoss, model: ModelSettings) -> None:
+    """Checks that the loss has as many grades as the thresholds make, whether it uses them or not.
+
+    Raises:
+        ValueError: It has not, or the thresholds cannot be used.
+    """
+    grades = len(check_thresholds("thresholds", model.thresholds)) + 1
+    if grades != loss.num_grades:
+        raise ValueError(
+            f"{model.loss} is for {loss.num_grades} grades, and thresholds {model.thresholds} make"
+            f" {grades}: give {loss.num_grades - 1} thresholds, or use another loss"
+        )
 
 
 def build_model(settings: RunSettings, vocabularies: Mapping[str, list[str]]) -> TwoTower:

@@ -12,13 +12,14 @@ from tf_smoothclir._compat.keras_api import (
     track_loss,
 )
 from tf_smoothclir.data.model_inputs import (
+    InBatchInputs,
     ListInputs,
     ModelInputs,
     PairInputs,
     SeparateTexts,
     model_inputs,
 )
-from tf_smoothclir.losses.lists import ListLoss
+from tf_smoothclir.losses.base import ranking_loss
 from tf_smoothclir.ops.row_sums import take
 from tf_smoothclir.optimizers.gradients import clipped, each_row_once
 from tf_smoothclir.optimizers.sparse_optimizer import gradient_policy
@@ -78,7 +79,7 @@ class TwoTower(keras.Model):
         """Compiles the model as Keras does; the weights of its loss are trained too."""
         super().compile(*args, **kwargs)
         make_loss_metric(self)
-        adopt_layer(self, "loss_layer", getattr(self.loss, "layer", None))
+        adopt_layer(self, "loss_layer", ranking_loss(self.loss).layer)
         policy = gradient_policy(self.optimizer)
         for tower in self._own_towers():
             tower.gradient_policy = policy
@@ -162,8 +163,7 @@ class TwoTower(keras.Model):
             gradients = [each_row_once(gradient) for gradient in gradients]
         pairs = _listed_pairs(inputs, grades)
         if self.exchange:
-            of_lists = isinstance(self.loss, ListLoss)
-            weight = tf.size(inputs.list_lengths) if of_lists else pairs
+            weight = ranking_loss(self.loss).num_terms(pairs, _list_lengths(inputs))
             gradients, loss, pairs = self.exchange(gradients, loss, pairs, weight)
         norm = tf.linalg.global_norm(gradients) / scale
         if self.clip_norm:
@@ -198,29 +198,19 @@ class TwoTower(keras.Model):
         return [tower for tower in towers if isinstance(tower, WordTableTower)]
 
     def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None):
-        """Keras's `compute_loss`, and a `ListLoss` of the lists of a batch.
+        """Keras's `compute_loss`, for a flat batch or, with `in_batch`, a matrix of scores.
 
-        With `in_batch`, a `ListLoss` has all documents of the batch in each list; other losses are
-        divided by the number of pairs in the lists alone, so that the other pairs add to the loss
-        instead of making all gradients smaller.
-
-        Raises:
-            ValueError: There are sample weights, and a `ListLoss`, which has none.
+        The loss says how it takes a batch: `RankingLoss.laid_out` and `rescaled_in_batch`. A
+        listwise loss takes sample weights `[lists]`; with `in_batch`, its lists hold all documents
+        of the batch.
         """
-        x = self._typed(x)
-        if isinstance(self.loss, ListLoss) and sample_weight is not None:
-            raise ValueError("A ListLoss takes no sample weights: leave them out of the batches.")
-        if not self.in_batch:
-            if isinstance(self.loss, ListLoss):
-                return self.loss(y_pred, y, x.list_lengths)
-            return super().compute_loss(x, y, y_pred, sample_weight)
-        queries, documents = tf.unstack(tf.shape(y_pred))
-        if isinstance(self.loss, ListLoss):
-            lengths = tf.fill([queries], documents)
-            return self.loss(tf.reshape(y_pred, [-1]), tf.reshape(y, [-1]), lengths)
-        loss = super().compute_loss(x, y, y_pred, sample_weight)
-        listed = tf.cast(tf.reduce_sum(x.list_lengths), loss.dtype)
-        return loss * tf.cast(queries * documents, loss.dtype) / listed
+        lengths = _list_lengths(self._typed(x))
+        lists = ranking_loss(self.loss)
+        if self.in_batch:
+            loss = super().compute_loss(x, y, y_pred, sample_weight)
+            return lists.rescaled_in_batch(loss, y_pred, lengths)
+        y, y_pred = lists.laid_out(y, y_pred, lengths)
+        return super().compute_loss(x, y, y_pred, sample_weight)
 
     def get_config(self):
         """Returns the arguments of the constructor, serialised."""
@@ -262,6 +252,11 @@ class TwoTower(keras.Model):
         if not (self.is_shared and self._own_towers()):
             return False
         return not self.query_tower.pads_texts
+
+
+def _list_lengths(inputs: ModelInputs | None) -> tf.Tensor | None:
+    """Returns the number of documents in each list, None for a batch without lists."""
+    return inputs.list_lengths if isinstance(inputs, (ListInputs, InBatchInputs)) else None
 
 
 def _listed_pairs(inputs: ModelInputs, grades: tf.Tensor) -> tf.Tensor:

@@ -90,7 +90,7 @@ class SetEncoder:
 
 def grade_rule(model: TwoTower) -> Callable[[np.ndarray], np.ndarray] | None:
     """Returns what predicts a grade from each score; None where the loss has no thresholds."""
-    return getattr(model.loss, "predict_grade", None)
+    return None if model.loss.thresholds is None else model.loss.predict_grade
 
 
 def thresholds_of(settings: RunSettings, model: TwoTower) -> Sequence[float]:
@@ -98,4 +98,5 @@ def thresholds_of(settings: RunSettings, model: TwoTower) -> Sequence[float]:
 
     A loss without thresholds has those of the settings.
     """
-    return getattr(model.loss, "thresholds", settings.model.thresholds)
+    of_loss = model.loss.thresholds
+    return settings.model.thresholds if of_loss is None else of_loss

@@ -1,0 +1,100 @@
+"""Listwise losses: what counts is the order of the documents in a candidate list.
+
+They compare the scores of one list with each other and know no thresholds. Four are those of
+tensorflow-ranking, or on the other stack of keras-rs, without their reductions, which divide by
+padding too. ListMLE is our own: that of tensorflow-ranking 0.5.5 orders ties at random, lets
+padding add to the value and underflows at small temperatures.
+"""
+
+from __future__ import annotations
+
+import tensorflow as tf
+
+from tf_smoothclir.losses.arguments import check_temperature
+from tf_smoothclir.losses.base import RankingLoss
+
+
+class ListwiseLoss(RankingLoss):
+    """A loss of candidate lists `[lists, list_size]` by scores s = r / T for similarities r.
+
+    The loss of a batch is the mean over its lists; a list of padding alone is none. Padding, the
+    other lists of the batch and the order of the documents do not change the loss of a list, and
+    nothing is random. A list of one document has gradient 0. Computed in float32.
+
+    Args:
+        temperature: T > 0 in units of the similarity. Similarities lie in (-1, 1), where a softmax
+            is nearly flat; with 0.1, the default, a hinge loss wants a margin of 0.1.
+        **kwargs: `reduction` and `name` of `RankingLoss`.
+    """
+
+    settings = ("temperature",)
+    needs_lists = True
+
+    def __init__(self, temperature: float = 0.1, **kwargs):
+        super().__init__(**kwargs)
+        self.temperature = check_temperature(temperature, usual=0.1)
+
+    def call(self, y_true: tf.Tensor, y_pred: tf.Tensor) -> tf.Tensor:
+        """Returns the loss of each list, `[lists]` float32.
+
+        Args:
+            y_true: Grades, `[lists, list_size]` float32; negative at padding.
+            y_pred: Scores divided by T, the same shape, float32. The lowest of each list is 0, and
+                so is padding.
+        """
+        raise NotImplementedError
+
+    def masked_losses(self, labels, scores):
+        if scores.shape.rank not in (None, 2):
+            raise ValueError(
+                f"y_pred has shape {scores.shape}, but {type(self).__name__} compares the documents"
+                " of a list: give [lists, list_size], with label -1 at padding"
+            )
+        labels = tf.cast(labels, tf.float32)
+        real = labels >= 0
+        scores = _from_zero(tf.cast(scores, tf.float32) / self.temperature, real)
+        return self.call(labels, scores), tf.logical_not(tf.reduce_any(real, axis=1))
+
+    def laid_out(self, grades, scores, list_lengths):
+        """Returns a flat batch as padded lists, `[lists, longest]` twice.
+
+        Raises:
+            ValueError: The batch has no list lengths.
+        """
+        if list_lengths is None:
+            raise ValueError(
+                f"{type(self).__name__} compares the documents of a list, but the batch has no "
+                "list_lengths: give the model batches of candidate lists"
+            )
+        grades = tf.cast(grades, tf.float32)
+        return _padded(grades, list_lengths, -1.0), _padded(scores, list_lengths, 0.0)
+
+    def rescaled_in_batch(self, loss, scores, list_lengths):
+        """Returns the mean loss as it is: each list holds all documents of the batch."""
+        del scores, list_lengths
+        return loss
+
+    def num_terms(self, pairs, list_lengths):
+        """Returns the number of lists."""
+        del pairs
+        return tf.size(list_lengths)
+
+    def get_config(self):
+        return {**super().get_config(), "temperature": self.temperature}
+
+
+def _padded(values: tf.Tensor, list_lengths: tf.Tensor, padding: float) -> tf.Tensor:
+    """Returns `[lists, longest]`, the values of each list and then padding."""
+    real = tf.sequence_mask(list_lengths)
+    empty = tf.fill(tf.shape(real), tf.constant(padding, values.dtype))
+    return tf.tensor_scatter_nd_update(empty, tf.where(real), values)
+
+
+def _from_zero(scores: tf.Tensor, real: tf.Tensor) -> tf.Tensor:
+    """Moves the lowest real score of each list to 0, which changes no loss.
+
+    tensorflow-ranking gives padding the score log(1e-10), not minus infinity. Below every real
+    score it has no weight.
+    """
+    lowest = tf.reduce_min(tf.where(real, scores, scores.dtype.max), axis=1, keepdims=True)
+    return tf.where(real, scores - tf.stop_gradient(lowest), tf.zeros_like(scores))
