@@ -284,7 +284,8 @@ def test_a_listwise_loss_takes_a_weight_for_each_list():
     logs = model.fit(weighted, verbose=0).history
     assert logs["batch_loss"][0] == pytest.approx(found, rel=1e-5)
     wrong = tf.data.Dataset.from_tensors((inputs, tf.constant(GRADES), tf.ones([3])))
-    with pytest.raises(ValueError, match=r"sample_weight .* losses of shape"):
+    # The sizes show at run time alone.
+    with pytest.raises(tf.errors.InvalidArgumentError, match="shape"):
         model.fit(wrong, verbose=0)
 
 
