@@ -40,7 +40,9 @@ def configured_loss(settings: RunSettings) -> RankingLoss:
         InputError: It cannot take these thresholds, cut points or this temperature.
     """
     model = settings.model
-    kind = (LEARNED_THRESHOLDS if model.learn_thresholds else LOSSES)[model.loss]
+    kind = LOSSES[model.loss]
+    if model.learn_thresholds:  # `check_combinations` refuses them for a loss that has no such kind
+        kind = LEARNED_THRESHOLDS.get(model.loss, kind)
     try:
         loss = kind.from_settings(dataclasses.asdict(model))
         if not kind.needs_lists:
