@@ -38,14 +38,14 @@ def _gain_is_grade(labels):
 
 
 def pairwise_hinge_losses(labels, scores):
-    """Computes the mean hinge loss of the pairs of each list, as in `tensorflow_ranking_lists`."""
+    """Computes the hinge loss of the pairs of each list, as in `tensorflow_ranking_lists`."""
     import keras_rs
 
     return _pairwise(keras_rs.losses.PairwiseHingeLoss(), labels, scores)
 
 
 def pairwise_logistic_losses(labels, scores):
-    """Computes the mean logistic loss of the pairs of each list, as in `tensorflow_ranking_lists`."""
+    """Computes the logistic loss of the pairs of each list, as in `tensorflow_ranking_lists`."""
     import keras_rs
     import tensorflow as tf
 
