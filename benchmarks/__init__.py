@@ -1,1 +1,1 @@
-"""Speed and memory of the package beside its rivals; see `README.md`."""
+"""Speed and memory of the package compared with its rivals; see `README.md`."""

@@ -1,4 +1,4 @@
-"""Training by shuffled pairs and by whole lists: steps of the trainer, in turn in one process.
+"""Training on shuffled pairs and on whole lists: the trainer's steps, in turn in one process.
 
 python -m benchmarks.batching
 """
@@ -16,7 +16,7 @@ _CALLS = 60
 
 
 def measure(workload: Workload, *, rounds: int, threads: int, calls: int = _CALLS) -> list[dict]:
-    """Returns the table; arguments as `measured_in_turn` has them."""
+    """Returns the table; see `measured_in_turn` for the arguments."""
     rivals = {batching: (workload, workload.settings(batching=batching)) for batching in BATCHINGS}
     return [
         common.table(

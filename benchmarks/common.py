@@ -1,7 +1,7 @@
 """What all benchmarks share: rounds in fresh processes, medians and ratios, tables, the machine.
 
-A rival is a function that measures one thing once and returns figures by name. Each call runs in a
-process of its own, so that the threads and the memory of one do not disturb another.
+A rival is a function that measures one thing once and returns its measurements by name. Each call
+runs in its own process, so that rivals share neither threads nor memory.
 """
 
 from __future__ import annotations
@@ -29,56 +29,56 @@ PROCESSES = multiprocessing.get_context("spawn")
 
 
 def has(module: str) -> bool:
-    """Tells whether a rival's package is installed."""
+    """Returns whether a rival's package is installed."""
     return util.find_spec(module) is not None
 
 
 def interleaved(
     rivals: Mapping[str, Callable[[], Mapping[str, float]]], rounds: int
 ) -> dict[str, list[dict[str, float]]]:
-    """Measures every rival once a round, in an order that rotates from round to round.
+    """Measures every rival once per round, in an order that rotates from round to round.
 
     Args:
-        rivals: Name -> what to call, in a new process: something that can be pickled.
-        rounds: How often.
+        rivals: Name -> picklable callable, run in a new process.
+        rounds: Number of rounds.
 
     Returns:
-        Name -> the figures of each round, and "MB" and "load" of `in_new_process`.
+        Name -> measurements of each round, with "MB" and "load" of `in_this_process`.
     """
     names = list(rivals)
-    figures = {name: [] for name in names}
+    measurements = {name: [] for name in names}
     for number in range(rounds):
         shift = number % len(names)
         for name in names[shift:] + names[:shift]:
-            figures[name].append(in_new_process(rivals[name]))
-    return figures
+            measurements[name].append(in_new_process(rivals[name]))
+    return measurements
 
 
 def in_new_process(rival: Callable[[], Mapping[str, float]]) -> dict[str, float]:
-    """Returns the figures of a rival, with "MB" and "load" of the process it ran in.
-
-    "MB" is the peak memory, TensorFlow itself included, and "load" what the machine had to do in
-    the minute before, the benchmark included: programs with threads that spin, such as PyTorch,
-    become many times slower where another process runs.
-    """
+    """Returns what `in_this_process` returns in a new process."""
     with ProcessPoolExecutor(1, mp_context=PROCESSES) as pool:
-        return pool.submit(_with_surroundings, rival).result()
+        return pool.submit(in_this_process, rival).result()
 
 
-def _with_surroundings(rival: Callable[[], Mapping[str, float]]) -> dict[str, float]:
+def in_this_process(rival: Callable[[], Mapping[str, float]]) -> dict[str, float]:
+    """Returns the measurements of a rival, and "MB" and "load" of this process.
+
+    "MB" is the peak memory, TensorFlow included. "load" is the machine's load average over the
+    minute before, the benchmark included: programs with spinning threads, such as PyTorch, become
+    many times slower if another process runs.
+    """
     load = os.getloadavg()[0]
-    figures = dict(rival())
-    megabytes = peak_memory() / 2**20
-    return {**figures, "MB": megabytes, "load": load}
+    measurements = dict(rival())
+    return {**measurements, "MB": peak_memory() / 2**20, "load": load}
 
 
 def use_threads(threads: int, settings: RunSettings | None = None) -> None:
-    """Gives TensorFlow so many threads, before it starts any.
+    """Sets TensorFlow's threads, before it starts any.
 
     Args:
-        threads: How many operations are computed beside each other.
-        settings: Where given, those within an operation are as many as in the training of such a
-            model; else the same number.
+        threads: Number of operations that run in parallel.
+        settings: If given, an operation uses as many threads as in the training of such a model;
+            else `threads`.
     """
     import tensorflow as tf
 
@@ -89,30 +89,32 @@ def use_threads(threads: int, settings: RunSettings | None = None) -> None:
 
 def table(
     title: str,
-    figures: Mapping[str, Sequence[Mapping[str, float]]],
+    measurements: Mapping[str, Sequence[Mapping[str, float]]],
     *,
     ratio_of: str,
     references: Sequence[str],
 ) -> dict:
-    """Sums rounds up.
+    """Summarizes the rounds.
 
     Args:
         title: What the table shows.
-        figures: What `interleaved` returned.
-        ratio_of: The figure that is compared.
-        references: The rivals that all are compared with, where they take part.
+        measurements: From `interleaved`.
+        ratio_of: Name of the measurement to compare.
+        references: Rivals to compare all others with; those that do not take part are skipped.
 
     Returns:
-        `{"title", "ratio_of", "rows"}`; each row has "name" and, for each figure, "median", "min"
-        and "max" over the rounds, and the same for "times <reference>": the figure divided by that
-        of the reference, round by round.
+        `{"title", "ratio_of", "rows"}`; each row has "name" and, for each measurement, "median",
+        "min" and "max" over the rounds, and the same for "times <reference>": the measurement
+        divided by that of the reference, round by round.
     """
-    present = [reference for reference in references if reference in figures]
+    present = [reference for reference in references if reference in measurements]
     rows = []
-    for name, rounds in figures.items():
+    for name, rounds in measurements.items():
         row = {figure: _summary([r[figure] for r in rounds]) for figure in rounds[0]}
         for reference in present:
-            ratios = [r[ratio_of] / base[ratio_of] for r, base in zip(rounds, figures[reference])]
+            ratios = [
+                r[ratio_of] / base[ratio_of] for r, base in zip(rounds, measurements[reference])
+            ]
             row[f"times {reference}"] = _summary(ratios)
         rows.append({"name": name, **row})
     return {"title": title, "ratio_of": ratio_of, "rows": rows}
@@ -123,7 +125,7 @@ def _summary(values: Sequence[float]) -> dict[str, float]:
 
 
 def machine() -> dict:
-    """Returns processor, cores, load of the last minute and versions."""
+    """Returns processor, cores, load average of the last minute and versions."""
     versions = {"python": platform.python_version()}
     for package in _PACKAGES:
         if has(package.replace("-", "_")):
@@ -149,10 +151,10 @@ def run(define_flags: Callable[[], None], measure: Callable[[flags.FlagValues], 
     """Runs a benchmark from the command line.
 
     Args:
-        define_flags: Defines the flags that it has besides `--rounds` and `--json`.
-        measure: Takes the flags and returns tables.
+        define_flags: Defines the benchmark's flags other than `--rounds` and `--json`.
+        measure: Takes the flags and returns the tables.
     """
-    flags.DEFINE_integer("rounds", 3, "How often every rival is measured.", lower_bound=1)
+    flags.DEFINE_integer("rounds", 3, "Number of measurements of each rival.", lower_bound=1)
     flags.DEFINE_boolean("json", False, "Print one JSON object instead of tables.")
     define_flags()
     standard_logging.disable(standard_logging.WARNING)
@@ -179,7 +181,7 @@ def formatted(result: Mapping) -> str:
     for part in result["tables"]:
         columns = [name for name in part["rows"][0] if name != "name"]
         ratio = part["ratio_of"]
-        lines += ["", f"{part['title']} (median, least and most; times: ratios of {ratio})"]
+        lines += ["", f"{part['title']} (median, minimum and maximum; times: ratios of {ratio})"]
         lines += ["", "| | " + " | ".join(columns) + " |", "| --- |" + " --- |" * len(columns)]
         for row in part["rows"]:
             cells = [row["name"], *(_cell(row[column]) for column in columns)]

@@ -1,4 +1,4 @@
-"""Encoding: documents a second from raw text to vectors, beside plain Keras.
+"""Encoding: documents per second from raw text to vectors, compared with plain Keras.
 
 python -m benchmarks.encoding
 """
@@ -23,7 +23,7 @@ _BATCH = 1024
 
 
 def words(count: int) -> list[str]:
-    """Returns so many different words of two to four syllables, the frequent ones short."""
+    """Returns `count` different words of two to four syllables; frequent ones are short."""
     base = len(_SYLLABLES)
     spelled = []
     for number in range(base, base + count):  # at least two syllables
@@ -36,9 +36,10 @@ def words(count: int) -> list[str]:
 
 
 def texts(count: int, tokens: int, vocabulary: list[str]) -> list[str]:
-    """Returns documents of about `tokens` tokens: every tenth is a comma, lines begin in capitals.
+    """Returns documents of about `tokens` tokens, every tenth of them a comma.
 
-    Lengths are uniform between two thirds and four thirds; words are Zipf-distributed.
+    Lengths are uniform between 2/3 and 4/3 of `tokens`; words are Zipf-distributed. The first
+    letter is a capital.
     """
     generator = np.random.default_rng(13)
     lengths = generator.integers(tokens * 2 // 3, tokens * 4 // 3 + 1, count) * 10 // 11
@@ -78,7 +79,7 @@ def package(documents: int, tokens: int, vocabulary: int, threads: int) -> dict[
 
 
 def keras_tower(documents: int, tokens: int, vocabulary: int, threads: int) -> dict[str, float]:
-    """Times the same model in plain Keras: padded ids, made in the input pipeline."""
+    """Times the same model in plain Keras, on padded ids from the input pipeline."""
     common.use_threads(threads)
     import tensorflow as tf
     from tensorflow import keras
@@ -106,7 +107,7 @@ def keras_tower(documents: int, tokens: int, vocabulary: int, threads: int) -> d
 def measure(
     *, documents: int, tokens: int, vocabulary: int, rounds: int, threads: int
 ) -> list[dict]:
-    """Returns the table for `documents` of about `tokens` tokens and `vocabulary` words."""
+    """Returns the table for `documents` documents of about `tokens` tokens each."""
     sizes = (documents, tokens, vocabulary, threads)
     rivals = {
         PACKAGE: partial(package, *sizes),
@@ -132,9 +133,9 @@ def _speed(batches, documents: int) -> dict[str, float]:
 
 
 def _define_flags() -> None:
-    flags.DEFINE_integer("documents", 20_480, "How many are encoded.", lower_bound=1)
-    flags.DEFINE_integer("tokens", 130, "Mean length of a document.", lower_bound=3)
-    flags.DEFINE_integer("vocabulary", 100_000, "Different words.", lower_bound=100)
+    flags.DEFINE_integer("documents", 20_480, "Number of documents.", lower_bound=1)
+    flags.DEFINE_integer("tokens", 130, "Mean length of a document in tokens.", lower_bound=3)
+    flags.DEFINE_integer("vocabulary", 100_000, "Number of different words.", lower_bound=100)
     flags.DEFINE_integer("threads", 2, "Threads of TensorFlow.", lower_bound=1)
 
 

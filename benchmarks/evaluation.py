@@ -1,4 +1,4 @@
-"""Evaluation: seconds for the seven metrics, beside other libraries; full retrieval.
+"""Evaluation: seconds for the seven metrics, compared with other libraries; full retrieval.
 
 python -m benchmarks.evaluation
 """
@@ -48,7 +48,7 @@ def package(queries: int, documents: int) -> dict[str, float]:
 
 
 def ir_measures(queries: int, documents: int) -> dict[str, float]:
-    """Times `calc_aggregate` on dictionaries that are there already."""
+    """Times `calc_aggregate` on dictionaries made beforehand."""
     import ir_measures as ir
 
     scores, grades = judged_scores(queries, documents)
@@ -118,7 +118,7 @@ def retrieval(queries: int, collection: int, dim: int, depth: int) -> dict[str, 
 
 
 def numpy_retrieval(queries: int, collection: int, dim: int, depth: int) -> dict[str, float]:
-    """Times the plain way: all scores at once, `argpartition`, then sorting what is left."""
+    """Times plain NumPy: all scores at once, `argpartition`, then sorting the rest."""
     vectors, documents = _vectors(queries, collection, dim)
 
     def search():
@@ -131,9 +131,13 @@ def numpy_retrieval(queries: int, collection: int, dim: int, depth: int) -> dict
 
 
 def measure(*, queries: int, documents: int, collection: int, rounds: int) -> list[dict]:
-    """Returns the tables: the metrics of `queries` lists of `documents`, and full retrieval.
+    """Returns two tables: the seven metrics, and full retrieval.
 
-    `collection` is the number of documents that full retrieval ranks for a tenth of the queries.
+    Args:
+        queries: Number of candidate lists; full retrieval has a tenth of the queries.
+        documents: Documents in each candidate list.
+        collection: Documents that full retrieval ranks.
+        rounds: Number of measurements of each rival.
     """
     rivals = {PACKAGE: package}
     if common.has("tensorflow_ranking"):
@@ -159,9 +163,9 @@ def measure(*, queries: int, documents: int, collection: int, rounds: int) -> li
     ]
 
 
-def _with_differences(figures: Mapping[str, list[dict]]) -> dict[str, list[dict]]:
-    """Puts the largest difference from the package's metrics in the place of the metrics."""
-    ours = figures[PACKAGE][0]
+def _with_differences(measurements: Mapping[str, list[dict]]) -> dict[str, list[dict]]:
+    """Replaces the metrics by their largest difference from the package's metrics."""
+    ours = measurements[PACKAGE][0]
     return {
         name: [
             {
@@ -172,7 +176,7 @@ def _with_differences(figures: Mapping[str, list[dict]]) -> dict[str, list[dict]
             }
             for r in rounds
         ]
-        for name, rounds in figures.items()
+        for name, rounds in measurements.items()
     }
 
 
@@ -185,7 +189,7 @@ def _vectors(queries: int, collection: int, dim: int) -> tuple[np.ndarray, np.nd
 
 
 def _timed(evaluate: Callable[[], dict[str, float]]) -> dict[str, float]:
-    """Returns the median time of some calls after a first, and the metrics, to be compared."""
+    """Returns the median time of some calls after a first one, and the metrics to compare."""
     return {"s": _seconds(evaluate), **evaluate()}
 
 
@@ -204,7 +208,9 @@ def _seconds(call: Callable[[], object]) -> float:
 
 
 def _define_flags() -> None:
-    flags.DEFINE_integer("queries", 5000, "Candidate lists; a tenth for retrieval.", lower_bound=1)
+    flags.DEFINE_integer(
+        "queries", 5000, "Candidate lists; full retrieval has a tenth.", lower_bound=1
+    )
     flags.DEFINE_integer("documents", 55, "Documents in each candidate list.", lower_bound=14)
     flags.DEFINE_integer("collection", 100_000, "Documents of full retrieval.", lower_bound=1)
 

@@ -1,13 +1,13 @@
-"""The index: queries a second, recall, build time, memory and disk of each kind beside flat.
+"""The index: queries per second, recall, build time, memory and disk of each kind.
 
 python -m benchmarks.index --documents=1000000
 
-The vectors are those of trained towers: of a toy world with so many documents, after an epoch on
-25,000 queries, which takes minutes at a million. With --vectors=topics they are made up, in
-seconds: topics of different sizes (Zipf), each a direction in the space; a document is its topic
-plus noise of its own, as strong as the topic, times a length of its own (log-normal), through tanh
-and smooth-normalised with ε=1; queries are drawn in the same way. Its noise fills all dimensions,
-which is harder for an approximate index than what towers give.
+The vectors come from towers trained for one epoch on 25,000 queries of a toy world with as many
+documents; with a million, this takes minutes. With --vectors=topics they are synthetic and take
+seconds: topics have different sizes (Zipf) and directions; a document is its topic plus noise of
+the same strength, times a random length (log-normal), through tanh and smooth-normalised with ε=1;
+queries are drawn likewise. The noise fills all dimensions, which is harder for an approximate index
+than the vectors of towers.
 """
 
 from __future__ import annotations
@@ -57,11 +57,11 @@ def write_collection(directory: str, made: str, documents: int, dim: int, querie
     """Writes a segment of the index, and `queries.npy`.
 
     Args:
-        directory: Where to.
+        directory: Where to write.
         made: "trained" or "topics".
-        documents: How many.
-        dim: Length of the vectors.
-        queries: How many.
+        documents: Number of documents.
+        dim: Dimension of the vectors.
+        queries: Number of queries.
     """
     from tf_smoothclir.data.sources.source import Text
     from tf_smoothclir.index.segments import SegmentWriter
@@ -104,7 +104,7 @@ def _trained(directory: str, documents: int, dim: int):
 
 
 def build(directory: str, kind: str, documents: int, dim: int, threads: int) -> dict[str, float]:
-    """Builds an index of the package over the collection, and saves it there."""
+    """Builds an index over the collection and saves it in `directory`."""
     import faiss
 
     from tf_smoothclir.index.vector_index import IndexSettings, VectorIndex
@@ -122,7 +122,7 @@ def build(directory: str, kind: str, documents: int, dim: int, threads: int) -> 
 def search(
     directory: str, kind: str, effort: int, documents: int, dim: int, threads: int
 ) -> dict[str, float]:
-    """Times a built index, one query at a time and many at once."""
+    """Times a saved index, one query at a time and many at once."""
     import faiss
 
     from tf_smoothclir.index.ranker import Ranker
@@ -133,8 +133,8 @@ def search(
     settings = IndexSettings(kind, search_effort=effort).resolved(documents)
     built = VectorIndex.load(Path(directory, kind), settings)
     ranker = Ranker(built, segments, np.ones(documents, bool))
-    figures = _speeds(lambda some: ranker.rank(some, _DEPTH), asked)
-    return {**figures, "recall@10": ranker.recall(asked)}
+    measurements = _speeds(lambda some: ranker.rank(some, _DEPTH), asked)
+    return {**measurements, "recall@10": ranker.recall(asked)}
 
 
 def _segments(directory: str, dim: int):
@@ -151,11 +151,11 @@ def matmul(directory: str, dim: int, threads: int) -> dict[str, float]:
     from tf_smoothclir.ops.top_k import in_chunks, top_k
 
     collection = tf.constant(np.concatenate([*_segments(directory, dim).chunks()]))
-    figures = _speeds(
+    measurements = _speeds(
         lambda some: top_k(tf.constant(some), in_chunks(collection), _DEPTH)[0].numpy(),
         np.load(Path(directory, "queries.npy")),
     )
-    return {**figures, "recall@10": 1.0}
+    return {**measurements, "recall@10": 1.0}
 
 
 def measure(
@@ -168,16 +168,16 @@ def measure(
     kinds: list[str],
     made: str = "trained",
 ) -> list[dict]:
-    """Returns two tables, which compare one query at a time and many at once.
+    """Returns two tables: one query at a time, and many at once.
 
     Args:
         documents: Size of the collection.
-        dim: Length of the vectors.
-        queries: How many are asked.
-        rounds: How often everything is measured.
+        dim: Dimension of the vectors.
+        queries: Number of queries.
+        rounds: Number of measurements of each rival.
         threads: Threads of FAISS and TensorFlow.
-        kinds: Kinds of index besides flat; "hnsw:128" has the search effort 128.
-        made: How the vectors are, "trained" or "topics".
+        kinds: Kinds of index other than flat; "hnsw:128" has the search effort 128.
+        made: Where the vectors come from, "trained" or "topics".
     """
     with tempfile.TemporaryDirectory() as directory:
         common.in_new_process(partial(write_collection, directory, made, documents, dim, queries))
@@ -187,18 +187,18 @@ def measure(
         for name in (FLAT, *kinds):
             kind, _, effort = name.partition(":")
             if kind not in built:
-                figures = common.in_new_process(partial(build, directory, kind, *sizes))
-                built[kind] = {figure: figures[figure] for figure in ("build s", "index MB")}
+                measurements = common.in_new_process(partial(build, directory, kind, *sizes))
+                built[kind] = {figure: measurements[figure] for figure in ("build s", "index MB")}
             rivals[name] = partial(search, directory, kind, int(effort or 0), *sizes)
         rivals[MATMUL] = partial(matmul, directory, dim, threads)
         built[MATMUL] = {"build s": 0.0, "index MB": documents * dim * 4 / 1e6}
-        figures = {
+        measurements = {
             name: [{**found, **built[name.partition(":")[0]]} for found in rounds_]
             for name, rounds_ in common.interleaved(rivals, rounds).items()
         }
     title = f"{documents:,} documents of {dim} dimensions ({made}), {threads} threads"
     return [
-        common.table(f"{title}, {how}", figures, ratio_of=ratio, references=[FLAT, MATMUL])
+        common.table(f"{title}, {how}", measurements, ratio_of=ratio, references=[FLAT, MATMUL])
         for how, ratio in (
             ("one query at a time", "queries/s alone"),
             (f"{_AT_ONCE} queries at once", "queries/s at once"),
@@ -207,7 +207,7 @@ def measure(
 
 
 def _parts(documents: int, dim: int) -> Iterator[tuple[int, np.ndarray]]:
-    """Yields (first document, vectors); the same for every rival."""
+    """Yields (first document, vectors), the same for every rival."""
     for begin in range(0, documents, _DOCUMENTS_PER_PART):
         size = min(_DOCUMENTS_PER_PART, documents - begin)
         yield begin, vectors(size, dim, seed=1000 + begin)
@@ -233,14 +233,14 @@ def _speeds(rank: Callable, queries: np.ndarray) -> dict[str, float]:
 
 def _define_flags() -> None:
     flags.DEFINE_integer("documents", 1_000_000, "Size of the collection.", lower_bound=_DEPTH)
-    flags.DEFINE_integer("dim", 64, "Length of the vectors.", lower_bound=1)
-    flags.DEFINE_integer("queries", 512, "How many are asked.", lower_bound=1)
+    flags.DEFINE_integer("dim", 64, "Dimension of the vectors.", lower_bound=1)
+    flags.DEFINE_integer("queries", 512, "Number of queries.", lower_bound=1)
     flags.DEFINE_integer("threads", 2, "Threads of FAISS and TensorFlow.", lower_bound=1)
     flags.DEFINE_list(
-        "kinds", ["hnsw", "ivf_pq"], "Kinds besides flat; hnsw:128 has the search effort 128."
+        "kinds", ["hnsw", "ivf_pq"], "Kinds other than flat; hnsw:128 has the search effort 128."
     )
     flags.DEFINE_enum(
-        "vectors", "trained", ["trained", "topics"], "Of trained towers, or made up in seconds."
+        "vectors", "trained", ["trained", "topics"], "From trained towers, or synthetic."
     )
 
 

@@ -1,4 +1,4 @@
-"""Optimizers on a real set at equal epochs: metrics of the test split and training speed.
+"""Optimizers on a real set after the same number of epochs: test metrics and training speed.
 
 python -m benchmarks.optimizers --data_dir=... --document_language=de
 """
@@ -33,7 +33,7 @@ def trained(settings: RunSettings) -> dict[str, float]:
 
 
 def measure(settings: RunSettings, optimizers: list[str], rounds: int) -> list[dict]:
-    """Returns the table: a row an optimizer, beside Keras's Adam where it takes part."""
+    """Returns the table, one row for each optimizer; Keras's Adam is the reference."""
     rivals = {
         name: partial(
             trained,
@@ -55,10 +55,12 @@ def measure(settings: RunSettings, optimizers: list[str], rounds: int) -> list[d
 
 def _define_flags() -> None:
     flags.DEFINE_string("data_dir", "", "Retrieval set; empty: the toy world.")
-    flags.DEFINE_string("document_language", "fr", "Language of its documents.")
-    flags.DEFINE_integer("epochs", 10, "Of each.", lower_bound=1)
-    flags.DEFINE_integer("seed", 13, "Of each.", lower_bound=0)
-    flags.DEFINE_multi_string("optimizer", [EXACT, "lazy_adam", "rmsprop"], "Which take part.")
+    flags.DEFINE_string("document_language", "fr", "Document language.")
+    flags.DEFINE_integer("epochs", 10, "Epochs of each run.", lower_bound=1)
+    flags.DEFINE_integer("seed", 13, "Seed of each run.", lower_bound=0)
+    flags.DEFINE_multi_string(
+        "optimizer", [EXACT, "lazy_adam", "rmsprop"], "Optimizers to measure; may be repeated."
+    )
 
 
 def _measure(values: flags.FlagValues) -> list[dict]:

@@ -1,4 +1,4 @@
-"""Preparation: tokens a second from texts to vocabularies and ids, beside plain Python.
+"""Preparation: tokens per second from texts to vocabularies and ids, compared with Python.
 
 python -m benchmarks.preparation
 """
@@ -36,9 +36,9 @@ def write_toy_world(directory: Path, entities: int, tokens: int = 0) -> None:
     """Writes a toy world as `queries.tsv`, `documents.tsv` and `judgments.tsv`.
 
     Args:
-        directory: Where to.
-        entities: As many documents, and as many queries up to 25,000, WikiCLIR's number.
-        tokens: Documents are joined with those before them until they have about so many.
+        directory: Where to write.
+        entities: Number of documents, and of queries up to 25,000, as in WikiCLIR.
+        tokens: Each document is joined with those before it to about this length; 0 for none.
     """
     world = ToyWorld(entities=entities)
     queries = itertools.islice(world.queries(), _QUERIES)
@@ -53,7 +53,7 @@ def write_toy_world(directory: Path, entities: int, tokens: int = 0) -> None:
 def _joined(documents: Iterable[Text], tokens: int) -> Iterable[tuple[str, str]]:
     last = collections.deque()
     for text in documents:
-        if not last:  # the first decides how many make one
+        if not last:  # the first one decides how many are joined
             last = collections.deque(maxlen=-(-tokens // len(_TOKEN.findall(text.text))) or 1)
         last.append(text.text)
         yield text.id, " ".join(last)
@@ -109,10 +109,10 @@ def measure(data_dir: str, language: str, rounds: int, *, beside_python: bool = 
     """Returns the table for a set in a directory.
 
     Args:
-        data_dir: Where it is.
-        language: Of its documents.
-        rounds: How often each rival is measured.
-        beside_python: Plain Python takes part.
+        data_dir: Directory of the set.
+        language: Document language.
+        rounds: Number of measurements of each rival.
+        beside_python: Whether plain Python takes part.
     """
     rivals = {PACKAGE: partial(package, data_dir, language)}
     if beside_python:
@@ -146,9 +146,11 @@ def _speed(retrieval_set: RetrievalSet, tokens: int, seconds: float) -> dict[str
 
 def _define_flags() -> None:
     flags.DEFINE_string("data_dir", "", "Retrieval set; without it, a toy world is generated.")
-    flags.DEFINE_string("document_language", "fr", "Language of its documents.")
+    flags.DEFINE_string("document_language", "fr", "Document language.")
     flags.DEFINE_integer("toy_entities", 40_000, "Documents of the toy world.", lower_bound=300)
-    flags.DEFINE_integer("toy_tokens", 0, "Joins them to about so many tokens.", lower_bound=0)
+    flags.DEFINE_integer(
+        "toy_tokens", 0, "Joins documents to about this length; 0: no.", lower_bound=0
+    )
     flags.DEFINE_boolean("python", True, "Measure plain Python too.")
 
 

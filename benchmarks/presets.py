@@ -1,4 +1,4 @@
-"""What the presets cost: training speed of each on a real set, beside the paper's setting.
+"""The cost of the presets: training speed of each on a real set.
 
 python -m benchmarks.presets --data_dir=... --document_language=de
 """
@@ -23,9 +23,9 @@ PAPER = "paper"
 
 
 def trained(settings: RunSettings, threads: int) -> dict[str, float]:
-    """Trains by `Trainer`, and returns how fast one epoch was.
+    """Trains with `Trainer` and returns the speed of one epoch.
 
-    Listed pairs are those of the candidate lists, sampled and mined negatives included, but not
+    Listed pairs are those of the candidate lists, including sampled and mined negatives but not
     in-batch negatives, of which a preset may have many more.
     """
     common.use_threads(threads, settings)
@@ -47,7 +47,7 @@ def trained(settings: RunSettings, threads: int) -> dict[str, float]:
 
 
 def measure(data: DataSettings, variants: Sequence[str], rounds: int, threads: int) -> list[dict]:
-    """Returns the table: a row a variant, beside the paper's setting where it takes part."""
+    """Returns the table, one row for each variant; the paper's setting is the reference."""
     rivals = {text: partial(trained, variant_settings(text, data), threads) for text in variants}
     return [
         common.table(
@@ -60,7 +60,7 @@ def measure(data: DataSettings, variants: Sequence[str], rounds: int, threads: i
 
 
 def variant_settings(text: str, data: DataSettings) -> RunSettings:
-    """Returns the settings that text such as "best" or "best,dim=64" names, of two epochs."""
+    """Returns the settings that a text such as "best,dim=64" names, with two epochs."""
     preset, *parts = text.split(",")
     changes = {name: json.loads(value) for name, value in (part.split("=") for part in parts)}
     settings = changed(preset_settings(preset), {**changes, **TWO_EPOCHS})
@@ -69,12 +69,12 @@ def variant_settings(text: str, data: DataSettings) -> RunSettings:
 
 def _define_flags() -> None:
     flags.DEFINE_string("data_dir", "", "Retrieval set; empty: the toy world.")
-    flags.DEFINE_string("document_language", "fr", "Language of its documents.")
-    flags.DEFINE_integer("threads", 2, "Threads of every preset.", lower_bound=1)
+    flags.DEFINE_string("document_language", "fr", "Document language.")
+    flags.DEFINE_integer("threads", 2, "Threads of each run.", lower_bound=1)
     flags.DEFINE_multi_string(
         "variant",
         [PAPER, "best,dim=64", "best"],
-        "A preset, and settings that take numbers changed: best,dim=64. May be repeated.",
+        "A preset with changed numbers, such as best,dim=64; may be repeated.",
     )
 
 

@@ -1,4 +1,4 @@
-"""Where the time of a training step goes: TensorFlow's own trace of the trainer's loop, by part.
+"""Where the time of a training step goes, from TensorFlow's trace of the trainer's loop.
 
 python -m benchmarks.profile
 """
@@ -20,7 +20,7 @@ from benchmarks.training import parse_variant
 from benchmarks.workload import Workload, training_loop
 from tf_smoothclir.training.trainer import STEPS_PER_CALL
 
-# The first that is in the name of an operation of the step says which part it belongs to.
+# (mark, part): the first mark in the name of a step's operation decides its part.
 PARTS = (
     ("SparseSegmentSumGrad", "add up gradients"),
     ("IdentityN_grad", "choose words"),  # those that have a gradient
@@ -33,18 +33,18 @@ PARTS = (
     ("smooth_cosine", "similarity, loss"),
     ("SmoothOrdinal", "similarity, loss"),
 )
-_STEP = "while/"  # is in the name of every operation of the step
-_OPERATION = re.compile(r"[\w./-]+:\w+")  # path:type; all other events enclose these
+_STEP = "while/"  # in the name of every operation of the step
+_OPERATION = re.compile(r"[\w./-]+:\w+")  # path:type; all other events enclose such ones
 _WAIT = "IteratorGetNextOp::DoCompute"
 _CALLS = 12
 _BATCHES_LOOKED_AT = 20
 
 
 def profile(workload: Workload, threads: int, changes: dict) -> dict[str, float]:
-    """Returns milliseconds a step: of the step itself, untraced and traced, and of its parts.
+    """Returns milliseconds per step: of the whole step, untraced and traced, and of its parts.
 
-    The parts run side by side, so that their sum is more than the step. Waiting for input is from
-    asking for a batch to having it; "input" is what preparing it takes other threads.
+    The parts run in parallel, so their sum exceeds the step. Waiting for input lasts from the
+    request of a batch to its arrival; "input" is the time that other threads take to prepare it.
     """
     settings = workload.settings(**changes)
     common.use_threads(threads, settings)
@@ -77,7 +77,7 @@ def profile(workload: Workload, threads: int, changes: dict) -> dict[str, float]
 
 
 def _share_with_gradient(model, batches) -> float:
-    """Returns for which share of the pairs of some batches the loss is not flat."""
+    """Returns the share of pairs in some batches whose score has a gradient."""
     import numpy as np
     import tensorflow as tf
 
@@ -92,7 +92,7 @@ def _share_with_gradient(model, batches) -> float:
 
 
 def _events(directory: Path) -> collections.Counter:
-    """Returns name of event -> seconds, summed over all threads, from the trace below a folder."""
+    """Returns event -> seconds, summed over all threads, from the trace in a directory."""
     from tensorflow.tsl.profiler.protobuf import xplane_pb2
 
     (path,) = directory.rglob("*.xplane.pb")
@@ -136,8 +136,8 @@ def _measure(values: flags.FlagValues) -> list[dict]:
         )
         for text in values.variant
     }
-    figures = common.interleaved(rivals, values.rounds)
-    return [common.table("Milliseconds a step", figures, ratio_of="ms/step", references=[])]
+    measurements = common.interleaved(rivals, values.rounds)
+    return [common.table("Milliseconds per step", measurements, ratio_of="ms/step", references=[])]
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Scaling: milliseconds a training step by size of the tables, length of documents, and batch.
+"""Scaling: milliseconds per training step by table size, document length and batch size.
 
 python -m benchmarks.scaling
 """
@@ -19,7 +19,7 @@ _CALLS = 20
 
 
 def sizes(base: Workload) -> dict[str, Workload]:
-    """Returns the workloads to compare: the base, and what differs from it in one size."""
+    """Returns the workloads to compare: the base, and variants in one size each."""
     million = {"vocabulary": 1_000_000}
     same_words = {**million, "tokens_in_use": base.vocabulary - FIRST_TOKEN}
     changes = {
@@ -48,11 +48,11 @@ def measure(
     """Returns the table.
 
     Args:
-        workloads: As `sizes` returns them.
-        optimizer: One of the package's.
-        rounds: As in `measured_in_turn`.
-        threads: The same.
-        calls: The same.
+        workloads: From `sizes`.
+        optimizer: Name of an optimizer of the package.
+        rounds: See `measured_in_turn`.
+        threads: See there.
+        calls: See there.
     """
     rivals = {name: (w, w.settings(optimizer=optimizer)) for name, w in workloads.items()}
     base = workloads[STANDARD]

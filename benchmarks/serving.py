@@ -1,4 +1,4 @@
-"""Serving: latency of one query string through the gRPC server to its ten best documents.
+"""Serving: latency from one query string through the gRPC server to its top ten documents.
 
 python -m benchmarks.serving
 """
@@ -89,9 +89,9 @@ def server(kind: str, directory: str):
 def open_loop(
     kind: str, directory: str, rate: float, seconds: float, queries: list[str]
 ) -> dict[str, float]:
-    """Sends queries at a rate, whether answers come or not, and measures how long each takes.
+    """Sends queries at a fixed rate, whether answers come or not, and measures their latency.
 
-    A request that could not be sent in time counts from when it should have been.
+    The latency of a request that was sent late counts from when it was due.
     """
     with server(kind, directory) as (address, child), _stub(address) as predict:
         requests = [_request(query) for query in queries]
@@ -111,7 +111,7 @@ def open_loop(
 def closed_loop(
     kind: str, directory: str, clients: int, seconds: float, queries: list[str]
 ) -> dict[str, float]:
-    """Lets clients, each on a connection of its own, ask one query after the other."""
+    """Runs clients on their own connections, each asking one query after the other."""
     requests = [_request(query) for query in queries]
     with server(kind, directory) as (address, child), contextlib.ExitStack() as stack:
         stubs = [stack.enter_context(_stub(address)) for _ in range(clients)]
@@ -163,7 +163,7 @@ def _request(query: str):
 
 
 def _send(predict, requests, rate: float, seconds: float) -> tuple[list[float], int, float]:
-    """Returns seconds of each answer, the number of errors, and how long it all took."""
+    """Returns the seconds of each answer, the number of errors, and the total seconds."""
     count = max(1, round(rate * seconds))
     latencies, errors = [], []
     done = threading.Semaphore(0)
@@ -191,7 +191,7 @@ def _percentiles(latencies: list[float]) -> dict[str, float]:
 
 
 def _megabytes(process: int) -> float:
-    """Returns the resident memory of a process."""
+    """Returns the resident memory of a process in MiB."""
     with open(f"/proc/{process}/statm", encoding="ascii") as file:
         return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 2**20
 
@@ -207,17 +207,17 @@ def measure(
     clients: int,
     rounds: int,
 ) -> list[dict]:
-    """Returns the table of open loops at some rates, and that of many clients at a time.
+    """Returns two tables: open loops at some rates, and closed loops of one and many clients.
 
     Args:
-        documents: In the search model.
-        dim: Of the vectors.
-        vocabulary: Different words.
-        rates: Requests a second; the first for `seconds`, the others for `curve_seconds`.
-        seconds: Of the first rate.
-        curve_seconds: Of each other rate, and of the clients.
-        clients: Connections that ask at the same time.
-        rounds: How often.
+        documents: Number of documents in the search model.
+        dim: Dimension of the vectors.
+        vocabulary: Number of different words.
+        rates: Requests per second; the first for `seconds`, the others for `curve_seconds`.
+        seconds: Duration of the first rate.
+        curve_seconds: Duration of each other rate, and of the closed loops.
+        clients: Number of clients in the larger closed loop.
+        rounds: Number of measurements of each rival.
     """
     queries = texts(512, _QUERY_TOKENS, words(vocabulary))
     kinds = [OURS] + ([_TF_SERVING] if shutil.which(_TF_SERVING) else [])
@@ -254,15 +254,17 @@ def measure(
 
 
 def _define_flags() -> None:
-    flags.DEFINE_integer("documents", 100_000, "In the search model.", lower_bound=10)
-    flags.DEFINE_integer("dim", 64, "Length of the vectors.", lower_bound=1)
-    flags.DEFINE_integer("vocabulary", 100_000, "Different words.", lower_bound=100)
+    flags.DEFINE_integer("documents", 100_000, "Documents in the search model.", lower_bound=10)
+    flags.DEFINE_integer("dim", 64, "Dimension of the vectors.", lower_bound=1)
+    flags.DEFINE_integer("vocabulary", 100_000, "Number of different words.", lower_bound=100)
     flags.DEFINE_list(
-        "rates", ["50", "100", "200", "400", "600", "800"], "Queries a second, one after the other."
+        "rates",
+        ["50", "100", "200", "400", "600", "800"],
+        "Queries per second, one rate after the other.",
     )
-    flags.DEFINE_float("seconds", 60.0, "At the first rate.", lower_bound=0.1)
-    flags.DEFINE_float("curve_seconds", 10.0, "At each other rate.", lower_bound=0.1)
-    flags.DEFINE_integer("clients", 64, "Connections at a time.", lower_bound=1)
+    flags.DEFINE_float("seconds", 60.0, "Duration of the first rate.", lower_bound=0.1)
+    flags.DEFINE_float("curve_seconds", 10.0, "Duration of each other rate.", lower_bound=0.1)
+    flags.DEFINE_integer("clients", 64, "Clients at the same time.", lower_bound=1)
 
 
 def _measure(values: flags.FlagValues) -> list[dict]:

@@ -1,4 +1,4 @@
-"""Training on both stacks: pairs a second of this Python and of one of the other stack.
+"""Training on both stacks: pairs per second in this Python and in one of the other stack.
 
 python -m benchmarks.stacks --other=PYTHON
 """
@@ -20,25 +20,25 @@ from benchmarks.training import parse_variant, trainer
 from benchmarks.workload import Workload
 
 _ROOT = Path(__file__).resolve().parents[1]
-# Runs `report` in the other Python; the arguments are behind it.
+# Runs `report` in the other Python; its arguments follow.
 _PROGRAM = "import sys; from benchmarks.stacks import report; report(*sys.argv[1:])"
 
 
 def report(variant: str, queries: str, vocabulary: str, threads: str) -> None:
-    """Prints the figures of `benchmarks.training.trainer` as JSON, the last line.
+    """Prints the measurements of `benchmarks.training.trainer` as JSON in the last line.
 
     Args:
-        variant: As `parse_variant` takes it.
-        queries: Number, of the workload.
-        vocabulary: The same.
-        threads: Number.
+        variant: For `parse_variant`.
+        queries: Number of queries of the workload.
+        vocabulary: Number of rows of its tables.
+        threads: Number of threads.
     """
     workload = Workload(queries=int(queries), vocabulary=int(vocabulary))
     rival = partial(trainer, workload, int(threads), parse_variant(variant))
+    measurements = common.in_this_process(rival)
     import tensorflow as tf
 
-    figures = common.in_new_process(rival)
-    print(json.dumps({"stack": f"TensorFlow {tf.__version__}", "figures": figures}))
+    print(json.dumps({"stack": f"TensorFlow {tf.__version__}", "measurements": measurements}))
 
 
 def measure(
@@ -53,26 +53,26 @@ def measure(
     """Returns a table for each variant.
 
     Args:
-        other: Python whose stack is compared with that of this one.
-        variants: As `parse_variant` takes them.
-        queries: Of the workload.
-        vocabulary: The same.
-        rounds: How often each is measured; which comes first changes each time.
-        threads: Of TensorFlow.
+        other: Python interpreter of the other stack.
+        variants: Texts for `parse_variant`.
+        queries: Number of queries of the workload.
+        vocabulary: Number of rows of its tables.
+        rounds: Number of measurements of each stack; the first one alternates.
+        threads: Threads of TensorFlow.
     """
     tables = []
     for variant in variants:
-        figures, names = {}, {}
+        measurements, names = {}, {}
         for number in range(rounds):
             for python in (sys.executable, other)[:: -1 if number % 2 else 1]:
                 arguments = [variant, queries, vocabulary, threads]
                 found = _reported(python, list(map(str, arguments)))
                 names[python] = f"{found['stack']}, {Path(python).parent.parent.name}"
-                figures.setdefault(names[python], []).append(found["figures"])
+                measurements.setdefault(names[python], []).append(found["measurements"])
         tables.append(
             common.table(
                 f"Training, {variant}, tables {vocabulary:,} x {Workload.dim}, {threads} threads",
-                figures,
+                measurements,
                 ratio_of="pairs/s",
                 references=[names[other]],
             )
@@ -92,7 +92,7 @@ def _reported(python: str, arguments: list[str]) -> dict:
 
 
 def _define_flags() -> None:
-    flags.DEFINE_string("other", None, "A Python of the other stack.", required=True)
+    flags.DEFINE_string("other", None, "Python interpreter of the other stack.", required=True)
     flags.DEFINE_multi_string(
         "variant",
         ["optimizer=rmsprop", "optimizer=lazy_adam"],

@@ -1,4 +1,4 @@
-"""Training: pairs a second by the public trainer, beside plain Keras and PyTorch.
+"""Training: pairs per second by the public trainer, compared with plain Keras and PyTorch.
 
 python -m benchmarks.training
 """
@@ -27,7 +27,7 @@ TWO_EPOCHS = {"epochs": 2, "checkpoint_minutes": 60.0}
 
 
 def trainer(workload: Workload, threads: int, changes: dict) -> dict[str, float]:
-    """Trains on the workload by `Trainer`."""
+    """Trains on the workload with `Trainer`."""
     settings = workload.settings(**TWO_EPOCHS, **changes)
     common.use_threads(threads, settings)
     from tf_smoothclir.training.run_directory import RunDirectory
@@ -42,10 +42,10 @@ def trainer(workload: Workload, threads: int, changes: dict) -> dict[str, float]
 
 
 def second_epoch(training: Trainer) -> tuple[int, float]:
-    """Trains `TWO_EPOCHS`, of which the first warms up.
+    """Trains `TWO_EPOCHS`; the first one warms up.
 
     Returns:
-        Pairs and seconds of the second; only the steps count and what they wait for, not validation
+        Pairs and seconds of the second epoch: its steps and what they wait for, without validation
         and the checkpoint at the end.
     """
     from tf_smoothclir.training.checkpoints import Progress
@@ -53,7 +53,7 @@ def second_epoch(training: Trainer) -> tuple[int, float]:
     ends = []
 
     class Noting(Progress):
-        """Notes pairs and seconds whenever an epoch is complete."""
+        """Records pairs and seconds at the end of each epoch."""
 
         def __setattr__(self, name, value):
             if name == "epoch" and value:
@@ -78,21 +78,21 @@ def measure(
 
     Args:
         workload: Sizes.
-        variants: Training settings of the package that take part, each a row.
-        rounds: How often each is measured.
-        threads: Of every rival.
-        steps: That Keras trains; PyTorch trains three times as many.
+        variants: Training settings of the package, one row each.
+        rounds: Number of measurements of each rival.
+        threads: Threads of each rival.
+        steps: Training steps of Keras; PyTorch trains three times as many.
     """
     rivals = {_title(v): partial(trainer, workload, threads, v) for v in variants}
     rivals[KERAS] = partial(keras_adam, workload, steps, threads)
     if common.has("torch"):
         rivals[TORCH] = partial(torch_sparse_adam, workload, 3 * steps, threads)
-    figures = common.interleaved(rivals, rounds)
+    measurements = common.interleaved(rivals, rounds)
     return [
         common.table(
             f"Training, batch {workload.batch_size} pairs, tables"
             f" {workload.vocabulary:,} x {workload.dim}, {threads} threads",
-            figures,
+            measurements,
             ratio_of="pairs/s",
             references=[TORCH, KERAS],
         ),
@@ -123,12 +123,14 @@ def _define_flags() -> None:
             "optimizer=lazy_adam,batching=lists",
             "optimizer=adagrad",
         ],
-        "Training settings of the package to measure, such as optimizer=adagrad; may be repeated.",
+        "Training settings to measure, such as optimizer=adagrad; may be repeated.",
     )
-    flags.DEFINE_integer("threads", 2, "Threads of every rival.", lower_bound=1)
+    flags.DEFINE_integer("threads", 2, "Threads of each rival.", lower_bound=1)
     flags.DEFINE_integer("queries", 4000, "Training queries of 53.6 pairs.", lower_bound=1)
     flags.DEFINE_integer("vocabulary", 100_000, "Rows of each table.", lower_bound=3)
-    flags.DEFINE_integer("steps", 30, "Keras trains so many, PyTorch three times.", lower_bound=11)
+    flags.DEFINE_integer(
+        "steps", 30, "Steps of Keras; PyTorch: three times as many.", lower_bound=11
+    )
 
 
 def _measure(values: flags.FlagValues) -> list[dict]:

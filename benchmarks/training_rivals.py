@@ -1,4 +1,4 @@
-"""The same model and loss in plain Keras and in PyTorch, each as its users would write it."""
+"""The same model and loss in plain Keras and in PyTorch, as their users would write them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _WARM_UP = 5
 
 
 def keras_adam(workload: Workload, steps: int, threads: int) -> dict[str, float]:
-    """Trains by `Embedding`, `GlobalAveragePooling1D` and Keras's Adam on padded batches."""
+    """Trains `Embedding` and `GlobalAveragePooling1D` with Keras's Adam on padded batches."""
     use_threads(threads)
     import tensorflow as tf
     from tensorflow import keras
@@ -71,7 +71,7 @@ def keras_adam(workload: Workload, steps: int, threads: int) -> dict[str, float]
 
 
 def torch_sparse_adam(workload: Workload, steps: int, threads: int) -> dict[str, float]:
-    """Trains by `EmbeddingBag(sparse=True)` and `SparseAdam` on flat ids and offsets."""
+    """Trains `EmbeddingBag(sparse=True)` with `SparseAdam` on flat ids and offsets."""
     import torch
 
     torch.set_num_threads(threads)
@@ -121,7 +121,7 @@ def torch_sparse_adam(workload: Workload, steps: int, threads: int) -> dict[str,
 
 
 def speed(workload: Workload, steps: float, seconds: float) -> dict[str, float]:
-    """Returns pairs a second and milliseconds a step."""
+    """Returns pairs per second and milliseconds per step."""
     return {
         "pairs/s": steps * workload.batch_size / seconds,
         "ms/step": 1000 * seconds / steps,
@@ -145,7 +145,7 @@ def _in_memory(tokenized_set: TokenizedSet, role: str) -> tuple[np.ndarray, np.n
 def _flat(
     values: np.ndarray, offsets: np.ndarray, rows: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Returns the ids of some rows, one row after the other, and where each begins."""
+    """Returns the concatenated ids of some rows, and the offset of each row."""
     lengths = offsets[rows + 1] - offsets[rows]
     starts = np.cumsum(lengths) - lengths
     places = np.arange(lengths.sum()) + np.repeat(offsets[rows] - starts, lengths)

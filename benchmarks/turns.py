@@ -1,7 +1,7 @@
-"""Training loops measured in turn in one process, some seconds of one after some of the other.
+"""Training loops measured in turn in one process, a few seconds of each at a time.
 
-How fast a process trains depends on where its tables happen to lie and on what else the machine
-does, by more than what is compared here may differ.
+The speed of a process depends on where its tables happen to lie and on what else the machine does.
+That varies by more than the differences to be measured here.
 """
 
 from __future__ import annotations
@@ -29,22 +29,22 @@ def measured_in_turn(
     """Measures training loops.
 
     Args:
-        rivals: Name -> sizes and settings; all give operations as many threads as the first.
-        rounds: How many processes there are, one after the other.
-        threads: Of TensorFlow.
-        calls: Of the graph in a turn; six turns are measured, another warms up.
+        rivals: Name -> sizes and settings; operations use the threads of the first one.
+        rounds: Number of processes, one after the other.
+        threads: Threads of TensorFlow.
+        calls: Calls of the graph in a turn; one turn warms up, six are measured.
 
     Returns:
-        Name -> the figures of each round: speed, "rows a step" of the tables, and "MB" and "load"
-        of `common.in_new_process`, which are of all together.
+        Name -> measurements of each round: speed, "rows a step" of the tables, and "MB" and "load"
+        of `common.in_this_process`, which are those of all rivals together.
     """
-    figures = {name: [] for name in rivals}
+    measurements = {name: [] for name in rivals}
     for _ in range(rounds):
         found = common.in_new_process(partial(_in_turn, dict(rivals), threads, calls))
         surroundings = {name: found[name] for name in ("MB", "load")}
         for name in rivals:
-            figures[name].append({**found[name], **surroundings})
-    return figures
+            measurements[name].append({**found[name], **surroundings})
+    return measurements
 
 
 def _in_turn(

@@ -1,4 +1,4 @@
-"""The synthetic workload: token ids in the shape of the paper's data, without any text."""
+"""A synthetic workload: token ids in the shape of the paper's data, without texts."""
 
 from __future__ import annotations
 
@@ -31,20 +31,20 @@ _VALIDATION_QUERIES = 20
 
 @dataclasses.dataclass(frozen=True)
 class Workload:
-    """Sizes; the defaults are the paper's, but for the number of queries and documents.
+    """Sizes; the defaults are the paper's, except for the number of queries and documents.
 
     Attributes:
         queries: Training queries, each with 13.6 judged documents on average and 40 sampled.
-        documents: The collection.
+        documents: Number of documents in the collection.
         vocabulary: Rows of each table.
-        tokens_in_use: Different tokens that occur, the first ones, as in a vocabulary in order of
-            frequency; 0 for all.
-        rows_apart: How far apart in the tables the tokens in use lie; 1 for side by side.
-        rare_tokens: Share of the tokens that are others, drawn evenly from the rows after those.
-        query_tokens: Mean; lengths are uniform between a half and one and a half of it.
-        document_tokens: Mean; uniform between two thirds and four thirds of it.
-        batch_size: Pairs.
-        dim: Length of the vectors.
+        tokens_in_use: Number of different tokens that occur: the first ones, as in a vocabulary in
+            order of frequency; 0 for all.
+        rows_apart: Distance in the tables between tokens in use; 1 for adjacent rows.
+        rare_tokens: Share of tokens that are not in use, drawn evenly from the rows after those.
+        query_tokens: Mean length; lengths are uniform between 1/2 and 3/2 of it.
+        document_tokens: Mean length; lengths are uniform between 2/3 and 4/3 of it.
+        batch_size: Pairs in a batch.
+        dim: Dimension of the vectors.
     """
 
     queries: int = 2000
@@ -59,7 +59,7 @@ class Workload:
     dim: int = 64
 
     def settings(self, **training) -> RunSettings:
-        """Returns the settings of a run with these sizes and further training settings."""
+        """Returns settings with these sizes and the given training settings."""
         return RunSettings(
             model=ModelSettings(dim=self.dim),
             training=TrainingSettings(batch_size=self.batch_size, negatives=_NEGATIVES, **training),
@@ -67,13 +67,13 @@ class Workload:
 
 
 class SyntheticSource(Source):
-    """Queries and documents that have ids and judgments but no text."""
+    """Queries and documents with ids and judgments but without texts."""
 
     name = "synthetic"
     query_language, document_language = "en", "fr"
 
     def __init__(self, workload: Workload):
-        """Judges 13 or 14 documents of each query, 13.6 on average."""
+        """Judges 13 or 14 documents for each query, 13.6 on average."""
         self._workload = workload
         self._queries = workload.queries + _VALIDATION_QUERIES
 
@@ -104,7 +104,7 @@ class SyntheticSource(Source):
         return f"{stream}:{index}"
 
     def fingerprint(self):
-        """Returns a name for the sizes."""
+        """Returns a text that identifies the sizes."""
         return repr(self._workload)
 
 
@@ -134,11 +134,11 @@ def tokenized_set_of(workload: Workload, directory: Path) -> TokenizedSet:
 
 
 def training_loop(workload: Workload, settings: RunSettings, directory: Path):
-    """Makes a model and what the trainer trains it with.
+    """Builds a model, its input and its training loop, as the trainer does.
 
     Returns:
-        The model; batches without end; and a function that takes a number of calls of the graph
-        with as many steps as the trainer's, trains, and returns how many pairs that were.
+        The model; endless batches; and a function that takes a number of calls of the graph, each
+        with as many steps as the trainer's, trains, and returns the number of pairs.
     """
     training = settings.training
     tokenized_set = tokenized_set_of(workload, directory)
@@ -161,7 +161,7 @@ def training_loop(workload: Workload, settings: RunSettings, directory: Path):
 
 
 def zipf_ranks(generator: np.random.Generator, count: int, in_use: int) -> np.ndarray:
-    """Returns `[count]` int64 ranks of tokens from 0, drawn by their frequencies."""
+    """Returns `[count]` int64 token ranks from 0, drawn by frequency."""
     ends = np.cumsum(np.arange(1, in_use + 1) ** -_ZIPF)
     return np.searchsorted(ends, generator.random(count) * ends[-1], side="right")
 

@@ -1,4 +1,4 @@
-"""The benchmarks run at tiny sizes and give sane tables; nothing is said about speed."""
+"""The benchmarks run at tiny sizes and give sane tables; no speed is tested."""
 
 from __future__ import annotations
 
@@ -40,8 +40,6 @@ from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.settings.training import TrainingSettings
 
-pytestmark = pytest.mark.slow
-
 ROOT = Path(__file__).resolve().parent.parent
 TINY = Workload(
     queries=5,
@@ -56,22 +54,23 @@ TINY = Workload(
 
 @pytest.fixture(autouse=True)
 def _load_tensorflow_once(monkeypatch):
-    """Has rivals run in forks of a process that has loaded it, and done nothing with it."""
+    """Rivals run in forks of a process that has only loaded TensorFlow."""
     processes = multiprocessing.get_context("forkserver")
     processes.set_forkserver_preload(["tf_smoothclir.training.train"])
     monkeypatch.setattr(common, "PROCESSES", processes)
 
 
-def rows_of(table, *figures):
-    """Name -> medians of a table, once its form is right and every figure is positive."""
+def rows_of(table, *measurements):
+    """Name -> medians of a table, after a check of its form and that all values are positive."""
     assert table["rows"]
     for row in table["rows"]:
-        for name in {"MB", *figures} | {name for name in row if name.startswith("times ")}:
+        for name in {"MB", *measurements} | {name for name in row if name.startswith("times ")}:
             assert math.isfinite(row[name]["median"])
             assert 0 < row[name]["min"] <= row[name]["median"] <= row[name]["max"]
     return {row.pop("name"): {n: v["median"] for n, v in row.items()} for row in table["rows"]}
 
 
+@pytest.mark.slow
 def test_training():
     (table,) = training.measure(
         TINY, variants=[{"optimizer": "adagrad"}], rounds=1, threads=1, steps=12
@@ -79,11 +78,14 @@ def test_training():
     rows = rows_of(table, "pairs/s", "ms/step")
     rivals = {"Keras"} | ({"PyTorch"} if common.has("torch") else set())
     assert set(rows) == {"tf_smoothclir adagrad"} | rivals
-    for figures in rows.values():
-        assert figures["pairs/s"] * figures["ms/step"] == pytest.approx(1000 * TINY.batch_size)
+    for measurements in rows.values():
+        assert measurements["pairs/s"] * measurements["ms/step"] == pytest.approx(
+            1000 * TINY.batch_size
+        )
     assert rows["Keras"]["times Keras"] == 1
 
 
+@pytest.mark.slow
 def test_stacks_compares_two_pythons(tmp_path):
     other = tmp_path / "other_environment" / "bin" / "python"
     other.parent.mkdir(parents=True)
@@ -113,6 +115,7 @@ def test_variants_are_training_settings():
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)
 def test_profile(optimizer):
     if optimizer == "adam":
@@ -120,11 +123,11 @@ def test_profile(optimizer):
     if ON_KERAS_3:
         pytest.skip("TensorFlow 2.21 leaves most operations of a loop out of its trace")
     changes = {"optimizer": optimizer}
-    figures = common.in_new_process(partial(profile.profile, TINY, threads=1, changes=changes))
-    assert 0 < figures["% waiting for input"] < 100
+    measurements = common.in_new_process(partial(profile.profile, TINY, threads=1, changes=changes))
+    assert 0 < measurements["% waiting for input"] < 100
     # A part whose operations are called otherwise by now would be 0.
-    assert all(value > 0 for value in figures.values())
-    assert {part for _, part in profile.PARTS} < figures.keys()
+    assert all(value > 0 for value in measurements.values())
+    assert {part for _, part in profile.PARTS} < measurements.keys()
 
 
 @pytest.mark.parametrize(
@@ -142,25 +145,28 @@ def test_parts_of_a_step_go_by_the_names_of_operations(event, part):
     assert profile._by_part({event: 2.0, "EagerExecute": 9.0, "A::B: c": 9.0})[part] == 2.0
 
 
+@pytest.mark.slow
 def test_optimizers_of_the_toy_world():
     data = DataSettings(toy_entities=300)
     settings = RunSettings(data=data, training=TrainingSettings(epochs=1))
     (table,) = optimizers.measure(settings, ["adam", "rmsprop"], rounds=1)
     rows = rows_of(table, "pairs/s", "NDCG@5", "full/MRR@10")
     assert rows["adam"]["times adam"] == 1
-    assert all(figures["best epoch"] == 1 for figures in rows.values())
+    assert all(measurements["best epoch"] == 1 for measurements in rows.values())
 
 
+@pytest.mark.slow
 def test_presets_of_the_toy_world():
     data = DataSettings(toy_entities=300)
     (table,) = presets.measure(data, ["paper", "best,dim=4,batch_size=64"], rounds=1, threads=1)
     rows = rows_of(table, "listed pairs/s", "queries/s", "seconds an epoch")
     assert rows["paper"]["times paper"] == 1
-    for figures in rows.values():  # 180 of the 300 entities
-        assert figures["queries/s"] * figures["seconds an epoch"] == pytest.approx(180)
-        assert figures["listed pairs/s"] > figures["queries/s"]
+    for measurements in rows.values():  # 180 of the 300 entities
+        assert measurements["queries/s"] * measurements["seconds an epoch"] == pytest.approx(180)
+        assert measurements["listed pairs/s"] > measurements["queries/s"]
 
 
+@pytest.mark.slow
 def test_scaling():
     names = (scaling.STANDARD, "50 document tokens")
     workloads = {name: scaling.sizes(TINY)[name] for name in names}
@@ -187,6 +193,7 @@ def test_preparation(tmp_path):
     assert ours["tokens"] == theirs["tokens"] > 10_000  # the same work
 
 
+@pytest.mark.slow
 def test_encoding_by_its_command():
     arguments = ["--json", "--rounds=1", "--documents=50", "--tokens=20", "--vocabulary=200"]
     done = subprocess.run(
@@ -201,27 +208,30 @@ def test_encoding_by_its_command():
     (table,) = result["tables"]
     rows = rows_of(table, "documents/s", "tokens a document")
     assert set(rows) == {"tf_smoothclir", "Keras"}
-    for figures in rows.values():
-        assert figures["tokens a document"] == pytest.approx(20, rel=0.3)
+    for measurements in rows.values():
+        assert measurements["tokens a document"] == pytest.approx(20, rel=0.3)
 
 
 def test_evaluation():
     table, full = evaluation.measure(queries=20, documents=20, collection=50, rounds=1)
-    for figures in rows_of(table, "s").values():
-        assert figures["largest difference"] < 1e-5
+    for measurements in rows_of(table, "s").values():
+        assert measurements["largest difference"] < 1e-5
     assert len(rows_of(full, "queries/s")) == 2
 
 
 def test_every_rival_runs_once_a_round_in_turn():
     rivals = {name: partial(dict, value=float(len(name))) for name in ("a", "bb")}
-    figures = common.interleaved(rivals, rounds=2)
-    assert [r["value"] for r in figures["bb"]] == [2.0, 2.0]
-    assert all(r["MB"] > 1 for r in figures["a"])
+    measurements = common.interleaved(rivals, rounds=2)
+    assert [r["value"] for r in measurements["bb"]] == [2.0, 2.0]
+    assert all(r["MB"] > 1 for r in measurements["a"])
 
 
 def test_ratios_are_taken_round_by_round():
-    figures = {"a": [{"x": 2.0}, {"x": 9.0}, {"x": 8.0}], "b": [{"x": 1.0}, {"x": 3.0}, {"x": 2.0}]}
-    table = common.table("Title", figures, ratio_of="x", references=["b", "takes no part"])
+    measurements = {
+        "a": [{"x": 2.0}, {"x": 9.0}, {"x": 8.0}],
+        "b": [{"x": 1.0}, {"x": 3.0}, {"x": 2.0}],
+    }
+    table = common.table("Title", measurements, ratio_of="x", references=["b", "takes no part"])
     first, second = table["rows"]
     assert first["x"] == {"median": 8.0, "min": 2.0, "max": 9.0}
     assert first["times b"] == {"median": 3.0, "min": 2.0, "max": 4.0}
@@ -254,7 +264,7 @@ def test_the_workload_has_the_shape_of_the_paper(tmp_path):
     assert touched == pytest.approx(11_000, rel=0.1)
 
 
-def test_a_larger_table_can_have_the_same_words(tmp_path):
+def test_a_larger_table_can_hold_the_same_words(tmp_path):
     same_words = dataclasses.replace(TINY, vocabulary=500, tokens_in_use=48)
     ids = {}
     for name, change in {
@@ -284,6 +294,7 @@ def test_words_are_different_and_texts_have_the_right_length():
     assert np.mean([len(text.split()) for text in texts]) == pytest.approx(118, rel=0.05)
 
 
+@pytest.mark.slow
 def test_index():
     sizes = {"documents": 500, "dim": 8, "queries": 20, "rounds": 1, "threads": 1}
     tables = index.measure(**sizes, kinds=["hnsw", "hnsw:128"], made="trained")
@@ -303,8 +314,9 @@ def test_made_up_collection_has_topics(tmp_path):
     assert 5 <= np.sum(best > 0.25) <= 50
 
 
+@pytest.mark.slow
 def test_serving():
     sizes = {"documents": 50, "dim": 4, "vocabulary": 200, "clients": 2, "rounds": 1}
     for table in serving.measure(**sizes, rates=[20.0], seconds=1.0, curve_seconds=0.5):
-        for figures in rows_of(table, "p50 ms", "answers/s").values():
-            assert figures["errors"] == 0
+        for measurements in rows_of(table, "p50 ms", "answers/s").values():
+            assert measurements["errors"] == 0

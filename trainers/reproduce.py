@@ -1,16 +1,16 @@
 """Reproduces the tables and figures of Liu et al. 2020 on your sets, with significance tests.
 
-Each experiment is a grid of training runs ("cells"), worked through on all cores and kept in
-OUTPUT_DIR/cells: what is finished is not done again, what was interrupted continues when the same
-command is given again, and tables and figures share their cells. Thresholds are tuned on validation
-by short runs of the first seed. OUTPUT_DIR/EXPERIMENT has Markdown, CSV, LaTeX and PNG files,
-OUTPUT_DIR/report.html all of it. Without --data_dir everything is about the built-in toy world.
-The experiments decide about loss, tower and seed, whatever --loss, --tower and --seed say.
+Each experiment is a grid of training runs ("cells"), which run on all cores and are kept in
+OUTPUT_DIR/cells. The same command continues interrupted cells and skips finished ones; tables and
+figures share their cells. Short runs of the first seed tune the thresholds on validation.
+OUTPUT_DIR/EXPERIMENT gets Markdown, CSV, LaTeX and PNG files, OUTPUT_DIR/report.html all of them.
+Without --data_dir, the experiments use the built-in toy world. They set loss, tower and seed
+themselves: --loss, --tower and --seed have no effect.
 
-Runs for each set: Table 2 has 44 short ones (9 pairs of thresholds, 8 triples of cut points, for 5
-losses) and 5 full ones a seed; Table 3 adds 2 a seed, Figure 3 none, Figure 4 has 72 short ones and
-8 a seed more, Figure 5 8 a seed, the ablation of what goes beyond the paper 14 a seed. BUILD.md
-says how long they take.
+Runs for each set: Table 2 has 44 short runs (9 pairs of thresholds, 8 triples of cut points, for 5
+losses) and 5 full runs per seed; Table 3 adds 2 per seed, Figure 3 none, Figure 4 adds 72 short
+runs and 8 per seed, Figure 5 adds 8 per seed, and the ablation of what goes beyond the paper 14 per
+seed. BUILD.md says how long they take.
 """
 
 from __future__ import annotations
@@ -34,26 +34,26 @@ _OUTPUT_DIR = flags.DEFINE_string(
     "output_dir", "runs/reproduce", "Where cells, tables and plots go.", **_OWN
 )
 _DATA_DIRS = flags.DEFINE_multi_string(
-    "data_dir", [], "Directory of a retrieval set; may be given more than once.", **_OWN
+    "data_dir", [], "Directory of a retrieval set; may be repeated.", **_OWN
 )
 _TFDS_NAMES = flags.DEFINE_multi_string(
-    "tfds_name", [], "TensorFlow dataset such as wiki_clir/fr; may be given more than once.", **_OWN
+    "tfds_name", [], "TensorFlow dataset such as wiki_clir/fr; may be repeated.", **_OWN
 )
 _LANGUAGES = flags.DEFINE_multi_string(
     "document_language",
     [],
-    "Language of the documents; may be given more than once. Only needed where a directory has"
-    " several languages; without a directory it names toy worlds.",
+    "Document language; may be repeated. Needed only for a directory with several languages;"
+    " without a directory, it names toy worlds.",
     **_OWN,
 )
 _CACHE_DIR = flags.DEFINE_string(
-    "cache_dir", "", "Where prepared texts are kept; empty: ~/.cache/tf_smoothclir.", **_OWN
+    "cache_dir", "", "Where tokenized sets are kept; empty: ~/.cache/tf_smoothclir.", **_OWN
 )
 _TOY_ENTITIES = flags.DEFINE_integer(
     "toy_entities", 2000, "Number of entities in the toy world.", lower_bound=300, **_OWN
 )
 _SEEDS = flags.DEFINE_list(
-    "seeds", ["13"], "Each system is trained once with each, such as 13,14,15.", **_OWN
+    "seeds", ["13"], "Seeds such as 13,14,15; each system is trained once with each.", **_OWN
 )
 _WORKERS = flags.DEFINE_integer(
     "workers",
@@ -65,8 +65,8 @@ _WORKERS = flags.DEFINE_integer(
 _TUNE_EPOCHS = flags.DEFINE_integer(
     "tune_epochs",
     5,
-    "Epochs of a run that helps to choose thresholds; too few choose others than are best in the"
-    " end. 0: no tuning, all have --thresholds and --cut_points.",
+    "Epochs of a run that tunes thresholds; with too few, other thresholds win than after a full"
+    " run. 0: no tuning; all systems use --thresholds and --cut_points.",
     lower_bound=0,
     **_OWN,
 )
@@ -79,7 +79,7 @@ flags.FLAGS.set_default("epochs", 10)
 
 
 def main(argv) -> None:
-    """Makes the experiments that the arguments name."""
+    """Runs the experiments that the arguments name."""
     names = _experiments(argv[1:])
     seeds = _numbers(_SEEDS, int)
     base = RunSettings(
@@ -97,7 +97,7 @@ def main(argv) -> None:
         raise input_error(
             "--thresholds", "the experiments of the paper have the grades 0, 1 and 2", "Give two"
         )
-    # Takes seconds: not before the flags are right.
+    # These imports take seconds, so the flags are checked first.
     from tf_smoothclir.experiments.plan import Study, threshold_grids
     from tf_smoothclir.experiments.reproduce import reproduce
     from tf_smoothclir.experiments.sets import data_settings, open_sets
@@ -118,7 +118,7 @@ def main(argv) -> None:
     print(f"Report: {_OUTPUT_DIR.value}/report.html")
     if failures:
         logging.flush()
-        sys.exit("error: these runs failed, the rest is done:\n" + "\n".join(failures))
+        sys.exit("error: these runs failed, all others are done:\n" + "\n".join(failures))
 
 
 def _experiments(arguments: list[str]) -> list[str]:
@@ -140,8 +140,8 @@ def _numbers(flag: flags.FlagHolder, kind: type) -> tuple:
     if not numbers or len(set(numbers)) < len(numbers) or (kind is int and min(numbers) < 0):
         raise input_error(
             f"--{flag.name}={','.join(flag.value)}",
-            "these are not different numbers" if kind is float else "these are not different seeds",
-            "Give them with commas between, such as " + ("0,0.2" if kind is float else "13,14,15"),
+            "the values must be different numbers" if kind is float else "the seeds must differ",
+            "Separate them by commas, such as " + ("0,0.2" if kind is float else "13,14,15"),
         )
     return numbers
 

@@ -1,9 +1,9 @@
 """Searches hyperparameters on the validation split, or by cross-validation, with keras-tuner.
 
-The flags of smoothclir-train are the fixed part; --tune names what is searched. Without --data_dir
-it searches on the built-in toy world. Interrupted or killed, it goes on when the same command is
-given again: no trial is lost or repeated. At the end it writes tables of all trials, a heat map of
-the thresholds, and best.flags, which smoothclir-train takes with --flagfile.
+The flags of smoothclir-train give the fixed settings; --tune names the settings to search. Without
+--data_dir, the search is on the built-in toy world. The same command continues an interrupted or
+killed search: no trial is lost or repeated. At the end it writes tables of all trials, a heat map
+of the thresholds, and best.flags, which smoothclir-train takes with --flagfile.
 """
 
 from __future__ import annotations
@@ -17,31 +17,29 @@ from tf_smoothclir.settings.run import GROUPS
 from tf_smoothclir.settings.training import METRICS
 
 _OWN = {"module_name": command.COMMAND}
-_OUTPUT_DIR = flags.DEFINE_string("output_dir", "runs/tune", "Gets everything.", **_OWN)
-_OVERWRITE = flags.DEFINE_boolean(
-    "overwrite", False, "Delete the search that is in --output_dir.", **_OWN
-)
+_OUTPUT_DIR = flags.DEFINE_string("output_dir", "runs/tune", "Where all files go.", **_OWN)
+_OVERWRITE = flags.DEFINE_boolean("overwrite", False, "Delete the search in --output_dir.", **_OWN)
 _TUNE = flags.DEFINE_list(
     "tune",
     ["thresholds"],
-    "What is searched: thresholds (0.1 to 0.9 by 0.1, rising), epsilon (0.1 to 2), learning_rate"
-    " (0.001 to 0.1), dim (32, 64, 128), temperature (0.05 to 1), loss, tower, optimizer (all there"
-    " are).",
+    "Settings to search: thresholds (rising, from 0.1 to 0.9 in steps of 0.1), epsilon (0.1 to 2),"
+    " learning_rate (0.001 to 0.1), dim (32, 64, 128), temperature (0.05 to 1), loss, tower,"
+    " optimizer (all choices).",
     **_OWN,
 )
 _SEARCH = flags.DEFINE_enum(
     "search",
     "grid",
     ["grid", "random", "bayesian", "hyperband"],
-    "grid: all combinations, in order (the paper's way). random: each at most once. bayesian: where"
-    " a Gaussian process sees most promise. hyperband: many trials of few epochs, the better ones"
-    " anew with more, up to --epochs.",
+    "grid: all combinations in order, as in the paper. random: in random order, each at most once."
+    " bayesian: guided by a Gaussian process. hyperband: many short trials, the best ones repeated"
+    " with more epochs, up to --epochs.",
     **_OWN,
 )
 _MAX_TRIALS = flags.DEFINE_integer(
     "max_trials",
     36,
-    "Most trials; 36 is the whole grid of thresholds for three grades. May be raised later.",
+    "Most trials; the whole grid of thresholds for three grades has 36. May be raised later.",
     lower_bound=1,
     **_OWN,
 )
@@ -49,7 +47,7 @@ _OBJECTIVE = flags.DEFINE_enum(
     "objective",
     None,
     list(METRICS),
-    "Validation metric to maximise, which also decides which epoch counts; left out:"
+    "Validation metric to maximise; also selects the best epoch of a trial. Default:"
     " --select_metric.",
     **_OWN,
 )
@@ -62,13 +60,13 @@ _FOLDS = flags.DEFINE_integer(
     **_OWN,
 )
 _WORKERS = flags.DEFINE_integer(
-    "workers", 1, "Trials at a time, each in a process of its own.", lower_bound=1, **_OWN
+    "workers", 1, "Trials at the same time, each in its own process.", lower_bound=1, **_OWN
 )
 _WORKER_TIMEOUT = flags.DEFINE_float(
     "worker_timeout",
     300.0,
-    "Seconds after which a chief gives the trial of a silent worker out again (workers on other"
-    " machines: KERASTUNER_TUNER_ID, KERASTUNER_ORACLE_IP, KERASTUNER_ORACLE_PORT).",
+    "Seconds of silence after which a chief hands the trial of a worker out again. Workers on other"
+    " machines: set KERASTUNER_TUNER_ID, KERASTUNER_ORACLE_IP and KERASTUNER_ORACLE_PORT.",
     lower_bound=1.0,
     **_OWN,
 )
@@ -77,7 +75,7 @@ setting_flags.define_settings()
 
 
 def main(argv) -> None:
-    """Searches as the flags say."""
+    """Runs the search that the flags describe."""
     del argv
     settings = setting_flags.run_settings_from_flags(varied=_TUNE.value, tune=_TUNE.value)
     if _OBJECTIVE.value:

@@ -3,7 +3,7 @@
 import pytest
 
 from tf_smoothclir.experiments.catalogue import EXPERIMENTS
-from tf_smoothclir.experiments.paper_numbers import paper_results
+from tf_smoothclir.experiments.paper_numbers import paper_values
 from tf_smoothclir.settings.presets import PRESETS, changed
 from tf_smoothclir.settings.run import RunSettings
 
@@ -53,5 +53,5 @@ def test_figures_4_and_5_span_what_the_paper_spans():
 def test_the_baseline_comes_first_and_the_paper_has_the_same_systems(name):
     ours = [system.name for system in EXPERIMENTS[name].systems]
     assert ours[0] in ("SOSL", "Average pooling")
-    for systems in paper_results(name).values():
+    for systems in paper_values(name).values():
         assert [system for system in ours if system in systems] == list(systems)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tf_smoothclir.experiments.paper_numbers import LANGUAGES, TABLE_1, is_published, paper_results
+from tf_smoothclir.experiments.paper_numbers import LANGUAGES, TABLE_1, is_published, paper_values
 from tf_smoothclir.settings.training import METRICS
 
 PAPER = Path(__file__).resolve().parents[3] / "shared" / "papers" / "liu2020_smooth_learning.md"
@@ -26,7 +26,7 @@ TABLES = {"table2": "Table 2:", "table3": "Table 3:"}
     ],
 )
 def test_figures_copied_by_hand(experiment, language, system, metric, value):
-    assert paper_results(experiment)[language][system][metric] == value
+    assert paper_values(experiment)[language][system][metric] == value
 
 
 def printed_rows(caption):
@@ -49,7 +49,7 @@ def test_every_figure_is_the_one_of_the_text(experiment):
     printed = {(language, name): v for language, name, v in printed_rows(TABLES[experiment])}
     ours = {
         (LANGUAGES[code], name): tuple(values[metric] for metric in METRICS)
-        for code, systems in paper_results(experiment).items()
+        for code, systems in paper_values(experiment).items()
         for name, values in systems.items()
     }
     assert ours == printed
@@ -57,7 +57,7 @@ def test_every_figure_is_the_one_of_the_text(experiment):
 
 
 def test_figures_have_no_numbers_in_the_paper():
-    assert paper_results("figure4") == {}
+    assert paper_values("figure4") == {}
 
 
 @pytest.mark.parametrize(
@@ -75,4 +75,4 @@ def test_only_wikiclir_itself_is_comparable(language, layout, documents, expecte
 
 
 def test_table_1_has_the_languages_of_table_2():
-    assert set(TABLE_1) == set(LANGUAGES) == set(paper_results("table2"))
+    assert set(TABLE_1) == set(LANGUAGES) == set(paper_values("table2"))

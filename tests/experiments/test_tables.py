@@ -6,7 +6,7 @@ import io
 import pytest
 
 from tests.experiments.fakes import fake_system
-from tf_smoothclir.experiments.paper_numbers import paper_results
+from tf_smoothclir.experiments.paper_numbers import paper_values
 from tf_smoothclir.experiments.tables import (
     Table,
     Value,
@@ -56,7 +56,7 @@ def test_only_the_marked_metric_of_the_marked_system_has_the_mark():
 
 
 def test_the_papers_values_stand_below_ours_and_are_never_bold():
-    paper = paper_results("table2")["fr"]
+    paper = paper_values("table2")["fr"]
     rows = system_table("Test", "loss", SYSTEMS, paper=paper).rows
     assert [row[0] for row in rows] == ["SOSL", "SOSL (paper)", "MSE", "MSE (paper)"]
     assert [cell.mean for cell in rows[1][2:]] == [paper["SOSL"][m] for m in METRICS]
@@ -64,7 +64,7 @@ def test_the_papers_values_stand_below_ours_and_are_never_bold():
 
 
 def test_the_papers_own_table_has_its_best_in_bold_by_language():
-    table = paper_table("paper", "loss", {"Italian": paper_results("table2")["it"]})
+    table = paper_table("paper", "loss", {"Italian": paper_values("table2")["it"]})
     bold = {row[1]: [m for m, cell in zip(METRICS, row[2:]) if cell.best] for row in table.rows}
     others = [metric for metric in METRICS if metric != "P_r@5"]
     assert bold == {"SOSL": others, "3PartL2": [], "MSE": [], "PO": ["P_r@5"]}
@@ -94,7 +94,7 @@ def test_latex_has_as_many_columns_in_each_row_as_it_declares():
 
 
 def test_csv_has_every_figure_of_ours_and_of_the_paper():
-    paper = paper_results("table2")
+    paper = paper_values("table2")
     text = system_csv("a, set", SYSTEMS, {("MSE", "MAP")}, paper, "fr")
     rows = list(csv.DictReader(io.StringIO(text)))
     ours = [row for row in rows if row["source"] == "ours"]

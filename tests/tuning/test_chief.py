@@ -1,7 +1,11 @@
 """The chief over gRPC: a worker that falls silent loses its trial to another one."""
 
+import collections
+import os
+import signal
 import threading
 import time
+from pathlib import Path
 
 import keras_tuner
 import pytest
@@ -11,7 +15,7 @@ from keras_tuner.src.distribute.oracle_client import OracleClient
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.tuning import chief as module
 from tf_smoothclir.tuning import tune
-from tf_smoothclir.tuning.chief import Chief
+from tf_smoothclir.tuning.chief import Chief, run_local_workers
 from tf_smoothclir.tuning.oracles import GridOracle
 from tf_smoothclir.tuning.search_space import SearchSpace
 from tf_smoothclir.utils.errors import InputError
@@ -65,6 +69,38 @@ def test_the_trial_of_a_silent_worker_goes_to_another_and_the_chief_ends(oracle,
 def test_an_address_of_another_machine_is_a_message(oracle):
     with pytest.raises(InputError, match=r"192\.0\.2\.1:8000: the chief cannot listen"):
         Chief(oracle, "192.0.2.1:8000")
+
+
+def work_off(killed):
+    """Does what a tuner worker does, with scores at hand; the first one is killed at a trial."""
+    oracle = OracleClient(keras_tuner.Oracle(OBJECTIVE))
+    tuner_id = os.environ["KERASTUNER_TUNER_ID"]
+    while (trial := oracle.create_trial(tuner_id)).status != "STOPPED":
+        if not Path(killed).exists():
+            Path(killed).write_text(trial.trial_id)
+            os.kill(os.getpid(), signal.SIGKILL)
+        end(oracle, trial, 0.5)
+
+
+def test_a_killed_local_worker_is_replaced_and_its_trial_run_again(oracle, tmp_path):
+    run_local_workers(oracle, 1, work_off, str(tmp_path / "killed"))
+    assert (tmp_path / "killed").read_text() == "0000"
+    assert [(t.status, t.score) for t in oracle.trials.values()] == [("COMPLETED", 0.5)] * 2
+
+
+def test_a_trial_that_kills_every_worker_ends_the_search(oracle):
+    deaths = collections.Counter()
+    for _ in range(2):
+        oracle.create_trial("worker0")
+        module._count_death(oracle, "worker0", -9, deaths)
+    assert oracle.create_trial("worker0").trial_id == "0000"
+    with pytest.raises(InputError, match="3 tuner workers were killed at trial 0000, last worker0"):
+        module._count_death(oracle, "worker0", -9, deaths)
+
+
+def test_a_worker_that_fails_ends_the_search(oracle):
+    with pytest.raises(InputError, match="worker0 failed with exit code 1"):
+        module._count_death(oracle, "worker0", 1, collections.Counter())
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""smoothclir-tune killed at random moments and by its workers' deaths, in real processes."""
+"""smoothclir-tune after kills at random moments, of itself and of its workers."""
 
 import json
 import os
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).resolve().parents[2]
 TRIALS, KILLS = 7, 5
-RANDOM = 5  # trials of a Bayesian search before it has learnt anything
+RANDOM = 5  # random trials at the start of a Bayesian search
 
 
 def arguments(data_dir, work_dir, output_dir, *more):
@@ -56,7 +56,7 @@ def finish(process):
 
 
 def trials(output_dir):
-    """What a search came to: trial -> thresholds and all figures but the time."""
+    """The trials of a finished search: trial -> thresholds and all columns but the time."""
     lines = (output_dir / "trials.csv").read_text().splitlines()
     seconds = lines[0].replace(",", " ").split().index("seconds")
     rows = [line.replace('"', "").split(",") for line in lines[1:]]
@@ -78,7 +78,7 @@ def work_dir(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def whole(tiny_dir, work_dir):
-    """A search that nobody killed."""
+    """A search that was not interrupted."""
     finish(start(arguments(tiny_dir, work_dir, work_dir / "whole")))
     return work_dir / "whole"
 
@@ -90,7 +90,7 @@ def test_killed_five_times_it_ends_with_the_same_trials_and_the_same_best(
     command = arguments(tiny_dir, work_dir, output_dir)
     for kill in range(KILLS):
         process = start(command)
-        # At work on its own first trial or a later one; then at any moment of it.
+        # Kills at any moment of the next new trial or of the one after.
         begun = f"{kill + draw.randrange(2):04d}"
         wait_until(lambda begun=begun: (output_dir / "trials" / begun / "config.json").is_file())
         time.sleep(draw.uniform(0, 1))
@@ -118,7 +118,7 @@ def test_workers_share_the_trials_and_neither_a_dead_one_nor_a_dead_chief_loses_
     tiny_dir, work_dir, whole
 ):
     output_dir = work_dir / "workers"
-    # The random points that the Bayesian search begins with as well.
+    # These are the random points that the Bayesian search starts with.
     more = ("--workers=2", "--search=random", f"--max_trials={RANDOM}")
     command = arguments(tiny_dir, work_dir, output_dir, *more)
     process = start(command)

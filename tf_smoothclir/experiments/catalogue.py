@@ -1,6 +1,6 @@
-"""The experiments as data: names, what varies, what the paper says it shows.
+"""The experiments as data: their systems, and what the paper claims.
 
-All are those of Liu et al. 2020, but for the ablation, which is of what goes beyond the paper.
+All are from Liu et al. 2020, except the ablation of what goes beyond the paper.
 """
 
 from __future__ import annotations
@@ -13,21 +13,21 @@ from tf_smoothclir.settings.presets import PRESETS
 from tf_smoothclir.settings.training import METRICS
 
 EPSILONS = tuple(step / 4 for step in range(9))  # 0 to 2
-# Of 3PartL2; its authors' are the last.
+# Of 3PartL2.
 CUT_POINTS = tuple(itertools.product((0.0, 0.2), (0.4, 0.55), (0.7, 0.9)))
 NEGATIVES = tuple(range(20, 101, 10))  # the paper's nine sets
 
 
 @dataclasses.dataclass(frozen=True)
 class System:
-    """One row of a table, one curve or one point of a figure.
+    """One row of a table, or one curve or point of a figure.
 
     Attributes:
-        name: As the table shows it.
-        changes: Setting -> value, where it differs from the base settings.
-        tuned_with: Setting -> value: `tuned` has the value that is best on validation with these
-            changes; None where nothing is tuned.
-        tuned: The setting that says where a grade ends: "thresholds" or "cut_points".
+        name: As shown in the table.
+        changes: Setting -> value, the changes to the base settings.
+        tuned_with: Setting -> value, the changes for which `tuned` is tuned on validation; None if
+            nothing is tuned.
+        tuned: The setting with the scores between the grades: "thresholds" or "cut_points".
     """
 
     name: str
@@ -41,14 +41,14 @@ class Experiment:
     """A table or a figure.
 
     Attributes:
-        name: On the command line.
-        title: What it is.
-        claim: What the paper reads from it, and how ours is made.
+        name: Its name on the command line.
+        title: Heading.
+        claim: What the paper concludes from it, and how ours differs.
         first_column: What the systems differ in.
-        systems: What is trained; empty where nothing is.
+        systems: What is trained; may be empty.
         compared: Whether the first system is a baseline that the others are tested against.
-        metrics: What its table has; "full/MRR@10" is of full retrieval.
-        costs: Whether the table tells time and memory too.
+        metrics: The columns of its table; "full/MRR@10" is for full retrieval.
+        costs: Whether the table also shows time and memory.
     """
 
     name: str
@@ -89,7 +89,7 @@ _BEST = {name: value for name, value in PRESETS["best"].items() if name != "epoc
 
 
 def _best(*names: str) -> dict[str, object]:
-    """Returns these settings as --preset=best has them."""
+    """Returns these settings with their values in --preset=best."""
     return {name: _BEST[name] for name in names}
 
 
@@ -117,15 +117,15 @@ _ALL = (
     Experiment(
         "table1",
         "Table 1: statistics of the sets",
-        "Queries, partly relevant documents a query (SR/Q) and documents of each language.",
+        "Queries, partly relevant documents per query (SR/Q) and documents of each language.",
     ),
     Experiment(
         "table2",
         "Table 2: losses",
-        "The paper: SOSL is best in all languages by all metrics, so its text; its P_r@5 of Italian"
-        " and Swahili says otherwise. Average pooling; thresholds of each loss, and cut points of"
-        " 3PartL2, by grid search on validation. PO is the paper's; T = 0.1 divides its scores by"
-        " 0.1, because between -1 and 1 the plain model cannot become certain of any grade.",
+        "The paper: SOSL is best in all languages by all metrics, according to the text; P_r@5 of"
+        " Italian and Swahili says otherwise. Average pooling; thresholds of each loss, and cut"
+        " points of 3PartL2, by grid search on validation. PO is the paper's; T = 0.1 divides the"
+        " scores by 0.1, because between -1 and 1 the plain one cannot become certain of a grade.",
         "loss",
         _LOSSES,
         compared=True,
@@ -133,10 +133,10 @@ _ALL = (
     Experiment(
         "table3",
         "Table 3: towers",
-        "The paper: average pooling is best by all metrics in all languages. All towers have SOSL"
-        " and its thresholds of Table 2, and SCS. As in the paper, CNN and LSTM have learning rate"
-        " 0.001, which falls by 5% an epoch, and the LSTM batches of 64; unlike there, all have the"
-        " same number of epochs, of which the best by validation is kept.",
+        "The paper: average pooling is best by all metrics in all languages. All towers use SCS and"
+        " SOSL with its thresholds of Table 2. As in the paper, CNN and LSTM have learning rate"
+        " 0.001, falling by 5% per epoch, and the LSTM has batches of 64; unlike there, all have"
+        " the same number of epochs, and the best epoch on validation is kept.",
         "tower",
         _TOWERS,
         compared=True,
@@ -144,19 +144,19 @@ _ALL = (
     Experiment(
         "figure1",
         "Figure 1: gradient of SCS",
-        "The paper: the gradient of SCS stays bounded, the more so the larger ε; that of the plain"
+        "The paper: the gradient of SCS is bounded, more tightly for larger ε; that of the plain"
         " cosine goes to infinity at the origin.",
     ),
     Experiment(
         "figure2",
         "Figure 2: SOSL and MSE",
-        "The paper: SOSL is zero inside the right segment; MSE is zero at one score only.",
+        "The paper: SOSL is zero inside the right segment; MSE is zero at a single score.",
     ),
     Experiment(
         "figure3",
         "Figure 3: scores by grade",
         "The paper, on training pairs: SOSL separates the three grades well; 3PartL2 mixes NR and"
-        " SR; MSE and PO mix SR and MR, and put few MR into their segment.",
+        " SR; MSE and PO mix SR and MR and place few MR in their segment.",
         "loss",
         _LOSSES,
     ),
@@ -173,22 +173,22 @@ _ALL = (
         "figure5",
         "Figure 5: negatives",
         "The paper: with five times the negatives, NDCG, MRR and MAP fall by about a tenth, P_mr@1"
-        " more. SOSL with its thresholds of Table 2; lists of training and evaluation have as many"
-        " negatives.",
+        " more. SOSL with its thresholds of Table 2; training and evaluation lists have the same"
+        " number of negatives.",
         "negatives",
         tuple(System(str(n), {**_SOSL, "negatives": n}, _SOSL) for n in NEGATIVES),
     ),
     Experiment(
         "theory",
         "Theory: constants and bound",
-        "Proposition 1, Lemma 2 and Theorem 3: each constant beside what a numerical search finds.",
+        "Proposition 1, Lemma 2 and Theorem 3: each constant, and what a numerical search finds.",
     ),
     Experiment(
         "ablation",
         "Ablation: beyond the paper",
-        "Each option alone, and those of --preset=best together, against the paper's setting:"
-        " re-ranking of the candidate lists, and full/MRR@10 over the whole collection. Thresholds"
-        " are those of --thresholds for all.",
+        "Each option alone, and those of --preset=best together, compared with the paper's setting:"
+        " re-ranking of the candidate lists, and full/MRR@10 over the whole collection. All systems"
+        " have the thresholds of --thresholds.",
         "setting",
         _OPTIONS,
         compared=True,

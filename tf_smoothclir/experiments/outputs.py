@@ -13,7 +13,7 @@ from tf_smoothclir.evaluation.comparison_report import legend, write_comparison
 from tf_smoothclir.evaluation.significance import SAMPLES
 from tf_smoothclir.experiments import system_plots, tables
 from tf_smoothclir.experiments.catalogue import Experiment
-from tf_smoothclir.experiments.paper_numbers import LANGUAGES, TABLE_1, paper_results
+from tf_smoothclir.experiments.paper_numbers import LANGUAGES, TABLE_1, paper_values
 from tf_smoothclir.experiments.plan import TUNED_ON, Study, StudySet
 from tf_smoothclir.experiments.system_metrics import (
     ALPHA,
@@ -88,7 +88,7 @@ def paper_blocks(experiment: Experiment) -> list[tables.Table]:
         rows = tuple((LANGUAGES[code], *counts) for code, counts in TABLE_1.items())
         columns = ("documents", "queries", "SR/Q", "number of documents")
         return [tables.Table(NOT_COMPARABLE, columns, rows)]
-    named = {LANGUAGES[code]: of for code, of in paper_results(experiment.name).items()}
+    named = {LANGUAGES[code]: of for code, of in paper_values(experiment.name).items()}
     if not named:
         return []
     return [tables.paper_table(NOT_COMPARABLE, experiment.first_column, named)]
@@ -140,7 +140,7 @@ def _trained(experiment: Experiment, one: StudySet, study: Study, directory: Pat
         significance = directory / f"{one.name}-significance"
         differences = _compare(systems, experiment.metrics, significance, study)
         written.notes.append(_test_note(f"{column} {systems[0].name}"))
-    marked, paper = significant(differences), paper_results(experiment.name)
+    marked, paper = significant(differences), paper_values(experiment.name)
     written.tables.append(
         tables.system_table(
             "Test queries",

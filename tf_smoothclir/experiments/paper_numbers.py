@@ -1,6 +1,7 @@
-"""What Liu et al. 2020 report, on WikiCLIR alone: Tables 1, 2 and 3. Their figures have no numbers.
+"""The numbers that Liu et al. 2020 report on WikiCLIR: Tables 1, 2 and 3.
 
-Settings of theirs that matter: Polyglot embeddings, 30 epochs (LSTM: 15), one run each.
+The paper's figures come without numbers. Its settings that matter: Polyglot embeddings, 30 epochs
+(LSTM: 15), one run each.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from tf_smoothclir.settings.training import METRICS
 
 LANGUAGES = {"fr": "French", "it": "Italian", "sw": "Swahili", "tl": "Tagalog"}
 
-# Language -> queries, SR a query, documents.
+# Language -> queries, SR per query, documents.
 TABLE_1 = {
     "fr": (25000, 12.6, 1894000),
     "it": (25000, 11.7, 1347000),
@@ -47,7 +48,7 @@ _TABLE_2 = {
 _TABLE_3 = {
     "fr": {
         "Average pooling": _TABLE_2["fr"]["SOSL"],
-        # Printed so, but an NDCG@5 of 0.570 does not fit the rest of its row.
+        # As printed, but an NDCG@5 of 0.570 does not fit the rest of the row.
         "DSSM-CNN": (0.262, 0.656, 0.542, 0.570, 0.709, 0.437, 0.812),
         "DSSM-LSTM": (0.335, 0.718, 0.560, 0.716, 0.748, 0.503, 0.846),
     },
@@ -67,26 +68,26 @@ _TABLE_3 = {
         "DSSM-LSTM": (0.526, 0.907, 0.242, 0.748, 0.709, 0.688, 0.736),
     },
 }
-_RESULTS = {"table2": _TABLE_2, "table3": _TABLE_3}
+_TABLES = {"table2": _TABLE_2, "table3": _TABLE_3}
 
 
-def paper_results(experiment: str) -> dict[str, dict[str, dict[str, float]]]:
-    """Returns language -> system -> metric -> value; empty where the paper has no numbers."""
+def paper_values(experiment: str) -> dict[str, dict[str, dict[str, float]]]:
+    """Returns language -> system -> metric -> value; empty if the paper gives no numbers."""
     return {
         language: {name: dict(zip(METRICS, values)) for name, values in systems.items()}
-        for language, systems in _RESULTS.get(experiment, {}).items()
+        for language, systems in _TABLES.get(experiment, {}).items()
     }
 
 
 def is_published(language: str, *, layout: bool, documents: int) -> bool:
-    """Whether a set is WikiCLIR in one of the paper's languages.
+    """Returns whether a set is WikiCLIR in one of the paper's languages.
 
-    Other sets have its file layout too, so the number of documents must be that of Table 1, which
-    is rounded to a thousand.
+    Other sets share its file layout, so the number of documents must also be that of Table 1, which
+    is rounded to thousands.
 
     Args:
-        language: Of the documents.
-        layout: Whether it comes in the layout of WikiCLIR or from the dataset `wiki_clir`.
+        language: Document language.
+        layout: Whether the set has the layout of WikiCLIR or is the dataset `wiki_clir`.
         documents: Number of documents.
     """
     return layout and language in TABLE_1 and abs(documents - TABLE_1[language][2]) <= 1000
