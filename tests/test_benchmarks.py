@@ -141,7 +141,7 @@ def test_profile(optimizer):
         ("GatherV2_5:GatherV2", "input"),
     ],
 )
-def test_parts_of_a_step_go_by_the_names_of_operations(event, part):
+def test_the_name_of_an_operation_decides_its_part(event, part):
     assert profile._by_part({event: 2.0, "EagerExecute": 9.0, "A::B: c": 9.0})[part] == 2.0
 
 
@@ -177,7 +177,7 @@ def test_scaling():
     assert few < many <= 2 * TINY.vocabulary
 
 
-def test_toy_documents_are_joined_to_the_length_that_is_wanted(tmp_path):
+def test_toy_documents_are_joined_to_the_wanted_length(tmp_path):
     preparation.write_toy_world(tmp_path, 300, tokens=200)
     lines = Path(tmp_path, "documents.tsv").read_text(encoding="utf-8").splitlines()
     lengths = [len(re.findall(r"\w+|[^\w\s]", line.split("\t")[1])) for line in lines]
@@ -287,7 +287,7 @@ def test_frequent_tokens_come_first():
     assert counts[0] > counts[9] > counts[99] > 0
 
 
-def test_words_are_different_and_texts_have_the_right_length():
+def test_words_differ_and_texts_have_the_right_length():
     words = encoding.words(5000)
     assert len(words) == len(set(words)) > 4000
     texts = encoding.texts(200, 130, words)
@@ -304,7 +304,7 @@ def test_index():
         assert rows[index.FLAT]["recall@10"] == 1
 
 
-def test_made_up_collection_has_topics(tmp_path):
+def test_a_synthetic_collection_has_topics(tmp_path):
     index.write_collection(str(tmp_path), "topics", documents=300, dim=64, queries=100)
     queries = np.load(tmp_path / "queries.npy")
     documents = np.concatenate(list(index._segments(tmp_path, 64).chunks()))

@@ -1,4 +1,4 @@
-"""Every table and figure has its experiment, whose settings exist."""
+"""Every table and figure of the paper has an experiment with valid settings."""
 
 import pytest
 
@@ -22,7 +22,7 @@ def test_an_experiment_trains_systems_or_needs_none(name):
 
 
 @pytest.mark.parametrize("name", sorted({*NAMES} - WITHOUT_TRAINING))
-def test_systems_differ_and_their_settings_are_valid(name):
+def test_systems_differ_and_have_valid_settings(name):
     systems = EXPERIMENTS[name].systems
     assert len({system.name for system in systems}) == len(systems)
     settings = [changed(RunSettings(), system.changes) for system in systems]

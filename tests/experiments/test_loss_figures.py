@@ -1,4 +1,4 @@
-"""Figures 1 and 2: what is plotted, against the twin; the files; nothing left open."""
+"""Figures 1 and 2: the plotted values compared with the slow twin, the files, no open figures."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_drawing_again_gives_the_same_files(name, drawn, tmp_path):
 
 @pytest.mark.filterwarnings("error::UserWarning")
 @pytest.mark.parametrize("name", FIGURES)
-def test_every_letter_has_a_glyph(name, tmp_path):
+def test_fonts_have_every_letter(name, tmp_path):
     FIGURES[name](tmp_path)
 
 
@@ -59,7 +59,7 @@ def test_figure1_plots_the_derivative_of_the_twin(drawn):
 
 
 @pytest.mark.parametrize("epsilon", loss_figures.EPSILONS)
-def test_figure1_has_the_zero_vector_with_its_finite_gradient(epsilon, drawn):
+def test_figure1_shows_the_finite_gradient_at_the_zero_vector(epsilon, drawn):
     # ∂r/∂x = v_d / ε at zero, and v_d = (1, 1) / (√2 + ε).
     found = [
         float(row["value"])
@@ -84,7 +84,7 @@ def test_figure1_norms_are_bounded_but_those_of_the_plain_cosine_are_not(epsilon
 
 
 @pytest.mark.parametrize(("name", "twin"), [("SOSL", maths.sosl), ("MSE", maths.mse)])
-def test_figure2_plots_the_twin_from_end_to_end(name, twin, drawn):
+def test_figure2_plots_the_twin_over_the_whole_range(name, twin, drawn):
     rows = [row for row in read(drawn["figure2"][1]) if row["loss"] == name]
     assert len(rows) == 3 * 201
     scores = [float(row["score"]) for row in rows]

@@ -67,7 +67,7 @@ def sections(plot):
     ]
 
 
-def test_page_is_well_formed_html5_with_contents_that_lead_somewhere(tmp_path, sections):
+def test_page_is_well_formed_html5_with_working_links(tmp_path, sections):
     path = write_page(tmp_path, sections, title="Title", note="Today, 2 cores.")
     assert path == tmp_path / "report.html"
     tree = parse(path)
@@ -90,7 +90,7 @@ def test_ids_are_unique(tmp_path, sections):
     assert len(ids) == len(set(ids)) == 4
 
 
-def test_page_loads_nothing_from_elsewhere(tmp_path, sections):
+def test_page_is_self_contained(tmp_path, sections):
     path = write_page(tmp_path, sections)
     tree = parse(path)
     assert not {"script", "link", "iframe", "object"} & {tag for tag, _ in tree.tags}
@@ -101,7 +101,7 @@ def test_page_loads_nothing_from_elsewhere(tmp_path, sections):
     assert not re.search(r"https?:|url\(|@import", page)
 
 
-def test_plots_are_inlined_whole_and_described(tmp_path, sections):
+def test_plots_are_inlined_and_described(tmp_path, sections):
     images = parse(write_page(tmp_path, sections)).all("img")
     assert len(images) == 2
     prefix = "data:image/png;base64,"
@@ -159,7 +159,7 @@ def test_bold_cells_are_bold_and_still_numbers(tmp_path):
     assert "**" not in text
 
 
-def test_wide_tables_scroll_within_themselves_by_keyboard_too(tmp_path, sections):
+def test_wide_tables_scroll_on_their_own_also_by_keyboard(tmp_path, sections):
     path = write_page(tmp_path, sections)
     (wrapper,) = parse(path).all("div")
     assert wrapper["class"] == "table"
@@ -167,20 +167,20 @@ def test_wide_tables_scroll_within_themselves_by_keyboard_too(tmp_path, sections
     assert ".table { overflow-x: auto" in path.read_text(encoding="utf-8")
 
 
-def test_dark_screens_and_paper_have_their_style(tmp_path, sections):
+def test_page_has_styles_for_dark_screens_and_for_print(tmp_path, sections):
     page = write_page(tmp_path, sections).read_text(encoding="utf-8")
     assert "@media (prefers-color-scheme: dark)" in page
     assert "@media print" in page
 
 
-def test_no_sections_is_still_a_page(tmp_path):
+def test_a_page_may_have_no_sections(tmp_path):
     tree = parse(write_page(tmp_path, []))
     assert tree.text("h1") == ["Experiments"]
     assert not tree.all("nav")
 
 
 @pytest.mark.parametrize("row", [[], ["1"], ["1", "2", "3"]])
-def test_row_that_does_not_fit_is_named_and_no_half_page_left(row, tmp_path):
+def test_a_row_of_the_wrong_length_is_an_error_and_leaves_no_page(row, tmp_path):
     table = {"columns": ["a", "b"], "rows": [["1", "2"], row]}
     with pytest.raises(ValueError, match=r"Table 9: row .* must have one cell for each"):
         write_page(tmp_path, [Section("Table 9", tables=[table])])

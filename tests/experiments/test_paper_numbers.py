@@ -1,4 +1,4 @@
-"""The paper's figures are as printed."""
+"""The paper's values are as printed."""
 
 import re
 from pathlib import Path
@@ -25,7 +25,7 @@ TABLES = {"table2": "Table 2:", "table3": "Table 3:"}
         ("table3", "sw", "Average pooling", "MRR_mr", 0.735),
     ],
 )
-def test_figures_copied_by_hand(experiment, language, system, metric, value):
+def test_some_values_checked_by_hand(experiment, language, system, metric, value):
     assert paper_values(experiment)[language][system][metric] == value
 
 
@@ -45,7 +45,7 @@ def printed_rows(caption):
 
 @pytest.mark.skipif(not PAPER.is_file(), reason="the text of the paper is not beside the checkout")
 @pytest.mark.parametrize("experiment", TABLES)
-def test_every_figure_is_the_one_of_the_text(experiment):
+def test_every_value_is_the_one_in_the_text(experiment):
     printed = {(language, name): v for language, name, v in printed_rows(TABLES[experiment])}
     ours = {
         (LANGUAGES[code], name): tuple(values[metric] for metric in METRICS)
@@ -56,7 +56,7 @@ def test_every_figure_is_the_one_of_the_text(experiment):
     assert len(ours) == {"table2": 16, "table3": 12}[experiment]
 
 
-def test_figures_have_no_numbers_in_the_paper():
+def test_the_papers_figures_give_no_numbers():
     assert paper_values("figure4") == {}
 
 

@@ -1,4 +1,4 @@
-"""Which cells experiments need, and that thresholds are chosen on validation alone."""
+"""Which cells experiments need, and that only validation decides about thresholds."""
 
 import dataclasses
 
@@ -41,7 +41,7 @@ def test_thresholds_are_the_best_on_validation_and_not_on_test(study):
     assert study.chosen(ONE, SOSL) == GRID[1]
 
 
-def test_of_equal_thresholds_the_first_is_chosen(study):
+def test_of_equally_good_thresholds_the_first_is_chosen(study):
     for cell in candidates(study).values():
         finish(cell, validation=0.5, test=0.5)
     assert study.chosen(ONE, SOSL) == GRID[0]
@@ -82,7 +82,7 @@ def test_three_part_l2_has_its_cut_points_tuned(study):
     assert [model.thresholds for model in models] == [ONE.settings.model.thresholds] * 2
 
 
-def test_without_grids_there_are_all_the_thresholds_of_the_settings(tmp_path):
+def test_without_grids_all_have_the_thresholds_of_the_settings(tmp_path):
     study = Study(tmp_path, (13,), {}, 0)
     assert candidates(study) == {}
     assert study.chosen(ONE, SOSL) == ONE.settings.model.thresholds
@@ -121,7 +121,7 @@ def test_tuning_of_several_experiments_is_done_once(study):
         ({"checkpoint_minutes": 1.0}, False),
     ],
 )
-def test_a_cell_has_another_name_where_its_result_may_differ(changes, other):
+def test_cells_with_possibly_different_results_have_different_names(changes, other):
     names = {Cell(changed(RunSettings(), c), "tiny", "f").name for c in ({}, changes)}
     assert len(names) == 1 + other
 
@@ -130,7 +130,7 @@ def test_a_short_run_is_not_taken_for_a_full_one():
     assert Cell(RunSettings(), "tiny", "f").name != Cell(RunSettings(), "tiny", "f", True).name
 
 
-def test_a_cell_of_other_data_has_another_name(tmp_path):
+def test_cells_of_different_data_have_different_names(tmp_path):
     study = Study(tmp_path, (13,), {}, 0)
     other = dataclasses.replace(ONE, fingerprint="other")
     assert not names(study.cells(ONE, SOSL)) & names(study.cells(other, SOSL))
@@ -147,7 +147,7 @@ def test_changed_finds_the_group_of_a_setting():
         changed(RunSettings(), {"no_such": 1})
 
 
-def test_the_grid_of_thresholds_has_rising_pairs_alone():
+def test_the_grid_of_thresholds_has_only_rising_pairs():
     pairs = threshold_grids((0.0, 0.6), (0.5, 0.7))["thresholds"]
     assert pairs == ((0.0, 0.5), (0.0, 0.7), (0.6, 0.7))
 

@@ -1,4 +1,4 @@
-"""smoothclir-reproduce on a small toy world: what it writes, what it does not do twice."""
+"""Reproduction on a small toy world: what it writes, and what it does not run twice."""
 
 import csv
 import dataclasses
@@ -148,7 +148,7 @@ def test_scores_of_all_training_pairs_are_counted(output_dir):
     assert sum(counts[2]) == queries
 
 
-def test_what_is_finished_is_not_done_again(again):
+def test_finished_cells_are_not_run_again(again):
     assert again() == ([], [])
 
 
@@ -157,7 +157,7 @@ def test_another_experiment_stays_in_the_report(again, output_dir):
     assert "Figure 3" in (output_dir / "report.html").read_text()
 
 
-def test_only_a_missing_cell_is_done_again_and_gives_the_same(again, output_dir):
+def test_only_a_missing_cell_is_run_again_with_the_same_metrics(again, output_dir):
     path = cell_of(output_dir, "mse")
     before = json.loads((path / "metrics.json").read_text())
     shutil.rmtree(path)
@@ -166,7 +166,7 @@ def test_only_a_missing_cell_is_done_again_and_gives_the_same(again, output_dir)
     assert after["test"] == before["test"]
 
 
-def test_a_failed_run_is_reported_and_the_rest_is_there(again, output_dir, monkeypatch):
+def test_a_failed_run_is_reported_and_the_others_are_shown(again, output_dir, monkeypatch):
     path = cell_of(output_dir, "three_part_l2")
     hidden = path.rename(path.with_name("hidden"))
 
@@ -237,7 +237,7 @@ def test_the_command_runs_its_cells_in_processes_and_gives_the_same(output_dir, 
         ),
     ],
 )
-def test_a_mistake_is_a_message(arguments, message, tmp_path):
+def test_a_mistake_is_an_error_message(arguments, message, tmp_path):
     done = run(*arguments, f"--output_dir={tmp_path / 'out'}")
     assert done.returncode == 1
     assert message in done.stderr

@@ -50,12 +50,12 @@ def test_several_languages_of_a_directory_are_several_sets(two_languages):
 
 
 @pytest.mark.parametrize("languages", [[], ["tl"]])
-def test_a_directory_that_leaves_open_which_language_is_an_error(two_languages, languages):
+def test_an_ambiguous_language_is_an_error(two_languages, languages):
     with pytest.raises(InputError, match="fr, it"):
         data_settings(BASE, [str(two_languages)], languages=languages)
 
 
-def test_a_directory_of_ones_own_has_one_language(tmp_path):
+def test_a_directory_of_the_users_own_has_one_language(tmp_path):
     found = data_settings(BASE, [str(tmp_path)], languages=["de"])
     assert [one.document_language for one in found] == ["de"]
     with pytest.raises(InputError, match="in one language, but the flags name de, sw"):
@@ -73,7 +73,7 @@ def test_a_set_in_the_layout_of_wikiclir_is_not_taken_for_the_papers(directory, 
     assert found.settings.data.data_dir == str(directory)
 
 
-def test_two_sets_of_one_name_are_an_error(directory, tmp_path):
+def test_two_sets_with_the_same_name_are_an_error(directory, tmp_path):
     base = changed(RunSettings(), {"cache_dir": str(tmp_path / "cache")})
     with pytest.raises(InputError, match="tiny-en-fr"):
         open_sets(base, data_settings(base.data, [str(directory)]) * 2)

@@ -13,7 +13,7 @@ from tf_smoothclir.experiments.system_plots import (
 )
 
 
-def test_overlap_is_the_share_of_scores_that_two_grades_have_in_common():
+def test_overlap_is_the_share_of_scores_common_to_two_grades():
     counts = ((8, 2), (5, 5), (0, 10))  # shares 0.8 0.2, 0.5 0.5, 0 1
     assert grade_overlaps(fake_system("SOSL", (0.1,), counts=counts)) == pytest.approx(
         {"NR and SR": 0.5 + 0.2, "SR and MR": 0 + 0.5, "NR and MR": 0 + 0.2}
@@ -26,7 +26,7 @@ def test_overlap_sums_the_pairs_of_all_seeds():
     assert grade_overlaps(one) == pytest.approx(grade_overlaps(three))
 
 
-def test_a_grade_without_pairs_shares_nothing():
+def test_a_grade_without_pairs_overlaps_with_none():
     system = fake_system("SOSL", (0.1,), counts=((1, 1), (0, 0), (1, 1)))
     assert grade_overlaps(system) == {"NR and SR": 0, "SR and MR": 0, "NR and MR": 1}
 

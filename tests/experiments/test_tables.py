@@ -80,7 +80,7 @@ def test_the_papers_own_table_has_its_best_in_bold_by_language():
         ("0.5 †", r"0.5 \textsuperscript{$\dagger$}"),
     ],
 )
-def test_latex_shows_a_text_as_it_is(text, escaped):
+def test_latex_escapes_texts(text, escaped):
     assert latex_escape(text) == escaped
 
 
@@ -93,7 +93,7 @@ def test_latex_has_as_many_columns_in_each_row_as_it_declares():
     assert rows[1].count(r"\textbf{0.500 (0.400 to 0.600)}") == len(METRICS)
 
 
-def test_csv_has_every_figure_of_ours_and_of_the_paper():
+def test_csv_has_every_value_of_ours_and_of_the_paper():
     paper = paper_values("table2")
     text = system_csv("a, set", SYSTEMS, {("MSE", "MAP")}, paper, "fr")
     rows = list(csv.DictReader(io.StringIO(text)))

@@ -224,7 +224,7 @@ def test_every_bound_of_the_table_holds(written):
         assert 0 < float(found) <= float(bound) * (1 + 1e-5), name
 
 
-def test_table_is_written_twice_and_alike(written):
+def test_both_files_hold_the_same_table(written):
     directory, table = written
     with open(directory / "theory.csv", encoding="utf-8", newline="") as file:
         assert list(csv.reader(file)) == [table["columns"], *table["rows"]]

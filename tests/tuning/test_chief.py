@@ -1,4 +1,4 @@
-"""The chief over gRPC: a worker that falls silent loses its trial to another one."""
+"""The chief and its workers: silent, killed and failing ones, and keras-tuner's environment."""
 
 import collections
 import os
@@ -66,7 +66,7 @@ def test_the_trial_of_a_silent_worker_goes_to_another_and_the_chief_ends(oracle,
     ]
 
 
-def test_an_address_of_another_machine_is_a_message(oracle):
+def test_an_address_of_another_machine_is_an_error(oracle):
     with pytest.raises(InputError, match=r"192\.0\.2\.1:8000: the chief cannot listen"):
         Chief(oracle, "192.0.2.1:8000")
 
@@ -116,7 +116,7 @@ def test_the_environment_of_keras_tuner_gives_the_role(monkeypatch, environment,
     assert tune._role() == role
 
 
-def test_half_an_environment_is_a_message(monkeypatch):
+def test_an_incomplete_environment_is_an_error(monkeypatch):
     _set(monkeypatch, {"IP": "127.0.0.1", "ID": "chief"})
     with pytest.raises(InputError, match="it is set without KERASTUNER_ORACLE_PORT"):
         tune._role()

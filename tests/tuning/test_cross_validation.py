@@ -1,4 +1,4 @@
-"""Folds: a partition of the training and validation queries, the same every time."""
+"""Folds: a reproducible partition of the training and validation queries."""
 
 import numpy as np
 import pytest
@@ -14,12 +14,12 @@ def ids(retrieval_set, split):
 
 
 @pytest.mark.parametrize("folds", [0, 1])
-def test_without_folds_it_is_the_sets_own_split(small_set, folds):
+def test_without_folds_the_set_keeps_its_own_split(small_set, folds):
     assert fold_sets(small_set, folds, 13) == [small_set]
 
 
 @pytest.mark.parametrize("folds", [2, 3, 5])
-def test_folds_part_the_queries_and_leave_the_test_split(small_set, folds):
+def test_folds_partition_the_queries_but_not_the_test_split(small_set, folds):
     learnt = {"q1", "q2", "q3", "q4", "q8"}  # training and validation, with a judgment
     sets = fold_sets(small_set, folds, 13)
     held_out = [ids(fold, "validation") for fold in sets]
@@ -31,7 +31,7 @@ def test_folds_part_the_queries_and_leave_the_test_split(small_set, folds):
         assert ids(fold, "test") == ids(small_set, "test")
 
 
-def test_the_set_itself_stays_as_it_is(small_set):
+def test_the_set_itself_is_unchanged(small_set):
     before = small_set.splits.copy()
     fold_sets(small_set, 2, 13)
     np.testing.assert_array_equal(small_set.splits, before)
@@ -47,6 +47,6 @@ def test_folds_depend_on_ids_and_seed_not_on_the_order_of_the_file(small_set):
     assert first == again != other
 
 
-def test_more_folds_than_queries_is_a_message(small_set):
+def test_more_folds_than_queries_is_an_error(small_set):
     with pytest.raises(InputError, match="only 5 training and validation queries"):
         fold_sets(small_set, 6, 13)

@@ -1,4 +1,4 @@
-"""Oracles on a made-up metric: how many trials, which, and what a kill at any write leaves."""
+"""Oracles on an artificial metric: how many trials, which ones, and kills at any write."""
 
 import collections
 import json
@@ -67,7 +67,7 @@ def history(oracle):
 
 @pytest.mark.parametrize("kind", ["grid", "random", "bayesian"])
 @pytest.mark.parametrize("asked", [1, 25, 36, 100])
-def test_as_many_different_trials_as_asked_or_as_there_are(tmp_path, kind, asked):
+def test_trials_differ_and_are_as_many_as_asked_or_possible(tmp_path, kind, asked):
     oracle = run(make(kind, tmp_path / "state", asked))
     values = [t.hyperparameters.values["thresholds"] for t in oracle.trials.values()]
     assert len(set(values)) == len(values) == min(asked, 36)
@@ -97,7 +97,7 @@ def test_bayesian_finds_the_peak_with_fewer_trials_than_chance(tmp_path):
     assert sum(found) >= 9  # chance: 14/36 each, so less than 1 in 800 for 9 of 10
 
 
-def test_hyperband_gives_more_epochs_to_the_better(tmp_path):
+def test_hyperband_gives_more_epochs_to_better_trials(tmp_path):
     oracle = run(make("hyperband", tmp_path / "state", 1000))
     # Brackets (Li et al. 2018, R = 9, eta = 3), trials of epochs: 9 of 1, 3 of 3, 1 of 9; 5 of 3,
     # 2 of 9; 3 of 9.
@@ -115,7 +115,7 @@ def _promoted(trial):
     return "tuner/trial_id" in trial.hyperparameters.values
 
 
-def test_hyperband_says_when_the_space_is_too_small(tmp_path):
+def test_too_small_a_space_for_hyperband_is_an_error(tmp_path):
     space = SearchSpace.of(["dim"], RunSettings(model=ModelSettings()))
     with pytest.raises(InputError, match="starts with 9 different trials, but --tune gives only 3"):
         make("hyperband", tmp_path / "state", space=space)
@@ -123,7 +123,7 @@ def test_hyperband_says_when_the_space_is_too_small(tmp_path):
 
 @pytest.mark.parametrize("kind", SEARCHES)
 @pytest.mark.parametrize("seed", range(4))
-def test_killed_at_five_random_writes_it_ends_as_if_it_had_not(tmp_path, monkeypatch, kind, seed):
+def test_killed_at_five_random_writes_it_ends_the_same(tmp_path, monkeypatch, kind, seed):
     expected = run(make(kind, tmp_path / "whole"))
     state, draw, write = tmp_path / "killed", random.Random(seed), oracles.write_json
     for _ in range(5):
@@ -149,7 +149,7 @@ def test_killed_at_five_random_writes_it_ends_as_if_it_had_not(tmp_path, monkeyp
 
 
 @pytest.mark.parametrize("kept", [0, 1, 0.5, 0.99])
-def test_a_file_cut_short_is_set_aside_and_the_same_trials_come_again(tmp_path, kept, caplog):
+def test_a_truncated_file_is_set_aside_and_the_same_trials_are_proposed(tmp_path, kept, caplog):
     state = tmp_path / "state"
     expected = history(run(make("bayesian", state, 12)))
     whole = state.read_bytes()
@@ -190,7 +190,7 @@ def test_silent_workers_are_released_and_those_that_ask_are_not(tmp_path, monkey
     assert oracle.create_trial("next").trial_id == lost.trial_id
 
 
-def test_a_result_that_comes_after_all_counts_once_and_is_not_given_out_again(tmp_path):
+def test_a_late_result_counts_once_and_its_trial_is_not_handed_out_again(tmp_path):
     oracle = make("grid", tmp_path / "state", 2)
     late = oracle.create_trial("slow")
     oracle.release("slow")

@@ -1,4 +1,4 @@
-"""The space: thresholds in order by construction, no point twice, none without an effect."""
+"""The search space: rising thresholds, and no two points with the same effect."""
 
 import dataclasses
 import math
@@ -56,7 +56,7 @@ def test_every_point_is_different_and_makes_settings_that_can_be_used(names, num
         assert len(changed.model.thresholds) == number
 
 
-def test_towers_that_do_not_go_with_the_other_settings_are_left_out():
+def test_towers_that_exclude_other_settings_are_left_out():
     assert set(SearchSpace.of(["tower"], settings_of()).points) == {
         ("average_pooling",),
         ("cnn",),
@@ -68,7 +68,7 @@ def test_towers_that_do_not_go_with_the_other_settings_are_left_out():
         SearchSpace.of(["tower"], settings_of(token_weights="idf"))
 
 
-def test_values_of_a_trial_come_to_their_places_and_nothing_else_changes():
+def test_values_of_a_trial_change_their_settings_and_no_others():
     settings = settings_of(dim=16)
     found = with_values(
         settings,
@@ -82,7 +82,7 @@ def test_values_of_a_trial_come_to_their_places_and_nothing_else_changes():
     assert found == expected
 
 
-def test_a_loss_with_cut_points_of_its_own_is_tried_once_not_for_all_thresholds():
+def test_a_loss_with_cut_points_is_tried_once_not_for_all_thresholds():
     space = SearchSpace.of(["loss", "thresholds"], settings_of())
     losses = [loss for loss, _ in space.points]
     assert losses.count("sosl") == 36
@@ -96,7 +96,7 @@ def test_a_loss_without_temperature_is_tried_once_not_at_each():
     assert losses.count("proportional_odds") == len(VALUES["temperature"])
 
 
-def test_a_loss_over_lists_is_left_out_where_batches_are_pairs():
+def test_list_losses_are_left_out_with_batches_of_pairs():
     space = SearchSpace.of(["loss"], settings_of())
     assert ("softmax",) not in space.points
     lists = dataclasses.replace(settings_of(), training=TrainingSettings(batching="lists"))
@@ -118,27 +118,25 @@ def test_a_loss_that_does_not_take_the_number_of_grades_is_left_out():
         (["thresholds"], "three_part_l2", "nothing to choose from with --loss=three_part_l2"),
     ],
 )
-def test_mistake_in_what_is_searched_is_a_message(names, loss, message):
+def test_a_mistake_in_the_searched_names_is_an_error(names, loss, message):
     with pytest.raises(InputError, match=message):
         SearchSpace.of(names, settings_of(loss=loss))
 
 
 @pytest.mark.parametrize("names", [["thresholds"], ["loss"], ["epsilon"]])
 @pytest.mark.parametrize("thresholds", [(0.7, 0.2), (0.2, 0.2), (0.2, 1.0)])
-def test_thresholds_that_no_loss_takes_are_a_message_even_where_they_are_searched(
-    names, thresholds
-):
+def test_unusable_thresholds_are_an_error_even_if_they_are_searched(names, thresholds):
     with pytest.raises(InputError, match=r"--thresholds: thresholds must be strictly increasing"):
         SearchSpace.of(names, settings_of(thresholds=thresholds))
 
 
-def test_too_large_a_space_is_a_message(monkeypatch):
+def test_too_large_a_space_is_an_error(monkeypatch):
     monkeypatch.setattr(search_space, "_LARGEST", 36 * 7 - 1)
     with pytest.raises(InputError, match="252 combinations are too many"):
         SearchSpace.of(["thresholds", "epsilon"], settings_of())
 
 
-def test_features_are_thresholds_places_and_names():
+def test_features_are_thresholds_places_and_one_hot_names():
     space = SearchSpace(
         ("thresholds", "dim", "loss"), (("0.1,0.4", 32, "a"), ("0.2,0.9", 128, "b"))
     )

@@ -80,7 +80,7 @@ def test_best_flags_are_read_as_the_settings_of_the_best_trial(searched, setting
     assert read == with_values(settings, found[0].values)
 
 
-def test_best_json_says_what_was_best_by_what(searched):
+def test_best_json_names_the_best_trial_and_the_objective(searched):
     output_dir, found = searched
     best = json.loads((output_dir / "best.json").read_text())
     assert best["trial"] == found[0].id
@@ -96,7 +96,7 @@ def test_a_trial_is_what_the_trainer_would_have_done(searched, settings, tmp_pat
     assert found[0].metrics == result["history"][result["training"]["best_epoch"] - 1]["validation"]
 
 
-def test_disk_holds_the_best_model_only_and_it_can_be_used(searched):
+def test_only_the_best_model_is_kept_and_can_be_used(searched):
     output_dir, found = searched
     with_model = {path.parent.name for path in (output_dir / "trials").glob("*/checkpoints")}
     assert with_model == {found[0].id}
@@ -147,9 +147,7 @@ def test_without_its_state_file_a_search_reads_the_trials_own_metrics(
         (Search("random"), {"dim": 5}, "--dim: 4 there, 5 here"),
     ],
 )
-def test_another_search_in_the_same_directory_is_a_message(
-    searched, tiny, search, changes, message
-):
+def test_another_search_in_the_same_directory_is_an_error(searched, tiny, search, changes, message):
     with pytest.raises(InputError, match=message):
         tune.tune(tiny(select_metric="MAP", **changes), search, searched[0])
 
@@ -170,7 +168,7 @@ def test_a_directory_with_something_else_is_left_alone(settings, tmp_path):
         tune.tune(settings, Search(), tmp_path)
 
 
-def test_overwrite_deletes_nothing_of_what_is_no_search(settings, tmp_path):
+def test_overwrite_deletes_only_a_search(settings, tmp_path):
     (tmp_path / "logs").mkdir()
     (tmp_path / "logs" / "events").write_text("of a run")
     with pytest.raises(InputError, match="it holds no search, but logs"):
@@ -186,7 +184,7 @@ def test_overwrite_deletes_nothing_of_what_is_no_search(settings, tmp_path):
         ({"loss": "mse", "learn_thresholds": True}, {}, "only sosl can learn"),
     ],
 )
-def test_flags_that_cannot_be_used_delete_no_search(tiny, searched, changes, search, message):
+def test_unusable_flags_delete_no_search(tiny, searched, changes, search, message):
     path, _ = searched
     before = files(path)
     with pytest.raises(InputError, match=message):
@@ -194,7 +192,7 @@ def test_flags_that_cannot_be_used_delete_no_search(tiny, searched, changes, sea
     assert files(path) == before
 
 
-def test_a_worker_searches_what_its_chief_does(tiny, searched, monkeypatch, tmp_path):
+def test_a_worker_must_have_the_same_search_as_its_chief(tiny, searched, monkeypatch, tmp_path):
     for name, value in (("IP", "127.0.0.1"), ("PORT", "1")):
         monkeypatch.setenv(f"KERASTUNER_ORACLE_{name}", value)
     monkeypatch.setenv("KERASTUNER_TUNER_ID", "tuner0")
@@ -205,13 +203,13 @@ def test_a_worker_searches_what_its_chief_does(tiny, searched, monkeypatch, tmp_
         tune.tune(tiny(select_metric="MAP"), search, tmp_path / "elsewhere", worker_timeout=0.1)
 
 
-def test_two_at_a_time_in_one_directory_is_a_message(settings, tmp_path):
+def test_two_searches_at_a_time_in_one_directory_are_an_error(settings, tmp_path):
     message = "another smoothclir-tune is running"
     with only_search(tmp_path), pytest.raises(InputError, match=message):
         tune.tune(settings, Search(), tmp_path)
 
 
-def test_a_mistake_in_the_data_is_a_message_and_writes_nothing(tiny, tmp_path):
+def test_a_mistake_in_the_data_is_an_error_and_writes_nothing(tiny, tmp_path):
     with pytest.raises(InputError, match="there is no such directory"):
         tune.tune(tiny(data_dir=tmp_path / "nowhere"), Search(), tmp_path / "out")
     assert not (tmp_path / "out").exists()
@@ -235,16 +233,14 @@ def test_hyperband_trains_for_the_epochs_of_the_bracket(tiny, tmp_path):
         assert len(json.loads(path.read_text())["history"]) == result.values["epochs"]
 
 
-def test_a_trial_that_diverges_is_worth_nothing_and_the_search_goes_on(tiny, tmp_path, monkeypatch):
+def test_a_diverged_trial_has_metrics_of_0_and_the_search_goes_on(tiny, tmp_path, monkeypatch):
     monkeypatch.setitem(VALUES, "learning_rate", (3e38, 0.1))
     found = tune.tune(tiny(clip_norm=0.0), Search("grid", ("learning_rate",)), tmp_path / "out")
     assert [result.diverged for result in found] == [False, True]
     assert found[1].metrics == dict.fromkeys(METRICS, 0.0)
 
 
-def test_any_other_error_ends_the_search_and_is_not_taken_for_a_bad_trial(
-    settings, tmp_path, monkeypatch
-):
+def test_any_other_error_ends_the_search(settings, tmp_path, monkeypatch):
     def full_disk(*arguments):
         raise OSError("no space left on device")
 
@@ -255,7 +251,7 @@ def test_any_other_error_ends_the_search_and_is_not_taken_for_a_bad_trial(
 
 
 @pytest.mark.slow
-def test_memory_is_flat_over_the_trials(tiny, tmp_path, monkeypatch):
+def test_memory_does_not_grow_over_the_trials(tiny, tmp_path, monkeypatch):
     used = []
     original = tuner.train_trial
 
