@@ -8,7 +8,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from tf_smoothclir.experiments.page import Section, write_page
+from tf_smoothclir.experiments.page import PageTable, Section, write_page
 
 VOID = {"meta", "img", "br", "hr", "link"}
 PNG = b"\x89PNG\r\n\x1a\nany bytes"
@@ -60,7 +60,7 @@ def plot(tmp_path):
 
 @pytest.fixture
 def sections(plot):
-    table = {"columns": ["metric", "SOSL", "p"], "rows": [["MAP", "0.841", ""], ["x", "-1", "2%"]]}
+    table = PageTable(["metric", "SOSL", "p"], [["MAP", "0.841", ""], ["x", "-1", "2%"]])
     return [
         Section("Table 2: losses", "First.\n\nSecond ε.", ["run --a", "run --b"], [table], []),
         Section("Figure 3", plots=[plot, plot]),
@@ -119,7 +119,7 @@ def test_svg_plots_of_earlier_versions_are_still_shown(tmp_path, plot):
 def test_everything_is_escaped(tmp_path, plot):
     evil = plot.with_name("a<b&'c'.png")
     evil.write_bytes(plot.read_bytes())
-    table = {"columns": [NASTY], "rows": [[NASTY]]}
+    table = PageTable([NASTY], [[NASTY]])
     sections = [Section(NASTY, NASTY, [NASTY], [table], [evil])]
     tree = parse(write_page(tmp_path, sections, title=NASTY, note=NASTY))
     assert not tree.all("script")
@@ -144,7 +144,7 @@ def test_everything_is_escaped(tmp_path, plot):
     ],
 )
 def test_columns_of_numbers_are_aligned_right(cells, right, tmp_path):
-    table = {"columns": ["x"], "rows": [[cell] for cell in cells]}
+    table = PageTable(["x"], [[cell] for cell in cells])
     tree = parse(write_page(tmp_path, [Section("t", tables=[table])]))
     expected = "number" if right else None
     assert [cell.get("class") for cell in tree.all("td")] == [expected] * len(cells)
@@ -152,7 +152,7 @@ def test_columns_of_numbers_are_aligned_right(cells, right, tmp_path):
 
 
 def test_bold_cells_are_bold_and_still_numbers(tmp_path):
-    table = {"columns": ["system", "NDCG@5"], "rows": [["a<b", "**0.5 †**"], ["**c&d**", "0.4"]]}
+    table = PageTable(["system", "NDCG@5"], [["a<b", "**0.5 †**"], ["**c&d**", "0.4"]])
     text = write_page(tmp_path, [Section("T", tables=[table])]).read_text(encoding="utf-8")
     assert '<td class="number"><strong>0.5 †</strong></td>' in text
     assert "<td><strong>c&amp;d</strong></td>" in text
@@ -181,7 +181,7 @@ def test_a_page_may_have_no_sections(tmp_path):
 
 @pytest.mark.parametrize("row", [[], ["1"], ["1", "2", "3"]])
 def test_a_row_of_the_wrong_length_is_an_error_and_leaves_no_page(row, tmp_path):
-    table = {"columns": ["a", "b"], "rows": [["1", "2"], row]}
+    table = PageTable(["a", "b"], [["1", "2"], row])
     with pytest.raises(ValueError, match=r"Table 9: row .* must have one cell for each"):
         write_page(tmp_path, [Section("Table 9", tables=[table])])
     assert list(tmp_path.iterdir()) == []

@@ -6,6 +6,7 @@ import io
 import pytest
 
 from tests.experiments.fakes import fake_system
+from tf_smoothclir.experiments.page import PageTable
 from tf_smoothclir.experiments.paper_numbers import paper_values
 from tf_smoothclir.experiments.tables import (
     Table,
@@ -117,7 +118,7 @@ def test_csv_has_every_value_of_ours_and_of_the_paper():
 
 def test_the_page_gets_texts():
     table = Table("caption", ("a", "b"), ((1, Value(0.5, 0.5, 0.5, best=True, differs=True)),))
-    assert table.as_texts() == {"columns": ["a", "b"], "rows": [["1", "**0.500 †**"]]}
+    assert table.for_page() == PageTable(["a", "b"], [["1", "**0.500 †**"]])
 
 
 def test_three_part_l2_shows_its_cut_points():

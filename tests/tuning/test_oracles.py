@@ -50,7 +50,7 @@ def score(values):
 
 
 def run(oracle, tuner_id="tuner0", most=1000):
-    """Does what a tuner does, at most so many times."""
+    """Does what a tuner does, for at most some number of trials."""
     for _ in range(most):
         trial = oracle.create_trial(tuner_id)
         if trial.status == "STOPPED":

@@ -10,7 +10,7 @@ import os
 import re
 from pathlib import Path
 
-from tf_smoothclir.utils.files import write_text
+from tf_smoothclir.utils.files import read_json, write_json, write_text
 
 _STYLE = """
 :root { color-scheme: light dark; --ink: #1b1b1b; --paper: #fff; --faint: #f3f4f6;
@@ -43,6 +43,19 @@ _EMPTY = ("", "-", "–", "—", "nan")
 
 
 @dataclasses.dataclass(frozen=True)
+class PageTable:
+    """A table of texts.
+
+    Attributes:
+        columns: Their names.
+        rows: Each with a text for every column; "**0.5**" is bold.
+    """
+
+    columns: list[str]
+    rows: list[list[str]]
+
+
+@dataclasses.dataclass(frozen=True)
 class Section:
     """A part of the report.
 
@@ -50,15 +63,29 @@ class Section:
         title: Heading.
         text: Plain text; an empty line starts a new paragraph.
         commands: The command lines that produce what the section shows.
-        tables: Each {"columns": [name, ...], "rows": [[cell, ...], ...]}; "**0.5**" is bold.
+        tables: What it tabulates.
         plots: PNG files; a file's name, with spaces for underscores, becomes its alternative text.
     """
 
     title: str
     text: str = ""
     commands: list[str] = dataclasses.field(default_factory=list)
-    tables: list[dict] = dataclasses.field(default_factory=list)
+    tables: list[PageTable] = dataclasses.field(default_factory=list)
     plots: list[Path] = dataclasses.field(default_factory=list)
+
+    @classmethod
+    def read(cls, path: Path) -> Section:
+        """Reads a section from a JSON file, beside which its plots are."""
+        values = read_json(path)
+        values["tables"] = [PageTable(**table) for table in values["tables"]]
+        values["plots"] = [path.parent / plot for plot in values["plots"]]
+        return cls(**values)
+
+    def write(self, path: Path) -> None:
+        """Writes the section to a JSON file beside its plots."""
+        values = dataclasses.asdict(self)
+        values["plots"] = [plot.name for plot in self.plots]
+        write_json(path, values)
 
 
 def write_page(
@@ -119,9 +146,9 @@ def _paragraphs(text: str) -> str:
     return "".join(f"<p>{_escape(part)}</p>\n" for part in found if part)
 
 
-def _table(table: dict, title: str) -> str:
+def _table(table: PageTable, title: str) -> str:
     """Returns a table that scrolls on its own; columns of numbers are right-aligned."""
-    columns, rows = table["columns"], table["rows"]
+    columns, rows = table.columns, table.rows
     for row in rows:
         if len(row) != len(columns):
             raise ValueError(f"{title}: row {row!r} must have one cell for each of {columns!r}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import datetime
 import os
 import platform
@@ -17,7 +16,7 @@ from tf_smoothclir.experiments.outputs import NOT_COMPARABLE, paper_blocks, writ
 from tf_smoothclir.experiments.plan import Study, StudySet
 from tf_smoothclir.experiments.theory_table import write_theory_table
 from tf_smoothclir.training.run_directory import versions
-from tf_smoothclir.utils.files import make_directory, read_json, write_json, write_text
+from tf_smoothclir.utils.files import make_directory, write_text
 
 _SECTION = ".section.json"
 _PAPER = "paper"  # never the name of a set, which ends with its languages
@@ -45,7 +44,7 @@ def reproduce(
     for experiment in experiments:
         for key, section in _sections(experiment, sets, study, command):
             section.commands.append(command)
-            _save(section, _directory(study.output_dir, experiment) / f"{key}{_SECTION}")
+            section.write(_directory(study.output_dir, experiment) / f"{key}{_SECTION}")
     _remember(study.output_dir / "commands.txt", command)
     page.write_page(study.output_dir, _all_sections(study.output_dir), note=_note())
     return [_failure(cell) for cell in failed]
@@ -84,9 +83,9 @@ def _sections(experiment: Experiment, sets, study: Study, command: str):
         cells = study.tuning_cells(one, [experiment]) + study.final_cells(one, [experiment])
         failed = [f"Failed: {_failure(cell)}" for cell in cells if not cell.finished]
         text = "\n\n".join([claim, *written.notes, *failed])
-        tables = [table.as_texts() for table in written.tables]
+        tables = [table.for_page() for table in written.tables]
         yield one.name, page.Section(f"{title}, {one.name}", text, [], tables, written.plots)
-    theirs = [table.as_texts() for table in paper_blocks(experiment)]
+    theirs = [table.for_page() for table in paper_blocks(experiment)]
     if theirs and not all(one.published for one in sets):
         yield _PAPER, page.Section(f"{title}, {NOT_COMPARABLE}", tables=theirs)
 
@@ -95,21 +94,13 @@ def _directory(output_dir: Path, experiment: Experiment) -> Path:
     return make_directory(output_dir / experiment.name, "--output_dir")
 
 
-def _save(section: page.Section, path: Path) -> None:
-    """Keeps a section for the report of a later command with other experiments."""
-    values = dataclasses.asdict(section)
-    values["plots"] = [plot.name for plot in section.plots]
-    write_json(path, values)
-
-
 def _all_sections(output_dir: Path) -> list[page.Section]:
+    """Reads the sections of all commands so far, in the order of the experiments."""
     found = []
     for name in EXPERIMENTS:
         paths = (output_dir / name).glob(f"*{_SECTION}")
         for path in sorted(paths, key=lambda path: (path.name == f"{_PAPER}{_SECTION}", path.name)):
-            values = read_json(path)
-            values["plots"] = [path.parent / plot for plot in values["plots"]]
-            found.append(page.Section(**values))
+            found.append(page.Section.read(path))
     return found
 
 

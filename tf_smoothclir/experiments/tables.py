@@ -9,6 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from tf_smoothclir.evaluation.comparison_report import latex_escape
 from tf_smoothclir.evaluation.report import markdown_table
+from tf_smoothclir.experiments.page import PageTable
 from tf_smoothclir.experiments.system_metrics import SystemMetrics
 from tf_smoothclir.settings.training import METRICS
 
@@ -94,10 +95,10 @@ class Table:
         ]
         return "\n".join(lines) + "\n"
 
-    def as_texts(self) -> dict:
-        """Returns {"columns": [...], "rows": [[...]]} with texts only, for the page."""
+    def for_page(self) -> PageTable:
+        """Returns the table for the report page."""
         rows = [[_bold(cell, "**{}**") for cell in row] for row in self.rows]
-        return {"columns": list(self.columns), "rows": rows}
+        return PageTable(list(self.columns), rows)
 
     @property
     def _indices(self) -> range:

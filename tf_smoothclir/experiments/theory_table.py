@@ -12,6 +12,7 @@ import tensorflow as tf
 
 from tf_smoothclir.evaluation.report import markdown_table
 from tf_smoothclir.experiments import theory
+from tf_smoothclir.experiments.page import PageTable
 from tf_smoothclir.experiments.theory_search import (
     found_constants,
     found_in_scs,
@@ -56,7 +57,7 @@ def _rows(epsilon, thresholds) -> list[tuple[str, str, float, float]]:
 
 def write_theory_table(
     output_dir: str | os.PathLike, epsilon: float = 1.0, thresholds: Sequence[float] = (0.2, 0.7)
-) -> dict:
+) -> PageTable:
     """Writes theory.md and theory.csv.
 
     Args:
@@ -65,7 +66,7 @@ def write_theory_table(
         thresholds: θ_1 < ... < θ_{K-1} of SOSL.
 
     Returns:
-        {"columns": [name, ...], "rows": [[text, ...], ...]}, as the report page takes it.
+        The table.
     """
     columns = ["constant", "formula", "bound", "largest found", "holds"]
     rows = []
@@ -76,4 +77,4 @@ def write_theory_table(
     csv.writer(text, lineterminator="\n").writerows([columns, *rows])
     write_text(Path(output_dir) / "theory.csv", text.getvalue())
     write_text(Path(output_dir) / "theory.md", markdown_table(columns, rows))
-    return {"columns": columns, "rows": rows}
+    return PageTable(columns, rows)

@@ -82,7 +82,7 @@ class SearchRecord:
         write_json(path, dataclasses.asdict(self))
 
     def check_same(self, other: SearchRecord, output_dir: Path) -> None:
-        """Checks that a search which is there may be continued with this one's settings.
+        """Checks that this search may continue another one.
 
         Raises:
             InputError: The trials would differ; the message names the settings.
@@ -123,7 +123,7 @@ def open_search(output_dir: Path, record: SearchRecord, overwrite: bool) -> None
     Args:
         output_dir: An existing directory.
         record: Of the search to begin or to continue.
-        overwrite: Whether to delete the search that is there.
+        overwrite: Whether to delete the existing search.
 
     Raises:
         InputError: The directory holds another search, or something else.

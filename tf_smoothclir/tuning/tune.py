@@ -57,7 +57,7 @@ def tune(
         num_workers: Tuner workers on this machine, each a process.
         worker_timeout: Seconds of silence after which a chief hands the trial of a tuner worker
             out again.
-        overwrite: Whether to delete the search that is there.
+        overwrite: Whether to delete the existing search.
 
     Returns:
         The trials, best first; none for a tuner worker.
