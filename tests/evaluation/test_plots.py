@@ -57,7 +57,7 @@ def test_drawings(draw, size, tmp_path):
 @pytest.mark.parametrize("grade", range(9))
 def test_every_grade_is_drawn_also_beyond_the_colours(grade, tmp_path, monkeypatch):
     drawn = []
-    monkeypatch.setattr(plots, "_save", lambda figure, _: drawn.append(figure))
+    monkeypatch.setattr(plots, "save_png", lambda figure, _: drawn.append(figure))
     scores = [np.zeros(0)] * 9
     scores[grade] = np.array([0.5])
     plots.score_density(tmp_path / "plot.png", scores, ())
