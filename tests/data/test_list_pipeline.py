@@ -31,7 +31,7 @@ def positions(pipeline, lists, epoch):
     return [pipeline.batch_pairs(lists, epoch, step) for step in steps]
 
 
-def test_every_pair_once_an_epoch_and_whole_lists_a_batch(pipeline, lists):
+def test_an_epoch_has_every_pair_once_and_batches_have_whole_lists(pipeline, lists):
     for epoch in range(3):
         found = positions(pipeline, lists, epoch)
         assert sorted(np.concatenate(found)) == list(range(len(lists.grades)))
@@ -58,14 +58,14 @@ def test_batches_have_the_wanted_number_of_pairs_on_average(tokenized_set):
     assert all(np.diff(np.append(0, ends)) > 0)
 
 
-def test_order_of_lists_depends_on_the_epoch(tokenized_set, lists):
+def test_lists_have_another_order_in_each_epoch(tokenized_set, lists):
     pipeline = ListPipeline(tokenized_set, batch_size=8, seed=13)
     orders = {tuple(np.concatenate(positions(pipeline, lists, epoch))) for epoch in range(9)}
     assert len(orders) > 1
     assert orders <= {tuple(np.concatenate(positions(pipeline, lists, e))) for e in range(9)}
 
 
-def test_scores_and_grades_are_those_of_the_pairs_one_by_one(pipeline, tokenized_set, lists):
+def test_scores_and_grades_equal_those_of_single_pairs(pipeline, tokenized_set, lists):
     sizes = {role: len(tokenized_set.vocabulary(role)) for role in ROLES}
     model = TwoTower(*(AveragePoolingTower(sizes[role], 4) for role in ROLES))
     for step, (inputs, grades) in enumerate(pipeline.epoch(lists, 2)):
@@ -90,7 +90,7 @@ def test_epoch_from_a_step_on_is_the_tail_of_the_whole(pipeline, lists):
 
 
 @pytest.mark.parametrize("batch_size", [8, 1000])
-def test_in_batch_each_document_once_and_each_judgment_in_its_place(
+def test_in_batch_has_each_document_once_and_each_judgment_in_its_place(
     tokenized_set, lists, batch_size
 ):
     pipeline = InBatchPipeline(tokenized_set, batch_size=batch_size, seed=13)

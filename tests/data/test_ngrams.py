@@ -80,7 +80,7 @@ def test_a_shared_vocabulary_has_the_same_ids_in_both_languages(small_set, cache
         np.testing.assert_array_equal(*(getattr(store, part) for store in stores))
 
 
-def test_vocabulary_files_are_those_without_ngrams(world, small_set, settings, tmp_path):
+def test_ngrams_do_not_change_vocabulary_files(world, small_set, settings, tmp_path):
     plain = tokenize_set(small_set, dataclasses.replace(settings, ngram_buckets=0), tmp_path)
     for role in ROLES:
         assert plain.vocabulary(role) == world.vocabulary(role)
@@ -102,7 +102,7 @@ def test_stored_texts_have_the_vectors_of_their_raw_strings(role, world, setting
     assert (np.abs(expected[rows]).max(axis=1) > 0).all()
 
 
-def test_a_query_of_unseen_words_is_what_their_ngrams_say(world):
+def test_a_query_of_unseen_words_is_encoded_by_their_ngrams(world):
     assert set(world.tokens("query")[4]) - set(range(9))  # "white snow", of test
     tower = AveragePoolingTower(9, 4, ngram_buckets=1000)
     (batch,) = token_batches(world, "query", 100)
@@ -116,7 +116,7 @@ def test_a_query_of_unseen_words_is_what_their_ngrams_say(world):
 
 
 @pytest.mark.parametrize("name", PIPELINES)
-def test_every_batch_brings_the_ngrams_of_its_distinct_words(name, world, small_set):
+def test_every_batch_has_the_ngrams_of_its_distinct_words(name, world, small_set):
     lists = candidate_lists(small_set, "train", negatives=2, seed=1)
     pipeline = PIPELINES[name](world, batch_size=5, seed=13)
     for inputs, _ in pipeline.epoch(lists, 0):
@@ -152,7 +152,7 @@ def test_other_ngrams_are_another_store(change, world, small_set, settings, cach
     assert found.vocabulary_dir == world.vocabulary_dir
 
 
-def test_a_second_time_does_no_work(world, small_set, settings, cache, monkeypatch):
+def test_a_second_call_does_no_work(world, small_set, settings, cache, monkeypatch):
     def fail(*_, **__):
         raise AssertionError
 
@@ -160,7 +160,7 @@ def test_a_second_time_does_no_work(world, small_set, settings, cache, monkeypat
     assert tokenize_set(small_set, settings, cache) == world
 
 
-def test_by_the_vocabulary_of_an_earlier_run_other_words_have_their_ngrams(small_set, tmp_path):
+def test_words_outside_the_vocabulary_of_an_earlier_run_have_ngrams(small_set, tmp_path):
     given = tmp_path / "run"
     given.mkdir()
     write_vocabulary(given / "query.txt", [PADDING, UNKNOWN, "sea"])
@@ -173,7 +173,7 @@ def test_by_the_vocabulary_of_an_earlier_run_other_words_have_their_ngrams(small
     assert sorted(path.name for path in given.iterdir()) == ["document.txt", "query.txt"]
 
 
-def test_a_crash_while_writing_ngrams_leaves_only_what_is_whole(small_set, tmp_path, monkeypatch):
+def test_a_crash_while_writing_ngrams_leaves_only_complete_files(small_set, tmp_path, monkeypatch):
     def fail(*_):
         raise KeyboardInterrupt
 
@@ -185,7 +185,7 @@ def test_a_crash_while_writing_ngrams_leaves_only_what_is_whole(small_set, tmp_p
     assert len(tokenize_set(small_set, SETTINGS, tmp_path).ngrams("document")) > 9
 
 
-def test_shards_refuse_them(small_set, cache, tmp_path):
+def test_shards_refuse_ngrams(small_set, cache, tmp_path):
     sampling = {"split": "train", "negatives": 1, "seed": 1}
     lists = candidate_lists(small_set, **sampling)
     tokenized_set = tokenize_set(small_set, SETTINGS, cache)

@@ -134,7 +134,7 @@ def test_texts_of_the_tokens_follow_from_the_lengths(pipeline, lists):
             np.testing.assert_array_equal(tokens.texts, texts)
 
 
-def test_no_iteration_waits_for_autotuning_when_it_ends(pipeline, tokenized_set, lists):
+def test_autotuning_is_off(pipeline, tokenized_set, lists):
     for dataset in (pipeline.epoch(lists, 0), token_batches(tokenized_set, "query", 3)):
         assert dataset.options().autotune.enabled is False
 

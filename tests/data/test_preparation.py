@@ -103,7 +103,7 @@ def test_a_shared_vocabulary_counts_training_queries_and_documents_together(smal
     assert {*tokens} == {*words} - {PADDING}
 
 
-def test_a_second_time_does_no_work(small_set, tmp_path, request):
+def test_a_second_call_does_no_work(small_set, tmp_path, request):
     first = tokenize_set(small_set, TextSettings(), tmp_path)
     before = entries(tmp_path)
     request.getfixturevalue("no_work")

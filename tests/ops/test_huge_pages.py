@@ -19,7 +19,7 @@ def table(megabytes):
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="madvise of Linux")
-def test_values_stay_and_tables_below_a_page_are_left_alone():
+def test_values_stay_and_tables_smaller_than_a_page_are_left_alone():
     small, large = table(1), table(16)
     before = [small.numpy(), large.numpy()]
     asked = use_huge_pages([small, large, tf.Variable(3.0), tf.Variable(7, dtype=tf.int64)])

@@ -62,7 +62,7 @@ def test_sums_at(way, case, dim, index_type):
 
 
 @pytest.mark.parametrize("way", BOTH)
-def test_sums_at_of_many_pairs_are_the_same_twice(way):
+def test_sums_at_of_many_pairs_are_reproducible(way):
     rng = np.random.default_rng(4)
     positions, rows = rng.integers(0, 500, 20_000), np.sort(rng.integers(0, 128, 20_000))
     values = rng.normal(size=(128, 64)).astype("f4")
@@ -99,7 +99,7 @@ def test_segment_sum_and_its_gradient(case, way, monkeypatch):
     np.testing.assert_allclose(gradient, expected, rtol=1e-6)
 
 
-def test_the_gradient_of_a_segment_sum_of_nothing_is_zero():
+def test_the_gradient_of_a_segment_sum_without_pairs_is_zero():
     rows, none = tf.ones([4, 3]), tf.zeros([0], tf.int32)
     with tf.GradientTape() as tape:
         tape.watch(rows)
@@ -142,7 +142,7 @@ def test_gradients_are_made_by_the_kernel_of_the_stack():
     assert "UnsortedSegmentSum" not in nodes
 
 
-def test_nothing_that_the_gradients_refer_to_is_kept():
+def test_gradients_do_not_keep_their_table_alive():
     # tf.custom_gradient keeps it all until the process ends.
     def trace():
         table = tf.Variable(tf.ones([5, 3]))

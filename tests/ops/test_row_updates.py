@@ -37,7 +37,7 @@ def test_row_adagrad_by_hand_and_other_rows_stay(kind):
 
 @pytest.mark.parametrize("take_off", [take_off_rows_in_place, take_off_rows_of_copies])
 @pytest.mark.parametrize("rows", [[3, 1], []], ids=["two rows", "none"])
-def test_rows_are_subtracted_from_and_others_stay(take_off, rows):
+def test_take_off_rows_changes_no_other_row(take_off, rows):
     table = tf.Variable(tf.reshape(tf.range(10.0), [5, 2]))
     expected = table.numpy()
     change = np.full([len(rows), 2], 0.25, np.float32)
@@ -48,7 +48,7 @@ def test_rows_are_subtracted_from_and_others_stay(take_off, rows):
 
 @pytest.mark.parametrize("ids", [[2, 0], [[2], [0]]], ids=["flat", "in two dimensions"])
 @pytest.mark.parametrize("traced", [True, False], ids=["of the graph", "constant"])
-def test_rows_are_read_again_or_not_whatever_names_them(ids, traced):
+def test_rows_are_read_however_they_are_named(ids, traced):
     table, ids = tf.Variable([[1.0], [2.0], [3.0]]), tf.constant(ids)
 
     def step(ids):
@@ -62,7 +62,7 @@ def test_rows_are_read_again_or_not_whatever_names_them(ids, traced):
     np.testing.assert_array_equal(table[:, 0], [1 - 2, 2, 3 - 2])
 
 
-def test_rows_that_the_graph_has_read_are_not_read_again_unless_written_since():
+def test_rows_are_read_a_second_time_only_after_a_write():
     table, sums = tf.Variable([[1.0], [2.0], [3.0]]), tf.Variable(tf.zeros([3, 1]))
     update = RowAdagradOfCopies(table, sums)
 

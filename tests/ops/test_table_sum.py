@@ -33,7 +33,7 @@ def way(request, monkeypatch):
 
 @pytest.fixture(params=[False, True], ids=["CPU", "GPU"])
 def device(request, monkeypatch):
-    """The one that graphs are traced for; the operations for a GPU run on a CPU too."""
+    """The device that graphs are traced for; operations for a GPU also run on a CPU."""
     monkeypatch.setattr(module, "has_gpu", lambda: request.param)
 
 
@@ -45,7 +45,7 @@ def flat(texts):
 
 @tf.autograph.experimental.do_not_convert
 def sums_and_gradient(table, texts, upstream, **options):
-    """Returns the sums, and the gradient of the table where that of the sums is `upstream`."""
+    """Returns the sums, and the gradient of the table if that of the sums is `upstream`."""
 
     @tf.function(input_signature=[tf.TensorSpec([None], tf.int32)] * 3)
     def step(ids, of_tokens, lengths):
@@ -90,7 +90,7 @@ def test_sums_and_their_gradient(case, without):
 @pytest.mark.usefixtures("way")
 @pytest.mark.parametrize("without", WITHOUT.values(), ids=WITHOUT)
 @pytest.mark.parametrize("case", TEXTS)
-def test_all_rows_are_named_where_that_is_wanted(case, without):
+def test_all_rows_are_named_on_request(case, without):
     texts, table = TEXTS[case], random_table()
     upstream = some_gradient(len(texts), without)
     _, some = sums_and_gradient(table, texts, upstream)
@@ -100,7 +100,7 @@ def test_all_rows_are_named_where_that_is_wanted(case, without):
 
 
 @pytest.mark.usefixtures("way", "device")
-def test_a_gradient_in_one_dimension_alone_or_of_nan_is_one():
+def test_a_gradient_in_one_dimension_or_of_nan_counts():
     upstream = np.zeros([3, DIM], "f4")
     upstream[0, 2], upstream[2, 1] = 1, np.nan
     _, gradient = sums_and_gradient(random_table(), [[2, 3], [4], [5]], upstream)
@@ -118,7 +118,7 @@ def test_an_id_that_is_no_row_is_refused(word):
 
 
 @pytest.mark.usefixtures("way")
-def test_many_texts_are_the_same_twice():
+def test_sums_of_many_texts_are_reproducible():
     rng = np.random.default_rng(4)
     texts = [rng.integers(0, 500, length).tolist() for length in rng.integers(100, 200, 128)]
     table = tf.Variable(rng.normal(size=(500, 64)).astype("f4"))
@@ -130,8 +130,8 @@ def test_many_texts_are_the_same_twice():
 
 
 @pytest.mark.usefixtures("way")
-def test_the_table_stays_where_it_is_while_it_is_read_and_updated():
-    """Each of both copies the whole table where the other has not ended, or not prepared it."""
+def test_reading_and_updating_never_copies_the_table():
+    """Reading or updating copies the whole table if the other has not ended or prepared it."""
     table = tf.Variable(tf.ones([SIZE, DIM]))
 
     @tf.function(input_signature=[tf.TensorSpec([None], tf.int32)] * 3)
@@ -155,7 +155,7 @@ def test_the_table_stays_where_it_is_while_it_is_read_and_updated():
     assert all("^DisableCopyOnRead" in read.input for read in reads)
 
 
-def test_nothing_that_the_gradient_refers_to_is_kept():
+def test_the_gradient_does_not_keep_its_table_alive():
     def trace():
         table = random_table()
         sums_and_gradient(table, [[2, 3]], some_gradient(1))

@@ -115,7 +115,7 @@ def test_gradient_is_sparse_names_each_row_once_and_equals_numpy(tower, form):
 
 
 def fit_once(tower, texts):
-    """One step of gradient descent towards ones; returns which rows of the table it changed."""
+    """Makes one step of gradient descent towards ones; returns the rows of the table it changed."""
     before = tower.embeddings.numpy()
     model = keras.Sequential([tower])
     model.compile(keras.optimizers.SGD(1.0), "mse")
@@ -185,7 +185,7 @@ def test_functional_model_on_padded_ids_survives_save_and_reload(tower, tmp_path
     ("arguments", "named"),
     [((0, 4), "vocabulary_size"), ((-3, 4), "vocabulary_size"), ((4, 0), "dim"), ((4, -1), "dim")],
 )
-def test_size_that_cannot_be_used_is_named(arguments, named):
+def test_invalid_sizes_are_named(arguments, named):
     with pytest.raises(ValueError, match=rf"^{named} must be at least 1, but is (0|-\d)"):
         AveragePoolingTower(*arguments)
 
@@ -214,19 +214,19 @@ def weighted_mean_by_hand(table, weights, texts):
 
 @pytest.mark.parametrize("texts", TEXTS.values(), ids=TEXTS)
 @pytest.mark.parametrize("form", [flat, with_texts, distinct, padded])
-def test_weighted_mean_has_the_weights_that_it_was_started_with(form, texts):
+def test_weighted_mean_uses_the_weights_of_start_token_weights(form, texts):
     tower = weighted()
     tower.start_token_weights(WEIGHTS)
     expected = weighted_mean_by_hand(tower.embeddings.numpy(), WEIGHTS, texts)
     np.testing.assert_allclose(tower(form(texts)), expected, rtol=1e-5, atol=1e-6)
 
 
-def test_weighted_mean_is_the_mean_until_the_weights_are_started(tower):
+def test_weighted_mean_is_the_plain_mean_before_start_token_weights(tower):
     texts = [[2, 2, 3], [], [4, 5, 6]]
     np.testing.assert_allclose(weighted()(flat(texts)), tower(flat(texts)), rtol=1e-5, atol=1e-6)
 
 
-def test_weights_that_have_vanished_leave_vector_and_gradient_finite():
+def test_vanished_weights_leave_vector_and_gradient_finite():
     tower = weighted()
     tower.start_token_weights(np.full(SIZE, np.finfo(np.float32).tiny * 1e-30))
     with tf.GradientTape() as tape:
@@ -262,7 +262,7 @@ def test_gradients_of_the_weighted_mean_are_sparse_name_each_row_once_and_equal_
         np.testing.assert_allclose(tf.convert_to_tensor(gradient), expected, rtol=1e-4, atol=1e-5)
 
 
-def test_weights_of_tokens_are_trained_only_where_they_are_learned():
+def test_only_learned_token_weights_are_trained():
     assert len(weighted("learned").trainable_weights) == 2
     idf = weighted("idf")
     assert [weight.shape for weight in idf.trainable_weights] == [(SIZE, DIM)]

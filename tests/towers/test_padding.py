@@ -181,7 +181,7 @@ def test_two_fifths_of_the_entries_are_dropped_and_the_rest_grow():
 
 
 @every_tower
-def test_dropout_goes_on_from_saved_weights_as_if_never_stopped(kind):
+def test_dropout_continues_exactly_from_saved_weights(kind):
     tower, other = make(kind), make(kind)
     tower(flat(BATCH), training=True)
     other.set_weights(tower.get_weights())
@@ -191,7 +191,7 @@ def test_dropout_goes_on_from_saved_weights_as_if_never_stopped(kind):
 
 
 @every_tower
-def test_seed_decides_about_initial_weights_and_dropout(kind):
+def test_seed_decides_initial_weights_and_dropout(kind):
     first, same, other = (make(kind, seed=seed) for seed in (3, 3, 4))
     for ours, theirs in zip(first.get_weights(), same.get_weights()):
         np.testing.assert_array_equal(ours, theirs)
@@ -324,6 +324,6 @@ def test_saved_model_gives_the_same_vectors_with_core_ops_only(kind, tmp_path):
         ({"dropout": -0.1}, r"^dropout must be at least 0 and below 1, but is -0\.1"),
     ],
 )
-def test_argument_that_cannot_be_used_is_named(kind, arguments, message):
+def test_invalid_arguments_are_named(kind, arguments, message):
     with pytest.raises(ValueError, match=message):
         kind(**{"vocabulary_size": SIZE, "dim": DIM, **arguments})

@@ -36,7 +36,7 @@ def make_tower(kind=AveragePoolingTower, **arguments):
 
 
 def word_vectors(tower):
-    """Of each word id, own vector (from 2 up to the size) plus that of its n-grams."""
+    """Returns the vector of each word id: its own (from 2 up to the size) plus its n-grams."""
     own, ngrams = tower.embeddings.numpy(), tower.ngram_embeddings.numpy()
     vectors = np.zeros([len(NGRAMS), DIM])
     for word, buckets in enumerate(NGRAMS):
@@ -47,7 +47,7 @@ def word_vectors(tower):
     return vectors
 
 
-def test_a_word_is_its_own_vector_and_the_sum_of_its_ngrams_over_the_root_of_their_number():
+def test_a_word_is_its_own_vector_plus_its_ngrams_over_the_root_of_their_number():
     tower = make_tower()
     vectors = word_vectors(tower)
     means = [np.tanh(vectors[text].mean(axis=0)) if text else np.zeros(DIM) for text in TEXTS]
@@ -56,7 +56,7 @@ def test_a_word_is_its_own_vector_and_the_sum_of_its_ngrams_over_the_root_of_the
 
 
 @pytest.mark.parametrize("kind", TOWERS.values(), ids=TOWERS)
-def test_every_tower_has_them(kind):
+def test_every_tower_has_word_vectors_with_ngrams(kind):
     tower = make_tower(kind)
     assert tower.ngram_embeddings.shape == (BUCKETS, DIM)
     plain = kind(len(NGRAMS), DIM)
@@ -112,7 +112,7 @@ def test_a_shared_tower_sums_both_uses_of_a_row_before_the_norm():
 
 
 @pytest.mark.parametrize("form", [flat(TEXTS), tf.constant([[2, 3]])], ids=["flat", "padded"])
-def test_ids_without_ngrams_are_an_error_that_says_what_is_missing(form):
+def test_ids_without_ngrams_are_an_error(form):
     with pytest.raises(ValueError, match=r"tokens: .* ngram_buckets .* SubwordTextEncoder"):
         make_tower()(form)
 

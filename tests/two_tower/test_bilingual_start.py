@@ -12,7 +12,7 @@ from tf_smoothclir.two_tower.scorer import SetEncoder
 
 
 def mean_rank_of_mates(settings, path):
-    """Where training queries rank their document of grade 2 before any training; best is 1."""
+    """Returns the mean rank of the document of grade 2 before any training; best is 1."""
     tokenized_set, trainer = begin(settings, path)
     encoded, judged = SetEncoder(trainer.model, tokenized_set)(), tokenized_set.retrieval_set
     train = judged.splits == SPLITS.index("train")
@@ -23,7 +23,7 @@ def mean_rank_of_mates(settings, path):
 
 
 @pytest.mark.parametrize("more", [{}, {"shared_vocabulary": True, "ngram_buckets": 50}])
-def test_training_begins_with_translations_near_each_other(more, tiny, tmp_path):
+def test_translations_start_near_each_other(more, tiny, tmp_path):
     random = mean_rank_of_mates(tiny(dim=64, **more), tmp_path / "random")
     bilingual = mean_rank_of_mates(
         tiny(dim=64, initial_vectors="bilingual", **more), tmp_path / "bilingual"
@@ -32,14 +32,14 @@ def test_training_begins_with_translations_near_each_other(more, tiny, tmp_path)
 
 
 @pytest.mark.parametrize("role", ROLES)
-def test_padding_and_unknown_begin_with_zeros_and_the_words_of_pairs_do_not(role, tiny, tmp_path):
+def test_padding_and_unknown_start_at_zero_and_words_of_pairs_do_not(role, tiny, tmp_path):
     _, model = start(tiny(initial_vectors="bilingual"), tmp_path / "run")
     begins_at_zero = ~getattr(model, f"{role}_tower").embeddings.numpy().any(axis=1)
     assert begins_at_zero[:2].all()
     assert not begins_at_zero[2:].all()
 
 
-def test_vectors_of_a_cnn_begin_as_short_as_its_random_ones(tiny, tmp_path):
+def test_vectors_of_a_cnn_start_as_short_as_random_ones(tiny, tmp_path):
     tables = {
         tower: start(tiny(initial_vectors="bilingual", tower=tower), tmp_path / tower)[1]
         for tower in ("average_pooling", "cnn", "lstm")
@@ -49,7 +49,7 @@ def test_vectors_of_a_cnn_begin_as_short_as_its_random_ones(tiny, tmp_path):
     np.testing.assert_array_equal(of_lstm, table)
 
 
-def test_ngrams_begin_near_the_words_that_have_them(tiny, tmp_path):
+def test_ngrams_start_near_their_words(tiny, tmp_path):
     settings = tiny(initial_vectors="bilingual", shared_vocabulary=True, ngram_buckets=10_000)
     tokenized_set, trainer = begin(settings, tmp_path / "run")
     tower, ngrams = trainer.model.query_tower, tokenized_set.ngrams("query")
@@ -64,7 +64,7 @@ def test_ngrams_begin_near_the_words_that_have_them(tiny, tmp_path):
         )
 
 
-def test_a_killed_run_goes_on_and_does_not_begin_anew(tiny, tmp_path):
+def test_a_killed_run_resumes_with_its_trained_vectors(tiny, tmp_path):
     settings = tiny(initial_vectors="bilingual")
     _, expected = trained(settings, tmp_path / "whole")
     train_until_killed(start(settings, tmp_path / "killed")[0], 11)

@@ -81,11 +81,11 @@ def test_in_batch_every_query_is_scored_with_every_document(shared):
 
 
 def in_lists():
-    """The four queries have two documents of the batch each in their lists."""
+    """Each of the four queries has two documents of the batch in its list."""
     return {**tensors(), "list_lengths": tf.constant([2, 2, 2, 2])}
 
 
-def test_in_batch_a_pair_weighs_as_in_lists_and_the_others_add_to_the_loss():
+def test_in_batch_pairs_weigh_as_in_lists_and_others_add_to_the_loss():
     model = make_model(in_batch=True)
     grades = np.array([[2, 0, 0, 0], [0, 0, 0, 0], [0, 2, 1, 0], [0, 0, 2, 0]])
     each = SmoothOrdinalSearchLoss((0.2, 0.7), reduction="none")(grades, model(tensors()))
@@ -94,7 +94,7 @@ def test_in_batch_a_pair_weighs_as_in_lists_and_the_others_add_to_the_loss():
 
 
 @pytest.mark.parametrize("loss", [SmoothOrdinalSearchLoss((0.2, 0.7)), SoftmaxLoss()])
-def test_in_batch_training_brings_the_wanted_pairs_to_the_top(loss):
+def test_in_batch_training_ranks_relevant_documents_first(loss):
     model = make_model(in_batch=True, rate=0.3)
     model.compile(LazyAdam(0.3), loss)
     grades = np.array([[2, 0, 0, 0], [0, 0, 0, 0], [0, 2, 1, 0], [0, 0, 2, 0]])
@@ -313,7 +313,7 @@ def test_a_listwise_loss_needs_lists():
 
 
 class Embedded(keras.layers.Layer):
-    """A tower of plain Keras: its gradient names a row as often as it occurs."""
+    """A tower of plain Keras, whose gradient names a row as often as it occurs."""
 
     def __init__(self):
         super().__init__()
@@ -327,7 +327,7 @@ class Embedded(keras.layers.Layer):
         return tf.reduce_sum(self.table(ids), axis=1)
 
 
-def test_the_norm_of_a_gradient_that_names_a_row_twice_is_of_their_sum():
+def test_the_gradient_norm_sums_rows_named_twice():
     model = TwoTower(Embedded(), Embedded(), keras.layers.Dot(axes=1))
     model.build()
     model.compile(keras.optimizers.SGD(0.0), "mse")
@@ -356,7 +356,7 @@ def test_a_weight_without_a_gradient_stays(clip):
     assert (towers[0].embeddings.numpy() != before).any()
 
 
-def test_another_loss_takes_the_weights_of_the_former_one_away():
+def test_another_loss_removes_the_weights_of_the_former_loss():
     model = make_model(clip=1.0)
     for loss, weights in (
         (LearnedThresholdsLoss((0.2, 0.7)), 3),
@@ -398,10 +398,10 @@ def test_one_step_changes_every_row_that_occurs_and_no_other():
     ("optimizer", "in_second_step"),
     [(SparseRMSprop, [[3], [5, 6]]), (LazyAdam, [[2, 3], [4, 5, 6]])],
 )
-def test_words_of_pairs_whose_score_is_where_its_grade_wants_it_have_no_gradient(
+def test_pairs_with_a_score_inside_the_segment_of_their_grade_move_no_words(
     optimizer, in_second_step
 ):
-    """They stay, but for the momentum of lazy Adam, which moves all words of a batch."""
+    """Except by the momentum of lazy Adam, which moves all words of a batch."""
     model = make_model(epsilon=1.0)
     model.compile(optimizer(0.05), model.loss)
     for tower in (model.query_tower, model.document_tower):
@@ -449,7 +449,7 @@ def test_batch_of_empty_texts_gives_zero_scores_and_a_finite_step():
 
 
 @pytest.mark.parametrize("shared", [False, True])
-def test_save_reload_ask_again_and_train_on(shared, tmp_path):
+def test_a_reloaded_model_scores_and_trains_as_before(shared, tmp_path):
     model = make_model(shared=shared, clip=1e-3)
     model.fit(batches(), verbose=0)
     model.save(tmp_path / "model.keras")

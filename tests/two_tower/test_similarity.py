@@ -108,7 +108,7 @@ def test_plain_cosine_breaks_the_bound_of_lemma_2(stated_epsilon):
     assert maths.norm(gradient) > 1e5 > 2 / stated_epsilon
 
 
-def test_gradient_at_the_zero_vector_is_the_limit_not_nan():
+def test_gradient_at_the_zero_vector_is_the_limit():
     # r = f_q · v_d / (‖f_q‖ + ε), so that ∂r/∂f_q = v_d / ε at f_q = 0; v_d = (3, 4) / (5 + ε).
     score, gradient, _ = score_and_gradients([0.0, 0.0], [3.0, 4.0], 0.5)
     assert score == 0
@@ -168,7 +168,7 @@ def test_lists_score_like_pairs():
 
 
 @pytest.mark.parametrize("epsilon", [-1e-9, float("nan"), float("inf"), "wide", None])
-def test_epsilon_that_cannot_be_used_is_named(epsilon):
+def test_invalid_epsilon_is_named(epsilon):
     with pytest.raises(ValueError, match=r"epsilon must be .* but is .*Use 1\.0"):
         SmoothCosineSimilarity(epsilon)
     with pytest.raises(ValueError, match=r"epsilon must be"):
