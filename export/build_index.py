@@ -1,8 +1,8 @@
-"""Indexes a collection for search, by the exported document tower; adds and removes documents.
+"""Indexes a collection for search with the exported document tower; adds and removes documents.
 
-The collection is that of --collection, or else a retrieval set, by default the one that the towers
-were trained with. Its documents are encoded shard by shard: broken off, the same command goes on
-where it stopped.
+The collection is the one given by --collection or, without it, a retrieval set: by default the one
+that the towers were trained on. If the command is interrupted, run it again: it continues where it
+stopped.
 """
 
 from __future__ import annotations
@@ -20,29 +20,29 @@ _COLLECTION = flags.DEFINE_string(
     "collection",
     "",
     "Documents to index: a file .tsv (id, text), .documents (id, title, text), .jsonl or .parquet"
-    " (id, text and perhaps title), or a directory of such files.",
+    " (id, text and optionally title), or a directory of such files.",
     module_name=command.COMMAND,
 )
 _INDEX_TYPE = flags.DEFINE_enum(
     "index_type",
     "auto",
     ["auto", "flat", "hnsw", "ivf_pq"],
-    "flat ranks exactly; hnsw finds nearly all of the best, much faster; ivf_pq also, in little"
-    " memory. auto: flat up to a million documents, hnsw up to twenty.",
+    "flat ranks exactly. hnsw finds nearly all of the best documents, much faster; so does ivf_pq,"
+    " in little memory. auto: flat up to 1 million documents, hnsw up to 20 million.",
     module_name=command.COMMAND,
 )
 _HNSW_NEIGHBOURS = flags.DEFINE_integer(
     "hnsw_neighbours",
     32,
-    "hnsw: links of a document. More find more, and take more memory and time to build.",
+    "hnsw: links per document. More links find more, and cost memory and time to build.",
     lower_bound=2,
     module_name=command.COMMAND,
 )
 _SEARCH_EFFORT = flags.DEFINE_integer(
     "search_effort",
     0,
-    "hnsw: candidates kept on the way (efSearch); ivf_pq: lists read (nprobe). More find more, and"
-    " take longer; 0: the default of the type and the number of documents.",
+    "hnsw: candidates kept during the search (efSearch); ivf_pq: lists read (nprobe). Higher values"
+    " find more and take longer. 0: the default for the type and the number of documents.",
     lower_bound=0,
     module_name=command.COMMAND,
 )
@@ -55,25 +55,26 @@ _ADD = flags.DEFINE_string(
 _REMOVE = flags.DEFINE_string(
     "remove",
     "",
-    "File with the ids of documents to remove from the index, one a line; before --add.",
+    "File with the ids of documents to remove from the index, one per line. They are removed before"
+    " --add adds documents.",
     module_name=command.COMMAND,
 )
 _REPLACE = flags.DEFINE_boolean(
     "replace",
     False,
-    "A document of --add takes the place of one with the same id, which else is an error.",
+    "A document of --add replaces the one with the same id. Without this flag that is an error.",
     module_name=command.COMMAND,
 )
 _OVERWRITE = flags.DEFINE_boolean(
     "overwrite",
     False,
-    "Replace an index of other towers, of another collection, of another state of it or type.",
+    "Replace the index, whatever its towers, collection and type are.",
     module_name=command.COMMAND,
 )
 _BEAM = flags.DEFINE_string(
     "beam",
     "",
-    "Encode --collection by Apache Beam, with these options of the pipeline, such as"
+    "Encode --collection with Apache Beam and these pipeline options, such as"
     " --beam='--runner=FlinkRunner --flink_master=host:8081'.",
     module_name=command.COMMAND,
 )

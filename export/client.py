@@ -1,8 +1,8 @@
-"""Asks TensorFlow Serving, or smoothclir-serve, about the models of smoothclir-export.
+"""Asks TensorFlow Serving, or smoothclir-serve, for answers of exported models.
 
 encode prints vectors, search prints documents, score prints the score and grade of a query and a
-document, status prints which versions are served. Texts are arguments or, where there are none,
-lines of standard input; for score, query and document come in turn, or with a tab between them.
+document, status prints which versions are served. Texts are arguments or, without arguments, lines
+of standard input. For score, give a query and a document in turn, or with a tab between them.
 """
 
 from __future__ import annotations
@@ -26,44 +26,48 @@ _ROLE = flags.DEFINE_enum(
     "role",
     "query",
     ["query", "document"],
-    "Which tower encodes.",
+    "The tower that encodes.",
     module_name=command.COMMAND,
 )
 _VERSION = flags.DEFINE_integer(
-    "version", 0, "Of the models; 0: the latest.", lower_bound=0, module_name=command.COMMAND
+    "version",
+    0,
+    "Version of the models; 0: the latest.",
+    lower_bound=0,
+    module_name=command.COMMAND,
 )
 _LABEL = flags.DEFINE_string(
-    "label", "", "Of a version, such as stable or canary.", module_name=command.COMMAND
+    "label", "", "Label of a version, such as stable or canary.", module_name=command.COMMAND
 )
 _TIMEOUT = flags.DEFINE_float(
-    "timeout", 10.0, "Seconds for one request.", lower_bound=0.001, module_name=command.COMMAND
+    "timeout", 10.0, "Seconds per request.", lower_bound=0.001, module_name=command.COMMAND
 )
 _RETRIES = flags.DEFINE_integer(
     "retries",
     3,
-    "Further attempts at a request that found no server, after growing waits.",
+    "Further attempts at a request that reaches no server, after growing waits.",
     lower_bound=0,
     module_name=command.COMMAND,
 )
 _BATCH_SIZE = flags.DEFINE_integer(
-    "batch_size", 256, "Texts in a request.", lower_bound=1, module_name=command.COMMAND
+    "batch_size", 256, "Texts per request.", lower_bound=1, module_name=command.COMMAND
 )
 _JSON = flags.DEFINE_boolean(
-    "json", False, "Print one JSON object a text.", module_name=command.COMMAND
+    "json", False, "Print one JSON object per text.", module_name=command.COMMAND
 )
 _COMMANDS = ("encode", "search", "score", "status")
 _ARGUMENTS = "encode|search TEXT..., score QUERY DOCUMENT..., or status [MODEL...]"
 
 
 def main(argv) -> None:
-    """Asks as arguments and flags say."""
+    """Runs the command that the arguments and flags give."""
     from tf_smoothclir.client.output import PRINTERS
     from tf_smoothclir.client.serving_client import ServingClient
 
     what, texts = argv[1] if len(argv) > 1 else "", [os.fsencode(text) for text in argv[2:]]
     if what not in _COMMANDS:
         raise input_error(
-            f"argument {what!r}", "this is no command", f"Give one of: {', '.join(_COMMANDS)}"
+            f"argument {what!r}", "there is no such command", f"Give one of: {', '.join(_COMMANDS)}"
         )
     if not texts and what != "status":
         texts = [line.rstrip(b"\r\n") for line in sys.stdin.buffer]

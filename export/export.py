@@ -1,9 +1,9 @@
 """Exports a run as SavedModels for TensorFlow Serving: both towers, and search of its collection.
 
-query_tower and document_tower: raw strings in, smooth-normalised vectors out. search: a query in,
-the best documents with scores and grades out; for collections that fit into a model. All are
-published under the same next integer version, after they have been loaded in a fresh process and
-compared with the trained model.
+query_tower and document_tower take raw strings and return smooth-normalised vectors. search takes a
+query and returns the best documents with scores and grades, for collections that fit in a model.
+Each export gets the next integer version. It is published after a fresh process has loaded all
+models and their answers agree with the trained model.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from absl import flags
 from tf_smoothclir.command_line import command
 
 _RUN_DIR = flags.DEFINE_string(
-    "run_dir", "runs/train", "Run of smoothclir-train.", module_name=command.COMMAND
+    "run_dir", "runs/train", "Run directory of smoothclir-train.", module_name=command.COMMAND
 )
 _EXPORT_DIR = flags.DEFINE_string(
     "export_dir",
@@ -27,21 +27,21 @@ _EXPORT_DIR = flags.DEFINE_string(
 _SEARCH_MODEL = flags.DEFINE_boolean(
     "search_model",
     True,
-    "Also export the collection of the run as a search model; --no... where its data are gone, or"
-    " where an index is made instead.",
+    "Also export the collection of the run as a search model. --nosearch_model if the data of the"
+    " run are gone, or if you build an index instead.",
     module_name=command.COMMAND,
 )
 _MAX_SEARCH_DOCUMENTS = flags.DEFINE_integer(
     "max_search_documents",
     200_000,
-    "A larger collection gets no search model: each query reads all its vectors.",
+    "A larger collection gets no search model, because each query reads all its vectors.",
     lower_bound=1,
     module_name=command.COMMAND,
 )
 _SEARCH_DEPTH = flags.DEFINE_integer(
     "search_depth",
     10,
-    "Documents that the search model finds for a query.",
+    "Documents that the search model returns per query.",
     lower_bound=1,
     module_name=command.COMMAND,
 )
@@ -55,8 +55,8 @@ def main(argv) -> None:
     from tf_smoothclir.utils.files import make_directory
 
     run = RunDirectory.load(_RUN_DIR.value)
-    with Verifier() as verifier:  # it and this process import TensorFlow at the same time
-        gc.disable()  # an import makes no garbage, and to look for it takes a fifth of the time
+    with Verifier() as verifier:  # both processes import TensorFlow at the same time
+        gc.disable()  # an import makes no garbage, and looking for it takes a fifth of the time
         from tf_smoothclir.publishing.export import export_run
         from tf_smoothclir.publishing.export_directory import part_dir
 

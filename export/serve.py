@@ -1,9 +1,9 @@
 """Serves exported models on this machine, for development: TensorFlow Serving's gRPC and REST APIs.
 
-It loads the SavedModels that TensorFlow Serving would, follows new versions as it does, and answers
-as it does, so that clients can be written and tried out without it. For production, use TensorFlow
-Serving. With --ui, a web page to search with is at the address of REST. It runs until Ctrl-C or
-SIGTERM; the addresses are printed once it is ready.
+It loads SavedModels, follows new versions and answers requests as TensorFlow Serving does, so that
+clients can be written and tried out without it. For production, use TensorFlow Serving. With --ui,
+it also serves a search page at the REST address. It prints its addresses once it is ready, and runs
+until Ctrl-C or SIGTERM.
 """
 
 from __future__ import annotations
@@ -18,27 +18,27 @@ from tf_smoothclir.command_line import command, setting_flags
 _EXPORT_DIR = flags.DEFINE_string(
     "export_dir",
     "runs/train",
-    "Where smoothclir-export wrote the models; the latest version of each is served.",
+    "Where smoothclir-export wrote the models. The latest version of each is served.",
     module_name=command.COMMAND,
 )
 _CONFIG = flags.DEFINE_string(
     "model_config_file",
     "",
-    "Model config file of TensorFlow Serving: which models, versions and labels. It is read again"
-    " when versions are looked for. Given --export_dir too, base paths are looked for in there by"
-    " their last part.",
+    "Model config file of TensorFlow Serving: which models, versions and labels to serve. It is"
+    " read again with each look for new versions. With --export_dir, the last component of each"
+    " base path is looked up there.",
     module_name=command.COMMAND,
 )
 _HOST = flags.DEFINE_string(
     "host",
     "127.0.0.1",
-    "Address to listen at; 0.0.0.0 lets other machines in, without any check of who asks.",
+    "Address to listen on. 0.0.0.0 lets any machine in, without authentication.",
     module_name=command.COMMAND,
 )
 _PORT = flags.DEFINE_integer(
     "port",
     8500,
-    "Of gRPC; 0: any that is free.",
+    "Port of gRPC; 0: any free one.",
     lower_bound=0,
     upper_bound=65535,
     module_name=command.COMMAND,
@@ -46,7 +46,7 @@ _PORT = flags.DEFINE_integer(
 _REST_API_PORT = flags.DEFINE_integer(
     "rest_api_port",
     8501,
-    "Of REST and the page; 0: any that is free.",
+    "Port of REST and the page; 0: any free one.",
     lower_bound=0,
     upper_bound=65535,
     module_name=command.COMMAND,
@@ -54,35 +54,35 @@ _REST_API_PORT = flags.DEFINE_integer(
 _POLL_SECONDS = flags.DEFINE_float(
     "file_system_poll_wait_seconds",
     1.0,
-    "Between looks for new versions.",
+    "Seconds between looks for new versions.",
     lower_bound=0.01,
     module_name=command.COMMAND,
 )
 _MAX_MEGABYTES = flags.DEFINE_integer(
     "max_request_megabytes",
     64,
-    "Largest request.",
+    "Largest request, in MB.",
     lower_bound=1,
     module_name=command.COMMAND,
 )
 _THREADS = flags.DEFINE_integer(
     "threads",
     1,
-    "Threads that TensorFlow may use for one operation of a request. More make a single request"
-    " faster on an idle machine, and the slowest ones slower on a busy one.",
+    "Threads that TensorFlow may use for one operation. More threads make a single request faster"
+    " on an idle machine, and the slowest requests slower on a busy one.",
     lower_bound=1,
     module_name=command.COMMAND,
 )
 _UI = flags.DEFINE_boolean(
     "ui",
     False,
-    "Show a web page to search with, at the address of REST.",
+    "Serve a web page to search with, at the REST address.",
     module_name=command.COMMAND,
 )
 _INDEX_DIR = flags.DEFINE_string(
     "index_dir",
     "",
-    "The index that --ui searches; empty: index/ in --export_dir.",
+    "The index that --ui searches. Empty: index/ in --export_dir.",
     module_name=command.COMMAND,
 )
 setting_flags.define_settings(["data"])
@@ -104,7 +104,7 @@ def main(argv) -> None:
         models = ModelRegistry(lambda: configs_of_file(_CONFIG.value, mapped))
     else:
         models = ModelRegistry(lambda: configs_of_export(export_dir))
-    routes = _page() if _UI.value else None  # until then, a signal ends all at once
+    routes = _page() if _UI.value else None  # until then, a signal ends the process at once
     stopped = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stopped.set())

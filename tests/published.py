@@ -30,7 +30,7 @@ DIM, EPSILON, THRESHOLDS, DEPTH = 3, 0.5, (0.2, 0.7), 4
 
 @pytest.fixture(scope="session")
 def tiny_run(tmp_path_factory):
-    """A finished run on the tiny set; not to be changed."""
+    """A finished run on the tiny set; read-only."""
     directory = tmp_path_factory.mktemp("tiny_run")
     data = write_tiny_set(directory / "data")
     settings = tiny_settings(
@@ -42,14 +42,14 @@ def tiny_run(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def export_dir(tiny_run, tmp_path_factory):
-    """The towers and the search model of `tiny_run`, version 1; not to be changed."""
+    """The towers and the search model of `tiny_run`, version 1; read-only."""
     path = tmp_path_factory.mktemp("export")
     assert export_run(tiny_run, path, search_depth=DEPTH) == 1
     return path
 
 
 def small_tower(directory, role, seed=0):
-    """A serving tower with random vectors for the words above; its vocabulary in `directory`."""
+    """An exported tower with random vectors for `WORDS`; writes its vocabulary to `directory`."""
     words = WORDS[role]
     write_vocabulary(directory / f"{role}.txt", ["[PAD]", "[UNK]", *words])
     tower = AveragePoolingTower(
@@ -63,7 +63,7 @@ def small_tower(directory, role, seed=0):
 
 
 def small_search_model(towers, depth=DEPTH):
-    """A search model over one document a word, and an empty one."""
+    """A search model over one document per word, and an empty document."""
     documents = [*WORDS["document"], ""]
     vectors = towers["document"].serve(tf.constant(documents))["vector"].numpy()
     ids = [f"id of {document}" for document in documents]
@@ -71,7 +71,7 @@ def small_search_model(towers, depth=DEPTH):
 
 
 def publish_small_parts(vocabulary_dir, path, seed=0, *, search=False):
-    """Publishes two towers, and a search model if it is wanted; returns the version."""
+    """Publishes two towers and, with `search`, a search model; returns the version."""
     towers = {role: small_tower(vocabulary_dir, role, seed) for role in ROLES}
     texts = {role: [*map(str.encode, WORDS[role])] for role in ROLES}
     search_model = small_search_model(towers) if search else None
@@ -80,16 +80,16 @@ def publish_small_parts(vocabulary_dir, path, seed=0, *, search=False):
 
 
 class NoVerifier(contextlib.nullcontext):
-    """Leaves out the comparison in a fresh process, which takes seconds."""
+    """Skips the comparison in a fresh process, which takes seconds."""
 
     def __enter__(self):
         return self
 
     def send(self, *arguments):
-        """Asks nothing."""
+        """Sends nothing."""
 
     def compare(self):
-        """Finds everything right."""
+        """Accepts everything."""
 
 
 def publish_small(vocabulary_dir, path, seed=0):
@@ -109,7 +109,7 @@ def export(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def make_tower(tmp_path_factory):
-    """`make_tower(role, seed)` gives a serving tower with random vectors for the words above."""
+    """`make_tower(role, seed)` returns an exported tower with random vectors for `WORDS`."""
     return functools.partial(small_tower, tmp_path_factory.mktemp("vocabulary"))
 
 
@@ -121,7 +121,7 @@ def publish_pair(tmp_path_factory):
 
 @pytest.fixture
 def no_child_process(monkeypatch):
-    """Leaves out the comparison in a fresh process, which takes seconds."""
+    """Skips the comparison in a fresh process, which takes seconds."""
     monkeypatch.setattr(version_writer, "Verifier", NoVerifier)
 
 
@@ -136,6 +136,6 @@ def undesired_operations(model):
     for signature in model.signatures.values():
         operations |= operations_in(signature.graph)
     assert operations
-    # Registered, too, but of use only inside of a Python process.
+    # Also registered, but these work only inside a Python process.
     python = {name for name in operations if "PyFunc" in name}
     return python | {name for name in operations if op_def_registry.get(name) is None}

@@ -1,4 +1,4 @@
-"""The client before servers that fail: what is tried again, what is not, what a person reads."""
+"""The client and servers that fail: what is retried, what is not, what a person reads."""
 
 import http.server
 import json
@@ -15,14 +15,14 @@ from tf_smoothclir.utils.errors import InputError
 
 @pytest.fixture
 def waits(monkeypatch):
-    """The seconds that the client would have waited."""
+    """The waits of the client in seconds, without waiting."""
     waited = []
     monkeypatch.setattr(client_module, "time", types.SimpleNamespace(sleep=waited.append))
     return waited
 
 
 class Answering(http.server.BaseHTTPRequestHandler):
-    """Answers with what the test has put into `answers`: status and body, in turn."""
+    """Gives the answers of the test, `(status, body)`, in turn."""
 
     protocol_version = "HTTP/1.1"
     answers = ()
@@ -66,7 +66,7 @@ def fake():
 GOOD = (200, b'{"outputs": [[0.5, 0.25]]}')
 
 
-def test_rest_sends_text_as_it_is_and_bytes_that_are_no_utf8_as_base64(fake):
+def test_rest_sends_text_as_it_is_and_bytes_that_are_not_utf8_as_base64(fake):
     server, address = fake((200, b'{"outputs": [[0.5], [0.5], [0.5]]}'))
     with ServingClient(address) as client:
         client.encode(["déjà", b"\xc3\xa9", b"\xff"])
@@ -75,7 +75,7 @@ def test_rest_sends_text_as_it_is_and_bytes_that_are_no_utf8_as_base64(fake):
 
 
 @pytest.mark.parametrize("status", [502, 503])
-def test_server_that_is_too_busy_is_tried_again(fake, waits, status):
+def test_busy_server_is_retried(fake, waits, status):
     server, address = fake((status, b'{"error": "busy"}'), (status, b""), GOOD)
     with ServingClient(address) as client:
         assert client.encode(["a"]).tolist() == [[0.5, 0.25]]
@@ -93,7 +93,7 @@ def test_server_that_is_too_busy_is_tried_again(fake, waits, status):
         (504, "DEADLINE_EXCEEDED"),
     ],
 )
-def test_other_errors_are_not_tried_again(fake, waits, status, code):
+def test_other_errors_are_not_retried(fake, waits, status, code):
     server, address = fake((status, b'{"error": "the reason."}'))
     message = rf"{code}: the reason\. [A-Z]"
     with ServingClient(address) as client, pytest.raises(InputError, match=message):
@@ -104,21 +104,21 @@ def test_other_errors_are_not_tried_again(fake, waits, status, code):
 @pytest.mark.parametrize(
     ("body", "message"),
     [
-        (b"<html>", "not that of a model server"),
-        (b"[]", "not that of a model server"),
-        (b"{}", "rows were asked for"),
-        (b'{"outputs": [[1.0]]}', "2 rows were asked for"),
-        (b'{"outputs": "text"}', "rows were asked for"),
-        (b'{"outputs": [[1.0], [2.0, 3.0]]}', "no table of numbers"),
+        (b"<html>", "does not come from a model server"),
+        (b"[]", "does not come from a model server"),
+        (b"{}", "the answer to 2 rows"),
+        (b'{"outputs": [[1.0]]}', "the answer to 2 rows"),
+        (b'{"outputs": "text"}', "the answer to 2 rows"),
+        (b'{"outputs": [[1.0], [2.0, 3.0]]}', "not a table of numbers"),
     ],
 )
-def test_answer_that_makes_no_sense_is_an_error(fake, body, message):
+def test_malformed_answer_is_an_error(fake, body, message):
     _, address = fake((200, body))
     with ServingClient(address) as client, pytest.raises(InputError, match=message):
         client.encode(["a", "b"])
 
 
-def test_server_that_does_not_answer_in_time_is_not_asked_again(fake, waits):
+def test_exceeded_deadline_is_not_retried(fake, waits):
     server, address = fake(("silence", 1.0))
     message = r"DEADLINE_EXCEEDED: no answer in 0\.2 s.*--timeout"
     with ServingClient(address, timeout=0.2) as client, pytest.raises(InputError, match=message):

@@ -1,4 +1,4 @@
-"""The client: the same by gRPC and REST, patient where that helps, readable where it does not."""
+"""The client: the same answers by gRPC and REST, retries that help, errors that can be read."""
 
 import json
 import os
@@ -18,6 +18,7 @@ from tests.published import DEPTH, DIM, encode
 from tests.server.local_server import SERVERS, any_server, free_port, local_server
 from tf_smoothclir.client import serving_client as client_module
 from tf_smoothclir.client.serving_client import ServingClient
+from tf_smoothclir.client.transport import VersionStatus
 from tf_smoothclir.publishing.export_directory import load_part, load_tower
 from tf_smoothclir.utils.errors import InputError
 
@@ -29,7 +30,7 @@ BYTES = [
     b"\xff\xfe red",
     b"sea\x00red",
     "日本語".encode(),
-    b"\xff",  # as a command line has bytes that are no UTF-8
+    b"\xff",  # bytes of a command line that are not UTF-8
     b"?",
 ]
 
@@ -47,7 +48,7 @@ def address(request, addresses):
 
 @pytest.fixture
 def waits(monkeypatch):
-    """The seconds that the client would have waited."""
+    """The waits of the client in seconds, without waiting."""
     waited = []
     monkeypatch.setattr(client_module, "time", types.SimpleNamespace(sleep=waited.append))
     return waited
@@ -87,12 +88,7 @@ def test_score_of_pairs_is_that_of_the_search(address):
 def test_status(address):
     with ServingClient(address) as client:
         (version,) = client.status("search")
-    assert version == {
-        "version": 1,
-        "state": "AVAILABLE",
-        "error_code": "OK",
-        "error_message": "",
-    }
+    assert version == VersionStatus(1, "AVAILABLE", "OK", "")
 
 
 @pytest.mark.parametrize("rows", [0, 1, 4, 5, 8, 9])
@@ -140,18 +136,18 @@ def test_one_client_serves_many_threads(address, export):
         ({"label": "canary"}, "'query_tower' label 'canary': INVALID_ARGUMENT.*label: canary"),
     ],
 )
-def test_version_or_label_that_is_not_there_is_named(address, waits, options, message):
+def test_missing_version_or_label_is_named(address, waits, options, message):
     with ServingClient(address, **options) as client, pytest.raises(InputError, match=message):
         client.encode(["a"])
     assert waits == []
 
 
-def test_version_that_is_there_is_asked(address):
+def test_existing_version_answers(address):
     with ServingClient(address, version=1) as client:
         assert client.encode(["red"]).shape == (1, DIM)
 
 
-def test_model_that_is_not_there_is_named_with_its_server(address):
+def test_missing_model_is_named_with_the_server(address):
     message = f"server {address}, model 'nix': NOT_FOUND: .*nix.*status"
     with ServingClient(address) as client, pytest.raises(InputError, match=message):
         client.status("nix")
@@ -175,7 +171,7 @@ def test_tower_of_an_earlier_release_has_no_pair_id(address, monkeypatch):
 
 
 @pytest.mark.parametrize("kind", ["{}", "http://{}"])
-def test_server_that_is_down_is_tried_again_after_growing_waits(waits, kind):
+def test_server_that_is_down_is_retried_after_growing_waits(waits, kind):
     address = kind.format(f"127.0.0.1:{free_port()}")
     message = f"server {address}.*UNAVAILABLE after 5 attempts: .*refused.*Start the server"
     with ServingClient(address, retries=4) as client, pytest.raises(InputError, match=message):
@@ -186,7 +182,7 @@ def test_server_that_is_down_is_tried_again_after_growing_waits(waits, kind):
 
 
 @pytest.mark.parametrize("rest", [False, True])
-def test_server_that_comes_up_meanwhile_is_found(export, monkeypatch, rest):
+def test_server_that_starts_between_retries_is_found(export, monkeypatch, rest):
     port = free_port()
     address = f"http://127.0.0.1:{port}" if rest else f"127.0.0.1:{port}"
     options = {"rest_api_port": port} if rest else {"port": port}
@@ -206,7 +202,7 @@ def test_server_that_comes_up_meanwhile_is_found(export, monkeypatch, rest):
             started[0].__exit__(None, None, None)
 
 
-def test_connection_that_was_closed_while_it_was_idle_is_opened_again(addresses, waits):
+def test_connection_closed_while_idle_is_reopened(addresses, waits):
     with ServingClient(addresses.rest, retries=0) as client:
         for _ in range(2):
             assert client.encode(["red"]).shape == (1, DIM)
@@ -215,7 +211,7 @@ def test_connection_that_was_closed_while_it_was_idle_is_opened_again(addresses,
 
 
 @pytest.mark.parametrize("rest", [False, True])
-def test_request_that_is_too_large_says_to_send_less(export, rest):
+def test_error_of_a_large_request_names_batch_size(export, rest):
     with local_server(export, max_bytes=10_000) as addresses:
         client = ServingClient(addresses.rest if rest else addresses.grpc, retries=0)
         with pytest.raises(InputError, match=r"RESOURCE_EXHAUSTED.*--batch_size"):
@@ -227,7 +223,7 @@ def test_request_that_is_too_large_says_to_send_less(export, rest):
 @pytest.mark.parametrize(
     "address", ["", "localhost", "ftp://here:1", "http://", "http:///path", "host:port", "a b:1"]
 )
-def test_address_that_is_none_is_named(address):
+def test_invalid_address_is_named(address):
     with pytest.raises(InputError, match=rf"--server={address}.*8500.*8501"):
         ServingClient(address)
 
@@ -269,8 +265,8 @@ def test_command_by_rest_reads_lines_and_prints_json(export):
             f"{name} 1 AVAILABLE" for name in ("query_tower", "document_tower", "search")
         ]
         for arguments, message in [
-            (("score", "one"), "1 texts are no pairs"),
-            (("guess",), "this is no command"),
+            (("score", "one"), "1 texts cannot be paired"),
+            (("guess",), "there is no such command"),
             (("status", "nix"), "model 'nix': NOT_FOUND"),
         ]:
             code, out, error = command(server, *arguments)

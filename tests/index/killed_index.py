@@ -1,10 +1,11 @@
-"""Runs smoothclir-index for each line of standard input, and kills it (SIGKILL) at a moment.
+"""Runs smoothclir-index for each line of standard input, and kills it (SIGKILL) at some point.
 
-A line is JSON: `[event, end of a path, flags]`. An event is one of Python's audit events, such as
-"os.rename", which comes before anything is renamed; the first with an argument that ends so is the
-moment. With an empty event, the command runs to its end. Prints, for each, the exit code.
+A line is JSON: `[event, end of a path, flags]`. The event is one of Python's audit events, such as
+"os.rename", which is raised before the renaming. The command is killed at the first such event with
+an argument that ends like this. With an empty event, the command runs to its end. Prints the exit
+code of each command.
 
-Each is a fork of this process, which has imported everything but has not begun to use TensorFlow.
+Each command is a fork of this process, which has imported everything but not used TensorFlow yet.
 """
 
 import contextlib
@@ -36,7 +37,7 @@ def main() -> None:
 
 
 def kill_at(event: str, end: str) -> None:
-    """Kills this process at the first event with an argument that ends so."""
+    """Kills this process at the first such event with an argument that ends in `end`."""
 
     def hook(happening, arguments):
         if happening == event and any(str(argument).endswith(end) for argument in arguments):

@@ -1,4 +1,4 @@
-"""The Beam pipeline writes an index like the one that is encoded here."""
+"""Encoding with Beam gives the same index as encoding in one process."""
 
 import numpy as np
 import pytest
@@ -55,14 +55,14 @@ def test_finished_segments_are_kept(
     tower = load_tower(tmp_path / "export", "document")
     encoder = BeamEncoder(tmp_path / "export", 1, LOCAL_RUNNER)
 
-    def broken_off(work, *arguments):
+    def interrupted(work, *arguments):
         encoder(work, *arguments)
         (work / "complete.json").unlink()
         (work / "part-000000" / "vectors").unlink()
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        build_index(tmp_path / "index", collection, *tower, encode_all=broken_off)
+        build_index(tmp_path / "index", collection, *tower, encode_all=interrupted)
     kept = work_directory(tmp_path / "index") / "part-000001" / "vectors"
     before = kept.stat().st_ino
     build_index(tmp_path / "index", collection, *tower, encode_all=encoder)
@@ -72,7 +72,7 @@ def test_finished_segments_are_kept(
 
 
 @needs_beam
-def test_options_that_beam_refuses_are_named(collection, tmp_path):
+def test_invalid_pipeline_options_are_named(collection, tmp_path):
     with pytest.raises(InputError, match=r"--beam: .*NoSuchRunner"):
         BeamEncoder(tmp_path, 1, ["--runner=NoSuchRunner"])(tmp_path, collection, None)
 
@@ -84,7 +84,7 @@ def test_missing_beam_is_named_with_the_extra(collection, tmp_path):
 
 
 @needs_beam
-def test_only_files_are_read_by_it(tmp_path):
+def test_collection_that_is_not_files_is_refused(tmp_path):
     encoder = BeamEncoder(tmp_path, 1, LOCAL_RUNNER)
     with pytest.raises(InputError, match="only collections of files"):
         encoder(tmp_path, SourceCollection.__new__(SourceCollection), None)

@@ -1,4 +1,4 @@
-"""Building: goes on where it was broken off, leaves no half index, deletes nothing unasked."""
+"""Building: continues after an interruption, leaves no half index, deletes nothing unasked."""
 
 import dataclasses
 import json
@@ -65,7 +65,7 @@ def test_any_number_of_documents(path, number):
     assert_whole(path, TEXTS[:number])
 
 
-def test_other_settings_of_an_index_that_is_there_are_not_ignored(path):
+def test_settings_that_differ_from_an_existing_index_are_refused(path):
     build(path, settings=IndexSettings("hnsw", hnsw_neighbours=8))
     build(path)  # of any kind
     build(path, settings=IndexSettings("hnsw", hnsw_neighbours=8))
@@ -79,7 +79,7 @@ def test_other_settings_of_an_index_that_is_there_are_not_ignored(path):
 
 
 def test_finished_segments_are_not_encoded_again(path):
-    # Batches are encoded a few ahead, so what is broken off is somewhere in the third segment.
+    # Batches are encoded a few ahead, so the interruption is somewhere in the third segment.
     with pytest.raises(KeyboardInterrupt):
         build(path, tower=Tower(fail_after=2 * SEGMENT + 25))
     assert not path.exists()
@@ -114,7 +114,7 @@ def test_damaged_segment_is_encoded_again(path, damage):
 
 
 def _killed_at(path, step):
-    """Kills this process with no chance to clean up, in the middle of a step."""
+    """Kills this process in the middle of a step, without a chance to clean up."""
 
     def die(*arguments, **keywords):
         os.kill(os.getpid(), signal.SIGKILL)
@@ -122,7 +122,7 @@ def _killed_at(path, step):
     modules = {"link_files": generations, "write_json": index_manifest, "rename": os}
     modules |= {"mark_complete": encoding, "delete_leftovers": generations}
     if step == "rmtree":
-        # Not the clearing of what may be left over in the beginning.
+        # Not at the start, where leftovers are deleted.
         original = shutil.rmtree
         shutil.rmtree = lambda p, *a, **k: (
             die() if str(p).endswith(".building") else original(p, *a, **k)
@@ -139,7 +139,7 @@ STEPS = ["mark_complete", "link_files", "delete_leftovers", "write_json", "renam
 
 
 @pytest.mark.parametrize("step", STEPS)
-def test_killed_process_leaves_all_or_nothing_and_the_same_command_goes_on(path, step):
+def test_killed_build_leaves_all_or_nothing_and_continues(path, step):
     child = multiprocessing.get_context("fork").Process(target=_killed_at, args=(path, step))
     child.start()
     child.join(30)
@@ -152,7 +152,7 @@ def test_killed_process_leaves_all_or_nothing_and_the_same_command_goes_on(path,
     assert_whole(path)
 
 
-def test_index_of_the_same_state_is_left_as_it_is(path):
+def test_index_of_the_same_state_is_not_changed(path):
     first = build(path)
     before = snapshot(path)
     tower = Tower()
@@ -168,7 +168,7 @@ def test_index_of_the_same_state_is_left_as_it_is(path):
         ({"manifest": OTHER_TOWER}, "different training runs"),
     ],
 )
-def test_other_index_is_replaced_only_when_told(path, changes, reason):
+def test_other_index_is_replaced_only_with_overwrite(path, changes, reason):
     build(path)
     before = snapshot(path)
     with pytest.raises(InputError, match=rf"there is an index already: .*{reason}.*--overwrite"):
@@ -180,7 +180,7 @@ def test_other_index_is_replaced_only_when_told(path, changes, reason):
     assert_whole(path, changes.get("texts", TEXTS))
 
 
-def test_old_index_stays_whole_until_the_new_one_is_in_place(path):
+def test_old_index_stays_intact_until_the_new_one_is_in_place(path):
     build(path)
     before = snapshot(path)
     with pytest.raises(KeyboardInterrupt):
@@ -191,7 +191,7 @@ def test_old_index_stays_whole_until_the_new_one_is_in_place(path):
     assert_whole(path, TEXTS[1:])
 
 
-def test_vectors_of_another_collection_are_kept_until_told(path):
+def test_vectors_of_another_collection_are_deleted_only_with_overwrite(path):
     with pytest.raises(KeyboardInterrupt):
         build(path, tower=Tower(fail_after=100))
     before = snapshot(work_directory(path))
@@ -202,7 +202,7 @@ def test_vectors_of_another_collection_are_kept_until_told(path):
     assert_whole(path, TEXTS[1:])
 
 
-def test_two_processes_do_not_work_on_one_index(path):
+def test_second_process_on_one_index_is_refused(path):
     with (
         locked_work_directory(path),
         pytest.raises(InputError, match="another process is working on this index"),
@@ -211,7 +211,7 @@ def test_two_processes_do_not_work_on_one_index(path):
 
 
 @pytest.mark.parametrize("distance", [1, SEGMENT])
-def test_id_that_stands_twice_is_an_error_that_names_both_places(path, distance):
+def test_duplicate_id_is_an_error_that_names_both_places(path, distance):
     texts = [*TEXTS[: 10 + distance], TEXTS[10]]
     with pytest.raises(
         InputError, match=rf"memory:{11 + distance}: id 'd10' is already used at memory:11"
@@ -226,7 +226,7 @@ def test_empty_collection_is_an_error(path):
     assert list(path.parent.iterdir()) == []
 
 
-def test_directory_that_is_no_index_is_refused_and_not_changed(path):
+def test_directory_that_is_not_an_index_is_refused_and_not_changed(path):
     path.mkdir()
     (path / "thesis.tex").write_text("years of work")
     before = snapshot(path)
@@ -237,7 +237,7 @@ def test_directory_that_is_no_index_is_refused_and_not_changed(path):
 
 
 def test_texts_are_streamed(path, monkeypatch):
-    # How many documents have been read when so many are encoded: a few batches more, not all.
+    # Documents are read only a few batches ahead of encoding.
     read, ahead = [], []
 
     class Stream(Documents):
@@ -257,7 +257,7 @@ def test_texts_are_streamed(path, monkeypatch):
     assert max(ahead) <= 20 * (workers + 3) < len(TEXTS)
 
 
-def test_recall_is_measured_by_the_queries_that_are_given(path):
+def test_recall_is_measured_with_the_given_queries(path):
     manifest = build(path, settings=IndexSettings("hnsw"), query_vectors=lambda: queries(30))
     assert manifest.recall == Recall(
         value=pytest.approx(1.0, abs=0.05),
@@ -269,7 +269,7 @@ def test_recall_is_measured_by_the_queries_that_are_given(path):
     assert written == dataclasses.asdict(manifest.recall)
 
 
-def test_recall_is_measured_by_documents_where_there_are_no_queries(path):
+def test_recall_is_measured_with_documents_if_there_are_no_queries(path):
     manifest = build(path, settings=IndexSettings("hnsw"))
     assert manifest.recall.measured_by == "documents in place of queries"
     assert manifest.recall.queries == len(TEXTS)

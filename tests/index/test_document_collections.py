@@ -1,4 +1,4 @@
-"""Collections of every kind give the same documents; a defect is named by file, line and reason."""
+"""All kinds of collections give the same documents; errors name file, line and reason."""
 
 import json
 import subprocess
@@ -80,7 +80,7 @@ def test_titles_are_read(tmp_path, suffix):
 
 
 @pytest.mark.parametrize("suffix", WRITERS)
-def test_files_of_a_directory_follow_one_another_by_name(tmp_path, suffix):
+def test_files_of_a_directory_are_read_in_order_of_name(tmp_path, suffix):
     for name, texts in (("part-1", TEXTS[1:]), ("part-0", TEXTS[:1])):
         WRITERS[suffix](tmp_path / f"{name}.{suffix}", texts)
     (tmp_path / "_SUCCESS").touch()
@@ -108,8 +108,8 @@ def test_large_parquet_is_read_across_batches_and_row_groups(tmp_path):
         ({"id": ["1"], "body": ["x"]}, r"no column 'text'; it has: id, body"),
         ({"id": ["1", None], "text": ["x", "y"]}, r":2: 'id' of the row is None"),
         ({"id": ["1", "2"], "text": ["x", None]}, r":2: 'text' of the row is None"),
-        ({"id": ["1"], "text": ["x"], "title": [1]}, r":1: 'title' of the row is 1, no string"),
-        ({"id": [True], "text": ["x"]}, r":1: 'id' of the row is True, no string"),
+        ({"id": ["1"], "text": ["x"], "title": [1]}, r":1: 'title' of the row is 1, not a string"),
+        ({"id": [True], "text": ["x"]}, r":1: 'id' of the row is True, not a string"),
         ({"id": ["a b"], "text": ["x"]}, r":1: id 'a b' is empty or contains white space"),
         ({"id": [""], "text": ["x"]}, r":1: id '' is empty or contains white space"),
     ],
@@ -157,7 +157,7 @@ def test_defect_of_a_line_is_named(tmp_path, suffix, content, message):
 
 
 @pytest.mark.parametrize("name", ["missing.tsv", "some.csv", "some"])
-def test_path_that_is_no_collection_is_named_with_its_flag(tmp_path, name):
+def test_path_that_is_not_a_collection_is_named_with_its_flag(tmp_path, name):
     if name != "missing.tsv":
         (tmp_path / name).touch()
     with pytest.raises(InputError, match=rf"--add=.*{name}: .*\.parquet"):
@@ -181,7 +181,7 @@ def test_retrieval_set_is_a_collection(tmp_path):
     assert list(same.documents()) == list(collection.documents())
 
 
-def test_ids_are_read_each_once(tmp_path):
+def test_each_id_is_read_once(tmp_path):
     (tmp_path / "ids").write_text("d2\nd1\nd2\n")
     assert read_ids(tmp_path / "ids") == ["d2", "d1"]
 

@@ -1,4 +1,4 @@
-"""The index on disk: ranks exactly, refuses what is damaged or belongs elsewhere."""
+"""The index on disk: ranks exactly, and refuses damaged files and foreign vectors."""
 
 import json
 
@@ -55,7 +55,7 @@ def test_documents_come_with_title_text_and_grade(tmp_path, settings):
 
 
 def test_copies_of_a_text_are_ordered_by_the_hash_of_the_id(tmp_path):
-    # More copies than FAISS is asked for, so that the best of them by hash are not among the first.
+    # More copies than FAISS is asked for, so the first ones by hash are not among its candidates.
     texts = [document(number, "copy" if number % 3 else None) for number in range(300)]
     build_index(tmp_path / "index", Documents(texts), Tower(), TOWER)
     index = DocumentIndex(tmp_path / "index")
@@ -82,7 +82,7 @@ def test_order_of_the_collection_does_not_matter(tmp_path):
         assert there == back
 
 
-def test_queries_of_a_batch_are_answered_as_alone(index_dir):
+def test_query_is_answered_the_same_in_a_batch_and_alone(index_dir):
     index, batch = DocumentIndex(index_dir), queries(300)
     together = index.search(batch, 5)
     for query, results in zip(batch[::30], together[::30]):

@@ -1,4 +1,4 @@
-"""smoothclir-index under kill -9: searchers find the old index or the new one, and it goes on."""
+"""smoothclir-index under kill -9: the old index or the new one is there, and a rerun continues."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ OLD = {
 NEW = {**OLD, "d1": "meer meer", "d6": "roter meer"}
 del NEW["d2"]
 KILLED = -signal.SIGKILL
-# Audit event, end of a path: what is about to happen, in this order.
+# Audit events and ends of their paths, in the order in which they happen.
 OF_A_NEW_INDEX = [
     ("os.mkdir", "index.building"),
     ("os.rename", "shard-000000"),
@@ -47,7 +47,7 @@ AFTER_THE_CHANGE = [("shutil.rmtree", "generations/000001"), ("shutil.rmtree", "
 
 @pytest.fixture(scope="module")
 def index_command():
-    """`index_command(event, end, flags)` runs it until that moment and returns its exit code."""
+    """`index_command(event, end, flags)` runs the command until then; returns its exit code."""
     command = [sys.executable, "-m", "tests.index.killed_index"]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
     with subprocess.Popen(command, **pipes) as child:
@@ -95,7 +95,7 @@ def towers(export):
 
 
 def assert_holds(directory, texts, towers):
-    """A searcher finds these texts with their scores, and nothing else."""
+    """A search finds exactly these texts, with their scores."""
     query = towers["query"](["red apple"])
     (results,) = DocumentIndex(directory / "index").search(query, 100)
     assert {result.id: result.text for result in results} == texts
@@ -104,7 +104,7 @@ def assert_holds(directory, texts, towers):
 
 
 def assert_nothing_is_left_over(directory):
-    """There are the files of the manifest, and none beside them."""
+    """The directory holds the files of the manifest and no others."""
     index = directory / "index"
     there = {path.relative_to(directory).as_posix() for path in directory.rglob("*")}
     files = {"manifest.json", *json.loads((index / "manifest.json").read_text())["files"]}
@@ -113,7 +113,7 @@ def assert_nothing_is_left_over(directory):
 
 
 @pytest.mark.parametrize("moment", [*OF_A_NEW_INDEX, AFTER_THE_CHANGE[1]], ids=" ".join)
-def test_new_index_is_there_whole_or_not_at_all(
+def test_new_index_is_there_complete_or_not_at_all(
     moment, index_command, export, files, towers, tmp_path
 ):
     flags = [f"--export_dir={export}", f"--index_dir={tmp_path}/index"]
@@ -134,7 +134,7 @@ def test_searchers_find_the_index_before_an_update_or_after_it(
     assert index_command(*moment, flags) == KILLED
     changed = moment in AFTER_THE_CHANGE
     assert_holds(directory, NEW if changed else OLD, towers)
-    # What is removed already cannot be removed once more: the command says so.
+    # An id that is already removed cannot be removed again: that is an error.
     assert index_command("", "", flags) == int(changed)
     assert_holds(directory, NEW, towers)
     assert [path.name for path in directory.iterdir()] == ["index"]

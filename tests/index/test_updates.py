@@ -1,4 +1,4 @@
-"""Adding and removing: the ranking is that of an index built anew, whatever came before."""
+"""Adding and removing: the ranking is the same as that of a new index of the same documents."""
 
 import dataclasses
 import json
@@ -53,7 +53,7 @@ def update(path, add=(), remove=(), **arguments):
     return update_index(path, Tower(), TOWER, add=added, remove=remove, **arguments)
 
 
-def test_ivf_pq_becomes_flat_where_few_documents_are_left(tmp_path, monkeypatch):
+def test_ivf_pq_becomes_flat_if_few_documents_are_left(tmp_path, monkeypatch):
     for module in (index_kinds, index_updates):
         monkeypatch.setattr(module, "SMALLEST_IVF_PQ", 300)
     texts = [document(number) for number in range(300)]
@@ -63,7 +63,7 @@ def test_ivf_pq_becomes_flat_where_few_documents_are_left(tmp_path, monkeypatch)
     assert_holds(tmp_path / "index", texts[100:])
 
 
-def test_a_changed_index_is_not_taken_for_that_of_its_collection(path):
+def test_updated_index_is_not_taken_for_the_index_of_its_collection(path):
     kind = json.loads((path / "manifest.json").read_text())["index"]["kind"]
     build_index(path, Documents(TEXTS), Tower(), TOWER)
     update(path, remove=[TEXTS[0].id])
@@ -117,7 +117,7 @@ def test_known_id_is_refused_and_nothing_is_changed(path):
     assert snapshot(path.parent) == before
 
 
-def test_known_id_is_replaced_when_told(path):
+def test_known_id_is_replaced_with_replace(path):
     again = document(3, "another text")
     update(path, [ADDED[0], again], replace=True)
     assert_holds(path, [text for text in TEXTS if text.id != "d3"] + [ADDED[0], again])
@@ -137,14 +137,14 @@ def test_removed_id_is_unknown(path):
         update(path, remove=["d3"])
 
 
-def test_id_twice_among_the_added_is_refused(path):
+def test_duplicate_id_among_the_added_is_refused(path):
     before = snapshot(path.parent)
     with pytest.raises(InputError, match="memory:3: id 'd100' is already used at memory:1"):
         update(path, [*ADDED[:2], ADDED[0]], replace=True)
     assert snapshot(path.parent) == before
 
 
-def test_last_document_stays(path):
+def test_last_document_cannot_be_removed(path):
     before = snapshot(path.parent)
     with pytest.raises(InputError, match="no document would be left"):
         update(path, remove=[text.id for text in TEXTS])
@@ -160,7 +160,7 @@ def test_index_of_other_towers_is_refused(path):
     assert snapshot(path.parent) == before
 
 
-def test_removed_documents_are_written_out_when_they_are_many(path):
+def test_many_removed_documents_are_dropped_from_the_files(path):
     update(path, remove=[f"d{n}" for n in range(12)])  # a fifth
     assert DocumentIndex(path).manifest.removed == 12
     manifest = update(path, ADDED[:1], remove=["d12"])
@@ -169,14 +169,14 @@ def test_removed_documents_are_written_out_when_they_are_many(path):
     assert_holds(path, TEXTS[13:] + ADDED[:1])
 
 
-def test_segments_are_written_together_when_they_are_many(path, monkeypatch):
+def test_many_segments_are_merged(path, monkeypatch):
     monkeypatch.setattr(index_updates, "MOST_SEGMENTS", 3)
     numbers = [len(update(path, [text]).segments) for text in ADDED[:5]]
     assert numbers == [2, 3, 1, 2, 3]
     assert_holds(path, TEXTS + ADDED[:5])
 
 
-def test_only_files_of_the_present_state_are_left(path):
+def test_only_files_of_the_current_generation_are_left(path):
     manifest = update(path, ADDED, remove=["d1"])
     there = {p.relative_to(path).as_posix() for p in path.rglob("*") if p.is_file()}
     assert there == {"manifest.json", *manifest.digests}
@@ -202,7 +202,7 @@ def test_interrupted_update_leaves_the_old_state_and_can_be_repeated(
     assert_holds(path, [text for text in TEXTS if text.id != "d1"] + ADDED)
 
 
-def test_what_a_killed_update_left_behind_is_not_taken_for_the_new_state(path):
+def test_leftovers_of_a_killed_update_do_not_become_part_of_the_next(path):
     for folder in ("segments/000002-000000", "generations/000002", "segments/.000002-000000.x"):
         (path / folder).mkdir()
         for name in ("vectors", "removed"):
@@ -212,14 +212,14 @@ def test_what_a_killed_update_left_behind_is_not_taken_for_the_new_state(path):
     assert len(list(path.rglob("*00000*"))) == 3  # one generation, two segments
 
 
-def test_open_index_goes_on_while_another_state_is_put_in_place(path):
+def test_open_index_keeps_working_during_an_update(path):
     index = DocumentIndex(path)
     update(path, ADDED, remove=[f"d{n}" for n in range(30)])
     query = queries(1)[0]
     assert found_by(index, query, 15) == brute_force(TEXTS, query, 15)
 
 
-def test_index_that_is_replaced_while_it_is_opened_is_opened_again(path, monkeypatch):
+def test_index_updated_while_it_is_opened_is_opened_again(path, monkeypatch):
     check, checks = document_index.check_digests, []
 
     def slow(*arguments):
@@ -249,8 +249,8 @@ STEPS = st.lists(st.tuples(st.booleans(), NUMBERS), min_size=1, max_size=5)
 
 @settings(max_examples=15, deadline=None)
 @given(STEPS)
-def test_any_updates_rank_as_an_index_built_anew(tmp_path_factory, steps):
-    # A few texts for many ids, so that equal scores are everywhere.
+def test_any_updates_rank_like_a_new_index(tmp_path_factory, steps):
+    # A few texts for many ids, so that many scores are equal.
     path = tmp_path_factory.mktemp("updates") / "index"
     held = {n: document(n, f"text {n % 3}") for n in range(0, 16, 2)}
     build_index(path, Documents(held.values()), Tower(), TOWER)

@@ -1,4 +1,4 @@
-"""Kinds of index: chosen by size, near to the exact ranking, the same again from the same seed."""
+"""Kinds of index: chosen by size, close to the exact ranking, reproducible."""
 
 import numpy as np
 import pytest
@@ -76,7 +76,7 @@ def test_kind_is_chosen_by_the_number_of_documents(documents, kind):
         ("ivf_pq", SIZE, 64),
     ],
 )
-def test_effort_is_that_of_the_kind_and_the_size_unless_given(kind, documents, effort):
+def test_default_effort_depends_on_kind_and_size(kind, documents, effort):
     assert IndexSettings(kind).resolved(documents).search_effort == effort
     assert IndexSettings("hnsw", search_effort=7).resolved(9).search_effort == 7
 
@@ -111,7 +111,7 @@ def test_best_documents_are_found_among_the_living(segments, asked, built, kind,
 
 @pytest.mark.parametrize("kind", ["flat", "hnsw", "ivf_pq"])
 @pytest.mark.parametrize("removed", [(), range(0, SIZE, 5)])
-def test_recall_is_that_by_hand(segments, asked, built, kind, removed):
+def test_recall_agrees_with_brute_force(segments, asked, built, kind, removed):
     alive = np.ones(SIZE, bool)
     alive[list(removed)] = False
     ranker = Ranker(built[kind], segments, alive)
@@ -121,7 +121,7 @@ def test_recall_is_that_by_hand(segments, asked, built, kind, removed):
     assert ranker.recall(asked) == pytest.approx(expected, abs=1e-9)
 
 
-def test_recall_sees_an_index_that_misses(segments, asked):
+def test_recall_of_a_bad_index_is_low(segments, asked):
     lazy = VectorIndex.build(IndexSettings("hnsw", 2, search_effort=1), segments, DIM)
     assert 0 < Ranker(lazy, segments, np.ones(SIZE, bool)).recall(asked) < 0.9
 
@@ -134,14 +134,14 @@ def test_saved_index_ranks_as_before(segments, asked, built, kind, tmp_path):
         np.testing.assert_array_equal(first, second)
 
 
-def test_ivf_pq_is_trained_alike_again(segments, built, tmp_path):
+def test_training_of_ivf_pq_is_reproducible(segments, built, tmp_path):
     again = VectorIndex.build(built["ivf_pq"].settings, segments, DIM)
     for name, index in (("first", built["ivf_pq"]), ("again", again)):
         index.save(tmp_path / name)
     assert (tmp_path / "first").read_bytes() == (tmp_path / "again").read_bytes()
 
 
-def test_selector_names_the_living_by_bit():
+def test_selector_selects_the_documents_that_are_not_removed():
     alive = np.zeros(19, bool)
     alive[[0, 3, 8, 18]] = True
     chosen = selector(alive)

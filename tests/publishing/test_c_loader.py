@@ -1,4 +1,4 @@
-"""The exported models in a C program: the loader that TensorFlow Serving has, and no Python."""
+"""The exported models in a C program, with the loader of TensorFlow Serving and no Python."""
 
 import os
 import shutil

@@ -1,4 +1,4 @@
-"""Exporting a run: the same vectors in a process that has TensorFlow and nothing of ours."""
+"""Exporting a run: the same vectors in a process that has only TensorFlow."""
 
 import json
 import os
@@ -32,7 +32,7 @@ TEXTS = {
     "query": ["word1 word2", "", "Word3, WORD4!", "nothing known"],
     "document": ["mot1 mot2 mot3", "mot0", "", "déjà"],
 }
-# As a model server: no module of ours, another working directory, the model moved elsewhere.
+# Like a model server: nothing of this package, another working directory, the model moved.
 SERVER = """
 import json
 import sys
@@ -78,7 +78,7 @@ def test_vectors_are_those_of_the_trained_model(served, tiny_run, role):
     assert np.abs(expected).max() > 0.1
 
 
-def test_server_has_loaded_nothing_of_ours(served):
+def test_server_has_loaded_nothing_of_this_package(served):
     assert served["modules"] == []
 
 
@@ -120,7 +120,7 @@ def test_search_model_has_the_collection_of_the_run(export_dir, tiny_run):
 
 
 @pytest.mark.parametrize("options", [{"search_model": False}, {"max_search_documents": 29}])
-def test_search_model_is_left_out_where_it_is_not_wanted_or_the_collection_too_large(
+def test_no_search_model_if_not_wanted_or_if_the_collection_is_too_large(
     tiny_run, tmp_path, no_child_process, options
 ):
     assert DOCUMENTS == 30
@@ -148,13 +148,13 @@ def run_without_data(tiny_run, tmp_path):
     return RunDirectory.load(path)
 
 
-def test_run_whose_data_are_gone_says_how_to_export_the_towers(run_without_data, tmp_path):
+def test_error_about_missing_data_says_how_to_export_the_towers(run_without_data, tmp_path):
     with pytest.raises(InputError, match=r"moved away.*--nosearch_model"):
         export_run(run_without_data, tmp_path / "export")
     assert not (tmp_path / "export").exists()
 
 
-def test_run_whose_data_are_gone_is_exported_and_warmed_up_with_words_of_its_vocabulary(
+def test_run_with_missing_data_is_warmed_up_with_words_of_its_vocabulary(
     run_without_data, tmp_path, no_child_process
 ):
     assert export_run(run_without_data, tmp_path, search_model=False) == 1

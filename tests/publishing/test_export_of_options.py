@@ -1,4 +1,4 @@
-"""Exporting towers with everything beyond the paper: the same vectors from raw strings."""
+"""Exporting towers with all options beyond the paper: the same vectors from raw strings."""
 
 import numpy as np
 import pytest
@@ -52,7 +52,7 @@ def texts_of(run, role):
 
 
 @pytest.mark.parametrize("role", ROLES)
-def test_raw_strings_give_the_vectors_of_evaluation_unseen_words_too(run, exported, role):
+def test_raw_strings_give_the_vectors_of_evaluation_even_for_unseen_words(run, exported, role):
     settings = run.settings()
     tokenized_set = tokenized_set_of(source_of(settings.data), settings, run, SPLITS)
     encoded = SetEncoder(load_model(run), tokenized_set)()
@@ -61,7 +61,7 @@ def test_raw_strings_give_the_vectors_of_evaluation_unseen_words_too(run, export
     np.testing.assert_allclose(found, expected, atol=1e-6)
 
 
-def test_a_word_that_no_text_had_has_a_vector_by_its_spelling(exported):
+def test_unseen_word_gets_a_vector_from_its_spelling(exported):
     encode = load_tower(exported, "query")[0]
     unseen, other = encode(text=tf.constant(["xword1", "zzz"]))["vector"].numpy()
     assert np.abs(unseen).max() > 0

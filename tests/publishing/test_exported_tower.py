@@ -1,4 +1,4 @@
-"""The exported graph: its signatures, total on any bytes, in core operations only."""
+"""The exported graph: fixed signatures, any bytes as input, core operations only."""
 
 import numpy as np
 import pytest
@@ -71,7 +71,7 @@ def test_text_is_cut_at_max_tokens(loaded):
 
 
 @pytest.mark.parametrize("row", HOSTILE.values(), ids=HOSTILE)
-def test_hostile_row_is_finite_and_leaves_its_neighbours_alone(loaded, row):
+def test_hostile_row_is_finite_and_does_not_affect_others(loaded, row):
     signature = loaded[1].signatures["serving_default"]
     first, hostile, last = encode(signature, [b"red apple", row, b"sea"])
     assert np.isfinite(hostile).all()
@@ -111,9 +111,9 @@ def test_empty_batch_gives_no_vectors(loaded):
 
 
 @pytest.mark.parametrize("lengths", [[1], [1, 1, 1], [3, -1], [-1, 3], [2**31 - 1, 2**31 - 1], []])
-def test_lengths_that_do_not_fit_the_ids_are_an_error_that_says_so(loaded, lengths):
+def test_lengths_that_do_not_fit_the_ids_are_an_error(loaded, lengths):
     signature = loaded[1].signatures["tokens"]
-    with pytest.raises(tf.errors.InvalidArgumentError, match="their sum the number of ids"):
+    with pytest.raises(tf.errors.InvalidArgumentError, match="add up to the number of ids"):
         signature(ids=tf.constant([2, 3]), lengths=tf.constant(lengths, tf.int32))
 
 
@@ -191,7 +191,7 @@ def test_graph_has_operations_of_core_tensorflow_only(loaded):
     assert undesired_operations(loaded[1]) == set()
 
 
-def test_operation_that_needs_python_would_be_seen():
+def test_operation_that_needs_python_is_found():
     @tf.function(input_signature=[tf.TensorSpec([None], tf.string, "text")])
     def inner(text):
         return {"text": tf.py_function(lambda x: x, [text], tf.string)}

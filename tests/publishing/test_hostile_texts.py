@@ -1,4 +1,4 @@
-"""Ten thousand hostile strings through the exported models: none fails, all is finite."""
+"""Ten thousand hostile strings through the exported models: no error, all vectors finite."""
 
 import itertools
 import random

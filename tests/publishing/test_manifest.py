@@ -1,4 +1,4 @@
-"""Manifests: every change of a file is seen, and a damaged manifest is a message, not a crash."""
+"""Manifests: every changed file is found, and a damaged manifest is an error message."""
 
 import dataclasses
 import hashlib
@@ -44,14 +44,14 @@ def test_manifest_that_was_written_is_read(part):
     check_files(part, manifest, "Do it again")
 
 
-def test_hashes_are_those_of_the_whole_files(part):
+def test_digests_cover_whole_files(part):
     assert digests_below(part) == {
         "saved_model.pb": hashlib.sha256(b"graph").hexdigest(),
         "variables/data": hashlib.sha256(b"weights").hexdigest(),
     }
 
 
-def test_file_of_several_reads_is_hashed_whole(part):
+def test_digest_of_a_large_file_covers_all_of_it(part):
     content = bytes(range(250)) * 10_000  # 2.5 MB
     (part / "large").write_bytes(content)
     assert digests_below(part)["large"] == hashlib.sha256(content).hexdigest()
@@ -79,7 +79,7 @@ def test_file_of_several_reads_is_hashed_whole(part):
         json.dumps({**WHOLE, "role": "document"}).encode(),
     ],
 )
-def test_manifest_that_cannot_be_used_is_named_with_a_remedy(tmp_path, content):
+def test_unusable_manifest_is_named_with_a_remedy(tmp_path, content):
     if content is not None:
         (tmp_path / "manifest.json").write_bytes(content)
     with pytest.raises(
@@ -91,7 +91,7 @@ def test_manifest_that_cannot_be_used_is_named_with_a_remedy(tmp_path, content):
 
 @pytest.mark.parametrize("name", ["saved_model.pb", "variables/data"])
 @pytest.mark.parametrize("change", ["flip a bit", "truncate", "append", "delete"])
-def test_change_of_a_file_is_named(part, name, change):
+def test_changed_file_is_named(part, name, change):
     content = (part / name).read_bytes()
     if change == "delete":
         (part / name).unlink()
@@ -104,7 +104,7 @@ def test_change_of_a_file_is_named(part, name, change):
 
 
 @pytest.mark.parametrize("name", ["more", "variables/manifest.json"])
-def test_file_that_was_added_is_named(part, name):
+def test_added_file_is_named(part, name):
     (part / name).write_text("{}")
     with pytest.raises(InputError, match=f"{name}: the file is not"):
         check_files(part, ExportManifest.read(part, ["query"]), "Do it again")

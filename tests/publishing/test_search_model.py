@@ -1,4 +1,4 @@
-"""The search model: ranks as brute force does, grades by the thresholds, total on any bytes."""
+"""The search model: ranks like brute force, grades by the thresholds, takes any bytes."""
 
 import itertools
 
@@ -14,7 +14,7 @@ from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.publishing import search_model as search_module
 from tf_smoothclir.publishing.search_model import SearchModel, encode_collection
 
-# All sets of words, the empty one too, each three times: equal vectors under different ids.
+# All sets of words, including the empty one, each three times: equal vectors, different ids.
 COLLECTION = {
     f"d{number}": " ".join(words)
     for number, words in enumerate(
@@ -111,7 +111,7 @@ def test_ranks_as_brute_force_with_ties_by_the_hash_of_the_id(signatures, towers
 
 
 def test_equal_documents_have_equal_scores_wherever_they_stand(towers):
-    # Not so where the kernel of the inner products treats the last columns otherwise.
+    # Would fail if the matrix product computed its last columns differently.
     generator = np.random.default_rng(3)
     different = generator.normal(size=(53, 3)).astype(np.float32)
     positions = generator.integers(0, 53, 1999)
@@ -131,7 +131,7 @@ def test_equal_documents_have_equal_scores_wherever_they_stand(towers):
 
 
 @pytest.mark.parametrize("rows", [0, 1, 3, 4, 9])
-def test_queries_are_answered_alike_however_they_are_cut(model, towers, monkeypatch, rows):
+def test_answers_do_not_depend_on_the_step_size(model, towers, monkeypatch, rows):
     queries = [QUERIES[row % len(QUERIES)] for row in range(rows)]
     monkeypatch.setattr(search_module, "_QUERIES_PER_STEP", 4)
     other = SearchModel(
@@ -157,7 +157,7 @@ def test_pairs_have_their_smooth_cosine_and_its_grade(signatures, towers):
 
 
 @pytest.mark.parametrize(("queries", "documents"), [(1, 3), (2, 1), (0, 1)])
-def test_pairs_with_one_side_missing_are_an_error_and_not_spread(signatures, queries, documents):
+def test_unequal_numbers_of_queries_and_documents_are_an_error(signatures, queries, documents):
     rows = {"query": ["red"] * queries, "document": ["roter"] * documents}
     with pytest.raises(tf.errors.InvalidArgumentError, match="the same number of rows"):
         signatures["score"](**{name: tf.constant(row, tf.string) for name, row in rows.items()})

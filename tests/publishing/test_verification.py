@@ -32,9 +32,7 @@ def test_written_models_that_answer_as_the_trained_ones_pass(make_tower, tmp_pat
         verifier.compare()
 
 
-def test_tower_that_is_written_wrong_is_not_published(
-    publish_pair, make_tower, tmp_path, monkeypatch
-):
+def test_tower_with_wrong_vectors_is_not_published(publish_pair, make_tower, tmp_path, monkeypatch):
     save, other = ExportedTower.save, make_tower("query", seed=99)
     monkeypatch.setattr(ExportedTower, "save", lambda tower, path: save(other, path))
     with pytest.raises(RuntimeError, match=r"query_tower, serving_default, differs .* by [01]"):
@@ -54,15 +52,15 @@ def test_model_that_does_not_load_is_not_published(publish_pair, tmp_path, monke
     assert [path.name for path in tmp_path.iterdir()] == [".smoothclir-export.lock"]
 
 
-def test_process_ends_with_the_exporter_even_if_nothing_is_asked():
+def test_process_ends_with_the_exporter_even_if_nothing_was_sent():
     with Verifier() as verifier:
         child = verifier._child
         assert child.poll() is None
     assert child.returncode is not None
 
 
-def test_process_that_has_failed_before_it_is_asked_says_why(make_tower, monkeypatch, tmp_path):
-    # More than a pipe holds goes to standard error, and nobody reads what is sent.
+def test_error_says_why_the_process_failed_at_the_start(make_tower, monkeypatch, tmp_path):
+    # Fills the pipe of standard error, and reads nothing.
     failing = "import sys; sys.exit('x' * 100_000 + ' no TensorFlow here')"
     monkeypatch.setattr(verification, "_LOAD_AND_RUN", failing)
     with Verifier() as verifier:
@@ -72,7 +70,7 @@ def test_process_that_has_failed_before_it_is_asked_says_why(make_tower, monkeyp
             verifier.compare()
 
 
-def test_process_can_start_before_tensorflow_is_imported_and_nothing_draws():
+def test_process_can_start_before_tensorflow_and_export_imports_no_plots():
     imported = (
         "import sys, tf_smoothclir.publishing.verification; print('tensorflow' in sys.modules);"
         " import tf_smoothclir.publishing.export;"

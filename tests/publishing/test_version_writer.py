@@ -1,4 +1,4 @@
-"""Publishing: whole or not at all, never over an old version, and nothing changed unnoticed."""
+"""Publishing a version: all parts or none, never over an old version, no unnoticed change."""
 
 import json
 import os
@@ -59,7 +59,7 @@ STEPS = {
     "rename": (os, "rename"),
 }
 PARTS = ("document_tower", "search", "query_tower")  # in the order of the renames
-# Step, call of it, and what is published all the same.
+# Step, number of the call that fails, and parts that are published nevertheless.
 FAULTS = [
     *(
         (step, call, ())
@@ -70,7 +70,7 @@ FAULTS = [
     ("flush", 1, ()),
     *(("rename", call, PARTS[: call - 1]) for call in (1, 2, 3)),
 ]
-# Forks from a process that has imported everything, but has not begun to use TensorFlow.
+# Forks of a process that has imported everything but not used TensorFlow yet.
 KILLED = """
 import os, signal, sys
 from pathlib import Path
@@ -91,7 +91,7 @@ for number, (step, call, _) in enumerate(FAULTS):
 
 
 class DiskFull(OSError):
-    """Nothing of ours catches it."""
+    """An error that the package does not catch."""
 
 
 def fail():
@@ -107,7 +107,7 @@ def publish_fakes(path, seed=0, *, search=False):
 
 
 def inject(step, call, fault, set_attribute):
-    """Has `fault` called in place of that call of a step of publishing."""
+    """Makes one call of a step of publishing run `fault` first."""
     owner, name = STEPS[step]
     original, calls = getattr(owner, name), []
 
@@ -181,7 +181,7 @@ def test_failure_leaves_no_half_written_version(fakes, monkeypatch, step, call, 
 
 
 @pytest.mark.parametrize("number", range(len(FAULTS)), ids=[f"{s} {c}" for s, c, _ in FAULTS])
-def test_killed_export_leaves_what_no_server_loads_and_the_next_one_cleans_up(
+def test_leftovers_of_a_killed_export_are_hidden_and_the_next_export_deletes_them(
     killed, fakes, number
 ):
     path, parts = killed / str(number), FAULTS[number][2]
@@ -199,7 +199,7 @@ def test_killed_export_leaves_what_no_server_loads_and_the_next_one_cleans_up(
 
 
 @pytest.mark.parametrize("call", [2, 3])
-def test_version_without_its_query_tower_is_refused_by_number_and_passed_over_as_the_latest(
+def test_version_without_its_query_tower_is_refused_by_number_and_skipped_as_the_latest(
     fakes, monkeypatch, call
 ):
     with monkeypatch.context() as patch:
@@ -229,7 +229,7 @@ def test_parts_of_a_version_that_do_not_belong_together_are_refused(fakes, tmp_p
             load_part(mixed, role)
 
 
-def test_export_into_a_directory_that_another_one_writes_to_is_refused_and_deletes_nothing(fakes):
+def test_concurrent_export_is_refused_and_deletes_nothing(fakes):
     in_use = fakes / ".smoothclir-export-in-use"
     in_use.mkdir()
     with (
@@ -242,7 +242,7 @@ def test_export_into_a_directory_that_another_one_writes_to_is_refused_and_delet
     assert not in_use.exists()
 
 
-def test_files_and_directories_are_on_disk_before_the_first_rename_and_names_after_each(
+def test_all_files_are_flushed_before_the_first_rename_and_names_after_each(
     tmp_path, no_child_process, monkeypatch
 ):
     events, rename, fsync = [], os.rename, os.fsync
@@ -272,7 +272,7 @@ def test_files_and_directories_are_on_disk_before_the_first_rename_and_names_aft
         assert events[events.index(("rename", path)) + 1] == ("fsync", path.parent)
 
 
-def test_version_counts_up_over_gaps_and_other_names(tmp_path, no_child_process):
+def test_next_version_follows_the_highest_and_ignores_other_names(tmp_path, no_child_process):
     for name in ("7", "old", ".8.x", "9.bak"):
         (part_dir(tmp_path, "query") / name).mkdir(parents=True)
     assert publish_fakes(tmp_path) == 8
@@ -280,7 +280,7 @@ def test_version_counts_up_over_gaps_and_other_names(tmp_path, no_child_process)
     assert exported_versions(tmp_path, "document") == [8, 9]
 
 
-def test_version_that_another_export_has_written_meanwhile_stays(tmp_path, fakes, monkeypatch):
+def test_version_written_meanwhile_by_another_export_stays(tmp_path, fakes, monkeypatch):
     publish_fakes(tmp_path)
     before = [load_tower(tmp_path, role).manifest for role in ROLES]
     with monkeypatch.context() as patch:

@@ -1,4 +1,4 @@
-"""Warm-up requests: of real lengths, in the sizes that the server makes, and the model answers."""
+"""Warm-up requests: real lengths, the batch sizes of the server, and answers from the model."""
 
 import numpy as np
 import pytest

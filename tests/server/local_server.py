@@ -1,4 +1,4 @@
-"""Servers for tests: the local one in this process, TensorFlow Serving where it is installed."""
+"""Servers for tests: the local one in this process, and TensorFlow Serving if installed."""
 
 from __future__ import annotations
 
@@ -86,21 +86,21 @@ def any_server(kind, export_dir, directory):
 
 
 def free_port():
-    """A port that nobody listens at."""
+    """A free port."""
     with socket.socket() as one:
         one.bind(("127.0.0.1", 0))
         return one.getsockname()[1]
 
 
 def wait_for(condition, seconds=20):
-    """Waits until a condition holds; not to be reached is a failure."""
+    """Waits until a condition holds; fails the test if it never does."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         with contextlib.suppress(OSError):
             if condition():
                 return
         time.sleep(0.02)
-    pytest.fail(f"what was waited for has not come within {seconds} s")
+    pytest.fail(f"the condition did not hold within {seconds} s")
 
 
 def rest(addresses, path, body=None, method=None):

@@ -1,4 +1,4 @@
-"""The walk in docs/serving.md: its curl lines run, and answer in the shape that the page shows."""
+"""docs/serving.md: its curl lines run, and their answers have the shape that the page shows."""
 
 import json
 import re
@@ -22,7 +22,7 @@ ANYTHING = "..."
 
 
 def console_lines():
-    """(command, what the page shows as its answer) of each `$` line."""
+    """`(command, answer on the page)` of each `$` line."""
     text = PAGE.read_text(encoding="utf-8")
     for block in re.findall(r"^```console\n(.*?)^```", text, re.DOTALL | re.MULTILINE):
         for part in block.split("$ ")[1:]:
@@ -65,7 +65,7 @@ def has_shape(found, shown):
 
 
 @pytest.mark.parametrize(("command", "answer"), console_lines())
-def test_curl_line_of_the_page_gives_an_answer_of_the_shape_it_shows(server, command, answer):
+def test_answer_to_a_curl_line_has_the_shape_on_the_page(server, command, answer):
     if shutil.which("curl") is None:
         pytest.skip("no curl on the PATH: the lines of docs/serving.md are not run")
     assert command.startswith(f"curl -s {ADDRESS}/")
@@ -83,13 +83,13 @@ def test_curl_line_of_the_page_gives_an_answer_of_the_shape_it_shows(server, com
     assert ("error" in found) == ("error" in shown)
 
 
-def test_page_has_lines_of_every_model_and_both_formats():
+def test_page_covers_every_model_and_both_formats():
     commands = " ".join(command for command, _ in console_lines())
     for part in ("query_tower", "document_tower", "search", "instances", "inputs", "labels/"):
         assert part in commands
 
 
-def test_commands_and_flags_of_the_page_are_there():
+def test_commands_on_the_page_have_their_flags():
     text = PAGE.read_text(encoding="utf-8")
     for name, module in (("serve", "serve"), ("client", "client"), ("export", "export")):
         source = (ROOT / "export" / f"{module}.py").read_text(encoding="utf-8")
@@ -98,7 +98,7 @@ def test_commands_and_flags_of_the_page_are_there():
                 assert f'"{flag}"' in source, line
 
 
-def test_files_that_the_page_points_to_are_there():
+def test_files_that_the_page_points_to_exist():
     text = PAGE.read_text(encoding="utf-8")
     for link in re.findall(r"\]\(([^)h][^)]*)\)", text):
         assert (PAGE.parent / link).is_file(), link
@@ -106,7 +106,7 @@ def test_files_that_the_page_points_to_are_there():
         assert (ROOT / path).is_file(), path
 
 
-def test_shapes_are_told_apart():
+def test_different_shapes_are_distinguished():
     shown = parsed('{"a": [[0.5, ...]], "b": {...}}')
     assert has_shape({"a": [[0.1, 0.2, 0.3]], "b": {"c": 1}}, shown)
     for other in ({"a": [0.1], "b": 1}, {"a": [[0.1]]}, {"a": [["x"]], "b": 1}, {"a": [], "b": 1}):

@@ -1,4 +1,4 @@
-"""PredictionService and ModelService over real SavedModels; TensorFlow Serving too where it is."""
+"""PredictionService and ModelService over SavedModels; TensorFlow Serving too, if installed."""
 
 from concurrent import futures
 
@@ -104,7 +104,7 @@ def test_no_rows_give_no_vectors(stub):
     assert arrays(stub.Predict(request))["vector"].shape == (0, DIM)
 
 
-def test_only_the_outputs_that_are_asked_for(stub):
+def test_output_filter_selects_outputs(stub):
     request = predict_request("search", {"text": ["red"]})
     request.output_filter.append("ids")
     assert set(arrays(stub.Predict(request))) == {"ids"}
@@ -153,7 +153,7 @@ def proto(**fields):
                 "query_tower", {"ids": np.int32([1]), "lengths": np.int32([5])}, "tokens"
             ),
             {"INVALID_ARGUMENT"},
-            "lengths must be at least 0",
+            "lengths must not be negative",
         ),
         (
             predict_request("search", {"query": ["a"], "document": ["a", "b"]}, "score"),
@@ -179,9 +179,7 @@ def proto(**fields):
         ),
     ],
 )
-def test_malformed_request_has_the_right_code_and_the_next_is_answered(
-    stub, predict, codes, message
-):
+def test_malformed_request_has_its_code_and_the_next_one_is_answered(stub, predict, codes, message):
     code, details = code_of(stub.Predict, predict)
     assert code in codes
     assert message in details
@@ -203,14 +201,14 @@ def test_shape_that_would_take_all_memory_is_refused(small_requests, tensor):
     assert code == "INVALID_ARGUMENT"
 
 
-def test_request_that_is_too_large_is_refused(small_requests):
+def test_too_large_request_is_refused(small_requests):
     stub = stub_of(small_requests)
     request = predict_request("query_tower", {"text": ["a" * 2 * MAX_BYTES]})
     assert code_of(stub.Predict, request)[0] == "RESOURCE_EXHAUSTED"
     assert stub.Predict(predict_request("query_tower", {"text": ["red"]})).outputs
 
 
-def test_bytes_that_are_no_message_are_refused(channel):
+def test_bytes_that_are_not_a_message_are_refused(channel):
     call = channel.unary_unary("/tensorflow.serving.PredictionService/Predict")
     code, _ = code_of(call, b"\xff\xff\xff")
     assert code in {"INTERNAL", "UNKNOWN"}
@@ -249,7 +247,7 @@ def test_classify_says_to_use_predict(stub):
     assert code_of(stub.Classify, request)[0] == "INVALID_ARGUMENT"
 
 
-def test_sixty_four_clients_at_a_time_each_get_their_own_answer(export, small_requests):
+def test_sixty_four_concurrent_clients_each_get_their_own_answer(export, small_requests):
     texts = [f"{word} {number}" for number in range(64) for word in ("red", "apple", "sea")]
     options = [("grpc.use_local_subchannel_pool", 1)]  # a connection for each
 

@@ -1,4 +1,4 @@
-"""Versions come and go while requests are answered; what was tampered with is never loaded."""
+"""Versions come and go while the server answers; tampered files are never loaded."""
 
 import functools
 import gc
@@ -98,7 +98,7 @@ def test_version_policy(three_versions, tmp_path, policy, versions):
     assert models.get("tower").version == versions[-1]
 
 
-def test_label_moves_from_version_to_version_and_back(three_versions, export):
+def test_label_moves_to_another_version_and_back(three_versions, export):
     more = 'model_version_policy {{ all {{}} }} version_labels {{ key: "stable" value: {} }}'
     add_version(three_versions, export, 2)
     models = registry(export, more.format(1))
@@ -117,15 +117,15 @@ def test_label_moves_from_version_to_version_and_back(three_versions, export):
         models.get("tower", label="canary")
 
 
-def test_config_that_has_become_wrong_changes_nothing(export, caplog):
+def test_broken_config_changes_nothing(export, caplog):
     models = registry(export)
     (export / "models.config").write_text("model_config_list {")
     models.poll()
     assert available(models) == [1]
-    assert "The configuration stays as it was" in caplog.text
+    assert "Keeping the last valid configuration" in caplog.text
 
 
-def test_model_that_is_taken_out_of_the_config_is_not_found(export):
+def test_model_removed_from_the_config_is_not_found(export):
     models = registry(export)
     (export / "models.config").write_text(
         CONFIG.format(base=export / "query_tower", more="").replace('"tower"', '"other"')
@@ -139,25 +139,25 @@ def test_model_that_is_taken_out_of_the_config_is_not_found(export):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("nonsense", "no model config"),
+        ("nonsense", "it is not a model config file"),
         ("", "names no model"),
         (CONFIG.format(base="models/x", more=""), "'models/x'.*absolute"),
         (CONFIG.format(base="/x", more="").replace('"tensorflow"', '"other"'), "'other'"),
         (CONFIG.format(base="/x", more="").replace('"tower"', '""'), "name"),
         (
             CONFIG.format(base="/x", more='} config { name: "tower" base_path: "/y"' + PLATFORM),
-            "'tower' stands there twice",
+            "it names model 'tower' twice",
         ),
     ],
 )
-def test_config_file_that_cannot_be_used_is_named(tmp_path, text, message):
+def test_unusable_config_file_is_named(tmp_path, text, message):
     path = tmp_path / "models.config"
     path.write_text(text)
     with pytest.raises(InputError, match=rf"models\.config.*{message}"):
         configs_of_file(path)
 
 
-def test_config_file_of_a_container_is_tried_out_on_an_export(export, tmp_path):
+def test_config_file_for_a_container_works_on_an_export(export, tmp_path):
     path = tmp_path / "models.config"
     path.write_text(CONFIG.format(base="/models/query_tower", more=""))
     (config,) = configs_of_file(path, export)
@@ -175,9 +175,7 @@ def test_export_without_models_and_model_without_versions_are_named(tmp_path, ex
 
 
 @pytest.mark.parametrize("name", ["saved_model.pb", "variables/variables.index", "manifest.json"])
-def test_version_that_was_tampered_with_is_not_loaded_and_the_old_one_stays(
-    three_versions, export, name
-):
+def test_tampered_version_is_not_loaded_and_the_old_one_stays(three_versions, export, name):
     models = registry(export)
     add_version(three_versions, export, 2)
     file = export / "query_tower" / "2" / name
@@ -194,19 +192,21 @@ def test_version_that_was_tampered_with_is_not_loaded_and_the_old_one_stays(
     assert models.states("tower")[1].state == "END"
 
 
-def test_server_does_not_start_with_a_model_that_was_tampered_with(export):
+def test_server_does_not_start_with_a_tampered_model(export):
     (export / "search" / "1" / "more.txt").write_text("")
     with pytest.raises(InputError, match=r"more\.txt: the file is not the one"):
         DevelopmentServer(ModelRegistry(lambda: configs_of_export(export)))
 
 
-def test_model_of_somebody_else_is_not_loaded(export):
+def test_model_without_a_manifest_is_not_loaded(export):
     (export / "query_tower" / "1" / "manifest.json").unlink()
     with pytest.raises(InputError, match="this is not a manifest"):
         registry(export)
 
 
-def test_request_under_way_ends_though_its_version_goes(three_versions, export, monkeypatch):
+def test_request_under_way_finishes_after_its_version_is_unloaded(
+    three_versions, export, monkeypatch
+):
     models = registry(export)
     started, go_on, run = threading.Event(), threading.Event(), Signature.run
 
@@ -230,7 +230,7 @@ def test_request_under_way_ends_though_its_version_goes(three_versions, export, 
     np.testing.assert_allclose(vector, expected, atol=1e-6)
 
 
-def test_version_that_is_out_of_service_is_freed(three_versions, export):
+def test_unloaded_version_is_freed(three_versions, export):
     models = registry(export)
     gone = weakref.ref(models.get("tower"))
     add_version(three_versions, export, 2)
@@ -284,7 +284,7 @@ def test_warm_up_requests_are_run_before_a_version_is_ready(export, monkeypatch)
     assert ["document", "query"] in calls
 
 
-def test_port_that_is_taken_is_named(export):
+def test_port_in_use_is_named(export):
     models = ModelRegistry(lambda: configs_of_export(export))
     with DevelopmentServer(models) as server:
         with pytest.raises(InputError, match=f"--rest_api_port={server.rest_api_port}"):

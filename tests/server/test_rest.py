@@ -1,4 +1,4 @@
-"""TensorFlow Serving's REST API over real SavedModels; TensorFlow Serving too where it is."""
+"""TensorFlow Serving's REST API over real SavedModels; on TensorFlow Serving too if installed."""
 
 import base64
 import json
@@ -58,7 +58,7 @@ def test_columns_give_outputs_without_the_name_of_a_single_output(server, export
     )
 
 
-def test_bytes_that_are_no_utf8_come_as_base64(server, export):
+def test_bytes_that_are_not_utf8_are_sent_as_base64(server, export):
     texts = [b"\xff red", b"sea\x00red", b""]
     rows = [{"b64": base64.b64encode(text).decode()} for text in texts]
     _, answer = rest(server, PREDICT, {"instances": rows})
@@ -72,7 +72,7 @@ def test_tokens_by_columns(server):
     assert answer["outputs"][1] == [0, 0, 0]
 
 
-def test_several_outputs_stand_by_name(server):
+def test_several_outputs_are_named(server):
     _, rows = rest(server, "/v1/models/search:predict", {"instances": ["red", "sea"]})
     _, columns = rest(server, "/v1/models/search:predict", {"inputs": ["red", "sea"]})
     assert len(rows["predictions"]) == 2
@@ -142,7 +142,7 @@ BAD_BODIES = {
     "no base64": {"instances": [{"b64": "***"}]},
     "base64 of a number": {"instances": [{"b64": 5}]},
     "half a surrogate pair": b'{"instances": ["\\ud800"]}',
-    "signature is no string": {"signature_name": 5, "instances": ["a"]},
+    "signature is not a string": {"signature_name": 5, "instances": ["a"]},
     "unknown signature": {"signature_name": "nix", "instances": ["a"]},
     "several inputs, no names": {"signature_name": "tokens", "inputs": [1]},
     "int32 overflow": {"signature_name": "tokens", "inputs": {"ids": [2**40], "lengths": [1]}},
@@ -152,7 +152,7 @@ BAD_BODIES = {
 
 
 @pytest.mark.parametrize("body", BAD_BODIES.values(), ids=BAD_BODIES.keys())
-def test_malformed_body_is_a_bad_request_and_the_next_is_answered(server, body):
+def test_malformed_body_is_a_bad_request_and_the_next_one_is_answered(server, body):
     status, answer = rest(server, PREDICT, body, method="POST")
     assert status == 400
     assert answer["error"]
@@ -184,12 +184,12 @@ def test_wrong_path_method_or_model_has_the_right_status(server, method, path, s
     assert message in answer["error"]
 
 
-def test_path_outside_of_the_api_is_not_found(local):
+def test_path_outside_the_api_is_not_found(local):
     assert rest(local, "/etc/passwd")[0] == 404
     assert rest(local, "/")[0] == 404
 
 
-def test_body_that_is_too_large_is_refused_once_it_is_read(local):
+def test_too_large_body_is_refused_once_it_is_read(local):
     status, answer = rest(local, PREDICT, {"instances": ["a" * 2 * MAX_BYTES]})
     assert status == 413
     assert str(MAX_BYTES) in answer["error"]
@@ -211,14 +211,14 @@ HEAD = f"POST {PREDICT} HTTP/1.1\r\nHost: here\r\n".encode()
         (b"GET /x HTTP/1.1\r\n" + b"A: b\r\n" * 1000 + b"\r\n", 431),
     ],
 )
-def test_request_that_is_no_proper_http_is_refused(local, request_bytes, status):
+def test_malformed_http_is_refused(local, request_bytes, status):
     found, answer = raw(local, request_bytes)
     assert found == status
     assert answer["error"]
     assert rest(local, TOWER)[0] == 200
 
 
-def test_connection_is_kept_for_the_next_request(local):
+def test_connection_is_reused_for_the_next_request(local):
     body = json.dumps({"instances": ["red"]}).encode()
     message = HEAD + f"Content-Length: {len(body)}\r\n\r\n".encode() + body
     with socket.create_connection(("127.0.0.1", local.rest_api_port), timeout=20) as one:
@@ -230,7 +230,7 @@ def test_connection_is_kept_for_the_next_request(local):
             assert answer.startswith(b"HTTP/1.1 200")
 
 
-def test_client_that_goes_away_in_the_middle_leaves_the_server_up(local, caplog):
+def test_server_survives_a_client_that_disconnects(local, caplog):
     for _ in range(5):
         with socket.create_connection(("127.0.0.1", local.rest_api_port), timeout=20) as one:
             one.sendall(HEAD + b"Content-Length: 500\r\n\r\n{")

@@ -1,4 +1,4 @@
-"""The page to search with: what it answers, and what a person sees of it in a real browser."""
+"""The search page: its JSON answers, and what a person sees in a real browser."""
 
 import json
 import re
@@ -109,7 +109,7 @@ def test_answer_has_rank_score_grade_and_the_words_that_carry_the_score(address)
         ("q=a&k=x", "k from 1 to 100"),
     ],
 )
-def test_request_that_cannot_be_answered_says_why(address, fields, message):
+def test_bad_request_is_explained(address, fields, message):
     status, _, body = get(address, f"/api/search?{fields}")
     assert status == 400
     assert message in json.loads(body)["error"]
@@ -122,13 +122,13 @@ def test_any_query_is_answered(address, query):
     assert json.loads(body)["results"]
 
 
-def test_failure_of_the_search_is_an_error_and_not_the_end(address):
+def test_server_survives_a_failed_search(address):
     status, _, body = get(address, "/api/search?q=fail")
     assert (status, set(json.loads(body))) == (500, {"error"})
     assert get(address, "/api/search?q=red")[0] == 200
 
 
-def test_page_lets_nothing_else_run_and_loads_nothing_from_elsewhere(address):
+def test_page_runs_only_its_own_script_and_loads_nothing_else(address):
     _, headers, body = get(address, "/")
     policy = headers["Content-Security-Policy"]
     assert policy.startswith("default-src 'self';")
@@ -185,7 +185,7 @@ def test_page_over_an_export_searches_as_the_command_does(export_dir, tmp_path):
     assert about["examples"][0].startswith("word")
 
 
-def test_a_collection_of_files_is_in_the_language_of_the_towers(export_dir, tmp_path):
+def test_collection_of_files_has_the_languages_of_the_towers(export_dir, tmp_path):
     export = shutil.copytree(export_dir, tmp_path / "export")
     for manifest in export.glob("*_tower/*/manifest.json"):
         content = json.loads(manifest.read_text())
@@ -281,6 +281,6 @@ def test_error_is_shown_as_an_alert(tab, address, path, message):
     assert tab.evaluate(RESULTS) == 0
 
 
-def test_nothing_found_is_said(tab, address):
+def test_page_says_that_nothing_was_found(tab, address):
     show(tab, address, "/?q=none")
-    tab.wait_for("document.getElementById('state').textContent === 'No document was found.'")
+    tab.wait_for("document.getElementById('state').textContent === 'No documents found.'")

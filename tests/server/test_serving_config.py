@@ -1,4 +1,4 @@
-"""The files for TensorFlow Serving: they parse, agree with each other, and roll out and back."""
+"""The files for TensorFlow Serving: they parse, agree, and support canary and rollback."""
 
 import re
 import shlex
@@ -106,7 +106,7 @@ def models_config():
     return (SERVING / "models.config").read_text()
 
 
-def test_models_are_those_that_the_export_writes(models_config, export_dir):
+def test_models_are_the_ones_that_an_export_writes(models_config, export_dir):
     configs = parsed_models(models_config).model_config_list.config
     assert {model.name for model in configs} == set(DIRECTORIES.values())
     for model in configs:
@@ -116,7 +116,7 @@ def test_models_are_those_that_the_export_writes(models_config, export_dir):
     assert problems(models_config, export_dir) == []
 
 
-def test_canary_and_rollback_as_the_readme_has_them(models_config, export_dir):
+def test_canary_and_rollback_as_in_the_readme(models_config, export_dir):
     readme = (SERVING / "README.md").read_text()
     both = "model_version_policy { specific { versions: 1 versions: 2 } }"
     canary = 'version_labels { key: "canary" value: 2 }'
@@ -144,17 +144,17 @@ def test_canary_and_rollback_as_the_readme_has_them(models_config, export_dir):
         ("versions: 1", "versions: 2", "stable names version 1, which is not loaded"),
     ],
 )
-def test_mistakes_of_an_edit_are_seen(models_config, export_dir, old, new, problem):
+def test_editing_mistakes_are_found(models_config, export_dir, old, new, problem):
     assert any(problem in found for found in problems(models_config.replace(old, new), export_dir))
 
 
-def test_label_that_was_moved_in_one_model_only_is_seen(models_config, export_dir):
+def test_label_moved_in_only_one_model_is_found(models_config, export_dir):
     loaded = models_config.replace("versions: 1", "versions: 1 versions: 2")
     half = loaded.replace('key: "stable" value: 1', 'key: "stable" value: 2', 1)
     assert problems(half, export_dir) == ["the models differ in their labels"]
 
 
-def test_batching_is_of_the_sizes_that_are_warmed_up():
+def test_batch_sizes_are_those_of_the_warm_up_requests():
     text = (SERVING / "batching.config").read_text()
     batching = text_format.Parse(text, message_class("BatchingParameters")())
     assert batching.enable_large_batch_splitting.value
@@ -164,13 +164,13 @@ def test_batching_is_of_the_sizes_that_are_warmed_up():
     assert list(batching.allowed_batch_sizes) == []
 
 
-def test_every_number_of_the_batching_has_its_reason():
+def test_every_batching_parameter_has_a_reason():
     blocks = (SERVING / "batching.config").read_text().strip().split("\n\n")
     for block in blocks:
         assert block.startswith("# "), block
 
 
-def test_monitoring_is_on_where_prometheus_looks_for_it():
+def test_monitoring_is_enabled_at_the_path_that_prometheus_scrapes():
     text = (SERVING / "monitoring.config").read_text()
     monitoring = text_format.Parse(text, message_class("MonitoringConfig")()).prometheus_config
     assert monitoring.enable
@@ -179,7 +179,7 @@ def test_monitoring_is_on_where_prometheus_looks_for_it():
 
 
 @pytest.mark.parametrize("text", ["max_batch_sizes { value: 3 }", "max_batch_size: 3"])
-def test_misspelled_setting_would_be_seen(text):
+def test_misspelled_setting_is_found(text):
     with pytest.raises(text_format.ParseError):
         text_format.Parse(text, message_class("BatchingParameters")())
 
@@ -248,7 +248,7 @@ def test_prometheus_scrapes_the_rest_port():
     assert job["static_configs"] == [{"targets": ["serving:8501"]}]
 
 
-def test_readme_names_every_file_and_only_files_that_are_here():
+def test_readme_names_every_file_and_no_others():
     readme = (SERVING / "README.md").read_text()
     table = readme.split("## Run")[0]
     named = set(re.findall(r"`([\w.-]+\.(?:config|ya?ml))`", table))

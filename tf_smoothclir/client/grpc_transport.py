@@ -1,4 +1,4 @@
-"""To a server by gRPC."""
+"""Requests to a server by gRPC."""
 
 from __future__ import annotations
 
@@ -16,14 +16,19 @@ from tensorflow_serving.apis import (
     prediction_service_pb2_grpc,
 )
 
-from tf_smoothclir.client.transport import Failure, Selected, Transport
+from tf_smoothclir.client.transport import (
+    ModelSelection,
+    RequestFailure,
+    Transport,
+    VersionStatus,
+)
 
 _CODES = {code.value[0]: code.name for code in grpc.StatusCode}
 _OPTIONS = [
     ("grpc.max_receive_message_length", -1),
     ("grpc.max_send_message_length", -1),
-    # By default a channel whose server is away does not even try again for a second or more, in
-    # which every attempt of the client would fail.
+    # By default, a channel that has lost its server does not reconnect for a second or more; all
+    # attempts of the client would fail in that time.
     ("grpc.initial_reconnect_backoff_ms", 100),
     ("grpc.min_reconnect_backoff_ms", 100),
     ("grpc.max_reconnect_backoff_ms", 1000),
@@ -34,11 +39,11 @@ class GrpcTransport(Transport):
     """Talks to PredictionService and ModelService."""
 
     def __init__(self, address: str, timeout: float):
-        """Opens a channel, which connects with the first request.
+        """Opens a channel; it connects with the first request.
 
         Args:
             address: "host:port".
-            timeout: Seconds for one request.
+            timeout: Seconds per request.
         """
         self._channel = grpc.insecure_channel(address, options=_OPTIONS)
         self._timeout = timeout
@@ -46,7 +51,7 @@ class GrpcTransport(Transport):
         self._status = model_service_pb2_grpc.ModelServiceStub(self._channel).GetModelStatus
 
     def predict(
-        self, model: Selected, signature: str, inputs: Mapping[str, Sequence[bytes]]
+        self, model: ModelSelection, signature: str, inputs: Mapping[str, Sequence[bytes]]
     ) -> dict[str, np.ndarray]:
         request = predict_pb2.PredictRequest(model_spec=_spec(model, signature))
         for name, values in inputs.items():
@@ -57,16 +62,16 @@ class GrpcTransport(Transport):
         response = self._call(self._predict, request)
         return {name: tf.make_ndarray(tensor) for name, tensor in response.outputs.items()}
 
-    def status(self, model: Selected) -> list[dict]:
+    def status(self, model: ModelSelection) -> list[VersionStatus]:
         request = get_model_status_pb2.GetModelStatusRequest(model_spec=_spec(model))
         kind = get_model_status_pb2.ModelVersionStatus.State
         return [
-            {
-                "version": entry.version,
-                "state": kind.Name(entry.state),
-                "error_code": _CODES.get(entry.status.error_code, "UNKNOWN"),
-                "error_message": entry.status.error_message,
-            }
+            VersionStatus(
+                version=entry.version,
+                state=kind.Name(entry.state),
+                error_code=_CODES.get(entry.status.error_code, "UNKNOWN"),
+                error_message=entry.status.error_message,
+            )
             for entry in self._call(self._status, request).model_version_status
         ]
 
@@ -77,10 +82,10 @@ class GrpcTransport(Transport):
         try:
             return method(request, timeout=self._timeout)
         except grpc.RpcError as error:
-            raise Failure(error.code().name, error.details() or "no details") from None
+            raise RequestFailure(error.code().name, error.details() or "no details") from None
 
 
-def _spec(model: Selected, signature: str = "") -> model_pb2.ModelSpec:
+def _spec(model: ModelSelection, signature: str = "") -> model_pb2.ModelSpec:
     spec = model_pb2.ModelSpec(name=model.name, signature_name=signature)
     if model.version:
         spec.version.value = model.version

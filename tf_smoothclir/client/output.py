@@ -1,4 +1,4 @@
-"""What `smoothclir-client` prints: each record as JSON has it, and as people read it."""
+"""What `smoothclir-client` prints: each record as JSON and as text for people."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Printed = Iterator[tuple[dict, str]]
 
 
 def encoded(client: ServingClient, texts: Sequence[bytes], *, role: str) -> Printed:
-    """Yields the vector of each text, by the tower of a role."""
+    """Yields the vector of each text, from the tower of `role`."""
     for text, vector in zip(texts, client.encode(texts, role)):
         # The shortest decimals that are these float32 numbers.
         numbers = [float(str(number)) for number in vector]
@@ -20,7 +20,7 @@ def encoded(client: ServingClient, texts: Sequence[bytes], *, role: str) -> Prin
 
 
 def searched(client: ServingClient, texts: Sequence[bytes], *, role: str) -> Printed:
-    """Yields the documents of each query."""
+    """Yields the documents found for each query."""
     del role
     for text, documents in zip(texts, client.search(texts)):
         results = [{"rank": n, **dataclasses.asdict(d)} for n, d in enumerate(documents, start=1)]
@@ -30,14 +30,14 @@ def searched(client: ServingClient, texts: Sequence[bytes], *, role: str) -> Pri
 
 
 def scored(client: ServingClient, texts: Sequence[bytes], *, role: str) -> Printed:
-    """Yields score and grade of pairs: query and document in turn, or in one text with a tab."""
+    """Yields the score and grade of pairs: query and document in turn, or separated by a tab."""
     del role
     parts = [part for text in texts for part in text.split(b"\t")]
     if len(parts) % 2:
         raise input_error(
             "arguments",
-            f"{len(parts)} texts are no pairs of a query and a document",
-            "Give them in turn, or on each line a query, a tab and a document",
+            f"{len(parts)} texts cannot be paired as queries and documents",
+            "Give a query and a document in turn, or both on each line with a tab between them",
         )
     pairs = list(zip(parts[::2], parts[1::2]))
     for (query, document), (score, grade) in zip(pairs, client.score(pairs)):
@@ -46,13 +46,13 @@ def scored(client: ServingClient, texts: Sequence[bytes], *, role: str) -> Print
 
 
 def status(client: ServingClient, texts: Sequence[bytes], *, role: str) -> Printed:
-    """Yields the versions of models; without names, of those of an export."""
+    """Yields the status of the versions of models; without names, of those of an export."""
     del role
     names = [text.decode("utf-8", "replace") for text in texts]
     for name in names or ("query_tower", "document_tower", SEARCH_MODEL):
         for version in client.status(name):
-            shown = f"{name} {version['version']} {version['state']} {version['error_message']}"
-            yield {"model": name, **version}, shown.rstrip()
+            shown = f"{name} {version.version} {version.state} {version.error_message}"
+            yield {"model": name, **dataclasses.asdict(version)}, shown.rstrip()
 
 
 PRINTERS = {"encode": encoded, "search": searched, "score": scored, "status": status}

@@ -1,4 +1,4 @@
-"""To a server by REST; needs neither TensorFlow nor gRPC."""
+"""Requests to a server by REST; needs neither TensorFlow nor gRPC."""
 
 from __future__ import annotations
 
@@ -11,7 +11,12 @@ from urllib.parse import quote, urlsplit
 
 import numpy as np
 
-from tf_smoothclir.client.transport import Failure, Selected, Transport
+from tf_smoothclir.client.transport import (
+    ModelSelection,
+    RequestFailure,
+    Transport,
+    VersionStatus,
+)
 
 _CODES = {
     400: "INVALID_ARGUMENT",
@@ -19,21 +24,21 @@ _CODES = {
     413: "RESOURCE_EXHAUSTED",
     429: "RESOURCE_EXHAUSTED",
     501: "UNIMPLEMENTED",
-    502: "UNAVAILABLE",  # of a proxy whose server is away
+    502: "UNAVAILABLE",  # from a proxy that cannot reach its server
     503: "UNAVAILABLE",
     504: "DEADLINE_EXCEEDED",
 }
 
 
 class RestTransport(Transport):
-    """Talks to the REST API; each thread keeps a connection of its own open."""
+    """Talks to the REST API; each thread keeps its own connection open."""
 
     def __init__(self, address: str, timeout: float):
-        """Connects with the first request.
+        """Prepares a connection, which opens with the first request.
 
         Args:
-            address: "http://host:port" or "https://host:port", perhaps with a path before /v1.
-            timeout: Seconds for one request.
+            address: "http://host:port" or "https://host:port"; a path is put before /v1.
+            timeout: Seconds per request.
         """
         parts = urlsplit(address)
         self._kind = {
@@ -46,7 +51,7 @@ class RestTransport(Transport):
         self._local = threading.local()
 
     def predict(
-        self, model: Selected, signature: str, inputs: Mapping[str, Sequence[bytes]]
+        self, model: ModelSelection, signature: str, inputs: Mapping[str, Sequence[bytes]]
     ) -> dict[str, np.ndarray]:
         columns = {name: [_json_string(value) for value in inputs[name]] for name in inputs}
         body = json.dumps({"signature_name": signature, "inputs": columns}).encode()
@@ -56,20 +61,20 @@ class RestTransport(Transport):
             outputs = {"": outputs}  # a single output has no name
         return {name: _array(values) for name, values in outputs.items()}
 
-    def status(self, model: Selected) -> list[dict]:
+    def status(self, model: ModelSelection) -> list[VersionStatus]:
         answer = self._request("GET", _path(model))
         try:
             return [
-                {
-                    "version": int(entry["version"]),
-                    "state": entry["state"],
-                    "error_code": entry["status"]["error_code"],
-                    "error_message": entry["status"]["error_message"],
-                }
+                VersionStatus(
+                    version=int(entry["version"]),
+                    state=entry["state"],
+                    error_code=entry["status"]["error_code"],
+                    error_message=entry["status"]["error_message"],
+                )
                 for entry in answer["model_version_status"]
             ]
         except (KeyError, TypeError, ValueError):
-            raise Failure("INTERNAL", "the answer holds no states of versions") from None
+            raise RequestFailure("INTERNAL", "the answer has no status of versions") from None
 
     def close(self) -> None:
         connection = getattr(self._local, "connection", None)
@@ -81,10 +86,10 @@ class RestTransport(Transport):
         try:
             status, content = self._exchange(method, self._prefix + path, body, headers)
         except TimeoutError:
-            raise Failure("DEADLINE_EXCEEDED", f"no answer in {self._timeout:g} s") from None
+            raise RequestFailure("DEADLINE_EXCEEDED", f"no answer in {self._timeout:g} s") from None
         except (OSError, http.client.HTTPException) as error:
             reason = str(error) or type(error).__name__
-            raise Failure("UNAVAILABLE", reason) from None
+            raise RequestFailure("UNAVAILABLE", reason) from None
         try:
             answer = json.loads(content)
         except ValueError:
@@ -92,8 +97,10 @@ class RestTransport(Transport):
         if status == 200 and isinstance(answer, dict):
             return answer
         message = answer.get("error") if isinstance(answer, dict) else None
-        message = message or f"HTTP status {status}, and the answer is not that of a model server"
-        raise Failure(_CODES.get(status, "UNKNOWN"), str(message))
+        message = (
+            message or f"HTTP status {status}, and the answer does not come from a model server"
+        )
+        raise RequestFailure(_CODES.get(status, "UNKNOWN"), str(message))
 
     def _exchange(self, method, path, body, headers) -> tuple[int, bytes]:
         kept = getattr(self._local, "connection", None)
@@ -117,7 +124,7 @@ class RestTransport(Transport):
             raise
 
 
-def _path(model: Selected) -> str:
+def _path(model: ModelSelection) -> str:
     path = f"/v1/models/{quote(model.name, safe='')}"
     if model.version:
         return f"{path}/versions/{model.version}"
@@ -138,4 +145,6 @@ def _array(values) -> np.ndarray:
             return np.array(np.frompyfunc(str.encode, 1, 1)(array.astype(object)), object)
         return array.astype(np.int32 if array.dtype.kind == "i" else np.float32)
     except (TypeError, ValueError):
-        raise Failure("INTERNAL", "the answer holds no table of numbers or strings") from None
+        raise RequestFailure(
+            "INTERNAL", "the answer is not a table of numbers or strings"
+        ) from None

@@ -1,4 +1,4 @@
-"""The client: asks a model server for vectors, documents and scores, by gRPC or REST."""
+"""A client that asks a model server for vectors, documents and scores, by gRPC or REST."""
 
 from __future__ import annotations
 
@@ -10,31 +10,37 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 
-from tf_smoothclir.client.transport import RETRIED, Failure, Selected, Transport
+from tf_smoothclir.client.transport import (
+    RETRIED_CODES,
+    ModelSelection,
+    RequestFailure,
+    Transport,
+    VersionStatus,
+)
 from tf_smoothclir.utils.errors import InputError, input_error
 
 SEARCH_MODEL = "search"
 _FIRST_WAIT, _LONGEST_WAIT = 0.1, 5.0  # seconds
 _REMEDIES = {
     "UNAVAILABLE": "Start the server, or check the host, the port and the network",
-    "DEADLINE_EXCEEDED": "Give more time with --timeout, or send less at a time with --batch_size",
-    "NOT_FOUND": "Ask `smoothclir-client status` what is served, or start the server with it",
-    "RESOURCE_EXHAUSTED": "Send less at a time with --batch_size, or raise the server's limit",
-    "FAILED_PRECONDITION": "Check that the model is one of smoothclir-export, and its signatures",
-    "INVALID_ARGUMENT": "Check that the model is one of smoothclir-export, version and label too",
-    "UNIMPLEMENTED": "Check that the address is that of TensorFlow Serving or smoothclir-serve",
+    "DEADLINE_EXCEEDED": "Raise --timeout, or send fewer texts per request with --batch_size",
+    "NOT_FOUND": "See what is served with `smoothclir-client status`, or serve this model",
+    "RESOURCE_EXHAUSTED": "Send less per request with --batch_size, or raise the server's limit",
+    "FAILED_PRECONDITION": "Check that smoothclir-export wrote the model, and its signatures",
+    "INVALID_ARGUMENT": "Check version and label, and that smoothclir-export wrote the model",
+    "UNIMPLEMENTED": "Check that TensorFlow Serving or smoothclir-serve listens at this address",
 }
 _REMEDY = "See the log of the server"
 
 
 @dataclasses.dataclass(frozen=True)
-class Found:
+class FoundDocument:
     """A document that the search model found.
 
     Attributes:
-        id: Of the document.
+        id: Id of the document.
         score: Smooth cosine similarity.
-        grade: Predicted by the thresholds.
+        grade: Predicted from the score.
     """
 
     id: str
@@ -45,9 +51,9 @@ class Found:
 class ServingClient:
     """Asks TensorFlow Serving, or `smoothclir-serve`, about exported models.
 
-    Requests that found no server (gRPC's UNAVAILABLE: connection refused or lost, queue full; HTTP
-    502 and 503) are sent again after a growing, random wait; nothing else is. That is safe, as a
-    prediction changes nothing. It may be used by many threads at a time.
+    A request that reaches no server (gRPC's UNAVAILABLE: connection refused or lost, queue full;
+    HTTP 502 and 503) is retried after a growing, random wait, which is safe because a prediction
+    changes nothing. No other request is retried. Several threads may share a client.
     """
 
     def __init__(
@@ -60,21 +66,23 @@ class ServingClient:
         version: int = 0,
         label: str = "",
     ):
-        """Connects with the first request.
+        """Checks the address; connects with the first request.
 
         Args:
             address: "host:8500" for gRPC, "http://host:8501" (or https) for REST.
-            timeout: Seconds for one request.
-            retries: Further attempts at a request that found no server.
-            batch_size: Texts in a request; more are sent in several.
-            version: Of the models; 0 for the latest.
-            label: Of a version, such as "canary"; not with `version`.
+            timeout: Seconds per request.
+            retries: Further attempts at a request that reaches no server.
+            batch_size: Texts per request; more texts are sent in several requests.
+            version: Version of the models; 0 for the latest.
+            label: Label of a version, such as "canary"; not together with `version`.
 
         Raises:
-            InputError: The address, or the choice of version, cannot be used.
+            InputError: The address is not valid, or both version and label are given.
         """
         if version and label:
-            raise input_error(f"label {label!r}", f"version {version} is given too", "Give one")
+            raise input_error(
+                f"label {label!r}", f"version {version} is given too", "Give only one"
+            )
         self._address = address
         self._retries = retries
         self._batch_size = batch_size
@@ -85,11 +93,11 @@ class ServingClient:
         """Returns the smooth-normalised vectors of texts, `[texts, dim]` float32.
 
         Args:
-            texts: Anything at all.
-            role: "query" or "document": which tower.
+            texts: Any strings or bytes.
+            role: "query" or "document", for the tower.
 
         Raises:
-            InputError: There is no answer; names the server, the model, the cause and a remedy.
+            InputError: The request failed; names the server, the model, the cause and a remedy.
         """
         model = f"{role}_tower"
         parts = [
@@ -97,26 +105,29 @@ class ServingClient:
         ]
         return np.concatenate(parts) if parts else np.empty([0, 0], np.float32)
 
-    def search(self, texts: Sequence[str | bytes]) -> list[list[Found]]:
-        """Returns the documents of each query, best first, from the search model.
+    def search(self, texts: Sequence[str | bytes]) -> list[list[FoundDocument]]:
+        """Returns the documents that the search model finds for each query, best first.
 
         Raises:
-            InputError: There is no answer; names the server, the model, the cause and a remedy.
+            InputError: The request failed; names the server, the model, the cause and a remedy.
         """
         found = []
         for output in self._batches(SEARCH_MODEL, "serving_default", {"text": texts}):
             rows = zip(*(self._named(output, name) for name in ("ids", "scores", "grades")))
             found += [
-                [Found(id.decode("utf-8", "replace"), float(s), int(g)) for id, s, g in zip(*row)]
+                [
+                    FoundDocument(id.decode("utf-8", "replace"), float(s), int(g))
+                    for id, s, g in zip(*row)
+                ]
                 for row in rows
             ]
         return found
 
     def score(self, pairs: Sequence[tuple[str | bytes, str | bytes]]) -> list[tuple[float, int]]:
-        """Returns score and grade of pairs of a query and a document text.
+        """Returns the score and grade of each pair of a query and a document text.
 
         Raises:
-            InputError: There is no answer; names the server, the model, the cause and a remedy.
+            InputError: The request failed; names the server, the model, the cause and a remedy.
         """
         columns = {"query": [pair[0] for pair in pairs], "document": [pair[1] for pair in pairs]}
         scored = []
@@ -125,36 +136,33 @@ class ServingClient:
             scored += [(float(score), int(grade)) for score, grade in rows]
         return scored
 
-    def status(self, model: str) -> list[dict]:
-        """Returns the versions of a model that the server knows.
-
-        Returns:
-            `{"version", "state", "error_code", "error_message"}` of each.
+    def status(self, model: str) -> list[VersionStatus]:
+        """Returns the status of each version of a model that the server knows.
 
         Raises:
-            InputError: There is no answer; names the server, the model, the cause and a remedy.
+            InputError: The request failed; names the server, the model, the cause and a remedy.
         """
-        selected = Selected(model, **self._selection)
+        selected = ModelSelection(model, **self._selection)
         return self._attempt(selected, lambda: self._transport.status(selected))
 
     def pair_id(self, role: str) -> str | None:
-        """Returns the `pair_id` of a tower, which says what it may be used together with.
+        """Returns the `pair_id` of a tower, which it shares with what belongs to it.
 
         Args:
             role: "query" or "document".
 
         Returns:
-            None where the tower has no signature `pair_id`.
+            None if the tower has no signature `pair_id`.
 
         Raises:
-            InputError: There is no answer; names the server, the model, the cause and a remedy.
+            InputError: The request failed; names the server, the model, the cause and a remedy.
         """
-        selected = Selected(f"{role}_tower", **self._selection)
+        selected = ModelSelection(f"{role}_tower", **self._selection)
 
         def ask():
             try:
                 return _only(self._transport.predict(selected, "pair_id", {"text": [b""]}))
-            except Failure as failure:
+            except RequestFailure as failure:
                 if "ignature" in failure.message:
                     return None
                 raise
@@ -175,7 +183,7 @@ class ServingClient:
     def _batches(
         self, model: str, signature: str, columns: Mapping[str, Sequence]
     ) -> Iterator[dict[str, np.ndarray]]:
-        selected = Selected(model, **self._selection)
+        selected = ModelSelection(model, **self._selection)
         columns = {name: [_as_bytes(text) for text in texts] for name, texts in columns.items()}
         (rows,) = {len(texts) for texts in columns.values()}
         for begin in range(0, rows, self._batch_size):
@@ -187,26 +195,26 @@ class ServingClient:
             size = min(end, rows) - begin
             if any(values.shape[:1] != (size,) for values in output.values()):
                 shapes = {name: values.shape for name, values in output.items()}
-                raise self._error(selected, f"{size} rows were asked for, {shapes} came")
+                raise self._error(selected, f"the answer to {size} rows has the shapes {shapes}")
             yield output
 
-    def _attempt(self, model: Selected, call: Callable):
-        """Calls, and calls again after a wait, until there is an answer or no more hope."""
+    def _attempt(self, model: ModelSelection, call: Callable):
+        """Calls until there is an answer or a failure that is not retried; waits in between."""
         attempts = 0
         while True:
             attempts += 1
             try:
                 return call()
-            except Failure as failure:
-                if failure.code not in RETRIED or attempts > self._retries:
+            except RequestFailure as failure:
+                if failure.code not in RETRIED_CODES or attempts > self._retries:
                     tried = f" after {attempts} attempts" if attempts > 1 else ""
                     reason = f"{failure.code}{tried}: {failure.message.rstrip('. ')}"
                     raise self._error(model, reason, failure.code) from None
-            # Random, so that the clients of a server that comes back do not all come at once.
+            # Random, so that clients do not all return at once when their server does.
             wait = min(_FIRST_WAIT * 2 ** (attempts - 1), _LONGEST_WAIT)
             time.sleep(wait * random.uniform(0.5, 1.0))
 
-    def _error(self, model: Selected, reason: str, code: str = "") -> InputError:
+    def _error(self, model: ModelSelection, reason: str, code: str = "") -> InputError:
         version = f" version {model.version}" if model.version else ""
         label = f" label {model.label!r}" if model.label else ""
         place = f"server {self._address}, model {model.name!r}{version}{label}"
@@ -215,7 +223,7 @@ class ServingClient:
     def _named(self, output: dict[str, np.ndarray], name: str) -> np.ndarray:
         if name not in output:
             raise self._error(
-                Selected(SEARCH_MODEL, **self._selection),
+                ModelSelection(SEARCH_MODEL, **self._selection),
                 f"the answer has no {name!r}, only {sorted(output)}",
                 "INVALID_ARGUMENT",
             )
@@ -233,13 +241,13 @@ def _transport(address: str, timeout: float) -> Transport:
         return GrpcTransport(address, timeout)
     raise input_error(
         f"--server={address}",
-        "this is no address of a server",
+        "this is not the address of a server",
         "Give host:port for gRPC (TensorFlow Serving: 8500), or http://host:port for REST (8501)",
     )
 
 
 def _only(output: Mapping[str, np.ndarray]) -> np.ndarray:
-    """Returns the one output of a tower, which has no name in REST's answer."""
+    """Returns the only output of a tower, which has no name in an answer by REST."""
     (values,) = output.values()
     return values
 
@@ -248,6 +256,6 @@ def _as_bytes(text: str | bytes) -> bytes:
     if isinstance(text, bytes):
         return text
     try:
-        return text.encode("utf-8", "surrogateescape")  # as command lines hold what is no UTF-8
+        return text.encode("utf-8", "surrogateescape")  # arguments that are not UTF-8
     except UnicodeEncodeError:
         return text.encode("utf-8", "replace")

@@ -1,4 +1,4 @@
-"""What the two ways to a server, gRPC and REST, have in common."""
+"""What the two transports, gRPC and REST, have in common."""
 
 from __future__ import annotations
 
@@ -8,35 +8,34 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-# There was no answer, and the same request may well have one the next time: worth a retry, which is
-# safe, as a prediction changes nothing. A deadline that has passed is not: the server would do the
-# work twice when it has too much of it already.
-RETRIED = frozenset({"UNAVAILABLE"})
+# There was no answer, but the same request may well get one next time. An exceeded deadline is not
+# retried: an overloaded server would do the work twice.
+RETRIED_CODES = frozenset({"UNAVAILABLE"})
 
 
-class Failure(Exception):
+class RequestFailure(Exception):
     """A request that failed.
 
     Attributes:
         code: Name of a gRPC status code.
-        message: What the server or the connection said.
+        message: What the server said, or why there was no connection.
     """
 
     def __init__(self, code: str, message: str):
-        """Keeps both."""
+        """Keeps the code and the message."""
         super().__init__(f"{code}: {message}")
         self.code = code
         self.message = message
 
 
 @dataclasses.dataclass(frozen=True)
-class Selected:
-    """A model, and which version of it.
+class ModelSelection:
+    """A model and its version.
 
     Attributes:
-        name: Of the model.
-        version: Number; 0 for the latest, or the one that the label names.
-        label: Of a version; empty for none.
+        name: Name of the model.
+        version: Its version; 0 for the one that the label names or, without a label, the latest.
+        label: Label of a version; empty for none.
     """
 
     name: str
@@ -44,33 +43,50 @@ class Selected:
     label: str = ""
 
 
+@dataclasses.dataclass(frozen=True)
+class VersionStatus:
+    """What a server says about a version of a model.
+
+    Attributes:
+        version: The version.
+        state: Its state, such as "AVAILABLE".
+        error_code: "OK", or the name of the gRPC code of what went wrong.
+        error_message: Empty, or what went wrong.
+    """
+
+    version: int
+    state: str
+    error_code: str
+    error_message: str
+
+
 class Transport(abc.ABC):
-    """Sends requests to one server; may be used by many threads at a time."""
+    """Sends requests to one server; several threads may share it."""
 
     @abc.abstractmethod
     def predict(
-        self, model: Selected, signature: str, inputs: Mapping[str, Sequence[bytes]]
+        self, model: ModelSelection, signature: str, inputs: Mapping[str, Sequence[bytes]]
     ) -> dict[str, np.ndarray]:
-        """Asks a model.
+        """Runs a signature of a model.
 
         Args:
-            model: Which.
-            signature: Of the model.
+            model: The model.
+            signature: Name of its signature.
             inputs: Name -> strings.
 
         Returns:
-            Output name -> values; strings as objects of type bytes.
+            Output name -> values; strings are objects of type bytes.
 
         Raises:
-            Failure: There was no answer, or an error for one.
+            RequestFailure: There was no answer, or the answer is an error.
         """
 
     @abc.abstractmethod
-    def status(self, model: Selected) -> list[dict]:
-        """Returns `{"version", "state", "error_code", "error_message"}` of each version.
+    def status(self, model: ModelSelection) -> list[VersionStatus]:
+        """Returns the status of each version.
 
         Raises:
-            Failure: There was no answer, or an error for one.
+            RequestFailure: There was no answer, or the answer is an error.
         """
 
     @abc.abstractmethod

@@ -1,8 +1,8 @@
-"""Encoding a very large collection by Apache Beam, on many machines.
+"""Encoding a very large collection with Apache Beam, on many machines.
 
-It writes what `encode_segments` writes, so that the index is put together in the same way. The work
-directory beside the index and the exported towers must be where all workers can reach them, such as
-on a network file system.
+It writes segments as `encode_segments` does, so the index is assembled in the same way. All Beam
+workers must be able to reach the work directory beside the index and the exported towers, for
+example on a network file system.
 """
 
 from __future__ import annotations
@@ -31,29 +31,29 @@ _BYTES_PER_SEGMENT = 1 << 26
 
 
 class BeamEncoder:
-    """Encodes a collection by a Beam pipeline; takes the place of `encode_segments`."""
+    """Encodes a collection in a Beam pipeline; takes the place of `encode_segments`."""
 
     def __init__(self, export_dir: str | os.PathLike, version: int, options: Sequence[str]):
-        """Chooses the towers and where the pipeline runs.
+        """Stores where the towers are and how the pipeline runs.
 
         Args:
-            export_dir: Where `publish_version` wrote, for all workers.
-            version: Of the document tower.
-            options: Of the pipeline, such as "--runner=FlinkRunner".
+            export_dir: Where `publish_version` wrote; all Beam workers read it.
+            version: Version of the document tower.
+            options: Pipeline options, such as "--runner=FlinkRunner".
         """
         self._tower = (os.fspath(Path(export_dir).absolute()), version)
         self._options = list(options)
 
     def __call__(self, work: Path, collection: FileCollection, encode: Encode) -> list[Path]:
-        """Writes the shards of a collection that are not there yet.
+        """Encodes the segments of a collection that are not there yet.
 
         Args:
-            work: Claimed for the collection.
-            collection: Files; each is read by one worker, and encoded by all.
-            encode: Not used: each worker loads the tower itself.
+            work: The work directory, claimed for the collection.
+            collection: Files; each is read by one Beam worker, and encoded by all.
+            encode: Not used; each Beam worker loads the tower itself.
 
         Returns:
-            All shards.
+            The directories of all segments.
 
         Raises:
             InputError: Beam is not installed or refuses the options, or the collection does not
@@ -63,7 +63,7 @@ class BeamEncoder:
         beam = load_beam()
         if not isinstance(collection, FileCollection):
             raise input_error(
-                "--beam", "only collections of files are read by it", "Give them as --collection"
+                "--beam", "it reads only collections of files", "Give the files with --collection"
             )
         paths = [os.fspath(path.absolute()) for path in collection.paths]
         segments = max(1, sum(map(os.path.getsize, paths)) // _BYTES_PER_SEGMENT)
@@ -88,7 +88,7 @@ def _numbered_documents(path: str, segments: int) -> Iterator[tuple[int, tuple[s
 def _write_segment(
     work: str, export_dir: str, version: int, segment: tuple[int, Iterable[tuple[str, str, str]]]
 ) -> None:
-    """Encodes the documents of a shard and writes it, if that has not been done before."""
+    """Encodes and writes a segment, unless that has been done before."""
     number, documents = segment
     path = Path(work, f"part-{number:06}")
     if not size_if_whole(path):
@@ -98,5 +98,5 @@ def _write_segment(
 
 @functools.lru_cache(1)
 def _encoder(export_dir: str, version: int) -> Encode:
-    """Loads the tower once a worker."""
+    """Loads the tower, once per Beam worker."""
     return load_tower(export_dir, "document", version)[0]

@@ -1,4 +1,4 @@
-"""Collections to index: a retrieval set, or files of documents alone; always streamed."""
+"""Collections to index: the documents of a retrieval set, or files of documents. All stream."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Collection(abc.ABC):
     """Documents in a fixed order.
 
     Attributes:
-        name: For messages.
+        name: Name for messages.
     """
 
     name: str
@@ -35,7 +35,7 @@ class Collection(abc.ABC):
 
     @abc.abstractmethod
     def place(self, index: int) -> str:
-        """Says where document `index` (from 0) stands."""
+        """Returns where document `index` (from 0) is: file and line."""
 
     @abc.abstractmethod
     def fingerprint(self) -> str:
@@ -46,7 +46,7 @@ class SourceCollection(Collection):
     """The documents of a retrieval set."""
 
     def __init__(self, source: Source):
-        """Takes the documents of `source`."""
+        """Uses the documents of `source`."""
         self.name, self._source = source.name, source
 
     def documents(self) -> Iterator[Text]:
@@ -60,18 +60,18 @@ class SourceCollection(Collection):
 
 
 class FileCollection(Collection):
-    """Files of documents, one after the other.
+    """The documents of several files, in order.
 
     | suffix | content |
     | --- | --- |
-    | `.tsv` | id, text; separated by a tab |
-    | `.documents` | id, title, text; separated by tabs, as in WikiCLIR |
-    | `.jsonl` | objects with "id", "text" and perhaps "title" |
-    | `.parquet` | columns `id` (string or integer), `text` and perhaps `title` |
+    | `.tsv` | id and text, separated by a tab |
+    | `.documents` | id, title and text, separated by tabs, as in WikiCLIR |
+    | `.jsonl` | objects with "id", "text" and optionally "title" |
+    | `.parquet` | columns `id` (string or integer), `text` and optionally `title` |
     """
 
     def __init__(self, paths: list[Path]):
-        """Reads `paths`, in this order."""
+        """Uses the files at `paths`, in this order."""
         self.name = str(paths[0]) if len(paths) == 1 else str(paths[0].parent)
         self.paths = paths
 
@@ -90,14 +90,14 @@ class FileCollection(Collection):
 
 
 def open_files(path: str | Path, flag: str) -> FileCollection:
-    """Opens a file of documents, or a directory of such files as Spark and others write them.
+    """Opens a file of documents, or a directory of such files, as Spark writes them.
 
     Args:
-        path: The file or directory; the files of a directory are taken by name, all of one kind.
-        flag: For errors, such as "--collection".
+        path: The file or directory. The files of a directory are of one kind; sorted by name.
+        flag: Flag to name in errors, such as "--collection".
 
     Raises:
-        InputError: There is no such file, or none of a known kind.
+        InputError: There is no such file, or no file of a known kind.
     """
     path = Path(path)
     if path.is_dir():
@@ -111,23 +111,23 @@ def open_files(path: str | Path, flag: str) -> FileCollection:
     elif path.suffix in _SUFFIXES:
         return FileCollection([path])
     else:
-        reason = f"{path.suffix or 'no suffix'} is no known kind of file"
+        reason = f"the suffix {path.suffix!r} is not a known kind of file"
     remedy = f"Give a file, or a directory of files of one kind, ending in {', '.join(_SUFFIXES)}"
     raise input_error(f"{flag}={path}", reason, remedy)
 
 
 def open_collection(path: str, data: DataSettings) -> Collection:
-    """Opens the files at `path` or, where it is empty, the documents of a retrieval set."""
+    """Opens the files at `path` or, if it is empty, the documents of a retrieval set."""
     if path:
         return open_files(path, "--collection")
     return SourceCollection(source_of(data))
 
 
 def read_ids(path: str | Path) -> list[str]:
-    """Reads the ids in a file, one a line; each once, in order.
+    """Reads ids from a file, one per line; returns each once, in order.
 
     Raises:
-        InputError: The file is missing or empty, or a line is no id.
+        InputError: The file is missing or empty, or a line is not an id.
     """
     path = Path(path)
     return list(dict.fromkeys(checked_id(line, "id", path, n) for n, line in read_lines(path)))
@@ -162,7 +162,7 @@ def _parquet(path: Path) -> Iterator[tuple[int, Text]]:
     try:
         import pyarrow
         from pyarrow import parquet
-    except ImportError as error:  # missing, or made for another NumPy
+    except ImportError as error:  # missing, or built for another NumPy
         raise input_error(
             path,
             f"reading Parquet needs the package pyarrow ({error})",
@@ -178,9 +178,9 @@ def _parquet(path: Path) -> Iterator[tuple[int, Text]]:
                     yield row, _parquet_text(record, path, row)
     except (pyarrow.ArrowException, OSError, UnicodeDecodeError) as error:
         reason = f"it cannot be read as Parquet ({' '.join(str(error).split())})"
-        raise input_error(path, reason, "Write the file anew", line=row + 1) from None
+        raise input_error(path, reason, "Write the file again", line=row + 1) from None
     if not row:
-        raise input_error(path, "the file is empty", "Give it one record per row")
+        raise input_error(path, "the file is empty", "Write one record per row")
 
 
 def _columns(path: Path, schema) -> list[str]:
@@ -189,7 +189,7 @@ def _columns(path: Path, schema) -> list[str]:
         raise input_error(
             path,
             f"it has no column {missing[0]!r}; it has: {', '.join(schema.names)}",
-            "Give it the columns id, text and, if there is one, title",
+            "Write the columns id, text and optionally title",
         )
     return [name for name in Text._fields if name in schema.names]
 
@@ -202,8 +202,8 @@ def _parquet_text(record: dict, path: Path, row: int) -> Text:
         if type(record[name]) is not str:
             raise input_error(
                 path,
-                f"{name!r} of the row is {record[name]!r}, no string",
-                "Give every row a string there",
+                f"{name!r} of the row is {record[name]!r}, not a string",
+                "Write a string there in every row",
                 line=row,
             )
     checked_id(record["id"], "id", path, row)

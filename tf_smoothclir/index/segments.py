@@ -1,6 +1,6 @@
 """The files of an index: segments of documents with their vectors.
 
-A segment is a directory that never changes: `vectors` (float32, row after row), `hashes` (uint64,
+A segment is an immutable directory: `vectors` (float32, row after row), `hashes` (uint64,
 of the ids, the order among equal scores) and the ragged stores `id`, `title` and `text`.
 """
 
@@ -20,7 +20,7 @@ _CHUNK = 1 << 16  # vectors read at a time
 
 
 class SegmentWriter:
-    """Writes a segment, batch by batch; a context manager."""
+    """A context manager that writes a segment, batch by batch."""
 
     def __init__(self, directory: Path):
         """Creates the files of a segment in an empty directory."""
@@ -41,7 +41,7 @@ class SegmentWriter:
         """Appends documents.
 
         Args:
-            documents: What they say.
+            documents: Their ids, titles and texts.
             vectors: `[documents, dim]` float32.
         """
         vectors.astype("<f4", copy=False).tofile(self._vectors)
@@ -52,14 +52,14 @@ class SegmentWriter:
 
 
 class Segments:
-    """The documents of several segments, one after the other, memory-mapped.
+    """The documents of several segments in order, memory-mapped.
 
     Attributes:
-        hashes: `[documents]` uint64, of the ids.
+        hashes: `[documents]` uint64, hashes of the ids.
     """
 
     def __init__(self, directories: Sequence[Path], dim: int):
-        """Opens the segments in `directories`, whose vectors have length `dim`."""
+        """Opens the segments in `directories`; their vectors have length `dim`."""
         self._vectors = [
             np.memmap(path / "vectors", "<f4", mode="r").reshape(-1, dim) for path in directories
         ]
@@ -75,7 +75,7 @@ class Segments:
         return len(self.hashes)
 
     def vectors(self, positions: np.ndarray) -> np.ndarray:
-        """Returns `[positions, dim]` float32."""
+        """Returns the vectors at `positions`, `[positions, dim]` float32."""
         taken = np.empty((len(positions), self._dim), np.float32)
         segments = self._segments_of(positions)
         for segment in np.unique(segments):
@@ -99,11 +99,11 @@ class Segments:
         """Finds documents by their ids.
 
         Args:
-            ids: Of documents.
-            alive: `[documents]` bool, the documents to look among.
+            ids: Ids of documents.
+            alive: `[documents]` bool, the documents to search.
 
         Returns:
-            `[ids]` int64 positions, -1 where there is none.
+            `[ids]` int64 positions, -1 for an id without a document.
         """
         living = np.flatnonzero(alive)
         living = living[np.argsort(self.hashes[living], kind="stable")]
@@ -131,9 +131,9 @@ class Segments:
 
 
 def link_files(source: Path, target: Path) -> None:
-    """Puts the files of one directory into another, without copying where links are possible."""
+    """Puts the files of one directory into another, by hard links where possible."""
     for path in source.iterdir():
         try:
             os.link(path, target / path.name)
-        except OSError:  # another file system, or one without links
+        except OSError:  # another file system, or one without hard links
             (target / path.name).write_bytes(path.read_bytes())

@@ -1,4 +1,4 @@
-"""The kinds of FAISS index: exact or approximate, all by inner product, which here is SCS."""
+"""The FAISS index over vectors: exact or approximate, by inner product, which here is SCS."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from tf_smoothclir.index.segments import Segments
 from tf_smoothclir.utils.errors import input_error
 
 KINDS = ("flat", "hnsw", "ivf_pq")
-LARGEST_FLAT = 1_000_000  # beyond, one query takes tens of milliseconds
-LARGEST_HNSW = 20_000_000  # beyond, the graph takes more than 10 GB of memory
+LARGEST_FLAT = 1_000_000  # with more, one query takes tens of milliseconds
+LARGEST_HNSW = 20_000_000  # with more, the graph takes over 10 GB of memory
 HNSW_NEIGHBOURS = 32
-SMALLEST_IVF_PQ = 10_000  # 256 centres a sub-quantiser, 39 vectors a centre
+SMALLEST_IVF_PQ = 10_000  # 256 centroids per sub-quantiser, 39 vectors per centroid
 _HNSW_CONSTRUCTION = 200
-# Of a million documents by trained towers, HNSW finds 0.97 to 0.98 of the best ten with an effort
-# of 32, at 50 times the speed of flat, and 0.98 to 0.99 with 64, at 40 times; of more it finds
-# less, while flat takes longer (benchmarks/README.md).
+# Among a million documents encoded by trained towers, HNSW finds 0.97 to 0.98 of the best ten with
+# an effort of 32, at 50 times the speed of flat, and 0.98 to 0.99 with 64, at 40 times. Among more
+# documents it finds less, and flat takes longer (benchmarks/README.md).
 _LITTLE_EFFORT_UP_TO = 2_000_000
 _LITTLE_EFFORT, _EFFORT = 32, 64
 _TRAINING_VECTORS_PER_LIST = 64
@@ -35,9 +35,9 @@ class IndexSettings:
 
     Attributes:
         kind: One of `KINDS`, or "auto" to choose by the number of documents.
-        hnsw_neighbours: Links of a document in the graph of HNSW; twice as many on its ground.
-        search_effort: HNSW: how many candidates are kept on the way (efSearch); IVF-PQ: how many
-            lists are read (nprobe). 0 is the default of the kind and the number of documents.
+        hnsw_neighbours: Links per document in the HNSW graph; twice as many on its lowest layer.
+        search_effort: HNSW: candidates kept during the search (efSearch). IVF-PQ: lists read
+            (nprobe). 0 is the default for the kind and the number of documents.
     """
 
     kind: str = "auto"
@@ -45,9 +45,9 @@ class IndexSettings:
     search_effort: int = 0
 
     def differences(self, there: IndexSettings) -> str:
-        """Returns what an index has otherwise than is asked for here, such as "kind flat".
+        """Returns the settings of an index that differ from these, such as "kind flat".
 
-        Defaults ask for nothing.
+        Defaults match anything.
 
         Args:
             there: The settings of the index.
@@ -60,10 +60,10 @@ class IndexSettings:
         )
 
     def resolved(self, documents: int) -> IndexSettings:
-        """Returns the settings with nothing left open, for a number of documents.
+        """Returns the settings for a number of documents, with "auto" and 0 replaced.
 
         Raises:
-            InputError: There are too few for the kind.
+            InputError: There are too few documents for the kind.
         """
         kind = self.kind
         if kind == "auto":
@@ -83,22 +83,22 @@ class VectorIndex:
     """A FAISS index whose ids are the positions of documents.
 
     Attributes:
-        settings: Resolved ones.
+        settings: Resolved settings.
     """
 
     def __init__(self, index: faiss.Index, settings: IndexSettings):
-        """Wraps what `build` has made or `load` has read."""
+        """Wraps an index from `build` or `load`."""
         self._index = index
         self.settings = settings
 
     @classmethod
     def build(cls, settings: IndexSettings, segments: Segments, dim: int) -> VectorIndex:
-        """Indexes all vectors; IVF-PQ is trained first, on a sample drawn by a fixed seed.
+        """Indexes all vectors; IVF-PQ is first trained on a sample drawn with a fixed seed.
 
         Args:
-            settings: Resolved ones.
-            segments: The vectors.
-            dim: Their length.
+            settings: Resolved settings.
+            segments: Hold the vectors.
+            dim: Length of the vectors.
         """
         metric = faiss.METRIC_INNER_PRODUCT
         if settings.kind == "flat":
@@ -124,30 +124,30 @@ class VectorIndex:
         return cls(faiss.read_index(str(path)), settings)
 
     def save(self, path: Path) -> None:
-        """Writes the index; a flat one is the vectors of the segments and nothing else."""
+        """Writes the index. A flat one need not be saved: it is the vectors of the segments."""
         faiss.write_index(self._index, str(path))
 
     def add(self, segments: Segments) -> None:
-        """Appends vectors, behind those that are there."""
+        """Appends the vectors of more segments."""
         for vectors in segments.chunks():
             self._index.add(vectors)
 
     def search(
         self, queries: np.ndarray, depth: int, alive: faiss.IDSelector | None
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Finds candidates for the best `depth` documents; more of them than asked for.
+        """Finds candidates for the best `depth` documents: more than `depth` of them.
 
         Args:
             queries: `[queries, dim]` float32.
-            depth: Wanted documents a query.
-            alive: Which may be found; None for all.
+            depth: Documents wanted per query.
+            alive: Selects the documents that may be found; None for all.
 
         Returns:
-            `(scores, positions)`, each `[queries, candidates]`, best first; position -1 where no
-            more was found. The scores of IVF-PQ are those of compressed vectors.
+            `(scores, positions)`, each `[queries, candidates]`, best first; position -1 if no more
+            were found. The scores of IVF-PQ are those of compressed vectors.
         """
         kind, effort = self.settings.kind, self.settings.search_effort
-        # Compressed vectors mix up the order, so that many more have to be looked at.
+        # Scores of compressed vectors change the order, so many more candidates are needed.
         candidates = max(10 * depth, 100) if kind == "ivf_pq" else depth + 16
         candidates = min(candidates, self._index.ntotal)
         if kind == "hnsw":
@@ -163,7 +163,7 @@ class VectorIndex:
     def range_search(
         self, query: np.ndarray, least: float, alive: faiss.IDSelector | None
     ) -> np.ndarray:
-        """Returns the positions of all documents with a score above `least`; of a flat index."""
+        """Returns the positions of all documents with a score above `least`; flat index only."""
         parameters = faiss.SearchParameters(sel=alive)
         with _threads_for(1):
             _, _, positions = self._index.range_search(query[None], least, params=parameters)
@@ -177,7 +177,7 @@ def _default_effort(kind: str, documents: int) -> int:
 
 
 def selector(alive: np.ndarray) -> faiss.IDSelector | None:
-    """Returns what keeps FAISS to the documents marked in `alive`, `[documents]` bool."""
+    """Returns a selector of the documents marked in `alive`, `[documents]` bool; None for all."""
     if alive.all():
         return None
     return faiss.IDSelectorBitmap(np.packbits(alive, bitorder="little"))
@@ -185,8 +185,8 @@ def selector(alive: np.ndarray) -> faiss.IDSelector | None:
 
 @contextlib.contextmanager
 def _threads_for(queries: int) -> Iterator[None]:
-    """Keeps FAISS from a team of threads for one query: on busy cores they wait for one another."""
-    threads = faiss.omp_get_max_threads()  # of this thread of Python
+    """Limits FAISS to one thread per query: on busy cores, threads wait for each other."""
+    threads = faiss.omp_get_max_threads()  # the setting of this Python thread
     faiss.omp_set_num_threads(min(threads, queries) or 1)
     try:
         yield
@@ -195,5 +195,5 @@ def _threads_for(queries: int) -> Iterator[None]:
 
 
 def _subquantizers(dim: int) -> int:
-    """Returns how many parts a vector is cut into, each stored in one byte: of four numbers."""
+    """Returns how many parts a vector is cut into; each has about 4 numbers and becomes a byte."""
     return max(parts for parts in range(1, max(1, dim // 4) + 1) if dim % parts == 0)

@@ -1,4 +1,4 @@
-"""Exporting a training run: both towers, and the search model of its collection."""
+"""Exporting a training run: both towers, and a search model over its collection."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from tf_smoothclir.training.train import load_model
 from tf_smoothclir.two_tower.scorer import thresholds_of
 from tf_smoothclir.utils.errors import InputError
 
-# The server is warmed up, and the written models compared, with texts out of so many.
-_SAMPLE = 10_000
+# How many texts of each role the warm-up requests and the comparison choose from.
+_SAMPLED_TEXTS = 10_000
 
 
 def export_run(
@@ -34,23 +34,23 @@ def export_run(
     search_depth: int = 10,
     verifier: Verifier | None = None,
 ) -> int:
-    """Publishes a run with the weights of its best epoch.
+    """Exports a run with the weights of its best epoch.
 
     Args:
         run: A run of `smoothclir-train`.
         export_dir: Gets `query_tower/<version>` and `document_tower/<version>`, and
-            `search/<version>` where there is a search model.
+            `search/<version>` if there is a search model.
         search_model: Whether to export the collection of the run as a search model. Without it, the
-            data of the run need not be there any more.
+            data of the run are not needed.
         max_search_documents: A larger collection gets no search model.
-        search_depth: Documents that the search model finds for a query.
+        search_depth: Documents that the search model returns per query.
         verifier: As for `publish_version`.
 
     Returns:
         The version.
 
     Raises:
-        InputError: The run has no trained weights yet, or its data are needed and not there.
+        InputError: The run has no trained weights yet, or data that are needed are missing.
     """
     settings = run.settings()
     model = load_model(run)
@@ -78,11 +78,11 @@ def export_run(
     except InputError as error:
         if search_model:
             raise InputError(
-                f"{error} The data of the run are needed for the search model; give"
-                " --nosearch_model to export the towers alone."
+                f"{error} The search model needs the data of the run; give --nosearch_model to"
+                " export only the towers."
             ) from error
         logging.warning(
-            "%s The warm-up requests are made of the vocabulary instead of real texts.", error
+            "%s Making the warm-up requests from the vocabulary instead of real texts.", error
         )
         texts = {role: _made_up_texts(run.vocabulary_tokens(role)) for role in ROLES}
     info = PairInfo(settings.model.dim, settings.model.epsilon, thresholds, settings.data)
@@ -90,16 +90,16 @@ def export_run(
 
 
 def _sample(texts) -> list[bytes]:
-    return [text.encode() for text in itertools.islice(texts, _SAMPLE)]
+    return [text.encode() for text in itertools.islice(texts, _SAMPLED_TEXTS)]
 
 
 def _collection(source: Source, tower: ExportedTower, most: int):
-    """Returns ids and vectors of a collection; None where it is too large."""
+    """Returns the ids and vectors of a collection; None if it is too large."""
     number = sum(1 for _ in itertools.islice(source.documents(), most + 1))
     if number > most:
         logging.info(
-            "The collection has more than %d documents: no search model; index it with"
-            " smoothclir-index, or raise --max_search_documents",
+            "No search model: the collection has more than %d documents. Index it with"
+            " smoothclir-index, or raise --max_search_documents.",
             most,
         )
         return None

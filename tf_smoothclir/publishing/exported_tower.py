@@ -19,22 +19,21 @@ _TEXT = tf.TensorSpec([None], tf.string, "text")
 class ExportedTower(tf.Module):
     """A tower with its tokeniser and vocabulary, as a model server loads it.
 
-    Two signatures give `vector`, `[batch, dim]` float32:
+    Two signatures return `vector`, `[batch, dim]` float32:
 
-    * `serving_default`: `text`, `[batch]` string; anything at all is fine in a row;
-    * `tokens`: `ids`, `[tokens]` int32, of all texts one after the other (out-of-range ids count
-      as unknown), and `lengths`, `[batch]` int32, how many each text has. Lengths that are
-      negative, or whose sum is not the number of ids, are an `InvalidArgumentError`: nobody can
-      say which id belongs to which text.
+    * `serving_default` takes `text`, `[batch]` string; any bytes are accepted;
+    * `tokens` takes `ids`, `[tokens]` int32, the concatenated ids of all texts (out-of-range ids
+      count as unknown), and `lengths`, `[batch]` int32, the number of ids of each text. Negative
+      lengths, or lengths that do not add up to the number of ids, are an `InvalidArgumentError`.
 
-    A third one, `pair_id`, gives the `pair_id` that its publisher has set for each text of `text`
-    (servers refuse a signature without an input): a client sees what belongs together.
+    A third signature, `pair_id`, returns the `pair_id` of the export once per text of `text`
+    (servers refuse a signature without inputs), so that a client can check what belongs together.
 
     The inner product of a query vector and a document vector is their SCS, so any inner-product
     index ranks by SCS.
 
-    An average-pooling tower also has the function `words`, which is no signature but is saved with
-    the model (`tf.saved_model.load(path).words(text)`): it shows what a vector is the mean of.
+    An average-pooling tower also has the function `words`. It is not a signature, but it is saved
+    with the model (`tf.saved_model.load(path).words(text)`). It shows what a vector is the mean of.
     """
 
     def __init__(self, tower, encoder: TextEncoder, *, epsilon: float, name: str):
@@ -42,7 +41,7 @@ class ExportedTower(tf.Module):
 
         Args:
             tower: Keras layer from tokens to `[batch, dim]`.
-            encoder: The vocabulary that the tower was trained with.
+            encoder: Has the vocabulary that the tower was trained with.
             epsilon: ε of the similarity.
             name: "query_tower" or "document_tower".
         """
@@ -74,16 +73,18 @@ class ExportedTower(tf.Module):
         """Encodes token ids."""
         tokens = tf.reduce_sum(tf.cast(lengths, tf.int64))
         fits = tf.reduce_all(lengths >= 0) & (tokens == tf.size(ids, tf.int64))
-        message = "lengths must be at least 0, and their sum the number of ids."
+        message = "lengths must not be negative, and must add up to the number of ids."
         checked = tf.debugging.Assert(fits, [message, "lengths:", lengths, "ids:", tf.size(ids)])
-        with tf.control_dependencies([checked]):  # before an operation fails that says less
+        with tf.control_dependencies(
+            [checked]
+        ):  # before another operation fails with a vaguer message
             lengths = tf.identity(lengths)
         known = (ids >= 0) & (ids < self._vocabulary_size)
         return self._vectors(self.encoder.complete(tf.where(known, ids, UNKNOWN_ID), lengths))
 
     @tf.function(autograph=False, input_signature=[_TEXT])
     def serve_pair_id(self, text):
-        """Says which towers and indexes belong together."""
+        """Returns the `pair_id`, equal for towers and indexes that belong together."""
         return {"pair_id": tf.fill(tf.shape(text), self.pair_id)}
 
     @property
@@ -96,7 +97,7 @@ class ExportedTower(tf.Module):
         }
 
     def digest(self) -> str:
-        """Returns a digest of everything that decides about the vectors."""
+        """Returns a digest of everything that determines the vectors."""
         parts = hashlib.sha256()
         for weight in self.weights:
             parts.update(np.ascontiguousarray(weight))
@@ -111,16 +112,16 @@ class ExportedTower(tf.Module):
     def _words(self, text) -> dict[str, tf.Tensor]:
         """Returns the tokens of texts with their word vectors.
 
-        The vector of a text is the mean of its word vectors, then tanh, then smooth-normalised;
-        where words have weights, these are in the vectors.
+        The vector of a text is the mean of its word vectors, then tanh, then smooth-normalised. If
+        words have weights, the word vectors include them.
 
         Args:
             text: `[batch]` string.
 
         Returns:
-            `words`, `[tokens]` string, of all texts one after the other, as the tokeniser makes
-            them and cut as for the tower; `lengths`, `[batch]` int32, how many each text has;
-            `vectors`, `[tokens, dim]` float32.
+            `words`, `[tokens]` string, the concatenated tokens of all texts, cut as for the tower;
+            `lengths`, `[batch]` int32, the number of tokens of each text; `vectors`,
+            `[tokens, dim]` float32.
         """
         tokens = self.encoder(text)
         return {

@@ -1,7 +1,7 @@
 """The search model: both towers and an encoded collection in one SavedModel, for small collections.
 
-A model server that loads it answers a query string with document ids, scores and grades, without
-an index beside it.
+A model server that loads it answers a query string with document ids, scores and grades, without a
+separate index.
 """
 
 from __future__ import annotations
@@ -25,17 +25,18 @@ _QUERIES_PER_STEP = 64
 
 
 class SearchModel(tf.Module):
-    """Exact search by SCS, as a model server loads it; core operations only.
+    """Exact search by SCS, as a model server loads it; consists of core operations.
 
     Signatures:
 
-    * `serving_default`: `text`, `[batch]` string, gives `ids`, `[batch, depth]` string, `scores`,
-      `[batch, depth]` float32 (SCS), and `grades`, `[batch, depth]` int32: the best documents,
-      best first, equal scores by a hash of the id;
-    * `score`: `query` and `document`, both `[batch]` string, row by row, give `score`, `[batch]`
-      float32 (SCS), and `grade`, `[batch]` int32. The documents need not be in the collection.
+    * `serving_default` takes `text`, `[batch]` string, and returns the best documents, best first,
+      equal scores by a hash of the id: `ids`, `[batch, depth]` string, `scores`, `[batch, depth]`
+      float32 (SCS), and `grades`, `[batch, depth]` int32;
+    * `score` takes pairs, `query` and `document`, both `[batch]` string, and returns `score`,
+      `[batch]` float32 (SCS), and `grade`, `[batch]` int32. The documents need not be in the
+      collection.
 
-    Anything at all is fine in a row. A grade is the number of thresholds below the score.
+    Texts may be any bytes. A grade is the number of thresholds below the score.
     """
 
     def __init__(
@@ -47,19 +48,19 @@ class SearchModel(tf.Module):
         thresholds: Sequence[float],
         depth: int,
     ):
-        """Puts a collection behind two towers.
+        """Combines two towers and an encoded collection.
 
         Args:
             towers: "query" and "document" -> tower.
-            ids: Of the documents.
-            vectors: `[documents, dim]`, by the document tower.
+            ids: Ids of the documents.
+            vectors: `[documents, dim]`, from the document tower.
             thresholds: Scores at which the grade changes.
-            depth: Documents a query gets; fewer where the collection is smaller.
+            depth: Documents per query; fewer if the collection is smaller.
         """
         super().__init__(name="search")
         self.depth = min(depth, len(ids))
         self._query_tower, self._document_tower = towers["query"], towers["document"]
-        # In the order of the tie rule: among equal scores, top_k takes the lower position first.
+        # Sorted by the tie rule, because top_k puts the lower position first among equal scores.
         order = np.argsort(hash_ids(ids), kind="stable")
         self._ids = tf.Variable([ids[row] for row in order], trainable=False, dtype=tf.string)
         self._vectors = tf.Variable(vectors[order], trainable=False)
@@ -67,7 +68,7 @@ class SearchModel(tf.Module):
 
     @property
     def num_documents(self) -> int:
-        """The size of the collection."""
+        """The number of documents in the collection."""
         return self._vectors.shape[0]
 
     @tf.function(autograph=False, input_signature=[tf.TensorSpec([None], tf.string, "text")])
@@ -89,7 +90,7 @@ class SearchModel(tf.Module):
         sizes = [tf.size(query), tf.size(document)]
         message = "query and document must have the same number of rows."
         checked = tf.debugging.Assert(tf.equal(*sizes), [message, *sizes])
-        with tf.control_dependencies([checked]):  # else one row would be set against all others
+        with tf.control_dependencies([checked]):  # otherwise one row would be broadcast
             query = tf.identity(query)
         queries = self._query_tower.serve(query)["vector"]
         documents = self._document_tower.serve(document)["vector"]
@@ -128,11 +129,11 @@ class SearchModel(tf.Module):
 def encode_collection(
     documents: Iterable[Text], number: int, tower: ExportedTower
 ) -> tuple[list[str], np.ndarray]:
-    """Encodes a collection that fits into memory.
+    """Encodes a collection that fits in memory.
 
     Args:
         documents: The collection; its texts are streamed.
-        number: How many there are, for the progress bar.
+        number: How many documents there are, for the progress bar.
         tower: The document tower.
 
     Returns:

@@ -1,4 +1,4 @@
-"""Runs written models in a fresh process, as a server would, and compares with the trained ones."""
+"""Runs written models in a fresh process, like a server, and compares with the trained ones."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ import numpy as np
 
 TOLERANCE = 1e-6
 _NUM_PROBES = 32
-# With TensorFlow and nothing of ours. A line is a directory and what to ask of it; the answers go
-# out when there is no more. Strings travel as Latin-1, which any bytes are. Where the parent has
-# been killed, the lines end, and this does too. Looking for garbage among the objects of TensorFlow
-# would take half a second of the import, and most of a second at the end.
+# Uses TensorFlow and nothing of this package. Each line of input is a directory and the requests to
+# run there; the answers are printed when the input ends, as it also does when the parent is killed.
+# Strings travel as Latin-1, which can decode any bytes. Garbage collection is off because going
+# through the objects of TensorFlow takes half a second during the import, and more at the end.
 _LOAD_AND_RUN = """
 import gc
 import json
@@ -48,18 +48,18 @@ gc.freeze()
 
 
 class Verifier:
-    """A process that imports TensorFlow at once, which takes seconds, and then waits for models.
+    """A process that imports TensorFlow, which takes seconds, and then waits for models.
 
-    A context manager, which ends the process. Importing this module does not import TensorFlow: the
-    process can start before its parent does so.
+    A context manager that ends the process. Importing this module does not import TensorFlow, so
+    the process and its parent can import it at the same time.
     """
 
     def __init__(self):
         """Starts the process."""
-        # A pipe that nobody reads before the end would hold a process up that has much to say.
+        # A file, because a full pipe that nobody reads yet would block the process.
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": self._errors}
-        # As most servers; and the memory of the graphics card is the parent's.
+        # Like most servers; and the parent needs the memory of the GPU.
         environment = {**os.environ, "CUDA_VISIBLE_DEVICES": "-1"}
         self._child = subprocess.Popen(
             [sys.executable, "-c", _LOAD_AND_RUN], text=True, env=environment, **pipes
@@ -75,27 +75,27 @@ class Verifier:
         self._errors.close()
 
     def send(self, role: str, part, directory: Path, texts: dict[str, Sequence[bytes]]) -> None:
-        """Has the process load a written part and run its signatures; does not wait for it.
+        """Makes the process load a written part and run its signatures; does not wait.
 
         Args:
             role: "query", "document" or "search".
-            part: `ExportedTower` or `SearchModel`.
+            part: The trained `ExportedTower` or `SearchModel`.
             directory: Where its SavedModel was written.
             texts: "query" and "document" -> real texts.
         """
         requests = _requests(role, part, texts)
         line = json.dumps([str(directory), requests], default=_latin_1)
-        with contextlib.suppress(BrokenPipeError):  # it has failed before: `compare` says how
+        with contextlib.suppress(BrokenPipeError):  # it has failed already: `compare` reports why
             print(line, file=self._child.stdin, flush=True)
         self._sent.append((part, requests))
 
     def compare(self) -> None:
-        """Runs the parts that were sent here, too, and compares; no more can be sent.
+        """Runs the parts in this process too, and compares. Call it once, after the last `send`.
 
         Raises:
-            RuntimeError: A part does not load, or answers otherwise.
+            RuntimeError: A written part does not load, or differs from the trained one.
         """
-        expected = [  # meanwhile: the process is at work
+        expected = [  # computed while the process works
             {name: part.signatures[name](**_arrays(inputs)) for name, inputs in requests.items()}
             for part, requests in self._sent
         ]
@@ -112,7 +112,7 @@ class Verifier:
 
 def _requests(role: str, part, texts: dict[str, Sequence[bytes]]) -> dict[str, dict]:
     """Returns signature -> input name -> rows."""
-    # An empty text and bytes that are no UTF-8 are part of what a server meets.
+    # Servers also get empty texts and bytes that are not UTF-8.
     probes = {
         name: [b"", b"\xff", *(rows[i * len(rows) // _NUM_PROBES] for i in range(_NUM_PROBES))]
         for name, rows in texts.items()
@@ -133,7 +133,7 @@ def _compare(name: str, expected: dict[str, Any], found: dict[str, list]) -> Non
             if not difference <= TOLERANCE:
                 raise RuntimeError(f"{name} differs from the trained one by {difference}.")
     if "ids" in expected:
-        # Neighbours whose scores are all but equal may have changed places by rounding.
+        # Neighbours with almost equal scores may swap places because of rounding.
         gaps = -np.diff(expected["scores"], axis=1) > 2 * TOLERANCE
         apart = np.pad(gaps, ((0, 0), (1, 0)), constant_values=True)
         apart &= np.pad(gaps, ((0, 0), (0, 1)), constant_values=False)
@@ -147,7 +147,7 @@ def _arrays(inputs: dict[str, list]) -> dict[str, np.ndarray]:
 
 
 def _array(rows: list) -> np.ndarray:
-    """Returns `[rows]`, of bytes or of int32; NumPy's own strings would lose NUL bytes."""
+    """Returns `[rows]`, objects of type bytes or int32; NumPy strings would drop NUL bytes."""
     return np.array(rows, object if isinstance(rows[0], bytes) else np.int32)
 
 

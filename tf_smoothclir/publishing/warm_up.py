@@ -1,6 +1,6 @@
 """Warm-up requests, which TensorFlow Serving answers before it says that a model is ready.
 
-Without them the first users would wait while memory is allocated and graphs are optimised.
+Without them, the first users would wait while memory is allocated and graphs are optimised.
 """
 
 from __future__ import annotations
@@ -10,22 +10,22 @@ from pathlib import Path
 
 import tensorflow as tf
 
-# The rows of a request: one of a single user, and the largest batch that the server makes
+# Rows per request: one, as from a single user, and the largest batch that the server forms
 # (max_execution_batch_size in export/serving/batching.config).
 BATCH_SIZES = (1, 32)
-# Shortest, median, long, longest: their costs differ much.
+# Shortest, median, long, longest: their costs differ a lot.
 _QUANTILES = (0.0, 0.5, 0.95, 1.0)
 
 
 def warm_up_batches(texts: Sequence[bytes]) -> list[list[bytes]]:
-    """Chooses texts of typical and of extreme lengths, in batches of all `BATCH_SIZES`.
+    """Chooses texts of typical and extreme lengths, in batches of all `BATCH_SIZES`.
 
     Args:
-        texts: Real ones, at least one.
+        texts: At least one real text.
 
     Returns:
-        For size 1, a batch for each of the quantiles 0, 0.5, 0.95 and 1 of the length in bytes; for
-        another size, one batch that is spread evenly over the lengths. Always the same number.
+        For size 1, one batch for each of the quantiles 0, 0.5, 0.95 and 1 of the length in bytes.
+        For another size, one batch whose texts are spread evenly over the lengths.
     """
     ordered = sorted(texts, key=len)
 
@@ -68,11 +68,11 @@ def write_warm_up(
     """Writes requests where TensorFlow Serving looks for them.
 
     Args:
-        directory: Of the SavedModel.
-        model_name: As the server has it in its configuration.
-        requests: Of `warm_up_requests`.
+        directory: The directory of the SavedModel.
+        model_name: Name of the model in the configuration of the server.
+        requests: From `warm_up_requests`.
     """
-    # Only here, as it takes a second.
+    # Imported here because it takes a second.
     from tensorflow_serving.apis import model_pb2, predict_pb2, prediction_log_pb2
 
     (directory / "assets.extra").mkdir()

@@ -1,4 +1,4 @@
-"""The local developer server: TensorFlow Serving's gRPC and REST APIs in one Python process."""
+"""The development server: TensorFlow Serving's gRPC and REST APIs in one Python process."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from tf_smoothclir.server.model_registry import ModelRegistry
 from tf_smoothclir.server.rest import RestServer, Route
 from tf_smoothclir.utils.errors import input_error
 
-_GRACE = 10.0  # seconds that requests under way have at the end
+_GRACE = 10.0  # seconds for requests under way when the server stops
 
 
 class DevelopmentServer:
     """Serves models until it is stopped.
 
     Attributes:
-        host: Where it listens.
-        port: Of gRPC.
-        rest_api_port: Of REST.
+        host: Address that it listens on.
+        port: Port of gRPC.
+        rest_api_port: Port of REST.
     """
 
     def __init__(
@@ -33,25 +33,25 @@ class DevelopmentServer:
         host: str = "127.0.0.1",
         port: int = 0,
         rest_api_port: int = 0,
-        threads: int = 16,
+        grpc_threads: int = 16,
         max_bytes: int = 64 << 20,
         poll_seconds: float = 1.0,
         routes: Mapping[str, Route] | None = None,
     ):
-        """Loads the models, binds the ports and starts to answer.
+        """Loads the models, binds the ports and starts answering.
 
         Args:
-            models: What to serve.
-            host: Address to listen at.
-            port: Of gRPC; 0 for any that is free.
-            rest_api_port: Of REST; 0 for any that is free.
-            threads: gRPC requests that are answered at a time; more wait.
+            models: The models to serve.
+            host: Address to listen on.
+            port: Port of gRPC; 0 for any free one.
+            rest_api_port: Port of REST; 0 for any free one.
+            grpc_threads: gRPC requests that are answered at a time; further ones wait.
             max_bytes: Largest request.
-            poll_seconds: Between looks for new versions.
-            routes: More paths of the HTTP server.
+            poll_seconds: Seconds between looks for new versions.
+            routes: Further paths of the HTTP server.
 
         Raises:
-            InputError: A model has no version that loads, or a port is taken.
+            InputError: A model has no version that loads, or a port is in use.
         """
         models.start()
         self.host = host
@@ -65,11 +65,11 @@ class DevelopmentServer:
             raise _port_taken("--rest_api_port", rest_api_port, error) from None
         self.rest_api_port = self._rest.server_address[1]
         self._grpc = grpc.server(
-            futures.ThreadPoolExecutor(threads, thread_name_prefix="grpc"),
+            futures.ThreadPoolExecutor(grpc_threads, thread_name_prefix="grpc"),
             options=[
                 ("grpc.max_receive_message_length", max_bytes),
                 ("grpc.max_send_message_length", -1),
-                ("grpc.so_reuseport", 0),  # two servers at one port would share the requests
+                ("grpc.so_reuseport", 0),  # two servers on one port would share the requests
             ],
         )
         add_services(self._grpc, models)
@@ -88,7 +88,7 @@ class DevelopmentServer:
             thread.start()
 
     def stop(self, grace: float = _GRACE) -> None:
-        """Accepts no more requests, and lets those under way end."""
+        """Accepts no more requests, and lets those under way finish."""
         self._stopping.set()
         stopped = self._grpc.stop(grace)
         self._rest.stop(grace)
@@ -106,11 +106,13 @@ class DevelopmentServer:
         while not self._stopping.wait(self._poll_seconds):
             try:
                 self._models.poll()
-            except Exception:  # such as a directory that vanishes while it is read
-                logging.exception("Looking for new versions failed; trying again")
+            except Exception:  # such as a directory that is deleted while it is read
+                logging.exception("Looking for new versions failed; will try again")
 
 
 def _port_taken(flag: str, port: int, error: Exception):
     return input_error(
-        f"{flag}={port}", f"the port cannot be used ({error})", "Choose another one, 0 for any"
+        f"{flag}={port}",
+        f"the port cannot be used ({error})",
+        "Choose another port, or 0 for any free one",
     )

@@ -22,7 +22,7 @@ from tf_smoothclir.server.loaded_model import DEFAULT_SIGNATURE
 from tf_smoothclir.server.model_registry import ModelRegistry
 from tf_smoothclir.server.request_error import RequestError, invalid
 
-_LARGEST = 1 << 20  # values of an input that repeats its last one
+_LARGEST = 1 << 20  # values of an input whose proto repeats its last value
 _STATES = get_model_status_pb2.ModelVersionStatus.State
 _CODES = {code.name: code for code in grpc.StatusCode}
 
@@ -36,7 +36,7 @@ def add_services(server: grpc.Server, models: ModelRegistry) -> None:
 
 
 def _answering(method):
-    """Turns errors of a method into gRPC's."""
+    """Turns the errors of a method into gRPC statuses."""
 
     @functools.wraps(method)
     def answer(self, request, context):
@@ -44,9 +44,9 @@ def _answering(method):
             return method(self, request)
         except RequestError as error:
             code, message = error.code, error.message
-        except Exception as error:  # a defect of ours or of the model: the server goes on
+        except Exception as error:  # a defect here or in the model: the server keeps running
             logging.exception("%s failed", method.__name__)
-            code, message = "INTERNAL", f"{type(error).__name__} in the server; its log says more"
+            code, message = "INTERNAL", f"{type(error).__name__} in the server; see its log"
         return context.abort(_CODES[code], message)
 
     return answer
@@ -105,11 +105,13 @@ class _ModelService(model_service_pb2_grpc.ModelServiceServicer):
 
     @_answering
     def HandleReloadConfigRequest(self, request):
-        raise RequestError("UNIMPLEMENTED", "Change the model config file; it is read again")
+        raise RequestError(
+            "UNIMPLEMENTED", "Edit the model config file instead; the server reads it again"
+        )
 
 
 def selection(spec) -> dict:
-    """Returns name, version and label of a `ModelSpec`, as `ModelRegistry` takes them."""
+    """Returns the name, version and label of a `ModelSpec`, as arguments of `ModelRegistry`."""
     version = spec.version.value if spec.HasField("version") else None
     return {"name": spec.name, "version": version, "label": spec.version_label}
 
@@ -138,13 +140,13 @@ def _only_predict(method: str) -> RequestError:
 def _from_proto(name: str, proto: tensor_pb2.TensorProto) -> np.ndarray:
     sizes = [dim.size for dim in proto.tensor_shape.dim]
     if proto.tensor_shape.unknown_rank or any(size < 0 for size in sizes):
-        raise invalid(f"Input {name!r} has no definite shape")
+        raise invalid(f"Input {name!r} has no fully defined shape")
     if math.prod(sizes) > max(_LARGEST, proto.ByteSize()):
-        raise invalid(f"Input {name!r} says that its shape is {sizes}, which is too large")
+        raise invalid(f"Input {name!r} has the shape {sizes}, which is too large")
     try:
         return tf.make_ndarray(proto)
     except (TypeError, ValueError, KeyError) as error:
-        raise invalid(f"Input {name!r} is no tensor: {error}") from None
+        raise invalid(f"Input {name!r} is not a tensor: {error}") from None
 
 
 def _fill_proto(proto: tensor_pb2.TensorProto, values: np.ndarray) -> None:

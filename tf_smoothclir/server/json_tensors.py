@@ -22,7 +22,7 @@ def parse_request(body: bytes) -> tuple[dict, str, str]:
         `(document, format, signature name)`; the format is `ROWS` or `COLUMNS`.
 
     Raises:
-        RequestError: It is no JSON object with the right keys.
+        RequestError: It is not a JSON object with the right keys.
     """
     try:
         document = json.loads(body)
@@ -45,15 +45,15 @@ def parse_request(body: bytes) -> tuple[dict, str, str]:
 def inputs_of(
     document: dict, form: str, specs: Mapping[str, tf.TensorSpec]
 ) -> dict[str, np.ndarray]:
-    """Returns the inputs of a signature, from what `parse_request` gave.
+    """Returns the inputs of a signature, from a document of `parse_request`.
 
     Args:
-        document: The request.
+        document: The body of the request.
         form: `ROWS` or `COLUMNS`.
-        specs: Input name -> its dtype.
+        specs: Input name -> dtype and shape.
 
     Raises:
-        RequestError: They do not fit.
+        RequestError: They do not fit the signature.
     """
     columns = document[COLUMNS] if form == COLUMNS else _columns(document[ROWS], specs)
     if not _is_object(columns):
@@ -131,7 +131,7 @@ def _collect(value, shape: list[int], name: str, leaf: Callable, values: list) -
         for part in value:
             _collect(part, shape[1:], name, leaf, values)
     else:
-        raise invalid(f"Input {name!r}: expecting lists of one size, {shape[0]} as the first")
+        raise invalid(f"Input {name!r}: expecting lists of the same size, {shape[0]}, as the first")
 
 
 def _string(value) -> bytes:
@@ -141,20 +141,20 @@ def _string(value) -> bytes:
         try:
             return base64.b64decode(value["b64"] + "=" * (-len(value["b64"]) % 4), validate=True)
         except binascii.Error as error:
-            raise ValueError(f"this is no base64: {error}") from None
-    raise TypeError(f"JSON {_type_name(value)} is no string")
+            raise ValueError(f"not valid base64: {error}") from None
+    raise TypeError(f"JSON {_type_name(value)} is not a string")
 
 
 def _integer(value) -> int:
     if isinstance(value, int) and not isinstance(value, bool):
         return value
-    raise TypeError(f"JSON {_type_name(value)} is no integer")
+    raise TypeError(f"JSON {_type_name(value)} is not an integer")
 
 
 def _number(value) -> float:
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         return float(value)
-    raise TypeError(f"JSON {_type_name(value)} is no number")
+    raise TypeError(f"JSON {_type_name(value)} is not a number")
 
 
 _LEAVES = {
@@ -175,11 +175,11 @@ def _type_name(value) -> str:
 def response_of(outputs: Mapping[str, np.ndarray], form: str) -> dict:
     """Returns the answer to a predict request in the format of the request.
 
-    A single output stands without its name; strings of an output whose name ends with `_bytes` are
+    A single output has no name. Strings of an output whose name ends in `_bytes` become
     `{"b64": ...}`.
 
     Raises:
-        RequestError: Outputs of different batch sizes have no rows.
+        RequestError: The outputs have different batch sizes, so there are no rows.
     """
     values = {name: _plain(name, array) for name, array in sorted(outputs.items())}
     if form == COLUMNS:

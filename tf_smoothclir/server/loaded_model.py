@@ -1,4 +1,4 @@
-"""A version of a model in memory: checked, loaded, warmed up, and asked."""
+"""A version of a model in memory: checked, loaded, warmed up, ready to answer."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from tf_smoothclir.publishing.manifest import ExportManifest, check_files
 from tf_smoothclir.server.request_error import HTTP_STATUS, RequestError, invalid
 
 DEFAULT_SIGNATURE = "serving_default"
-_CODES = dict(enumerate(HTTP_STATUS, start=1))  # gRPC's numbers, which start in this order
-# What TensorFlow's Python puts before the message of the operation.
+_CODES = dict(enumerate(HTTP_STATUS, start=1))  # the numbers of gRPC, which has this order
+# What TensorFlow's Python puts in front of the message of an operation.
 _EAGER = re.compile(r"^Graph execution error:\n\n(Detected at node .*\n(<stack .*\n)?)*")
 
 
@@ -42,7 +42,7 @@ class Signature:
 
         Args:
             inputs: Name -> values; strings as objects of type bytes.
-            outputs: Names of those that are wanted; none for all.
+            outputs: Names of the wanted outputs; empty for all.
 
         Returns:
             Output name -> values.
@@ -95,20 +95,20 @@ class Signature:
 class LoadedModel:
     """A version of a model.
 
-    It lives as long as somebody holds it: a request that is being answered does, so taking it out
-    of service never disturbs one.
+    It lives as long as something refers to it. A request under way does, so taking a version out of
+    service never disturbs a request.
 
     Attributes:
-        name: Of the model.
-        version: Of the model.
-        signature_defs: Name -> `SignatureDef`, as the file has them.
+        name: Name of the model.
+        version: Its version.
+        signature_defs: Name -> `SignatureDef`, as in the file.
     """
 
     def __init__(self, name: str, version: int, directory: Path):
         """Checks the files against the manifest, loads them, and replays the warm-up requests.
 
         Raises:
-            InputError: There is no manifest, or a file is not the one that was published.
+            InputError: There is no manifest, or a file is not the one that was exported.
         """
         self.name = name
         self.version = version
@@ -121,7 +121,7 @@ class LoadedModel:
         self._warm_up(directory / "assets.extra" / "tf_serving_warmup_requests")
 
     def signature(self, name: str) -> Signature:
-        """Returns a signature; the default one for an empty name.
+        """Returns a signature; for an empty name, the default one.
 
         Raises:
             RequestError: There is no such signature.

@@ -1,4 +1,4 @@
-"""Which models are served: those of an export directory, or of a model config file."""
+"""Which models are served: those of an export directory or of a model config file."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ class ModelConfig:
     """One model to serve.
 
     Attributes:
-        name: In requests.
-        base_path: Directory whose integer subfolders are the versions.
-        choose: From the versions that are there, rising, to those that are to be served.
+        name: Name of the model in requests.
+        base_path: Directory whose integer subdirectories are the versions.
+        choose: From the versions that are there, in ascending order, to the versions to serve.
         labels: Label -> version.
     """
 
@@ -33,7 +33,7 @@ class ModelConfig:
     labels: Mapping[str, int] = dataclasses.field(default_factory=dict)
 
     def wanted(self) -> list[int]:
-        """Returns the versions that are there and to be served, rising."""
+        """Returns the versions to serve, in ascending order."""
         if not self.base_path.is_dir():
             return []
         names = (path.name for path in self.base_path.iterdir() if path.is_dir())
@@ -64,26 +64,28 @@ def configs_of_file(
 
     Args:
         path: The file.
-        export_dir: Where given, base paths are looked for in there by their last part: so a file
-            that is written for a container can be tried out anywhere.
+        export_dir: If given, the last component of each base path is looked up in this directory:
+            a file written for a container can be tried out anywhere.
 
     Raises:
-        InputError: It cannot be read or used; names the file and the model.
+        InputError: The file cannot be read or used; names the file and the model.
     """
     try:
         text = Path(path).read_text(encoding="utf-8")
         parsed = text_format.Parse(text, model_server_config_pb2.ModelServerConfig())
     except OSError as error:
-        raise input_error(path, f"cannot be read: {error.strerror}", "Check the path") from None
+        raise input_error(path, f"it cannot be read: {error.strerror}", "Check the path") from None
     except (text_format.ParseError, UnicodeDecodeError) as error:
         raise input_error(
-            path, f"no model config: {error}", "Write it as text of ModelServerConfig"
+            path,
+            f"it is not a model config file: {error}",
+            "Write a ModelServerConfig in text format",
         ) from None
     configs = [_config(path, one, export_dir) for one in parsed.model_config_list.config]
     names = [config.name for config in configs]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice or not configs:
-        reason = f"model {twice[0]!r} stands there twice" if twice else "it names no model"
+        reason = f"it names model {twice[0]!r} twice" if twice else "it names no model"
         raise input_error(path, reason, "Give each model one `config` in `model_config_list`")
     return configs
 

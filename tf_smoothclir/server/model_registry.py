@@ -1,4 +1,4 @@
-"""The models of a server: versions come and go while requests are answered."""
+"""The models of a server; versions come and go while it answers requests."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from tf_smoothclir.utils.errors import InputError
 
 @dataclasses.dataclass(frozen=True)
 class VersionState:
-    """What `GetModelStatus` says of a version.
+    """What `GetModelStatus` says about a version.
 
     Attributes:
         state: "LOADING", "AVAILABLE" or "END".
-        code: "OK", or the gRPC code of what made it fail.
+        code: "OK", or the gRPC code of the failure.
         message: Empty, or why it failed.
     """
 
@@ -31,23 +31,25 @@ class VersionState:
 
 
 class ModelRegistry:
-    """The models that are served, kept as the configuration and the directories say.
+    """The models that are served; follows the configuration and the directories.
 
-    As TensorFlow Serving does it: new versions are loaded before old ones go, and an old one stays
-    as long as no wanted one has loaded. A version that failed is tried again when its files change.
+    Like TensorFlow Serving, it loads new versions before it unloads old ones, and keeps an old one
+    until a wanted one has loaded. A version that failed is tried again when its files change.
     """
 
     def __init__(self, read_configs: Callable[[], Sequence[ModelConfig]]):
-        """Loads nothing yet.
+        """Stores the reader of the configuration; `start` loads the models.
 
         Args:
-            read_configs: Called by each `poll`; may raise `InputError`.
+            read_configs: Called by `start` and each `poll`; may raise `InputError`.
         """
         self._read_configs = read_configs
         self._configs: dict[str, ModelConfig] = {}
-        self._models: dict[str, dict[int, LoadedModel]] = {}  # replaced as a whole, never changed
+        self._models: dict[
+            str, dict[int, LoadedModel]
+        ] = {}  # inner dictionaries are replaced, never changed
         self._states: dict[str, dict[int, VersionState]] = {}
-        self._failed: dict[Path, tuple] = {}  # directory -> what its files were like then
+        self._failed: dict[Path, tuple] = {}  # directory -> state of its files at that time
         self._lock = threading.Lock()
 
     def start(self) -> None:
@@ -68,11 +70,11 @@ class ModelRegistry:
                 )
 
     def poll(self) -> None:
-        """Follows the configuration and the directories; a configuration that is wrong is left."""
+        """Follows the configuration and the directories; ignores a configuration with an error."""
         try:
             configs = self._read_configs()
         except InputError as error:
-            logging.warning("The configuration stays as it was: %s", error)
+            logging.warning("Keeping the last valid configuration: %s", error)
             configs = list(self._configs.values())
         self._follow(configs)
 
@@ -81,7 +83,7 @@ class ModelRegistry:
         return list(self._configs)
 
     def get(self, name: str, version: int | None = None, label: str = "") -> LoadedModel:
-        """Returns a version that is ready: the one asked for, or the latest.
+        """Returns a version that is ready: the requested one, or the latest.
 
         Raises:
             RequestError: There is none.
@@ -100,7 +102,7 @@ class ModelRegistry:
     def states(
         self, name: str, version: int | None = None, label: str = ""
     ) -> dict[int, VersionState]:
-        """Returns version -> state, of all versions or the one asked for, latest first.
+        """Returns version -> state for all versions or the requested one, latest first.
 
         Raises:
             RequestError: There is none.
@@ -149,11 +151,11 @@ class ModelRegistry:
         states[version] = VersionState("LOADING")
         try:
             model = LoadedModel(config.name, version, directory)
-        except Exception as error:  # whatever is in the files: the server goes on
+        except Exception as error:  # whatever the files contain: the server keeps running
             self._failed[directory] = stamp
             code = "FAILED_PRECONDITION" if isinstance(error, InputError) else "INTERNAL"
             states[version] = VersionState("END", code, str(error))
-            logging.warning("Model %s version %d does not load: %s", config.name, version, error)
+            logging.warning("Model %s version %d failed to load: %s", config.name, version, error)
             return
         self._failed.pop(directory, None)
         self._models[config.name] = {**self._models.get(config.name, {}), version: model}
@@ -166,7 +168,7 @@ class ModelRegistry:
             self._models[name] = kept
             self._states[name][version] = VersionState("END")
             logging.info("Model %s version %d is out of service", name, version)
-            gc.collect()  # a loaded model refers to itself
+            gc.collect()  # a loaded model is a reference cycle
 
 
 def _stamp(directory: Path) -> tuple:

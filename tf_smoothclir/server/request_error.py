@@ -1,8 +1,8 @@
-"""What goes wrong with a request: gRPC's codes, and the HTTP status that belongs to each."""
+"""Errors of requests: gRPC status codes, and the HTTP status of each."""
 
 from __future__ import annotations
 
-# As TensorFlow Serving's HTTP server translates them.
+# The translation of TensorFlow Serving's HTTP server.
 HTTP_STATUS = {
     "CANCELLED": 499,
     "UNKNOWN": 500,
@@ -29,16 +29,16 @@ class RequestError(Exception):
 
     Attributes:
         code: Name of a gRPC status code, a key of `HTTP_STATUS`.
-        message: For the client.
+        message: Text for the client.
     """
 
     def __init__(self, code: str, message: str):
-        """Cuts long messages."""
+        """Keeps the code and the message; cuts a long message."""
         super().__init__(message)
         self.code = code
         self.message = message if len(message) <= _LONGEST else message[: _LONGEST - 1] + "…"
 
 
 def invalid(message: str) -> RequestError:
-    """Returns the error of a request that no server could answer."""
+    """Returns the error for a request that no server could answer."""
     return RequestError("INVALID_ARGUMENT", message)

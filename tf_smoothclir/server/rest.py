@@ -28,13 +28,13 @@ _PIECE = 1 << 16
 
 @dataclasses.dataclass(frozen=True)
 class Response:
-    """An answer over HTTP.
+    """An HTTP response.
 
     Attributes:
-        body: Its bytes.
+        body: The bytes of the body.
         status: HTTP status.
-        content_type: Of the body.
-        headers: More of them.
+        content_type: Content type of the body.
+        headers: Further headers.
     """
 
     body: bytes
@@ -44,7 +44,7 @@ class Response:
 
 
 def json_response(value, status: int = 200) -> Response:
-    """Returns a value as JSON."""
+    """Returns a response with a value as JSON."""
     return Response(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace"), status)
 
 
@@ -52,10 +52,10 @@ Route = Callable[[Mapping[str, str]], Response]  # takes the fields of the query
 
 
 class RestServer(ThreadingHTTPServer):
-    """Answers HTTP requests, each connection in a thread of its own."""
+    """Answers HTTP requests, each connection in its own thread."""
 
     daemon_threads = True
-    block_on_close = False  # connections that are kept open would hold it
+    block_on_close = False  # open connections would block it
     request_queue_size = 1024
     allow_reuse_address = True
 
@@ -73,7 +73,7 @@ class RestServer(ThreadingHTTPServer):
             address: Host and port; port 0 for any that is free.
             models: The models.
             max_bytes: Largest body of a request.
-            routes: Path -> answer of GET, besides those of the REST API.
+            routes: Path -> function that answers GET, besides the REST API.
 
         Raises:
             OSError: The port is taken.
@@ -86,7 +86,7 @@ class RestServer(ThreadingHTTPServer):
         self._changed = threading.Condition()
 
     def handle_error(self, request, client_address) -> None:
-        """Logs what was not the client's going away."""
+        """Logs errors, except that the client has gone away."""
         error = sys.exc_info()[1]
         if not isinstance(error, (ConnectionError, TimeoutError)):
             logging.error("A connection of %s failed", client_address, exc_info=error)
@@ -98,7 +98,7 @@ class RestServer(ThreadingHTTPServer):
             self._changed.notify_all()
 
     def stop(self, grace: float) -> None:
-        """Accepts no more, and waits up to `grace` seconds for the requests under way."""
+        """Accepts no more requests, and waits up to `grace` seconds for those under way."""
         self.shutdown()
         with self._changed:
             self._changed.wait_for(lambda: not self._active, grace)
@@ -111,7 +111,7 @@ class _Handler(BaseHTTPRequestHandler):
     sys_version = ""
     timeout = 60  # seconds of silence after which a connection is closed
     disable_nagle_algorithm = True
-    wbufsize = -1  # headers and body leave together
+    wbufsize = -1  # headers and body are sent together
     server: RestServer
 
     def _answer(self) -> None:
@@ -134,9 +134,9 @@ class _Handler(BaseHTTPRequestHandler):
             return json_response(self._api(unquote(path.path), body))
         except RequestError as error:
             return json_response({"error": error.message}, HTTP_STATUS[error.code])
-        except Exception as error:  # a defect of ours or of the model: the server goes on
+        except Exception as error:  # a defect here or in the model: the server keeps running
             logging.exception("%s %s failed", self.command, self.path)
-            message = f"{type(error).__name__} in the server; its log says more"
+            message = f"{type(error).__name__} in the server; see its log"
             return json_response({"error": message}, 500)
 
     def _route(self, path) -> Response:
@@ -188,7 +188,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._send(json_response({"error": message}, status))
 
     def handle_expect_100(self) -> bool:
-        """Lets a client send its body only where it would be read."""
+        """Lets a client send its body only if it will be read."""
         length = self.headers.get("Content-Length", "0")
         if length.isdecimal() and int(length) > self.server.max_bytes:
             self._refuse(413, f"The body has {length} bytes; at most {self.server.max_bytes}")
@@ -196,8 +196,10 @@ class _Handler(BaseHTTPRequestHandler):
         return super().handle_expect_100()
 
     def send_error(self, code, message=None, explain=None) -> None:
-        """Sends what http.server finds wrong as JSON too."""
-        self.request_version = self.protocol_version  # else no headers for what is no HTTP
+        """Sends the errors that http.server finds as JSON too."""
+        self.request_version = (
+            self.protocol_version
+        )  # otherwise no headers are sent for malformed requests
         self.close_connection = True
         self._send(json_response({"error": message or "Malformed request"}, code))
 
@@ -215,7 +217,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(response.body)
 
     def log_message(self, format, *arguments) -> None:
-        """Keeps silent; requests that fail in the server are logged where they do."""
+        """Logs nothing; requests that fail in the server are logged where they fail."""
 
 
 def _selection(name: str, version: str | None, label: str | None) -> dict:
