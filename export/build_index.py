@@ -91,10 +91,10 @@ def main(argv) -> None:
     from tf_smoothclir.index.updates import update_index
     from tf_smoothclir.index.vector_index import IndexSettings
     from tf_smoothclir.publishing.export_directory import load_tower
-    from tf_smoothclir.search.searcher import run_queries
+    from tf_smoothclir.search.opening import training_query_vectors
 
     tower = load_tower(_EXPORT_DIR.value, "document")
-    query_vectors = functools.partial(run_queries, _EXPORT_DIR.value)
+    query_vectors = functools.partial(training_query_vectors, _EXPORT_DIR.value)
     if _ADD.value or _REMOVE.value:
         manifest = update_index(
             index_dir,

@@ -123,11 +123,11 @@ def main(argv) -> None:
 
 
 def _page():
-    from tf_smoothclir.search.searcher import open_searcher
+    from tf_smoothclir.search.opening import open_search
     from tf_smoothclir.server.search_page import open_page
 
-    searcher = open_searcher(_EXPORT_DIR.value, _INDEX_DIR.value, setting_flags.data_like)
-    return open_page(searcher).routes()
+    search = open_search(_EXPORT_DIR.value, _INDEX_DIR.value, setting_flags.data_like)
+    return open_page(search).routes()
 
 
 def run() -> None:

@@ -37,8 +37,8 @@ def main(argv) -> None:
     from tf_smoothclir.index.work_directory import work_directory
     from tf_smoothclir.publishing.export import export_run
     from tf_smoothclir.publishing.export_directory import exported_versions
-    from tf_smoothclir.search.display import print_results
-    from tf_smoothclir.search.searcher import open_searcher
+    from tf_smoothclir.search.display import print_hits
+    from tf_smoothclir.search.opening import open_search
     from tf_smoothclir.training.run_directory import RunDirectory
     from tf_smoothclir.training.train import train
 
@@ -49,11 +49,11 @@ def main(argv) -> None:
         for of_former_towers in (index_dir, work_directory(index_dir)):
             shutil.rmtree(of_former_towers, ignore_errors=True)
         export_run(RunDirectory.load(output_dir), output_dir)
-    searcher = open_searcher(output_dir, "", lambda trained_on: trained_on)
+    search = open_search(output_dir, "", lambda trained_on: trained_on)
     world = RetrievalSet.load(source_of(SETTINGS.data))
     unseen = {world.query_ids[row] for row in world.queries_in("test")}
     for query in example_queries(world.source, unseen):
-        print_results(query, searcher.search([query], 3)[0], width=400)
+        print_hits(query, search.search([query], 3)[0], width=400)
     print(f"\nReport: {output_dir}/report.md. Ask more, one query a line:")
     print(f"  smoothclir-search --export_dir={output_dir}")
 

@@ -1,36 +1,36 @@
-"""Results for people."""
+"""Hits, printed for people."""
 
 import pytest
 
 from tf_smoothclir.protocols.text_search import Explanation, SearchHit, WordShare
-from tf_smoothclir.search.display import carrying_words, highlighted, print_results, shares
+from tf_smoothclir.search.display import carrying_words, highlighted, print_hits, shares
 
 EXPLANATION = Explanation(
     0.5, (WordShare("apfel", 0.4), WordShare("rot", 0.05), WordShare(".", -0.02)), 0.07
 )
 
 
-def result(text, title="", rank=1):
+def hit(text, title="", rank=1):
     return SearchHit(rank, 0.5, 1, "d1", title, text)
 
 
-def test_a_line_a_result(capsys):
-    print_results("apple", [result("Ein Apfel", "Obst"), result("x" * 50, rank=2)], width=20)
+def test_one_line_per_hit(capsys):
+    print_hits("apple", [hit("Ein Apfel", "Obst"), hit("x" * 50, rank=2)], width=20)
     lines = capsys.readouterr().out.splitlines()
     assert lines[1] == "apple"
     assert lines[3].split() == ["1", "0.500", "1", "d1", "Obst:", "Ein", "Apfel"]
     assert lines[4].split()[-1] == "x" * 19 + "…"
 
 
-def test_shares_stand_below_the_result(capsys):
-    print_results("apple", [result("Ein Apfel")], explanations=[EXPLANATION])
+def test_shares_are_below_the_hit(capsys):
+    print_hits("apple", [hit("Ein Apfel")], explanations=[EXPLANATION])
     out = capsys.readouterr().out
     assert "0.500 = apfel +0.400, rot +0.050, . -0.020, remainder +0.070" in out
     assert "\033" not in out
 
 
 def test_carrying_words_are_bold_on_a_terminal(capsys):
-    print_results("apple", [result("Ein roter Apfel.")], explanations=[EXPLANATION], bold=True)
+    print_hits("apple", [hit("Ein roter Apfel.")], explanations=[EXPLANATION], bold=True)
     assert "Ein roter \033[1mApfel\033[0m." in capsys.readouterr().out
 
 

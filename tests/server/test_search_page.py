@@ -20,7 +20,7 @@ from tf_smoothclir.protocols.text_search import (
     WordShare,
 )
 from tf_smoothclir.publishing.export_directory import load_tower
-from tf_smoothclir.search.searcher import open_searcher
+from tf_smoothclir.search.opening import open_search
 from tf_smoothclir.server.search_page import SearchPage, open_page, text_parts
 
 EVIL = '<script>document.title = "broken"</script><img src=x onerror="document.title=1">'
@@ -41,7 +41,7 @@ class Documents:
     def search(self, queries, depth):
         (query,) = queries
         if query == "fail":
-            raise RuntimeError("the searcher is broken")
+            raise RuntimeError("the search is broken")
         if query == "none":
             return [[]]
         results = [
@@ -173,7 +173,7 @@ def test_long_text_is_cut_around_the_first_word_that_counts():
 
 
 def test_page_over_an_export_searches_as_the_command_does(export_dir, tmp_path):
-    page = open_page(open_searcher(export_dir, tmp_path / "index", lambda data: data))
+    page = open_page(open_search(export_dir, tmp_path / "index", lambda data: data))
     answer = json.loads(page.search({"q": "word1 word2", "k": "3"}).body)
     assert [result["rank"] for result in answer["results"]] == [1, 2, 3]
     texts = ["".join(part for part, _ in result["parts"]) for result in answer["results"]]
@@ -194,7 +194,7 @@ def test_collection_of_files_has_the_languages_of_the_towers(export_dir, tmp_pat
     (tmp_path / "own.tsv").write_text("a\tmot1 mot2\nb\tmot3\n")
     collection = open_files(tmp_path / "own.tsv", "--collection")
     build_index(tmp_path / "index", collection, *load_tower(export, "document"))
-    page = open_page(open_searcher(export, tmp_path / "index", lambda data: data))
+    page = open_page(open_search(export, tmp_path / "index", lambda data: data))
     about = json.loads(page.routes()["/api/about"]({}).body)
     assert (about["query_language"], about["document_language"]) == ("en", "tl")
 

@@ -1,23 +1,23 @@
 """Which words carry a score: the share of each word of a text in the SCS with another text.
 
-The average-pooling tower makes a text with word vectors e_1 ... e_n into f = tanh(m), where m is
-their mean, and the score with a smooth-normalised vector v of the other side is
+The average-pooling tower turns a text with word vectors e_1 ... e_n into f = tanh(m), where m is
+their mean. Its score with a smooth-normalised vector v of the other side is
 
     r = v · f / (‖f‖ + ε).
 
-To first order, tanh(x) around m has the slope 1 - tanh(m)² in each coordinate, and word i enters m
-as e_i / n, so that its share is
+Around m, tanh has the slope 1 - tanh(m)² in each coordinate, and word i enters m as e_i / n. To
+first order, its share is therefore
 
     c_i = v · ((1 - tanh(m)²) ∘ e_i / n) / (‖f‖ + ε).
 
-The length ‖f‖ + ε is held as it is: SCS hardly depends on the length of f, so a slope through it
-would say which words turn f further towards v, and would sum up to nearly nothing, whatever the
-score. What the shares do not sum up to, because tanh is no straight line, is the remainder:
+The length ‖f‖ + ε is held constant. SCS hardly depends on the length of f, so slopes through it
+would tell which words turn f towards v, and would sum to nearly zero whatever the score. Because
+tanh is not linear, the shares leave a remainder:
 
     r = Σ c_i + remainder,  remainder = v · (tanh(m) - (1 - tanh(m)²) ∘ m) / (‖f‖ + ε).
 
-It is small where the numbers in m are, and says how far the shares are to be trusted. The words of
-a query are explained in the same way, with the sides exchanged.
+The remainder is small where the numbers in m are small; it tells how far to trust the shares. The
+words of a query are explained in the same way, with the sides exchanged.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Words(NamedTuple):
     """The words of one text.
 
     Attributes:
-        words: In order; with all occurrences.
+        words: In order, with repetitions.
         vectors: `[words, dim]`.
     """
 
@@ -50,10 +50,10 @@ def word_vectors(model, texts: Sequence[str]) -> list[Words]:
 
     Args:
         model: An exported tower, as `load_part` loads it.
-        texts: Of the tower's side.
+        texts: Queries for a query tower, documents for a document tower.
 
     Raises:
-        InputError: The tower is not one of average pooling.
+        InputError: The tower does not pool averages.
     """
     if not hasattr(model, "words"):
         raise input_error(

@@ -20,8 +20,8 @@ class Query(NamedTuple):
     """A query of a file.
 
     Attributes:
-        id: Its own, or the number of its line.
-        text: What is asked.
+        id: As in the file, or the number of the line.
+        text: The query.
     """
 
     id: str
@@ -29,9 +29,9 @@ class Query(NamedTuple):
 
 
 def numbered(texts: Iterable[str]) -> Iterator[Query]:
-    """Yields queries whose ids count up from 1.
+    """Yields queries with the ids 1, 2, 3 and so on.
 
-    Bytes that are no UTF-8, which Python reads as halves of surrogate pairs, become U+FFFD.
+    Bytes that are not UTF-8, which Python reads as lone surrogates, become U+FFFD.
     """
     return (
         Query(str(number), text.encode("utf-8", "surrogateescape").decode("utf-8", "replace"))
@@ -40,12 +40,13 @@ def numbered(texts: Iterable[str]) -> Iterator[Query]:
 
 
 def read_queries(path: str | Path) -> Iterator[Query]:
-    """Yields the queries of a file: lines with id and text, between them a tab, or texts alone.
+    """Yields the queries of a file, whose lines are id, tab and text, or all a text alone.
 
-    The first line decides; texts alone are numbered from 1.
+    The first line decides which. Texts alone are numbered from 1.
 
     Raises:
-        InputError: The file is missing or empty, or a line is of another form than the first.
+        InputError: The file is missing or empty, a line has another form than the first, or two
+            queries have the same id.
     """
     path = Path(path)
     _, first = next(read_lines(path))

@@ -1,4 +1,4 @@
-"""Search over a trained run: ranks as the raw model does, builds what is missing, mixes nothing."""
+"""Search of an export: ranks as the raw model does, builds what is missing, refuses mixed parts."""
 
 import dataclasses
 import json
@@ -21,8 +21,8 @@ from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.index.builder import build_index
 from tf_smoothclir.index.document_collections import SourceCollection
 from tf_smoothclir.publishing.export_directory import load_tower
-from tf_smoothclir.search import searcher as searcher_module
-from tf_smoothclir.search.searcher import open_searcher, run_queries
+from tf_smoothclir.search import opening
+from tf_smoothclir.search.opening import open_search, training_query_vectors
 from tf_smoothclir.text.vocabulary import TextEncoder
 from tf_smoothclir.training.train import load_model
 from tf_smoothclir.utils.errors import InputError
@@ -38,13 +38,13 @@ def the_same(trained_on):
 def index_dir(export_dir, tmp_path_factory):
     """The index of the collection; not to be changed."""
     path = tmp_path_factory.mktemp("index") / "index"
-    open_searcher(export_dir, path, the_same)
+    open_search(export_dir, path, the_same)
     return path
 
 
 @pytest.fixture(scope="module")
-def searcher(export_dir, index_dir):
-    return open_searcher(export_dir, index_dir, the_same)
+def search(export_dir, index_dir):
+    return open_search(export_dir, index_dir, the_same)
 
 
 @pytest.fixture
@@ -71,24 +71,24 @@ def brute_force(run, query):
 
 
 @pytest.mark.parametrize("query", [QUERY, "word8", "word3 unheard", ""])
-def test_ranks_as_brute_force_over_the_raw_model(searcher, tiny_run, query):
-    (results,) = searcher.search([query], DOCUMENTS)
+def test_ranks_as_brute_force_over_the_raw_model(search, tiny_run, query):
+    (results,) = search.search([query], DOCUMENTS)
     expected = brute_force(tiny_run, query)
     assert [r.rank for r in results] == list(range(1, DOCUMENTS + 1))
     np.testing.assert_allclose([r.score for r in results], [s for _, s in expected], atol=1e-6)
     assert [(r.id, r.title, r.text) for r in results] == [tuple(d) for d, _ in expected]
 
 
-def test_queries_of_a_batch_are_answered_as_alone(searcher):
+def test_queries_of_a_batch_are_answered_as_alone(search):
     queries = [QUERY, "", "word8"]
-    together = searcher.search(queries, 5)
-    assert together == [searcher.search([query], 5)[0] for query in queries]
-    assert searcher.search([], 5) == []
+    together = search.search(queries, 5)
+    assert together == [search.search([query], 5)[0] for query in queries]
+    assert search.search([], 5) == []
 
 
 def test_index_that_is_there_is_used_as_it_is(export_dir, index_dir):
     before = snapshot(index_dir)
-    open_searcher(export_dir, index_dir, the_same)
+    open_search(export_dir, index_dir, the_same)
     assert snapshot(index_dir) == before
 
 
@@ -98,7 +98,7 @@ def test_other_collection_than_that_of_the_index_is_refused(export_dir, own_inde
 
     before = snapshot(own_index)
     with pytest.raises(InputError, match=r"another state of it: data-en-fr.*--overwrite"):
-        open_searcher(export_dir, own_index, another)
+        open_search(export_dir, own_index, another)
     assert snapshot(own_index) == before
 
 
@@ -115,20 +115,20 @@ def index_of_a_copy(export_dir, tiny_run, tmp_path):
 
 def test_changed_collection_is_a_warning(export_dir, index_of_a_copy, caplog):
     path, data = index_of_a_copy
-    open_searcher(export_dir, path, the_same)
+    open_search(export_dir, path, the_same)
     assert "has changed" not in caplog.text
     with open(data / "wiki_fr.documents", "a", encoding="utf-8") as file:
         file.write(f"{DOCUMENTS}\tNouveau\tmot1 mot1\n")
-    searcher = open_searcher(export_dir, path, the_same)
+    search = open_search(export_dir, path, the_same)
     assert "data-en-fr has changed since it was indexed" in caplog.text
     assert "smoothclir-index --overwrite" in caplog.text
-    assert len(searcher.search([QUERY], 1000)[0]) == DOCUMENTS
+    assert len(search.search([QUERY], 1000)[0]) == DOCUMENTS
 
 
 def test_index_is_enough_where_its_collection_is_gone(export_dir, index_of_a_copy):
     path, data = index_of_a_copy
     shutil.rmtree(data)
-    (results,) = open_searcher(export_dir, path, the_same).search([QUERY], 3)
+    (results,) = open_search(export_dir, path, the_same).search([QUERY], 3)
     assert len(results) == 3
 
 
@@ -137,7 +137,7 @@ def test_index_of_another_run_is_refused(export_dir, own_index):
     (own_index / "manifest.json").write_text(json.dumps({**manifest, "pair_id": "f" * 64}))
     before = snapshot(own_index)
     with pytest.raises(InputError, match="different training runs"):
-        open_searcher(export_dir, own_index, the_same)
+        open_search(export_dir, own_index, the_same)
     assert snapshot(own_index) == before
 
 
@@ -145,7 +145,7 @@ def test_directory_that_is_no_index_is_refused_and_not_deleted(export_dir, tmp_p
     (tmp_path / "thesis.tex").write_text("years of work")
     before = snapshot(tmp_path)
     with pytest.raises(InputError, match=r"this is not a manifest with the role 'index'"):
-        open_searcher(export_dir, tmp_path, the_same)
+        open_search(export_dir, tmp_path, the_same)
     assert snapshot(tmp_path) == before
 
 
@@ -156,16 +156,16 @@ def test_failure_while_indexing_leaves_no_index(export_dir, tmp_path, monkeypatc
     with monkeypatch.context() as patch:
         patch.setattr("tf_smoothclir.index.builder.commit_generation", fail)
         with pytest.raises(KeyboardInterrupt):
-            open_searcher(export_dir, tmp_path / "index", the_same)
+            open_search(export_dir, tmp_path / "index", the_same)
     assert [path.name for path in tmp_path.iterdir()] == ["index.building"]
-    open_searcher(export_dir, tmp_path / "index", the_same)
+    open_search(export_dir, tmp_path / "index", the_same)
     assert [path.name for path in tmp_path.iterdir()] == ["index"]
 
 
 @pytest.mark.parametrize("role", ["document", "query"])
-def test_words_carry_the_scores_of_the_search(searcher, role):
-    (results,) = searcher.search([QUERY], DOCUMENTS)
-    explanations = searcher.explain(QUERY, results, role)
+def test_words_carry_the_scores_of_the_search(search, role):
+    (results,) = search.search([QUERY], DOCUMENTS)
+    explanations = search.explain(QUERY, results, role)
     assert len(explanations) == len(results)
     for result, explanation in zip(results, explanations):
         assert explanation.score == pytest.approx(result.score, abs=1e-6)
@@ -173,22 +173,22 @@ def test_words_carry_the_scores_of_the_search(searcher, role):
         assert {word.word for word in explanation.words} == set(text.split())
         total = sum(word.share for word in explanation.words) + explanation.remainder
         assert total == pytest.approx(explanation.score, abs=1e-12)
-    assert searcher.explain(QUERY, [], role) == []
+    assert search.explain(QUERY, [], role) == []
 
 
 def test_queries_of_the_run_measure_the_recall(export_dir, tiny_run):
     texts = [text.text for text in source_of(tiny_run.settings().data).queries()]
     raw = raw_vectors(tiny_run, "query", texts)
     expected = raw / (np.linalg.norm(raw, axis=1, keepdims=True) + EPSILON)
-    np.testing.assert_allclose(run_queries(export_dir), expected, atol=1e-6)
+    np.testing.assert_allclose(training_query_vectors(export_dir), expected, atol=1e-6)
 
 
 def test_there_may_be_no_queries_of_the_run(export_dir, monkeypatch, caplog):
     def gone(settings):
         raise InputError("data: there is no such directory")
 
-    monkeypatch.setattr(searcher_module, "source_of", gone)
-    assert run_queries(export_dir) is None
+    monkeypatch.setattr(opening, "source_of", gone)
+    assert training_query_vectors(export_dir) is None
     assert "no such directory" in caplog.text
 
 
@@ -217,10 +217,10 @@ def server(export_dir, monkeypatch):
 
 
 @pytest.mark.parametrize("known", [True, False])
-def test_queries_are_encoded_by_the_server(export_dir, index_dir, searcher, server, known):
+def test_queries_are_encoded_by_the_server(export_dir, index_dir, search, server, known):
     server.pair = server.pair if known else None
-    remote = open_searcher(export_dir, index_dir, the_same, server="localhost:8500")
-    assert remote.search([QUERY, "word8"], 5) == searcher.search([QUERY, "word8"], 5)
+    remote = open_search(export_dir, index_dir, the_same, server="localhost:8500")
+    assert remote.search([QUERY, "word8"], 5) == search.search([QUERY, "word8"], 5)
     assert server.asked == [QUERY, "word8"]
 
 
@@ -232,7 +232,7 @@ def addresses(export_dir):
 
 @pytest.mark.parametrize("protocol", ["grpc", "rest"])
 def test_command_finds_by_a_running_server_what_it_finds_alone(
-    protocol, addresses, export_dir, index_dir, searcher
+    protocol, addresses, export_dir, index_dir, search
 ):
     command = [sys.executable, "-m", "export.search", f"--server={getattr(addresses, protocol)}"]
     command += [f"--export_dir={export_dir}", f"--index_dir={index_dir}", "--json", "--top_k=5"]
@@ -241,7 +241,7 @@ def test_command_finds_by_a_running_server_what_it_finds_alone(
     answers = [json.loads(line) for line in done.stdout.splitlines()]
     queries = [QUERY, "", "unheard ÄÖ"]
     assert [answer["query"] for answer in answers] == queries
-    for answer, results in zip(answers, searcher.search(queries, 5)):
+    for answer, results in zip(answers, search.search(queries, 5)):
         expected = [dataclasses.asdict(result) for result in results]
         scores = [result.pop("score") for result in answer["results"]]
         assert scores == pytest.approx([result.pop("score") for result in expected], abs=1e-6)
@@ -253,17 +253,17 @@ def test_running_server_of_another_run_is_refused(index_dir, export_dir, export)
         local_server(export) as addresses,
         pytest.raises(InputError, match=rf"query tower of {addresses.grpc}.*different training"),
     ):
-        open_searcher(export_dir, index_dir, the_same, server=addresses.grpc)
+        open_search(export_dir, index_dir, the_same, server=addresses.grpc)
 
 
 def test_server_of_another_run_is_refused(export_dir, index_dir, server):
     server.pair = "f" * 64
     with pytest.raises(InputError, match=r"query tower of localhost:8500.*different training runs"):
-        open_searcher(export_dir, index_dir, the_same, server="localhost:8500")
+        open_search(export_dir, index_dir, the_same, server="localhost:8500")
 
 
 def test_vectors_of_another_length_are_refused(export_dir, index_dir, server):
     server.extra = 1
-    remote = open_searcher(export_dir, index_dir, the_same, server="localhost:8500")
+    remote = open_search(export_dir, index_dir, the_same, server="localhost:8500")
     with pytest.raises(InputError, match="they have 5 numbers, those of the index 4"):
         remote.search([QUERY], 5)
