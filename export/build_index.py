@@ -49,7 +49,7 @@ _SEARCH_EFFORT = flags.DEFINE_integer(
 _ADD = flags.DEFINE_string(
     "add",
     "",
-    "Documents to add to the index, as for --collection.",
+    "Documents to add to the index, in the formats of --collection.",
     module_name=command.COMMAND,
 )
 _REMOVE = flags.DEFINE_string(
@@ -82,7 +82,7 @@ setting_flags.define_settings(["data"])
 
 
 def main(argv) -> None:
-    """Builds or changes an index as the flags say."""
+    """Builds or changes the index."""
     del argv
     index_dir = Path(_INDEX_DIR.value or Path(_EXPORT_DIR.value, "index"))
     make_directory(index_dir.parent, "--index_dir")

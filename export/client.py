@@ -19,7 +19,7 @@ from tf_smoothclir.utils.errors import input_error
 _SERVER = flags.DEFINE_string(
     "server",
     "127.0.0.1:8500",
-    "host:port for gRPC, or http://host:port for REST (TensorFlow Serving: 8500 and 8501).",
+    "host:port for gRPC, or http://host:port for REST (default ports: 8500 and 8501).",
     module_name=command.COMMAND,
 )
 _ROLE = flags.DEFINE_enum(

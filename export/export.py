@@ -1,4 +1,4 @@
-"""Exports a run as SavedModels for TensorFlow Serving: both towers, and search of its collection.
+"""Exports a run as SavedModels for TensorFlow Serving: both towers, and a search model.
 
 query_tower and document_tower take raw strings and return smooth-normalised vectors. search takes a
 query and returns the best documents with scores and grades, for collections that fit in a model.
@@ -20,8 +20,8 @@ _RUN_DIR = flags.DEFINE_string(
 _EXPORT_DIR = flags.DEFINE_string(
     "export_dir",
     "",
-    "Gets query_tower/<version>, document_tower/<version> and search/<version>; empty: the run"
-    " directory.",
+    "Directory for query_tower/<version>, document_tower/<version> and search/<version>; empty: the"
+    " run directory.",
     module_name=command.COMMAND,
 )
 _SEARCH_MODEL = flags.DEFINE_boolean(
@@ -48,7 +48,7 @@ _SEARCH_DEPTH = flags.DEFINE_integer(
 
 
 def main(argv) -> None:
-    """Exports as the flags say."""
+    """Exports the run."""
     del argv
     from tf_smoothclir.publishing.verification import Verifier
     from tf_smoothclir.training.run_directory import RunDirectory

@@ -46,7 +46,7 @@ _TAG = flags.DEFINE_string(
 _EXPLAIN = flags.DEFINE_boolean(
     "explain",
     False,
-    "Show which words of a document carry its score (average pooling only).",
+    "Show which words of a document its score comes from (average pooling only).",
     module_name=command.COMMAND,
 )
 _SERVER = flags.DEFINE_string(
@@ -64,7 +64,7 @@ _BATCH = 256
 
 
 def main(argv) -> None:
-    """Searches as the flags say."""
+    """Answers the queries."""
     del argv
     _check_flags()
     from tf_smoothclir.search.opening import open_search

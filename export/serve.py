@@ -89,7 +89,7 @@ setting_flags.define_settings(["data"])
 
 
 def main(argv) -> None:
-    """Serves as the flags say."""
+    """Serves the models."""
     del argv
     import tensorflow as tf
 

@@ -1,7 +1,8 @@
 """Compares systems with a baseline: differences, intervals, significance tests, effect sizes.
 
-A run is the directory of a finished smoothclir-train, or a TREC run file of any system (then with
---qrels). The first one is the baseline. Every query counts once, by the seven metrics of the paper.
+RUN is the directory of a finished smoothclir-train, or a TREC run file of any system, which needs
+--qrels. The first RUN is the baseline. The metrics are the seven of the paper; all queries have the
+same weight.
 """
 
 from __future__ import annotations
@@ -18,35 +19,35 @@ _SPLIT = flags.DEFINE_enum(
     "split",
     "test",
     ["train", "validation", "test"],
-    "Split whose files are read in run directories.",
+    "Split to compare, where RUN is a run directory.",
     module_name=command.COMMAND,
 )
 _FULL = flags.DEFINE_boolean(
     "full",
     False,
-    "Compare full retrieval instead of re-ranking of candidate lists (in run directories).",
+    "Compare full retrieval instead of re-ranking, where RUN is a run directory.",
     module_name=command.COMMAND,
 )
 _QRELS = flags.DEFINE_string(
-    "qrels", "", "TREC qrels for runs that are files.", module_name=command.COMMAND
+    "qrels", "", "TREC qrels of the runs that are files.", module_name=command.COMMAND
 )
 _METRICS = flags.DEFINE_multi_enum(
     "metric",
     list(METRICS),
     list(METRICS),
-    "Metric to compare by; may be given more than once.",
+    "Metric to compare by.",
     module_name=command.COMMAND,
 )
 _BASELINE = flags.DEFINE_string(
     "baseline",
     "",
-    "Name of the baseline, as the table shows it; empty: the first run.",
+    "Name of the baseline as in the table; empty: the first run.",
     module_name=command.COMMAND,
 )
 _SAMPLES = flags.DEFINE_integer(
     "samples",
     100_000,
-    "Random patterns of the randomisation test.",
+    "Random sign patterns that the randomisation test draws.",
     lower_bound=1,
     module_name=command.COMMAND,
 )
@@ -60,13 +61,13 @@ _SEED = flags.DEFINE_integer(
 _OUTPUT_DIR = flags.DEFINE_string(
     "output_dir",
     "",
-    "Where comparison.md, .csv, .tex and .json go; empty: the table is printed only.",
+    "Directory for comparison.md, .csv, .tex and .json; empty: the table is only printed.",
     module_name=command.COMMAND,
 )
 
 
 def main(argv) -> None:
-    """Compares the runs that the arguments name."""
+    """Compares the given runs."""
     from tf_smoothclir.evaluation import compare, comparison_report
     from tf_smoothclir.utils.errors import input_error
     from tf_smoothclir.utils.files import make_directory
@@ -75,7 +76,7 @@ def main(argv) -> None:
     names = compare.system_names(paths)
     baseline = compare.checked_baseline(names, _BASELINE.value)
     if _QRELS.value and all(map(os.path.isdir, paths)):
-        reason = "every run is a directory, which has its own judgments"
+        reason = "every run is a directory, which holds its own judgments"
         raise input_error(f"--qrels={_QRELS.value}", reason, "Leave it out")
     if not any(map(os.path.isdir, paths)):
         for flag in (_FULL, _SPLIT):
@@ -103,7 +104,7 @@ def _files(path: str) -> tuple[Path, Path]:
 
     if not os.path.isdir(path):
         if not _QRELS.value:
-            raise input_error(path, "it is no run directory", "Give its judgments with --qrels")
+            raise input_error(path, "it is not a run directory", "Give its judgments with --qrels")
         return Path(path), Path(_QRELS.value)
     split, prefix = _SPLIT.value, "full." if _FULL.value else ""
     directory = RunDirectory.load(path).evaluation / split
@@ -112,8 +113,7 @@ def _files(path: str) -> tuple[Path, Path]:
         raise input_error(
             path,
             f"it has no {run.name} of the {split} split",
-            f"Finish the training, or evaluate: smoothclir-evaluate --run_dir={path}"
-            f" --split={split}",
+            f"Finish the training, or run smoothclir-evaluate --run_dir={path} --split={split}",
         )
     return run, qrels
 

@@ -1,6 +1,6 @@
-"""Converts a Polyglot pickle into the .npz that training takes as initial word vectors.
+"""Converts Polyglot word vectors into an .npz file that training can start from.
 
-The pickle is opened by an unpickler that knows nothing but NumPy arrays, so it cannot run code.
+The pickle file cannot run code: the unpickler that reads it only knows NumPy arrays.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from absl import flags
 from tf_smoothclir.command_line import command
 
 _INPUT = flags.DEFINE_string(
-    "input", None, "Polyglot embeddings, a .pkl file.", required=True, module_name=command.COMMAND
+    "input", None, "Polyglot word vectors, a .pkl file.", required=True, module_name=command.COMMAND
 )
 _OUTPUT = flags.DEFINE_string(
     "output", None, "The .npz file to write.", required=True, module_name=command.COMMAND
@@ -18,7 +18,7 @@ _OUTPUT = flags.DEFINE_string(
 
 
 def main(argv) -> None:
-    """Converts as the flags say."""
+    """Converts the file."""
     del argv
     from tf_smoothclir.text.polyglot import convert_polyglot
 

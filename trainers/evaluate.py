@@ -15,13 +15,13 @@ from absl import flags
 from tf_smoothclir.command_line import command, setting_flags
 
 _RUN_DIR = flags.DEFINE_string(
-    "run_dir", "runs/train", "Run of smoothclir-train.", module_name=command.COMMAND
+    "run_dir", "runs/train", "Run directory of smoothclir-train.", module_name=command.COMMAND
 )
 _SPLITS = flags.DEFINE_multi_enum(
     "split",
     ["test"],
     ["train", "validation", "test"],
-    "Split to evaluate; repeat the flag for more splits.",
+    "Split to evaluate.",
     module_name=command.COMMAND,
 )
 _OUTPUT_DIR = flags.DEFINE_string(
@@ -34,7 +34,7 @@ setting_flags.define_settings(["data"])
 
 
 def main(argv) -> None:
-    """Evaluates as the flags say."""
+    """Evaluates the run."""
     del argv
     from tf_smoothclir.data.sources.opening import source_of
     from tf_smoothclir.evaluation.report import confusion_table, metrics_table

@@ -1,7 +1,7 @@
 """Tokenises a retrieval set into the cache, where training with the same flags finds it.
 
-Training does so itself. This is for collections so large that it should be done beforehand, and on
-many machines: --beam. It prints where the vocabularies and the token store are.
+Training does this itself. Use this command to tokenise a very large collection beforehand, on many
+machines with --beam. It prints where the vocabularies and the token store are.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ _OWN = {"module_name": command.COMMAND}
 _BEAM = flags.DEFINE_string(
     "beam",
     "",
-    "Count and tokenise the documents by Apache Beam, with these options of the pipeline, such as"
-    " --beam='--runner=FlinkRunner --flink_master=host:8081'. All workers must reach --data_dir and"
-    " --cache_dir by the same paths.",
+    "Count and tokenise the documents with Apache Beam and these pipeline options, such as"
+    " --beam='--runner=FlinkRunner --flink_master=host:8081'. All Beam workers need --data_dir and"
+    " --cache_dir at the same paths.",
     **_OWN,
 )
 _THRESHOLDS = setting_flags.define_thresholds()
@@ -25,7 +25,7 @@ setting_flags.define_settings(["data", "text"])
 
 
 def main(argv) -> None:
-    """Prepares a set as the flags say."""
+    """Tokenises the set."""
     del argv
     data, text = (setting_flags.settings_from_flags(group) for group in ("data", "text"))
     if _BEAM.value:

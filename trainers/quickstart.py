@@ -1,7 +1,7 @@
-"""The whole path on the built-in toy world: prepare, train, evaluate, export, search.
+"""Goes the whole way on the built-in toy world: tokenise, train, evaluate, export, search.
 
-The toy world is generated and readable; nothing is downloaded. The searched queries are English
-ones that training has not seen; the documents found are French.
+The toy world is generated and readable; nothing is downloaded. The queries are English ones that
+training has not seen; the documents are French.
 """
 
 from __future__ import annotations
@@ -20,7 +20,10 @@ _OUTPUT_DIR = flags.DEFINE_string(
     "output_dir", "runs/quickstart", "The run directory.", module_name=command.COMMAND
 )
 _OVERWRITE = flags.DEFINE_boolean(
-    "overwrite", False, "Do a finished quickstart again.", module_name=command.COMMAND
+    "overwrite",
+    False,
+    "Start again, even if the quickstart in --output_dir is finished.",
+    module_name=command.COMMAND,
 )
 SETTINGS = RunSettings(
     data=DataSettings(toy_entities=3000), training=TrainingSettings(epochs=10, fresh_negatives=True)
@@ -28,7 +31,7 @@ SETTINGS = RunSettings(
 
 
 def main(argv) -> None:
-    """Runs the whole path."""
+    """Goes the whole way."""
     del argv
     from tf_smoothclir.data.retrieval_set import RetrievalSet
     from tf_smoothclir.data.sources.opening import source_of
@@ -46,8 +49,8 @@ def main(argv) -> None:
     print_metrics(train(SETTINGS, output_dir, overwrite=_OVERWRITE.value)["test"])
     if _OVERWRITE.value or not exported_versions(output_dir, "query"):
         index_dir = Path(output_dir, "index")
-        for of_former_towers in (index_dir, work_directory(index_dir)):
-            shutil.rmtree(of_former_towers, ignore_errors=True)
+        for outdated in (index_dir, work_directory(index_dir)):  # made with other towers
+            shutil.rmtree(outdated, ignore_errors=True)
         export_run(RunDirectory.load(output_dir), output_dir)
     search = open_search(output_dir, "", lambda trained_on: trained_on)
     world = RetrievalSet.load(source_of(SETTINGS.data))

@@ -33,16 +33,15 @@ _OWN = {"module_name": command.COMMAND}
 _OUTPUT_DIR = flags.DEFINE_string(
     "output_dir", "runs/reproduce", "Where cells, tables and plots go.", **_OWN
 )
-_DATA_DIRS = flags.DEFINE_multi_string(
-    "data_dir", [], "Directory of a retrieval set; may be repeated.", **_OWN
-)
+_DATA_DIRS = flags.DEFINE_multi_string("data_dir", [], "Directory of a retrieval set.", **_OWN)
+_DATA_DIRS = flags.DEFINE_multi_string("data_dir", [], "Directory of a retrieval set.", **_OWN)
 _TFDS_NAMES = flags.DEFINE_multi_string(
-    "tfds_name", [], "TensorFlow dataset such as wiki_clir/fr; may be repeated.", **_OWN
+    "tfds_name", [], "TensorFlow dataset such as wiki_clir/fr.", **_OWN
 )
 _LANGUAGES = flags.DEFINE_multi_string(
     "document_language",
     [],
-    "Document language; may be repeated. Needed only for a directory with several languages;"
+    "Document language. Needed only for a directory with several languages;"
     " without a directory, it names toy worlds.",
     **_OWN,
 )
@@ -50,7 +49,7 @@ _CACHE_DIR = flags.DEFINE_string(
     "cache_dir", "", "Where tokenized sets are kept; empty: ~/.cache/tf_smoothclir.", **_OWN
 )
 _TOY_ENTITIES = flags.DEFINE_integer(
-    "toy_entities", 2000, "Number of entities in the toy world.", lower_bound=300, **_OWN
+    "toy_entities", 2000, "Size of the toy world, in entities.", lower_bound=300, **_OWN
 )
 _SEEDS = flags.DEFINE_list(
     "seeds", ["13"], "Seeds such as 13,14,15; each system is trained once with each.", **_OWN
@@ -58,7 +57,7 @@ _SEEDS = flags.DEFINE_list(
 _WORKERS = flags.DEFINE_integer(
     "workers",
     os.cpu_count() or 1,
-    "Runs at the same time, each with its share of the cores.",
+    "Runs that train at the same time; they share the cores.",
     lower_bound=1,
     **_OWN,
 )
@@ -70,8 +69,10 @@ _TUNE_EPOCHS = flags.DEFINE_integer(
     lower_bound=0,
     **_OWN,
 )
-_THETA_1 = flags.DEFINE_list("theta_1", ["0", "0.2", "0.4"], "Values of θ_1 to try.", **_OWN)
-_THETA_2 = flags.DEFINE_list("theta_2", ["0.5", "0.7", "0.9"], "Values of θ_2 to try.", **_OWN)
+_THETA_1 = flags.DEFINE_list("theta_1", ["0", "0.2", "0.4"], "Values of θ_1 to tune over.", **_OWN)
+_THETA_2 = flags.DEFINE_list(
+    "theta_2", ["0.5", "0.7", "0.9"], "Values of θ_2 to tune over.", **_OWN
+)
 _GROUPS = ("text", "model", "training")
 _DECIDED = ("loss", "tower", "seed")  # by the experiments
 setting_flags.define_settings(_GROUPS)
@@ -95,7 +96,7 @@ def main(argv) -> None:
     check_combinations(base, varied=_DECIDED, seeds=seeds)
     if len(base.model.thresholds) != 2:
         raise input_error(
-            "--thresholds", "the experiments of the paper have the grades 0, 1 and 2", "Give two"
+            "--thresholds", "the experiments of the paper use grades 0, 1 and 2", "Give two"
         )
     # These imports take seconds, so the flags are checked first.
     from tf_smoothclir.experiments.plan import Study, threshold_grids
@@ -126,7 +127,7 @@ def _experiments(arguments: list[str]) -> list[str]:
     if unknown or not arguments:
         raise input_error(
             "EXPERIMENT ...",
-            f"there is none called {', '.join(unknown)}" if unknown else "none is named",
+            f"unknown: {', '.join(unknown)}" if unknown else "none is named",
             f"Give one or more of: {', '.join(EXPERIMENTS)}, or all",
         )
     return list(EXPERIMENTS) if "all" in arguments else arguments

@@ -1,9 +1,9 @@
 """Trains a two-tower model with Smooth Cosine Similarity and Smooth Ordinal Search Loss.
 
-Prepares the set, trains, evaluates the test split, and writes a run directory with metrics.json and
-report.md. Without --data_dir it trains on the built-in toy world. The defaults are the paper's
-settings, but for random word vectors and Adam without momentum. Interrupted, it continues when the
-same command is given again.
+It tokenises the set, trains, evaluates the test split, and writes a run directory with metrics.json
+and report.md. Without --data_dir, it trains on the built-in toy world. The defaults are the paper's
+settings, except for random word vectors and Adam without momentum. To continue after an
+interruption, give the same command again.
 """
 
 from __future__ import annotations
@@ -19,20 +19,23 @@ _OUTPUT_DIR = flags.DEFINE_string(
     "output_dir", "runs/train", "The run directory.", module_name=command.COMMAND
 )
 _OVERWRITE = flags.DEFINE_boolean(
-    "overwrite", False, "Delete the run that is in --output_dir.", module_name=command.COMMAND
+    "overwrite",
+    False,
+    "Delete the run in --output_dir and start again.",
+    module_name=command.COMMAND,
 )
-_SECONDS_BEFORE_NEXT_TRY = 1.0  # where another worker is lost again at once
+_SECONDS_BEFORE_NEXT_TRY = 1.0  # if another worker is lost again at once
 setting_flags.define_preset()
 setting_flags.define_settings()
 
 
 def main(argv) -> None:
-    """Trains as the flags say."""
+    """Trains the model."""
     del argv
     settings = setting_flags.run_settings_from_flags()
     from tf_smoothclir.evaluation.report import print_metrics
     from tf_smoothclir.training.distributed.workers import WorkerLost
-    from tf_smoothclir.training.train import train  # takes seconds: not before the flags are right
+    from tf_smoothclir.training.train import train  # slow import, after the flags
 
     try:
         result = train(settings, _OUTPUT_DIR.value, overwrite=_OVERWRITE.value)

@@ -54,8 +54,8 @@ _OBJECTIVE = flags.DEFINE_enum(
 _FOLDS = flags.DEFINE_integer(
     "folds",
     0,
-    "Folds of cross-validation over the training and validation queries; 0 or 1: the set's own"
-    " validation split.",
+    "Folds of cross-validation over the training and validation queries. 0 or 1: no"
+    " cross-validation, but the validation split of the set.",
     lower_bound=0,
     **_OWN,
 )

@@ -1,7 +1,7 @@
 """Writes the candidate lists of a split as TFRecord shards, for remote storage and several workers.
 
-Beside the shards stand the vocabularies, and a manifest with the hash of every file. The sampled
-documents are those that smoothclir-train trains on with the same --negatives and --seed.
+It writes the vocabularies too, and a manifest with the hash of each file. The sampled documents are
+those that smoothclir-train samples with the same --negatives and --seed.
 """
 
 from __future__ import annotations
@@ -14,12 +14,16 @@ from tf_smoothclir.settings.combinations import check_combinations
 from tf_smoothclir.settings.training import TrainingSettings
 
 _OWN = {"module_name": command.COMMAND}
-_OUTPUT_DIR = flags.DEFINE_string("output_dir", "runs/shards", "Gets the shards; local.", **_OWN)
-_OVERWRITE = flags.DEFINE_boolean("overwrite", False, "Replace shards in --output_dir.", **_OWN)
-_NUM_SHARDS = flags.DEFINE_integer("num_shards", 8, "One a worker at least.", 1, **_OWN)
+_OUTPUT_DIR = flags.DEFINE_string(
+    "output_dir", "runs/shards", "Local directory for the shards.", **_OWN
+)
+_OVERWRITE = flags.DEFINE_boolean("overwrite", False, "Replace the shards in --output_dir.", **_OWN)
+_NUM_SHARDS = flags.DEFINE_integer(
+    "num_shards", 8, "Number of shards, at least one per worker.", 1, **_OWN
+)
 _SPLIT = flags.DEFINE_enum("split", "train", SPLITS, "Split to write.", **_OWN)
 _NEGATIVES = flags.DEFINE_integer(
-    "negatives", TrainingSettings.negatives, "Sampled documents of grade 0 a query.", 0, **_OWN
+    "negatives", TrainingSettings.negatives, "Sampled documents of grade 0 per query.", 0, **_OWN
 )
 _SEED = flags.DEFINE_integer("seed", TrainingSettings.seed, "Seed of the sampling.", 0, **_OWN)
 _THRESHOLDS = setting_flags.define_thresholds()
@@ -27,7 +31,7 @@ setting_flags.define_settings(["data", "text"])
 
 
 def main(argv) -> None:
-    """Writes shards as the flags say."""
+    """Writes the shards."""
     del argv
     data, text = (setting_flags.settings_from_flags(group) for group in ("data", "text"))
     check_combinations(text, num_shards=_NUM_SHARDS.value)
@@ -37,7 +41,7 @@ def main(argv) -> None:
     from tf_smoothclir.data.shards.writer import free_directory, write_shards
     from tf_smoothclir.data.sources.opening import source_of
 
-    free_directory(_OUTPUT_DIR.value, overwrite=_OVERWRITE.value)  # before the work
+    free_directory(_OUTPUT_DIR.value, overwrite=_OVERWRITE.value)  # fails before the work
     retrieval_set = RetrievalSet.load(
         source_of(data), num_grades=len(_THRESHOLDS.value) + 1, seed=data.split_seed
     )

@@ -380,7 +380,10 @@ def test_command_compares_full_retrieval(run_directories):
     ("arguments", "message"),
     [
         (["first"], "error: RUN RUN ...: 1 given, but a comparison needs two"),
-        (["first", "nowhere"], "error: nowhere: it is no run directory. Give its judgments with"),
+        (
+            ["first", "nowhere"],
+            "error: nowhere: it is not a run directory. Give its judgments with",
+        ),
         (["first", "nowhere", f"--qrels={QRELS}"], "error: nowhere: cannot be read"),
         (["first", "second", "--qrels=q"], "error: --qrels=q: every run is a directory"),
         (["first", "."], "there is no run (no config.json)"),

@@ -225,7 +225,7 @@ def test_the_command_runs_its_cells_in_processes_and_gives_the_same(output_dir, 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["table9"], "there is none called table9"),
+        (["table9"], "unknown: table9"),
         ([], "none is named"),
         (["table2", "--seeds=13,13"], "--seeds=13,13"),
         (["table2", "--seeds=x"], "--seeds=x"),
