@@ -1,41 +1,30 @@
 """Train, evaluate, export, search on a small toy world, as a person would, command by command."""
 
 import json
-import os
 import re
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
+from tests.command_line.forked import ForkedCommands
 from tf_smoothclir.data.sources.toy_world import ToyWorld
 from tf_smoothclir.settings.training import METRICS
 
-ROOT = Path(__file__).resolve().parents[1]
 ENTITIES = 300
 TOY = [f"--toy_entities={ENTITIES}"]
 FULL = [f"full/{name}" for name in ("MRR@10", "Recall@1", "Recall@10", "Recall@100")]
 
 
-def run(module, *arguments, stdin=""):
-    return run_python("-m", module, *map(str, arguments), stdin=stdin)
+@pytest.fixture(scope="module")
+def run():
+    """Runs a command, which must succeed."""
 
+    def run_command(module, *arguments, **options):
+        done = commands.run(module, *arguments, **options)
+        assert done.returncode == 0, done.stderr
+        return done
 
-def run_python(*arguments, stdin=""):
-    done = subprocess.run(
-        [sys.executable, *arguments],
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        input=stdin,
-        capture_output=True,
-        text=True,
-        errors="surrogateescape",
-        timeout=180,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return done
+    with ForkedCommands("tensorflow", "tf_smoothclir.command_line.command") as commands:
+        yield run_command
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +33,7 @@ def work_dir(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def run_dir(work_dir):
+def run_dir(run, work_dir):
     """A finished run."""
     run(
         "trainers.train",
@@ -59,7 +48,7 @@ def run_dir(work_dir):
 
 
 @pytest.fixture(scope="module")
-def evaluated(work_dir, run_dir):
+def evaluated(run, work_dir, run_dir):
     """What `evaluate` printed and wrote."""
     arguments = [f"--run_dir={run_dir}", f"--output_dir={work_dir / 'evaluated'}"]
     done = run("trainers.evaluate", *arguments, "--split=validation", "--split=test")
@@ -67,7 +56,7 @@ def evaluated(work_dir, run_dir):
 
 
 @pytest.fixture(scope="module")
-def export_dir(work_dir, run_dir):
+def export_dir(run, work_dir, run_dir):
     """The exported towers."""
     done = run("export.export", f"--run_dir={run_dir}", f"--export_dir={work_dir / 'export'}")
     assert done.stdout.splitlines() == [
@@ -96,7 +85,7 @@ def test_report_refers_to_plots_that_are_there(run_dir):
     assert all((run_dir / plot).is_file() for plot in plots)
 
 
-def test_evaluate_gives_the_figures_of_the_run_again(run_dir, evaluated):
+def test_evaluate_gives_the_metrics_of_the_run_again(run_dir, evaluated):
     printed, found = evaluated
     expected = json.loads((run_dir / "metrics.json").read_text())
     for part in ("test", "validation", "intervals", "counts", "confusion", "rules"):
@@ -105,7 +94,7 @@ def test_evaluate_gives_the_figures_of_the_run_again(run_dir, evaluated):
         assert f"| {name} | {expected['validation'][name]:.4f} (" in printed
 
 
-def test_search_answers_in_json_from_arguments_and_from_standard_input(export_dir):
+def test_search_answers_in_json_from_arguments_and_from_standard_input(run, export_dir):
     toy = ToyWorld(entities=ENTITIES)
     documents = {document.id: document for document in toy.documents()}
     queries = [query.text for _, query in zip(range(2), toy.queries())]
@@ -128,7 +117,7 @@ def test_search_answers_in_json_from_arguments_and_from_standard_input(export_di
             assert result["grade"] == (result["score"] > 0.2) + (result["score"] > 0.7)
 
 
-def test_search_shows_a_table_to_people(export_dir):
+def test_search_shows_a_table_to_people(run, export_dir):
     arguments = [f"--export_dir={export_dir}", "--query=a river", "--top_k=2", "--width=40"]
     lines = run("export.search", *arguments).stdout.splitlines()
     assert lines[:2] == ["", "a river"]
@@ -137,7 +126,7 @@ def test_search_shows_a_table_to_people(export_dir):
     assert all(len(line.split("  ")[-1]) == 40 and line.endswith("…") for line in lines[3:])
 
 
-def test_search_takes_what_is_no_utf8(export_dir):
+def test_search_accepts_invalid_utf8(run, export_dir):
     typed = "caf\udce9\n"  # the byte 0xE9 of Latin-1
     arguments = [f"--export_dir={export_dir}", "--json", "--top_k=1"]
     found = json.loads(run("export.search", *arguments, stdin=typed).stdout)
@@ -145,26 +134,16 @@ def test_search_takes_what_is_no_utf8(export_dir):
     assert len(found["results"]) == 1
 
 
-QUICKSTART = """
-import sys
-from tf_smoothclir.settings.data import DataSettings
-from tf_smoothclir.settings.run import RunSettings
-from tf_smoothclir.settings.training import TrainingSettings
-from trainers import quickstart
-seed = int(sys.argv.pop(1))
-quickstart.SETTINGS = RunSettings(
-    data=DataSettings(toy_entities=300), training=TrainingSettings(epochs=1, seed=seed)
-)
-quickstart.run()
-"""
+def test_quickstart_with_overwrite_searches_by_the_new_towers(run, tmp_path):
+    def quickstart(seed, *more):
+        """Returns what `smoothclir-quickstart` prints, of one epoch on a small world."""
+        small = ["tests.small_quickstart", seed, f"--output_dir={tmp_path / 'run'}"]
+        return run(*small, *more).stdout
 
-
-def test_quickstart_with_overwrite_searches_by_the_new_towers(tmp_path):
-    output_dir = f"--output_dir={tmp_path / 'run'}"
-    first = run_python("-c", QUICKSTART, "13", output_dir)
-    assert "test NDCG@5" in first.stdout
-    assert run_python("-c", QUICKSTART, "13", output_dir).stdout == first.stdout
-    again = run_python("-c", QUICKSTART, "14", output_dir, "--overwrite")
-    assert "test NDCG@5" in again.stdout
-    assert again.stdout != first.stdout
+    first = quickstart(13)
+    assert "test NDCG@5" in first
+    assert quickstart(13) == first
+    again = quickstart(14, "--overwrite")
+    assert "test NDCG@5" in again
+    assert again != first
     assert (tmp_path / "run" / "query_tower" / "2").is_dir()

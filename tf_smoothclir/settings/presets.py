@@ -1,4 +1,4 @@
-"""Settings made of others: with some values changed, and presets by name."""
+"""Presets of settings, and settings with some values changed."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from tf_smoothclir.settings.run import GROUPS, RunSettings
 
-# Of --preset. "best" was chosen on the validation queries of mdn-en-de.
+# Values of --preset. "best" was chosen on the validation queries of mdn-en-de.
 PRESETS = {
     "paper": {},
     "best": {
@@ -31,10 +31,10 @@ PRESETS = {
 
 
 def changed(settings: RunSettings, changes: Mapping[str, object]) -> RunSettings:
-    """Returns settings with other values, whatever group each belongs to.
+    """Returns settings with some values changed, by name, in whatever group.
 
     Raises:
-        ValueError: There is no such setting, or it does not take the value.
+        ValueError: There is no such setting, or it does not accept the value.
     """
     left, groups = dict(changes), {}
     for group, kind in GROUPS.items():
@@ -47,5 +47,5 @@ def changed(settings: RunSettings, changes: Mapping[str, object]) -> RunSettings
 
 
 def preset_settings(name: str) -> RunSettings:
-    """Returns the settings of a preset; what it does not name is as in the paper."""
+    """Returns the settings of a preset; those it does not name have the paper's values."""
     return changed(RunSettings(), PRESETS[name])

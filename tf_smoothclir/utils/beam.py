@@ -1,4 +1,4 @@
-"""Apache Beam, the extra that spreads work over many machines, and its pipelines."""
+"""Apache Beam, an optional dependency that spreads work over many machines, and its pipelines."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ def load_beam():
 
 
 def new_pipeline(options: Sequence[str]):
-    """Returns a pipeline, which runs at the end of its `with` block.
+    """Returns a pipeline that runs at the end of its `with` block.
 
     Args:
-        options: Such as "--runner=FlinkRunner".
+        options: Pipeline options, such as "--runner=FlinkRunner".
 
     Raises:
-        InputError: Beam is not installed, or refuses the options.
+        InputError: Beam is not installed, or rejects the options.
     """
     beam = load_beam()
     from apache_beam.options.pipeline_options import PipelineOptions
@@ -38,4 +38,4 @@ def new_pipeline(options: Sequence[str]):
         return beam.Pipeline(options=PipelineOptions(list(options)))
     except ValueError as error:
         reason = " ".join(str(error).split()).rstrip(".")
-        raise input_error("--beam", reason, "Give options of Apache Beam") from None
+        raise input_error("--beam", reason, "Give pipeline options of Apache Beam") from None

@@ -1,4 +1,4 @@
-"""What graphs are traced for."""
+"""Devices that graphs are traced for."""
 
 from __future__ import annotations
 
@@ -6,5 +6,5 @@ import tensorflow as tf
 
 
 def has_gpu() -> bool:
-    """Returns whether this process may compute on a GPU."""
+    """Returns whether TensorFlow may use a GPU in this process."""
     return bool(tf.config.list_logical_devices("GPU"))

@@ -1,4 +1,4 @@
-"""The one error for a user's mistake: where it is, what is wrong, what to do."""
+"""The one error for users' mistakes: where it is, what is wrong, what to do."""
 
 from __future__ import annotations
 
@@ -6,22 +6,22 @@ import os
 
 
 class InputError(ValueError):
-    """Something the user gave cannot be used; the message says where, why, and the remedy.
+    """User input that cannot be used; the message says where it is, why, and what to do.
 
-    The command-line mains print it without a stack trace and exit non-zero.
+    Commands print it without a stack trace and exit with a non-zero code.
     """
 
 
 def input_error(
     where: str | os.PathLike, reason: str, remedy: str, *, line: int | None = None
 ) -> InputError:
-    """Returns an `InputError` that reads `file:line: reason. remedy.`
+    """Returns an `InputError` whose message is `where:line: reason. Remedy.`
 
     Args:
-        where: File, directory, flag or record that holds the mistake.
-        reason: What is wrong, with the offending value; no full stop.
-        remedy: What the user can do about it; no full stop.
-        line: Line number in the file, from 1, where there is one.
+        where: File, directory, flag or record with the mistake.
+        reason: What is wrong, with the value at fault; no full stop.
+        remedy: What the user can do; no full stop.
+        line: Line number in the file, from 1, or None.
     """
     place = os.fspath(where) if line is None else f"{os.fspath(where)}:{line}"
     return InputError(f"{place}: {reason}. {remedy}.")

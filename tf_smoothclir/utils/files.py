@@ -1,4 +1,4 @@
-"""Writing that leaves the old or the new behind, never half of either."""
+"""Files and directories that are written completely or not at all; locks."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from absl import logging
 
 from tf_smoothclir.utils.errors import input_error
 
-_SUFFIX = ".new"  # of what is not whole yet
+_SUFFIX = ".new"  # of unfinished files and directories
 _RANDOM = re.compile(r"[0-9a-z_]{8}\.new")
 _UNFINISHED = re.compile(rf"\..+\.{_RANDOM.pattern}")
 _FORMER = "former"
@@ -26,10 +26,10 @@ _SECONDS_TO_LOCK = 60
 
 
 def make_directory(path: str | os.PathLike, flag: str) -> Path:
-    """Makes a directory that can be written to.
+    """Makes a directory if it is missing, and checks that it can be written to.
 
     Raises:
-        InputError: Where that is not possible; names `flag`, such as "--output_dir".
+        InputError: It cannot; the message names `flag`, such as "--output_dir".
     """
     path = Path(path)
     try:
@@ -47,10 +47,10 @@ def make_directory(path: str | os.PathLike, flag: str) -> Path:
 
 @contextlib.contextmanager
 def scratch_directory(parent: Path, name: str) -> Iterator[Path]:
-    """Yields a new hidden directory below `parent`, which is deleted at the end.
+    """Yields a new hidden directory in `parent`, and deletes it at the end.
 
-    One that a killed process has left there is deleted by the next process on the same machine that
-    wants one of the same `name`.
+    If a process is killed, the next process on the same machine that asks for the same `name`
+    deletes the directory left behind.
     """
     prefix = f".{name}.{os.uname().nodename}."
     for left in parent.iterdir():
@@ -68,8 +68,8 @@ def scratch_directory(parent: Path, name: str) -> Iterator[Path]:
 
 
 def _delete_if_left(path: Path) -> None:
-    """Deletes a directory of `scratch_directory` whose process is gone."""
-    with contextlib.suppress(OSError):  # of a file system without locks, or gone meanwhile
+    """Deletes a directory of `scratch_directory` if its process is gone."""
+    with contextlib.suppress(OSError):  # the file system has no locks, or it is deleted already
         if time.time() - path.stat().st_mtime < _SECONDS_TO_LOCK or (path / _FORMER).exists():
             return
         descriptor = os.open(path, os.O_RDONLY)
@@ -82,10 +82,10 @@ def _delete_if_left(path: Path) -> None:
 
 @contextlib.contextmanager
 def new_directory(path: Path, *, replace: bool = False) -> Iterator[Path]:
-    """Yields a temporary directory beside `path` that is renamed to `path` at the end.
+    """Yields a temporary directory beside `path`, and renames it to `path` at the end.
 
-    On an error, nothing is left behind. Where `path` has come to exist meanwhile, that one stays,
-    or, with `replace`, goes when the new one is on the disk.
+    After an error, nothing is left behind. If `path` exists by then, it stays; with `replace`, it
+    is replaced once the new directory is on disk.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     with scratch_directory(path.parent, path.name) as scratch:
@@ -97,7 +97,7 @@ def new_directory(path: Path, *, replace: bool = False) -> Iterator[Path]:
                 flush_to_disk(file)
         temporary.chmod(0o755)
         if replace and path.is_dir():
-            os.rename(path, former)  # killed here, it is kept in the hidden directory
+            os.rename(path, former)  # after a kill here, it is still in the hidden directory
         try:
             os.rename(temporary, path)
         except OSError:
@@ -109,7 +109,7 @@ def new_directory(path: Path, *, replace: bool = False) -> Iterator[Path]:
 
 
 def write_text(path: str | os.PathLike, text: str) -> None:
-    """Writes a UTF-8 text file, at once or not at all; of several writers, the last one's stays."""
+    """Writes a UTF-8 text file completely or not at all; of several writers, the last one wins."""
     path = Path(path)
     temporary = path.with_name(f".{path.name}.{os.urandom(4).hex()}{_SUFFIX}")
     try:
@@ -121,21 +121,21 @@ def write_text(path: str | os.PathLike, text: str) -> None:
 
 
 def is_unfinished(name: str) -> bool:
-    """Returns whether something of this name is what a killed process has left behind."""
+    """Returns whether a name is that of a file or directory left behind by a killed process."""
     return _UNFINISHED.fullmatch(name) is not None
 
 
 def names_in(directory: Path) -> set[str]:
-    """Returns the names in a directory, but of what killed processes have left behind."""
+    """Returns the names in a directory, except those left behind by killed processes."""
     return {name for name in os.listdir(directory) if not is_unfinished(name)}
 
 
 def delete_in(directory: Path, names: Iterable[str] = ()) -> None:
-    """Deletes files and directories, in this order, then what killed processes have left behind.
+    """Deletes files and directories in the given order, then those left by killed processes.
 
     Args:
         directory: Where they are.
-        names: Of what is there or not.
+        names: Their names; missing ones are skipped.
     """
     for name in (*names, *filter(is_unfinished, os.listdir(directory))):
         path = directory / name
@@ -143,7 +143,7 @@ def delete_in(directory: Path, names: Iterable[str] = ()) -> None:
 
 
 def write_json(path: str | os.PathLike, value) -> None:
-    """Writes a JSON file, indented, at once or not at all; NaN is an error."""
+    """Writes an indented JSON file completely or not at all; NaN raises ValueError."""
     write_text(path, json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
 
 
@@ -153,16 +153,16 @@ def read_json(path: str | os.PathLike):
 
 
 @contextlib.contextmanager
-def locked(path: Path, place: object, reason: str, remedy: str) -> Iterator[None]:
-    """Keeps other processes out; the system lets go of it when this one ends, killed too.
+def locked(path: Path, where: object, reason: str, remedy: str) -> Iterator[None]:
+    """Holds a lock between processes, which the system releases if this one is killed.
 
-    Where a file system knows no locks, as some of remote storage do, nobody is kept out.
+    On file systems without locks, such as some remote ones, it only logs a warning.
 
     Args:
-        path: Of the lock, a file that is made where it is missing.
-        place: For the error, as for `input_error`; so the next two.
-        reason: What another process is at.
-        remedy: What to do.
+        path: The lock file; made if it is missing.
+        where: For the error, as for `input_error`.
+        reason: What the other process is doing.
+        remedy: What the user can do.
 
     Raises:
         InputError: Another process holds the lock.
@@ -171,7 +171,7 @@ def locked(path: Path, place: object, reason: str, remedy: str) -> Iterator[None
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise input_error(place, reason, remedy) from None
+            raise input_error(where, reason, remedy) from None
         except OSError as error:
             logging.warning("%s cannot be locked: %s", path, error.strerror)
         yield
@@ -179,7 +179,7 @@ def locked(path: Path, place: object, reason: str, remedy: str) -> Iterator[None
 
 @contextlib.contextmanager
 def standard_error_in(path: str | os.PathLike) -> Iterator[None]:
-    """Adds to a file what goes to standard error, from C++ and from new processes too."""
+    """Appends standard error to a file, also from C++ and from new processes."""
     sys.stderr.flush()
     kept = os.dup(2)
     with open(path, "ab") as file:
@@ -192,7 +192,7 @@ def standard_error_in(path: str | os.PathLike) -> Iterator[None]:
 
 
 def flush_to_disk(path: Path) -> None:
-    """Flushes a file, or which files a directory has."""
+    """Flushes a file, or the list of names of a directory."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -1,4 +1,4 @@
-"""Doing something when a library is loaded, by whoever needs it first."""
+"""Running code around the first import of a library, whoever imports it."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from contextlib import AbstractContextManager
 
 
 def around_import(library: str, context: Callable[[], AbstractContextManager]) -> None:
-    """Has the first import of a library take place inside of a context.
+    """Runs the first import of a library inside a context.
 
     Args:
-        library: Name of a package that has not been imported.
-        context: Makes the context; called when the import begins, if ever.
+        library: Name of a package that has not been imported yet.
+        context: Returns the context manager; called when the import starts.
     """
     sys.meta_path.insert(0, _Finder(library, context))
 
 
 class _Finder(importlib.abc.MetaPathFinder):
-    """Finds one package, once, where Python does."""
+    """Finds one package once, in the place where Python would find it."""
 
     def __init__(self, library, context):
         self._library = library

@@ -1,4 +1,4 @@
-"""Progress bars: drawn on a terminal, silent with `--verbosity=-1` and everywhere else."""
+"""Progress bars: shown on terminals only, and not with `--verbosity=-1`."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from absl import logging
 
 
 def progress_bar(total: int | None, description: str, unit: str, **kwargs) -> tqdm.tqdm:
-    """Returns a bar on standard error, a context manager with `update(n)`.
+    """Returns a progress bar on standard error, a context manager with `update(n)`.
 
     Args:
-        total: Number of units that make it full; None where it is not known.
-        description: What is going on, such as "Tokenise documents".
-        unit: Plural name of the units, such as "pairs".
+        total: Number of units in all; None if unknown.
+        description: The work in progress, such as "Tokenise documents".
+        unit: Plural of the unit, such as "pairs".
         **kwargs: Further arguments of `tqdm.tqdm`.
     """
     quiet = logging.get_verbosity() < logging.INFO or not sys.stderr.isatty()
