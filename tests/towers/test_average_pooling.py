@@ -73,7 +73,7 @@ def test_flat_and_padded_forms_agree_bitwise(tower, texts):
     np.testing.assert_array_equal(tower(flat(texts)), tower(padded(texts)))
 
 
-def test_padding_never_enters_the_mean_wherever_it_stands(tower):
+def test_padding_never_enters_the_mean(tower):
     between = tower(tf.constant([[0, 2, 0, 3, 0]]))
     np.testing.assert_allclose(between, tower(flat([[2, 3]])), rtol=1e-6)
     # Not even its row of the table counts, not even if that is NaN.

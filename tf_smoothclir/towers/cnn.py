@@ -5,7 +5,7 @@ from __future__ import annotations
 import tensorflow as tf
 from tensorflow import keras
 
-from tf_smoothclir.towers.padding import SequenceTower, places
+from tf_smoothclir.towers.sequence_tower import SequenceTower, places
 
 WINDOW = 3
 FILTERS = 300

@@ -6,7 +6,7 @@ import tensorflow as tf
 from tensorflow import keras
 
 from tf_smoothclir._compat.keras_api import trace_for_devices
-from tf_smoothclir.towers.padding import SequenceTower, padded
+from tf_smoothclir.towers.sequence_tower import SequenceTower, padded
 
 UNITS = 64
 

@@ -158,7 +158,7 @@ def flat_tokens(given) -> Tokens | DistinctTokens | SubwordTokens:
 
     Args:
         given: One of these types; `{"ids": [tokens] int, "lengths": [texts] int}`; or padded ids,
-            `[texts, length]`, where 0 is padding wherever it stands. Padded ids may be floats,
+            `[texts, length]`, where 0 is padding, in any place. Padded ids may be floats,
             which is what Keras 3 makes of them on their way into a `Sequential`.
     """
     if isinstance(given, (Tokens, DistinctTokens, SubwordTokens)):

@@ -23,7 +23,7 @@ from tf_smoothclir.settings.model import ModelSettings
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.text.embeddings import FIRST_WORD, load_embeddings
 from tf_smoothclir.towers import TOWERS
-from tf_smoothclir.towers.padding import SequenceTower
+from tf_smoothclir.towers.sequence_tower import SequenceTower
 from tf_smoothclir.two_tower.model import TwoTower
 from tf_smoothclir.two_tower.similarity import SmoothCosineSimilarity
 from tf_smoothclir.utils.errors import InputError

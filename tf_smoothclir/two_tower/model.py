@@ -93,10 +93,10 @@ class TwoTower(keras.Model):
         """Scores pairs.
 
         Args:
-            inputs: `PairInputs`, `ListInputs` or `InBatchInputs`; or a dictionary of tokens,
-                `{"query": tokens, "document": tokens}`, each in a form that its tower takes, of
-                pairs. With the key "list_lengths", `[queries]` int, too, each query has so many
-                documents, one list after the other.
+            inputs: `PairInputs`, `ListInputs` or `InBatchInputs`; or, as Keras users write pairs,
+                `{"query": tokens, "document": tokens}`, each in a form that its tower takes. One
+                more key, "list_lengths", `[queries]` int, makes them candidate lists: the number of
+                documents of each query, one list after the other.
             training: Whether the gradient is wanted.
 
         Returns:

@@ -12,8 +12,8 @@ from tf_smoothclir.losses.sosl import SmoothOrdinalSearchLoss
 from tf_smoothclir.optimizers import LazyAdam
 from tf_smoothclir.towers.cnn import CNNTower
 from tf_smoothclir.towers.lstm import LSTMTower
-from tf_smoothclir.towers.padding import padded as padded_vectors
-from tf_smoothclir.towers.padding import places
+from tf_smoothclir.towers.sequence_tower import padded as padded_vectors
+from tf_smoothclir.towers.sequence_tower import places
 from tf_smoothclir.two_tower.model import TwoTower
 
 SIZE, DIM = 12, 3
