@@ -4,6 +4,7 @@ import ast
 import dataclasses
 import errno
 import json
+import logging
 import os
 import re
 import subprocess
@@ -20,6 +21,7 @@ from tf_smoothclir.command_line import command
 from tf_smoothclir.settings.base import value_text
 from tf_smoothclir.settings.presets import PRESETS, preset_settings
 from tf_smoothclir.settings.run import GROUPS, RunSettings
+from tf_smoothclir.training import trainer
 
 ROOT = Path(__file__).resolve().parents[2]
 MAINS = {
@@ -245,6 +247,19 @@ def test_full_disk_is_a_message(error, place, monkeypatch):
     )
     assert "{{" not in message
     assert "[Op:" not in message
+
+
+@pytest.mark.parametrize(
+    ("module", "level", "logged"),
+    [
+        (trainer, logging.INFO, True),
+        (tf, logging.INFO, False),
+        (tf, logging.WARNING, True),
+    ],
+)
+def test_the_log_has_our_messages_and_warnings_of_other_libraries(module, level, logged):
+    record = logging.LogRecord("absl", level, module.__file__, 1, "message", None, None)
+    assert command._is_ours_or_a_warning(record) == logged
 
 
 def test_any_other_error_keeps_its_stack_trace(monkeypatch):

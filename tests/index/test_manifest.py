@@ -7,7 +7,7 @@ import pytest
 from tests.index.helpers import TOWER
 from tf_smoothclir.index.manifest import IndexManifest
 from tf_smoothclir.index.vector_index import IndexSettings
-from tf_smoothclir.settings.run import DataSettings
+from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.utils.errors import InputError
 
 # As earlier releases wrote it, in this order.
