@@ -34,7 +34,6 @@ _OUTPUT_DIR = flags.DEFINE_string(
     "output_dir", "runs/reproduce", "Where cells, tables and plots go.", **_OWN
 )
 _DATA_DIRS = flags.DEFINE_multi_string("data_dir", [], "Directory of a retrieval set.", **_OWN)
-_DATA_DIRS = flags.DEFINE_multi_string("data_dir", [], "Directory of a retrieval set.", **_OWN)
 _TFDS_NAMES = flags.DEFINE_multi_string(
     "tfds_name", [], "TensorFlow dataset such as wiki_clir/fr.", **_OWN
 )

@@ -230,7 +230,7 @@ def test_the_command_runs_its_cells_in_processes_and_gives_the_same(output_dir, 
         (["table2", "--seeds=13,13"], "--seeds=13,13"),
         (["table2", "--seeds=x"], "--seeds=x"),
         (["table2", "--theta_1=0.9", "--theta_2=0.5"], "--theta_1, --theta_2"),
-        (["table2", "--thresholds=0.5"], "--thresholds: the experiments of the paper have"),
+        (["table2", "--thresholds=0.5"], "--thresholds: the experiments of the paper use"),
         (
             ["table2", "--tune_epochs=0", "--theta_1=0"],
             "--tune_epochs=0 --theta_1=0: --tune_epochs=0",
