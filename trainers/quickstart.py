@@ -57,7 +57,7 @@ def main(argv) -> None:
     unseen = {world.query_ids[row] for row in world.queries_in("test")}
     for query in example_queries(world.source, unseen):
         print_hits(query, search.search([query], 3)[0], width=400)
-    print(f"\nReport: {output_dir}/report.md. Ask more, one query a line:")
+    print(f"\nReport: {output_dir}/report.md. Search for more, one query per line:")
     print(f"  smoothclir-search --export_dir={output_dir}")
 
 

@@ -134,7 +134,7 @@ def test_missing_run_or_export_is_a_message(commands, tmp_path, module, argument
     ("module", "arguments", "message"),
     [
         ("export.search", ["--trec_run=file/a.run"], "--trec_run=file: the directory cannot be"),
-        ("export.search", ["--trec_run=a.run", "--tag=my system"], "--tag=my system: a TREC run"),
+        ("export.search", ["--trec_run=a.run", "--tag=my system"], "--tag=my system: the tag of"),
         ("export.search", ["--trec_run=."], "--trec_run=.: it is a directory"),
         ("export.build_index", ["--index_dir=file/index"], "--index_dir=file: the directory"),
         ("trainers.compare", ["a.run", "b.run", "--full"], "--full: every run is a file"),
