@@ -162,7 +162,7 @@ class _Handler(BaseHTTPRequestHandler):
         raise invalid(f"Malformed request: {self.command} {path}")
 
     def _body(self) -> bytes | None:
-        """Reads the body; None where that is not possible, which has been answered then."""
+        """Reads the body. Returns None after answering with an error if that fails."""
         if self.headers.get("Transfer-Encoding"):
             return self._refuse(411, "Send a Content-Length; chunked bodies are not supported")
         length = self.headers.get("Content-Length", "0")
