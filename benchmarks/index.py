@@ -97,7 +97,7 @@ def _trained(directory: str, documents: int, dim: int):
     tokenized_set = tokenized_set_of(source_of(settings.data), settings, run, SPLITS)
     trainer = trainer_of(settings, tokenized_set, run)
     trainer.train()
-    encoded = SetEncoder(trainer.model, tokenized_set)()
+    encoded = SetEncoder(trainer.task.model, tokenized_set)()
     size = _DOCUMENTS_PER_PART
     parts = ((at, encoded.documents[at : at + size]) for at in range(0, documents, size))
     return encoded.queries, parts

@@ -30,14 +30,19 @@ def trainer(workload: Workload, threads: int, changes: dict) -> dict[str, float]
     """Trains on the workload with `Trainer`."""
     settings = workload.settings(**TWO_EPOCHS, **changes)
     common.use_threads(threads, settings)
+    from tf_smoothclir.training.batches import SampledBatches
     from tf_smoothclir.training.run_directory import RunDirectory
     from tf_smoothclir.training.trainer import Trainer
+    from tf_smoothclir.two_tower.task import TwoTowerTask
 
     model = two_tower(workload, settings)
     with tempfile.TemporaryDirectory() as directory:
         tokenized_set = tokenized_set_of(workload, Path(directory))
         run = RunDirectory.create(Path(directory, "run"), settings)
-        pairs, seconds = second_epoch(Trainer(model, tokenized_set, settings.training, run))
+        batches = SampledBatches(tokenized_set, settings.training)
+        task = TwoTowerTask(model, settings.training, batches, tokenized_set)
+        retrieval_set = tokenized_set.retrieval_set
+        pairs, seconds = second_epoch(Trainer(task, retrieval_set, settings.training, run))
     return speed(workload, pairs / workload.batch_size, seconds)
 
 

@@ -6,7 +6,6 @@ import dataclasses
 from pathlib import Path
 
 import numpy as np
-import tensorflow as tf
 
 from tf_smoothclir.data.candidate_lists import candidate_lists
 from tf_smoothclir.data.pipeline import PIPELINES
@@ -14,12 +13,14 @@ from tf_smoothclir.data.ragged_store import RaggedWriter
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.sources.source import Judgment, Source, Text
 from tf_smoothclir.data.tokenized_set import TokenizedSet
+from tf_smoothclir.protocols.task import PAIRS, Batches
 from tf_smoothclir.settings.model import ModelSettings
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.settings.training import TrainingSettings
-from tf_smoothclir.training.steps import LocalSteps
+from tf_smoothclir.training.steps import StepLoop
 from tf_smoothclir.training.trainer import STEPS_PER_CALL
 from tf_smoothclir.two_tower.builder import build_model
+from tf_smoothclir.two_tower.task import TwoTowerTask
 
 # Token frequencies fall as rank^-0.91: a batch of 128 pairs of 20 and 150 tokens then touches about
 # 11,000 different rows of two tables of 100,000.
@@ -150,12 +151,11 @@ def training_loop(workload: Workload, settings: RunSettings, directory: Path):
     )
     model = two_tower(workload, settings)
     batches = iter(pipeline.epoch(lists, 0).repeat())
-    train_steps = LocalSteps(model)
-    train_steps.begin()
+    train_steps = StepLoop(TwoTowerTask(model, training, Batches()))
 
     def train(calls: int) -> int:
-        done = [train_steps(batches, tf.constant(STEPS_PER_CALL)) for _ in range(calls)]
-        return sum(int(pairs.numpy().sum()) for _, _, pairs in done)
+        results = [train_steps(batches, STEPS_PER_CALL) for _ in range(calls)]
+        return sum(int(result[PAIRS].sum()) for result in results)
 
     return model, batches, train
 

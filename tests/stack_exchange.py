@@ -25,7 +25,7 @@ from tf_smoothclir.evaluation.evaluate import evaluate_splits
 from tf_smoothclir.publishing.export import export_run
 from tf_smoothclir.settings.presets import changed
 from tf_smoothclir.settings.run import RunSettings
-from tf_smoothclir.training import train
+from tf_smoothclir.training import tasks, train
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.two_tower.scorer import SetEncoder
 
@@ -93,7 +93,7 @@ def read(directory: Path) -> dict:
         tokenized_set = train.tokenized_set_of(source_of(settings.data), settings, run, ("test",))
         evaluations = evaluate_splits(
             tokenized_set.retrieval_set,
-            SetEncoder(train.load_model(run), tokenized_set)(),
+            SetEncoder(tasks.load_model(run), tokenized_set)(),
             ("test",),
             negatives=settings.training.negatives,
             predict_grade=None,

@@ -107,6 +107,18 @@ def test_no_module_imports_itself_by_a_detour():
     tuple(graphlib.TopologicalSorter(graph).static_order())  # raises CycleError
 
 
+def test_training_knows_the_families_of_models_in_one_place():
+    families = {"losses", "optimizers", "towers", "two_tower"}
+    of_all = {"tf_smoothclir.optimizers.gradients"}  # sums of gradients, whoever trains
+    knowing = {
+        name
+        for name, path in LIBRARY.items()
+        if piece(name) == "training"
+        and {piece(module) for module in imports(path) - of_all} & families
+    }
+    assert knowing == {"tf_smoothclir.training.tasks"}
+
+
 @parametrize(LIBRARY)
 def test_the_library_needs_neither_mains_nor_tests(path):
     assert not {top(module) for module in imports(path)} & {"trainers", "export", "tests"}

@@ -44,13 +44,13 @@ def main(argv) -> None:
     run = RunDirectory.load(_RUN_DIR.value)
     # These imports take seconds: report a missing run first.
     from tf_smoothclir.evaluation.evaluate import evaluate_splits, metrics_content
-    from tf_smoothclir.training import train
+    from tf_smoothclir.training import tasks, train
     from tf_smoothclir.two_tower.scorer import SetEncoder, grade_rule
 
     settings = run.settings()
     data = setting_flags.settings_from_flags("data", base=settings.data)
     settings = dataclasses.replace(settings, data=data)
-    model = train.load_model(run)
+    model = tasks.load_model(run)
     output_dir = make_directory(Path(_OUTPUT_DIR.value or run.evaluation), "--output_dir")
     tokenized_set = train.tokenized_set_of(source_of(data), settings, run, _SPLITS.value)
     negatives = settings.training.negatives

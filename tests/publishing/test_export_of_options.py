@@ -12,7 +12,8 @@ from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.publishing.export import export_run
 from tf_smoothclir.publishing.export_directory import load_part, load_tower
 from tf_smoothclir.training.run_directory import RunDirectory
-from tf_smoothclir.training.train import load_model, tokenized_set_of, train
+from tf_smoothclir.training.tasks import load_model
+from tf_smoothclir.training.train import tokenized_set_of, train
 from tf_smoothclir.two_tower.scorer import SetEncoder
 from tf_smoothclir.utils.files import read_json
 

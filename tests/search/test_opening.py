@@ -24,7 +24,7 @@ from tf_smoothclir.publishing.export_directory import load_tower
 from tf_smoothclir.search import opening
 from tf_smoothclir.search.opening import open_search, training_query_vectors
 from tf_smoothclir.text.vocabulary import TextEncoder
-from tf_smoothclir.training.train import load_model
+from tf_smoothclir.training.tasks import load_model
 from tf_smoothclir.utils.errors import InputError
 
 QUERY = "word1 word4 word2"

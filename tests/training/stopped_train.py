@@ -27,7 +27,7 @@ def main() -> None:
         trainer.STEPS_PER_CALL = 1
         patch(monitor.StepMonitor, "after_steps", stop, int(step))
     elif name == "best":
-        patch(checkpoints.Checkpoints, "save_best", stop)
+        patch(checkpoints.BestWeights, "save", stop)
     elif name == "validation":
         patch(DenseRetriever, "score", stop)
     else:

@@ -44,8 +44,8 @@ GPUS = tf.config.list_physical_devices("GPU")
 def test_no_operation_of_a_step_needs_a_cpu(options, tiny, tmp_path, monkeypatch):
     monkeypatch.setattr(table_sum, "has_gpu", lambda: True)  # the graph is traced for one
     _, trainer = begin(tiny(**options), tmp_path / "run")
-    batches = iter(trainer._batches.epoch(0).batches(0))
-    steps = compile_steps(trainer.model).get_concrete_function(batches, tf.constant(1))
+    batches = iter(trainer.task.batches.epoch(0).batches(0))
+    steps = compile_steps(trainer.task).get_concrete_function(batches, tf.constant(1))
     assert only_on_cpus(steps.graph) == set()
 
 

@@ -26,6 +26,8 @@ def clock(monkeypatch):
 def watch(progress, *, save=lambda: None, seconds=1e9):
     watching = StepMonitor(
         progress,
+        losses=("loss", "other_loss"),
+        checked=("gradient_norm",),
         bar=mock.Mock(),
         save=save,
         seconds_between_saves=seconds,
@@ -34,17 +36,26 @@ def watch(progress, *, save=lambda: None, seconds=1e9):
     return watching
 
 
-def step(watching, loss=1.0, norm=1.0):
-    watching.after_steps([loss], [norm], [SIZES[watching.progress.step]])
+def step(watching, loss=1.0, other=1.0, norm=1.0):
+    watching.after_steps(results([loss], [other], [norm], [SIZES[watching.progress.step]]))
+
+
+def results(losses, others, norms, pairs):
+    """As a `StepLoop` returns them."""
+    return {"loss": losses, "other_loss": others, "gradient_norm": norms, "pairs": pairs}
 
 
 def test_counts_pairs_steps_and_loss_with_a_smaller_last_batch():
     progress = Progress(pairs=1000)
     watching = watch(progress)
     for loss in (1.0, 2.0, 8.0):
-        step(watching, loss)
+        step(watching, loss, other=3 * loss)
     assert (progress.step, progress.epoch_pairs, progress.pairs) == (3, PAIRS, 1000 + PAIRS)
-    assert progress.loss_sum == 4 * 1.0 + 4 * 2.0 + 2 * 8.0
+    total = 4 * 1.0 + 4 * 2.0 + 2 * 8.0
+    assert progress.loss_sums == {"loss": total, "other_loss": 3 * total}
+    assert progress.mean_losses() == {"loss": total / PAIRS, "other_loss": 3 * total / PAIRS}
+    (means,) = watching._bar.set_postfix.call_args.args
+    assert means == {"loss": f"{total / PAIRS:.5f}", "other_loss": f"{3 * total / PAIRS:.5f}"}
 
 
 def test_epoch_in_two_parts_counts_bitwise_as_in_one():
@@ -55,7 +66,7 @@ def test_epoch_in_two_parts_counts_bitwise_as_in_one():
         step(watching, loss)
     for loss in losses:  # a new monitor each, as after a restart
         step(watch(parts), loss)
-    assert parts.loss_sum == whole.loss_sum
+    assert parts.loss_sums == whole.loss_sums
     assert (parts.step, parts.pairs) == (whole.step, whole.pairs)
 
 
@@ -86,6 +97,7 @@ def test_saves_when_its_time_has_come_and_not_before(clock):
     [
         ({"loss": float("nan")}, "loss"),
         ({"loss": float("inf")}, "loss"),
+        ({"other": float("nan")}, "other loss"),
         ({"norm": float("nan")}, "gradient norm"),
         ({"norm": float("inf")}, "gradient norm"),
     ],
@@ -96,25 +108,27 @@ def test_what_is_not_finite_stops_at_once_and_is_neither_counted_nor_saved(logs,
     step(watching)
     with pytest.raises(Diverged, match=f"{what} is not finite in step 1"):
         step(watching, **logs)
-    assert (progress.step, progress.loss_sum) == (1, 4.0)
+    assert (progress.step, progress.loss_sums["loss"]) == (1, 4.0)
     assert save.call_count == 1
 
 
 def test_several_steps_at_once_count_bitwise_as_one_by_one():
     losses = (0.1, 0.7, 1 / 3)
     at_once, one_by_one = Progress(), Progress()
-    watch(at_once).after_steps(losses, (1.0, 1.0, 1.0), SIZES[:3])
+    ones = (1.0, 1.0, 1.0)
+    watch(at_once).after_steps(results(losses, ones, ones, SIZES[:3]))
     watching = watch(one_by_one)
     for loss in losses:
         step(watching, loss)
-    assert (at_once.step, at_once.pairs, at_once.loss_sum) == (3, PAIRS, one_by_one.loss_sum)
+    assert (at_once.step, at_once.pairs) == (3, PAIRS)
+    assert at_once.loss_sums == one_by_one.loss_sums
 
 
 def test_the_first_of_several_bad_steps_is_named_and_none_of_them_saved():
     save = mock.Mock()
     with pytest.raises(Diverged, match="gradient norm is not finite in step 1"):
         watch(Progress(), save=save, seconds=0).after_steps(
-            [1, 1, 1], [1, math.nan, math.inf], SIZES[:3]
+            results([1, 1, 1], [1, 1, 1], [1, math.nan, math.inf], SIZES[:3])
         )
     assert save.call_count == 0
 

@@ -12,6 +12,7 @@ from tf_smoothclir.settings.model import ModelSettings
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.settings.text import TextSettings
 from tf_smoothclir.settings.training import TrainingSettings
+from tf_smoothclir.training.run_config import RunConfig, RunData
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.utils.errors import InputError
 
@@ -215,8 +216,33 @@ def test_load_names_the_directory_without_a_run(tmp_path):
 
 def test_other_data_is_refused_and_the_same_remembered(tmp_path):
     run = RunDirectory.create(tmp_path, RunSettings())
-    run.remember_data("toy", "abc")
-    RunDirectory.load(tmp_path).remember_data("toy", "abc")
+    run.remember_data(RunData("toy", "abc"))
+    RunDirectory.load(tmp_path).remember_data(RunData("toy", "abc"))
     with pytest.raises(InputError, match=r"begun on other content of toy.*--overwrite"):
-        run.remember_data("toy", "def")
+        run.remember_data(RunData("toy", "def"))
     assert run.settings() == RunSettings()
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        None,
+        {"name": "toy", "fingerprint": "abc"},
+        {"name": "toy", "fingerprint": "abc", "shards": "def", "workers": 2},
+    ],
+)
+def test_config_json_is_written_back_as_it_was_read(tmp_path, data):
+    run = RunDirectory.create(tmp_path / "run", RunSettings())
+    content = {**json.loads(run.config.read_text()), **({"data": data} if data else {})}
+    run.config.write_text(json.dumps(content))
+    RunConfig.read(run.config).write(run.config)
+    assert json.loads(run.config.read_text()) == content
+    assert run.knows_data == bool(data)
+
+
+@pytest.mark.parametrize("content", [{"settings": {}}, {"settings": {}, "versions": {}}, {}])
+def test_config_json_that_lacks_something_is_refused_by_name(tmp_path, content):
+    run = RunDirectory.create(tmp_path / "run", RunSettings())
+    run.config.write_text(json.dumps(content))
+    with pytest.raises(InputError, match=r"run/config\.json: .*This version cannot read the run"):
+        run.settings()

@@ -8,9 +8,12 @@ from tests.graphs import nodes_of_functions
 from tf_smoothclir._compat.keras_api import tf_variable
 from tf_smoothclir.losses.sosl import SmoothOrdinalSearchLoss
 from tf_smoothclir.optimizers import make_optimizer
+from tf_smoothclir.protocols.task import Batches
+from tf_smoothclir.settings.training import TrainingSettings
 from tf_smoothclir.towers import AveragePoolingTower
 from tf_smoothclir.training.steps import compile_steps
 from tf_smoothclir.two_tower.model import TwoTower
+from tf_smoothclir.two_tower.task import TwoTowerTask
 
 ROWS, DIM = 9, 2
 
@@ -34,6 +37,10 @@ def model_of(kind):
     return model
 
 
+def steps_of(model):
+    return compile_steps(TwoTowerTask(model, TrainingSettings(), Batches()))
+
+
 def batches():
     inputs = {"query": [[[2, 3]], [[4, 0]]], "document": [[[5, 6]], [[7, 8]]]}
     return iter(tf.data.Dataset.from_tensor_slices((inputs, [[2], [0]])).repeat())
@@ -41,9 +48,9 @@ def batches():
 
 def test_a_call_of_many_steps_does_what_as_many_calls_do():
     one, many = model_of(AveragePoolingTower), model_of(AveragePoolingTower)
-    steps, taken = compile_steps(one), batches()
+    steps, taken = steps_of(one), batches()
     losses = [steps(taken, tf.constant(1))[0].numpy() for _ in range(5)]
-    found, norms, pairs = compile_steps(many)(batches(), tf.constant(5))
+    found, norms, pairs = steps_of(many)(batches(), tf.constant(5))
     np.testing.assert_array_equal(found, np.concatenate(losses))
     first, _, second, _, third = found.numpy()  # of the same relevant pair
     assert first > second > third
@@ -55,7 +62,7 @@ def test_a_call_of_many_steps_does_what_as_many_calls_do():
 
 def test_a_step_is_traced_as_it_is_written_so_a_python_if_on_a_tensor_is_refused():
     # AutoGraph would turn it into tf.cond, and would take most of the time before the first step.
-    steps = compile_steps(model_of(BranchingTower))
+    steps = steps_of(model_of(BranchingTower))
     with pytest.raises(tf.errors.OperatorNotAllowedInGraphError, match="as a Python `bool`"):
         steps(batches(), tf.constant(1))
 

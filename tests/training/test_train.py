@@ -14,8 +14,10 @@ from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.settings.training import METRICS
 from tf_smoothclir.training import train as train_module
 from tf_smoothclir.training.run_directory import RunDirectory
-from tf_smoothclir.training.train import load_model, train
+from tf_smoothclir.training.tasks import load_model
+from tf_smoothclir.training.train import train
 from tf_smoothclir.training.trainer import Trainer
+from tf_smoothclir.two_tower.builder import build_model
 from tf_smoothclir.utils.errors import InputError
 
 FULL = {f"full/{name}" for name in ("MRR@10", "Recall@1", "Recall@10", "Recall@100")}
@@ -116,7 +118,7 @@ def test_vocabulary_of_data_that_could_not_be_used_is_not_kept(finished, tiny, t
 def test_threads_are_chosen_before_tensorflow_has_any(tiny, tmp_path, monkeypatch):
     """Tokens are looked up, and learned thresholds made, by TensorFlow: then it is too late."""
     calls = []
-    for name in ("choose_intraop_threads", "configured_loss", "tokenize_set"):
+    for name in ("choose_intraop_threads", "check_model", "tokenize_set"):
         original = getattr(train_module, name)
 
         def noted(*args, name=name, original=original):
@@ -125,7 +127,7 @@ def test_threads_are_chosen_before_tensorflow_has_any(tiny, tmp_path, monkeypatc
 
         monkeypatch.setattr(train_module, name, noted)
     begin(tiny(), tmp_path / "run")
-    assert calls == ["choose_intraop_threads", "configured_loss", "tokenize_set"]
+    assert calls == ["choose_intraop_threads", "check_model", "tokenize_set"]
 
 
 @pytest.mark.usefixtures("untrained")
@@ -272,7 +274,7 @@ def test_frozen_pretrained_vectors_stay_bitwise_through_a_run(tiny, tmp_path, ca
     model = load_model(run)
     rows = [run.vocabulary_tokens("document").index(word) for word in ("mot1", "mot2")]
     np.testing.assert_array_equal(model.document_tower.embeddings.numpy()[rows], vectors)
-    initial = train_module.build_model(
+    initial = build_model(
         settings, {role: run.vocabulary_tokens(role) for role in ("query", "document")}
     )
     assert (model.query_tower.embeddings.numpy() != initial.query_tower.embeddings.numpy()).any()

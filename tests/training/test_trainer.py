@@ -11,11 +11,13 @@ import tensorflow as tf
 from tf_smoothclir._compat.keras_api import tf_variable
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.sources.source import SPLITS
+from tf_smoothclir.protocols.task import PAIRS
 from tf_smoothclir.settings.training import METRICS
 from tf_smoothclir.training import trainer as trainer_module
 from tf_smoothclir.training import validation
 from tf_smoothclir.training.monitor import StepMonitor
 from tf_smoothclir.training.run_directory import RunDirectory
+from tf_smoothclir.training.steps import are_finite
 from tf_smoothclir.training.train import tokenized_set_of, trainer_of
 from tf_smoothclir.training.trainer import Interrupted
 from tf_smoothclir.utils.errors import InputError
@@ -37,7 +39,7 @@ def begin(settings, path):
 def start(settings, path):
     """A trainer before its first step, and its model."""
     _, trainer = begin(settings, path)
-    return trainer, trainer.model
+    return trainer, trainer.task.model
 
 
 def trained(settings, path):
@@ -53,9 +55,9 @@ def call_at_step(monkeypatch, number, action):
     """Calls `action()` behind step `number` of this process, from 1."""
     original, calls = StepMonitor.after_steps, []
 
-    def counted(monitor, losses, norms, pairs):
-        original(monitor, losses, norms, pairs)
-        calls.append(len(losses))
+    def counted(monitor, results):
+        original(monitor, results)
+        calls.append(len(results[PAIRS]))
         if sum(calls) == number:
             action()
 
@@ -146,7 +148,7 @@ def test_killed_run_goes_on_to_the_same_bits(tiny, tmp_path, whole, fresh, steps
 
 def test_training_may_have_other_negatives_than_evaluation(tiny, tmp_path):
     trainer, _ = start(tiny(negatives=5, train_negatives=1), tmp_path / "run")
-    assert set(np.diff(trainer._batches.lists(0).offsets)) == {2 + 1}
+    assert set(np.diff(trainer.task.batches.lists(0).offsets)) == {2 + 1}
     assert set(np.diff(trainer._validation.lists.offsets)) == {2 + 5}
 
 
@@ -155,8 +157,8 @@ def test_learning_rate_falls_by_its_factor_after_each_epoch(tiny, tmp_path):
     trainer, model = start(tiny(epochs=3, learning_rate_decay=0.5), tmp_path / "run")
     train_epoch = trainer._train_epoch
 
-    def noting(epoch):
-        train_epoch(epoch)
+    def noting(*arguments):
+        train_epoch(*arguments)
         rates.append(float(model.optimizer.learning_rate))
 
     trainer._train_epoch = noting
@@ -169,7 +171,7 @@ def test_killed_run_on_whole_lists_goes_on_to_the_same_bits(batching, tiny, tmp_
     settings = tiny(batching=batching, fresh_negatives=True)
     progress, expected = trained(settings, tmp_path / "whole")
     trainer, _ = start(settings, tmp_path / "run")
-    steps = trainer._batches.epoch(0).steps
+    steps = trainer.task.batches.epoch(0).steps
     train_until_killed(trainer, steps + 2)
     found = trained(settings, tmp_path / "run")
     assert found[0].pairs == progress.pairs == 2 * 60
@@ -189,7 +191,7 @@ def test_killed_run_with_mined_negatives_goes_on_to_the_same_bits(batching, fres
     ]
     assert progress.pairs > 3 * 60
     trainer, _ = start(settings, tmp_path / "run")
-    steps = trainer._batches.epoch(0).steps
+    steps = trainer.task.batches.epoch(0).steps
     train_until_killed(trainer, steps + 2)  # the second epoch, after a mining
     found = trained(settings, tmp_path / "run")
     assert found[0].pairs == progress.pairs
@@ -221,7 +223,7 @@ def test_killed_run_with_averaged_weights_goes_on_to_the_same_bits(tiny, tmp_pat
     settings = tiny(average_weights=0.5, batching="lists")
     expected = trained(settings, tmp_path / "whole")
     trainer, _ = start(settings, tmp_path / "run")
-    steps = trainer._batches.epoch(0).steps
+    steps = trainer.task.batches.epoch(0).steps
     train_until_killed(trainer, steps + 2)
     assert_same(trained(settings, tmp_path / "run"), expected)
 
@@ -237,12 +239,12 @@ def test_kill_before_the_first_checkpoint_begins_again(tiny, tmp_path, whole):
 def test_fresh_negatives_differ_by_epoch_and_fixed_ones_do_not(tiny, tmp_path):
     fresh, _ = start(tiny(fresh_negatives=True), tmp_path / "fresh")
     fixed, _ = start(tiny(), tmp_path / "fixed")
-    first, second = (fresh._batches.lists(epoch) for epoch in (0, 1))
+    first, second = (fresh.task.batches.lists(epoch) for epoch in (0, 1))
     assert (first.document_rows != second.document_rows).any()
     np.testing.assert_array_equal(
         first.document_rows[first.grades > 0], second.document_rows[second.grades > 0]
     )
-    for lists in (fixed._batches.lists(epoch) for epoch in (0, 1)):
+    for lists in (fixed.task.batches.lists(epoch) for epoch in (0, 1)):
         np.testing.assert_array_equal(lists.document_rows, first.document_rows)
 
 
@@ -323,11 +325,11 @@ def test_divergence_names_the_step_and_its_pairs_and_keeps_the_last_checkpoint(
     assert str(pairs_file) in message
     assert "--learning_rate" in message
 
-    lists = trainer._batches.lists(0)
-    batch = trainer._batches._pipeline.batch_pairs(lists, epoch=1, step=2)
+    lists = trainer.task.batches.lists(0)
+    batch = trainer.task.batches._pipeline.batch_pairs(lists, epoch=1, step=2)
     expected = [
-        f"{trainer._batches._set.query_ids[lists.pair_query_rows[pair]]}\t"
-        f"{trainer._batches._set.document_ids[lists.document_rows[pair]]}\t{lists.grades[pair]}"
+        f"{trainer.task.batches._set.query_ids[lists.pair_query_rows[pair]]}\t"
+        f"{trainer.task.batches._set.document_ids[lists.document_rows[pair]]}\t{lists.grades[pair]}"
         for pair in batch
     ]
     assert pairs_file.read_text().splitlines() == expected
@@ -346,9 +348,10 @@ def test_absurd_learning_rate_is_an_error_of_the_user_not_a_stack_trace(tiny, tm
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
 def test_weights_that_are_not_finite_are_seen_wherever_they_are(bad, tiny, tmp_path):
     trainer, model = start(tiny(), tmp_path / "run")
-    assert trainer._steps.are_finite()
+    trained = trainer.task.variables.trained
+    assert are_finite(trained)
     tf_variable(model.document_tower.embeddings).scatter_nd_update([[3, 1]], [bad])
-    assert not trainer._steps.are_finite()
+    assert not are_finite(trained)
 
 
 def test_tensorboard_gets_each_epoch_once(tiny, tmp_path):

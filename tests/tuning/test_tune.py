@@ -13,7 +13,7 @@ import pytest
 
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.settings.training import METRICS
-from tf_smoothclir.training import train
+from tf_smoothclir.training import tasks, train
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.tuning import tune, tuner
 from tf_smoothclir.tuning.search_directory import Search, only_search
@@ -100,7 +100,7 @@ def test_only_the_best_model_is_kept_and_can_be_used(searched):
     output_dir, found = searched
     with_model = {path.parent.name for path in (output_dir / "trials").glob("*/checkpoints")}
     assert with_model == {found[0].id}
-    train.load_model(RunDirectory.load(output_dir / "trials" / found[0].id))  # does not raise
+    tasks.load_model(RunDirectory.load(output_dir / "trials" / found[0].id))  # does not raise
     kept = {path.parent.name for path in (output_dir / "trials").glob("*/metrics.json")}
     assert kept == {result.id for result in found}
 

@@ -14,7 +14,7 @@ from tf_smoothclir.two_tower.scorer import SetEncoder
 def mean_rank_of_mates(settings, path):
     """Returns the mean rank of the document of grade 2 before any training; best is 1."""
     tokenized_set, trainer = begin(settings, path)
-    encoded, judged = SetEncoder(trainer.model, tokenized_set)(), tokenized_set.retrieval_set
+    encoded, judged = SetEncoder(trainer.task.model, tokenized_set)(), tokenized_set.retrieval_set
     train = judged.splits == SPLITS.index("train")
     pairs = train[judged.query_rows] & (judged.grades == 2)
     queries, mates = judged.query_rows[pairs], judged.document_rows[pairs]
@@ -52,7 +52,7 @@ def test_vectors_of_a_cnn_start_as_short_as_random_ones(tiny, tmp_path):
 def test_ngrams_start_near_their_words(tiny, tmp_path):
     settings = tiny(initial_vectors="bilingual", shared_vocabulary=True, ngram_buckets=10_000)
     tokenized_set, trainer = begin(settings, tmp_path / "run")
-    tower, ngrams = trainer.model.query_tower, tokenized_set.ngrams("query")
+    tower, ngrams = trainer.task.model.query_tower, tokenized_set.ngrams("query")
     # Of one word alone, an n-gram is that word, but shorter.
     buckets = ngrams.values[: ngrams.offsets[tower.vocabulary_size]]
     word = next(w for w in range(2, tower.vocabulary_size) if tower.embeddings[w].numpy().any())

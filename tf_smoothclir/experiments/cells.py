@@ -21,7 +21,8 @@ from tf_smoothclir.data.sources.source import SPLITS
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.run_report import EVALUATED_SPLITS
-from tf_smoothclir.training.train import load_model, tokenized_set_of, train
+from tf_smoothclir.training.tasks import load_model
+from tf_smoothclir.training.train import tokenized_set_of, train
 from tf_smoothclir.two_tower.scorer import SetEncoder
 from tf_smoothclir.utils.files import read_json, write_json
 

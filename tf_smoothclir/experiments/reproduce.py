@@ -15,7 +15,7 @@ from tf_smoothclir.experiments.cells import CellDirectory
 from tf_smoothclir.experiments.outputs import NOT_COMPARABLE, paper_blocks, write_set
 from tf_smoothclir.experiments.plan import Study, StudySet
 from tf_smoothclir.experiments.theory_table import write_theory_table
-from tf_smoothclir.training.run_directory import versions
+from tf_smoothclir.training.run_config import software_versions
 from tf_smoothclir.utils.files import make_directory, write_text
 
 _SECTION = ".section.json"
@@ -58,7 +58,7 @@ def _run(experiments, sets, study: Study, processes: int) -> list[CellDirectory]
 
 
 def _note() -> str:
-    made_with = ", ".join(f"{name} {version}" for name, version in versions().items())
+    made_with = ", ".join(f"{name} {version}" for name, version in software_versions().items())
     machine = f"{platform.machine()}, {os.cpu_count()} cores, {platform.system()}"
     return f"{datetime.date.today()}; {made_with}; {machine}."
 

@@ -17,7 +17,7 @@ from tf_smoothclir.publishing.verification import Verifier
 from tf_smoothclir.publishing.version_writer import PairInfo, publish_version
 from tf_smoothclir.text.subword_encoder import text_encoder
 from tf_smoothclir.training.run_directory import RunDirectory
-from tf_smoothclir.training.train import load_model
+from tf_smoothclir.training.tasks import load_model
 from tf_smoothclir.two_tower.scorer import thresholds_of
 from tf_smoothclir.utils.errors import InputError
 

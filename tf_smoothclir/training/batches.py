@@ -1,56 +1,39 @@
-"""Where the batches of an epoch come from."""
+"""Batches from a tokenized set."""
 
 from __future__ import annotations
-
-import contextlib
-import dataclasses
-from collections.abc import Callable
-
-import tensorflow as tf
 
 from tf_smoothclir.data.candidate_lists import CandidateLists, candidate_lists
 from tf_smoothclir.data.pipeline import PIPELINES
 from tf_smoothclir.data.tokenized_set import TokenizedSet
+from tf_smoothclir.protocols.scorer import Scorer
+from tf_smoothclir.protocols.task import Batches, Epoch
 from tf_smoothclir.settings.training import TrainingSettings
 from tf_smoothclir.training.mining import HardNegatives
 
 
-@dataclasses.dataclass(frozen=True)
-class Epoch:
-    """The batches of one epoch.
+class SampledBatches(Batches):
+    """Batches from the texts and judgments of a set, with sampled and mined negatives.
 
     Attributes:
-        steps: How many there are.
-        pairs: The pairs in all of them.
-        batches: First step -> dataset of `(inputs, grades)` from there on, as `TwoTower` takes
-            them.
-        rows: Step -> the pairs of its batch: query id, document id, grade.
+        variables: The mined documents, "hard_negatives"; empty without mining.
     """
 
-    steps: int
-    pairs: int
-    batches: Callable[[int], tf.data.Dataset]
-    rows: Callable[[int], list[tuple[str, str, int]]]
-
-
-class SampledBatches:
-    """Batches from the texts and judgments of a tokenized set, with sampled and mined negatives."""
-
     def __init__(
-        self,
-        tokenized_set: TokenizedSet,
-        settings: TrainingSettings,
-        hard_negatives: HardNegatives | None = None,
-        *,
-        both_at_once: bool = False,
+        self, tokenized_set: TokenizedSet, settings: TrainingSettings, *, both_at_once: bool = False
     ):
-        """Samples by `settings`, and adds `hard_negatives` as they are when an epoch begins.
+        """Prepares sampling and mining.
 
-        `both_at_once` is of `Pipeline`.
+        Args:
+            tokenized_set: The set.
+            settings: How to sample, mine and batch.
+            both_at_once: As for `Pipeline`.
         """
         self._set = tokenized_set.retrieval_set
         self._settings = settings
-        self._hard_negatives = hard_negatives
+        self._hard_negatives = None
+        if settings.hard_negatives:
+            self._hard_negatives = HardNegatives(self._set, settings)
+            self.variables = {"hard_negatives": self._hard_negatives.documents}
         self._pipeline = PIPELINES[settings.batching](
             tokenized_set,
             batch_size=settings.batch_size,
@@ -60,7 +43,7 @@ class SampledBatches:
         self._lists: CandidateLists | None = None
 
     def epoch(self, number: int) -> Epoch:
-        """Returns the batches of an epoch, from 0: a function of the seed and what was mined."""
+        """Returns the batches of an epoch, from 0; seed and mined documents decide about them."""
         changing = self._settings.fresh_negatives or self._hard_negatives
         if self._lists is None or changing:
             self._lists = self.lists(number)
@@ -85,9 +68,14 @@ class SampledBatches:
         )
         return self._hard_negatives.added_to(lists) if self._hard_negatives else lists
 
-    def explaining_defects(self) -> contextlib.AbstractContextManager:
-        """Does nothing: what the batches are made of was read before."""
-        return contextlib.nullcontext()
+    def after_epoch(self, completed: int, scorer: Scorer) -> dict:
+        """Mines hard negatives, where the settings ask for them; `scorer` is then a `Retriever`.
+
+        Returns:
+            "mining" -> what was found, after an epoch with mining.
+        """
+        mined = self._hard_negatives and self._hard_negatives.mine_after(completed, scorer)
+        return {"mining": mined} if mined else {}
 
     def _rows(self, lists: CandidateLists, pairs) -> list[tuple[str, str, int]]:
         queries = [self._set.query_ids[row] for row in lists.pair_query_rows[pairs]]

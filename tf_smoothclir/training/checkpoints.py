@@ -1,111 +1,133 @@
-"""Checkpoints: weights, optimizer and position, so that a run goes on as if never stopped."""
+"""Checkpoints: the state of a run, so that it continues as if it had never stopped."""
 
 from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 import tensorflow as tf
 
-from tf_smoothclir._compat.keras_api import optimizer_variables, tf_weights
-from tf_smoothclir.two_tower.model import TwoTower
+from tf_smoothclir.protocols.task import LOSS, TaskVariables
 
 
 @dataclasses.dataclass
 class Progress:
-    """Where a run stands.
+    """How far a run has come.
 
     Attributes:
         epoch: Epochs completed, validation included.
-        step: Steps completed in the epoch after those.
-        epoch_pairs: Pairs of those steps.
-        loss_sum: Sum of the losses of these pairs.
-        pairs: Pairs trained on, in all.
+        step: Steps completed in the current epoch.
+        epoch_pairs: Pairs of these steps.
+        loss_sums: Name of a loss -> its sum over these pairs.
+        pairs: Pairs trained on in total.
         seconds: Time spent on them.
         best_epoch: Epoch, from 1, whose weights are kept; 0 for none yet.
-        history: For each epoch its number, loss, validation metrics, and what was mined.
+        history: For each epoch its number, losses, validation metrics, and what was mined.
     """
 
     epoch: int = 0
     step: int = 0
     epoch_pairs: int = 0
-    loss_sum: float = 0.0
+    loss_sums: dict[str, float] = dataclasses.field(default_factory=lambda: {LOSS: 0.0})
     pairs: int = 0
     seconds: float = 0.0
     best_epoch: int = 0
     history: list[dict] = dataclasses.field(default_factory=list)
 
+    def count_step(self, losses: Iterable[tuple[str, float]], pairs: int) -> None:
+        """Counts a step, by names and values of its losses and the number of its pairs."""
+        self.step += 1
+        self.pairs += pairs
+        self.epoch_pairs += pairs
+        for name, loss in losses:
+            self.loss_sums[name] = self.loss_sums.get(name, 0.0) + loss * pairs
+
+    def mean_losses(self) -> dict[str, float]:
+        """Returns the mean of each loss over the pairs of the current epoch."""
+        return {name: total / self.epoch_pairs for name, total in self.loss_sums.items()}
+
     def begin_epoch(self, completed: int) -> None:
-        """Goes to the first step behind the epochs that are `completed`."""
-        self.epoch, self.step, self.epoch_pairs, self.loss_sum = completed, 0, 0, 0.0
+        """Moves to the first step after `completed` epochs."""
+        self.epoch, self.step, self.epoch_pairs, self.loss_sums = completed, 0, 0, {LOSS: 0.0}
 
+    def to_json(self) -> str:
+        """Returns the text that a checkpoint holds."""
+        values = dataclasses.asdict(self)
+        sums = values.pop("loss_sums")
+        values["loss_sum"] = sums.pop(LOSS)
+        return json.dumps({**values, **({"other_loss_sums": sums} if sums else {})})
 
-class State(NamedTuple):
-    """What training changes.
-
-    Attributes:
-        weights: Of the model, what is trained first: tables first of the queries, then of the
-            documents. A table may be in several parts; in a checkpoint it is one.
-        optimizer: What decides how it goes on.
-    """
-
-    weights: list
-    optimizer: list
-
-
-def state_of(model: TwoTower) -> State:
-    """Returns the variables of a compiled, built model and of its optimizer."""
-    return State(tf_weights(model), optimizer_variables(model.optimizer))
+    @classmethod
+    def from_json(cls, text: str | bytes) -> Progress:
+        """Restores what `to_json` returned."""
+        values = json.loads(text)
+        sums = {LOSS: values.pop("loss_sum"), **values.pop("other_loss_sums", {})}
+        return cls(**values, loss_sums=sums)
 
 
 class Checkpoints:
-    """The last two states of a run, and the weights of its best epoch."""
+    """The last two states of a run."""
 
-    def __init__(self, directory: Path, own: State, kept: TwoTower | None = None, **more):
-        """Saves and restores variables.
-
-        Args:
-            directory: Where the files are.
-            own: The variables.
-            kept: A model of the same form, whose weights are kept as the best ones instead.
-            **more: Variables, or lists of them, that the last states have too.
-        """
+    def __init__(self, directory: Path, variables: TaskVariables):
+        """Saves the variables of a task to files in `directory`, and restores them."""
         self._progress = tf.Variable("", dtype=tf.string)
+        more = {**variables.more, **({"helpers": variables.helpers} if variables.helpers else {})}
         state = tf.train.Checkpoint(
-            weights=own.weights, optimizer=own.optimizer, progress=self._progress, **more
+            weights=variables.weights,
+            optimizer=variables.optimizer,
+            progress=self._progress,
+            **more,
         )
-        self._last = tf.train.CheckpointManager(
+        self._manager = tf.train.CheckpointManager(
             state, str(directory), max_to_keep=2, checkpoint_name="state"
         )
-        self._best = tf.train.Checkpoint(weights=own.weights)
-        self._kept = tf.train.Checkpoint(weights=tf_weights(kept) if kept else own.weights)
-        self._best_path = str(directory / "best")
 
     def save(self, progress: Progress) -> None:
-        """Saves the state; one that was being written in a crash is never restored."""
-        self._progress.assign(json.dumps(dataclasses.asdict(progress)))
-        self._last.save()
+        """Saves the state. A file that a crash leaves incomplete is never restored."""
+        self._progress.assign(progress.to_json())
+        self._manager.save()
 
     def restore(self) -> Progress | None:
-        """Restores the last state; None where there is none yet."""
+        """Restores the last state; returns None if there is none yet."""
         # Looked up in the directory: another worker may have saved it.
-        latest = tf.train.latest_checkpoint(self._last.directory)
+        latest = tf.train.latest_checkpoint(self._manager.directory)
         if not latest:
             return None
-        self._last.checkpoint.restore(latest).assert_consumed()
-        return Progress(**json.loads(self._progress.numpy()))
+        self._manager.checkpoint.restore(latest).assert_consumed()
+        return Progress.from_json(self._progress.numpy())
 
-    def save_best(self) -> None:
-        """Keeps the present weights as the best ones."""
-        self._kept.write(self._best_path)
+
+class BestWeights:
+    """The weights of the best epoch of a run."""
+
+    def __init__(
+        self,
+        directory: Path,
+        weights: Sequence[tf.Variable],
+        kept: Sequence[tf.Variable] | None = None,
+    ):
+        """Saves variables to a file in `directory`, and restores them.
+
+        Args:
+            directory: The checkpoints of the run.
+            weights: The variables that are restored.
+            kept: The variables that are saved, one for each of `weights`; these by default.
+        """
+        self._weights = tf.train.Checkpoint(weights=weights)
+        self._kept = tf.train.Checkpoint(weights=kept if kept is not None else weights)
+        self._path = str(directory / "best")
 
     @property
-    def has_best(self) -> bool:
+    def exist(self) -> bool:
         """Whether an epoch has been completed."""
-        return tf.io.gfile.exists(self._best_path + ".index")
+        return tf.io.gfile.exists(self._path + ".index")
 
-    def restore_best(self) -> None:
-        """Puts the best weights back into the model."""
-        self._best.read(self._best_path).assert_consumed()
+    def save(self) -> None:
+        """Saves the present values."""
+        self._kept.write(self._path)
+
+    def restore(self) -> None:
+        """Restores the values of the best epoch."""
+        self._weights.read(self._path).assert_consumed()

@@ -1,4 +1,4 @@
-"""Watching the steps of an epoch: progress bar, checkpoints in between, signals, divergence."""
+"""Watching the steps of an epoch: progress bar, checkpoints, signals, divergence."""
 
 from __future__ import annotations
 
@@ -6,21 +6,26 @@ import contextlib
 import math
 import signal
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
+from tf_smoothclir.protocols.task import PAIRS
 from tf_smoothclir.training.checkpoints import Progress
 
 
 class StopRequest:
-    """Whether SIGINT or SIGTERM has asked the run to stop; a second SIGINT ends it at once."""
+    """Notes that SIGINT or SIGTERM asked the run to stop. A second signal ends it at once.
+
+    Attributes:
+        signal: The signal; None as long as there was none.
+    """
 
     def __init__(self):
-        """Nothing has been asked yet."""
+        """Starts without a signal."""
         self.signal: signal.Signals | None = None
 
     @contextlib.contextmanager
     def listening(self) -> Iterator[None]:
-        """Catches the signals while the context lasts."""
+        """Catches the signals inside the context."""
         signals = (signal.SIGINT, signal.SIGTERM)
         previous = {number: signal.signal(number, self._note) for number in signals}
         try:
@@ -36,13 +41,13 @@ class StopRequest:
 
 
 class Diverged(Exception):
-    """The loss or the gradient of a step is not finite."""
+    """A loss or another number of a step is not finite."""
 
-    def __init__(self, step: int, what: str):
-        """Names the step of the epoch, from 0, and what is not finite."""
-        super().__init__(f"{what} is not finite in step {step}")
+    def __init__(self, step: int, name: str):
+        """Names the step of the epoch, from 0, and the number, such as "gradient_norm"."""
         self.step = step
-        self.what = what
+        self.what = name.replace("_", " ")
+        super().__init__(f"{self.what} is not finite in step {step}")
 
 
 class StepMonitor:
@@ -52,6 +57,8 @@ class StepMonitor:
         self,
         progress: Progress,
         *,
+        losses: Sequence[str],
+        checked: Sequence[str],
         bar,
         save: Callable[[], None],
         seconds_between_saves: float,
@@ -59,44 +66,41 @@ class StepMonitor:
         """Watches the rest of an epoch that begins at `progress.step`.
 
         Args:
-            progress: Counted on in place.
-            bar: Progress bar in pairs.
+            progress: Updated in place.
+            losses: Names of the losses, which are averaged and must be finite.
+            checked: Names of other numbers that must be finite.
+            bar: Progress bar that counts pairs.
             save: Called every `seconds_between_saves`.
             seconds_between_saves: Time between checkpoints.
         """
         self._progress = progress
+        self._losses = tuple(losses)
+        self._names = (*losses, *checked)
         self._bar = bar
         self._save = save
         self._seconds_between_saves = seconds_between_saves
         self._saved = self._clock = time.monotonic()
 
-    def after_steps(
-        self, losses: Sequence[float], gradient_norms: Sequence[float], pairs: Sequence[int]
-    ) -> None:
-        """Checks, counts and shows the steps just done; saves where it is time to.
+    def after_steps(self, results: Mapping[str, Sequence[float]]) -> None:
+        """Checks, counts and shows the steps just done; saves when it is time to.
 
         Args:
-            losses: `[steps]`, the loss of each step's batch.
-            gradient_norms: `[steps]`.
-            pairs: `[steps]`, how many pairs each step's batch has.
+            results: Name -> `[steps]`: each of `losses` and `checked`, and `PAIRS`.
 
         Raises:
-            Diverged: One of them is not finite. The weights are spoilt by then, the last checkpoint
+            Diverged: A number is not finite. The weights are spoilt by then; the last checkpoint
                 is not.
         """
-        progress = self._progress
-        for loss, norm, number in zip(losses, gradient_norms, pairs):
-            for value, what in ((loss, "loss"), (norm, "gradient norm")):
+        progress, pairs = self._progress, results[PAIRS]
+        for number, *values in zip(pairs, *(results[name] for name in self._names)):
+            for name, value in zip(self._names, values):
                 if not math.isfinite(value):
-                    raise Diverged(progress.step, what)
-            progress.step += 1
-            progress.pairs += int(number)
-            progress.epoch_pairs += int(number)
-            progress.loss_sum += float(loss) * int(number)
+                    raise Diverged(progress.step, name)
+            progress.count_step(zip(self._losses, map(float, values)), int(number))
         now = time.monotonic()
         progress.seconds += now - self._clock
-        mean = progress.loss_sum / progress.epoch_pairs
-        self._bar.set_postfix(loss=f"{mean:.5f}", refresh=False)
+        means = {name: f"{mean:.5f}" for name, mean in progress.mean_losses().items()}
+        self._bar.set_postfix(means, refresh=False)
         self._bar.update(int(sum(pairs)))
         if now - self._saved >= self._seconds_between_saves:
             self._save()

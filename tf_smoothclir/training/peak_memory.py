@@ -1,4 +1,4 @@
-"""The most memory that a process has had."""
+"""The peak memory of this process."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ _STATUS = Path("/proc/self/status")
 
 
 def peak_memory() -> int:
-    """Returns the most memory that this program has had, in bytes.
+    """Returns the peak memory of this process, in bytes.
 
-    On Linux from its own status: what `getrusage` says is at least what the process had that
-    started it. Elsewhere from `getrusage`.
+    On Linux it is read from /proc, because `getrusage` returns at least the peak of the process
+    that started this one. On other systems it comes from `getrusage`.
     """
     if _STATUS.exists():
         return int(re.search(r"^VmHWM:\s+(\d+) kB$", _STATUS.read_text(), re.MULTILINE)[1]) << 10

@@ -1,27 +1,24 @@
-"""The run directory: everything about one training run, in files that people can read."""
+"""The run directory: all files of one training run."""
 
 from __future__ import annotations
 
 import contextlib
 import dataclasses
-import platform
-from importlib import metadata
 from pathlib import Path
 
 from tf_smoothclir.settings.run import RunSettings, differences
+from tf_smoothclir.training.run_config import RunConfig, RunData
 from tf_smoothclir.utils.errors import input_error
 from tf_smoothclir.utils.files import (
     delete_in,
     locked,
     make_directory,
     names_in,
-    read_json,
-    write_json,
     write_text,
 )
 
-# In the order in which --overwrite deletes them: stopped at any place, it leaves what is neither
-# finished nor no run.
+# In the order in which --overwrite deletes them. Stopped anywhere, it leaves a directory that still
+# is a run, but not a finished one.
 _PARTS = (
     "metrics.json",
     "checkpoints",
@@ -61,26 +58,26 @@ class RunDirectory:
 
     @property
     def begun(self) -> bool:
-        """Whether there is a checkpoint, so something to lose."""
+        """Whether there is a checkpoint, which would be lost if the run were replaced."""
         return (self.checkpoints / "checkpoint").is_file()
 
     @property
     def knows_data(self) -> bool:
-        """Whether `remember_data` was called, so that the vocabulary is that of its data."""
-        return "data" in read_json(self.config)
+        """Whether `remember_data` was called, so that the vocabulary belongs to its data."""
+        return bool(RunConfig.read(self.config).data.fingerprint)
 
     @classmethod
     def create(
         cls, path: str | Path, settings: RunSettings, *, overwrite: bool = False
     ) -> RunDirectory:
-        """Makes a run directory, or finds the unfinished or finished run of the same settings.
+        """Makes a run directory, or finds the unfinished or finished run with these settings.
 
-        A run that has neither checkpoint nor figures is begun anew where the settings are others.
+        A run with other settings is replaced if it has neither checkpoints nor metrics.
 
         Args:
             path: `--output_dir`.
-            settings: What the run is made with.
-            overwrite: Deletes the run that is there; files that are no part of a run stay.
+            settings: The settings of the run.
+            overwrite: Deletes the run that is there; files that are not part of a run stay.
 
         Raises:
             InputError: The directory cannot be written to, holds something else, or holds a run
@@ -102,21 +99,21 @@ class RunDirectory:
         flag_text = "\n".join(settings.flag_lines()) + "\n"
         _check_free(run, flag_text, overwrite)
         write_text(run.flags, flag_text)
-        write_json(run.config, {"settings": dataclasses.asdict(settings), "versions": versions()})
+        RunConfig.of(settings).write(run.config)
         return run
 
     @classmethod
     def only_one(cls, path: str | Path) -> contextlib.AbstractContextManager:
-        """Keeps other processes from training in `--output_dir`, which is made where it is missing.
+        """Locks `--output_dir` against other processes; makes the directory if it is missing.
 
         Raises:
-            InputError: Another one does so, or the directory cannot be written to.
+            InputError: Another process trains there, or the directory cannot be written to.
         """
         return locked(
             make_directory(path, "--output_dir") / _LOCK,
             f"--output_dir={path}",
             "another process is training there",
-            "Wait until it has ended, or choose another directory",
+            "Wait until it ends, or choose another directory",
         )
 
     @classmethod
@@ -124,7 +121,7 @@ class RunDirectory:
         """Opens the run in `path`, finished or not.
 
         Raises:
-            InputError: There is none.
+            InputError: There is no run.
         """
         run = cls(Path(path))
         if not run.config.is_file():
@@ -139,20 +136,13 @@ class RunDirectory:
         """Returns the settings that the run was made with.
 
         Raises:
-            InputError: This version of the package no longer takes one of them.
+            InputError: This version of the package cannot read them.
         """
-        try:
-            return RunSettings.from_dict(read_json(self.config)["settings"])
-        except ValueError as error:
-            raise input_error(
-                self.config,
-                str(error).rstrip("."),
-                "This version cannot read the run: use the one that wrote it, or train again",
-            ) from error
+        return RunConfig.read(self.config).run_settings(self.config)
 
     def vocabulary_tokens(self, role: str) -> list[str]:
         """Returns the vocabulary of the "query" or "document" side; the position is the id."""
-        from tf_smoothclir.text.vocabulary import read_vocabulary  # takes seconds to load
+        from tf_smoothclir.text.vocabulary import read_vocabulary  # loading it takes seconds
 
         return read_vocabulary(self.vocabulary / f"{role}.txt")
 
@@ -160,14 +150,14 @@ class RunDirectory:
         """Checks that a worker may take part in the run that the chief has begun or found.
 
         Args:
-            settings: Of the worker.
+            settings: Settings of the worker.
             shards: Fingerprint of the shards that it reads.
 
         Raises:
-            InputError: The chief has other ones.
+            InputError: The chief has other settings or shards.
         """
         differs = differences(self.settings(), settings)
-        if read_json(self.config)["data"]["shards"] != shards:
+        if RunConfig.read(self.config).data.shards != shards:
             differs.append("--shards_dir: other content")
         if differs:
             raise input_error(
@@ -176,44 +166,30 @@ class RunDirectory:
                 "Give all workers the same flags",
             )
 
-    def remember_data(
-        self, name: str, fingerprint: str, shards: str | None = None, workers: int = 1
-    ) -> None:
-        """Notes which data the run reads.
-
-        Args:
-            name: Of the retrieval set.
-            fingerprint: Of its content.
-            shards: Fingerprint of the shards that training reads instead, if it does.
-            workers: How many share the shards.
+    def remember_data(self, data: RunData) -> None:
+        """Records which data the run reads.
 
         Raises:
-            InputError: A run that is to be continued has read other data.
+            InputError: The run was begun with other data, or by another number of workers.
         """
-        config = read_json(self.config)
-        data = {"name": name, "fingerprint": fingerprint}
-        if shards:
-            data |= {"shards": shards, "workers": workers}
-        if config.setdefault("data", data) != data:
+        config = RunConfig.read(self.config)
+        there = config.data
+        if there.fingerprint and there != data:
+            workers = ""
+            if there.workers != data.workers:
+                workers = f", or with another number of workers ({there.workers} there)"
             raise input_error(
                 f"--output_dir={self.path}",
-                f"the run there was begun on other content of {config['data']['name']}"
-                f"{_other_workers(config['data'], data)}",
-                "Choose another directory, or give --overwrite to begin anew",
+                f"the run there was begun on other content of {there.name}{workers}",
+                "Choose another directory, or give --overwrite to train again",
             )
-        write_json(self.config, config)
-
-
-def _other_workers(there: dict, here: dict) -> str:
-    if there.get("workers") == here.get("workers"):
-        return ""
-    return f", or by another number of workers ({there.get('workers')} there)"
+        dataclasses.replace(config, data=data).write(self.config)
 
 
 def _check_free(run: RunDirectory, flag_text: str, overwrite: bool) -> None:
-    """Checks that a run may be begun where there is none, and that it would meet nothing foreign.
+    """Checks that a directory without a run holds nothing that a new run would overwrite.
 
-    A run that was killed before it had a config.json may have left flags.txt and temporary files.
+    A run that was killed before it wrote config.json may have left flags.txt and temporary files.
     """
     others = names_in(run.path) - {_LOCK}
     if run.flags.is_file() and run.flags.read_bytes() == flag_text.encode():
@@ -222,21 +198,12 @@ def _check_free(run: RunDirectory, flag_text: str, overwrite: bool) -> None:
     if in_the_way:
         raise input_error(
             f"--output_dir={run.path}",
-            f"the directory holds no run, but has {', '.join(in_the_way)}, as a run would",
-            "Choose another one",
+            f"it holds no run, but has {', '.join(in_the_way)}, which a run would overwrite",
+            "Choose another directory",
         )
     if others and not overwrite:
         raise input_error(
             f"--output_dir={run.path}",
-            "the directory is not empty and holds no run",
-            "Choose another one, or give --overwrite to write into it",
+            "it is not empty and holds no run",
+            "Choose another directory, or give --overwrite to write into this one",
         )
-
-
-def versions() -> dict[str, str]:
-    """Returns what a run is made with, for its records."""
-    return {
-        "tf_smoothclir": metadata.version("tf_smoothclir"),
-        "tensorflow": metadata.version("tensorflow"),
-        "python": platform.python_version(),
-    }

@@ -21,32 +21,22 @@ from tf_smoothclir.ops.intraop_threads import choose_intraop_threads
 from tf_smoothclir.settings.combinations import check_combinations
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.text.vocabulary import write_vocabulary
-from tf_smoothclir.training.checkpoints import Checkpoints, state_of
 from tf_smoothclir.training.distributed.connect import connect
 from tf_smoothclir.training.distributed.shard_batches import check_set, check_workers, open_shards
-from tf_smoothclir.training.distributed.workers import ALONE, Alone
+from tf_smoothclir.training.distributed.workers import SINGLE_PROCESS, SingleProcess
+from tf_smoothclir.training.run_config import RunData
 from tf_smoothclir.training.run_directory import RunDirectory
-from tf_smoothclir.training.run_report import evaluate_and_report
+from tf_smoothclir.training.tasks import check_model, evaluate_task, make_task
 from tf_smoothclir.training.trainer import Trainer
-from tf_smoothclir.two_tower.builder import (
-    build_model,
-    configured_loss,
-    load_pretrained,
-    start_bilingual,
-    start_token_weights,
-)
-from tf_smoothclir.two_tower.model import TwoTower
-from tf_smoothclir.two_tower.scorer import SetEncoder, grade_rule, thresholds_of
-from tf_smoothclir.utils.errors import InputError, input_error
 from tf_smoothclir.utils.files import new_directory, read_json
 
 
 def train(settings: RunSettings, output_dir: str | Path, *, overwrite: bool = False) -> dict | None:
     """Trains a model, evaluates it, and writes the run directory.
 
-    Given again for an unfinished run, it continues; for a finished one, it returns its figures.
-    With another `--distribution` than none, the processes that TF_CONFIG names call it together,
-    each before it has done anything else with TensorFlow.
+    An unfinished run with the same settings continues; a finished one is returned as it is. With
+    `--distribution=multi_worker`, all processes that TF_CONFIG names call this, each before it uses
+    TensorFlow for anything else.
 
     Args:
         settings: All settings.
@@ -54,15 +44,15 @@ def train(settings: RunSettings, output_dir: str | Path, *, overwrite: bool = Fa
         overwrite: Deletes the run that is there.
 
     Returns:
-        The content of `metrics.json`; None to others than the chief of a run that was not finished.
+        The content of `metrics.json`. Workers other than the chief get None, unless the run was
+        already finished.
 
     Raises:
         InputError: The data, the settings or the directory cannot be used, or another process
             trains there.
-        WorkerLost: Another worker was lost; a new process with the same arguments, but without
+        WorkerLost: Another worker was lost. A new process with the same arguments, but without
             `overwrite`, joins the others again.
     """
-
     check_combinations(settings)
 
     def is_finished() -> bool:
@@ -70,30 +60,21 @@ def train(settings: RunSettings, output_dir: str | Path, *, overwrite: bool = Fa
 
     if is_finished():
         run = RunDirectory.create(output_dir, settings)
-        logging.info("The run in %s is finished; give --overwrite to do it again", run.path)
+        logging.info("The run in %s is finished; give --overwrite to train again", run.path)
         return read_json(run.metrics)
     choose_intraop_threads(settings)
-    # What is wrong with these shows before others are waited for, or anything is written.
+    # Errors show before this process waits for others or writes anything.
     shards = open_shards(settings)
     workers = connect(settings.training, is_finished)
     result = None
     with contextlib.ExitStack() as held:
         run, tokenized_set = _begin(settings, shards, output_dir, overwrite, workers, held)
-        with workers.noticing_losses():
+        with workers.noticing_lost_workers():
             trainer = trainer_of(settings, tokenized_set, run, shards, workers)
             progress = trainer.train()
             if workers.is_chief:
-                model = trainer.model
-                result = evaluate_and_report(
-                    settings,
-                    run,
-                    SetEncoder(model, tokenized_set)(),
-                    tokenized_set,
-                    progress,
-                    thresholds=thresholds_of(settings, model),
-                    predict_grade=grade_rule(model),
-                )
-    workers.wait()  # one that is gone would look like one that was lost
+                result = evaluate_task(trainer.task, settings, run, tokenized_set, progress)
+    workers.wait()  # to the others, a worker that exits first would look lost
     return result
 
 
@@ -102,16 +83,16 @@ def _begin(
     shards: Shards | None,
     output_dir: str | Path,
     overwrite: bool,
-    workers: Alone,
+    workers: SingleProcess,
     held: contextlib.ExitStack,
 ) -> tuple[RunDirectory, TokenizedSet | None]:
-    """Makes the run directory, or finds the run that is to be continued, and opens the set.
+    """Makes the run directory, or finds the run to continue, and opens the set.
 
-    The chief does so, and holds the directory's lock until `held` is closed; others have no set.
+    The chief does this, and locks the directory until `held` is closed. Other workers get no set.
     """
     tokenized_set = None
     with workers.together():
-        configured_loss(settings)
+        check_model(settings)
         if workers.is_chief:
             source = source_of(settings.data)
             if shards:
@@ -134,15 +115,16 @@ def _prepared(
     shards: Shards | None,
     num_workers: int,
 ) -> TokenizedSet:
-    """Loads and tokenises the set of a run, and notes in the run which it is."""
+    """Loads and tokenises the set of a run, and records in the run which set it is."""
     if run.vocabulary.is_dir() and not run.knows_data:
-        shutil.rmtree(run.vocabulary)  # of data that had a defect, or may have changed since
+        shutil.rmtree(run.vocabulary)  # its data had a defect, or may have changed since
     if shards and not run.vocabulary.is_dir():
         _keep_vocabularies(shards, run)
     tokenized_set = tokenized_set_of(source, settings, run, SPLITS)
-    run.remember_data(  # now that the set is known to have no defect
-        source.name, source.fingerprint(), shards.fingerprint() if shards else None, num_workers
-    )
+    data = RunData(source.name, source.fingerprint())
+    if shards:
+        data = dataclasses.replace(data, shards=shards.fingerprint(), workers=num_workers)
+    run.remember_data(data)  # not earlier: now the set is known to have no defect
     return tokenized_set
 
 
@@ -151,25 +133,21 @@ def trainer_of(
     tokenized_set: TokenizedSet | None,
     run: RunDirectory,
     shards: Shards | None = None,
-    workers: Alone = ALONE,
+    workers: SingleProcess = SINGLE_PROCESS,
 ) -> Trainer:
-    """Returns the trainer of a new model, or of the one whose checkpoint is in `run`.
+    """Returns the trainer of a new run, or of a run that has a checkpoint.
 
     Args:
         settings: All settings.
-        tokenized_set: The set; only the chief of several workers needs it.
+        tokenized_set: The set. Of several workers, only the chief needs it.
         run: The run directory.
-        shards: Where given, what training reads instead of the set.
-        workers: Who trains together.
+        shards: What to train on instead of the set; None trains on the set.
+        workers: The processes that train together.
     """
     keras.utils.set_random_seed(settings.training.seed)
-    vocabularies = {role: (shards or tokenized_set).vocabulary(role) for role in ROLES}
-    model = build_model(settings, vocabularies)
-    if workers.is_chief and not run.begun:
-        load_pretrained(model, settings, vocabularies)
-        start_bilingual(model, settings, tokenized_set)
-        start_token_weights(model, settings, tokenized_set)
-    return Trainer(model, tokenized_set, settings.training, run, shards, workers)
+    task = make_task(settings, tokenized_set, run, shards, workers)
+    retrieval_set = tokenized_set.retrieval_set if workers.is_chief else None
+    return Trainer(task, retrieval_set, settings.training, run, workers)
 
 
 def retrieval_set_of(source: Source, settings: RunSettings, splits: Sequence[str]) -> RetrievalSet:
@@ -189,7 +167,7 @@ def retrieval_set_of(source: Source, settings: RunSettings, splits: Sequence[str
 def tokenized_set_of(
     source: Source, settings: RunSettings, run: RunDirectory, splits: Sequence[str]
 ) -> TokenizedSet:
-    """Loads and tokenises a set by the vocabularies of the run, which are counted if new.
+    """Loads and tokenises a set with the vocabularies of the run; a new run counts its own.
 
     Raises:
         InputError: The set has a defect, or one of the `splits` has no judged query.
@@ -205,32 +183,7 @@ def tokenized_set_of(
 
 
 def _keep_vocabularies(shards: Shards, run: RunDirectory) -> None:
-    """Makes the vocabularies of shards, by which their ids were looked up, those of the run."""
+    """Copies the vocabularies that the ids of shards were looked up in to the run."""
     with new_directory(run.vocabulary) as temporary:
         for role in ROLES:
             write_vocabulary(temporary / f"{role}.txt", shards.vocabulary(role))
-
-
-def load_model(run: RunDirectory) -> TwoTower:
-    """Restores the model of a run with the weights of its best epoch.
-
-    Raises:
-        InputError: The run has not completed an epoch.
-    """
-    settings = run.settings()
-    if not run.vocabulary.is_dir():
-        raise _no_weights(run)
-    model = build_model(settings, {role: run.vocabulary_tokens(role) for role in ROLES})
-    checkpoints = Checkpoints(run.checkpoints, state_of(model))
-    if not checkpoints.has_best:
-        raise _no_weights(run)
-    checkpoints.restore_best()
-    return model
-
-
-def _no_weights(run: RunDirectory) -> InputError:
-    return input_error(
-        f"--run_dir={run.path}",
-        "the run has not completed an epoch yet",
-        f"Continue it: smoothclir-train --flagfile={run.flags} --output_dir={run.path}",
-    )

@@ -8,123 +8,105 @@ import time
 import tensorflow as tf
 from absl import logging
 
-from tf_smoothclir._compat.keras_api import tf_weights
-from tf_smoothclir.data.shards.reading import Shards
-from tf_smoothclir.data.tokenized_set import TokenizedSet
-from tf_smoothclir.optimizers import LEARNING_RATES
+from tf_smoothclir.data.retrieval_set import RetrievalSet
+from tf_smoothclir.protocols.task import Epoch, Task
 from tf_smoothclir.settings.training import TrainingSettings
-from tf_smoothclir.training.averaging import WeightAverage
-from tf_smoothclir.training.batches import Epoch, SampledBatches
-from tf_smoothclir.training.checkpoints import Checkpoints, Progress
-from tf_smoothclir.training.distributed.workers import ALONE, Alone, WorkerLost, digest_of
-from tf_smoothclir.training.mining import HardNegatives
+from tf_smoothclir.training.checkpoints import BestWeights, Checkpoints, Progress
+from tf_smoothclir.training.distributed.workers import (
+    SINGLE_PROCESS,
+    SingleProcess,
+    WorkerLost,
+    digest_of,
+)
 from tf_smoothclir.training.monitor import Diverged, StepMonitor, StopRequest
 from tf_smoothclir.training.run_directory import RunDirectory
+from tf_smoothclir.training.steps import StepLoop, are_finite
 from tf_smoothclir.training.validation import Validation
-from tf_smoothclir.two_tower.model import TwoTower
-from tf_smoothclir.two_tower.scorer import SetEncoder
 from tf_smoothclir.utils.errors import InputError, input_error
 from tf_smoothclir.utils.files import write_text
 from tf_smoothclir.utils.progress import progress_bar
 
-# Steps in one call of the graph: Python's part of a step costs a millisecond otherwise.
+# In one call of the graph. Python spends a millisecond on each call.
 STEPS_PER_CALL = 16
 
 
 class Interrupted(SystemExit):
-    """A signal ended the run, which is saved; the exit code is 128 + signal number."""
+    """A signal ended the run, which is saved. The exit code is 128 + the signal's number."""
 
 
 class DivergedRun(InputError):
-    """A loss, a gradient or a weight is not finite any more."""
+    """A loss, a gradient or a weight is no longer finite."""
 
 
 class Trainer:
-    """Trains a model in a run directory, from the beginning or from where it stopped."""
+    """Trains a task in a run directory, from the beginning or from where it stopped.
+
+    Attributes:
+        task: What it trains.
+        progress: How far the run has come.
+    """
 
     def __init__(
         self,
-        model: TwoTower,
-        tokenized_set: TokenizedSet | None,
+        task: Task,
+        retrieval_set: RetrievalSet | None,
         settings: TrainingSettings,
         run: RunDirectory,
-        shards: Shards | None = None,
-        workers: Alone = ALONE,
+        workers: SingleProcess = SINGLE_PROCESS,
     ):
         """Prepares a training run.
 
         Args:
-            model: Compiled, with its initial weights; a checkpoint in `run` replaces them.
-            tokenized_set: To train on and to validate with; only the chief of several workers
-                needs it.
-            settings: How to train.
+            task: With the initial values of its variables. A checkpoint in `run` replaces them.
+            retrieval_set: The set to validate with. Of several workers, only the chief needs it.
+            settings: Number of epochs, early stopping, checkpoints.
             run: Gets checkpoints and logs, from the chief.
-            shards: Where given, training reads these instead of the set.
-            workers: Who trains together.
+            workers: The processes that train together.
 
         Raises:
-            InputError: There are more workers than shards, or they do not begin with the same
-                state.
+            InputError: The workers do not begin with the same state.
             WorkerLost: Another worker was lost.
         """
-        self.model = model
+        self.task = task
         self._settings = settings
         self._run = run
         self._workers = workers
-        self._steps = workers.steps_of(model)
-        more, kept = {}, None
-        self._average = self._hard_negatives = None
-        if settings.average_weights:
-            self._average = WeightAverage(model, settings.average_weights)
-            kept = self._average.model
-            more["averages"] = tf_weights(kept)
-        if settings.hard_negatives:
-            self._hard_negatives = HardNegatives(tokenized_set.retrieval_set, settings)
-            more["hard_negatives"] = self._hard_negatives.documents
-        if shards:
-            self._batches = workers.batches_of(shards, settings)
-        else:
-            self._batches = SampledBatches(
-                tokenized_set,
-                settings,
-                self._hard_negatives,
-                both_at_once=model.encodes_both_at_once,
-            )
         if workers.is_chief:
-            encoder = SetEncoder(kept or model, tokenized_set)
-            self._validation = Validation(encoder, tokenized_set.retrieval_set, settings.negatives)
+            self._validation = Validation(task.scorer, retrieval_set, settings.negatives)
             self._summaries = tf.summary.create_file_writer(str(run.logs))
-        self._checkpoints = Checkpoints(run.checkpoints, self._steps.state, kept, **more)
+        self._checkpoints = Checkpoints(run.checkpoints, task.variables)
+        self._best = BestWeights(run.checkpoints, task.variables.weights, task.variables.kept)
         self._stop = StopRequest()
-        self.progress = self._first_progress()
+        self.progress = self._restored_progress()
         if self.progress.pairs and workers.is_chief:
             logging.info(
                 "Continuing after epoch %d, step %d", self.progress.epoch, self.progress.step
             )
 
     def train(self) -> Progress:
-        """Trains to the end and leaves the weights of the best epoch in the model.
+        """Trains to the end, and leaves the weights of the best epoch in the task.
 
         Raises:
-            Interrupted: SIGINT or SIGTERM came, to any worker; everything so far is saved.
-            DivergedRun: The loss, the gradient or a weight became infinite or NaN.
-            WorkerLost: Another worker was lost; what came after the last checkpoint is lost too.
+            Interrupted: A worker got SIGINT or SIGTERM; everything so far is saved.
+            DivergedRun: A loss, a gradient or a weight is no longer finite.
+            WorkerLost: Another worker was lost, and with it everything since the last checkpoint.
         """
-        self._steps.begin()
+        # Only now: the checkpoint has been restored.
+        steps = StepLoop(self.task, self._workers.exchange)
         with self._stop.listening():
             try:
                 while not self._done():
-                    self._train_and_save_epoch()
+                    self._train_and_save_epoch(steps)
             except WorkerLost:
                 if self._stop.signal is None:
                     raise
                 raise Interrupted(128 + self._stop.signal) from None
         self._workers.wait()  # until the chief has saved the best weights
-        self._checkpoints.restore_best()
+        self._best.restore()
         return self.progress
 
-    def _first_progress(self) -> Progress:
-        """Restores the last state; several workers all begin with that of the chief."""
+    def _restored_progress(self) -> Progress:
+        """Restores the last state; several workers all begin with the chief's."""
         workers = self._workers
         progress = self._checkpoints.restore() if workers.is_chief else None
         if workers.size == 1:
@@ -134,12 +116,13 @@ class Trainer:
         workers.wait()
         if not workers.is_chief:
             progress = self._checkpoints.restore()
-        state = self._steps.state
-        workers.check_alike(digest_of(str(progress), [*state.weights, *state.optimizer]))
+        variables = self.task.variables
+        digest = digest_of(progress.to_json(), [*variables.trained, *variables.optimizer])
+        workers.check_alike(digest)
         return progress
 
-    def _train_and_save_epoch(self) -> None:
-        stop = self._train_epoch(self._batches.epoch(self.progress.epoch))
+    def _train_and_save_epoch(self, steps: StepLoop) -> None:
+        stop = self._train_epoch(self.task.batches.epoch(self.progress.epoch), steps)
         self._check_weights()
         if stop is None:
             self._finish_epoch()
@@ -157,7 +140,8 @@ class Trainer:
             self._checkpoints.save(self.progress)
 
     def _check_weights(self) -> None:
-        if not self._steps.are_finite():  # no loss need show it: tanh of an infinity is 1
+        # The losses need not show it: tanh of an infinity is 1.
+        if not are_finite(self.task.variables.trained):
             raise self._diverged(self.progress.step, "the weights are not finite")
 
     def _done(self) -> bool:
@@ -166,74 +150,73 @@ class Trainer:
             return True
         return progress.epoch >= self._settings.epochs
 
-    def _train_epoch(self, epoch: Epoch) -> signal.Signals | None:
-        """Trains the rest of an epoch, or until a signal comes to any worker, which it returns."""
-        settings, progress = self._settings, self.progress
+    def _train_epoch(self, epoch: Epoch, steps: StepLoop) -> signal.Signals | None:
+        """Trains the rest of an epoch, or until any worker gets a signal, which it returns."""
+        settings, progress, task = self._settings, self.progress, self.task
         title = f"Epoch {progress.epoch + 1}/{settings.epochs}"
-        self.model.optimizer.learning_rate = learning_rate(settings, progress.epoch)
+        task.begin_epoch(progress.epoch)
         with progress_bar(epoch.pairs, title, "pairs", initial=progress.epoch_pairs) as bar:
             monitor = StepMonitor(
                 progress,
+                losses=task.losses,
+                checked=task.checked,
                 bar=bar,
                 save=self._save_within_epoch,
                 seconds_between_saves=settings.checkpoint_minutes * 60,
             )
             try:
-                with self._batches.explaining_defects():
+                with task.batches.explaining_defects():
                     batches = iter(epoch.batches(progress.step))
                     while True:
                         stop = self._workers.agreed(self._stop.signal)
                         number = min(STEPS_PER_CALL, epoch.steps - progress.step)
                         if stop is not None or not number:
                             return stop
-                        with self._workers.noticing_losses():
-                            done = self._steps(batches, tf.constant(number))
-                        monitor.after_steps(*(figure.numpy() for figure in done))
+                        with self._workers.noticing_lost_workers():
+                            results = steps(batches, number)
+                        monitor.after_steps(results)
             except Diverged as diverged:
                 raise self._explain(diverged, epoch) from None
 
     def _finish_epoch(self) -> None:
         progress = self.progress
         begin = time.monotonic()
-        if self._average:
-            self._average.update(progress.epoch + 1)
+        epoch, losses = progress.epoch + 1, progress.mean_losses()
+        self.task.end_epoch(epoch)
         record = self._workers.from_chief(self._validated)
         validation = record["validation"]
-        epoch, loss = progress.epoch + 1, progress.loss_sum / progress.epoch_pairs
         select = self._settings.select_metric
         best = max((r["validation"][select] for r in progress.history), default=-1.0)
-        progress.history.append({"epoch": epoch, "loss": loss, **record})
+        progress.history.append({"epoch": epoch, **losses, **record})
         progress.begin_epoch(epoch)
         if validation[select] > best:
             progress.best_epoch = epoch
         if not self._workers.is_chief:
             return
         if progress.best_epoch == epoch:
-            self._checkpoints.save_best()
-        self._write_summaries(epoch, {"loss": loss, **validation})
+            self._best.save()
+        self._write_summaries(epoch, {"training": losses, "validation": validation})
         logging.info(
-            "Epoch %d/%d: loss %.5f, validation %s (%.1f s), %.0f pairs/s so far",
+            "Epoch %d/%d: %s, validation %s (%.1f s), %.0f pairs/s so far",
             epoch,
             self._settings.epochs,
-            loss,
+            ", ".join(f"{name} {value:.5f}" for name, value in losses.items()),
             ", ".join(f"{name} {value:.4f}" for name, value in validation.items()),
             time.monotonic() - begin,
             progress.pairs / max(progress.seconds, 1e-9),
         )
 
     def _validated(self) -> dict:
-        """Returns what the history says of an epoch beside its loss; mines where it is time to."""
+        """Returns the history of an epoch except its losses; chooses what is trained on next."""
         validation, scorer = self._validation()
-        mined = self._hard_negatives and self._hard_negatives.mine_after(
-            self.progress.epoch + 1, scorer
-        )
-        return {"validation": validation, **({"mining": mined} if mined else {})}
+        chosen = self.task.batches.after_epoch(self.progress.epoch + 1, scorer)
+        return {"validation": validation, **chosen}
 
-    def _write_summaries(self, epoch: int, values: dict[str, float]) -> None:
+    def _write_summaries(self, epoch: int, groups: dict[str, dict[str, float]]) -> None:
         with self._summaries.as_default(step=epoch):
-            for name, value in values.items():
-                group = "training" if name == "loss" else "validation"
-                tf.summary.scalar(f"{group}/{name}", value)
+            for group, values in groups.items():
+                for name, value in values.items():
+                    tf.summary.scalar(f"{group}/{name}", value)
         self._summaries.flush()
 
     def _interrupted(self, stop: signal.Signals) -> Interrupted:
@@ -248,11 +231,12 @@ class Trainer:
         return Interrupted(128 + stop)
 
     def _explain(self, diverged: Diverged, epoch: Epoch) -> DivergedRun:
-        """Names the pairs of the batch that made the model diverge, and lists them in a file."""
+        """Names the pairs of the batch in which training diverged, and writes them to a file."""
         rows = epoch.rows(diverged.step)
-        query, document, _ = rows[0]
+        query, document, *_ = rows[0]
         if self._workers.is_chief:
-            write_text(self._run.diverged_batch, "".join(f"{q}\t{d}\t{g}\n" for q, d, g in rows))
+            lines = ("\t".join(map(str, row)) + "\n" for row in rows)
+            write_text(self._run.diverged_batch, "".join(lines))
         return self._diverged(
             diverged.step + 1,
             f"the {diverged.what} is not finite; the {len(rows)} pairs of the batch (query"
@@ -260,16 +244,7 @@ class Trainer:
         )
 
     def _diverged(self, step: int, what: str) -> DivergedRun:
-        """Returns the error; `step` is that of the epoch, from 1."""
-        remedy = (
-            "Lower --learning_rate, or use --epsilon above 0 and --clip_norm; the last good"
-            " checkpoint is kept"
-        )
+        """Returns the error of a step of the epoch, from 1."""
+        remedy = f"{self.task.remedy}; the last good checkpoint is kept"
         message = input_error(f"epoch {self.progress.epoch + 1}, step {step}", what, remedy)
         return DivergedRun(str(message))
-
-
-def learning_rate(settings: TrainingSettings, epoch: int) -> float:
-    """Returns the step size of an epoch, from 0."""
-    first = settings.learning_rate or LEARNING_RATES[settings.optimizer]
-    return first * settings.learning_rate_decay**epoch

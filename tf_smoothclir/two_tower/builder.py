@@ -1,4 +1,4 @@
-"""Building the model that the settings describe."""
+"""The model builder: from settings to a compiled two-tower model, and what it starts with."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ from tf_smoothclir.two_tower.model import TwoTower
 from tf_smoothclir.two_tower.similarity import SmoothCosineSimilarity
 from tf_smoothclir.utils.errors import InputError
 
-# How long the vectors of n-grams begin beside those of words, which they help and are not to hide:
-# chosen on validation queries of mdn-en-de.
+# Initial length of n-gram vectors relative to word vectors: they should support the words, not
+# drown them. Chosen on validation queries of mdn-en-de.
 _SHARE_OF_NGRAMS = 0.3
 
 
@@ -81,7 +81,7 @@ def build_model(settings: RunSettings, vocabularies: Mapping[str, list[str]]) ->
     """
     check_combinations(settings)
     training = settings.training
-    two_tower = unbuilt_model(settings, vocabularies)
+    two_tower = _unbuilt_model(settings, vocabularies)
     two_tower.build()
     two_tower.compile(
         optimizer=make_optimizer(training.optimizer, training.learning_rate),
@@ -91,13 +91,8 @@ def build_model(settings: RunSettings, vocabularies: Mapping[str, list[str]]) ->
     return two_tower
 
 
-def unbuilt_model(settings: RunSettings, vocabularies: Mapping[str, list[str]]) -> TwoTower:
-    """Returns the model of the settings, without variables.
-
-    Args:
-        settings: Model and seed.
-        vocabularies: Role -> tokens.
-    """
+def _unbuilt_model(settings: RunSettings, vocabularies: Mapping[str, list[str]]) -> TwoTower:
+    """Returns the model that the settings describe, without variables."""
     model, training = settings.model, settings.training
     if settings.text.shared_vocabulary:
         towers = dict.fromkeys(ROLES, _tower(settings, "query", vocabularies, training.seed))
@@ -118,9 +113,10 @@ def unbuilt_model(settings: RunSettings, vocabularies: Mapping[str, list[str]]) 
 def load_pretrained(
     model: TwoTower, settings: RunSettings, vocabularies: Mapping[str, list[str]]
 ) -> None:
-    """Puts the pre-trained word vectors that the settings name into the towers.
+    """Loads the pre-trained word vectors that the settings name into the towers.
 
-    The n-grams of such a tower begin with zero vectors: its words are then just the given ones.
+    The n-grams of such a tower start with zero vectors, so that its words start with exactly the
+    given ones.
     """
     for index, role in enumerate(ROLES):
         path = getattr(settings.model, f"{role}_embeddings")
@@ -131,7 +127,7 @@ def load_pretrained(
         )
         tower = getattr(model, f"{role}_tower")
         tower.embeddings.assign(vectors.matrix)
-        if tower.ngram_buckets:  # random n-grams would hide the given vectors
+        if tower.ngram_buckets:  # random n-grams would drown the given vectors
             tower.ngram_embeddings.assign(tf.zeros_like(tower.ngram_embeddings))
         logging.info(
             "%s vectors: %d of %d words (%.1f%%) found in %s",
@@ -144,9 +140,10 @@ def load_pretrained(
 
 
 def start_bilingual(model: TwoTower, settings: RunSettings, tokenized_set: TokenizedSet) -> None:
-    """Lets words begin where the training pairs put them, where the settings ask for that.
+    """Starts words and their n-grams with bilingual vectors, if the settings ask for that.
 
-    So do their n-grams. Words of no such pair begin with zero vectors, as their n-grams alone.
+    Words that occur in the same training pairs, in either language, start close to each other.
+    Words that occur in no training pair start with zero vectors, so their n-grams alone count.
     """
     if settings.model.initial_vectors != "bilingual":
         return
@@ -166,7 +163,7 @@ def start_bilingual(model: TwoTower, settings: RunSettings, tokenized_set: Token
             share = tower.bilingual_scale * _SHARE_OF_NGRAMS
             tower.ngram_embeddings.assign(share * of_ngrams.vectors())
         logging.info(
-            "%s vectors: %d of %d words stand in a training pair",
+            "%s vectors: %d of %d words occur in a training pair",
             " and ".join(roles).capitalize(),
             np.count_nonzero(found.counts),
             len(found.counts) - FIRST_WORD,
@@ -176,7 +173,7 @@ def start_bilingual(model: TwoTower, settings: RunSettings, tokenized_set: Token
 def start_token_weights(
     model: TwoTower, settings: RunSettings, tokenized_set: TokenizedSet
 ) -> None:
-    """Sets the weights of tokens to their rarity in a set, where the settings ask for that."""
+    """Sets token weights to inverse document frequencies, if the settings ask for that."""
     if settings.model.token_weights != "idf":
         return
     shared = settings.text.shared_vocabulary

@@ -65,8 +65,6 @@ class TwoTower(keras.Model):
         self.similarity = SmoothCosineSimilarity() if similarity is None else similarity
         self.clip_norm = clip_norm
         self.in_batch = in_batch
-        # Set in multi-worker training: `training.distributed.workers.Workers.exchanged`.
-        self.exchange = None
 
     def build(self, input_shape=None):
         """Creates the variables of the towers."""
@@ -144,12 +142,16 @@ class TwoTower(keras.Model):
         tower = self.query_tower if role == "query" else self.document_tower
         return smooth_normalize(tower(tokens), self.similarity.epsilon)
 
-    def train_step(self, data):
-        """Keras's training step, which logs three numbers more.
+    def train_step(self, data, exchange=None):
+        """Keras's training step, with three more numbers in its logs.
 
-        `batch_loss` is the loss of the batch alone (`loss` is the mean since the epoch began),
-        `gradient_norm` the joint norm of all gradients before clipping, and `pairs` the number of
-        pairs in the batch. With several workers, all three are of the joint batch.
+        `batch_loss` is the loss of the batch alone, while `loss` is the mean since the epoch began;
+        `gradient_norm` is the joint norm of all gradients, before clipping; `pairs` is the number
+        of pairs in the batch. With several workers, all three are of the joint batch.
+
+        Args:
+            data: Inputs, grades, and perhaps sample weights.
+            exchange: With several workers, a `protocols.task.Exchange`.
         """
         inputs, grades, weights = keras.utils.unpack_x_y_sample_weight(data)
         inputs = self._typed(inputs)
@@ -162,9 +164,9 @@ class TwoTower(keras.Model):
         if not self._names_rows_once(inputs):
             gradients = [each_row_once(gradient) for gradient in gradients]
         pairs = _listed_pairs(inputs, grades)
-        if self.exchange:
+        if exchange:
             weight = ranking_loss(self.loss).num_terms(pairs, _list_lengths(inputs))
-            gradients, loss, pairs = self.exchange(gradients, loss, pairs, weight)
+            gradients, (loss,), pairs = exchange(gradients, [loss], pairs, weight)
         norm = tf.linalg.global_norm(gradients) / scale
         if self.clip_norm:
             gradients = clipped(gradients, norm, self.clip_norm)

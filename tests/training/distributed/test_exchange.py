@@ -60,24 +60,22 @@ def model_of(case):
 def stepped(case, part, exchange):
     """The logs and the weights after one step."""
     model = model_of(case)
-    model.exchange = exchange
-    logs = tf.function(model.train_step)(batch(part))
+    logs = tf.function(lambda: model.train_step(batch(part), exchange))()
     return logs, [weight.numpy() for weight in model.weights]
 
 
 def message_of(case, part):
     messages = []
 
-    def exchange(gradients, loss, pairs, weight):
-        messages.append(pack(gradients, loss, pairs, weight))
-        return gradients, loss, pairs
+    def exchange(gradients, losses, pairs, weight):
+        messages.append(pack(gradients, losses, pairs, weight))
+        return gradients, losses, pairs
 
     model = model_of(case)
-    model.exchange = exchange
 
     @tf.function
     def step():
-        model.train_step(batch(part))
+        model.train_step(batch(part), exchange)
         return messages.pop()
 
     return step()
@@ -87,8 +85,8 @@ def message_of(case, part):
 def test_step_of_all_workers_is_that_of_one_process_on_the_joint_batch(case):
     messages = tf.concat([message_of(case, part) for part in PARTS], axis=0)
 
-    def exchange(gradients, loss, pairs, weight):
-        return unpack(messages, gradients, len(PARTS))
+    def exchange(gradients, losses, pairs, weight):
+        return unpack(messages, gradients, len(losses), len(PARTS))
 
     logs, expected = stepped(case, [each for part in PARTS for each in part], None)
     found = [stepped(case, part, exchange) for part in PARTS]

@@ -21,8 +21,8 @@ from tf_smoothclir.data.sources.source import SPLITS
 from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.settings.text import TextSettings
 from tf_smoothclir.training.run_directory import RunDirectory
+from tf_smoothclir.training.tasks import load_model
 from tf_smoothclir.training.train import (
-    load_model,
     retrieval_set_of,
     tokenized_set_of,
     train,
@@ -50,7 +50,7 @@ def start(settings, path):
     run = RunDirectory.create(path, settings)
     tokenized_set = tokenized_set_of(source_of(settings.data), settings, run, SPLITS)
     trainer = trainer_of(settings, tokenized_set, run, Shards.open(settings.training.shards_dir))
-    return trainer, trainer.model
+    return trainer, trainer.task.model
 
 
 def trained(settings, path):
@@ -123,7 +123,7 @@ def test_broken_record_is_named(on_shards, shards, tmp_path):
 
 def test_divergence_names_the_pairs_of_the_batch(on_shards, tmp_path, monkeypatch):
     trainer, model = start(on_shards(), tmp_path / "run")
-    epoch = trainer._batches.epoch(1)
+    epoch = trainer.task.batches.epoch(1)
 
     def poison():
         table = model.document_tower.embeddings
@@ -153,8 +153,8 @@ def test_divergence_names_the_pairs_of_the_batch(on_shards, tmp_path, monkeypatc
             "--ngram_buckets=50: shards hold the ids of words",
         ),
         ({"negatives": 5}, "3 for --train_negatives, but it is 5 here. Give --train_negatives=3"),
-        ({"thresholds": (0.1,)}, "they have 3 grades, and --thresholds are for 2. Give 2"),
-        ({"data_dir": ""}, "made of the set .*, and the data flags name toy-en-fr"),
+        ({"thresholds": (0.1,)}, "they have 3 grades, but --thresholds are for 2. Give 2"),
+        ({"data_dir": ""}, "made from the set .*, but the data flags name toy-en-fr"),
         ({"shards_dir": "", "distribution": "multi_worker"}, "none are given.*--shards_dir"),
     ],
 )

@@ -7,7 +7,6 @@ from trainers.train import run
 def main() -> None:
     """Runs the command."""
     load_quietly()
-    from tf_smoothclir.training.checkpoints import state_of
     from tf_smoothclir.training.distributed.workers import digest_of
     from tf_smoothclir.training.trainer import Trainer
 
@@ -15,8 +14,8 @@ def main() -> None:
 
     def train(trainer):
         progress = original(trainer)
-        state = state_of(trainer.model)
-        print("Digest:", digest_of("", [*state.weights, *state.optimizer]).hex())
+        variables = trainer.task.variables
+        print("Digest:", digest_of("", [*variables.weights, *variables.optimizer]).hex())
         return progress
 
     Trainer.train = train

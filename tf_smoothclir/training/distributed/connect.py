@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 from tf_smoothclir.settings.training import TrainingSettings
 from tf_smoothclir.training.distributed.cluster import cluster_from_environment
-from tf_smoothclir.training.distributed.workers import ALONE, Alone, Workers
+from tf_smoothclir.training.distributed.workers import SINGLE_PROCESS, SingleProcess, Workers
 
 
-def connect(settings: TrainingSettings, is_finished: Callable[[], bool]) -> Alone:
+def connect(settings: TrainingSettings, is_finished: Callable[[], bool]) -> SingleProcess:
     """Connects to the other workers, and returns once all are there.
 
     Args:
@@ -17,12 +17,12 @@ def connect(settings: TrainingSettings, is_finished: Callable[[], bool]) -> Alon
         is_finished: As for `Workers`.
 
     Returns:
-        `ALONE` without distribution.
+        `SINGLE_PROCESS` without distribution.
 
     Raises:
         InputError: TF_CONFIG is missing or wrong, or the address of this process is in use.
         WorkerLost: Another worker was lost during the wait.
     """
     if settings.distribution == "none":
-        return ALONE
+        return SINGLE_PROCESS
     return Workers(cluster_from_environment(), is_finished)

@@ -1,12 +1,13 @@
 """Gradients of a worker as one message of numbers, and the gradient of all workers from these.
 
-A message is int32, bit by bit what it stands for, so that one collective carries all: pairs, weight
-and loss of the batch, the number of rows of each sparse gradient, then each gradient, of the sparse
-ones the rows first.
+A message is int32; floats keep their bits. So one collective carries everything: pairs, weight and
+losses of the batch, the number of rows of each sparse gradient, then each gradient, of a sparse one
+its rows first.
 """
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 
 import tensorflow as tf
@@ -14,9 +15,11 @@ import tensorflow as tf
 from tf_smoothclir.optimizers.gradients import each_row_once
 
 
-def pack(gradients: Sequence, loss: tf.Tensor, pairs: tf.Tensor, weight: tf.Tensor) -> tf.Tensor:
-    """Returns the message of a worker, `[n]` int32; `Workers.exchanged` has the arguments."""
-    head = [pairs, weight, tf.bitcast(loss, tf.int32)]
+def pack(
+    gradients: Sequence, losses: Sequence[tf.Tensor], pairs: tf.Tensor, weight: tf.Tensor
+) -> tf.Tensor:
+    """Returns the message of a worker, `[n]` int32; the arguments are those of `Exchange`."""
+    head = [pairs, weight, *(tf.bitcast(loss, tf.int32) for loss in losses)]
     head += [tf.size(gradient.indices) for gradient in gradients if _is_sparse(gradient)]
     parts = [tf.stack(head)]
     for gradient in gradients:
@@ -27,49 +30,60 @@ def pack(gradients: Sequence, loss: tf.Tensor, pairs: tf.Tensor, weight: tf.Tens
     return tf.concat(parts, axis=0)
 
 
-def unpack(messages: tf.Tensor, like: Sequence, number: int) -> tuple[list, tf.Tensor, tf.Tensor]:
-    """Returns the gradients, the loss and the pairs of all batches as if they were one.
+def unpack(
+    messages: tf.Tensor, like: Sequence, num_losses: int, num_workers: int
+) -> tuple[list, list[tf.Tensor], tf.Tensor]:
+    """Returns gradients, losses and pairs of the joint batch of all workers.
 
     Args:
         messages: `[n]` int32, of all workers one after the other.
-        like: Gradients of one of them.
-        number: How many there are.
+        like: Gradients of one of them, whose forms all have.
+        num_losses: Number of losses in a message.
+        num_workers: Number of messages.
     """
     reader = _Reader(messages)
-    workers = [_read(reader, like) for _ in range(number)]
-    total = tf.cast(tf.add_n([worker["weight"] for worker in workers]), tf.float32)
-    shares = [tf.cast(worker["weight"], tf.float32) / total for worker in workers]
+    contents = [_read(reader, like, num_losses) for _ in range(num_workers)]
+    total = tf.cast(tf.add_n([content.weight for content in contents]), tf.float32)
+    shares = [tf.cast(content.weight, tf.float32) / total for content in contents]
     gradients = []
     for place, gradient in enumerate(like):
-        values = [worker["values"][place] * share for worker, share in zip(workers, shares)]
+        values = [content.values[place] * share for content, share in zip(contents, shares)]
         if not _is_sparse(gradient):
             gradients.append(tf.add_n(values))
             continue
-        rows = tf.concat([worker["rows"][place] for worker in workers], axis=0)
+        rows = tf.concat([content.rows[place] for content in contents], axis=0)
         rows = tf.cast(rows, gradient.indices.dtype)
         joined = tf.IndexedSlices(tf.concat(values, axis=0), rows, gradient.dense_shape)
         gradients.append(each_row_once(joined))
-    loss = tf.add_n([worker["loss"] * share for worker, share in zip(workers, shares)])
-    return gradients, loss, tf.add_n([worker["pairs"] for worker in workers])
+    losses = [
+        tf.add_n([content.losses[place] * share for content, share in zip(contents, shares)])
+        for place in range(num_losses)
+    ]
+    return gradients, losses, tf.add_n([content.pairs for content in contents])
 
 
-def _read(reader: _Reader, like: Sequence) -> dict:
-    """Returns what one worker has packed."""
-    pairs, weight, loss = tf.unstack(reader.take(3), num=3)
+@dataclasses.dataclass(frozen=True)
+class _Content:
+    """What one message says; rows and values are by gradient, rows None for a dense one."""
+
+    pairs: tf.Tensor
+    weight: tf.Tensor
+    losses: list[tf.Tensor]
+    rows: list[tf.Tensor | None]
+    values: list[tf.Tensor]
+
+
+def _read(reader: _Reader, like: Sequence, num_losses: int) -> _Content:
+    """Reads the next message."""
+    pairs, weight, *losses = tf.unstack(reader.take(2 + num_losses), num=2 + num_losses)
     sizes = [reader.take(1)[0] if _is_sparse(gradient) else None for gradient in like]
     rows, values = [], []
     for gradient, size in zip(like, sizes):
         rows.append(None if size is None else reader.take(size))
-        shape = gradient.shape if size is None else [size, *gradient.values.shape[1:]]
+        shape = _shape(gradient) if size is None else [size, *gradient.values.shape[1:]]
         numbers = reader.take(tf.reduce_prod(shape))
         values.append(tf.reshape(tf.bitcast(numbers, tf.float32), shape))
-    return {
-        "pairs": pairs,
-        "weight": weight,
-        "loss": tf.bitcast(loss, tf.float32),
-        "rows": rows,
-        "values": values,
-    }
+    return _Content(pairs, weight, [tf.bitcast(loss, tf.float32) for loss in losses], rows, values)
 
 
 class _Reader:
@@ -83,6 +97,11 @@ class _Reader:
         end = self._begin + size
         taken, self._begin = self._numbers[self._begin : end], end
         return taken
+
+
+def _shape(gradient: tf.Tensor) -> tf.TensorShape | tf.Tensor:
+    """Returns the shape of a dense gradient, which may be known only when the graph runs."""
+    return gradient.shape if gradient.shape.is_fully_defined() else tf.shape(gradient)
 
 
 def _is_sparse(gradient) -> bool:

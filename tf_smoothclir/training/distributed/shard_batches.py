@@ -1,4 +1,4 @@
-"""Training batches from shards, and what has to agree between shards and settings."""
+"""Training batches from shards, and the checks that shards and settings agree."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ import itertools
 
 from tf_smoothclir.data.shards.pipeline import ShardPipeline
 from tf_smoothclir.data.shards.reading import Shards
+from tf_smoothclir.protocols.task import Batches, Epoch
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.settings.text import TextSettings
 from tf_smoothclir.settings.training import TrainingSettings
-from tf_smoothclir.training.batches import Epoch
 from tf_smoothclir.utils.errors import InputError, input_error
 
-_OF_NGRAMS = ("min_ngram", "max_ngram")  # of which shards have none
+_OF_NGRAMS = ("min_ngram", "max_ngram")  # shards hold no n-grams
 
 
-class ShardBatches:
-    """Batches of whole candidate lists from shards, of which each worker reads its own."""
+class ShardBatches(Batches):
+    """Batches of whole candidate lists from shards; each worker reads its own shards."""
 
     def __init__(
         self, shards: Shards, settings: TrainingSettings, *, worker: int = 0, num_workers: int = 1
@@ -27,9 +27,9 @@ class ShardBatches:
 
         Args:
             shards: All shards.
-            settings: Whose `batch_size` is that of all workers together.
-            worker: From 0.
-            num_workers: Workers that share the shards.
+            settings: Batch size, of all workers together, and seed.
+            worker: Number of this worker, from 0.
+            num_workers: Number of workers that share the shards.
 
         Raises:
             InputError: There are more workers than shards.
@@ -50,8 +50,8 @@ class ShardBatches:
     def epoch(self, number: int) -> Epoch:
         """Returns the batches of an epoch, from 0.
 
-        It is as long as the shortest part of a worker, which each knows by the manifest. The rows
-        of a step are those of all workers.
+        It ends with the worker that has the fewest batches; each worker knows the numbers of all by
+        the manifest. The rows of a step are those of all workers.
         """
         own = self._pipelines[self._worker]
         return Epoch(
@@ -64,15 +64,15 @@ class ShardBatches:
         )
 
     def explaining_defects(self) -> contextlib.AbstractContextManager:
-        """Turns an error of reading into one that names file and record."""
+        """Turns a read error, inside the context, into one that names file and record."""
         return self._shards.explaining_defects()
 
 
 def open_shards(settings: RunSettings) -> Shards | None:
-    """Opens the shards that the settings name, None where they name none.
+    """Opens the shards that the settings name; returns None if they name none.
 
     Raises:
-        InputError: The shards cannot be used, or not with these settings.
+        InputError: The shards cannot be used, or do not agree with the settings.
     """
     if not settings.training.shards_dir:
         return None
@@ -82,24 +82,24 @@ def open_shards(settings: RunSettings) -> Shards | None:
 
 
 def check_set(shards: Shards, name: str) -> None:
-    """Checks that shards were made of the retrieval set of this name.
+    """Checks that shards were made from the retrieval set of this name.
 
     Raises:
-        InputError: They were not.
+        InputError: They were made from another set.
     """
     if shards.manifest.name != name:
         raise _differs(
             shards,
-            f"they were made of the set {shards.manifest.name}, and the data flags name {name}",
-            "Give the data flags that smoothclir-shards was given",
+            f"they were made from the set {shards.manifest.name}, but the data flags name {name}",
+            "Give the same data flags as to smoothclir-shards",
         )
 
 
 def check_workers(shards: Shards, number: int) -> None:
-    """Checks that so many workers can share the shards.
+    """Checks that there are enough shards for `number` workers.
 
     Raises:
-        InputError: There are fewer shards.
+        InputError: There are fewer shards than workers.
     """
     ShardPipeline(shards, batch_size=1, seed=0, worker=0, num_workers=number)
 
@@ -132,10 +132,10 @@ def _check_settings(shards: Shards, settings: RunSettings) -> None:
         if written[name] == value:
             continue
         if name == "num_grades":
-            reason = f"they have {written[name]} grades, and --thresholds are for {value}"
+            reason = f"they have {written[name]} grades, but --thresholds are for {value}"
             raise _differs(shards, reason, f"Give {written[name] - 1} --thresholds")
         reason = f"they were written with {written[name]} for --{name}, but it is {value} here"
-        raise _differs(shards, reason, f"Give --{name}={written[name]}, or write shards anew")
+        raise _differs(shards, reason, f"Give --{name}={written[name]}, or write new shards")
 
 
 def _differs(shards: Shards, reason: str, remedy: str) -> InputError:

@@ -1,8 +1,9 @@
-"""Several processes that train one model: what they tell each other.
+"""Workers: several processes that train one task together.
 
-Each worker has the whole model, begins with the same weights, and does the same arithmetic on the
-same numbers: only gradients are exchanged, by the collectives of tf.distribute. So the models stay
-equal to the last bit, and optimizers, checkpoints and validation need not know of other workers.
+Each worker has all variables, begins with the same values, and does the same arithmetic on the same
+numbers. Only gradients and losses are exchanged, by an all-gather of tf.distribute. So the
+variables stay equal to the last bit, and optimizers, checkpoints and validation work as in a single
+process.
 """
 
 from __future__ import annotations
@@ -18,16 +19,12 @@ import numpy as np
 import tensorflow as tf
 from absl import logging
 
-from tf_smoothclir.data.shards.reading import Shards
-from tf_smoothclir.settings.training import TrainingSettings
+from tf_smoothclir.protocols.task import Exchange
 from tf_smoothclir.training.distributed.cluster import Cluster, wait_for_all
 from tf_smoothclir.training.distributed.exchange import pack, unpack
-from tf_smoothclir.training.distributed.shard_batches import ShardBatches
-from tf_smoothclir.training.steps import LocalSteps
-from tf_smoothclir.two_tower.model import TwoTower
 from tf_smoothclir.utils.errors import InputError, input_error
 
-_OF_CONNECTIONS = (
+_CONNECTION_ERRORS = (
     tf.errors.AbortedError,
     tf.errors.CancelledError,
     tf.errors.DeadlineExceededError,
@@ -37,20 +34,21 @@ _LOST = "{} was lost; waiting for it to come back and continue from the last che
 
 
 class WorkerLost(Exception):
-    """Another worker has ended, or cannot be reached; this process can train no more.
+    """Another worker has ended or cannot be reached, and this process cannot train any longer.
 
     A new process with the same command joins the others again. The message says what happened and
     what that process will do.
     """
 
 
-class Alone:
-    """One process, which asks nobody; `Workers` says what the names mean."""
+class SingleProcess:
+    """Training in one process; `Workers` documents the interface."""
 
     number, size, is_chief = 0, 1, True
+    exchange: Exchange | None = None
 
     @contextlib.contextmanager
-    def noticing_losses(self) -> Iterator[None]:
+    def noticing_lost_workers(self) -> Iterator[None]:
         """Does nothing."""
         yield
 
@@ -72,44 +70,36 @@ class Alone:
     def check_alike(self, digest: bytes) -> None:
         """Does nothing."""
 
-    def steps_of(self, model: TwoTower) -> LocalSteps:
-        """Returns what trains a model."""
-        return LocalSteps(model)
 
-    def batches_of(self, shards: Shards, settings: TrainingSettings) -> ShardBatches:
-        """Returns the batches from shards that `steps_of` takes."""
-        return ShardBatches(shards, settings)
+SINGLE_PROCESS = SingleProcess()
 
 
-ALONE = Alone()
+class Workers(SingleProcess):
+    """The workers of a cluster; this process is one of them.
 
-
-class Workers(Alone):
-    """The workers of a cluster, of which this process is one.
-
-    All of them have to call the same methods in the same order; each call waits for the others.
-    One that is lost makes the calls of all others raise `WorkerLost`.
+    All workers must call the same methods in the same order; each call waits for the others. When a
+    worker is lost, the calls of the others raise `WorkerLost`.
 
     Attributes:
-        number: Of this worker, from 0.
-        size: How many there are.
-        is_chief: Whether this is the one that writes the run directory.
+        number: Number of this worker, from 0.
+        size: Number of workers.
+        is_chief: Whether this worker writes the run directory.
     """
 
     def __init__(self, cluster: Cluster, is_finished: Callable[[], bool]):
-        """Connects to the others, and waits until all are there.
+        """Connects to the other workers, and waits until all are there.
 
-        Before anything else is done with TensorFlow in this process. From then on, SIGINT and
-        SIGTERM end the process at once where `StopRequest` does not listen.
+        Call it before anything else that uses TensorFlow in this process. Afterwards, SIGINT and
+        SIGTERM end the process at once unless a `StopRequest` listens.
 
         Args:
-            cluster: Who they are.
-            is_finished: Whether the others have done all while this one waited: they may have had
-                nothing left to do with it.
+            cluster: The workers.
+            is_finished: Called while waiting; returns whether the others have finished the run,
+                for which they may not have needed this worker.
 
         Raises:
-            InputError: The address of this worker cannot be used.
-            WorkerLost: Another one was lost meanwhile, or they have finished.
+            InputError: This worker cannot use its address.
+            WorkerLost: Another worker was lost while this one waited, or they have finished.
         """
         self.number, self.size, self.is_chief = cluster.number, len(cluster.names), cluster.is_chief
         self._cluster = cluster
@@ -122,42 +112,26 @@ class Workers(Alone):
             raise WorkerLost(_LOST.format(self._lost(error))) from error
         logging.info("All %d workers are there", self.size)
         self._gather = tf.function(
-            self.gathered, autograph=False, input_signature=[tf.TensorSpec([None], tf.int32)]
+            self._all_gather, autograph=False, input_signature=[tf.TensorSpec([None], tf.int32)]
         )
 
-    def gathered(self, values: tf.Tensor) -> tf.Tensor:
-        """Returns `[n]` int32 values of all workers, one after the other; inside a tf.function.
-
-        The n of the workers may differ. The order is the same for all.
-        """
-
-        def gather(values):
-            here = tf.identity(values)  # on a device, which the strategy asks for
-            return tf.distribute.get_replica_context().all_gather(here, axis=0)
-
-        return self._strategy.run(gather, args=(values,))
-
-    def exchanged(self, gradients: Sequence, loss: tf.Tensor, pairs: tf.Tensor, weight: tf.Tensor):
-        """Returns what one process would have from the batches of all workers; in a tf.function.
-
-        Args:
-            gradients: Of the mean loss of this worker's batch; sparse ones name each row once.
-            loss: That mean, a float32 scalar.
-            pairs: Pairs in the batch, an int32 scalar.
-            weight: What the mean is taken over, an int32 scalar.
-
-        Returns:
-            Gradients in the same form, loss and pairs, of all batches as if they were one.
-        """
-        message = pack(gradients, loss, pairs, weight)
-        return unpack(self.gathered(message), gradients, self.size)
+    def exchange(
+        self,
+        gradients: Sequence[tf.Tensor | tf.IndexedSlices],
+        losses: Sequence[tf.Tensor],
+        pairs: tf.Tensor,
+        weight: tf.Tensor,
+    ) -> tuple[list[tf.Tensor | tf.IndexedSlices], list[tf.Tensor], tf.Tensor]:
+        """Exchanges the gradients of one step; see `protocols.task.Exchange`."""
+        message = pack(gradients, losses, pairs, weight)
+        return unpack(self._all_gather(message), gradients, len(losses), self.size)
 
     @contextlib.contextmanager
-    def noticing_losses(self) -> Iterator[None]:
-        """Turns an error of TensorFlow, inside of it, that comes from another worker.
+    def noticing_lost_workers(self) -> Iterator[None]:
+        """Turns TensorFlow's errors about another worker, inside the context, into `WorkerLost`.
 
         Raises:
-            WorkerLost: In its place.
+            WorkerLost: Another worker was lost.
         """
         try:
             yield
@@ -168,10 +142,10 @@ class Workers(Alone):
 
     @contextlib.contextmanager
     def together(self) -> Iterator[None]:
-        """Waits, at its end, for all others to be there; the mistake of one ends all.
+        """Waits for all workers at the end of the context; an error in one ends all.
 
         Raises:
-            InputError: Inside of it there was one, of this or of another worker.
+            InputError: This worker or another one raised it in the context.
         """
         mistake = None
         try:
@@ -189,16 +163,16 @@ class Workers(Alone):
             )
 
     def wait(self) -> None:
-        """Waits for all others to be here too."""
+        """Waits until all workers call this."""
         self._gathered([0])
 
     def agreed(self, stop: signal.Signals | None) -> signal.Signals | None:
-        """Returns the signal that any of the workers was sent, None where there was none."""
+        """Returns the signal that any of the workers got, or None."""
         number = self._gathered([stop or 0]).max()
         return signal.Signals(number) if number else None
 
     def from_chief(self, compute: Callable):
-        """Returns, to all, what `compute()` returns to the chief: something that JSON can hold."""
+        """Calls `compute` in the chief alone, and returns its result to all workers, by JSON."""
         text = json.dumps(compute()) if self.is_chief else ""
         return json.loads(_text(self._gathered(_numbers(text))))
 
@@ -206,30 +180,34 @@ class Workers(Alone):
         """Checks that all workers have the same state.
 
         Args:
-            digest: Of the state, 32 bytes.
+            digest: Digest of the state, 32 bytes.
 
         Raises:
-            InputError: They have not.
+            InputError: The states differ.
         """
         own = np.frombuffer(digest, np.int32)
         found = self._gathered(own).reshape(self.size, -1)
         if (found != own).any():
             raise input_error(
                 "--output_dir",
-                "the workers have not begun from the same checkpoint",
-                "Let it be one directory, on a file system that all of them share",
+                "the workers did not begin with the same checkpoint",
+                "Use one directory, on a file system that all workers share",
             )
 
-    def steps_of(self, model: TwoTower) -> LocalSteps:
-        """Returns what trains a model, by the gradients of all workers."""
-        return LocalSteps(model, self.exchanged)
+    def _all_gather(self, values: tf.Tensor) -> tf.Tensor:
+        """Returns the int32 values of all workers, one after the other; in a tf.function.
 
-    def batches_of(self, shards: Shards, settings: TrainingSettings) -> ShardBatches:
-        """Returns the batches from the shards of this worker."""
-        return ShardBatches(shards, settings, worker=self.number, num_workers=self.size)
+        Each worker has `[n]` values; n may differ. All workers get them in the same order.
+        """
+
+        def gather(values):
+            here = tf.identity(values)  # the strategy needs a tensor on a device
+            return tf.distribute.get_replica_context().all_gather(here, axis=0)
+
+        return self._strategy.run(gather, args=(values,))
 
     def _gathered(self, values: Sequence[int]) -> np.ndarray:
-        with self.noticing_losses():
+        with self.noticing_lost_workers():
             return self._gather(tf.constant(values, tf.int32)).numpy()
 
     @property
@@ -241,28 +219,28 @@ class Workers(Alone):
         return [name for name in self._cluster.names if name != self._name]
 
     def _lost(self, error: tf.errors.OpError) -> str:
-        found = _named(error, self._others)
+        found = _names_in(error, self._others)
         return found[0] if len(found) == 1 else "another worker"
 
 
 def is_of_cluster(error: tf.errors.OpError, others: Sequence[str]) -> bool:
-    """Returns whether an error comes from the connection to `others`, and is none of this process.
+    """Returns whether an error comes from the connection to `others`, not from this process.
 
-    TensorFlow names the place of any error, and in a cluster that is /job:...: of this process too.
+    In a cluster, TensorFlow names the place of every error as /job:..., also for this process.
     """
-    if isinstance(error, _OF_CONNECTIONS) or _named(error, others):
+    if isinstance(error, _CONNECTION_ERRORS) or _names_in(error, others):
         return True
     return bool(re.search(r"[Cc]ollective|coordination service", error.message))
 
 
-def _named(error: tf.errors.OpError, names: Sequence[str]) -> list[str]:
+def _names_in(error: tf.errors.OpError, names: Sequence[str]) -> list[str]:
     tasks = re.findall(r"/job:(\w+)/(?:replica:\d+/)?task:(\d+)", error.message)
     said = {job if job == "chief" else f"{job} {index}" for job, index in tasks}
     return [name for name in names if name in said]
 
 
 def digest_of(text: str, variables: Sequence[tf.Variable]) -> bytes:
-    """Returns a hash, 32 bytes, of a text and the values of variables."""
+    """Returns a digest, 32 bytes, of a text and the values of variables."""
     digest = hashlib.sha256(text.encode())
     for variable in variables:
         digest.update(np.ascontiguousarray(variable.numpy()).data)
@@ -273,14 +251,14 @@ def _connected() -> tf.distribute.Strategy:
     try:
         return tf.distribute.MultiWorkerMirroredStrategy()
     finally:
-        # TensorFlow has put in a handler for SIGTERM that does nothing, and Python's for SIGINT
-        # does not run while TensorFlow waits for others.
+        # TensorFlow installs a handler for SIGTERM that does nothing, and Python's handler for
+        # SIGINT does not run while TensorFlow waits for other workers.
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, signal.SIG_DFL)
 
 
 def _numbers(text: str) -> np.ndarray:
-    """Returns the UTF-8 bytes of a text, with blanks at its end, as int32."""
+    """Returns the UTF-8 bytes of a text as int32, padded with blanks."""
     content = text.encode()
     return np.frombuffer(content + b" " * (-len(content) % 4), np.int32)
 

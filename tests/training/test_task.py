@@ -1,0 +1,170 @@
+"""A task of another kind, in the same trainer: everything that a `Task` declares is honoured."""
+
+import logging
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from tests.training.test_trainer import call_at_step, train_until_killed
+from tests.training.toy_task import DISCRIMINATOR_STEPS, PAIRS_IN_BATCH, STEPS, ToyTask
+from tf_smoothclir.data.sources.opening import source_of
+from tf_smoothclir.training.distributed.exchange import pack, unpack
+from tf_smoothclir.training.run_directory import RunDirectory
+from tf_smoothclir.training.steps import StepLoop
+from tf_smoothclir.training.train import retrieval_set_of
+from tf_smoothclir.training.trainer import Trainer
+from tf_smoothclir.utils.errors import InputError
+
+EPOCHS = 3
+
+
+@pytest.fixture(scope="module")
+def start(tiny):
+    """`start(path)` is a trainer of a new `ToyTask`."""
+    settings = tiny(epochs=EPOCHS)
+    retrieval_set = retrieval_set_of(source_of(settings.data), settings, ["validation"])
+
+    def start(path):
+        run = RunDirectory.create(path, settings)
+        return Trainer(ToyTask(), retrieval_set, settings.training, run)
+
+    return start
+
+
+@pytest.fixture(scope="module")
+def whole(start, tmp_path_factory):
+    """The directory and the trainer of a run that nothing interrupted."""
+    path = tmp_path_factory.mktemp("toy") / "run"
+    trainer = start(path)
+    trainer.train()
+    return path, trainer
+
+
+def state(task):
+    variables = task.variables
+    every = [*variables.trained, *variables.optimizer, *variables.more.values()]
+    return [variable.numpy() for variable in every]
+
+
+def test_every_optimizer_trains_its_own_variables(whole):
+    _, trainer = whole
+    fresh = ToyTask()
+    for found, initial in zip(trainer.task.variables.trained, fresh.variables.trained):
+        assert (found.numpy() != initial.numpy()).all()
+    assert trainer.task.optimizer.iterations == EPOCHS * STEPS
+    assert trainer.task.discriminator_optimizer.iterations == (EPOCHS * STEPS * DISCRIMINATOR_STEPS)
+
+
+def test_history_tensorboard_and_log_have_every_loss(start, whole, tmp_path, caplog):
+    path, trainer = whole
+    history = trainer.progress.history
+    task = ToyTask()
+    task.begin_epoch(0)
+    results = StepLoop(task)(iter(task.batches.epoch(0).batches(0)), STEPS)
+    for name in ToyTask.losses:
+        assert history[0][name] == pytest.approx(results[name].mean(), rel=1e-6)
+    tags = {
+        value.tag
+        for file in (path / "logs").iterdir()
+        for event in tf.compat.v1.train.summary_iterator(str(file))
+        for value in event.summary.value
+        if value.tag.startswith("training/")
+    }
+    assert tags == {f"training/{name}" for name in ToyTask.losses}
+    with caplog.at_level(logging.INFO, logger="absl"):
+        start(tmp_path / "run").train()
+    first = history[0]
+    means = ", ".join(f"{name} {first[name]:.5f}" for name in ToyTask.losses)
+    assert f"Epoch 1/{EPOCHS}: {means}, validation" in caplog.text
+
+
+def test_what_the_batches_choose_after_an_epoch_is_in_the_history(whole):
+    centers = [record["center"] for record in whole[1].progress.history]
+    assert len(set(centers)) == EPOCHS
+    assert centers[-1] == pytest.approx(float(whole[1].task.batches.variables["center"]))
+
+
+@pytest.mark.parametrize("steps", [[1], [STEPS], [STEPS + 2, 4]], ids=str)
+def test_killed_run_goes_on_to_the_same_bits(start, whole, tmp_path, steps):
+    for number in steps:
+        train_until_killed(start(tmp_path / "run"), number)
+    trainer = start(tmp_path / "run")
+    assert (trainer.progress.epoch, trainer.progress.step) == divmod(sum(steps), STEPS) or (
+        trainer.progress.step == STEPS  # before the validation
+    )
+    trainer.train()
+    assert trainer.progress.history == whole[1].progress.history
+    for found, expected in zip(state(trainer.task), state(whole[1].task)):
+        np.testing.assert_array_equal(found, expected)
+
+
+def test_only_the_weights_are_kept_as_the_best(whole):
+    path, trainer = whole
+    saved = tf.train.load_checkpoint(str(path / "checkpoints" / "best"))
+    names = [name for name in saved.get_variable_to_shape_map() if name.startswith("weights/")]
+    assert len(names) == len(saved.get_variable_to_shape_map()) - 1 == 1  # and the object graph
+    np.testing.assert_array_equal(saved.get_tensor(names[0]), trainer.task.weights)
+
+
+def test_a_bad_loss_is_named_with_the_pairs_and_the_remedy_of_the_task(
+    start, tmp_path, monkeypatch
+):
+    trainer = start(tmp_path / "run")
+    call_at_step(
+        monkeypatch, STEPS + 1, lambda: trainer.task.discriminator.assign([0.0, np.inf, 0.0])
+    )
+    with pytest.raises(InputError) as error:
+        trainer.train()
+    file = tmp_path / "run" / "diverged_batch.tsv"
+    assert str(error.value) == (
+        f"epoch 2, step 2: the loss is not finite; the {PAIRS_IN_BATCH} pairs of the batch (query"
+        f" q1 with document d0, ...) are in {file}. Play another game; the last good checkpoint is"
+        " kept."
+    )
+    assert file.read_text().splitlines()[1] == "q1\td1\tx"
+
+
+def test_a_bad_gradient_norm_of_the_second_optimizer_is_named(start, tmp_path, monkeypatch):
+    trainer = start(tmp_path / "run")
+    train_step = trainer.task.train_step
+
+    def spoilt(batch, exchange=None):
+        return {**train_step(batch), "discriminator_gradient_norm": tf.constant(np.nan)}
+
+    monkeypatch.setattr(trainer.task, "train_step", spoilt)
+    message = "epoch 1, step 1: the discriminator gradient norm is not finite"
+    with pytest.raises(InputError, match=message):
+        trainer.train()
+
+
+def test_helpers_that_are_not_finite_are_not_saved(start, tmp_path, monkeypatch):
+    trainer = start(tmp_path / "run")
+    trainer.task.discriminator.assign([np.inf, 0.0, 0.0])
+    monkeypatch.setattr(trainer, "_explain", None)
+    trainer.task.losses = trainer.task.checked = ()
+    trainer.task.train_step = lambda batch, exchange: {"pairs": tf.shape(batch)[0]}
+    with pytest.raises(InputError, match=r"step 5: the weights are not finite\. Play another game"):
+        trainer.train()
+    assert not list((tmp_path / "run").rglob("*.index"))
+
+
+def test_two_workers_with_the_same_batch_step_as_one(whole):
+    """The mean of two equal gradients is the same to the last bit."""
+
+    def exchange(gradients, losses, pairs, weight):
+        message = pack(gradients, losses, pairs, weight)
+        return unpack(tf.concat([message, message], axis=0), gradients, len(losses), 2)
+
+    results = {}
+    for name, exchange_or_none in (("one", None), ("two", exchange)):
+        task = ToyTask()
+        batches = iter(task.batches.epoch(0).batches(0))
+        results[name] = StepLoop(task, exchange_or_none)(batches, STEPS), state(task)
+    (one, one_state), (two, two_state) = results["one"], results["two"]
+    np.testing.assert_array_equal(two.pop("pairs"), 2 * one.pop("pairs"))
+    assert one.keys() == two.keys() == {*ToyTask.losses, *ToyTask.checked}
+    for name, values in one.items():
+        np.testing.assert_array_equal(two[name], values)
+    for found, expected in zip(two_state, one_state):
+        np.testing.assert_array_equal(found, expected)

@@ -1,0 +1,108 @@
+"""The config.json of a run: what it is made with, and from which data."""
+
+from __future__ import annotations
+
+import dataclasses
+import platform
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from tf_smoothclir.settings.run import RunSettings
+from tf_smoothclir.utils.errors import InputError, input_error
+from tf_smoothclir.utils.files import read_json, write_json
+from tf_smoothclir.utils.records import record_from_json
+
+
+@dataclasses.dataclass(frozen=True)
+class RunData:
+    """The data that a run reads.
+
+    Attributes:
+        name: Name of the retrieval set.
+        fingerprint: Fingerprint of its content; empty as long as the set has not been checked.
+        shards: Fingerprint of the shards that training reads instead; empty without shards.
+        workers: Number of workers that share the shards.
+    """
+
+    name: str = ""
+    fingerprint: str = ""
+    shards: str = ""
+    workers: int = 1
+
+    def to_dict(self) -> dict:
+        """Returns the JSON object; without shards it says nothing of shards and workers."""
+        values = dataclasses.asdict(self)
+        return values if self.shards else {name: values[name] for name in ("name", "fingerprint")}
+
+
+@dataclasses.dataclass(frozen=True)
+class RunConfig:
+    """The content of config.json.
+
+    Attributes:
+        settings: The settings by group, as `RunSettings.from_dict` takes them.
+        versions: Name of a program -> its version.
+        data: The data that the run reads.
+    """
+
+    settings: dict[str, Any]
+    versions: dict[str, str]
+    data: RunData = RunData()
+
+    @classmethod
+    def of(cls, settings: RunSettings) -> RunConfig:
+        """Returns the config of a new run with these settings."""
+        return cls(dataclasses.asdict(settings), software_versions())
+
+    @classmethod
+    def read(cls, path: Path) -> RunConfig:
+        """Reads a config.json.
+
+        Raises:
+            InputError: Something is missing in it, or has another type.
+        """
+        try:
+            return record_from_json(cls, read_json(path))
+        except ValueError as error:
+            raise _unreadable(path, error) from error
+
+    def write(self, path: Path) -> None:
+        """Writes a config.json, atomically."""
+        content = {"settings": self.settings, "versions": self.versions}
+        if self.data.fingerprint:
+            content["data"] = self.data.to_dict()
+        write_json(path, content)
+
+    def run_settings(self, path: Path) -> RunSettings:
+        """Returns the settings of the run.
+
+        Args:
+            path: Where the config was read, for errors.
+
+        Raises:
+            InputError: This version of the package does not take one of them.
+        """
+        try:
+            return RunSettings.from_dict(self.settings)
+        except KeyError as error:
+            raise _unreadable(path, f"settings.{error.args[0]} is missing") from error
+        except (TypeError, ValueError) as error:
+            raise _unreadable(path, error) from error
+
+
+def _unreadable(path: Path, reason: object) -> InputError:
+    return input_error(
+        path,
+        str(reason).rstrip("."),
+        "This version cannot read the run: use the version that wrote it, or train again",
+    )
+
+
+def software_versions() -> dict[str, str]:
+    """Returns the versions of this package, TensorFlow and Python, for the record."""
+    return {
+        "tf_smoothclir": metadata.version("tf_smoothclir"),
+        "tensorflow": metadata.version("tensorflow"),
+        "python": platform.python_version(),
+    }

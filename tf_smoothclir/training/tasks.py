@@ -1,0 +1,122 @@
+"""Which task a run trains: the one place in this room that knows the families of models.
+
+So far there is one family, two towers. Another one is another branch in each function here.
+"""
+
+from __future__ import annotations
+
+from tf_smoothclir._compat.keras_api import tf_weights
+from tf_smoothclir.data.shards.reading import Shards
+from tf_smoothclir.data.tokenized_set import ROLES, TokenizedSet
+from tf_smoothclir.settings.run import RunSettings
+from tf_smoothclir.training.batches import SampledBatches
+from tf_smoothclir.training.checkpoints import BestWeights, Progress
+from tf_smoothclir.training.distributed.shard_batches import ShardBatches
+from tf_smoothclir.training.distributed.workers import SingleProcess
+from tf_smoothclir.training.run_directory import RunDirectory
+from tf_smoothclir.training.run_report import evaluate_and_report
+from tf_smoothclir.two_tower.builder import (
+    build_model,
+    configured_loss,
+    load_pretrained,
+    start_bilingual,
+    start_token_weights,
+)
+from tf_smoothclir.two_tower.model import TwoTower
+from tf_smoothclir.two_tower.scorer import SetEncoder, grade_rule, thresholds_of
+from tf_smoothclir.two_tower.task import TwoTowerTask
+from tf_smoothclir.utils.errors import InputError, input_error
+
+
+def check_model(settings: RunSettings) -> None:
+    """Checks what the model does not take, before anything is written.
+
+    Raises:
+        InputError: The loss cannot take its thresholds, cut points or temperature.
+    """
+    configured_loss(settings)
+
+
+def make_task(
+    settings: RunSettings,
+    tokenized_set: TokenizedSet | None,
+    run: RunDirectory,
+    shards: Shards | None,
+    workers: SingleProcess,
+) -> TwoTowerTask:
+    """Builds the task of a run.
+
+    A run that has a checkpoint gets random weights, which the checkpoint will replace.
+
+    Args:
+        settings: All settings.
+        tokenized_set: The set; None for workers other than the chief.
+        run: The run directory.
+        shards: What to train on instead of the set; None trains on the set.
+        workers: The processes that train together.
+
+    Raises:
+        InputError: The settings of the model cannot be used, or there are more workers than
+            shards.
+    """
+    training = settings.training
+    vocabularies = {role: (shards or tokenized_set).vocabulary(role) for role in ROLES}
+    model = build_model(settings, vocabularies)
+    if workers.is_chief and not run.begun:
+        load_pretrained(model, settings, vocabularies)
+        start_bilingual(model, settings, tokenized_set)
+        start_token_weights(model, settings, tokenized_set)
+    if shards:
+        batches = ShardBatches(shards, training, worker=workers.number, num_workers=workers.size)
+    else:
+        both_at_once = model.encodes_both_at_once
+        batches = SampledBatches(tokenized_set, training, both_at_once=both_at_once)
+    return TwoTowerTask(model, training, batches, tokenized_set)
+
+
+def evaluate_task(
+    task: TwoTowerTask,
+    settings: RunSettings,
+    run: RunDirectory,
+    tokenized_set: TokenizedSet,
+    progress: Progress,
+) -> dict:
+    """Evaluates a trained task, and writes plots, report and `metrics.json` of the run.
+
+    Returns:
+        The content of `metrics.json`.
+    """
+    return evaluate_and_report(
+        settings,
+        run,
+        SetEncoder(task.model, tokenized_set)(),
+        tokenized_set,
+        progress,
+        thresholds=thresholds_of(settings, task.model),
+        predict_grade=grade_rule(task.model),
+    )
+
+
+def load_model(run: RunDirectory) -> TwoTower:
+    """Restores the model of a run with the weights of its best epoch.
+
+    Raises:
+        InputError: The run has not completed an epoch.
+    """
+    settings = run.settings()
+    if not run.vocabulary.is_dir():
+        raise _no_weights(run)
+    model = build_model(settings, {role: run.vocabulary_tokens(role) for role in ROLES})
+    best = BestWeights(run.checkpoints, tf_weights(model))
+    if not best.exist:
+        raise _no_weights(run)
+    best.restore()
+    return model
+
+
+def _no_weights(run: RunDirectory) -> InputError:
+    return input_error(
+        f"--run_dir={run.path}",
+        "the run has not completed an epoch yet",
+        f"Continue it: smoothclir-train --flagfile={run.flags} --output_dir={run.path}",
+    )

@@ -1,0 +1,87 @@
+"""Training two towers: one model, one loss, one optimizer."""
+
+from __future__ import annotations
+
+import tensorflow as tf
+
+from tf_smoothclir._compat.keras_api import optimizer_variables, tf_weights
+from tf_smoothclir.data.tokenized_set import TokenizedSet
+from tf_smoothclir.optimizers.learning_rate import learning_rate
+from tf_smoothclir.optimizers.weight_average import WeightAverage
+from tf_smoothclir.protocols.task import LOSS, PAIRS, Batches, Exchange, TaskVariables
+from tf_smoothclir.settings.training import TrainingSettings
+from tf_smoothclir.two_tower.model import TwoTower
+from tf_smoothclir.two_tower.scorer import DenseRetriever, SetEncoder
+
+_GRADIENT_NORM = "gradient_norm"
+
+
+class TwoTowerTask:
+    """The `Task` of a `TwoTower`.
+
+    Attributes:
+        model: The model.
+    """
+
+    losses = (LOSS,)
+    checked = (_GRADIENT_NORM,)
+    remedy = "Lower --learning_rate, or use --epsilon above 0 and --clip_norm"
+
+    def __init__(
+        self,
+        model: TwoTower,
+        settings: TrainingSettings,
+        batches: Batches,
+        tokenized_set: TokenizedSet | None = None,
+    ):
+        """Joins a model to what it is trained on.
+
+        Args:
+            model: Compiled and built, with its initial weights.
+            settings: Learning rate and averaging of weights.
+            batches: Inputs and grades as `TwoTower` takes them.
+            tokenized_set: The set that `scorer` is for; None in a process that does not validate.
+        """
+        self.model = model
+        self.batches = batches
+        self._settings = settings
+        self._average = None
+        weights, more = tf_weights(model), dict(batches.variables)
+        kept_model, kept = model, weights
+        if settings.average_weights:
+            kept_model = _twin(model)
+            kept = more["averages"] = tf_weights(kept_model)
+            self._average = WeightAverage(kept, weights, settings.average_weights)
+        self.variables = TaskVariables(
+            weights=weights, kept=kept, optimizer=optimizer_variables(model.optimizer), more=more
+        )
+        self._encoder = SetEncoder(kept_model, tokenized_set) if tokenized_set else None
+
+    def train_step(self, batch, exchange: Exchange | None = None) -> dict[str, tf.Tensor]:
+        """Runs the model's own training step."""
+        logs = self.model.train_step(batch, exchange)
+        return {
+            LOSS: logs["batch_loss"],
+            _GRADIENT_NORM: logs["gradient_norm"],
+            PAIRS: logs["pairs"],
+        }
+
+    def begin_epoch(self, epoch: int) -> None:
+        """Sets the learning rate of an epoch, from 0."""
+        self.model.optimizer.learning_rate = learning_rate(self._settings, epoch)
+
+    def end_epoch(self, completed: int) -> None:
+        """Updates the averages of the weights, if there are any."""
+        if self._average:
+            self._average.update(completed)
+
+    def scorer(self) -> DenseRetriever:
+        """Encodes the whole set with the weights that are kept."""
+        return self._encoder()
+
+
+def _twin(model: TwoTower) -> TwoTower:
+    """Returns a second model of the same form, with a loss of the same form, to be evaluated."""
+    twin = TwoTower.from_config(model.get_config())
+    twin.compile(loss=type(model.loss).from_config(model.loss.get_config()))
+    return twin
