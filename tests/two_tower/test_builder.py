@@ -126,6 +126,13 @@ def test_nothing_left_to_train_is_an_error():
         build_model(frozen, VOCABULARIES)
 
 
+@pytest.mark.parametrize("kept", [{"token_weights": "learned"}, {"tower": "cnn"}])
+def test_frozen_word_vectors_leave_other_weights_to_train(kept):
+    frozen = {f"train_{role}_embeddings": False for role in ROLES}
+    model = build_model(settings(**frozen, **kept), VOCABULARIES)
+    assert model.trainable_weights
+
+
 @pytest.mark.parametrize("role", ROLES)
 def test_one_frozen_tower_leaves_the_other_trainable(role):
     model = build_model(settings(**{f"train_{role}_embeddings": False}), VOCABULARIES)
