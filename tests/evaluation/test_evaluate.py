@@ -39,7 +39,7 @@ def evaluation(world, tmp_path_factory):
     return found, directory
 
 
-def test_every_figure_has_an_interval_about_it_and_a_count(evaluation):
+def test_every_metric_has_an_interval_around_it_and_a_count(evaluation):
     found, _ = evaluation
     assert list(found.metrics) == list(found.intervals) == list(found.counts) == [*METRICS, *FULL]
     for name, value in found.metrics.items():
@@ -146,7 +146,7 @@ def test_an_empty_split_is_an_error_with_a_remedy(world):
         evaluate_split(*world, "train", negatives=3, predict_grade=None)
 
 
-def test_rules_name_what_every_figure_depends_on():
+def test_rules_name_what_every_metric_depends_on():
     found = rules(40)
     assert found.items() >= RULES.items()
     assert "40 sampled ones" in found["lists"]

@@ -1,4 +1,4 @@
-"""The report: figures, rules, plots, commands, flags, in tables that stay tables."""
+"""The report: metrics, rules, plots, commands, flags, in tables that stay tables."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_metrics_table():
 
 def test_every_row_of_every_table_has_as_many_cells_as_its_header(report):
     found = tables(report)
-    assert len(found) == 3  # facts, figures, predicted grades
+    assert len(found) == 3  # facts, metrics, predicted grades
     for header, line, *rows in found:
         assert set(line) == {"---"}
         assert rows
@@ -79,7 +79,7 @@ def test_bars_and_line_breaks_in_a_cell_do_not_break_the_table(report):
     assert "| set | a\\|b c |" in report
 
 
-def test_figures_rules_plots_commands_and_flags_are_there(report):
+def test_metrics_rules_plots_commands_and_flags_are_there(report):
     assert report.startswith("# toy: sosl\n")
     assert "0.2500 (0.1500 to 0.3500)" in report
     for name, text in rules(40).items():

@@ -1,4 +1,4 @@
-"""Run and qrels files: their form, and that an independent tool computes our figures from them."""
+"""Run and qrels files: their form, and that an independent tool computes our metrics from them."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ from tf_smoothclir.settings.training import METRICS
 from tf_smoothclir.utils.errors import input_error
 from tf_smoothclir.utils.progress import progress_bar
 
-# Metrics are computed in float32: what differs by less differs by rounding alone.
+# Metrics are computed in float32: smaller differences come from rounding.
 _EQUAL_WITHIN = 1e-6
 
 
@@ -43,19 +43,19 @@ class Difference:
         metric: Name of the metric.
         system: Name of the system.
         queries: Number of queries that have the metric.
-        left_out: Number of queries without a relevant document, which do not have it.
+        left_out: Number of queries that do not have it, because no document is relevant.
         mean: Mean of the system over the queries.
         baseline_mean: Mean of the baseline.
-        difference: Mean of the system less that of the baseline.
+        difference: Mean of the system minus that of the baseline.
         low: Lower end of the 95% bootstrap interval of the difference.
-        high: Its upper end.
+        high: Upper end of that interval.
         randomization_p: p of the paired randomisation test.
-        holm_p: The same, adjusted over all systems of the metric.
+        holm_p: `randomization_p`, adjusted for all systems of the metric.
         t_test_p: p of the paired t-test, not adjusted.
-        effect_size: Cohen's d_z; infinite where every query differs alike.
-        wins: Number of queries that the system does better.
-        ties: Number of queries that both do alike.
-        losses: Number of queries that the baseline does better.
+        effect_size: Cohen's d_z; infinite if every query differs by the same amount.
+        wins: Number of queries where the system is better.
+        ties: Number of queries where both are equal.
+        losses: Number of queries where the baseline is better.
     """
 
     metric: str
@@ -89,15 +89,15 @@ def compare(
     Args:
         systems: Name -> metrics of each query.
         baseline: Name of the baseline; empty: the first system.
-        metrics: Names of metrics.
+        metrics: Names of the metrics to compare by.
         seed: Seed of the randomisation test and of the bootstrap.
-        samples: Random patterns of the randomisation test.
+        samples: Number of random sign patterns of the randomisation test.
 
     Returns:
-        For each metric, one for each system but the baseline.
+        One difference for each metric and each system except the baseline.
 
     Raises:
-        InputError: There are fewer than two systems, none is named like the baseline, or two were
+        InputError: There are fewer than two systems, none has the name of the baseline, or two were
             evaluated on different queries.
     """
     baseline = checked_baseline(list(systems), baseline)
@@ -120,10 +120,10 @@ def compare(
 
 
 def checked_baseline(names: Sequence[str], baseline: str = "") -> str:
-    """Returns the name of the baseline, the first of the systems' names where `baseline` is empty.
+    """Returns the name of the baseline: the first of `names` if `baseline` is empty.
 
     Raises:
-        InputError: There are fewer than two systems, or none of that name.
+        InputError: There are fewer than two systems, or none has that name.
     """
     if len(names) < 2:
         raise input_error(
@@ -181,7 +181,7 @@ def _difference(
 
 
 def read_systems(files: Mapping[str, tuple[Path, Path]]) -> tuple[dict[str, RunMetrics], int]:
-    """Reads and measures runs that were made for the same judgments.
+    """Reads runs, and measures them by the judgments that they share.
 
     Args:
         files: Name -> (TREC run file, TREC qrels file).
@@ -224,7 +224,7 @@ def _check_same_judgments(read: Mapping[Path, Qrels], path: Path) -> None:
 
 
 def system_names(paths: Sequence[str | os.PathLike]) -> list[str]:
-    """Returns a name for each path: its last part, and more parts where that is not unique.
+    """Returns a name for each path: its last part, with as many parents as make it unique.
 
     Raises:
         InputError: A path is given twice.

@@ -41,7 +41,7 @@ _LATEX = {
 
 
 def table_rows(rows: Sequence[Difference], baseline: str) -> list[list[str]]:
-    """Returns the cells of the tables: for each metric the baseline, then the others."""
+    """Returns the cells of the tables: for each metric the baseline, then the other systems."""
     cells, metric = [], None
     for row in rows:
         if row.metric != metric:
@@ -76,15 +76,15 @@ def legend(
     seed: int,
     samples: int,
 ) -> dict[str, str]:
-    """Returns what the figures depend on.
+    """Returns what the numbers of a comparison depend on.
 
     Args:
         rows: The comparison.
-        systems: Name -> metrics of each query.
+        systems: Name -> metrics of every query.
         baseline: Name of the baseline.
         best_grade: Highest grade of the judgments.
         seed: Seed of the randomisation test and of the bootstrap.
-        samples: Random patterns of the randomisation test.
+        samples: Number of random sign patterns of the randomisation test.
     """
     others = len(systems) - 1
     judged = len(systems[baseline].query_ids)
@@ -123,7 +123,7 @@ def markdown(rows: Sequence[Difference], baseline: str, rules: Mapping[str, str]
 
 
 def csv_table(rows: Sequence[Difference], baseline: str) -> str:
-    """Returns one line for each metric and system, with every digit, and the baseline's name."""
+    """Returns one line per metric and system, with all digits and the name of the baseline."""
     names = [field.name for field in dataclasses.fields(Difference)]
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
@@ -133,7 +133,7 @@ def csv_table(rows: Sequence[Difference], baseline: str) -> str:
 
 
 def latex_table(rows: Sequence[Difference], baseline: str) -> str:
-    """Returns a tabular for the package booktabs; metrics are set apart by rules."""
+    """Returns a LaTeX tabular with a rule between metrics; it needs the package booktabs."""
     lines = [
         r"\begin{tabular}{llrrlrrrrr}",
         r"\toprule",
@@ -157,7 +157,7 @@ def _latex_cell(text: str) -> str:
 
 
 def latex_escape(text: object) -> str:
-    """Returns a text as LaTeX shows it literally."""
+    """Escapes a text so that LaTeX shows it literally."""
     return re.sub(r"[\\~^&%$#_{}θε†]", lambda found: _LATEX[found[0]], str(text))
 
 

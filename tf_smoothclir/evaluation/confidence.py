@@ -14,12 +14,12 @@ def bootstrap_interval(
     """Returns the 95% percentile bootstrap interval of the mean (Efron 1979), over queries.
 
     Args:
-        values: `[queries]` float; NaN ones are left out.
+        values: `[queries]` float; NaN is left out.
         seed: Seed of the resampling; the same seed gives the same interval.
         samples: Number of resamples.
 
     Returns:
-        `(low, high)`; `(0, 0)` where no value is left.
+        `(low, high)`; `(0, 0)` if no value is left.
     """
     values = values[np.isfinite(values)]
     if not len(values):

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 import matplotlib
 import numpy as np
 
-matplotlib.use("Agg")  # draws to files on machines without a screen
+matplotlib.use("Agg")  # needs no screen
 from matplotlib import pyplot as plt
 
-# Okabe and Ito (2008): told apart by colour-blind readers.
+# Okabe and Ito (2008): colour-blind readers can tell them apart.
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#000000")
 _MARKERS = "os^vDPX"
 
@@ -21,7 +21,7 @@ def learning_curves(path: str | os.PathLike, history: Sequence[dict]) -> None:
 
     Args:
         path: PNG file to write.
-        history: One dict an epoch, with "epoch" (from 1), "loss" and the metrics.
+        history: One dict per epoch: "epoch" (from 1), "loss", and "validation" with the metrics.
     """
     epochs = [record["epoch"] for record in history]
     figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4), constrained_layout=True)
@@ -43,11 +43,11 @@ def learning_curves(path: str | os.PathLike, history: Sequence[dict]) -> None:
 def score_density(
     path: str | os.PathLike, scores_by_grade: Sequence[np.ndarray], thresholds: Sequence[float]
 ) -> None:
-    """Draws how the scores of each grade are distributed (Liu et al. 2020, figure 3).
+    """Draws the distribution of the scores of each grade (Liu et al. 2020, figure 3).
 
     Args:
         path: PNG file to write.
-        scores_by_grade: For each grade, scores in [-1, 1].
+        scores_by_grade: The scores of each grade, in [-1, 1].
         thresholds: Drawn as vertical lines.
     """
     figure, axes = plt.subplots(figsize=(6, 4), constrained_layout=True)
@@ -105,10 +105,10 @@ def confusion(path: str | os.PathLike, counts: np.ndarray) -> None:
 
 
 def save_png(figure, path: str | os.PathLike, *, dpi: int = 120) -> None:
-    """Writes a figure as PNG and closes it; the same picture gives the same file.
+    """Writes a figure as PNG and closes it; the same figure gives the same bytes.
 
     Args:
-        figure: Of matplotlib.
+        figure: A figure of matplotlib.
         path: File to write.
         dpi: Dots per inch.
     """

@@ -1,4 +1,4 @@
-"""The report of a run, for people: `report.md`."""
+"""The run report for people, `report.md`, and Markdown tables."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import numpy as np
 
 from tf_smoothclir.utils.files import write_text
 
-if TYPE_CHECKING:  # it takes seconds to load
+if TYPE_CHECKING:  # importing it takes seconds
     from tf_smoothclir.evaluation.evaluate import Evaluation
 
 
 def metrics_table(evaluations: Mapping[str, Evaluation]) -> str:
-    """Returns a Markdown table: a row for each metric, a column for each split."""
+    """Returns a Markdown table with a row per metric and a column per split."""
     names = list(next(iter(evaluations.values())).metrics)
     header = ["metric", *(f"{split} (95% interval)" for split in evaluations), "queries"]
     rows = []
@@ -30,13 +30,13 @@ def metrics_table(evaluations: Mapping[str, Evaluation]) -> str:
 
 
 def print_metrics(metrics: Mapping[str, float], split: str = "test") -> None:
-    """Prints one metric a line."""
+    """Prints one metric per line."""
     for name, value in metrics.items():
         print(f"{split} {name:16} {value:.4f}")
 
 
 def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Returns a Markdown table; a bar in a cell is escaped, a line break becomes a space."""
+    """Returns a Markdown table; bars in cells are escaped, line breaks become spaces."""
     lines = [header, ["---"] * len(header), *rows]
     return "\n".join("| " + " | ".join(map(_cell, line)) + " |" for line in lines) + "\n"
 
@@ -61,15 +61,15 @@ def write_report(
     Args:
         path: Markdown file.
         title: Heading.
-        facts: Name -> value, what was run on what.
+        facts: Name -> value: the data, the model and the training.
         evaluations: Split -> what was measured.
-        rules: What the figures depend on.
+        rules: What the metrics depend on.
         plots: Caption -> path relative to the report.
         commands: What to run next.
-        flags: Every flag of the run.
+        flags: All flags of the run.
     """
     sections = [f"# {title}", markdown_table(["", ""], [[k, v] for k, v in facts.items()])]
-    sections += ["## Figures", metrics_table(evaluations)]
+    sections += ["## Metrics", metrics_table(evaluations)]
     sections += [f"* {name}: {text}." for name, text in rules.items()]
     for split, evaluation in evaluations.items():
         if evaluation.confusion is not None:
@@ -81,7 +81,7 @@ def write_report(
 
 
 def confusion_table(counts: np.ndarray) -> str:
-    """Returns a Markdown table of `[K, K]` pairs, true by predicted grade, with the share right."""
+    """Returns a Markdown table of `[K, K]` counts, true by predicted grade, and the share right."""
     grades = range(len(counts))
     header = ["true grade", *(f"predicted {grade}" for grade in grades), "right"]
     rows = [

@@ -1,7 +1,7 @@
-"""Is a difference between two systems more than chance? Paired tests over queries.
+"""Paired significance tests over queries: is a difference between two systems more than chance?
 
-Every function takes the scores of two systems on the same queries, `[queries]` each. A query whose
-metric is undefined, NaN in both, is left out.
+The functions take the scores of two systems on the same queries, `[queries]` each. They leave out
+queries whose metric is undefined (NaN in both).
 """
 
 from __future__ import annotations
@@ -49,11 +49,11 @@ def differences(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 def randomization_test(a: np.ndarray, b: np.ndarray, *, seed: int, samples: int = SAMPLES) -> float:
     """Tests whether two systems differ, by swapping their scores at random (Fisher 1935).
 
-    The null hypothesis is that the systems are interchangeable: each query's difference might as
-    well have the other sign. The statistic is the absolute mean difference; two-sided; no
-    distribution is assumed. Smucker et al. (2007) recommend it for retrieval. Queries without a
-    difference change nothing; where the others have at most `samples` sign patterns, all of them
-    are counted.
+    Under the null hypothesis, the systems are interchangeable: the difference of each query might
+    as well have the other sign. The statistic is the absolute mean difference; the test is
+    two-sided and assumes no distribution. Smucker et al. (2007) recommend it for retrieval. Queries
+    without a difference do not matter. If the others have at most `samples` sign patterns, the test
+    is exact.
 
     Args:
         a: `[queries]` float.
@@ -62,8 +62,8 @@ def randomization_test(a: np.ndarray, b: np.ndarray, *, seed: int, samples: int 
         samples: Number of random patterns.
 
     Returns:
-        p in (0, 1]: the share of patterns at least as extreme as what was seen, equal ones
-        included; (count + 1) / (samples + 1) where they are sampled (Phipson and Smyth 2010).
+        p in (0, 1]: the share of patterns at least as extreme as the observed one; if patterns are
+        sampled, (count + 1) / (samples + 1) (Phipson and Smyth 2010).
     """
     if samples < 1:
         raise ValueError(f"samples must be at least 1, but is {samples}.")
@@ -92,7 +92,7 @@ def _random_sums(values: np.ndarray, seed: int, block: int) -> np.ndarray:
     sums = np.full(_SAMPLES_PER_BLOCK, -values.sum())
     for part, begin in enumerate(range(0, len(values), _QUERIES_PER_BLOCK)):
         some = values[begin : begin + _QUERIES_PER_BLOCK]
-        # A stream of their own for the signs of each block: none depends on what came before.
+        # Each block of signs has a random stream of its own, so that no block depends on others.
         stream = np.random.PCG64(np.random.SeedSequence(seed, spawn_key=(block, part)))
         bytes_per_sample = -(-len(some) // 8)
         packed = np.random.Generator(stream).bytes(_SAMPLES_PER_BLOCK * bytes_per_sample)
@@ -110,9 +110,9 @@ def paired_t_test(a: np.ndarray, b: np.ndarray) -> float:
         b: `[queries]` float.
 
     Returns:
-        p in (0, 1]. Without variance t is undefined: p is 1 where there is no difference or at
-        most one query, and where n differences are all alike 2^(1 - n), as an exact
-        randomisation test has it. Below the least float, p is that.
+        p in (0, 1], at least the smallest normal float. Without variance, t is undefined: p is 1 if
+        there is no difference or at most one query; if n differences are all equal, p is
+        2^(1 - n), as in an exact randomisation test.
     """
     found = differences(a, b)
     count = len(found)
@@ -125,15 +125,15 @@ def paired_t_test(a: np.ndarray, b: np.ndarray) -> float:
 
 
 def effect_size(a: np.ndarray, b: np.ndarray) -> float:
-    """Returns Cohen's d_z: the mean difference by the standard deviation of the differences.
+    """Returns Cohen's d_z: the mean difference divided by the differences' standard deviation.
 
     Args:
         a: `[queries]` float.
         b: `[queries]` float.
 
     Returns:
-        d_z, positive where `a` is better. 0 where there is no difference or at most one query;
-        infinite, with its sign, where the differences are all alike.
+        d_z, positive if `a` is better; 0 if there is no difference or at most one query; plus or
+        minus infinity if all differences are equal.
     """
     found = differences(a, b)
     if len(found) < 2 or not found.any():
@@ -148,7 +148,7 @@ def bootstrap_difference_interval(
 ) -> tuple[float, float]:
     """Returns the 95% percentile bootstrap interval of the mean of a - b, over queries.
 
-    Queries are drawn as pairs. `(0, 0)` where no query has a score.
+    Both scores of a query are drawn together. Returns `(0, 0)` if no query has a score.
     """
     return bootstrap_interval(differences(a, b), seed=seed, samples=samples)
 
@@ -184,13 +184,13 @@ def _two_sided_tail(t: float, freedom: int) -> float:
 def _incomplete_beta(a: float, b: float, u: float, v: float) -> float:
     """Returns the regularised incomplete beta function I_x(a, b) at x = u / (u + v).
 
-    By its continued fraction (Abramowitz and Stegun 1964, 26.5.8). 1 - x = v / (u + v) would lose
-    its digits near x = 1, so both parts are given.
+    Uses its continued fraction (Abramowitz and Stegun 1964, 26.5.8). Takes both u and v, because
+    1 - x would lose its digits near x = 1.
     """
     x, rest = u / (u + v), v / (u + v)
     if rest == 0:
         return 1.0
-    if x > (a + 1) / (a + b + 2):  # where the fraction of the other tail converges faster
+    if x > (a + 1) / (a + b + 2):  # the fraction of the other tail converges faster
         return 1.0 - _incomplete_beta(b, a, v, u)
     log_beta = math.lgamma(a) + math.lgamma(b) - math.lgamma(a + b)
     front = math.exp(a * math.log(x) + b * math.log(rest) - log_beta) / a
@@ -200,7 +200,7 @@ def _incomplete_beta(a: float, b: float, u: float, v: float) -> float:
 def _beta_fraction(a: float, b: float, x: float) -> float:
     """Returns 1 + d_1 / (1 + d_2 / (1 + ...)), from its far end.
 
-    The terms that matter grow in number with the root of a + b.
+    The number of terms that matter grows with the square root of a + b.
     """
     value = 1.0
     for m in range(30 + 10 * math.isqrt(int(a + b)), 0, -1):

@@ -1,4 +1,4 @@
-"""Reading TREC run and qrels files of any system, and the seven metrics of a run."""
+"""TREC run and qrels files of any system: reading them, and the seven metrics of a run."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tf_smoothclir.utils.errors import input_error
 MAX_GRADE = 1 << 24  # up to here, float32 holds every integer
 _QUERIES_PER_CHUNK = 256
 _CUT = 5  # the deepest cut of a metric
-# As C reads one. Python's float takes more: 1_0, and the digits of other scripts.
+# Numbers as C reads them. Python's float also takes 1_0 and the digits of other scripts.
 _NUMBER = re.compile(r"[+-]?(([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?|inf(inity)?)", re.IGNORECASE)
 
 Run = Mapping[str, Mapping[str, float]]
@@ -28,14 +28,14 @@ Qrels = Mapping[str, Mapping[str, int]]
 
 @dataclasses.dataclass(frozen=True)
 class RunMetrics:
-    """What a run is worth by the judgments of some qrels.
+    """The metrics of a run by the judgments of some qrels.
 
     Attributes:
         query_ids: The judged queries, sorted.
         per_query: Metric -> `[queries]` float64, NaN where the query has no relevant document.
-        missing_queries: Number of judged queries that the run does not answer: they score 0.
-        unjudged_queries: Number of queries of the run without judgments: they are left out.
-        unjudged_documents: Number of documents in the counted rankings without a judgment: they
+        missing_queries: Number of judged queries that the run does not answer; they score 0.
+        unjudged_queries: Number of queries of the run without judgments; they are left out.
+        unjudged_documents: Number of documents without a judgment in the counted rankings; they
             have grade 0.
     """
 
@@ -49,8 +49,8 @@ class RunMetrics:
 def read_run(path: Path) -> Run:
     """Reads the lines `query Q0 document rank score tag` of a TREC run.
 
-    Columns are separated by spaces or tabs. The rank is ignored, as trec_eval does: the score
-    alone decides.
+    Spaces or tabs separate the columns. The score alone decides: the rank is ignored, as in
+    trec_eval.
 
     Returns:
         Query id -> document id -> score.
@@ -69,14 +69,14 @@ def read_run(path: Path) -> Run:
 def read_qrels(path: Path) -> Qrels:
     """Reads the lines `query iteration document grade` of TREC qrels.
 
-    Grades below 0 are kept; for the metrics they are grade 0, as for trec_eval.
+    Negative grades are kept; the metrics count them as grade 0, as trec_eval does.
 
     Returns:
         Query id -> document id -> grade.
 
     Raises:
-        InputError: The file is missing or empty, a line is malformed, its grade is no integer or
-            beyond what the metrics can hold, a query has a document twice, or no grade is 1 or
+        InputError: The file is missing or empty, a line is malformed, a grade is not an integer or
+            too large for the metrics, a query has a document twice, or no grade is 1 or
             more.
     """
     qrels: dict[str, dict[str, int]] = {}
@@ -95,14 +95,14 @@ def read_qrels(path: Path) -> Qrels:
 
 
 def highest_grade(qrels: Qrels) -> int:
-    """Returns the highest grade of any judgment; `mr` metrics count its documents."""
+    """Returns the highest grade of any judgment; the `mr` metrics count the documents with it."""
     return max(max(judged.values()) for judged in qrels.values())
 
 
 def run_metrics(run: Run, qrels: Qrels) -> RunMetrics:
-    """Computes the seven metrics of each judged query, as trec_eval would.
+    """Computes the seven metrics of each judged query as trec_eval does.
 
-    Relevant documents that the run lacks count as never retrieved: in the ideal ranking of NDCG and
+    Relevant documents that the run lacks count as not retrieved, in the ideal ranking of NDCG and
     in the divisor of MAP. Equal scores are ordered by the hash of the document id.
 
     Args:
@@ -130,20 +130,21 @@ def _chunk_metrics(
     rankings: Sequence[Mapping], judged: Sequence[Mapping], num_grades: int
 ) -> dict[str, np.ndarray]:
     found, missed = _found_grades(rankings, judged), _missed_grades(rankings, judged)
-    # What was missed stands below every cut: it is part of the ideal ranking and of nothing else.
+    # Missed documents are below every cut: they only enter the ideal ranking.
     whole = np.hstack([found, missed])
     values = per_query_metrics(whole, num_grades)
     alone = per_query_metrics(found, num_grades)
     share = (found >= 1).sum(axis=1) / np.maximum((whole >= 1).sum(axis=1), 1)
     alone["MAP"] = alone["MAP"] * share
-    for name in ("MAP", "MRR_mr", "MRR_r"):  # without a cut: the places of the missed would count
+    # These have no cut, so that the ranks of missed documents would count.
+    for name in ("MAP", "MRR_mr", "MRR_r"):
         defined = np.isfinite(values[name])
         values[name] = np.where(defined, np.nan_to_num(alone[name]), np.nan)
     return values
 
 
 def _found_grades(rankings: Sequence[Mapping], judged: Sequence[Mapping]) -> np.ndarray:
-    """Returns `[queries, at least 5]` int32 grades, best score first, filled up with 0."""
+    """Returns `[queries, at least 5]` int32 grades, best score first, padded with 0."""
     documents = [document for ranking in rankings for document in ranking]
     scores = [score for ranking in rankings for score in ranking.values()]
     grades = [
@@ -160,7 +161,7 @@ def _found_grades(rankings: Sequence[Mapping], judged: Sequence[Mapping]) -> np.
 
 
 def _missed_grades(rankings: Sequence[Mapping], judged: Sequence[Mapping]) -> np.ndarray:
-    """Returns `[queries, most missed]` int32 grades of the judged documents not retrieved."""
+    """Returns `[queries, most missed]` int32 grades of the judged documents that were missed."""
     missed = [
         [max(grade, 0) for document, grade in grade_of.items() if document not in ranking]
         for ranking, grade_of in zip(rankings, judged)
@@ -200,4 +201,4 @@ def _add(table: dict[str, dict], query: str, document: str, value, path: Path, l
             "Keep one of the lines",
             line=line,
         )
-    of_query[sys.intern(document)] = value  # one string for all queries that find it
+    of_query[sys.intern(document)] = value  # one string object for all queries
