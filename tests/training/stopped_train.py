@@ -1,7 +1,7 @@
 """Runs smoothclir-train and sends itself a signal: `stopped_train.py PLACE SIGNAL FLAGS...`.
 
-PLACE is `step:5` (behind the fifth step of this process), `best` (between the best weights and the
-checkpoint), `validation` or `evaluation` (in the middle of them).
+PLACE is `step:5` (after the fifth step of this process), `best` (between the best weights and the
+checkpoint), `validation` or `evaluation` (in the middle of it).
 """
 
 import os
@@ -11,7 +11,7 @@ from trainers.train import run
 
 
 def main() -> None:
-    """Puts the signal into its place and runs the command."""
+    """Patches the place to send the signal, and runs the command."""
     place, number = sys.argv[1], int(sys.argv[2])
     del sys.argv[1:3]
     name, _, step = place.partition(":")
@@ -36,7 +36,7 @@ def main() -> None:
 
 
 def patch(owner, name: str, stop, at_call: int = 1) -> None:
-    """Calls `stop` behind a call of `owner.name`."""
+    """Calls `stop` after a call of `owner.name`."""
     original, calls = getattr(owner, name), []
 
     def patched(*arguments, **keywords):

@@ -1,4 +1,4 @@
-"""Watching steps: what is counted, what stops a run, what is saved when."""
+"""Watching steps: what is counted, what stops a run, when it is saved."""
 
 import math
 import os

@@ -1,7 +1,7 @@
-"""A run that is killed again and again, against one that is not: the same bits in the end.
+"""A run that is killed repeatedly ends with the same bits as an undisturbed one.
 
-All of it through the real command in real processes, on one run directory: each stop of `STOPS`
-ends a process, and the next one is given the same command.
+The real command runs in real processes on one run directory: each stop of `STOPS` ends a process,
+and the next process gets the same command.
 """
 
 import json
@@ -59,7 +59,7 @@ def train(arguments, *stop):
 
 @pytest.fixture(scope="module")
 def runs(tiny_dir, tmp_path_factory):
-    """The finished run that was not stopped, the one that was, and how each stop ended."""
+    """The undisturbed run, the stopped run, and the finished process of each stop."""
     work_dir = tmp_path_factory.mktemp("resume")
     whole, stopped = work_dir / "whole", work_dir / "stopped"
     done = train(flag_arguments(tiny_dir, work_dir, whole))
@@ -75,7 +75,7 @@ def runs(tiny_dir, tmp_path_factory):
 
 
 def tensors(path):
-    """All numbers of a checkpoint but for the count of checkpoints."""
+    """All numbers of a checkpoint except the number of checkpoints."""
     reader = tf.train.load_checkpoint(str(path))
     return {
         name: reader.get_tensor(name)
@@ -124,7 +124,7 @@ def test_weights_and_optimizer_are_the_same_to_the_last_bit(runs, name):
         np.testing.assert_array_equal(found[key], value, err_msg=key)
 
 
-def test_figures_and_history_are_the_same_without_gap_or_repetition(runs):
+def test_metrics_and_history_are_the_same_without_gap_or_repetition(runs):
     expected, found = (json.loads((run / "metrics.json").read_text()) for run in runs[:2])
     for result in (expected, found):
         for measured in ("pairs_per_second", "seconds", "peak_rss_mb"):

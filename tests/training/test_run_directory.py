@@ -1,4 +1,4 @@
-"""The run directory: what is begun, continued, refused, overwritten, and kept."""
+"""The run directory: what is started, continued, refused, overwritten and kept."""
 
 import json
 import os

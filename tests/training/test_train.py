@@ -1,4 +1,4 @@
-"""A run from settings to report: what it writes, what it refuses, what a second call does."""
+"""A run from settings to report: its files, its errors, and what a second call does."""
 
 import json
 import shutil
@@ -25,7 +25,7 @@ FULL = {f"full/{name}" for name in ("MRR@10", "Recall@1", "Recall@10", "Recall@1
 
 @pytest.fixture
 def untrained(monkeypatch):
-    """Ends every run where its training would begin."""
+    """Stops every run before its training."""
 
     def stop(trainer):
         raise KeyboardInterrupt
@@ -82,7 +82,7 @@ def test_trec_files_are_there_for_both_splits(finished):
             assert (finished.evaluation / split / name).stat().st_size
 
 
-def test_finished_run_given_again_returns_its_figures_and_changes_no_file(finished, tiny):
+def test_finished_run_given_again_returns_its_metrics_and_changes_no_file(finished, tiny):
     before = snapshot(finished.path)
     assert train(tiny(), finished.path) == json.loads(finished.metrics.read_text())
     assert snapshot(finished.path) == before

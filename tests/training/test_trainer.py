@@ -1,4 +1,4 @@
-"""The training loop: reproducible, continued exactly, stopped early, and clear when it diverges."""
+"""The training loop: reproducible, continued exactly, stopped early, clear when it diverges."""
 
 import logging
 import os
@@ -26,11 +26,11 @@ STEPS = 8  # an epoch: 12 queries * (2 judged + 3 sampled) = 60 pairs, in batche
 
 
 class Killed(BaseException):
-    """Ends a run without a word, as kill -9 does."""
+    """Ends a run without any handling, as kill -9 does."""
 
 
 def begin(settings, path):
-    """What `train` does before the first step."""
+    """Does what `train` does before the first step."""
     run = RunDirectory.create(path, settings)
     tokenized_set = tokenized_set_of(source_of(settings.data), settings, run, SPLITS)
     return tokenized_set, trainer_of(settings, tokenized_set, run)
@@ -52,7 +52,7 @@ def weights(model):
 
 
 def call_at_step(monkeypatch, number, action):
-    """Calls `action()` behind step `number` of this process, from 1."""
+    """Calls `action()` after step `number` of this process, from 1."""
     original, calls = StepMonitor.after_steps, []
 
     def counted(monitor, results):
@@ -66,7 +66,7 @@ def call_at_step(monkeypatch, number, action):
 
 
 def train_until_killed(trainer, number):
-    """Trains, and ends behind step `number` of this process."""
+    """Trains, and dies after step `number` of this process."""
 
     def die():
         raise Killed
@@ -78,7 +78,7 @@ def train_until_killed(trainer, number):
 
 
 def script_validation(monkeypatch, values, name="NDCG@5"):
-    """Lets the validation of the epochs give these values."""
+    """Makes the validations of the epochs return these values."""
     left = iter(values)
     monkeypatch.setattr(
         validation,
@@ -89,7 +89,7 @@ def script_validation(monkeypatch, values, name="NDCG@5"):
 
 @pytest.fixture(scope="module")
 def whole(tiny, tmp_path_factory):
-    """Fresh or fixed negatives -> progress and weights of a run that nothing interrupted."""
+    """Fresh negatives or not -> progress and weights of an undisturbed run."""
     return {
         fresh: trained(tiny(fresh_negatives=fresh), tmp_path_factory.mktemp("whole") / "run")
         for fresh in (False, True)

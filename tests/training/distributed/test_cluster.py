@@ -1,4 +1,4 @@
-"""TF_CONFIG: who takes part, and every mistake in it with its remedy."""
+"""TF_CONFIG: the cluster that it describes, and an error with a remedy for every mistake."""
 
 import json
 import socket

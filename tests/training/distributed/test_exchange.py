@@ -1,4 +1,4 @@
-"""Exchanged gradients: what one process would have from the joint batch."""
+"""Exchanged gradients: the same as those of one process with the joint batch."""
 
 import numpy as np
 import pytest

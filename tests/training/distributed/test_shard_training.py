@@ -1,4 +1,4 @@
-"""Training from shards: as from the set, continued exactly, and refused where it cannot be."""
+"""Training from shards: as from the set, continued exactly, and refused if they do not fit."""
 
 import shutil
 
@@ -58,7 +58,7 @@ def trained(settings, path):
     return trainer.train(), weights(model)
 
 
-def test_run_has_the_vocabularies_of_the_shards_and_its_figures(on_shards, shards, tmp_path):
+def test_run_has_the_vocabularies_of_the_shards_and_metrics(on_shards, shards, tmp_path):
     result = train(on_shards(epochs=5), tmp_path / "run")
     run = RunDirectory.load(tmp_path / "run")
     for role in ROLES:
@@ -104,7 +104,7 @@ def test_other_shards_do_not_continue_a_run(on_shards, tiny, tmp_path):
         train(on_shards(epochs=1, shards_dir=""), tmp_path / "run")
 
 
-def test_moved_shards_do(on_shards, shards, tmp_path):
+def test_moved_shards_continue_a_run(on_shards, shards, tmp_path):
     train(on_shards(epochs=1), tmp_path / "run")
     (tmp_path / "run" / "metrics.json").unlink()
     shutil.copytree(shards.directory, tmp_path / "copy")

@@ -1,4 +1,4 @@
-"""Several workers: one model, equal to the last bit, through every loss of a worker."""
+"""Several workers: their models stay equal to the last bit, whichever worker is lost."""
 
 import json
 import re
@@ -31,7 +31,7 @@ def flags(tiny, shards):
 
 @pytest.fixture(scope="module")
 def whole(flags, tmp_path_factory):
-    """The run directory of two workers that nobody disturbed, and what they said."""
+    """The run directory and the logs of two undisturbed workers."""
     path = tmp_path_factory.mktemp("whole")
     with WorkerProcesses(path / "logs", flags(path / "run")) as workers:
         workers.start(0, 1)
@@ -43,7 +43,7 @@ def last(run):
     return tensors(tf.train.latest_checkpoint(str(run / "checkpoints")))
 
 
-def figures(run):
+def metrics_of(run):
     result = json.loads((run / "metrics.json").read_text())
     for measured in ("pairs_per_second", "seconds", "peak_rss_mb"):
         del result["training"][measured]
@@ -68,7 +68,7 @@ HERE = "{{function_node __wrapped__SaveV2_device_/job:worker/replica:0/task:0/de
         (tf.errors.UnavailableError, HERE + "Connection reset by peer", True),
         (tf.errors.InternalError, "Collective ops is aborted by: an error elsewhere", True),
         (tf.errors.InternalError, "/job:worker/replica:0/task:1 has no heartbeat", True),
-        # What happens here names this process's own place.
+        # Errors of this process name its own place.
         (tf.errors.InternalError, HERE + "write failed", False),
         (tf.errors.ResourceExhaustedError, HERE + "checkpoints/best; No space left", False),
         (
@@ -78,11 +78,11 @@ HERE = "{{function_node __wrapped__SaveV2_device_/job:worker/replica:0/task:0/de
         ),
     ],
 )
-def test_only_errors_of_the_connection_mean_that_another_worker_is_lost(kind, message, expected):
+def test_only_connection_errors_mean_that_another_worker_is_lost(kind, message, expected):
     assert is_of_cluster(kind(None, None, message), ["worker 1", "worker 2"]) is expected
 
 
-def test_only_the_chief_speaks(whole):
+def test_only_the_chief_logs_progress(whole):
     _, chief, other = whole
     assert f"Epoch {EPOCHS}/{EPOCHS}: loss" in chief
     assert "test NDCG@5" in chief
@@ -96,14 +96,14 @@ def test_only_the_chief_speaks(whole):
 def test_loss_falls_as_with_one_process(whole, shards, tiny, tmp_path):
     settings = tiny(shards_dir=shards.directory, batching="lists", batch_size=20, epochs=EPOCHS)
     alone = [record["loss"] for record in train(settings, tmp_path / "run")["history"]]
-    together = [record["loss"] for record in figures(whole[0])["history"]]
-    assert figures(whole[0])["training"]["pairs"] == EPOCHS * 60
+    together = [record["loss"] for record in metrics_of(whole[0])["history"]]
+    assert metrics_of(whole[0])["training"]["pairs"] == EPOCHS * 60
     assert np.mean(together[-5:]) == pytest.approx(np.mean(alone[-5:]), rel=0.2)
     np.testing.assert_allclose(together[:3], alone[:3], rtol=0.2)
 
 
 def test_killed_workers_join_again_and_nothing_is_lost(flags, whole, tmp_path):
-    """kill -9 of the chief, of the other one, and SIGTERM to one: then all end as undisturbed."""
+    """SIGKILL to the chief and to the other worker, SIGTERM to one: the run ends undisturbed."""
     run = tmp_path / "run"
     with WorkerProcesses(tmp_path / "logs", flags(run)) as workers:
         workers.start(0, 1)
@@ -129,14 +129,14 @@ def test_killed_workers_join_again_and_nothing_is_lost(flags, whole, tmp_path):
         workers.start(0, 1)
         assert [workers.end(0), workers.end(1)] == [0, 0], workers.log(0) + workers.log(1)
         assert digest(workers.log(0)) == digest(workers.log(1)) == digest(whole[1])
-    assert figures(run) == figures(whole[0])
+    assert metrics_of(run) == metrics_of(whole[0])
     expected, found = last(whole[0]), last(run)
     assert found.keys() == expected.keys()
     for name, value in expected.items():
         np.testing.assert_array_equal(found[name], value, err_msg=name)
 
 
-def test_worker_that_comes_when_the_others_have_finished_ends(flags, whole, tmp_path):
+def test_worker_that_starts_after_the_others_have_finished_exits(flags, whole, tmp_path):
     shutil.copytree(whole[0], tmp_path / "run")
     metrics = tmp_path / "run" / "metrics.json"
     content = metrics.read_bytes()
@@ -150,7 +150,7 @@ def test_worker_that_comes_when_the_others_have_finished_ends(flags, whole, tmp_
         assert f"The run in {tmp_path / 'run'} is finished" in workers.log(1)
 
 
-def test_worker_that_waits_ends_with_a_signal(flags, tmp_path):
+def test_waiting_worker_ends_with_a_signal(flags, tmp_path):
     with WorkerProcesses(tmp_path / "logs", flags(tmp_path / "run")) as workers:
         workers.start(1)
         workers.wait_for(1, "waiting for the others")
@@ -160,7 +160,7 @@ def test_worker_that_waits_ends_with_a_signal(flags, tmp_path):
     assert not (tmp_path / "run").exists()
 
 
-def test_the_mistake_of_one_worker_ends_all(flags, tmp_path):
+def test_an_input_error_in_one_worker_ends_all(flags, tmp_path):
     with WorkerProcesses(tmp_path / "logs", flags(tmp_path / "run")) as workers:
         workers.start(0)
         workers.start(1, more=["--epochs=7"])

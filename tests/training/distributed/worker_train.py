@@ -1,4 +1,4 @@
-"""Runs smoothclir-train, and says at the end of training what weights this worker has come to."""
+"""Runs smoothclir-train, and prints a digest of the weights of this worker after training."""
 
 from tests.training.distributed.worker_processes import load_quietly
 from trainers.train import run
