@@ -42,7 +42,7 @@ def content(directory):
 @needs_beam
 @pytest.mark.parametrize("shared", [False, True], ids=["two vocabularies", "shared"])
 @pytest.mark.parametrize("limits", [{}, {"vocabulary_size": 9, "min_count": 2}], ids=["all", "few"])
-def test_the_cache_is_that_of_one_process_byte_for_byte(
+def test_beam_and_one_process_write_the_same_cache_byte_for_byte(
     retrieval_set, tmp_path, monkeypatch, shared, limits
 ):
     monkeypatch.setattr(beam_preparation, "_BYTES_PER_PIECE", 300)
@@ -58,7 +58,7 @@ def test_the_cache_is_that_of_one_process_byte_for_byte(
 
 
 @needs_beam
-def test_what_is_there_is_not_made_again(retrieval_set, tmp_path, monkeypatch):
+def test_what_the_cache_has_is_not_made_again(retrieval_set, tmp_path, monkeypatch):
     preparation = BeamPreparation(retrieval_set, TextSettings(), LOCAL_RUNNER)
     first = preparation(tmp_path)
     shutil.rmtree(first.directory)
@@ -84,7 +84,7 @@ def test_a_vocabulary_without_a_token_is_an_error_and_leaves_nothing(
     assert not list((tmp_path / "beam").iterdir())
 
 
-def test_a_set_that_is_not_of_files_is_refused(tmp_path):
+def test_a_set_without_files_is_refused(tmp_path):
     toy = RetrievalSet.load(source_of(DataSettings(toy_entities=300)))
     with pytest.raises(InputError, match=r"--beam: Beam reads sets of files only, not toy"):
         BeamPreparation(toy, TextSettings(), LOCAL_RUNNER)

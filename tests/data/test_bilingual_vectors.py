@@ -49,7 +49,7 @@ def number_of_places(tokenized_set):
 
 
 @pytest.mark.parametrize("role", ["query", "document"])
-def test_counted_are_the_training_pairs_of_the_highest_grade(tokenized_set, role):
+def test_only_training_pairs_of_the_highest_grade_count(tokenized_set, role):
     found = occurrences_of(tokenized_set, role, dim=8)
     by_hand = places_by_hand(tokenized_set, role)
     assert {t: found.counts[t] for t in np.flatnonzero(found.counts)} == {
@@ -78,7 +78,7 @@ def test_inner_products_across_languages_are_correlations(tokenized_set, monkeyp
     assert abs(np.mean(off)) < 4 * np.std(off) / math.sqrt(len(off)) + 0.01
 
 
-def test_a_word_that_stands_everywhere_says_nothing(tokenized_set):
+def test_a_word_that_occurs_everywhere_says_nothing(tokenized_set):
     number = number_of_places(tokenized_set)
     vectors = vectors_of(tokenized_set, "query", dim=64)
     for word, places in places_by_hand(tokenized_set, "query").items():
@@ -87,7 +87,7 @@ def test_a_word_that_stands_everywhere_says_nothing(tokenized_set):
         assert variance == pytest.approx(expected, abs=5 * expected * math.sqrt(2 / 64) + 1e-9)
 
 
-def test_an_ngram_stands_where_the_words_stand_that_have_it(small_set, tmp_path):
+def test_an_ngram_occurs_where_its_words_occur(small_set, tmp_path):
     tokenized_set = tokenize_set(small_set, TextSettings(ngram_buckets=7), tmp_path)
     words, ngrams = (
         occurrences_of(tokenized_set, "document", dim=4),
@@ -131,7 +131,7 @@ def test_the_seed_decides(tokenized_set):
     assert (first != other).any()
 
 
-def test_words_behind_the_vocabulary_are_left_out(tokenized_set):
+def test_words_outside_the_vocabulary_are_left_out(tokenized_set):
     size = len(tokenized_set.vocabulary("document")) - 5
     found = occurrences(tokenized_set, ["document"], size=size, dim=4, seed=13)
     assert found.sums.shape == (size, 4)

@@ -47,7 +47,7 @@ def wide_set(queries, documents):
     )
 
 
-def test_without_sampling_a_list_holds_the_judgments(small_set):
+def test_without_sampling_a_list_is_the_judgments(small_set):
     assert by_query(small_set, candidate_lists(small_set, "train", negatives=0, seed=1)) == {
         "q1": [("d2", 2), ("d3", 1)],
         "q2": [("d4", 2), ("d5", 1), ("d2", 0)],
@@ -64,7 +64,7 @@ def test_lists_are_flat_and_contiguous_by_query(small_set):
     assert [array.dtype.name for array in dtypes] == ["int32", "int64", "int32", "int32"]
 
 
-def test_given_documents_stand_behind_those_of_their_list_with_grade_0(small_set):
+def test_added_documents_come_last_with_grade_0(small_set):
     lists = candidate_lists(small_set, "train", negatives=0, seed=1)
     row = small_set.document_ids.index
     given = np.array([[row("d7"), -1], [-1, -1], [row("d8"), row("d1")]])
@@ -78,7 +78,7 @@ def test_given_documents_stand_behind_those_of_their_list_with_grade_0(small_set
         assert getattr(found, name).dtype == getattr(lists, name).dtype
 
 
-def test_given_documents_that_a_list_has_already_are_not_added(small_set):
+def test_documents_that_a_list_already_has_are_not_added(small_set):
     lists = candidate_lists(small_set, "train", negatives=40, seed=1)  # every document
     everything = np.tile(np.arange(len(small_set.document_ids)), (3, 1))
     found = with_documents(lists, everything)
@@ -92,7 +92,7 @@ def test_is_among():
     assert found.tolist() == [[False, True, False], [True, True, False]]
 
 
-def test_all_are_taken_where_fewer_are_left(small_set):
+def test_all_are_taken_if_fewer_are_left(small_set):
     for query, pairs in by_query(
         small_set, candidate_lists(small_set, "train", negatives=40, seed=1)
     ).items():

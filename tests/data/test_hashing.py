@@ -25,7 +25,7 @@ def test_mix_is_split_mix_64():
     assert int(mix(np.uint64(0))) == 0xE220A8397B1DCDAF
 
 
-def test_mix_keeps_the_shape_and_takes_no_two_numbers_to_one():
+def test_mix_keeps_the_shape_and_is_injective():
     numbers = np.arange(10_000, dtype=np.uint64).reshape(100, 100)
     assert mix(numbers).shape == (100, 100)
     assert len(np.unique(mix(numbers))) == numbers.size
@@ -49,7 +49,7 @@ def test_hash_ids_of_nothing():
 
 
 @pytest.mark.parametrize("size", [0, 1, 2, 1000])
-def test_permutation_holds_everything_once(size):
+def test_permutation_contains_every_number_once(size):
     assert sorted(permutation(size, 13, 0).tolist()) == list(range(size))
 
 

@@ -61,7 +61,7 @@ def test_texts_without_a_token_are_empty_rows(tokenized_set):
     assert np.flatnonzero(tokenized_set.tokens("query").lengths == 0).tolist() == [5]
 
 
-def test_documents_are_all_known_and_queries_by_the_training_ones_only(tokenized_set):
+def test_vocabularies_count_all_documents_but_only_training_queries(tokenized_set):
     queries, documents = tokenized_set.vocabulary("query"), tokenized_set.vocabulary("document")
     # "a" stands in q1 and q3; q4, which has it too, is validation.
     assert queries[:3] == [PADDING, UNKNOWN, "a"]
@@ -230,7 +230,7 @@ def test_an_interruption_between_texts_leaves_nothing(error, tmp_path, monkeypat
     assert threading.active_count() == threads
 
 
-def test_a_file_in_the_way_of_the_cache_is_told_by_its_flag(small_set, tmp_path):
+def test_a_file_in_place_of_the_cache_is_an_error_that_names_the_flag(small_set, tmp_path):
     path = tmp_path / "file"
     path.write_text("")
     with pytest.raises(InputError, match=r"--cache_dir=.*/file/cache: the directory cannot be"):
@@ -244,7 +244,7 @@ def test_a_vocabulary_of_nothing_is_an_error_that_leaves_nothing(tmp_path):
     assert entries(tmp_path) == []
 
 
-def test_vocabulary_of_an_earlier_run_is_taken(small_set, tmp_path):
+def test_vocabulary_of_an_earlier_run_is_used(small_set, tmp_path):
     given, cache = tmp_path / "run", tmp_path / "cache"
     given.mkdir()
     write_vocabulary(given / "query.txt", [PADDING, UNKNOWN, "sea", "red"])

@@ -67,14 +67,14 @@ def test_gather_no_row(tmp_path):
 
 
 @pytest.mark.parametrize("rows", [[[], []], []])
-def test_a_store_without_a_value_cannot_be_mapped_and_is_read_all_the_same(tmp_path, rows):
+def test_a_store_without_values_is_read_although_it_cannot_be_mapped(tmp_path, rows):
     store = write(tmp_path, rows)
     assert len(store) == len(rows)
     assert store.values.shape == (0,)
     assert gathered(store, list(range(len(rows)))) == (rows or [[]])
 
 
-def test_stores_are_joined_in_order_and_gone(tmp_path):
+def test_stores_are_joined_in_order_and_deleted(tmp_path):
     parts = {"b": [[1, 2], []], "a": [], "c": [[], [3], [4, 5, 6]]}
     for name, rows in parts.items():
         with RaggedWriter(tmp_path, name, "<i4") as writer:

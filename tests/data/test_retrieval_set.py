@@ -41,7 +41,7 @@ def test_tie_order_is_the_rank_by_hash_of_the_document_id(small_set):
     assert by_tie_order == sorted(ids, key=lambda id_: int(hash_ids([id_])[0]))
 
 
-def test_a_query_that_is_neither_judged_nor_named_takes_no_part(small_set):
+def test_a_query_without_judgment_and_split_is_in_no_split(small_set):
     assert small_set.splits.tolist() == [0, 0, 0, 1, 2, 2, -1, 1]
 
 
@@ -157,14 +157,14 @@ BAD_FILES = [
 
 
 @pytest.mark.parametrize(("name", "line", "reason"), BAD_FILES)
-def test_defects_in_files_are_told_by_file_and_line(tmp_path, name, line, reason):
+def test_defects_in_files_are_reported_by_file_and_line(tmp_path, name, line, reason):
     for file, content in FILES.items():
         (tmp_path / file).write_text(content + (line if file == name else ""), encoding="utf-8")
     with pytest.raises(InputError, match=f"^{re.escape(f'{tmp_path}/{reason}')}"):
         RetrievalSet.load(WikiClirDirectory(tmp_path, "fr"))
 
 
-def test_the_file_of_a_missing_split_is_told(tmp_path):
+def test_the_file_of_a_missing_split_is_named(tmp_path):
     for file, content in {**FILES, "splits.tsv": "7\ttrain\n"}.items():
         (tmp_path / file).write_text(content, encoding="utf-8")
     with pytest.raises(InputError, match=f"^{re.escape(f'{tmp_path}/splits.tsv: query')} '8' has"):

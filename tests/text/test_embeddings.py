@@ -133,7 +133,7 @@ def test_rows_not_found_depend_on_seed_and_id_alone(tmp_path):
     assert (one.matrix[4] != load(tmp_path / "one", vocabulary, seed=1).matrix[4]).all()
 
 
-def test_tokens_with_spaces_are_passed_over(tmp_path):
+def test_tokens_with_spaces_are_skipped(tmp_path):
     (tmp_path / "words").write_text("chat 1 2 3\n. . . 4 5 6\nat name@example.com 7 8 9\n")
     assert load(tmp_path / "words").found == 1
 
@@ -163,9 +163,9 @@ def test_memory_follows_the_vocabulary_not_the_file(write, tmp_path):
 
 
 @every_format
-def test_wrong_dimension_says_the_flag(write, tmp_path):
+def test_wrong_dimension_names_the_flag(write, tmp_path):
     path = write(tmp_path / "words") or tmp_path / "words"
-    with pytest.raises(InputError, match=r"words.* dimension 3, the model wants 64.*--dim=3"):
+    with pytest.raises(InputError, match=r"words.* dimension 3, but the model has 64.*--dim=3"):
         load(path, dim=64)
     with pytest.raises(InputError, match="--dim=3"):
         load(path, dim=2)
@@ -184,18 +184,18 @@ def test_non_finite_value_is_named(write, bad, tmp_path):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("chat 1 2 3\nmaison 1 2\n", r"words:2: has 2 numbers behind its token, not 3"),
-        ("chat 1 2 3\nmaison 1 2 3 4\n", r"words:2: has 4 numbers behind its token, not 3"),
+        ("chat 1 2 3\nmaison 1 2\n", r"words:2: has 2 numbers after its token, not 3"),
+        ("chat 1 2 3\nmaison 1 2 3 4\n", r"words:2: has 4 numbers after its token, not 3"),
         ("chat 1 2 3\n\nmaison 1 2 3\n", r"words:2: has 0 numbers"),
         ("chat 1 2 3\nmaison 1 zwei 3\n", r"words:2: has a bad number .*zwei"),
         ("chat 1 2 3\nmaison 1 2 1e39\n", r"words:2: .*not finite"),
         ("2 3\nchat 1 2 3\nmaison 1 zwei 3\n", r"words:3: has a bad number"),
-        ("3 3\nchat 1 2 3\nmaison 1 2 3\n", r"states 3 tokens, the file holds 2"),
-        ("1 3\nchat 1 2 3\nmaison 1 2 3\n", r"states 1 tokens, the file holds 2"),
+        ("3 3\nchat 1 2 3\nmaison 1 2 3\n", r"states 3 tokens, but the file has 2"),
+        ("1 3\nchat 1 2 3\nmaison 1 2 3\n", r"states 1 tokens, but the file has 2"),
         ("chat 1 2 3\n" + "x" * (1 << 20), r"words:2: is longer than"),
         ("house 1 2 3\n", r"none of the 5 words of the vocabulary"),
-        ("", r"words: is empty"),
-        ("5 3", r"states 5 tokens, the file holds 0"),
+        ("", r"words: the file is empty"),
+        ("5 3", r"states 5 tokens, but the file has 0"),
     ],
 )
 def test_damaged_text_file_says_where_and_why(content, message, tmp_path):
@@ -205,11 +205,11 @@ def test_damaged_text_file_says_where_and_why(content, message, tmp_path):
 
 
 @pytest.mark.parametrize("cut", [1, 5, 40, 60])
-def test_truncated_binary_says_the_record(cut, tmp_path):
+def test_truncated_binary_names_the_record(cut, tmp_path):
     path = tmp_path / "words.bin"
     write_binary_without_newlines(path)
     path.write_bytes(path.read_bytes()[:-cut])
-    with pytest.raises(InputError, match=r"words\.bin: record [3-6] is cut off; 6 are stated"):
+    with pytest.raises(InputError, match=r"words\.bin: record [3-6] is cut off, but .* states 6"):
         load(path)
 
 
@@ -217,7 +217,7 @@ def test_truncated_or_flipped_npz_is_refused(tmp_path):
     path = write_npz(tmp_path / "words")
     whole = path.read_bytes()
     path.write_bytes(whole[:-30])
-    with pytest.raises(InputError, match=r"words\.npz: is not a whole embedding archive"):
+    with pytest.raises(InputError, match=r"words\.npz: the file is not a whole embedding archive"):
         load(path)
     place = whole.index(ROWS.tobytes())
     path.write_bytes(whole[:place] + b"\x01" + whole[place + 1 :])
@@ -246,7 +246,7 @@ def test_npz_of_another_layout_is_refused(change, tmp_path):
     np.savez(tmp_path / "right.npz", **arrays)
     assert load(tmp_path / "right.npz").found == 1
     np.savez(tmp_path / "wrong.npz", **{**arrays, **change})
-    with pytest.raises(InputError, match=r"wrong\.npz: is not a whole embedding archive"):
+    with pytest.raises(InputError, match=r"wrong\.npz: the file is not a whole embedding archive"):
         load(tmp_path / "wrong.npz")
 
 
@@ -265,7 +265,7 @@ def test_fasttext_model_and_gzip_ask_for_the_vec_file(tmp_path):
 
 
 def test_missing_file_and_directory_are_named(tmp_path):
-    with pytest.raises(InputError, match=r"nowhere: cannot be read"):
+    with pytest.raises(InputError, match=r"nowhere: the file cannot be read"):
         load(tmp_path / "nowhere")
     with pytest.raises(InputError, match=r"cannot be read"):
         load(tmp_path)

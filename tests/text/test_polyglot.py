@@ -124,7 +124,7 @@ def test_command_in_a_pickle_is_refused_by_name_and_not_run(module, name, tmp_pa
     if name == "eval":
         command = f"open({str(tmp_path / 'run')!r}, 'w')".encode()
     call = f"c{module}\n{name}\n".encode() + py2_unicode(command.decode()) + b"\x85R"
-    refused(tmp_path, b"\x80\x02" + call + b".", rf"in\.pkl: refers to {module}\.{name}")
+    refused(tmp_path, b"\x80\x02" + call + b".", rf"in\.pkl: the pickle refers to {module}\.{name}")
     stack_global = b"\x80\x04" + py2_unicode(module) + py2_unicode(name) + b"\x93."
     refused(tmp_path, stack_global, rf"refers to {module}\.{name}, which is refused and not run")
 
@@ -156,15 +156,15 @@ def test_memo_index_that_reserves_gigabytes_is_harmless(tmp_path):
 def test_shape_that_does_not_match_the_data_is_refused(shape, tmp_path):
     words = [py2_unicode(word) for word in WORDS]
     data = py2_polyglot(words, py2_array(ROWS, shape=shape))
-    refused(tmp_path, data, r"bytes for shape|is not a pickle|has no row of .* for each word")
+    refused(tmp_path, data, r"bytes for shape|is not a pickle|do not have one row per word")
 
 
 def test_size_caps(tmp_path, monkeypatch):
     data = py2_polyglot([py2_unicode(word) for word in WORDS], py2_array(ROWS))
     monkeypatch.setattr(polyglot, "MAX_ARRAY_BYTES", ROWS.nbytes - 1)
-    refused(tmp_path, data, rf"{ROWS.nbytes} bytes for shape \(8, 3\), {ROWS.nbytes - 1} at most")
+    refused(tmp_path, data, rf"{ROWS.nbytes} bytes for shape \(8, 3\), at most {ROWS.nbytes - 1}")
     monkeypatch.setattr(polyglot, "MAX_FILE_BYTES", len(data) - 1)
-    refused(tmp_path, data, rf"has {len(data)} bytes, {len(data) - 1} at most")
+    refused(tmp_path, data, rf"has {len(data)} bytes, more than {len(data) - 1}")
 
 
 # ---- damaged files ------------------------------------------------------------------------------
@@ -174,13 +174,13 @@ def test_file_cut_anywhere_is_refused(tmp_path):
     data = py2_polyglot([py2_unicode(word) for word in WORDS], py2_array(ROWS))
     for size in range(len(data)):
         # Cut inside a name, a global becomes another one.
-        refused(tmp_path, data[:size], r"in\.pkl: (is not a pickle of words|refers to )")
+        refused(tmp_path, data[:size], r"in\.pkl: (this is not a pickle|the pickle refers to )")
 
 
 @pytest.mark.parametrize(
     ("words", "rows", "message"),
     [
-        (WORDS[:-1], ROWS, r"has no row of \(8, 3\) for each word"),
+        (WORDS[:-1], ROWS, r"the embeddings \(8, 3\) do not have one row per word"),
         ([*WORDS[:-1], 7], ROWS, r"word 8 is not text"),
         ([*WORDS[:-1], b"\xff"], ROWS, r"word 8 is not text"),
         ([*WORDS[:-1], "\ud800"], ROWS, r"word 8 is not text"),
@@ -206,10 +206,10 @@ def test_a_word_without_characters_is_kept_like_any_other(tmp_path):
 
 
 def test_missing_input_and_output_directory_are_named(tmp_path):
-    with pytest.raises(InputError, match=r"nowhere\.pkl: cannot be read"):
+    with pytest.raises(InputError, match=r"nowhere\.pkl: the file cannot be read"):
         convert_polyglot(tmp_path / "nowhere.pkl", tmp_path / "out.npz")
     path = write(tmp_path / "in.pkl", pickle.dumps((WORDS, ROWS), protocol=2))
-    with pytest.raises(InputError, match=r"out\.npz: cannot be written"):
+    with pytest.raises(InputError, match=r"out\.npz: the file cannot be written"):
         convert_polyglot(path, tmp_path / "nowhere" / "out.npz")
 
 
@@ -228,5 +228,5 @@ def test_command_line(tmp_path):
     assert read_back(output).found == 3
     failed = run(tmp_path / "nowhere.pkl")
     assert failed.returncode == 1
-    assert "nowhere.pkl: cannot be read" in failed.stderr
+    assert "nowhere.pkl: the file cannot be read" in failed.stderr
     assert "Traceback" not in failed.stderr

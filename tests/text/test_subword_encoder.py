@@ -47,7 +47,7 @@ def test_ids_lengths_and_texts_are_those_of_the_encoder_without_ngrams(encoder, 
     assert found.texts.numpy().tolist() == [0] * 4 + [2] * 4 + [3]
 
 
-def test_every_word_has_its_ngrams_unknown_ones_too(encoder):
+def test_every_word_has_its_ngrams_even_unknown_words(encoder):
     found = ngrams_of_tokens(encoder(tf.constant(TEXTS)))
     words = ["the", "sea", ",", "the", "unseen", "sea", "ünseen", "unseen", "ÿ"]
     assert found == expected_ngrams(words)

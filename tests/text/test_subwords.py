@@ -47,7 +47,7 @@ def test_ngrams_are_those_of_fasttext(word, shortest, longest):
     assert found.to_list() == [hashed(by_hand(word, shortest, longest))]
 
 
-def test_begin_and_end_of_a_word_are_told_from_its_middle():
+def test_beginning_and_end_of_a_word_differ_from_its_middle():
     assert by_hand("where", 3, 3) == ["<wh", "whe", "her", "ere", "re>"]  # of the paper
     her, where = ngrams(tf.constant(["her", "where"]), BUCKETS, 3, 3).to_list()
     assert set(her) & set(where) == {*hashed(["her"])}  # of which "<her>" is no part
@@ -75,7 +75,7 @@ def test_of_a_very_long_word_the_first_characters_count(letter):
 
 
 @pytest.mark.parametrize("word", [b"\xff\xfea", b"ab\xc3", b"\xed\xa0\x80", b"\xff" * 300])
-def test_bytes_that_are_no_utf8_are_replacement_characters(word):
+def test_invalid_utf8_becomes_replacement_characters(word):
     expected = tf.strings.unicode_transcode([word], "UTF-8", "UTF-8").numpy()[0].decode()
     found = ngrams(tf.constant([word]), BUCKETS, 3, 5).to_list()
     assert found == [hashed(by_hand(expected[:MAX_CHARACTERS], 3, 5))]
@@ -88,7 +88,7 @@ def test_every_bucket_is_inside_of_the_table():
     assert set(found) == set(range(7))
 
 
-def test_hashes_stay_what_they_are():
+def test_hashes_never_change():
     # Of trained tables they decide what each row means.
     found = ngrams(tf.constant(["über"]), 100_000, 3, 4).to_list()
     assert found == [[84419, 21262, 82089, 96646, 40312, 60773, 19818]]

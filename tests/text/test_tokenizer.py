@@ -165,7 +165,7 @@ def test_agrees_with_the_plain_twin(text):
 
 @SETTINGS
 @given(ANY_TEXT)
-def test_no_token_of_any_text_is_empty_or_holds_white_space(text):
+def test_no_token_is_empty_or_contains_white_space(text):
     for token in tokens(text):
         assert token.split() == [token]
         assert "\0" not in token

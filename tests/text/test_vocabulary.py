@@ -161,7 +161,7 @@ def test_a_file_without_the_special_entries_is_refused(tmp_path, content):
     path.write_text(content, encoding="utf-8")
     with pytest.raises(InputError) as error:
         read_vocabulary(path)
-    assert str(error.value).startswith(f"{path}: a vocabulary starts with the lines [PAD] and")
+    assert str(error.value).startswith(f"{path}: a vocabulary begins with the lines [PAD] and")
     assert str(error.value).endswith("Use the file that training wrote.")
 
 
@@ -229,7 +229,7 @@ def test_ids_survive_a_saved_model_whose_directory_moves(tmp_path):
         np.testing.assert_array_equal(found, wanted)
 
 
-def test_a_vocabulary_that_was_overwritten_is_read_anew(tmp_path):
+def test_an_overwritten_vocabulary_is_read_again(tmp_path):
     # TensorFlow by itself finds the table of the same path again, with the old words.
     path = tmp_path / "query.txt"
     write_vocabulary(path, [PADDING, UNKNOWN, "a", "b"])

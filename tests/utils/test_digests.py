@@ -56,7 +56,7 @@ def test_joint_digest_changes_with_content_name_and_where_files_divide(tmp_path)
     assert digest(*sets[0]) == digest(*sets[0])
 
 
-def test_joint_digest_is_the_fingerprint_of_releases_before(tmp_path):
+def test_joint_digest_is_that_of_earlier_releases(tmp_path):
     (tmp_path / "a").write_bytes(b"12")
     (tmp_path / "b").write_bytes(b"")
     expected = hashlib.sha256(b"a\x002\x0012b\x000\x00").hexdigest()

@@ -55,7 +55,7 @@ def test_an_error_in_a_thread_surfaces_in_its_turn_and_ends_the_work(monkeypatch
     assert threading.active_count() == threads
 
 
-def test_results_that_nobody_wants_any_more_end_the_work():
+def test_closing_the_results_ends_the_work():
     threads = threading.active_count()
     results = map_in_threads(str, range(1000))
     next(results)

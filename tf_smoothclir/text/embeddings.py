@@ -1,9 +1,9 @@
-"""Pre-trained word embeddings: read from the usual files, fitted to a vocabulary.
+"""Pre-trained word embeddings, read from the usual files for the tokens of a vocabulary.
 
-Readers stream: memory follows the vocabulary, not the file. Formats, told apart by content:
+Readers stream: memory grows with the vocabulary, not with the file. Formats, told apart by content:
 
     word2vec text, fastText `.vec`   first line `<tokens> <dim>`, then `token v1 ... vdim`
-    GloVe text                       the same without the first line
+    GloVe text                       the same, without the first line
     word2vec binary                  the same first line, then `token `, dim little-endian float32
     `.npz`                           ours, from `save_embeddings`; opened without pickle
 """
@@ -22,9 +22,9 @@ import numpy as np
 
 from tf_smoothclir.utils.errors import InputError, input_error
 
-FIRST_WORD = 2  # the id, behind padding and unknown
+FIRST_WORD = 2  # id of the first word, after padding and unknown
 CONVERT = "python -m trainers.convert_polyglot --input=FILE.pkl --output=FILE.npz"
-MAX_LINE_BYTES = 1 << 20  # a line or a token beyond these is damage, not text
+MAX_LINE_BYTES = 1 << 20  # longer lines and tokens are damage, not text
 MAX_TOKEN_BYTES = 1 << 14
 CHUNK_BYTES = 1 << 18
 CHUNK_ROWS = 1024
@@ -34,9 +34,9 @@ class EmbeddingInit(NamedTuple):
     """Initial embeddings of a vocabulary.
 
     Attributes:
-        matrix: `[len(tokens), dim]` float32, a row for each token id.
-        found: Number of words of the vocabulary that the file has.
-        total: Number of words of the vocabulary: its tokens but for padding and unknown.
+        matrix: `[len(tokens), dim]` float32, one row per token id.
+        found: Number of words of the vocabulary that are in the file.
+        total: Number of words of the vocabulary: its tokens except padding and unknown.
     """
 
     matrix: np.ndarray
@@ -45,7 +45,7 @@ class EmbeddingInit(NamedTuple):
 
 
 class _Record(NamedTuple):
-    """One token of a file. `values` are dim numbers, as an array or as the bytes of each."""
+    """One token of a file. `values` are dim numbers: an array, or the bytes of each."""
 
     token: bytes
     values: np.ndarray | list[bytes]
@@ -56,17 +56,17 @@ def load_embeddings(
 ) -> EmbeddingInit:
     """Reads the rows of a vocabulary from a file of pre-trained embeddings.
 
-    A token takes the row of the first equal token of the file, else of the first that is equal
-    once lower-cased. A token without a row is drawn from N(0, s²), s the standard deviation of all
-    numbers found; the draw depends on the seed and the token's id alone. Row 0, padding, is zero;
-    row 1, unknown, is the file's `[UNK]` or drawn. Numbers of tokens that the vocabulary does not
-    have are counted, not parsed.
+    A token takes the row of the first equal token in the file, or else of the first that is equal
+    when lower-cased. Rows that are not in the file are drawn from N(0, s²), where s is the standard
+    deviation of all numbers found; a draw depends on the seed and the token's id alone. Row 0,
+    padding, is zero; row 1, unknown, is the file's `[UNK]` or drawn. The numbers of tokens outside
+    the vocabulary are counted, but not parsed.
 
     Args:
         path: File in one of the formats of this module.
         vocabulary_tokens: Tokens by id; the first two are padding and unknown.
         dim: Length of an embedding.
-        seed: Seed of the rows that are not found.
+        seed: Seed of the drawn rows.
 
     Raises:
         InputError: The file is missing, damaged, of another dimension, a pickle, or has no word of
@@ -92,8 +92,8 @@ def load_embeddings(
     if not found:
         raise input_error(
             path,
-            f"holds none of the {total} words of the vocabulary",
-            "Check that both are of the same language",
+            f"the file contains none of the {total} words of the vocabulary",
+            "Check that both are in the same language",
         )
     matrix[~any_case] *= np.std(matrix[any_case], dtype=np.float64)
     matrix[0] = 0
@@ -101,15 +101,15 @@ def load_embeddings(
 
 
 def save_embeddings(path: str | os.PathLike, tokens: Sequence[str], vectors: np.ndarray) -> None:
-    """Writes the `.npz` that `load_embeddings` reads, under a temporary name that is then renamed.
+    """Writes an `.npz` for `load_embeddings`, under a temporary name that is then renamed.
 
     Args:
         path: The file to write.
-        tokens: One token for each row.
+        tokens: One token per row.
         vectors: `[len(tokens), dim]`, written as float32.
 
-    The file holds `tokens` (uint8, UTF-8 of all tokens in a row), `offsets` (int64,
-    `[len(tokens) + 1]`, where each begins) and `vectors`.
+    The file contains `tokens` (uint8, the UTF-8 of all tokens one after the other), `offsets`
+    (int64, `[len(tokens) + 1]`, where each token begins) and `vectors`.
 
     Raises:
         InputError: The file cannot be written.
@@ -130,7 +130,8 @@ def save_embeddings(path: str | os.PathLike, tokens: Sequence[str], vectors: np.
         with contextlib.suppress(FileNotFoundError):
             os.remove(temporary)
         if isinstance(error, OSError):
-            raise input_error(path, f"cannot be written ({error})", "Check the path") from error
+            reason = f"the file cannot be written ({error})"
+            raise input_error(path, reason, "Check the path") from error
         raise
 
 
@@ -147,13 +148,13 @@ def _parse(path, number: int, record: _Record, unit: str) -> np.ndarray:
 
 def _damaged(path, number: int, unit: str, what: str) -> InputError:
     if unit == "line":
-        return input_error(path, what, "Correct the line or fetch the file again", line=number)
-    return input_error(path, f"{unit} {number} {what}", "Fetch or convert the file again")
+        return input_error(path, what, "Correct the line, or download the file again", line=number)
+    return input_error(path, f"{unit} {number} {what}", "Download or convert the file again")
 
 
 def _wrong_dim(path, found: int, dim: int, *, line: int | None = None) -> InputError:
-    reason = f"embeddings have dimension {found}, the model wants {dim}"
-    return input_error(path, reason, f"Use --dim={found} or another file", line=line)
+    reason = f"the embeddings have dimension {found}, but the model has {dim}"
+    return input_error(path, reason, f"Give --dim={found}, or another file", line=line)
 
 
 def _records(path: str | os.PathLike, dim: int) -> Iterator[tuple[int, _Record, str]]:
@@ -163,21 +164,25 @@ def _records(path: str | os.PathLike, dim: int) -> Iterator[tuple[int, _Record, 
             head = file.read(4096)
             file.seek(0)
             if os.fspath(path).endswith((".pkl", ".pickle")) or head[:1] == b"\x80":
-                raise input_error(path, "is a pickle, which may run code", f"First run {CONVERT}")
+                raise input_error(
+                    path, "the file is a pickle, which may run code", f"First run {CONVERT}"
+                )
             if not head:
-                raise input_error(path, "is empty", "Fetch the file again")
+                raise input_error(path, "the file is empty", "Download it again")
             if head.startswith(b"PK"):
                 yield from _npz_records(path, file, dim)
             elif head.startswith((b"\xba\x16\x4f\x2f", b"\x1f\x8b")):  # fastText model, gzip
                 raise input_error(
-                    path, "is a fastText model or compressed", "Give the .vec file, uncompressed"
+                    path,
+                    "the file is a fastText model or compressed",
+                    "Give the .vec file, uncompressed",
                 )
             elif _header(head) and _is_binary(head):
                 yield from _binary_records(path, file, dim)
             else:
                 yield from _text_records(path, file, dim)
     except OSError as error:
-        raise input_error(path, f"cannot be read ({error})", "Check the path") from error
+        raise input_error(path, f"the file cannot be read ({error})", "Check the path") from error
 
 
 def _header(head: bytes) -> tuple[int, int] | None:
@@ -189,14 +194,14 @@ def _header(head: bytes) -> tuple[int, int] | None:
 
 
 def _is_binary(head: bytes) -> bool:
-    """Tells the bytes of floats from text: some are control characters or not UTF-8."""
+    """Returns whether bytes are floats, not text: some are control characters or not UTF-8."""
     _, _, body = head.partition(b"\n")
     if any(byte < 32 and byte not in b"\t\n\r" for byte in body):
         return True
     try:
         body.decode("utf-8")
     except UnicodeDecodeError as error:
-        return error.start < len(body) - 3  # else the last character is only cut
+        return error.start < len(body) - 3  # otherwise only the last character is cut
     return False
 
 
@@ -214,18 +219,18 @@ def _text_records(path, file, dim: int) -> Iterator[tuple[int, _Record, str]]:
                 raise _wrong_dim(path, file_dim, dim, line=1)
             if stated:
                 continue
-        # A token may hold spaces, as some of GloVe's do, but not numbers behind a space.
+        # A token may contain spaces, as some of GloVe's do, but not numbers after a space.
         extra = fields[1:-dim]
         if len(fields) <= dim or any(map(_is_number, extra)):
             raise _damaged(
-                path, number, "line", f"has {len(fields) - 1} numbers behind its token, not {dim}"
+                path, number, "line", f"has {len(fields) - 1} numbers after its token, not {dim}"
             )
         yield number, _Record(b" ".join(fields[:-dim]), fields[-dim:]), "line"
     if stated and number - 1 != stated[0]:
         raise input_error(
             path,
-            f"the first line states {stated[0]} tokens, the file holds {number - 1}",
-            "Fetch the file again, or correct its first line",
+            f"the first line states {stated[0]} tokens, but the file has {number - 1}",
+            "Download the file again, or correct its first line",
         )
 
 
@@ -249,7 +254,8 @@ def _binary_records(path, file, dim: int) -> Iterator[tuple[int, _Record, str]]:
                 break
             more = file.read(CHUNK_BYTES)
             if not more or (space < 0 and len(buffer) - start > MAX_TOKEN_BYTES):
-                raise _damaged(path, number, "record", f"is cut off; {count} are stated")
+                what = f"is cut off, but the first line states {count} records"
+                raise _damaged(path, number, "record", what)
             buffer, start = buffer[start:] + more, 0
         values = np.frombuffer(buffer, "<f4", dim, space + 1)
         yield number, _Record(buffer[start:space].lstrip(b"\n"), values), "record"
@@ -274,13 +280,12 @@ def _npz_records(path, file, dim: int) -> Iterator[tuple[int, _Record, str]]:
     except InputError:
         raise
     except (zipfile.BadZipFile, zlib.error, KeyError, ValueError, TypeError, EOFError) as error:
-        raise input_error(
-            path, f"is not a whole embedding archive ({error})", f"Write it again: {CONVERT}"
-        ) from error
+        reason = f"the file is not a whole embedding archive ({error})"
+        raise input_error(path, reason, f"Write it again: {CONVERT}") from error
 
 
 def _npz_rows(members, count: int, dim: int) -> Iterator[tuple[int, _Record, str]]:
-    """Yields the records of opened members, chunk by chunk."""
+    """Yields the records of open members, chunk by chunk."""
     begin = _read(members["offsets"], 1, "<i8")[0]
     for first in range(0, count, CHUNK_ROWS):
         rows = min(CHUNK_ROWS, count - first)

@@ -1,7 +1,7 @@
-"""Converts Polyglot embeddings (Al-Rfou et al., 2013), which come as Python 2 pickles.
+"""Converts Polyglot embeddings (Al-Rfou et al. 2013), which are Python 2 pickles.
 
-A pickle is a program. This reader runs it with nothing to call but four inert stand-ins for what
-rebuilds a NumPy array; NumPy's own rebuilding code never sees the file.
+A pickle is a program. This reader lets it call nothing but inert stand-ins for the functions that
+rebuild a NumPy array; NumPy's own code never sees the file.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tf_smoothclir.utils.errors import InputError, input_error
 MAX_FILE_BYTES = 1 << 30  # the published files have 30 MB for 100,000 words
 MAX_ARRAY_BYTES = 1 << 29
 
-# Our texts have no sentence marks, and padding is always the zero vector.
+# Texts have no sentence marks here, and padding is always the zero vector.
 RENAMED = {"<UNK>": UNKNOWN}
 DROPPED = ("<S>", "</S>", "<PAD>")
 
@@ -28,10 +28,10 @@ REMEDY = "Give the .pkl file as Polyglot published it"
 
 
 def convert_polyglot(pkl_path: str | os.PathLike, npz_path: str | os.PathLike) -> tuple[int, int]:
-    """Writes the embeddings of a Polyglot pickle as the `.npz` that `load_embeddings` reads.
+    """Writes the embeddings of a Polyglot pickle as an `.npz` for `load_embeddings`.
 
     Words become UTF-8. `<UNK>` becomes `[UNK]`, the vocabulary's unknown token; `<S>`, `</S>` and
-    `<PAD>` are dropped. The output appears whole or not at all.
+    `<PAD>` are dropped. The output is written whole or not at all.
 
     Args:
         pkl_path: Pickle of `(words, embeddings)`, embeddings `[len(words), dim]`.
@@ -41,28 +41,31 @@ def convert_polyglot(pkl_path: str | os.PathLike, npz_path: str | os.PathLike) -
         Number of words written, and dim.
 
     Raises:
-        InputError: The file cannot be read or written, refers to anything but a NumPy array,
-            exceeds a size cap, or does not hold words with finite embeddings.
+        InputError: A file cannot be read or written, or the pickle refers to anything but a NumPy
+            array, exceeds a size limit, or does not contain words with finite embeddings.
     """
     try:
         size = os.path.getsize(pkl_path)
         if size > MAX_FILE_BYTES:
-            raise input_error(pkl_path, f"has {size} bytes, {MAX_FILE_BYTES} at most", REMEDY)
+            reason = f"the file has {size} bytes, more than {MAX_FILE_BYTES}"
+            raise input_error(pkl_path, reason, REMEDY)
         with open(pkl_path, "rb") as file:
             data = file.read(MAX_FILE_BYTES)
     except OSError as error:
-        raise input_error(pkl_path, f"cannot be read ({error})", "Check the path") from error
+        reason = f"the file cannot be read ({error})"
+        raise input_error(pkl_path, reason, "Check the path") from error
     try:
         words, embeddings = _Unpickler(pkl_path, data).load()
         vectors = embeddings.values()
     except InputError:
         raise
     except Exception as error:  # a damaged pickle may fail in any way
-        reason = f"is not a pickle of words and embeddings ({type(error).__name__}: {error})"
+        reason = f"this is not a pickle of words and embeddings ({type(error).__name__}: {error})"
         raise input_error(pkl_path, reason, REMEDY) from error
 
     if vectors.ndim != 2 or not isinstance(words, (list, tuple)) or len(vectors) != len(words):
-        raise input_error(pkl_path, f"has no row of {vectors.shape} for each word", REMEDY)
+        reason = f"the embeddings {vectors.shape} do not have one row per word"
+        raise input_error(pkl_path, reason, REMEDY)
     bad = np.flatnonzero(~np.isfinite(vectors).all(axis=1))
     if bad.size:
         raise input_error(pkl_path, f"the embedding of word {bad[0] + 1} is not finite", REMEDY)
@@ -74,7 +77,7 @@ def convert_polyglot(pkl_path: str | os.PathLike, npz_path: str | os.PathLike) -
 
 
 def _text(path: str | os.PathLike, number: int, word) -> str:
-    """A Python 2 `str` arrives as bytes, `unicode` as str."""
+    """Returns a word as text; a Python 2 `str` comes as bytes, `unicode` as str."""
     try:
         text = word.decode("utf-8") if isinstance(word, bytes) else word
         text.encode()
@@ -96,7 +99,7 @@ class _Dtype:
 
 
 class _Array:
-    """Stands in for `numpy.ndarray`: keeps the state until `values` checks and reads it."""
+    """Stands in for `numpy.ndarray`: keeps its state until `values` checks and reads it."""
 
     def __setstate__(self, state):
         _, self.shape, self.dtype, self.fortran, self.data = state
@@ -107,19 +110,19 @@ class _Array:
         dtype = np.dtype(self.dtype.order + self.dtype.name)
         if not dtype.itemsize * math.prod(self.shape) == len(self.data) <= MAX_ARRAY_BYTES:
             raise ValueError(
-                f"{len(self.data)} bytes for shape {self.shape}, {MAX_ARRAY_BYTES} at most"
+                f"{len(self.data)} bytes for shape {self.shape}, at most {MAX_ARRAY_BYTES} allowed"
             )
         array = np.frombuffer(self.data, dtype)
         return array.reshape(self.shape, order="F" if self.fortran else "C").astype(np.float32)
 
 
 def _reconstruct(*_) -> _Array:
-    """Stands in for `numpy.core.multiarray._reconstruct`; the state that follows says all."""
+    """Stands in for `numpy.core.multiarray._reconstruct`; the state that follows is enough."""
     return _Array()
 
 
 def _encode(text: str, encoding: str) -> bytes:
-    """Stands in for `_codecs.encode`, with which Python 3 writes bytes in protocol 2."""
+    """Stands in for `_codecs.encode`, which Python 3 uses for bytes in protocol 2."""
     if encoding != "latin1":
         raise ValueError(f"encoding {encoding!r}")
     return text.encode("latin1")
@@ -134,18 +137,17 @@ _ALLOWED = {
 }
 
 
-# The one in Python: that in C lets a few bytes of a pickle reserve gigabytes for its memo.
+# The Python version: in the C version, a few bytes of a pickle reserve gigabytes for its memo.
 class _Unpickler(pickle._Unpickler):
-    """Refuses every global but the stand-ins."""
+    """Refuses every global except the stand-ins."""
 
     def __init__(self, path: str | os.PathLike, data: bytes):
-        # Unlike "latin1", "bytes" tells a Python 2 `str` (UTF-8 here) from a `unicode`.
+        # Unlike "latin1", "bytes" keeps a Python 2 `str` (UTF-8 here) apart from a `unicode`.
         super().__init__(io.BytesIO(data), fix_imports=False, encoding="bytes")
         self._path = path
 
     def find_class(self, module: str, name: str):
         if (module, name) not in _ALLOWED:
-            raise input_error(
-                self._path, f"refers to {module}.{name}, which is refused and not run", REMEDY
-            )
+            reason = f"the pickle refers to {module}.{name}, which is refused and not run"
+            raise input_error(self._path, reason, REMEDY)
         return _ALLOWED[module, name]

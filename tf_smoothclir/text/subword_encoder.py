@@ -21,7 +21,7 @@ class SubwordTextEncoder(TextEncoder):
     """
 
     def __init__(self, vocabulary_path: str | os.PathLike, max_tokens: int, settings: TextSettings):
-        """Looks tokens up in `vocabulary_path`; the n-grams are those of `settings`."""
+        """Looks tokens up in `vocabulary_path`; `settings` define the n-grams."""
         super().__init__(vocabulary_path, max_tokens)
         self._words = words_by_id(vocabulary_path)
         self._ngrams = (settings.ngram_buckets, settings.min_ngram, settings.max_ngram)
@@ -30,7 +30,7 @@ class SubwordTextEncoder(TextEncoder):
 
     @tf.function(autograph=False, input_signature=[tf.TensorSpec([None], tf.string)])
     def __call__(self, texts: tf.Tensor) -> SubwordTokens:
-        """Encodes texts, `[batch]` string, anything at all; see the class."""
+        """Encodes texts, `[batch]` string, any bytes; see the class."""
         tokens = tokenize(texts, self.max_tokens)
         words, positions = tf.unique(tokens.flat_values)
         distinct = tf.cast(self._table.lookup(words), tf.int32)
@@ -43,11 +43,11 @@ class SubwordTextEncoder(TextEncoder):
         input_signature=[tf.TensorSpec([None], tf.int32), tf.TensorSpec([None], tf.int32)],
     )
     def complete(self, ids: tf.Tensor, lengths: tf.Tensor) -> SubwordTokens:
-        """Adds to token ids the n-grams that the vocabulary knows; unknown words have none.
+        """Returns tokens with the n-grams of the known words; unknown words have none.
 
         Args:
-            ids: `[tokens]` int32, of all texts one after the other.
-            lengths: `[batch]` int32, how many each text has.
+            ids: `[tokens]` int32, the token ids of all texts one after the other.
+            lengths: `[batch]` int32, the number of tokens in each text.
         """
         tokens = DistinctTokens.of(Tokens.of(ids, lengths))
         known = tokens.distinct > UNKNOWN_ID
@@ -67,11 +67,11 @@ class SubwordTextEncoder(TextEncoder):
 def text_encoder(
     vocabulary_path: str | os.PathLike, settings: TextSettings, role: str
 ) -> TextEncoder:
-    """Returns the encoder that the towers of a run take.
+    """Returns the encoder for a tower of a run.
 
     Args:
-        vocabulary_path: Vocabulary of the role.
-        settings: Of the run.
+        vocabulary_path: Vocabulary file of the role.
+        settings: Text settings of the run.
         role: "query" or "document".
     """
     max_tokens = settings.max_tokens(role)

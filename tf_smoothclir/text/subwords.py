@@ -4,27 +4,27 @@ from __future__ import annotations
 
 import tensorflow as tf
 
-MAX_CHARACTERS = 50  # of a word; longer ones are no words, and an n-gram is a row to read
-_BYTES = 4 * MAX_CHARACTERS  # hold so many characters of UTF-8 at least
+MAX_CHARACTERS = 50  # of a word: longer tokens are not words, and every n-gram costs a row
+_BYTES = 4 * MAX_CHARACTERS  # always enough for that many characters of UTF-8
 
 
 def ngrams(words: tf.Tensor, buckets: int, shortest: int, longest: int) -> tf.RaggedTensor:
     """Returns the buckets of the n-grams of "<word>", in core TensorFlow string ops.
 
     The same graph runs over the words of a retrieval set and inside the exported towers. Characters
-    are those of Unicode, and "<" and ">" count as such; n-grams come by length, then from left to
-    right. Total: what is not UTF-8 becomes U+FFFD, and of a very long word the first
-    `MAX_CHARACTERS` count.
+    are Unicode characters; "<" and ">" count. N-grams are ordered by length, then from left to
+    right. Total: bytes that are not UTF-8 become U+FFFD, and a very long word is cut to its first
+    `MAX_CHARACTERS`.
 
     Args:
         words: `[words]` string.
-        buckets: How many there are.
-        shortest: Characters of the shortest n-gram.
-        longest: Of the longest one.
+        buckets: Number of buckets.
+        shortest: Number of characters in the shortest n-grams.
+        longest: Number of characters in the longest n-grams.
 
     Returns:
-        `[words, (n-grams)]` int32 from 0 to `buckets - 1`, ragged. An empty word has none, nor has
-        one that with its two marks is shorter than `shortest`.
+        `[words, (n-grams)]` int32 from 0 to `buckets - 1`, ragged. Empty words have none, nor have
+        words that are shorter than `shortest` even with their two marks.
     """
     characters = tf.strings.unicode_split(tf.strings.substr(words, 0, _BYTES), "UTF-8")
     characters = characters[:, :MAX_CHARACTERS]

@@ -1,16 +1,16 @@
 """Normalisation and tokenisation, once, as core TensorFlow string ops.
 
-The same graph runs in the data preparation, in the training process and inside the exported towers,
-so a text has the same tokens everywhere and a stock model server needs no custom op.
+The same graph runs in data preparation, in training and inside the exported towers, so a text has
+the same tokens everywhere, and a stock model server needs no custom op.
 
-What a token is, for text in any script:
+Tokens, in any script:
 
-* letters are lower-cased; a word is a run of letters, marks, digits and underscores;
-* every other visible character (punctuation, symbols) is a token of its own;
-* scripts that are written without spaces (Han, Kana, Thai, Lao, Khmer, Myanmar) give one token per
-  character with its marks, so that any part of a run can be found;
-* white space of any kind, control characters and zero-width spaces separate; other invisible
-  format characters (joiners, soft hyphens, bidirectional marks) vanish.
+* Letters are lower-cased. A word is a run of letters, marks, digits and underscores.
+* Every other visible character (punctuation, symbols) is a token of its own.
+* Scripts written without spaces (Han, Kana, Thai, Lao, Khmer, Myanmar) give one token per character
+  with its marks, so any part of a run can be found.
+* White space of any kind, control characters and zero-width spaces separate tokens. Other invisible
+  format characters (joiners, soft hyphens, bidirectional marks) are removed.
 
 Core TensorFlow has no Unicode normalisation (NFC, NFKC): composed and decomposed spellings of a
 letter are different tokens.
@@ -24,21 +24,21 @@ import tensorflow as tf
 
 from tf_smoothclir.text.batches import text_batches
 
-# The classes Z and Cc and the zero-width space, without the plain space, which may stay as it is:
-# rewriting a match costs far more than passing over a character.
+# The classes Z and Cc and the zero-width space, but not the plain space, which stays as it is:
+# rewriting a match costs far more than skipping a character.
 _SPACE = r"[\x{A0}\x{1680}\x{2000}-\x{200B}\x{2028}\x{2029}\x{202F}\x{205F}\x{3000}\p{Cc}]"
 _INVISIBLE = r"[\p{Cf}\p{Co}\p{Cs}]+"
 _UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
-# One character of an unspaced script with its marks, or one that is no part of any word. Without a
-# group, RE2 needs only its fast automaton.
+# A character of an unspaced script with its marks, or one that is not part of a word. Without a
+# group, RE2 uses its fast automaton.
 _SINGLE = rf"[{_UNSPACED}]\p{{M}}*|[^\p{{L}}\p{{M}}\p{{N}}_ ]"
 
 
 def normalize(texts: tf.Tensor) -> tf.Tensor:
-    """Returns lower-cased texts in which plain spaces, and nothing else, stand between the tokens.
+    """Returns lower-cased texts whose tokens are separated by plain spaces and nothing else.
 
-    Total: empty, blank and invalid UTF-8 texts, NUL bytes and very long texts are all fine. Bytes
-    that are not UTF-8 become U+FFFD, a token of its own.
+    Total: accepts empty and blank texts, invalid UTF-8, NUL bytes and very long texts. Bytes that
+    are not UTF-8 become U+FFFD, which is a token.
 
     Args:
         texts: `[batch]` string.
@@ -46,10 +46,10 @@ def normalize(texts: tf.Tensor) -> tf.Tensor:
     Returns:
         `[batch]` string, valid UTF-8.
     """
-    # Before `lower`, which drops everything behind a NUL byte. No match begins inside of an invalid
-    # sequence, so these may wait for `lower`, which replaces them.
+    # Before `lower`, which drops everything after a NUL byte. No match begins inside an invalid
+    # sequence, so `lower` can replace these later.
     texts = tf.strings.regex_replace(texts, _SPACE, " ")
-    # `lower` asks the locale of the process, and a Turkish one has other ideas of these two.
+    # `lower` follows the locale of the process, and a Turkish one maps these two differently.
     texts = tf.strings.regex_replace(texts, "I", "i")
     texts = tf.strings.regex_replace(texts, "\u0130", "i\u0307")
     texts = tf.strings.lower(texts, encoding="utf-8")
@@ -62,12 +62,12 @@ def tokenize(texts: tf.Tensor, max_tokens: int) -> tf.RaggedTensor:
 
     Args:
         texts: `[batch]` string.
-        max_tokens: Longest token list returned; the paper cuts documents at 200.
+        max_tokens: Maximum number of tokens of a text; the paper cuts documents at 200.
 
     Returns:
-        `[batch, (tokens)]` string, ragged; a text without a visible character has no token.
+        `[batch, (tokens)]` string, ragged; a text without a visible character has no tokens.
     """
-    # Faster than `tf.strings.split`, which also looks for white space of other kinds.
+    # Faster than `tf.strings.split`, which looks for other white space too.
     split = tf.raw_ops.StringSplit(input=normalize(texts), delimiter=" ", skip_empty=True)
     tokens = tf.RaggedTensor.from_value_rowids(
         split.values, split.indices[:, 0], nrows=tf.size(texts, tf.int64), validate=False

@@ -1,4 +1,4 @@
-"""Vocabularies: counted once, kept as a text file, looked up in the graph."""
+"""Vocabularies: text files of tokens, looked up in the graph."""
 
 from __future__ import annotations
 
@@ -16,19 +16,23 @@ PADDING_ID, UNKNOWN_ID = 0, 1
 
 
 def write_vocabulary(path: str | os.PathLike, tokens: list[str]) -> None:
-    """Writes one token a line; the line number, from 0, is the token's id."""
+    """Writes one token per line; the line number, from 0, is the token's id."""
     with open(path, "w", encoding="utf-8", newline="\n") as file:
         file.writelines(f"{token}\n" for token in tokens)
 
 
 def read_vocabulary(path: str | os.PathLike) -> list[str]:
-    """Reads what `write_vocabulary` wrote."""
+    """Reads a file of `write_vocabulary`.
+
+    Raises:
+        InputError: It does not begin with padding and unknown.
+    """
     with open(path, encoding="utf-8", newline="\n") as file:
         tokens = file.read().split("\n")[:-1]
     if tokens[:2] != [PADDING, UNKNOWN]:
         raise input_error(
             path,
-            f"a vocabulary starts with the lines {PADDING} and {UNKNOWN}, this one with"
+            f"a vocabulary begins with the lines {PADDING} and {UNKNOWN}, but this file with"
             f" {tokens[:2]}",
             "Use the file that training wrote",
         )
@@ -36,10 +40,10 @@ def read_vocabulary(path: str | os.PathLike) -> list[str]:
 
 
 class _VocabularyFile(tf.lookup.TextFileInitializer):
-    """Fills a table from a vocabulary, from token to id or the other way round.
+    """Fills a table from a vocabulary file: token -> id, or id -> token.
 
-    TensorFlow shares the tables of a process by the path of their file, even where its content has
-    changed since (a run that is overwritten); these are shared by the content.
+    TensorFlow shares tables within a process by the path of the file, even if its content has
+    changed since (an overwritten run). These tables are shared by content.
     """
 
     def __init__(self, path: str | os.PathLike, by_id: bool = False):
@@ -56,14 +60,14 @@ class _VocabularyFile(tf.lookup.TextFileInitializer):
 
 
 def words_by_id(path: str | os.PathLike) -> tf.lookup.StaticHashTable:
-    """Returns a table int64 id -> token of a vocabulary file, "" for all other ids."""
+    """Returns the table int64 id -> token of a vocabulary file, "" for other ids."""
     return tf.lookup.StaticHashTable(_VocabularyFile(path, by_id=True), default_value="")
 
 
 class TextEncoder(tf.Module):
     """Texts to token ids, in the graph: tokenisation and vocabulary lookup.
 
-    The vocabulary file becomes an asset of any SavedModel that holds the encoder.
+    The vocabulary file becomes an asset of every SavedModel that contains the encoder.
     """
 
     def __init__(self, vocabulary_path: str | os.PathLike, max_tokens: int):
@@ -79,7 +83,7 @@ class TextEncoder(tf.Module):
         """Encodes texts.
 
         Args:
-            texts: `[batch]` string, anything at all.
+            texts: `[batch]` string, any bytes.
 
         Returns:
             Tokens, int32.
@@ -92,5 +96,5 @@ class TextEncoder(tf.Module):
         )
 
     def complete(self, ids: tf.Tensor, lengths: tf.Tensor) -> Tokens:
-        """Returns what `__call__` does, from the ids and lengths of texts."""
+        """Returns what `__call__` returns, given the ids and lengths of its tokens."""
         return Tokens.of(ids, lengths)

@@ -167,7 +167,7 @@ def test_fingerprint_is_that_of_the_manifest_file(written):
 
 
 @pytest.mark.parametrize("number", [1, 5, QUERIES])
-def test_shards_have_about_as_many_pairs_and_the_same_bytes_each_time(
+def test_shards_have_similar_numbers_of_pairs_and_reproducible_bytes(
     world, lists, tmp_path, number
 ):
     first, second = (
@@ -242,7 +242,7 @@ def test_overwrite_replaces_all_old_files_even_damaged_ones(world, lists, copied
 
 
 @pytest.mark.parametrize("name", ["notes.txt", "vocabulary/french.txt", "train-1.tfrecord.gz"])
-def test_overwrite_deletes_nothing_that_is_no_shard(world, lists, copied, name):
+def test_overwrite_deletes_nothing_but_shards(world, lists, copied, name):
     Path(copied.directory, name).write_text("mine")
     with pytest.raises(InputError, match=f"more than shards, for example {name}"):
         write_shards(world, lists, copied.directory, 2, **SAMPLING, text=TEXT, overwrite=True)
@@ -316,7 +316,7 @@ def test_order_is_a_function_of_seed_and_epoch(written, monkeypatch, buffer):
     assert len({tuple(sorted(order)) for order in orders}) == 1
 
 
-def test_neighbours_in_a_shard_are_parted(written):
+def test_neighbours_in_a_shard_are_separated(written):
     """Lists that stand side by side in a file mostly do not in an epoch."""
     queries = [name_of(example) for example in examples_of(written)]
     assert len(set(queries)) == QUERIES
@@ -348,14 +348,14 @@ def test_workers_together_read_each_list_once(written, workers):
     assert [len(share) for share in shares] == [sum(expected[w::workers]) for w in range(workers)]
 
 
-def test_more_workers_than_shards_is_an_error_that_says_so(written):
+def test_more_workers_than_shards_is_an_error(written):
     match = f"{SHARDS + 1} workers cannot share {SHARDS} shards.*--num_shards={SHARDS + 1}"
     with pytest.raises(InputError, match=match):
         ShardPipeline(written, batch_size=20, seed=13, worker=0, num_workers=SHARDS + 1)
 
 
 @pytest.mark.parametrize(("worker", "workers"), [(2, 2), (-1, 2), (0, 0)])
-def test_worker_that_does_not_exist_is_a_mistake_of_the_program(written, worker, workers):
+def test_worker_out_of_range_is_a_value_error(written, worker, workers):
     with pytest.raises(ValueError, match="worker must be in"):
         ShardPipeline(written, batch_size=20, seed=13, worker=worker, num_workers=workers)
 
@@ -406,7 +406,7 @@ def test_remote_directory_is_read_like_a_local_one(written):
         Shards.open(remote)
 
 
-def test_tf_distribute_does_not_share_the_files_out_again_and_no_autotuning_sleeps(written):
+def test_tf_distribute_does_not_split_the_files_again_and_autotuning_is_off(written):
     options = ShardPipeline(written, batch_size=20, seed=13).epoch(0).options()
     off = tf.data.experimental.AutoShardPolicy.OFF
     assert options.experimental_distribute.auto_shard_policy == off
@@ -431,14 +431,14 @@ def test_missing_directory_is_named(tmp_path):
 @pytest.mark.parametrize(
     "content", ["", '{"format_version"', "[1]", "null", '{"role": "query"}', b"\xff\xfe{"]
 )
-def test_what_is_no_manifest_is_an_error(copied, content):
+def test_another_file_in_place_of_the_manifest_is_an_error(copied, content):
     content = content if isinstance(content, bytes) else content.encode()
     Path(copied.directory, "manifest.json").write_bytes(content)
     with pytest.raises(InputError, match=r"manifest\.json: this is not a manifest of shards"):
         Shards.open(copied.directory)
 
 
-def test_foreign_format_version_is_an_error(copied):
+def test_another_format_version_is_an_error(copied):
     path = Path(copied.directory, "manifest.json")
     path.write_text(json.dumps({**copied.manifest.to_dict(), "format_version": 1}))
     with pytest.raises(InputError, match=r"format version 1, but this release reads 2\. Write"):
@@ -571,7 +571,7 @@ def rewrite(path, *changes):
 
 
 @pytest.mark.parametrize("defect", DEFECTS)
-def test_example_that_is_no_judged_list_names_file_and_record(copied, defect):
+def test_example_that_is_not_a_candidate_list_names_file_and_record(copied, defect):
     change, reason = DEFECTS[defect]
     rewrite(Path(copied.directory, THIRD), lambda _: None, change)
     match = f"{THIRD}, record 2: the record cannot be used .*{reason}"
@@ -581,7 +581,7 @@ def test_example_that_is_no_judged_list_names_file_and_record(copied, defect):
     assert "\n" not in str(caught.value)
 
 
-def test_half_numbers_of_two_lists_do_not_make_up_for_each_other(copied):
+def test_half_numbers_of_two_lists_are_not_joined(copied):
     half = set_numbers("query_tokens", lambda n: np.append(n.view("u1"), np.zeros(2, "u1")))
     rewrite(Path(copied.directory, THIRD), half, half)
     with pytest.raises(tf.errors.InvalidArgumentError, match="query_tokens has half a number"):

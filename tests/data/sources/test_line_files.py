@@ -26,7 +26,7 @@ from tf_smoothclir.utils.errors import InputError
     ],
     ids=["lf", "no-last-end", "crlf", "one-cr-only", "bom", "nothing-stripped", "only-lf-ends"],
 )
-def test_lines_are_returned_as_they_stand(tmp_path, content, lines):
+def test_lines_are_returned_unchanged(tmp_path, content, lines):
     path = tmp_path / "file"
     path.write_bytes(content)
     assert list(read_lines(path)) == list(enumerate(lines, start=1))

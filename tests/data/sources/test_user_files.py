@@ -36,7 +36,7 @@ def make(tmp_path):
 
 
 @pytest.mark.parametrize("files", [TSV, JSONL], ids=["tsv", "jsonl"])
-def test_both_formats_hold_the_same(make, files):
+def test_both_formats_give_the_same_set(make, files):
     source = UserDirectory(make({**files, "splits.tsv": "q1\ttest\n"}), "fr")
     assert list(source.documents()) == [Text("d-1", "", "un liquide"), Text("d-2", "", "")]
     assert list(source.queries()) == [Text("q1", "", "a liquid")]
@@ -48,7 +48,7 @@ def test_both_formats_hold_the_same(make, files):
     assert (source.query_language, source.document_language) == ("en", "fr")
 
 
-def test_roles_may_have_different_formats(make):
+def test_files_may_have_different_formats(make):
     files = {**TSV, "queries.jsonl": JSONL["queries.jsonl"]}
     del files["queries.tsv"]
     source = UserDirectory(make(files), "fr")
@@ -142,7 +142,7 @@ def test_each_role_has_one_file(make, files, message):
 @pytest.mark.parametrize(
     ("files", "kind"), [(TSV, UserDirectory), (JSONL, UserDirectory), (WIKI, WikiClirDirectory)]
 )
-def test_open_source_knows_a_directory_by_its_files(make, files, kind):
+def test_source_of_recognises_a_directory_by_its_files(make, files, kind):
     source = source_of(DataSettings(data_dir=str(make(files)), document_language="fr"))
     assert type(source) is kind
     assert len(list(source.queries())) == 1
@@ -160,18 +160,18 @@ def test_open_source_knows_a_directory_by_its_files(make, files, kind):
         ),
     ],
 )
-def test_open_source_says_what_it_found(make, files, message):
+def test_source_of_says_what_it_found(make, files, message):
     directory = make(files)
     with pytest.raises(InputError, match=f"^{re.escape(f'--data_dir={directory}: {message}')}"):
         source_of(DataSettings(data_dir=str(directory)))
 
 
-def test_open_source_takes_one_place_only():
+def test_source_of_takes_one_place_only():
     with pytest.raises(InputError, match=r"^--data_dir=here --tfds_name=wiki_clir/fr: both name"):
         source_of(DataSettings(data_dir="here", tfds_name="wiki_clir/fr"))
 
 
-def test_open_source_falls_back_on_the_toy_world():
+def test_source_of_falls_back_on_the_toy_world():
     source = source_of(DataSettings(document_language="it", toy_entities=300, split_seed=3))
     assert (source.query_language, source.document_language) == ("en", "it")
     assert any(judgment.grade == 2 for judgment in source.judgments())

@@ -112,7 +112,7 @@ def test_place_is_file_and_line(make, files, stream, index, place):
     assert WikiClirDirectory(directory, "fr").place(stream, index) == f"{directory}/{place}"
 
 
-def test_fingerprint_follows_the_content_and_not_the_place(make, tmp_path):
+def test_fingerprint_depends_on_the_content_not_the_path(make, tmp_path):
     directory = make(FLAT)
     before = WikiClirDirectory(directory, "fr").fingerprint()
     elsewhere = shutil.copytree(directory, tmp_path / "elsewhere")
@@ -121,7 +121,7 @@ def test_fingerprint_follows_the_content_and_not_the_place(make, tmp_path):
     assert WikiClirDirectory(directory, "fr").fingerprint() != before
 
 
-def test_fingerprint_follows_which_queries_there_are(make):
+def test_fingerprint_depends_on_which_queries_there_are(make):
     """Another language beside it takes those away that are not judged."""
     before = WikiClirDirectory(make(FLAT), "fr")
     queries, fingerprint = list(before.queries()), before.fingerprint()
@@ -173,7 +173,7 @@ def read_everything(source):
         (("fr", "it"), "--query_language=it: there is no wiki_it.queries in DIR; available: en. "),
     ],
 )
-def test_a_missing_language_is_told_with_those_present(make, languages, message):
+def test_a_missing_language_is_an_error_that_lists_the_others(make, languages, message):
     directory = make(PUBLISHED)
     with pytest.raises(InputError) as error:
         WikiClirDirectory(directory, *languages)
@@ -181,7 +181,7 @@ def test_a_missing_language_is_told_with_those_present(make, languages, message)
     assert "Choose an available one" in str(error.value)
 
 
-def test_missing_judgments_are_told_with_those_present(make):
+def test_missing_judgments_are_an_error_that_lists_the_others(make):
     directory = make({**FLAT, "wiki_de.documents": FRENCH})
     with pytest.raises(InputError) as error:
         WikiClirDirectory(directory, "de")
