@@ -21,9 +21,8 @@ from tf_smoothclir.data.sources.source import SPLITS
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.run_report import EVALUATED_SPLITS
-from tf_smoothclir.training.tasks import load_model
+from tf_smoothclir.training.tasks import load_scorer
 from tf_smoothclir.training.train import tokenized_set_of, train
-from tf_smoothclir.two_tower.scorer import SetEncoder
 from tf_smoothclir.utils.files import read_json, write_json
 
 SCORE_BINS = 80
@@ -165,7 +164,7 @@ def _training_scores(run: RunDirectory, settings: RunSettings) -> dict:
         negatives=settings.training.negatives,
         seed=settings.training.seed,
     )
-    scores = SetEncoder(load_model(run), tokenized_set)().score(lists)
+    scores = load_scorer(run, tokenized_set).score(lists)
     scores = np.clip(scores, -1, 1)  # rounding may put a plain cosine just outside
     counts = [
         np.histogram(scores[lists.grades == grade], SCORE_BINS, (-1, 1))[0].tolist()

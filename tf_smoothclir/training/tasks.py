@@ -8,6 +8,7 @@ from __future__ import annotations
 from tf_smoothclir._compat.keras_api import tf_weights
 from tf_smoothclir.data.shards.reading import Shards
 from tf_smoothclir.data.tokenized_set import ROLES, TokenizedSet
+from tf_smoothclir.protocols.scorer import Retriever
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.training.batches import SampledBatches
 from tf_smoothclir.training.checkpoints import BestWeights, Progress
@@ -112,6 +113,15 @@ def load_model(run: RunDirectory) -> TwoTower:
         raise _no_weights(run)
     best.restore()
     return model
+
+
+def load_scorer(run: RunDirectory, tokenized_set: TokenizedSet) -> Retriever:
+    """Returns the scorer of a trained run on a set, with the weights of its best epoch.
+
+    Raises:
+        InputError: The run has not completed an epoch.
+    """
+    return SetEncoder(load_model(run), tokenized_set)()
 
 
 def _no_weights(run: RunDirectory) -> InputError:

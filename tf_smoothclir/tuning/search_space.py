@@ -16,7 +16,7 @@ from tf_smoothclir.settings.model import ModelSettings
 from tf_smoothclir.settings.presets import changed
 from tf_smoothclir.settings.run import GROUPS, RunSettings
 from tf_smoothclir.settings.training import TrainingSettings
-from tf_smoothclir.two_tower.builder import configured_loss
+from tf_smoothclir.training.tasks import check_model
 from tf_smoothclir.utils.errors import InputError, input_error
 
 # In addition to the thresholds. The paper suggests ε from 0.25 to 1 and plots 0 to 2 (Figure 4);
@@ -171,7 +171,7 @@ def _is_usable(name: str, value: str, settings: RunSettings) -> bool:
         return False
     try:
         if name == "loss":
-            configured_loss(trial)
+            check_model(trial)
     except InputError:
         return False
     return True

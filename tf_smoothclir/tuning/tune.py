@@ -11,6 +11,7 @@ from absl import logging
 from tf_smoothclir.ops.intraop_threads import choose_intraop_threads
 from tf_smoothclir.settings.combinations import check_combinations
 from tf_smoothclir.settings.run import RunSettings
+from tf_smoothclir.training.tasks import check_model
 from tf_smoothclir.tuning import oracles
 from tf_smoothclir.tuning.chief import Chief, run_local_workers
 from tf_smoothclir.tuning.search_directory import (
@@ -24,7 +25,6 @@ from tf_smoothclir.tuning.search_directory import (
 from tf_smoothclir.tuning.search_space import SearchSpace
 from tf_smoothclir.tuning.trial_results import TrialResult, trial_results, write_trial_results
 from tf_smoothclir.tuning.tuner import TrialTuner, tokenized_sets
-from tf_smoothclir.two_tower.builder import configured_loss
 from tf_smoothclir.utils.errors import input_error
 from tf_smoothclir.utils.files import make_directory
 
@@ -168,4 +168,4 @@ def _mention_cut_grid(space: SearchSpace, search: Search) -> None:
 def _check_fixed(settings: RunSettings, search: Search) -> None:
     """Checks the settings that are not searched, before anything is written."""
     if "loss" not in search.tune:
-        configured_loss(settings)
+        check_model(settings)
