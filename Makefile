@@ -1,5 +1,5 @@
-# Two commands matter: `make quickstart` and `make test`. PYTHON=... picks the interpreter.
-# `make test-all` adds the long tests: repeated kills, benchmarks, the other stack, real sets.
+# The two commands to know: `make quickstart` and `make test`. PYTHON=... picks the interpreter.
+# `make test-all` adds the slow tests: repeated kills, benchmarks, the other stack, real sets.
 
 ifndef PYTHON
 PYTHON := $(shell .ci/find_python 3.13 3.12 3.11 3.10 3.9)
@@ -9,12 +9,10 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 CONSTRAINTS = constraints/python$(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])').txt
 PIP_INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check -c $(CONSTRAINTS)
-# What a second stack is tested with where the whole suite has run on the first.
-SUBSET := tests/test_golden.py tests/ops/test_kernels.py tests/losses/test_ordinal.py \
-	tests/losses/test_contract.py tests/losses/test_lists.py tests/evaluation/test_metrics.py \
-	tests/two_tower/test_similarity.py tests/optimizers/test_sparse.py tests/training/test_checkpoints.py \
-	tests/test_commands_end_to_end.py
-# Module by module, in the order of tests/conftest.py.
+# The tests that run on the second stack, after the whole suite has run on the first.
+SUBSET := tests/test_golden.py tests/ops tests/losses tests/optimizers tests/evaluation/test_metrics.py \
+	tests/two_tower/test_similarity.py tests/training/test_checkpoints.py tests/test_commands_end_to_end.py
+# Each module in one process, in the order of tests/conftest.py.
 AT_ONCE := -n 2 --dist=loadscope --no-loadscope-reorder
 # The libraries' own start-up messages; 0 shows them.
 export TF_CPP_MIN_LOG_LEVEL ?= 3
@@ -27,11 +25,11 @@ help:  ## Show the targets
 python:
 	@test -n "$(PYTHON)" && $(PYTHON) -c '$(SUITABLE)' || { \
 		echo "tf_smoothclir needs Python 3.9 to 3.13 with venv," \
-		"and this is none: PYTHON=$(PYTHON) (empty: there is none here)." \
+		"but found PYTHON='$(PYTHON)' (empty: no suitable Python on the PATH)." \
 		"Install one, or name it: make PYTHON=/path/to/python3.13" >&2; exit 1; }
 
 define install
-	@echo "Making $(VENV) with $(PYTHON) and installing; about 2 GB, a minute or two ..."
+	@echo "Creating $(VENV) with $(PYTHON) and installing about 2 GB: a minute or two ..."
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(PIP_INSTALL) --editable '$(1)'
 	@touch $(VENV)/.package $@
@@ -43,25 +41,25 @@ $(VENV)/.package: setup.py $(wildcard constraints/*.txt) | python
 $(VENV)/.tests: setup.py $(wildcard constraints/*.txt) | python
 	$(call install,.[test])
 
-quickstart: $(VENV)/.package  ## Train, evaluate, export and search the built-in toy world
+quickstart: $(VENV)/.package  ## Install; train, evaluate, export and search on a small toy world
 	@$(BIN)/smoothclir-quickstart --output_dir=runs/quickstart
 
-test: $(VENV)/.tests  ## Run the tests, in a few minutes
+test: $(VENV)/.tests  ## Run all tests but the slow ones, in a few minutes
 	@$(BIN)/python -m pytest $(AT_ONCE) -m 'not slow' $(PYTEST_FLAGS)
 
-test-all: $(VENV)/.tests  ## Run every test, the long ones too
+test-all: $(VENV)/.tests  ## Run every test, slow ones included
 	@$(BIN)/python -m pytest $(AT_ONCE) $(PYTEST_FLAGS)
 
-subset: $(VENV)/.tests  ## Run the tests of the maths and of one way through all commands
+subset: $(VENV)/.tests  ## Run the tests of the maths and one pass through all commands
 	@$(BIN)/python -m pytest $(AT_ONCE) $(PYTEST_FLAGS) $(SUBSET)
 
 lint: $(VENV)/.tests  ## Check style and formatting
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 
-format: $(VENV)/.tests  ## Mend style and formatting
+format: $(VENV)/.tests  ## Fix style and formatting
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
-clean:  ## Remove the environment; runs/ stays
+clean:  ## Remove the environment; runs/ is kept
 	rm -rf $(VENV)

@@ -1,4 +1,4 @@
-"""Installs tf_smoothclir. What each dependency is for stands in BUILD.md."""
+"""Installs tf_smoothclir. BUILD.md says what each dependency is for."""
 
 import sys
 from pathlib import Path
@@ -8,12 +8,12 @@ from setuptools import find_packages, setup
 if not (3, 9) <= sys.version_info[:2] <= (3, 13):
     sys.exit(
         "tf_smoothclir needs Python 3.9 to 3.13 (3.12 and 3.13 get TensorFlow 2.21, older ones"
-        " TensorFlow 2.15 with tensorflow-ranking); this is Python {}.{}. Make an environment with"
-        " one of them, such as: python3.13 -m venv .venv".format(*sys.version_info[:2])
+        " TensorFlow 2.15 with tensorflow-ranking); this is Python {}.{}. Create an environment"
+        " with one of them, such as: python3.13 -m venv .venv".format(*sys.version_info[:2])
     )
 
-# The trainers and the shipping tools are top-level folders of the checkout; installed, they live
-# below tf_smoothclir, so that no other name is put into site-packages.
+# trainers/ and export/ are top-level folders of the checkout. Installed, they are subpackages of
+# tf_smoothclir, so that site-packages gets no other top-level name.
 PACKAGE_DIR = {
     "tf_smoothclir": "tf_smoothclir",
     "tf_smoothclir.trainers": "trainers",
@@ -41,10 +41,10 @@ PYARROW = "pyarrow>=15,<22 | pyarrow>=18,<27"  # from 22 on it needs NumPy 2
 
 
 def on_both(*requirements: str) -> list[str]:
-    """Returns requirements, those "old | new" as two: up to Python 3.11, and from 3.12 on.
+    """Returns requirements; "old | new" becomes one for Python up to 3.11 and one from 3.12 on.
 
     tensorflow-ranking 0.5.5, its last release, needs TensorFlow 2.15, which needs Python 3.11 or
-    older; where nothing stands before or behind the bar, that stack does not need it.
+    older. An empty side means that this stack does not need the package.
     """
     result = []
     for requirement in requirements:
@@ -60,7 +60,7 @@ def on_both(*requirements: str) -> list[str]:
 setup(
     name="tf_smoothclir",
     version="0.1.0",
-    description="Cross-lingual document retrieval with smooth learning, in TensorFlow",
+    description="Cross-lingual document retrieval with TensorFlow: train, evaluate, export, search",
     long_description=Path(__file__).with_name("README.md").read_text(encoding="utf-8"),
     long_description_content_type="text/markdown",
     license="Apache-2.0",
@@ -72,7 +72,7 @@ setup(
         "tf_smoothclir.server": ["page.html"],
     },
     install_requires=[
-        # Their newer releases need a newer Python, which not every package index says.
+        # Their newer releases need a newer Python, and not every package index says so.
         "array_record<0.6; python_version < '3.10'",
         "etils<1.6; python_version < '3.10'",
         "etils<1.14; python_version < '3.11'",
