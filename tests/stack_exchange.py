@@ -27,7 +27,6 @@ from tf_smoothclir.settings.presets import changed
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.training import tasks, train
 from tf_smoothclir.training.run_directory import RunDirectory
-from tf_smoothclir.two_tower.scorer import SetEncoder
 
 TEXTS = ["word1 word2 mot3 mot4", "", "Mot1, unseen words!", "word8"]
 # Every tower, every optimizer, and the options that have weights of their own.
@@ -93,7 +92,7 @@ def read(directory: Path) -> dict:
         tokenized_set = train.tokenized_set_of(source_of(settings.data), settings, run, ("test",))
         evaluations = evaluate_splits(
             tokenized_set.retrieval_set,
-            SetEncoder(tasks.load_model(run), tokenized_set)(),
+            tasks.load_scorer(run, tokenized_set).scorer,
             ("test",),
             negatives=settings.training.negatives,
             predict_grade=None,

@@ -119,6 +119,17 @@ def test_training_knows_the_families_of_models_in_one_place():
     assert knowing == {"tf_smoothclir.training.tasks"}
 
 
+def test_only_training_tasks_and_export_know_the_two_tower_model():
+    """Everything else that evaluates, tunes or searches takes any family of models."""
+    model = {f"tf_smoothclir.two_tower.{name}" for name in ("builder", "model", "scorer", "task")}
+    knowing = {
+        name
+        for name, path in (LIBRARY | MAINS).items()
+        if piece(name) != "two_tower" and imports(path) & model
+    }
+    assert knowing == {"tf_smoothclir.training.tasks", "tf_smoothclir.publishing.export"}
+
+
 @parametrize(LIBRARY)
 def test_the_library_needs_neither_mains_nor_tests(path):
     assert not {top(module) for module in imports(path)} & {"trainers", "export", "tests"}

@@ -45,21 +45,21 @@ def main(argv) -> None:
     # These imports take seconds: report a missing run first.
     from tf_smoothclir.evaluation.evaluate import evaluate_splits, metrics_content
     from tf_smoothclir.training import tasks, train
-    from tf_smoothclir.two_tower.scorer import SetEncoder, grade_rule
 
     settings = run.settings()
     data = setting_flags.settings_from_flags("data", base=settings.data)
     settings = dataclasses.replace(settings, data=data)
-    model = tasks.load_model(run)
+    tasks.check_trained(run)
     output_dir = make_directory(Path(_OUTPUT_DIR.value or run.evaluation), "--output_dir")
     tokenized_set = train.tokenized_set_of(source_of(data), settings, run, _SPLITS.value)
+    graded = tasks.load_scorer(run, tokenized_set)
     negatives = settings.training.negatives
     evaluations = evaluate_splits(
         tokenized_set.retrieval_set,
-        SetEncoder(model, tokenized_set)(),
+        graded.scorer,
         _SPLITS.value,
         negatives=negatives,
-        predict_grade=grade_rule(model),
+        predict_grade=graded.predict_grade,
         trec_dir=output_dir,
     )
     write_json(output_dir / "metrics.json", metrics_content(evaluations, negatives))

@@ -16,9 +16,8 @@ from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.evaluation.evaluate import evaluate_split
 from tf_smoothclir.text.subword_encoder import text_encoder
 from tf_smoothclir.training.run_directory import RunDirectory
-from tf_smoothclir.training.tasks import load_model
+from tf_smoothclir.training.tasks import load_model, load_scorer
 from tf_smoothclir.training.train import tokenized_set_of, train
-from tf_smoothclir.two_tower.scorer import SetEncoder
 
 NGRAMS = {"ngram_buckets": 50, "shared_vocabulary": True, "batching": "in_batch"}
 
@@ -75,8 +74,8 @@ def test_a_finished_run_is_evaluated_on_another_set_by_the_spelling_of_its_words
     run = RunDirectory.load(tmp_path / "run")
     model = load_model(run)
     again = tokenized_set_of(source_of(settings.data), run.settings(), run, ["test"])
-    retriever = SetEncoder(model, again)()
-    found = evaluate_split(again.retrieval_set, retriever, "test", negatives=3, predict_grade=None)
+    scorer = load_scorer(run, again).scorer
+    found = evaluate_split(again.retrieval_set, scorer, "test", negatives=3, predict_grade=None)
     assert found.metrics == result["test"]
 
     other = write_tiny_set(tmp_path / "other")

@@ -14,7 +14,7 @@ from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.settings.training import METRICS
 from tf_smoothclir.training import train as train_module
 from tf_smoothclir.training.run_directory import RunDirectory
-from tf_smoothclir.training.tasks import load_model
+from tf_smoothclir.training.tasks import load_model, load_scorer
 from tf_smoothclir.training.train import train
 from tf_smoothclir.training.trainer import Trainer
 from tf_smoothclir.two_tower.builder import build_model
@@ -199,6 +199,19 @@ def test_load_model_of_a_run_without_an_epoch_says_how_to_go_on(tiny, tmp_path, 
     begin(tiny(), tmp_path)
     with pytest.raises(InputError, match=r"not completed an epoch.*smoothclir-train --flagfile="):
         load_model(RunDirectory.load(tmp_path))
+
+
+def test_load_scorer_has_the_grade_rule_and_the_thresholds_of_the_run(finished):
+    settings = finished.settings()
+    tokenized_set = train_module.tokenized_set_of(
+        source_of(settings.data), settings, finished, ("test",)
+    )
+    graded = load_scorer(finished, tokenized_set)
+    assert graded.thresholds == (0.2, 0.7)
+    assert np.asarray(graded.predict_grade(np.array([0.1, 0.5, 0.9]))).tolist() == [0, 1, 2]
+    queries = tokenized_set.retrieval_set.queries_in("test")
+    (ranking,) = graded.scorer.rank(queries, 3)
+    assert ranking.document_rows.shape == (len(queries), 3)
 
 
 def test_wrong_thresholds_show_before_anything_is_written(tiny, tmp_path):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -20,13 +20,11 @@ from tf_smoothclir.evaluation.metrics import (
     list_metrics,
     mean_metrics,
 )
-from tf_smoothclir.protocols.scorer import Ranking, Retriever, Scorer
+from tf_smoothclir.protocols.scorer import GradeRule, Ranking, Retriever, Scorer
 
 # The lists of an evaluation are the same for every run, whatever the seed of its training.
 NEGATIVES_SEED = 13
 _TAG = "tf_smoothclir"
-
-GradeRule = Callable[[np.ndarray], np.ndarray]
 
 
 @dataclasses.dataclass(frozen=True)

@@ -18,6 +18,7 @@ import numpy as np
 from tf_smoothclir.data.candidate_lists import candidate_lists
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.sources.source import SPLITS
+from tf_smoothclir.losses.registry import LOSSES
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.run_report import EVALUATED_SPLITS
@@ -56,9 +57,9 @@ class Cell:
 
     @property
     def segments(self) -> tuple[float, ...]:
-        """The scores between the grades, by the loss: its cut points or thresholds."""
+        """The cut points, if the loss takes some, else the thresholds."""
         model = self.settings.model
-        return model.cut_points if model.loss == "three_part_l2" else model.thresholds
+        return model.cut_points if "cut_points" in LOSSES[model.loss].settings else model.thresholds
 
     def _digest(self) -> str:
         content = json.dumps(
@@ -164,7 +165,7 @@ def _training_scores(run: RunDirectory, settings: RunSettings) -> dict:
         negatives=settings.training.negatives,
         seed=settings.training.seed,
     )
-    scores = load_scorer(run, tokenized_set).score(lists)
+    scores = load_scorer(run, tokenized_set).scorer.score(lists)
     scores = np.clip(scores, -1, 1)  # rounding may put a plain cosine just outside
     counts = [
         np.histogram(scores[lists.grades == grade], SCORE_BINS, (-1, 1))[0].tolist()

@@ -8,13 +8,15 @@ Queries and documents are named by their rows in the retrieval set that a scorer
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Protocol, runtime_checkable
 
 import numpy as np
 
 from tf_smoothclir.data.candidate_lists import CandidateLists, pair_key
 from tf_smoothclir.data.retrieval_set import RetrievalSet
+
+GradeRule = Callable[[np.ndarray], np.ndarray]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -83,6 +85,21 @@ class Retriever(Scorer, Protocol):
             The rankings of `query_rows`, in order. Equal scores are in the order of
             `RetrievalSet.tie_order`.
         """
+
+
+@dataclasses.dataclass(frozen=True)
+class GradedScorer:
+    """A scorer and what its scores say about grades: all that the evaluation of a run needs.
+
+    Attributes:
+        scorer: Made for one set.
+        predict_grade: From scores `[pairs]` to grades; None where there is no such rule.
+        thresholds: The K-1 scores at which the grade changes, for plots and reports.
+    """
+
+    scorer: Scorer
+    predict_grade: GradeRule | None
+    thresholds: tuple[float, ...]
 
 
 class TwoStageRetriever:

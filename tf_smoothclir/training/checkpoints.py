@@ -11,6 +11,8 @@ import tensorflow as tf
 
 from tf_smoothclir.protocols.task import LOSS, TaskVariables
 
+_BEST = "best"
+
 
 @dataclasses.dataclass
 class Progress:
@@ -117,12 +119,12 @@ class BestWeights:
         """
         self._weights = tf.train.Checkpoint(weights=weights)
         self._kept = tf.train.Checkpoint(weights=kept if kept is not None else weights)
-        self._path = str(directory / "best")
+        self._path = str(directory / _BEST)
 
-    @property
-    def exist(self) -> bool:
-        """Whether an epoch has been completed."""
-        return tf.io.gfile.exists(self._path + ".index")
+    @staticmethod
+    def exist(directory: Path) -> bool:
+        """Returns whether an epoch has been completed in a run with these checkpoints."""
+        return tf.io.gfile.exists(f"{directory / _BEST}.index")
 
     def save(self) -> None:
         """Saves the present values."""

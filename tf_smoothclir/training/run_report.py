@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from tf_smoothclir.data.tokenized_set import ROLES, TokenizedSet
 from tf_smoothclir.evaluation.evaluate import (
     Evaluation,
-    GradeRule,
     evaluate_splits,
     metrics_content,
 )
 from tf_smoothclir.evaluation.report import write_report
-from tf_smoothclir.protocols.scorer import Scorer
+from tf_smoothclir.protocols.scorer import GradedScorer
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.training.checkpoints import Progress
 from tf_smoothclir.training.peak_memory import peak_memory
@@ -25,23 +22,18 @@ EVALUATED_SPLITS = ("test", "validation")
 def evaluate_and_report(
     settings: RunSettings,
     run: RunDirectory,
-    scorer: Scorer,
+    graded: GradedScorer,
     tokenized_set: TokenizedSet,
     progress: Progress,
-    *,
-    thresholds: Sequence[float],
-    predict_grade: GradeRule | None,
 ) -> dict:
     """Evaluates a scorer and writes the plots, the report and, last, `metrics.json`.
 
     Args:
         settings: Of the run.
         run: Its directory.
-        scorer: Of the model with the weights of its best epoch.
+        graded: The scorer of the model with the weights of its best epoch, and its grades.
         tokenized_set: The set.
         progress: Of the training.
-        thresholds: Scores at which the grade changes.
-        predict_grade: As for `evaluate_split`.
 
     Returns:
         The content of `metrics.json`.
@@ -49,10 +41,10 @@ def evaluate_and_report(
     negatives = settings.training.negatives
     evaluations = evaluate_splits(
         tokenized_set.retrieval_set,
-        scorer,
+        graded.scorer,
         EVALUATED_SPLITS,
         negatives=negatives,
-        predict_grade=predict_grade,
+        predict_grade=graded.predict_grade,
         trec_dir=run.evaluation,
     )
     result = metrics_content(evaluations, negatives)
@@ -65,7 +57,7 @@ def evaluate_and_report(
         "peak_rss_mb": round(peak_memory() / 2**20, 1),
     }
     result["history"] = progress.history
-    result["thresholds"] = list(thresholds)
+    result["thresholds"] = list(graded.thresholds)
     captions = _draw(run, result["thresholds"], progress, evaluations["test"])
     _report(run, settings, tokenized_set, evaluations, result, captions)
     write_json(run.metrics, result)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from tf_smoothclir._compat.keras_api import tf_weights
 from tf_smoothclir.data.shards.reading import Shards
 from tf_smoothclir.data.tokenized_set import ROLES, TokenizedSet
-from tf_smoothclir.protocols.scorer import Retriever
+from tf_smoothclir.protocols.scorer import GradedScorer
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.training.batches import SampledBatches
 from tf_smoothclir.training.checkpoints import BestWeights, Progress
@@ -26,7 +26,7 @@ from tf_smoothclir.two_tower.builder import (
 from tf_smoothclir.two_tower.model import TwoTower
 from tf_smoothclir.two_tower.scorer import SetEncoder, grade_rule, thresholds_of
 from tf_smoothclir.two_tower.task import TwoTowerTask
-from tf_smoothclir.utils.errors import InputError, input_error
+from tf_smoothclir.utils.errors import input_error
 
 
 def check_model(settings: RunSettings) -> None:
@@ -90,12 +90,24 @@ def evaluate_task(
     return evaluate_and_report(
         settings,
         run,
-        SetEncoder(task.model, tokenized_set)(),
+        _graded_scorer(task.model, settings, tokenized_set),
         tokenized_set,
         progress,
-        thresholds=thresholds_of(settings, task.model),
-        predict_grade=grade_rule(task.model),
     )
+
+
+def check_trained(run: RunDirectory) -> None:
+    """Checks that a run has something to load, before its data are read.
+
+    Raises:
+        InputError: The run has not completed an epoch.
+    """
+    if not (run.vocabulary.is_dir() and BestWeights.exist(run.checkpoints)):
+        raise input_error(
+            f"--run_dir={run.path}",
+            "the run has not completed an epoch yet",
+            f"Continue it: smoothclir-train --flagfile={run.flags} --output_dir={run.path}",
+        )
 
 
 def load_model(run: RunDirectory) -> TwoTower:
@@ -104,29 +116,29 @@ def load_model(run: RunDirectory) -> TwoTower:
     Raises:
         InputError: The run has not completed an epoch.
     """
+    check_trained(run)
     settings = run.settings()
-    if not run.vocabulary.is_dir():
-        raise _no_weights(run)
     model = build_model(settings, {role: run.vocabulary_tokens(role) for role in ROLES})
-    best = BestWeights(run.checkpoints, tf_weights(model))
-    if not best.exist:
-        raise _no_weights(run)
-    best.restore()
+    BestWeights(run.checkpoints, tf_weights(model)).restore()
     return model
 
 
-def load_scorer(run: RunDirectory, tokenized_set: TokenizedSet) -> Retriever:
+def load_scorer(run: RunDirectory, tokenized_set: TokenizedSet) -> GradedScorer:
     """Returns the scorer of a trained run on a set, with the weights of its best epoch.
+
+    Whoever evaluates a run calls this, and need not know what the run trained.
 
     Raises:
         InputError: The run has not completed an epoch.
     """
-    return SetEncoder(load_model(run), tokenized_set)()
+    return _graded_scorer(load_model(run), run.settings(), tokenized_set)
 
 
-def _no_weights(run: RunDirectory) -> InputError:
-    return input_error(
-        f"--run_dir={run.path}",
-        "the run has not completed an epoch yet",
-        f"Continue it: smoothclir-train --flagfile={run.flags} --output_dir={run.path}",
+def _graded_scorer(
+    model: TwoTower, settings: RunSettings, tokenized_set: TokenizedSet
+) -> GradedScorer:
+    return GradedScorer(
+        SetEncoder(model, tokenized_set)(),
+        grade_rule(model),
+        tuple(thresholds_of(settings, model)),
     )
