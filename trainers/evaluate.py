@@ -3,6 +3,9 @@
 The default is the test split of the set that the run was trained on. Data flags choose another set;
 the vocabularies stay those of the run. Writes metrics.json and, for other tools, TREC run and qrels
 files.
+
+With --first_stage=A, the run is evaluated as a re-ranker: full/... are then the metrics of the top
+ranks of run A in the order of this run's scores. Everything else is the run's own.
 """
 
 from __future__ import annotations
@@ -27,7 +30,22 @@ _SPLITS = flags.DEFINE_multi_enum(
 _OUTPUT_DIR = flags.DEFINE_string(
     "output_dir",
     "",
-    "Where metrics.json and the TREC files go; empty: evaluation/ in the run.",
+    "Where metrics.json and the TREC files go; empty: evaluation/ in the run, with --first_stage=A"
+    " evaluation/over-A/.",
+    module_name=command.COMMAND,
+)
+_FIRST_STAGE = flags.DEFINE_string(
+    "first_stage",
+    "",
+    "Run directory whose top ranks --run_dir re-ranks; trained on the same retrieval set. Empty:"
+    " --run_dir ranks the whole collection.",
+    module_name=command.COMMAND,
+)
+_RERANK_DEPTH = flags.DEFINE_integer(
+    "rerank_depth",
+    100,
+    "Documents per query that --first_stage passes on.",
+    lower_bound=1,
     module_name=command.COMMAND,
 )
 setting_flags.define_settings(["data"])
@@ -37,37 +55,57 @@ def main(argv) -> None:
     """Evaluates the run."""
     del argv
     from tf_smoothclir.data.sources.opening import source_of
-    from tf_smoothclir.evaluation.report import confusion_table, metrics_table
     from tf_smoothclir.training.run_directory import RunDirectory
     from tf_smoothclir.utils.files import make_directory, write_json
 
-    run = RunDirectory.load(_RUN_DIR.value)
+    run, first_stage = RunDirectory.load(_RUN_DIR.value), None
+    output_dir, ranking = run.evaluation, ""
+    if _FIRST_STAGE.value:
+        first_stage = RunDirectory.load(_FIRST_STAGE.value, "--first_stage")
+        output_dir /= f"over-{first_stage.path.resolve().name}"
+        ranking = f"first {_RERANK_DEPTH.value} ranks of {first_stage.path}, re-ranked by this run"
     # These imports take seconds: report a missing run first.
     from tf_smoothclir.evaluation.evaluate import evaluate_splits, metrics_content
-    from tf_smoothclir.training import tasks, train
+    from tf_smoothclir.protocols.scorer import TwoStageRetriever
+    from tf_smoothclir.training import tasks, train, two_stages
 
     settings = run.settings()
     data = setting_flags.settings_from_flags("data", base=settings.data)
     settings = dataclasses.replace(settings, data=data)
+    source = source_of(data)
     tasks.check_trained(run)
-    output_dir = make_directory(Path(_OUTPUT_DIR.value or run.evaluation), "--output_dir")
-    tokenized_set = train.tokenized_set_of(source_of(data), settings, run, _SPLITS.value)
+    if first_stage:
+        two_stages.check_first_stage(first_stage, run, source)
+    output_dir = make_directory(Path(_OUTPUT_DIR.value or output_dir), "--output_dir")
+    tokenized_set = train.tokenized_set_of(source, settings, run, _SPLITS.value)
+    retrieval_set, negatives = tokenized_set.retrieval_set, settings.training.negatives
     graded = tasks.load_scorer(run, tokenized_set)
-    negatives = settings.training.negatives
+    scorer = graded.scorer
+    if first_stage:
+        found = two_stages.load_first_stage(first_stage, retrieval_set, data.cache_dir)
+        scorer = TwoStageRetriever(found, scorer, retrieval_set, ranks=_RERANK_DEPTH.value)
     evaluations = evaluate_splits(
-        tokenized_set.retrieval_set,
-        graded.scorer,
+        retrieval_set,
+        scorer,
         _SPLITS.value,
         negatives=negatives,
         predict_grade=graded.predict_grade,
         trec_dir=output_dir,
     )
-    write_json(output_dir / "metrics.json", metrics_content(evaluations, negatives))
+    write_json(
+        output_dir / "metrics.json", metrics_content(evaluations, negatives, ranking=ranking)
+    )
+    _print(evaluations)
+    print(f"Metrics: {output_dir}/metrics.json; TREC files: {output_dir}/<split>/")
+
+
+def _print(evaluations) -> None:
+    from tf_smoothclir.evaluation.report import confusion_table, metrics_table
+
     print(metrics_table(evaluations))
     for split, evaluation in evaluations.items():
         if evaluation.confusion is not None:
             print(f"{split}, pairs by grade:\n{confusion_table(evaluation.confusion)}")
-    print(f"Metrics: {output_dir}/metrics.json; TREC files: {output_dir}/<split>/")
 
 
 def run() -> None:

@@ -159,6 +159,8 @@ def command_of(names):
         return ["export.search"]
     if {"add", "remove", "collection", "replace"} & names:
         return ["export.build_index"]
+    if "rerank_depth" in names:
+        return ["trainers.evaluate"]
     if {"seeds", "tune_epochs"} & names:
         return ["trainers.reproduce", "table2"]
     special = {"num_shards": "write_shards", "beam": "prepare", "tune": "tune"}

@@ -81,13 +81,17 @@ _GIVEN = {  # other values than the defaults of these flags
     "theta_1": ("0.1",),
     "theta_2": ("0.6",),
 }
-_FLAGS = {
+_ALONE = {  # flags that need another one
     ("replace", "add"): {"replace": True},
+    ("rerank_depth", "first_stage"): {"rerank_depth": 50},
+}
+_FLAGS = {
     **{
         rule.names: {name: _GIVEN[name] for name in rule.names}
         for rule in FLAG_RULES
-        if rule.names != ("replace", "add")
+        if rule.names not in _ALONE
     },
+    **_ALONE,
 }
 OF_SETTINGS = tuple(Example(rule, _SETTINGS[rule.names]) for rule in RULES)
 OF_FLAGS = tuple(Example(rule, _FLAGS[rule.names]) for rule in FLAG_RULES)

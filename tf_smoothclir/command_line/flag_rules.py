@@ -45,6 +45,13 @@ FLAG_RULES = (
         "--replace is about the documents of --add",
         "Give --add too, or leave --replace out",
     ),
+    # smoothclir-evaluate
+    Rule(
+        ("rerank_depth", "first_stage"),
+        lambda depth, first_stage: depth is not None and first_stage is None,
+        "--rerank_depth is about the ranks of --first_stage",
+        "Give --first_stage too, or leave --rerank_depth out",
+    ),
     # smoothclir-reproduce
     *(
         Rule(

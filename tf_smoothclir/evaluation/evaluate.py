@@ -133,8 +133,16 @@ def _write_trec_files(
         trec.write_qrels(directory / "full.qrels.trec", retrieval_set, lists.query_rows)
 
 
-def metrics_content(evaluations: Mapping[str, Evaluation], negatives: int) -> dict:
-    """Returns what `metrics.json` says of evaluations: means, intervals, counts, rules."""
+def metrics_content(
+    evaluations: Mapping[str, Evaluation], negatives: int, *, ranking: str = ""
+) -> dict:
+    """Returns what `metrics.json` says of evaluations: means, intervals, counts, rules.
+
+    Args:
+        evaluations: Split -> what was measured.
+        negatives: Sampled documents of grade 0 in each candidate list.
+        ranking: What full/... are metrics of; empty: of a ranking of the whole collection.
+    """
     has_full = any(name.startswith("full/") for e in evaluations.values() for name in e.metrics)
     return {
         **{split: e.metrics for split, e in evaluations.items()},
@@ -145,14 +153,14 @@ def metrics_content(evaluations: Mapping[str, Evaluation], negatives: int) -> di
             for split, e in evaluations.items()
             if e.confusion is not None
         },
-        "rules": rules(negatives, full=has_full),
+        "rules": rules(negatives, full=has_full, ranking=ranking),
     }
 
 
-def rules(negatives: int, *, full: bool = True) -> dict[str, str]:
+def rules(negatives: int, *, full: bool = True, ranking: str = "") -> dict[str, str]:
     """Returns what every metric depends on, for reports; `full` with those of full retrieval."""
     of_full = (
-        "full/...: ranking of the whole collection, relevant is the highest grade,"
+        f"full/...: {ranking or 'ranking of the whole collection'}, relevant is the highest grade,"
         f" {DEPTH} documents deep"
     )
     return {

@@ -117,8 +117,8 @@ class RunDirectory:
         )
 
     @classmethod
-    def load(cls, path: str | Path) -> RunDirectory:
-        """Opens the run in `path`, finished or not.
+    def load(cls, path: str | Path, flag: str = "--run_dir") -> RunDirectory:
+        """Opens the run in `path`, finished or not; an error names the `flag` that gave the path.
 
         Raises:
             InputError: There is no run.
@@ -126,7 +126,7 @@ class RunDirectory:
         run = cls(Path(path))
         if not run.config.is_file():
             raise input_error(
-                f"--run_dir={path}",
+                f"{flag}={path}",
                 "there is no run (no config.json)",
                 "Give the --output_dir of smoothclir-train",
             )

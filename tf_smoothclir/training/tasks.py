@@ -104,7 +104,7 @@ def check_trained(run: RunDirectory) -> None:
     """
     if not (run.vocabulary.is_dir() and BestWeights.exist(run.checkpoints)):
         raise input_error(
-            f"--run_dir={run.path}",
+            run.path,
             "the run has not completed an epoch yet",
             f"Continue it: smoothclir-train --flagfile={run.flags} --output_dir={run.path}",
         )

@@ -1,0 +1,162 @@
+"""`smoothclir-evaluate --first_stage`: one run re-ranks the top ranks of another."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import pytest
+
+from tests.command_line.forked import ForkedCommands
+from tests.small_world import SmallWorld
+from tf_smoothclir.evaluation.trec_files import read_run
+from tf_smoothclir.protocols.scorer import GradedScorer
+from tf_smoothclir.settings.training import METRICS
+from tf_smoothclir.training import two_stages
+from tf_smoothclir.training.run_directory import RunDirectory
+from tf_smoothclir.training.train import train
+from tf_smoothclir.training.two_stages import check_first_stage, load_first_stage
+from tf_smoothclir.utils.errors import InputError
+
+DEPTH = 7
+
+
+@pytest.fixture(scope="module")
+def commands():
+    with ForkedCommands("tensorflow", "tf_smoothclir.command_line.command") as forked:
+        yield forked
+
+
+@pytest.fixture(scope="module")
+def first_stage(tiny, tmp_path_factory):
+    """A run with vocabularies of its own: it knows fewer words than the other one."""
+    path = tmp_path_factory.mktemp("runs") / "first"
+    train(tiny(epochs=1, seed=14, vocabulary_size=8), path)
+    return RunDirectory.load(path)
+
+
+@pytest.fixture(scope="module")
+def reranker(finished, tmp_path_factory):
+    """A copy of the finished run, to write into."""
+    path = tmp_path_factory.mktemp("runs") / "second"
+    shutil.copytree(finished.path, path)
+    return RunDirectory.load(path)
+
+
+@pytest.fixture(scope="module")
+def evaluated(commands, first_stage, reranker):
+    """The metrics.json of both stages."""
+    before = metrics_of(reranker.metrics)
+    done = commands.run(
+        "trainers.evaluate",
+        f"--run_dir={reranker.path}",
+        f"--first_stage={first_stage.path}",
+        f"--rerank_depth={DEPTH}",
+    )
+    assert done.returncode == 0, done.stderr
+    assert f"{reranker.evaluation}/over-first/metrics.json" in done.stdout
+    assert metrics_of(reranker.metrics) == before
+    assert not (reranker.evaluation / "metrics.json").exists()
+    return metrics_of(reranker.evaluation / "over-first" / "metrics.json")
+
+
+def metrics_of(path):
+    return json.loads(path.read_text())
+
+
+def test_candidate_lists_are_scored_by_the_reranker(evaluated, reranker):
+    alone = metrics_of(reranker.metrics)
+    assert {name: evaluated["test"][name] for name in METRICS} == {
+        name: alone["test"][name] for name in METRICS
+    }
+    assert evaluated["confusion"]["test"] == alone["confusion"]["test"]
+
+
+def test_the_ranks_of_the_first_stage_are_in_the_order_of_the_reranker(
+    evaluated, reranker, first_stage
+):
+    found, first, second = (
+        read_run(directory / "test" / "full.run.trec")
+        for directory in (
+            reranker.evaluation / "over-first",
+            first_stage.evaluation,
+            reranker.evaluation,
+        )
+    )
+    assert found.keys() == first.keys()
+    for query, scores in found.items():
+        assert list(scores) != list(first[query])[:DEPTH]
+        assert {*scores} == {*list(first[query])[:DEPTH]}
+        in_order = [document for document in second[query] if document in scores]
+        assert list(scores) == in_order
+    assert evaluated["test"]["full/Recall@100"] == evaluated["test"]["full/Recall@10"]
+
+
+def test_rules_say_what_was_ranked(evaluated, first_stage, reranker):
+    expected = f"full/...: first 7 ranks of {first_stage.path}, re-ranked by this run, relevant is"
+    assert evaluated["rules"]["full"].startswith(expected)
+    alone = metrics_of(reranker.metrics)["rules"]
+    assert alone["full"].startswith("full/...: ranking of the whole collection, relevant is")
+    assert {**evaluated["rules"], "full": alone["full"]} == alone
+
+
+@pytest.fixture
+def other(first_stage, tmp_path):
+    """`other(settings, **data)` is the first stage with changes in its config.json."""
+
+    def changed(settings=(), **data):
+        content = metrics_of(first_stage.config)
+        content["data"].update(data)
+        content["settings"]["data"].update(settings)
+        path = tmp_path / "other"
+        shutil.copytree(first_stage.path, path)
+        (path / "config.json").write_text(json.dumps(content))
+        return RunDirectory.load(path)
+
+    return changed
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        ({"fingerprint": "abc"}, "it was trained on other content of "),
+        (
+            {"fingerprint": "abc", "name": "mdn"},
+            r"it was trained on another retrieval set \(mdn\) ",
+        ),
+    ],
+    ids=["content", "name"],
+)
+def test_a_first_stage_on_another_set_is_refused(other, reranker, tmp_path, data, message):
+    with pytest.raises(
+        InputError, match=rf"^--first_stage={tmp_path}/other: {message}.*\. Give a finished"
+    ):
+        check_first_stage(other(**data), reranker, SmallWorld())
+
+
+def test_a_first_stage_on_another_split_is_refused_where_the_seed_splits(other, reranker):
+    first_stage = other({"split_seed": 14})
+    with pytest.raises(InputError, match=r"split with --split_seed=14, those of .* with 13"):
+        check_first_stage(first_stage, reranker, SmallWorld(splits=None))
+    check_first_stage(first_stage, reranker, SmallWorld())
+
+
+def test_a_first_stage_that_is_not_trained_is_refused(reranker, tmp_path):
+    run = RunDirectory.create(tmp_path, reranker.settings())
+    with pytest.raises(InputError, match=rf"^{tmp_path}: the run has not completed an epoch yet"):
+        check_first_stage(run, reranker, SmallWorld())
+
+
+def test_a_first_stage_that_only_scores_lists_is_refused(first_stage, tokenized_set, monkeypatch):
+    graded = GradedScorer(object(), None, ())
+    monkeypatch.setattr(two_stages, "load_scorer", lambda *_: graded)
+    with pytest.raises(InputError, match=r"^--first_stage=.*cannot rank a collection\. Give"):
+        load_first_stage(first_stage, tokenized_set.retrieval_set)
+
+
+def test_a_first_stage_that_is_no_run_is_refused(commands, reranker, tmp_path):
+    arguments = [f"--run_dir={reranker.path}", f"--first_stage={tmp_path}"]
+    done = commands.run("trainers.evaluate", *arguments)
+    assert done.returncode == 1
+    assert done.stderr.startswith(f"error: --first_stage={tmp_path}: there is no run")
+    assert not (reranker.evaluation / f"over-{tmp_path.name}").exists()
