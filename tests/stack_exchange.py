@@ -3,9 +3,9 @@
     python -m tests.stack_exchange make DIRECTORY NUMBERS
     python -m tests.stack_exchange read DIRECTORY NUMBERS
 
-Both write as JSON what they find: metrics of the runs, answers of the exported towers, losses of
-the unfinished runs as they continue; `read` exports a run again besides. `test_stack_exchange`
-compares the numbers of the stack that made it all with those of the other one.
+Both write what they find as JSON: metrics of the runs, answers of the exported towers, and losses
+of the unfinished runs as they continue. `read` also exports a run again. `test_stack_exchange`
+compares the numbers of the two stacks.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ UNFINISHED = ("rmsprop", "lazy_adam", "adam", "adagrad")
 
 def make(directory: Path) -> dict:
     """Trains the `RUNS`, exports one, and trains one of three epochs of the `UNFINISHED` ones."""
-    _without_twins(write_tiny_set(directory / "data"))
+    _tell_documents_apart(write_tiny_set(directory / "data"))
     numbers = {}
     for name, changes in RUNS.items():
         settings = _settings(directory, **changes)
@@ -65,8 +65,8 @@ def _settings(directory: Path, **changes) -> RunSettings:
     return tiny_settings(data_dir, cache_dir, checkpoint_minutes=60.0, **changes)
 
 
-def _without_twins(data_dir: Path) -> None:
-    """Gives each document a word of its own: rounding decides about the rank of equal texts."""
+def _tell_documents_apart(data_dir: Path) -> None:
+    """Gives each document a word of its own: rounding would decide the ranks of equal texts."""
     path = data_dir / "wiki_fr.documents"
     *lines, empty = path.read_text(encoding="utf-8").splitlines()
     lines = [f"{line} seul{number}" for number, line in enumerate(lines)]
@@ -74,7 +74,7 @@ def _without_twins(data_dir: Path) -> None:
 
 
 def _losses(directory: Path, optimizer: str, path: Path, epochs: int) -> list[float]:
-    """Trains an unfinished run until so many epochs are done, and returns their losses."""
+    """Trains an unfinished run up to a number of epochs, and returns their losses."""
     settings = _settings(directory, optimizer=optimizer, epochs=3)
     run = RunDirectory.create(path, settings)
     source = source_of(settings.data)
@@ -105,7 +105,7 @@ def read(directory: Path) -> dict:
 
 
 def _answers(directory: Path, models: dict[str, Path]) -> dict:
-    """Returns what exported models answer, and how the unfinished runs go on, in copies."""
+    """Returns the answers of exported models, and the losses of continued copies of runs."""
     numbers = {name: _ask(path) for name, path in models.items()}
     for optimizer in UNFINISHED:
         name = f"unfinished {optimizer}"

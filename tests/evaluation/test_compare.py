@@ -1,4 +1,4 @@
-"""Comparing systems: figures by hand, refusals, tables, and the command itself."""
+"""Comparing systems: numbers by hand, refusals, tables, and the command itself."""
 
 from __future__ import annotations
 
@@ -203,7 +203,7 @@ def test_runs_with_other_judgments_are_refused(files, other, number):
     with pytest.raises(InputError) as error:
         read(files, ("bm25.run", "qrels"), ("dense.run", "other"))
     message = str(error.value)
-    assert message.startswith(f"{files}/other: its judgments are others than those of")
+    assert message.startswith(f"{files}/other: its judgments differ from those of")
     assert number in message
     assert "Compare runs on the same split" in message
 
@@ -352,7 +352,7 @@ def run_directories(tmp_path_factory):
     return directory, found
 
 
-def test_command_compares_run_directories_by_their_own_figures(run_directories):
+def test_command_compares_run_directories_by_their_own_metrics(run_directories):
     directory, evaluations = run_directories
     done = run("second", "first/", "--baseline=first", "--samples=500", cwd=directory)
     assert (done.returncode, done.stderr) == (0, "")

@@ -33,7 +33,7 @@ def test_metrics_by_hand(small_set):
         np.testing.assert_array_equal(found[name], values)
 
 
-def test_the_eleventh_place_is_beyond_ten(small_set):
+def test_rank_eleven_is_below_the_cut_at_ten(small_set):
     places = [0, 2, 3, 4, 5, 6, 7, 8, 9, 10, 1]  # d2, the mate of q1, is row 1
     ranking = Ranking(np.array([0]), np.array([places]), np.zeros((1, 11), np.float32))
     found = retrieval_metrics(small_set, ranking)

@@ -14,7 +14,7 @@ from tf_smoothclir.evaluation.metrics import confusion_matrix, list_metrics
 
 
 @pytest.mark.parametrize("grades", [2, 3, 4])
-def test_list_metrics_equal_the_twin_with_ties(grades):
+def test_list_metrics_equal_the_oracle_with_ties(grades):
     retrieval_set = random_set(30, 60, seed=2, grades=grades)
     retriever = vectors_with_ties(retrieval_set, seed=3)
     lists = candidate_lists(retrieval_set, "test", negatives=10, seed=4)
@@ -30,7 +30,7 @@ def test_list_metrics_equal_the_twin_with_ties(grades):
             assert found[name][i] == pytest.approx(expected, rel=1e-6, nan_ok=True)
 
 
-def test_a_model_that_says_nothing_is_not_favoured_by_the_judged_documents_standing_first():
+def test_equal_scores_are_not_favoured_by_the_judged_documents_coming_first():
     # Each list begins with its judged documents; with all vectors zero, file order would find them.
     retrieval_set = random_set(400, 300, seed=5)
     retriever = vectors_with_ties(retrieval_set, seed=6)

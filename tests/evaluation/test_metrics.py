@@ -1,4 +1,4 @@
-"""The seven metrics: hand arithmetic, the plain twin, ties, queries that do not count."""
+"""The seven metrics: hand arithmetic, the plain oracle, ties, queries that do not count."""
 
 from __future__ import annotations
 
@@ -54,12 +54,12 @@ def test_by_hand_three_grades():
     )
 
 
-def test_gain_is_the_grade_and_not_two_to_its_power():
+def test_gain_is_linear_in_the_grade():
     # With the gain 2^grade - 1 this would be (1 + 3 / log2(3)) / (3 + 1 / log2(3)) = 0.797.
     assert single([1, 2])["NDCG@5"] == same((1 + 2 / LOG3) / (2 + 1 / LOG3))
 
 
-def test_sixth_place_is_beyond_every_cut():
+def test_the_sixth_rank_is_below_every_cut():
     found = single([0, 0, 0, 0, 0, 2])
     assert {n: found[n] for n in ("P_mr@1", "P_mr@5", "P_r@5", "NDCG@5")} == same(
         dict.fromkeys(("P_mr@1", "P_mr@5", "P_r@5", "NDCG@5"), 0)
@@ -67,7 +67,7 @@ def test_sixth_place_is_beyond_every_cut():
     assert found["MAP"] == same(1 / 6)
 
 
-def test_precision_of_a_list_shorter_than_five_is_divided_by_five():
+def test_precision_at_5_of_a_shorter_list_is_divided_by_five():
     assert single([2, 1])["P_r@5"] == same(2 / 5)
 
 
@@ -86,7 +86,7 @@ def test_highest_grade_follows_the_number_of_grades():
 @pytest.mark.parametrize("num_grades", [2, 3, 4])
 @SETTINGS
 @given(data=st.data())
-def test_agrees_with_the_twin_on_ragged_lists_with_ties(num_grades, data):
+def test_agrees_with_the_oracle_on_ragged_lists_with_ties(num_grades, data):
     # Three scores only, so that nearly every list has ties.
     pair = st.tuples(st.integers(0, num_grades - 1), st.sampled_from([-0.5, 0.0, 0.25]))
     lists = data.draw(st.lists(st.lists(pair, min_size=1, max_size=9), min_size=1, max_size=4))
@@ -109,7 +109,7 @@ def test_agrees_with_the_twin_on_ragged_lists_with_ties(num_grades, data):
 
 
 def documents(count, seed):
-    """Returns tie_order and grades of a list in file order: the mate stands first."""
+    """Returns tie_order and grades of a list in file order; the mate comes first."""
     ties = hash_ids([f"{seed}-{i}" for i in range(count)])
     return ties, np.array([2] + [0] * (count - 1))
 
@@ -126,7 +126,7 @@ def test_ties_do_not_depend_on_the_order_of_the_pairs():
 
 
 @pytest.mark.parametrize("mate_place", [0, 9])
-def test_equal_scores_give_chance_wherever_the_mate_stands_in_the_file(mate_place):
+def test_equal_scores_rank_the_mate_by_chance_wherever_it_is_in_the_file(mate_place):
     lists, length = 2000, 10
     grades = np.zeros((lists, length), int)
     grades[:, mate_place] = 2
@@ -146,7 +146,7 @@ def test_minus_zero_ties_with_zero():
     np.testing.assert_array_equal(found, [[2, 0]])
 
 
-def test_a_score_that_is_not_a_number_comes_last():
+def test_a_nan_score_comes_last():
     found = ranked_grades(np.float32([math.nan, -1.0]), np.array([2, 0]), np.array([0, 2]), [0, 1])
     np.testing.assert_array_equal(found, [[0, 2]])
 
@@ -165,20 +165,20 @@ def test_a_query_without_a_relevant_document_is_left_out_and_counted():
 
 
 @pytest.mark.parametrize("lists", [[[0, 0], [0]], [[]]])
-def test_no_query_counts_and_nothing_is_divided_by_zero(lists):
+def test_without_a_counted_query_all_metrics_are_zero(lists):
     per_query = per_query_metrics(ranked(*lists), 3)
     assert mean_metrics(per_query) == dict.fromkeys(METRICS, 0.0)
     assert counts(per_query) == dict.fromkeys(METRICS, 0)
 
 
-def test_padding_is_minus_one_and_lists_keep_their_places():
+def test_padding_is_minus_one_and_lists_keep_their_order():
     order = ranked_grades(
         np.float32([0.1, 0.9, 0.5, 0.2]), np.array([0, 1, 2, 0]), np.array([0, 1, 1, 4]), range(4)
     )
     np.testing.assert_array_equal(order, [[0, -1, -1], [-1, -1, -1], [1, 2, 0]])
 
 
-def test_rules_name_gain_ties_and_who_is_left_out():
+def test_rules_name_gain_ties_and_queries_left_out():
     assert "linear" in RULES["gain"]
     assert "hash of the document id" in RULES["ties"]
     assert "left out" in RULES["left_out"]

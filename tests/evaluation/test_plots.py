@@ -55,7 +55,7 @@ def test_drawings(draw, size, tmp_path):
 
 
 @pytest.mark.parametrize("grade", range(9))
-def test_every_grade_is_drawn_also_beyond_the_colours(grade, tmp_path, monkeypatch):
+def test_more_grades_than_colours_are_all_drawn(grade, tmp_path, monkeypatch):
     drawn = []
     monkeypatch.setattr(plots, "save_png", lambda figure, _: drawn.append(figure))
     scores = [np.zeros(0)] * 9

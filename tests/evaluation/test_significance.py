@@ -1,4 +1,4 @@
-"""Tests between systems: agreement with scipy, properties, conventions for what is degenerate."""
+"""Significance tests: agreement with scipy, properties, conventions for degenerate cases."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tf_smoothclir.evaluation.significance import (
 )
 
 SETTINGS = settings(deadline=None, max_examples=60, derandomize=True)
-# Eighths, so that sums are exact and ties are many.
+# Eighths: sums are exact and there are many ties.
 SCORES = st.lists(st.tuples(st.integers(0, 8), st.integers(0, 8)), min_size=1, max_size=14).map(
     lambda pairs: np.array(pairs, np.float64).T / 8
 )
@@ -59,7 +59,7 @@ def test_exact_randomization_agrees_with_scipy(queries, shift):
 
 @SETTINGS
 @given(SCORES.filter(lambda ab: 2 <= ab.shape[1] <= 9))
-def test_exact_randomization_agrees_with_scipy_where_there_are_many_ties(ab):
+def test_exact_randomization_agrees_with_scipy_with_many_ties(ab):
     assert randomization_test(*ab, seed=1) == pytest.approx(by_scipy(*ab), rel=1e-12)
 
 
@@ -77,7 +77,7 @@ def test_sampling_agrees_with_the_exact_value():
     assert sampled == pytest.approx(exact, abs=4 * math.sqrt(exact * (1 - exact) / 2**14))
 
 
-def test_sampling_agrees_with_the_t_test_where_queries_are_many():
+def test_sampling_agrees_with_the_t_test_for_many_queries():
     a, b = scores(6000, seed=4, shift=0.003)  # more than a block of queries
     p = paired_t_test(a, b)
     assert 0.01 < p < 0.5
@@ -85,7 +85,7 @@ def test_sampling_agrees_with_the_t_test_where_queries_are_many():
     assert found == pytest.approx(p, abs=4 * math.sqrt(p * (1 - p) / 20_000) + 0.002)
 
 
-def test_sampled_p_is_never_0_but_1_in_samples_plus_1():
+def test_the_least_sampled_p_is_1_in_samples_plus_1():
     assert randomization_test(np.ones(40), np.zeros(40), seed=1, samples=3000) == 1 / 3001
 
 
@@ -150,7 +150,7 @@ def test_large_test_takes_seconds_and_little_memory():
 
 @both_tests
 @pytest.mark.parametrize("queries", [10, 30])
-def test_type_one_error_is_about_5_in_100_where_there_is_no_difference(test, queries):
+def test_type_one_error_is_about_5_percent(test, queries):
     generator = np.random.default_rng(queries)
     trials = 1000
     found = [
@@ -218,7 +218,7 @@ def test_effect_size_by_hand():
     assert effect_size(np.array([1, 0, -1.0]), np.array([1, 1, 1.0])) == pytest.approx(-1 / 1)
 
 
-def test_effect_size_is_t_by_the_root_of_the_number_of_queries():
+def test_effect_size_is_t_divided_by_the_root_of_the_number_of_queries():
     a, b = scores(25, seed=9, shift=0.1)
     assert effect_size(a, b) == pytest.approx(stats.ttest_rel(a, b).statistic / math.sqrt(25))
 
@@ -257,12 +257,12 @@ def test_properties_of_holm(p):
 
 
 @pytest.mark.parametrize("p", [[0.5, math.nan], [-0.1], [1.1]])
-def test_holm_refuses_what_is_no_probability(p):
+def test_holm_refuses_values_that_are_not_probabilities(p):
     with pytest.raises(ValueError, match=r"must be in \[0, 1\]"):
         holm(p)
 
 
-def test_queries_undefined_in_both_are_left_out_of_everything():
+def test_queries_undefined_in_both_systems_are_left_out():
     a, b = scores(20, seed=11, shift=0.1)
     gaps = [0, 7, 20]
     with_gaps = np.insert(a, gaps, np.nan), np.insert(b, gaps, np.nan)
@@ -295,6 +295,6 @@ def test_scores_that_do_not_pair_are_an_error(function, a, b, message):
         function(np.array(a), np.array(b))
 
 
-def test_no_sample_is_an_error():
+def test_zero_samples_are_an_error():
     with pytest.raises(ValueError, match="samples must be at least 1, but is 0"):
         randomization_test(np.ones(3), np.zeros(3), seed=1, samples=0)

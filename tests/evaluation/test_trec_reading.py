@@ -1,4 +1,4 @@
-"""Run and qrels files of any system: what is read, what is refused, and trec_eval's own figures."""
+"""Run and qrels files of any system: what is read, what is refused, and trec_eval's own metrics."""
 
 from __future__ import annotations
 

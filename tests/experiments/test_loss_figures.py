@@ -1,4 +1,4 @@
-"""Figures 1 and 2: the plotted values compared with the slow twin, the files, no open figures."""
+"""Figures 1 and 2: the plotted values compared with the slow oracle, the files, no open figures."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_fonts_have_every_letter(name, tmp_path):
     FIGURES[name](tmp_path)
 
 
-def test_figure1_plots_the_derivative_of_the_twin(drawn):
+def test_figure1_plots_the_derivative_of_the_oracle(drawn):
     rows = [row for row in read(drawn["figure1"][1]) if row["plot"] == "derivative by x1"]
     assert {float(row["epsilon"]) for row in rows} == set(loss_figures.EPSILONS)
     for row in rows[:: len(rows) // 200]:
@@ -83,14 +83,14 @@ def test_figure1_norms_are_bounded_but_those_of_the_plain_cosine_are_not(epsilon
     assert found.max() < 1 / epsilon if epsilon else found.max() > 999
 
 
-@pytest.mark.parametrize(("name", "twin"), [("SOSL", maths.sosl), ("MSE", maths.mse)])
-def test_figure2_plots_the_twin_over_the_whole_range(name, twin, drawn):
+@pytest.mark.parametrize(("name", "oracle"), [("SOSL", maths.sosl), ("MSE", maths.mse)])
+def test_figure2_plots_the_oracle_over_the_whole_range(name, oracle, drawn):
     rows = [row for row in read(drawn["figure2"][1]) if row["loss"] == name]
     assert len(rows) == 3 * 201
     scores = [float(row["score"]) for row in rows]
     assert (min(scores), max(scores)) == (-1, 1)
     for row in rows:
-        expected = twin(float(row["score"]), int(row["grade"]), (0.2, 0.7))
+        expected = oracle(float(row["score"]), int(row["grade"]), (0.2, 0.7))
         assert float(row["value"]) == pytest.approx(expected, rel=1e-4, abs=1e-6)
 
 

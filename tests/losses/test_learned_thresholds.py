@@ -1,4 +1,4 @@
-"""Thresholds that are trained: always in order, never closed up, trained by the right gradient."""
+"""Trained thresholds: always rising, segments never closed, the right gradient."""
 
 import numpy as np
 import pytest

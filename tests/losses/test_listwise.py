@@ -1,4 +1,4 @@
-"""Each listwise loss: hand arithmetic, the twin in plain Python, and the hazards by name."""
+"""Each listwise loss: hand arithmetic, the oracle in plain Python, and the hazards by name."""
 
 import math
 

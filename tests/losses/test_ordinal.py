@@ -1,4 +1,4 @@
-"""Each ordinal loss by itself: hand arithmetic, the twin, bounds, predicted grades, arguments."""
+"""Each ordinal loss by itself: hand arithmetic, the oracle, bounds, predicted grades, arguments."""
 
 import math
 
@@ -16,14 +16,14 @@ from tf_smoothclir.losses.sosl import SmoothOrdinalSearchLoss
 from tf_smoothclir.losses.three_part_l2 import ThreePartL2
 
 SETTINGS = settings(deadline=None, max_examples=40, derandomize=True)
-TWINS = {
+ORACLES = {
     "sosl": lambda score, grade: maths.sosl(score, grade, (0.2, 0.7)),
     "mse": lambda score, grade: maths.mse(score, grade, (0.2, 0.7)),
     "proportional_odds": lambda score, grade: maths.proportional_odds(score, grade, (0.2, 0.7)),
     "three_part_l2": maths.three_part_l2,
 }
 THRESHOLD_LOSSES = (SmoothOrdinalSearchLoss, SegmentMeanSquaredError, ProportionalOdds)
-every_loss = pytest.mark.parametrize("name", sorted(TWINS))
+every_loss = pytest.mark.parametrize("name", sorted(ORACLES))
 
 
 def value_and_gradient(loss, labels, scores):
@@ -104,18 +104,18 @@ def test_three_part_l2_by_hand():
     np.testing.assert_allclose(losses_of(ThreePartL2(), *pairs), expected, atol=1e-15)
 
 
-# ---- the twin, bounds, hazards --------------------------------------------------------------
+# ---- the oracle, bounds, hazards --------------------------------------------------------------
 
 
 @every_loss
 @SETTINGS
 @given(seed=st.integers(0, 2**31))
-def test_matches_the_twin_on_padded_weighted_lists(name, seed):
+def test_matches_the_oracle_on_padded_weighted_lists(name, seed):
     rng = np.random.default_rng(seed)
     labels, scores = rng.integers(-1, 3, [4, 5]), rng.uniform(-1, 1, [4, 5])
     weights = rng.uniform(0, 3, [4, 5])
     found = LOSSES[name]()(labels, scores, weights).numpy()
-    assert found == pytest.approx(maths.mean_loss(TWINS[name], labels, scores, weights))
+    assert found == pytest.approx(maths.mean_loss(ORACLES[name], labels, scores, weights))
 
 
 @SETTINGS
@@ -143,7 +143,7 @@ def test_proportional_odds_is_finite_at_any_temperature(temperature):
 
 
 @every_loss
-def test_label_above_the_grades_is_nan_not_a_silent_grade(name):
+def test_a_label_above_the_grades_gives_nan(name):
     loss = LOSSES[name]()
     assert np.isnan(loss([0, 3], [0.1, 0.2]).numpy())
     assert np.isnan(loss([0, 99], [0.1, 0.2]).numpy())
@@ -171,7 +171,7 @@ def test_predicted_grade_by_hand():
 
 @SETTINGS
 @given(score=st.one_of(st.floats(-1, 1), st.sampled_from([-0.5, 0.0, 0.25, 1.0, -1.0])))
-def test_predicted_grade_has_zero_loss_and_all_lower_ones_do_not(score):
+def test_only_the_predicted_grade_of_all_up_to_it_has_zero_loss(score):
     loss = SmoothOrdinalSearchLoss((-0.5, 0.0, 0.25), reduction="none")
     scores = np.full(4, score)
     grade = int(loss.predict_grade(np.float64(score)))

@@ -43,14 +43,14 @@ def expected_sums(positions, values, rows, size):
     return result
 
 
-@pytest.mark.parametrize("way", BOTH)
+@pytest.mark.parametrize("kernel", BOTH)
 @pytest.mark.parametrize("case", PAIRS)
 @pytest.mark.parametrize("dim", [1, 3])
 @pytest.mark.parametrize("index_type", [tf.int32, tf.int64], ids=["int32", "int64"])
-def test_sums_at(way, case, dim, index_type):
+def test_sums_at(kernel, case, dim, index_type):
     positions, rows, number, size = PAIRS[case]
     values = np.random.default_rng(3).normal(size=(number, dim)).astype("f4")
-    compiled = tf.function(way)
+    compiled = tf.function(kernel)
     found = compiled(
         tf.constant(positions, index_type),
         tf.constant(values),
@@ -61,24 +61,24 @@ def test_sums_at(way, case, dim, index_type):
     np.testing.assert_allclose(found, expected_sums(positions, values, rows, size), rtol=1e-6)
 
 
-@pytest.mark.parametrize("way", BOTH)
-def test_sums_at_of_many_pairs_are_reproducible(way):
+@pytest.mark.parametrize("kernel", BOTH)
+def test_sums_at_of_many_pairs_are_reproducible(kernel):
     rng = np.random.default_rng(4)
     positions, rows = rng.integers(0, 500, 20_000), np.sort(rng.integers(0, 128, 20_000))
     values = rng.normal(size=(128, 64)).astype("f4")
     arguments = [tf.constant(a) for a in (positions.astype("i4"), values, rows.astype("i4"), 500)]
-    first, second = (way(*arguments).numpy() for _ in range(2))
+    first, second = (kernel(*arguments).numpy() for _ in range(2))
     np.testing.assert_array_equal(first, second)
     expected = np.zeros((500, 64))
     np.add.at(expected, positions, values[rows])
     np.testing.assert_allclose(first, expected, atol=1e-4)
 
 
-@pytest.mark.parametrize("way", [segment_sum_by_segments, segment_sum_by_matrix, None])
+@pytest.mark.parametrize("kernel", [segment_sum_by_segments, segment_sum_by_matrix, None])
 @pytest.mark.parametrize("case", [name for name in PAIRS if name != "no pair"])
-def test_segment_sum_and_its_gradient(case, way, monkeypatch):
-    monkeypatch.setattr(row_sums, "trained_segment_sum", way)
-    training = way is not None
+def test_segment_sum_and_its_gradient(case, kernel, monkeypatch):
+    monkeypatch.setattr(row_sums, "trained_segment_sum", kernel)
+    training = kernel is not None
     positions, segments, number, size = PAIRS[case]
     rng = np.random.default_rng(5)
     rows = rng.normal(size=(size, 3)).astype("f4")

@@ -27,8 +27,8 @@ WITHOUT = {"none": slice(0), "first": slice(1), "last": slice(-1, None), "all": 
 
 
 @pytest.fixture(params=[segment_sum_by_segments, sum_by_matrix], ids=["by segments", "by matrix"])
-def way(request, monkeypatch):
-    monkeypatch.setattr(module, "_way", request.param)
+def kernel(request, monkeypatch):
+    monkeypatch.setattr(module, "_kernel", request.param)
 
 
 @pytest.fixture(params=[False, True], ids=["CPU", "GPU"])
@@ -66,7 +66,7 @@ def some_gradient(number, without=slice(0)):
     return upstream
 
 
-@pytest.mark.usefixtures("way", "device")
+@pytest.mark.usefixtures("kernel", "device")
 @pytest.mark.parametrize("without", WITHOUT.values(), ids=WITHOUT)
 @pytest.mark.parametrize("case", TEXTS)
 def test_sums_and_their_gradient(case, without):
@@ -87,7 +87,7 @@ def test_sums_and_their_gradient(case, without):
     assert gradient.values.shape == (len(gradient.indices), DIM)
 
 
-@pytest.mark.usefixtures("way")
+@pytest.mark.usefixtures("kernel")
 @pytest.mark.parametrize("without", WITHOUT.values(), ids=WITHOUT)
 @pytest.mark.parametrize("case", TEXTS)
 def test_all_rows_are_named_on_request(case, without):
@@ -99,7 +99,7 @@ def test_all_rows_are_named_on_request(case, without):
     np.testing.assert_array_equal(tf.convert_to_tensor(every), tf.convert_to_tensor(some))
 
 
-@pytest.mark.usefixtures("way", "device")
+@pytest.mark.usefixtures("kernel", "device")
 def test_a_gradient_in_one_dimension_or_of_nan_counts():
     upstream = np.zeros([3, DIM], "f4")
     upstream[0, 2], upstream[2, 1] = 1, np.nan
@@ -110,14 +110,14 @@ def test_a_gradient_in_one_dimension_or_of_nan_counts():
     np.testing.assert_array_equal(np.isnan(found[5]), [False, True, False])
 
 
-@pytest.mark.usefixtures("way")
+@pytest.mark.usefixtures("kernel")
 @pytest.mark.parametrize("word", [-1, SIZE, 10 * SIZE])
 def test_an_id_that_is_no_row_is_refused(word):
     with pytest.raises(tf.errors.InvalidArgumentError):
         sums_and_gradient(random_table(), [[2], [3, word]], some_gradient(2))
 
 
-@pytest.mark.usefixtures("way")
+@pytest.mark.usefixtures("kernel")
 def test_sums_of_many_texts_are_reproducible():
     rng = np.random.default_rng(4)
     texts = [rng.integers(0, 500, length).tolist() for length in rng.integers(100, 200, 128)]
@@ -129,7 +129,7 @@ def test_sums_of_many_texts_are_reproducible():
     np.testing.assert_array_equal(first[1].values, second[1].values)
 
 
-@pytest.mark.usefixtures("way")
+@pytest.mark.usefixtures("kernel")
 def test_reading_and_updating_never_copies_the_table():
     """Reading or updating copies the whole table if the other has not ended or prepared it."""
     table = tf.Variable(tf.ones([SIZE, DIM]))

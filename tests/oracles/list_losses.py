@@ -1,4 +1,4 @@
-"""Slow plain-Python twins of `list_losses`: one list without padding, from the formulas."""
+"""Slow plain-Python listwise losses, written from the formulas: one list without padding."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Slow plain-NumPy twins of `similarity` and `losses`, in float64, written from the formulas.
+"""Slow plain-NumPy similarity and ordinal losses, in float64, written from the formulas.
 
 Loops and branches instead of vectors, and none of the rearrangements that the fast code makes.
 """
@@ -82,7 +82,7 @@ def three_part_l2(score: float, grade: int, cut_points=(0.2, 0.55, 0.9)) -> floa
 
 
 def mean_loss(loss, labels, scores, weights=None) -> float:
-    """Weighted sum of `loss(score, grade)` over the real labels, divided by how many they are."""
+    """Weighted sum of `loss(score, grade)` over the real labels, divided by their number."""
     total, real = 0.0, 0
     labels, scores = np.asarray(labels), np.asarray(scores)
     weights = np.ones(scores.shape) if weights is None else np.asarray(weights)

@@ -1,7 +1,7 @@
 """The seven metrics, one list at a time in plain Python, from their definitions.
 
-Each function takes the grades of one candidate list, best first; None is "this query does not
-count".
+Each function takes the grades of one candidate list, best first. None means that the query
+does not count.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Slow plain-NumPy twins of the towers that read word order: one text, one word at a time."""
+"""Slow plain-NumPy towers that read word order: one text, one word at a time."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def cnn(words, filters, biases, kernel, bias) -> np.ndarray:
 
 
 def bidirectional_lstm(words, forward, backward, kernel, bias) -> np.ndarray:
-    """DSSM-LSTM of one text; `forward` and `backward` are arguments of `lstm` but for the words."""
+    """DSSM-LSTM of one text; `forward` and `backward` are the weights that `lstm` takes."""
     if not len(words):
         return np.zeros(len(bias))
     states = [lstm(words, *forward), lstm(words[::-1], *backward)]

@@ -1,4 +1,4 @@
-"""Tokens of many scripts, hazards of bytes, and a plain-Python twin over random texts."""
+"""Tokens of many scripts, hazards of bytes, and a plain-Python oracle over random texts."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ def plain_tokens(text: str) -> list[str]:
 
 @SETTINGS
 @given(TEXTS)
-def test_agrees_with_the_plain_twin(text):
+def test_agrees_with_the_plain_oracle(text):
     assert tokens(text) == plain_tokens(text)
 
 

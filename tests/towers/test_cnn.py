@@ -1,4 +1,4 @@
-"""DSSM-CNN against a NumPy twin; what it shares with DSSM-LSTM is in `test_sequence_tower`."""
+"""DSSM-CNN against a NumPy oracle; what it shares with DSSM-LSTM is in `test_sequence_tower`."""
 
 import numpy as np
 import pytest

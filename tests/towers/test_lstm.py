@@ -1,4 +1,4 @@
-"""DSSM-LSTM against a NumPy twin; what it shares with DSSM-CNN is in `test_sequence_tower`."""
+"""DSSM-LSTM against a NumPy oracle; what it shares with DSSM-CNN is in `test_sequence_tower`."""
 
 import numpy as np
 import pytest

@@ -52,7 +52,7 @@ def test_order_may_differ_from_cosine():
 
 @SETTINGS
 @given(seeds, norms, norms, epsilons)
-def test_value_and_gradient_match_the_twin(seed, query_norm, document_norm, epsilon):
+def test_value_and_gradient_match_the_oracle(seed, query_norm, document_norm, epsilon):
     query = random_vector(seed, query_norm).astype("float32")
     document = random_vector(seed + 1, document_norm).astype("float32")
     score, by_query, by_document = score_and_gradients(query, document, epsilon)

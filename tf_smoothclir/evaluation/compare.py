@@ -217,7 +217,7 @@ def _check_same_judgments(read: Mapping[Path, Qrels], path: Path) -> None:
     if different:
         raise input_error(
             path,
-            f"its judgments are others than those of {first}, for {len(different)} queries such as"
+            f"its judgments differ from those of {first} for {len(different)} queries such as"
             f" {different[:3]}",
             "Compare runs on the same split of the same set, with the same sampled documents",
         )

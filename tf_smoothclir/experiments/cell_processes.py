@@ -71,7 +71,7 @@ def _complete(cell: CellDirectory, threads: int) -> None:
     """The main function of a cell's process.
 
     A cell belongs to the process that holds the lock of its log: after a SIGKILL of their parent,
-    a process of before may still be at work for a moment.
+    an earlier process may still be running for a moment.
     """
     with open(cell.log, "a", encoding="utf-8") as log:
         fcntl.flock(log, fcntl.LOCK_EX)

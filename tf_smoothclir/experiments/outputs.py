@@ -62,17 +62,17 @@ class Written:
 
 
 def write_set(
-    experiment: Experiment, one: StudySet, study: Study, directory: Path, command: str
+    experiment: Experiment, study_set: StudySet, study: Study, directory: Path, command: str
 ) -> Written:
     """Writes `<set>.md`, `.csv`, `.tex` and `.png` of an experiment that needs sets."""
     if experiment.name == "table1":
-        written = _statistics(one)
+        written = _statistics(study_set)
     else:
-        written = _trained(experiment, one, study, directory)
+        written = _trained(experiment, study_set, study, directory)
     # If the set is the paper's own, its numbers are in our tables already.
-    blocks = written.tables + ([] if one.published else paper_blocks(experiment))
-    path = directory / one.name
-    heading = f"# {experiment.title}, {one.name}\n\n{experiment.claim}\n\n"
+    blocks = written.tables + ([] if study_set.published else paper_blocks(experiment))
+    path = directory / study_set.name
+    heading = f"# {experiment.title}, {study_set.name}\n\n{experiment.claim}\n\n"
     parts = [block.markdown() for block in blocks]
     parts += [f"![{experiment.title}]({plot.name})\n" for plot in written.plots]
     parts += ["".join(f"* {note}\n" for note in written.notes), f"```\n{command}\n```\n"]
@@ -98,13 +98,13 @@ def _write(path: Path, kind: str, text: str) -> None:
     write_text(path.with_name(f"{path.name}.{kind}"), text)
 
 
-def _statistics(one: StudySet) -> Written:
-    columns = ("", one.name)
-    rows = _statistics_rows(collection_statistics(source_of(one.settings.data)))
-    if one.published:
-        queries, partly_relevant, documents = TABLE_1[one.published]
+def _statistics(study_set: StudySet) -> Written:
+    columns = ("", study_set.name)
+    rows = _statistics_rows(collection_statistics(source_of(study_set.settings.data)))
+    if study_set.published:
+        queries, partly_relevant, documents = TABLE_1[study_set.published]
         theirs = {"queries": queries, "SR/Q": partly_relevant, "documents": documents}
-        columns += (f"paper, {LANGUAGES[one.published]}",)
+        columns += (f"paper, {LANGUAGES[study_set.published]}",)
         rows = [(*row, theirs.get(row[0], "")) for row in rows]
     table = tables.Table("Statistics", columns, tuple(rows))
     return Written([table], csv=tables.plain_csv(table))
@@ -124,20 +124,20 @@ def _statistics_rows(found: CollectionStatistics) -> list[tuple]:
     return rows[1:]  # the first one is the name, which the heading has
 
 
-def _trained(experiment: Experiment, one: StudySet, study: Study, directory: Path) -> Written:
-    found = [read_system_metrics(s.name, study.cells(one, s)) for s in experiment.systems]
+def _trained(experiment: Experiment, study_set: StudySet, study: Study, directory: Path) -> Written:
+    found = [read_system_metrics(s.name, study.cells(study_set, s)) for s in experiment.systems]
     systems = [system for system in found if system is not None]
     if not systems:
         return Written([], notes=["Every run has failed."])
-    title, plot = f"{experiment.title}, {one.name}", directory / f"{one.name}.png"
-    column, notes = experiment.first_column, _setting_notes(systems, one.settings, study)
+    title, plot = f"{experiment.title}, {study_set.name}", directory / f"{study_set.name}.png"
+    column, notes = experiment.first_column, _setting_notes(systems, study_set.settings, study)
     if experiment.name == "figure3":
         return _densities(plot, title, column, systems, notes)
     written = Written([], notes=[*_metric_notes(systems, study), *notes])
     differences = []
     # Without the baseline, the next system would silently take its place.
     if experiment.compared and found[0] is not None and len(systems) > 1:
-        significance = directory / f"{one.name}-significance"
+        significance = directory / f"{study_set.name}-significance"
         differences = _compare(systems, experiment.metrics, significance, study)
         written.notes.append(_test_note(f"{column} {systems[0].name}"))
     marked, paper = significant(differences), paper_values(experiment.name)
@@ -147,7 +147,7 @@ def _trained(experiment: Experiment, one: StudySet, study: Study, directory: Pat
             column,
             systems,
             marked,
-            paper.get(one.published),
+            paper.get(study_set.published),
             metrics=experiment.metrics,
             costs=experiment.costs,
         )
@@ -160,7 +160,7 @@ def _trained(experiment: Experiment, one: StudySet, study: Study, directory: Pat
         if differences:
             system_plots.plot_gains(plot, title, systems[0].name, differences)
             written.plots.append(plot)
-    written.csv = tables.system_csv(one.name, systems, marked, paper, one.published)
+    written.csv = tables.system_csv(study_set.name, systems, marked, paper, study_set.published)
     return written
 
 

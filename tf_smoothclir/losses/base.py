@@ -2,7 +2,7 @@
 
 Every loss is a `RankingLoss`, which is a Keras loss. There are two kinds: an `OrdinalLoss` scores
 each document against its own grade, a `ListwiseLoss` compares the documents of one candidate list.
-A loss itself is one class whose `call` is its formula; it asks nobody how the batch is made.
+A loss is one class; its `call` is the formula and does not depend on how batches are made.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class RankingLoss(keras.losses.Loss):
 
     @classmethod
     def from_settings(cls, settings: Mapping[str, Any]) -> RankingLoss:
-        """Returns the loss with the values that it wants of a training run's settings.
+        """Returns the loss with the values that a training run's settings have for it.
 
         Args:
             settings: By name, at least those that `RankingLoss.settings` declares.
@@ -145,10 +145,10 @@ class RankingLoss(keras.losses.Loss):
         return grades, scores
 
     def rescaled_in_batch(self, loss: tf.Tensor, scores: tf.Tensor, list_lengths) -> tf.Tensor:
-        """Returns the mean loss of in-batch negatives, divided by what it is to be divided by.
+        """Returns the loss of a batch with in-batch negatives, divided as suits this loss.
 
-        A loss of single scores is divided by the number of pairs in lists: the other pairs add to
-        it and do not make the gradients of the listed pairs smaller.
+        A loss of single scores is divided by the number of listed pairs: the other pairs add to the
+        loss, but do not make the gradients of the listed pairs smaller.
 
         Args:
             loss: Mean over all scores.
@@ -160,7 +160,7 @@ class RankingLoss(keras.losses.Loss):
         return loss * tf.cast(queries * documents, loss.dtype) / listed
 
     def num_terms(self, pairs: tf.Tensor, list_lengths: tf.Tensor | None) -> tf.Tensor:
-        """Returns what the mean loss of a batch is divided by, its weight in a joint mean.
+        """Returns the divisor of the mean loss of a batch: its weight in a joint mean.
 
         Args:
             pairs: How many pairs the lists of the batch hold, an int scalar.
@@ -175,10 +175,10 @@ class RankingLoss(keras.losses.Loss):
 
 
 def ranking_loss(loss: Any) -> RankingLoss:
-    """Returns what knows how to feed a compiled model's loss.
+    """Returns the `RankingLoss` that lays out batches for a compiled model's loss.
 
-    That is the loss itself. Any other loss that Keras takes, such as "mse", is fed score by score,
-    as `RankingLoss` does unless a subclass changes it.
+    That is the loss itself. For any other loss that Keras takes, such as "mse", it is a plain
+    `RankingLoss`, which passes on the scores one by one.
     """
     return loss if isinstance(loss, RankingLoss) else RankingLoss()
 

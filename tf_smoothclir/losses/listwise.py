@@ -1,9 +1,9 @@
 """Listwise losses: what counts is the order of the documents in a candidate list.
 
-They compare the scores of one list with each other and know no thresholds. Four are those of
-tensorflow-ranking, or on the other stack of keras-rs, without their reductions, which divide by
-padding too. ListMLE is our own: that of tensorflow-ranking 0.5.5 orders ties at random, lets
-padding add to the value and underflows at small temperatures.
+They compare the scores of one list with each other and know no thresholds. Four come from
+tensorflow-ranking (keras-rs on the other stack), without its reductions, which divide by padding
+too. ListMLE is our own: that of tensorflow-ranking 0.5.5 orders ties at random, lets padding add to
+the value and underflows at small temperatures.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from tf_smoothclir.losses.base import RankingLoss
 class ListwiseLoss(RankingLoss):
     """A loss of candidate lists `[lists, list_size]` by scores s = r / T for similarities r.
 
-    The loss of a batch is the mean over its lists; a list of padding alone is none. Padding, the
-    other lists of the batch and the order of the documents do not change the loss of a list, and
-    nothing is random. A list of one document has gradient 0. Computed in float32.
+    The loss of a batch is the mean over its lists; a list of padding alone does not count.
+    Padding, the other lists of the batch and the order of the documents do not change the loss of a
+    list, and nothing is random. A list of one document has gradient 0. Computed in float32.
 
     Args:
         temperature: T > 0 in units of the similarity. Similarities lie in (-1, 1), where a softmax

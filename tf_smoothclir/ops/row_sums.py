@@ -48,8 +48,8 @@ def segment_sum(
         return segment_sum_by_segments(rows, positions, segments, number)
     signature = _rows_like(rows), _numbers_like(positions), _numbers_like(segments), _SCALAR
     # In eager execution, a gradient cannot keep a sparse matrix.
-    way = segment_sum_by_segments if tf.executing_eagerly() else trained_segment_sum
-    summed = _with_own_gradient(way, *signature)
+    kernel = segment_sum_by_segments if tf.executing_eagerly() else trained_segment_sum
+    summed = _with_own_gradient(kernel, *signature)
     return summed(rows, positions, segments, tf.cast(number, tf.int32))
 
 

@@ -59,7 +59,7 @@ def table_sum(
     def summed(ids, texts, lengths):
         # Else TensorFlow copies a table that is read whole after updates of single rows.
         tf.raw_ops.DisableCopyOnRead(resource=table.handle)
-        sums = sum_in_halves(_way, table.read_value(), ids, texts, lengths)
+        sums = sum_in_halves(_kernel, table.read_value(), ids, texts, lengths)
         with tf.compat.v1.get_default_graph().gradient_override_map({"IdentityN": gradient}):
             inputs = [tf.stop_gradient(sums), table.handle, ids, texts, lengths]
             sums, *_ = tf.raw_ops.IdentityN(input=inputs)
@@ -107,11 +107,11 @@ def _of_texts(chosen: tf.Tensor, texts: tf.Tensor, lengths: tf.Tensor, tensors: 
     ]
 
 
-def sum_in_halves(way, rows, ids, texts, lengths):
+def sum_in_halves(kernel, rows, ids, texts, lengths):
     """Adds up `rows[ids]` by text, both halves of the tokens in parallel.
 
     Args:
-        way: `segment_sum_by_segments` or `sum_by_matrix`.
+        kernel: `segment_sum_by_segments` or `sum_by_matrix`.
         rows: The `table` of `table_sum`.
         ids: As in `table_sum`.
         texts: As in `table_sum`.
@@ -119,7 +119,7 @@ def sum_in_halves(way, rows, ids, texts, lengths):
     """
     half, number = tf.size(ids) // 2, tf.size(lengths)
     first, second = (
-        way(rows, ids[part], texts[part], number) for part in (slice(half), slice(half, None))
+        kernel(rows, ids[part], texts[part], number) for part in (slice(half), slice(half, None))
     )
     return first + second
 
@@ -130,4 +130,4 @@ def sum_by_matrix(rows, ids, texts, number):
     return pair_product(ids, matrix, rows, number)
 
 
-_way = sum_by_matrix if ON_KERAS_3 else segment_sum_by_segments
+_kernel = sum_by_matrix if ON_KERAS_3 else segment_sum_by_segments

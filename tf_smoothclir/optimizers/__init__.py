@@ -1,4 +1,4 @@
-"""Optimizers whose cost follows the rows of a batch, not the size of the vocabulary; one a file."""
+"""Optimizers whose cost depends on the rows of a batch, not on the size of the vocabulary."""
 
 from __future__ import annotations
 

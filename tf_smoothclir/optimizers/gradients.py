@@ -8,7 +8,7 @@ from tf_smoothclir.ops.row_sums import sums_at
 
 
 def each_row_once(gradient):
-    """Adds up the values of equal rows of a sparse gradient, without which its norm is wrong."""
+    """Adds up the values of equal rows of a sparse gradient; otherwise its norm would be wrong."""
     if not isinstance(gradient, tf.IndexedSlices):
         return gradient
     rows, positions = tf.unique(gradient.indices)
@@ -19,7 +19,7 @@ def each_row_once(gradient):
 def clipped(gradients: list, norm: tf.Tensor, limit: float) -> list:
     """Scales gradients down to a joint norm of `limit` if `norm`, their joint norm, is larger.
 
-    Unlike `tf.clip_by_global_norm`, it costs nothing if the norm is smaller, which is the rule.
+    Unlike `tf.clip_by_global_norm`, it costs nothing if the norm is smaller, the usual case.
     None, the gradient of a weight that the loss does not depend on, stays None.
     """
     found = [gradient for gradient in gradients if gradient is not None]

@@ -13,7 +13,7 @@ from tf_smoothclir.optimizers.sparse_optimizer import SparseOptimizer
 
 @keras.utils.register_keras_serializable(package="tf_smoothclir")
 class LazyAdam(SparseOptimizer, keras.optimizers.Adam):
-    """Adam (Kingma and Ba 2015) that leaves the rows alone which a gradient does not name.
+    """Adam (Kingma and Ba 2015) that changes only the rows that a gradient names.
 
     With a sparse gradient, the moments of a row decay, and the row moves, only in steps that name
     it; the bias correction counts all steps. A step that names every row is exactly Adam. For this

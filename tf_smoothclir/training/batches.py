@@ -43,7 +43,7 @@ class SampledBatches(Batches):
         self._lists: CandidateLists | None = None
 
     def epoch(self, number: int) -> Epoch:
-        """Returns the batches of an epoch, from 0; seed and mined documents decide about them."""
+        """Returns the batches of an epoch, from 0; the seed and the mined documents decide."""
         changing = self._settings.fresh_negatives or self._hard_negatives
         if self._lists is None or changing:
             self._lists = self.lists(number)

@@ -16,7 +16,7 @@ class StopRequest:
     """Notes that SIGINT or SIGTERM asked the run to stop. A second signal ends it at once.
 
     Attributes:
-        signal: The signal; None as long as there was none.
+        signal: The signal; None until one arrives.
     """
 
     def __init__(self):

@@ -26,7 +26,7 @@ from tf_smoothclir.utils.errors import InputError, input_error
 from tf_smoothclir.utils.files import write_text
 from tf_smoothclir.utils.progress import progress_bar
 
-# In one call of the graph. Python spends a millisecond on each call.
+# Steps in one call of the graph: each call costs Python a millisecond.
 STEPS_PER_CALL = 16
 
 

@@ -45,7 +45,7 @@ class DurableOracle(keras_tuner.Oracle):
         Args:
             space: The space to search.
             path: File of the state.
-            max_trials: Most trials.
+            max_trials: Maximum number of trials.
             seed: Seed of the proposals.
             **kwargs: Further arguments of the next oracle class.
         """
@@ -238,7 +238,7 @@ class HyperbandOracle(DurableOracle, keras_tuner.oracles.HyperbandOracle):
     """
 
     def __init__(self, space: SearchSpace, path: Path, *, max_epochs: int, **kwargs):
-        """Takes the most epochs of a trial and the arguments of `DurableOracle`.
+        """Takes the maximum number of epochs of a trial and the arguments of `DurableOracle`.
 
         Raises:
             InputError: The space has fewer points than the largest bracket starts with.

@@ -41,7 +41,7 @@ class Search:
     Attributes:
         search: Name of an oracle, a key of `tune.ORACLES`.
         tune: Names of the settings to search.
-        max_trials: Most trials. A larger number continues a search that had fewer.
+        max_trials: Maximum number of trials. A larger one continues a search that had fewer.
         folds: Folds of cross-validation; 0 or 1 for the set's own validation split.
     """
 

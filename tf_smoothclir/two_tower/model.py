@@ -150,7 +150,7 @@ class TwoTower(keras.Model):
         of pairs in the batch. With several workers, all three are of the joint batch.
 
         Args:
-            data: Inputs, grades, and perhaps sample weights.
+            data: Inputs, grades, and optionally sample weights.
             exchange: With several workers, a `protocols.task.Exchange`.
         """
         inputs, grades, weights = keras.utils.unpack_x_y_sample_weight(data)
@@ -195,7 +195,7 @@ class TwoTower(keras.Model):
         return len(self._own_towers()) == 2
 
     def _own_towers(self) -> list[WordTableTower]:
-        """Returns the towers of this package; of other layers, nothing is known."""
+        """Returns the towers of this package; nothing is known of other layers."""
         towers = (self.query_tower, self.document_tower)
         return [tower for tower in towers if isinstance(tower, WordTableTower)]
 

@@ -49,7 +49,7 @@ class TwoTowerTask:
         weights, more = tf_weights(model), dict(batches.variables)
         kept_model, kept = model, weights
         if settings.average_weights:
-            kept_model = _twin(model)
+            kept_model = _model_for_averages(model)
             kept = more["averages"] = tf_weights(kept_model)
             self._average = WeightAverage(kept, weights, settings.average_weights)
         self.variables = TaskVariables(
@@ -80,8 +80,8 @@ class TwoTowerTask:
         return self._encoder()
 
 
-def _twin(model: TwoTower) -> TwoTower:
-    """Returns a second model of the same form, with a loss of the same form, to be evaluated."""
-    twin = TwoTower.from_config(model.get_config())
-    twin.compile(loss=type(model.loss).from_config(model.loss.get_config()))
-    return twin
+def _model_for_averages(model: TwoTower) -> TwoTower:
+    """Returns a model of the same form, with a loss of the same form, but weights of its own."""
+    copy = TwoTower.from_config(model.get_config())
+    copy.compile(loss=type(model.loss).from_config(model.loss.get_config()))
+    return copy

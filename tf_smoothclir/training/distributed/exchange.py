@@ -1,8 +1,8 @@
 """Gradients of a worker as one message of numbers, and the gradient of all workers from these.
 
 A message is int32; floats keep their bits. So one collective carries everything: pairs, weight and
-losses of the batch, the number of rows of each sparse gradient, then each gradient, of a sparse one
-its rows first.
+losses of the batch, the number of rows of each sparse gradient, then each gradient. A sparse
+gradient begins with its rows.
 """
 
 from __future__ import annotations
