@@ -110,7 +110,7 @@ def table(
     present = [reference for reference in references if reference in measurements]
     rows = []
     for name, rounds in measurements.items():
-        row = {figure: _summary([r[figure] for r in rounds]) for figure in rounds[0]}
+        row = {key: _summary([r[key] for r in rounds]) for key in rounds[0]}
         for reference in present:
             ratios = [
                 r[ratio_of] / base[ratio_of] for r, base in zip(rounds, measurements[reference])

@@ -188,7 +188,7 @@ def measure(
             kind, _, effort = name.partition(":")
             if kind not in built:
                 measurements = common.in_new_process(partial(build, directory, kind, *sizes))
-                built[kind] = {figure: measurements[figure] for figure in ("build s", "index MB")}
+                built[kind] = {key: measurements[key] for key in ("build s", "index MB")}
             rivals[name] = partial(search, directory, kind, int(effort or 0), *sizes)
         rivals[MATMUL] = partial(matmul, directory, dim, threads)
         built[MATMUL] = {"build s": 0.0, "index MB": documents * dim * 4 / 1e6}

@@ -50,8 +50,8 @@ class ShardBatches(Batches):
     def epoch(self, number: int) -> Epoch:
         """Returns the batches of an epoch, from 0.
 
-        It ends with the worker that has the fewest batches; each worker knows these numbers from the
-        manifest. The rows of a step are those of all workers.
+        It ends with the worker that has the fewest batches; the manifest tells each worker these
+        numbers. The rows of a step are those of all workers.
         """
         own = self._pipelines[self._worker]
         return Epoch(
