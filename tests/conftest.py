@@ -33,7 +33,7 @@ _LONGEST = (
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Has the longest modules begin first: last, one of them would keep one worker busy alone."""
+    """Starts the longest modules first: at the end, one would keep a single process busy."""
     place = {f"tests.{name}": number for number, name in enumerate(_LONGEST)}
     items.sort(key=lambda item: place.get(item.module.__name__, len(place)))
 

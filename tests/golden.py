@@ -44,7 +44,7 @@ _RANKED = [
 
 
 def wave(*shape: int, phase: float = 0.0) -> np.ndarray:
-    """Returns float32 numbers in (-1, 1), no two alike and in no order."""
+    """Returns float32 numbers in (-1, 1), all different, in no order."""
     places = np.arange(np.prod(shape, dtype=int), dtype=np.float64)
     return np.sin(1.7 * places**1.1 + phase).reshape(shape).astype(np.float32)
 
@@ -154,7 +154,7 @@ CASES: dict[str, Callable[[], dict]] = {
 
 
 def plain(value):
-    """Returns what JSON can hold; None for NaN, which is what a metric of no document is."""
+    """Returns a value for JSON; None for NaN, the metric of a list without relevant documents."""
     if isinstance(value, dict):
         return {name: plain(part) for name, part in value.items()}
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""What one stack leaves for the other: runs, some of them unfinished, and exported towers.
+"""Runs, some of them unfinished, and exported towers that one stack makes and the other reads.
 
     python -m tests.stack_exchange make DIRECTORY NUMBERS
     python -m tests.stack_exchange read DIRECTORY NUMBERS

@@ -1,4 +1,4 @@
-"""The cut of the package, read from the sources: who imports whom, what every module keeps to."""
+"""The structure of the package, read from the sources: who imports whom, rules for every module."""
 
 from __future__ import annotations
 

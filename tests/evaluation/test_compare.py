@@ -48,7 +48,7 @@ SYSTEMS = {
 }
 
 
-def test_figures_by_hand():
+def test_differences_by_hand():
     good, bad = compare(SYSTEMS, metrics=["MAP"])
     assert (good.metric, good.system, good.queries, good.left_out) == ("MAP", "good", 4, 1)
     assert good.baseline_mean == pytest.approx((0.5 + 0.5 + 0.5 + 0.25) / 4)
@@ -65,7 +65,7 @@ def test_figures_by_hand():
     assert good.effect_size > 0 > bad.effect_size
 
 
-def test_figures_are_those_of_the_tests():
+def test_p_values_effect_and_interval_are_those_of_the_significance_tests():
     generator = np.random.default_rng(1)
     a, b = generator.uniform(size=(2, 40))
     (row,) = compare({"a": system(a), "b": system(b)}, metrics=["MAP"], seed=5, samples=3000)
@@ -84,7 +84,7 @@ def test_every_metric_and_system_once_and_the_same_again():
     assert compare(SYSTEMS) == rows
 
 
-def test_another_baseline_turns_the_difference_round():
+def test_another_baseline_reverses_the_difference():
     base, bad = compare(SYSTEMS, baseline="good", metrics=["MAP"])
     good, _ = compare(SYSTEMS, metrics=["MAP"])
     assert (base.system, bad.system) == ("base", "bad")

@@ -149,7 +149,7 @@ def test_grades_below_0_are_grade_0():
     )
 
 
-def test_infinite_scores_stand_at_the_ends():
+def test_infinite_scores_rank_first_and_last():
     run = {"last": -math.inf, "middle": 0.0, "first": math.inf}
     assert single(run, {"first": 2, "last": 1})["MAP"] == same((1 / 1 + 2 / 3) / 2)
 
@@ -180,7 +180,7 @@ def test_ties_are_ordered_by_hash_and_never_by_file(run, grades):
     assert found == same(expected)
 
 
-def test_chunks_and_file_order_do_not_change_a_figure(monkeypatch):
+def test_chunks_and_file_order_do_not_change_a_metric(monkeypatch):
     run, qrels = random_run_and_qrels(7)
     expected = run_metrics(run, qrels)
     monkeypatch.setattr(trec_files, "_QUERIES_PER_CHUNK", 7)

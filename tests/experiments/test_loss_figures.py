@@ -1,4 +1,4 @@
-"""Figures 1 and 2: the plotted values compared with the slow oracle, the files, no open figures."""
+"""Figures 1 and 2: plotted values against the slow oracle, the files, no figure left open."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every loss has of `RankingLoss`: padding, weights, reductions, shapes, life in Keras."""
+"""What every `RankingLoss` does: padding, weights, reductions, shapes, use in Keras."""
 
 import doctest
 import functools

@@ -1,4 +1,4 @@
-"""What all optimizers have in common: by name, their policies, and nothing dense in the table."""
+"""What all optimizers share: names, gradient policies, and no operation dense in the table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The peak of a program is its own, whoever started it."""
+"""Peak memory is that of the program itself, not of the one that started it."""
 
 import subprocess
 import sys

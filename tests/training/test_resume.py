@@ -105,7 +105,7 @@ def test_each_process_went_on_where_the_one_before_was_saved(runs):
         for end in runs[2].values()
     ]
     assert messages[0] == []
-    # Killed behind its third step, which is saved before the signal.
+    # Killed after its third step, which is saved before the signal.
     assert messages[1] == ["Continuing after epoch 0, step 3"]
     assert messages[2][0] == "Continuing after epoch 0, step 8"
     assert messages[2][1].startswith("Epoch 1/2: loss")

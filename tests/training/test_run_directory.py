@@ -114,7 +114,7 @@ def test_other_settings_are_refused_with_the_flag_and_both_values(tmp_path):
     assert "--overwrite" in message
 
 
-def test_run_without_a_checkpoint_is_begun_anew_with_other_settings(tmp_path):
+def test_run_without_a_checkpoint_starts_over_with_other_settings(tmp_path):
     # Such as after an error in the settings that shows only when the model is built.
     RunDirectory.create(tmp_path, changed(epochs=3)).vocabulary.mkdir()
     run = RunDirectory.create(tmp_path, changed(epochs=7))
