@@ -7,14 +7,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-import tensorflow as tf
 
 from tf_smoothclir.index.generations import FAISS, REMOVED
 from tf_smoothclir.index.manifest import IndexManifest
 from tf_smoothclir.index.ranker import Ranker
 from tf_smoothclir.index.segments import Segments
 from tf_smoothclir.index.vector_index import VectorIndex
-from tf_smoothclir.losses.sosl import SmoothOrdinalSearchLoss
+from tf_smoothclir.losses.grades import predicted_grades
 from tf_smoothclir.protocols.text_search import SearchHit
 from tf_smoothclir.utils.digests import check_digests
 from tf_smoothclir.utils.errors import InputError, input_error
@@ -49,7 +48,6 @@ class DocumentIndex:
         else:
             self.vectors = VectorIndex.load(current / FAISS, settings)
         self.ranker = Ranker(self.vectors, self.segments, self.alive)
-        self._grade = SmoothOrdinalSearchLoss(self.manifest.thresholds).predict_grade
 
     def __len__(self) -> int:
         return self.ranker.documents
@@ -75,7 +73,7 @@ class DocumentIndex:
         return [self._hits(positions, scores) for positions, scores in ranked]
 
     def _hits(self, positions: np.ndarray, scores: np.ndarray) -> Sequence[SearchHit]:
-        grades = self._grade(tf.constant(scores)).numpy()
+        grades = predicted_grades(scores, self.manifest.thresholds).numpy()
         return [
             SearchHit(rank, float(score), int(grade), *self.segments.document(position))
             for rank, (position, score, grade) in enumerate(zip(positions, scores, grades), start=1)

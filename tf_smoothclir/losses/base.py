@@ -13,6 +13,8 @@ from typing import Any, ClassVar
 import tensorflow as tf
 from tensorflow import keras
 
+from tf_smoothclir.losses.grades import predicted_grades
+
 REDUCTIONS = ("sum_over_batch_size", "sum", "none")
 
 register = keras.utils.register_keras_serializable(package="tf_smoothclir")
@@ -74,9 +76,7 @@ class RankingLoss(keras.losses.Loss):
         return None
 
     def predict_grade(self, scores) -> tf.Tensor:
-        """Returns how many thresholds lie below each score: int32, the shape of `scores`.
-
-        A score exactly on θ_y belongs to the lower grade, where SOSL is zero.
+        """Returns `predicted_grades` by the thresholds: int32, the shape of `scores`.
 
         Raises:
             ValueError: The loss has no thresholds.
@@ -86,9 +86,7 @@ class RankingLoss(keras.losses.Loss):
                 f"{type(self).__name__} has no thresholds, so it cannot predict grades: use a loss "
                 "that has, such as SmoothOrdinalSearchLoss"
             )
-        scores = tf.convert_to_tensor(scores)
-        above = scores[..., tf.newaxis] > tf.constant(self.thresholds, scores.dtype)
-        return tf.reduce_sum(tf.cast(above, tf.int32), axis=-1)
+        return predicted_grades(scores, self.thresholds)
 
     # ---- value ----------------------------------------------------------------------------------
 

@@ -10,7 +10,7 @@ import tensorflow as tf
 from tf_smoothclir._compat.keras_api import tf_weights
 from tf_smoothclir.text.tokenizer import tokenize
 from tf_smoothclir.text.vocabulary import UNKNOWN_ID, TextEncoder
-from tf_smoothclir.towers import AveragePoolingTower
+from tf_smoothclir.towers.word_table import WordTableTower
 from tf_smoothclir.two_tower.similarity import smooth_normalize
 
 _TEXT = tf.TensorSpec([None], tf.string, "text")
@@ -32,15 +32,16 @@ class ExportedTower(tf.Module):
     The inner product of a query vector and a document vector is their SCS, so any inner-product
     index ranks by SCS.
 
-    An average-pooling tower also has the function `words`. It is not a signature, but it is saved
-    with the model (`tf.saved_model.load(path).words(text)`). It shows what a vector is the mean of.
+    A tower that has `token_vectors` also has the function `words`. It is not a signature, but it is
+    saved with the model (`tf.saved_model.load(path).words(text)`). It shows what a vector is the
+    mean of.
     """
 
-    def __init__(self, tower, encoder: TextEncoder, *, epsilon: float, name: str):
+    def __init__(self, tower: WordTableTower, encoder: TextEncoder, *, epsilon: float, name: str):
         """Wraps a trained tower.
 
         Args:
-            tower: Keras layer from tokens to `[batch, dim]`.
+            tower: From tokens to `[batch, dim]`.
             encoder: Has the vocabulary that the tower was trained with.
             epsilon: ε of the similarity.
             name: "query_tower" or "document_tower".
@@ -53,7 +54,7 @@ class ExportedTower(tf.Module):
         self._vocabulary_size = tower.vocabulary_size
         # In a closure, so that the SavedModel holds the weights but nothing of Keras.
         self._call_tower = lambda tokens: tower(tokens)
-        if isinstance(tower, AveragePoolingTower):
+        if tower.has_token_vectors:
             self._token_vectors = lambda tokens: tower.token_vectors(tokens)
             self.words = tf.function(self._words, autograph=False, input_signature=[_TEXT])
 
@@ -75,9 +76,8 @@ class ExportedTower(tf.Module):
         fits = tf.reduce_all(lengths >= 0) & (tokens == tf.size(ids, tf.int64))
         message = "lengths must not be negative, and must add up to the number of ids."
         checked = tf.debugging.Assert(fits, [message, "lengths:", lengths, "ids:", tf.size(ids)])
-        with tf.control_dependencies(
-            [checked]
-        ):  # before another operation fails with a vaguer message
+        # Checked first: another operation would fail with a vaguer message.
+        with tf.control_dependencies([checked]):
             lengths = tf.identity(lengths)
         known = (ids >= 0) & (ids < self._vocabulary_size)
         return self._vectors(self.encoder.complete(tf.where(known, ids, UNKNOWN_ID), lengths))

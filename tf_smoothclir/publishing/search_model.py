@@ -13,7 +13,7 @@ import tensorflow as tf
 
 from tf_smoothclir.data.hashing import hash_ids
 from tf_smoothclir.data.sources.source import Text
-from tf_smoothclir.losses.sosl import SmoothOrdinalSearchLoss
+from tf_smoothclir.losses.grades import predicted_grades
 from tf_smoothclir.ops.top_k import top_k
 from tf_smoothclir.publishing.exported_tower import ExportedTower
 from tf_smoothclir.text.batches import text_batches
@@ -64,7 +64,7 @@ class SearchModel(tf.Module):
         order = np.argsort(hash_ids(ids), kind="stable")
         self._ids = tf.Variable([ids[row] for row in order], trainable=False, dtype=tf.string)
         self._vectors = tf.Variable(vectors[order], trainable=False)
-        self._grade = SmoothOrdinalSearchLoss(thresholds).predict_grade
+        self._thresholds = tuple(thresholds)
 
     @property
     def num_documents(self) -> int:
@@ -76,7 +76,7 @@ class SearchModel(tf.Module):
         """Searches the collection."""
         scores, positions = self._best(self._query_tower.serve(text)["vector"])
         ids = tf.gather(self._ids, positions)
-        return {"ids": ids, "scores": scores, "grades": self._grade(scores)}
+        return {"ids": ids, "scores": scores, "grades": predicted_grades(scores, self._thresholds)}
 
     @tf.function(
         autograph=False,
@@ -95,7 +95,7 @@ class SearchModel(tf.Module):
         queries = self._query_tower.serve(query)["vector"]
         documents = self._document_tower.serve(document)["vector"]
         scores = tf.reduce_sum(queries * documents, axis=-1)
-        return {"score": scores, "grade": self._grade(scores)}
+        return {"score": scores, "grade": predicted_grades(scores, self._thresholds)}
 
     @property
     def signatures(self) -> dict:

@@ -36,6 +36,8 @@ class AveragePoolingTower(WordTableTower):
     With `ngram_buckets`, it must be `SubwordTokens`. Returns `[batch, dim]` float.
     """
 
+    has_token_vectors = True
+
     def __init__(
         self, vocabulary_size: int, dim: int = 64, *, token_weights: str = "none", **kwargs
     ):
@@ -101,7 +103,7 @@ class AveragePoolingTower(WordTableTower):
         return _sums_of(self.word_vectors(tokens, training), tokens, training)
 
     def token_vectors(self, tokens) -> tf.Tensor:
-        """Returns `[tokens, dim]`: the mean over a text, then tanh, is the vector of the text."""
+        """Returns what each token adds, times its weight over the mean weight of the text."""
         tokens = distinct_tokens(tokens)
         vectors = self.word_vectors(tokens)
         if self.token_weights == "none":

@@ -31,12 +31,14 @@ class WordTableTower(keras.layers.Layer):
             mean: with epsilon = 1, short vectors have small scores.
         bilingual_scale: Factor on the vectors of `--initial_vectors=bilingual`.
         pads_texts: Whether each text costs as much as the longest text of the batch.
+        has_token_vectors: Whether `token_vectors` says what each token adds to a vector.
         gradient_policy: What the optimizer asks of gradients; a model sets it when it is compiled.
     """
 
     initial_stddev = 1.0
     bilingual_scale = 1.0
     pads_texts = False
+    has_token_vectors = False
     gradient_policy = GradientPolicy()
 
     def __init__(
@@ -101,6 +103,16 @@ class WordTableTower(keras.layers.Layer):
 
     def build_rest(self) -> None:
         """Creates the weights besides the tables: none, unless a subclass does."""
+
+    def token_vectors(self, tokens) -> tf.Tensor:
+        """Returns `[tokens, dim]`: the mean over a text, then tanh, is the vector of the text.
+
+        Only for towers that declare `has_token_vectors`.
+
+        Args:
+            tokens: As for `call`.
+        """
+        raise NotImplementedError
 
     def word_vectors(
         self, tokens: DistinctTokens | SubwordTokens, training: bool | None = None
