@@ -42,7 +42,7 @@ def test_a_shared_tower_encodes_both_languages_at_once(tiny, tmp_path, monkeypat
     assert trained(tiny(**NGRAMS, epochs=1), tmp_path / "run")[0].epoch == 1
 
 
-@pytest.mark.parametrize("tower", ["average_pooling", "cnn"])
+@pytest.mark.parametrize("tower", ["average_pooling", pytest.param("cnn", marks=pytest.mark.slow)])
 def test_a_killed_run_goes_on_to_the_same_bits(tower, tiny, tmp_path):
     settings = tiny(ngram_buckets=50, tower=tower)
     _, expected = trained(settings, tmp_path / "whole")

@@ -20,6 +20,8 @@ from tf_smoothclir.training.trainer import Trainer
 from tf_smoothclir.two_tower.builder import build_model
 from tf_smoothclir.utils.errors import InputError
 
+pytestmark = pytest.mark.usefixtures("without_plots")  # but `finished` has them
+
 FULL = {f"full/{name}" for name in ("MRR@10", "Recall@1", "Recall@10", "Recall@100")}
 
 

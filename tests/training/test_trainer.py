@@ -135,7 +135,9 @@ def test_history_has_every_epoch_once_with_the_mean_loss_of_its_pairs(whole):
         pytest.param(False, [1], id="after the first step"),
         pytest.param(False, [STEPS], id="before the validation"),
         pytest.param(True, [STEPS + 3], id="inside the second epoch, fresh negatives"),
-        pytest.param(True, [3, 3, STEPS], id="three times, fresh negatives"),
+        pytest.param(
+            True, [3, 3, STEPS], id="three times, fresh negatives", marks=pytest.mark.slow
+        ),
     ],
 )
 def test_killed_run_goes_on_to_the_same_bits(tiny, tmp_path, whole, fresh, steps):
