@@ -34,7 +34,7 @@ PARTS = (
     ("SmoothOrdinal", "similarity, loss"),
 )
 _STEP = "while/"  # in the name of every operation of the step
-_OPERATION = re.compile(r"[\w./-]+:\w+")  # path:type; all other events enclose such ones
+_OPERATION = re.compile(r"[\w./-]+:\w+")  # path:type; all other events enclose these
 _WAIT = "IteratorGetNextOp::DoCompute"
 _CALLS = 12
 _BATCHES_LOOKED_AT = 20

@@ -109,7 +109,7 @@ def test_no_module_imports_itself_by_a_detour():
 
 def test_training_knows_the_families_of_models_in_one_place():
     families = {"losses", "optimizers", "towers", "two_tower"}
-    of_all = {"tf_smoothclir.optimizers.gradients"}  # sums of gradients, whoever trains
+    of_all = {"tf_smoothclir.optimizers.gradients"}  # sums of gradients of any family
     knowing = {
         name
         for name, path in LIBRARY.items()

@@ -24,7 +24,7 @@ def test_average_is_the_mean_in_which_an_epoch_counts_decay_times_the_next(decay
         for index, found in enumerate(task.variables.kept):
             expected = np.average([weights[index] for weights in seen], axis=0, weights=shares)
             np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
-    for weight, last in zip(model.weights, seen[-1]):  # the model itself goes on as it was
+    for weight, last in zip(model.weights, seen[-1]):  # the model itself keeps its last weights
         np.testing.assert_array_equal(weight.numpy(), last.astype("f4"))
 
 

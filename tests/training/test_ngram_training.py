@@ -1,4 +1,4 @@
-"""Runs with n-grams: they learn, go on after a kill, and are loaded and evaluated again."""
+"""Runs with n-grams: they learn, continue after a kill, and are loaded and evaluated."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_a_shared_tower_encodes_both_languages_at_once(tiny, tmp_path, monkeypat
 
 
 @pytest.mark.parametrize("tower", ["average_pooling", pytest.param("cnn", marks=pytest.mark.slow)])
-def test_a_killed_run_goes_on_to_the_same_bits(tower, tiny, tmp_path):
+def test_a_killed_run_continues_bit_for_bit(tower, tiny, tmp_path):
     settings = tiny(ngram_buckets=50, tower=tower)
     _, expected = trained(settings, tmp_path / "whole")
     train_until_killed(start(settings, tmp_path / "killed")[0], 11)

@@ -86,7 +86,7 @@ def test_what_the_batches_choose_after_an_epoch_is_in_the_history(whole):
 
 
 @pytest.mark.parametrize("steps", [[1], [STEPS], [STEPS + 2, 4]], ids=str)
-def test_killed_run_goes_on_to_the_same_bits(start, whole, tmp_path, steps):
+def test_killed_run_continues_bit_for_bit(start, whole, tmp_path, steps):
     for number in steps:
         train_until_killed(start(tmp_path / "run"), number)
     trainer = start(tmp_path / "run")

@@ -245,7 +245,7 @@ def own_data(tiny_dir, tmp_path):
 def test_changed_data_are_refused_in_the_middle_of_a_run(own_data, tmp_path, untrained):
     data, settings = own_data
     begin(settings, tmp_path / "run")
-    begin(settings, tmp_path / "run")  # unchanged, it goes on
+    begin(settings, tmp_path / "run")  # unchanged data: it continues
     with open(data / "wiki_fr.documents", "a", encoding="utf-8") as file:
         file.write("999\tNouveau\tmot1\n")
     with pytest.raises(InputError, match=r"begun on other content of .*--overwrite"):

@@ -37,7 +37,7 @@ def metrics_with_loss(model: keras.Model, metrics: list) -> list:
 def adopt_layer(model: keras.Model, name: str, layer: keras.layers.Layer | None) -> None:
     """Makes a layer, or None, an attribute of a built model, which then has its weights.
 
-    It removes a former layer, whose weights Keras would go on to train.
+    It removes a former layer, whose weights Keras would keep training.
     """
     model._tracker.unlock()
     if getattr(model, name, None) is not None:

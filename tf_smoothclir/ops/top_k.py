@@ -23,7 +23,7 @@ def top_k(
         queries: `[queries, dim]` float32.
         chunks: The documents, `[n, dim]` float32 each, one chunk after the other; `in_chunks` cuts
             an array. Only one `[queries, n]` matrix of scores is in memory at a time.
-        depth: Documents per query; fewer where there are not so many.
+        depth: Documents per query; fewer if the collection is smaller.
 
     Returns:
         `(scores [queries, depth] float32, positions [queries, depth] int32)`, best first.

@@ -79,7 +79,7 @@ class Retriever(Scorer, Protocol):
 
         Args:
             query_rows: `[queries]` int, the queries to answer.
-            depth: Documents per query; fewer where the retriever has not so many.
+            depth: Documents per query; fewer if the retriever finds fewer.
 
         Yields:
             The rankings of `query_rows`, in order. Equal scores are in the order of

@@ -82,7 +82,7 @@ def test_loss_falls_as_on_the_set(on_shards, tiny, tmp_path):
 
 
 @pytest.mark.parametrize("steps", [[3], [4, 5]], ids=["once", "twice"])
-def test_killed_run_goes_on_to_the_same_bits(on_shards, tmp_path, steps):
+def test_killed_run_continues_bit_for_bit(on_shards, tmp_path, steps):
     expected = trained(on_shards(), tmp_path / "whole")
     assert expected[0].pairs == 2 * 60
     for number in steps:
