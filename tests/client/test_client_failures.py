@@ -41,7 +41,7 @@ class Answering(http.server.BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, *arguments):
-        """Silent."""
+        """Logs nothing."""
 
 
 @pytest.fixture

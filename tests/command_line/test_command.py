@@ -174,9 +174,7 @@ def flag(name, value):
 
 
 @pytest.mark.parametrize("example", OF_SETTINGS + OF_FLAGS, ids=str)
-def test_what_does_not_go_together_is_a_message_before_anything_is_loaded(
-    commands, tmp_path, example
-):
+def test_incompatible_flags_are_a_message_before_anything_is_loaded(commands, tmp_path, example):
     rule = example.rule
     arguments = [flag(name, value) for name, value in example.values.items()]
     done = commands.run(*command_of({*rule.names}), *arguments, cwd=tmp_path)
@@ -187,7 +185,7 @@ def test_what_does_not_go_together_is_a_message_before_anything_is_loaded(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_stats_counts_more_grades_than_three_where_it_is_told(commands, tmp_path):
+def test_stats_counts_more_than_three_grades_if_told_to(commands, tmp_path):
     (tmp_path / "queries.tsv").write_text("".join(f"q{i}\ta river\n" for i in range(5)))
     (tmp_path / "documents.tsv").write_text("d1\tun fleuve\n")
     (tmp_path / "judgments.tsv").write_text("".join(f"q{i}\td1\t3\n" for i in range(5)))
@@ -210,7 +208,7 @@ def test_stats_counts_more_grades_than_three_where_it_is_told(commands, tmp_path
         ("export.client", []),
     ],
 )
-def test_what_does_not_need_tensorflow_does_not_wait_for_it(module, arguments, tmp_path):
+def test_commands_that_do_not_need_tensorflow_do_not_import_it(module, arguments, tmp_path):
     done = run(module, *arguments, cwd=tmp_path, PYTHONPROFILEIMPORTTIME="1")
     imported = re.findall(r"\| +(\S+)$", done.stderr, re.MULTILINE)
     assert "absl.flags" in imported
@@ -291,7 +289,7 @@ def test_success_is_silent_on_standard_error_with_verbosity_minus_one(tmp_path):
     assert list((tmp_path / "cache" / "tf_smoothclir").iterdir())
 
 
-def test_console_scripts_point_to_functions_that_are_there():
+def test_console_scripts_point_to_existing_functions():
     tree = ast.parse((ROOT / "setup.py").read_text())
     commands = next(
         ast.literal_eval(node.value)
@@ -317,7 +315,7 @@ def settings_of(*arguments):
     return subprocess.run(line, capture_output=True, text=True, check=True).stdout.splitlines()
 
 
-def test_preset_gives_the_defaults_and_flags_have_the_last_word():
+def test_preset_gives_the_defaults_and_flags_override_it():
     paper, best = settings_of(), settings_of("--preset=best")
     assert settings_of("--preset=paper") == paper == RunSettings().flag_lines()
     assert best == preset_settings("best").flag_lines() != paper

@@ -58,7 +58,7 @@ def test_beam_and_one_process_write_the_same_cache_byte_for_byte(
 
 
 @needs_beam
-def test_what_the_cache_has_is_not_made_again(retrieval_set, tmp_path, monkeypatch):
+def test_cached_files_are_not_made_again(retrieval_set, tmp_path, monkeypatch):
     preparation = BeamPreparation(retrieval_set, TextSettings(), LOCAL_RUNNER)
     first = preparation(tmp_path)
     shutil.rmtree(first.directory)

@@ -30,7 +30,7 @@ def places_by_hand(tokenized_set, role):
 
 
 def correlation(ours, theirs, number):
-    """φ of standing in some of so many places."""
+    """The correlation φ of two words, from the sets of places where they occur."""
     both, a, b = len(ours & theirs), len(ours), len(theirs)
     return (number * both - a * b) / math.sqrt(a * b * (number - a) * (number - b))
 

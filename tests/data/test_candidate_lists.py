@@ -106,7 +106,7 @@ def test_exactly_as_many_as_are_left(small_set):
     assert len(found["q1"]) == 9
 
 
-def test_a_query_whose_judgments_are_the_whole_collection_gets_none():
+def test_a_query_with_the_whole_collection_judged_gets_no_samples():
     everything = [("q1", f"d{i}", 1) for i in range(1, 13)]
     loaded = RetrievalSet.load(SmallWorld(judgments=everything, splits={"q1": "test"}))
     lists = candidate_lists(loaded, "test", negatives=5, seed=1)

@@ -1,4 +1,4 @@
-"""Batches of whole candidate lists: the same pairs as one by one, each query once."""
+"""Batches of whole candidate lists: the same results as for single pairs, each query once."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_epoch_from_a_step_on_is_the_tail_of_the_whole(pipeline, lists):
 
 
 @pytest.mark.parametrize("batch_size", [8, 1000])
-def test_in_batch_has_each_document_once_and_each_judgment_in_its_place(
+def test_in_batch_inputs_have_each_document_once_and_each_grade_in_place(
     tokenized_set, lists, batch_size
 ):
     pipeline = InBatchPipeline(tokenized_set, batch_size=batch_size, seed=13)

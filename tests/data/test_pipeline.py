@@ -1,4 +1,4 @@
-"""Batches of pairs: every pair once, the same order whenever, the tokens of the store."""
+"""Batches of pairs: every pair once, a reproducible order, the tokens of the store."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ def gathered(store, rows):
 
 
 @pytest.mark.parametrize("rows_per_call", [1, 4, 6])
-def test_rows_come_back_however_they_were_added(tmp_path, rows_per_call):
+def test_rows_are_read_back_however_they_were_added(tmp_path, rows_per_call):
     store = write(tmp_path, ROWS, rows_per_call=rows_per_call)
     assert len(store) == 6
     assert [store[row].tolist() for row in range(6)] == ROWS

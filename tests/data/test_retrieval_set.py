@@ -127,7 +127,7 @@ def test_highest_grade_follows_num_grades():
     assert RetrievalSet.load(SmallWorld(), num_grades=4).num_grades == 4
 
 
-def test_an_empty_split_is_an_error_once_it_is_asked_for():
+def test_an_empty_split_is_an_error_when_requested():
     everything_in_training = dict.fromkeys(SPLITS, "train")
     loaded = RetrievalSet.load(SmallWorld(splits=everything_in_training))
     assert len(loaded.queries_in("train")) == 7

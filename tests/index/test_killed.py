@@ -73,7 +73,7 @@ def files(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def built(export, files, index_command):
-    """The index of the old state; not to be changed."""
+    """The index of the old state; read-only."""
     path = files / "built" / "index"
     flags = [f"--export_dir={export}", f"--index_dir={path}", f"--collection={files}/old.tsv"]
     assert index_command("", "", flags) == 0

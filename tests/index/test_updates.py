@@ -36,7 +36,7 @@ ADDED = [document(number) for number in range(100, 110)]
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory):
-    """Kind -> an index that is not to be changed."""
+    """Kind -> an index; read-only."""
     path = tmp_path_factory.mktemp("built")
     for kind in ("flat", "hnsw"):
         build_index(path / kind, Documents(TEXTS), Tower(), TOWER, IndexSettings(kind))
@@ -261,12 +261,12 @@ def test_any_updates_rank_like_a_new_index(tmp_path_factory, steps):
             held |= new
         elif present := [n for n in numbers if n in held][: len(held) - 1]:
             update(path, remove=[held.pop(n).id for n in present])
-    anew = path.with_name("anew")
-    build_index(anew, Documents(held.values()), Tower(), TOWER)
+    rebuilt = path.with_name("rebuilt")
+    build_index(rebuilt, Documents(held.values()), Tower(), TOWER)
     for query in queries(3):
         expected = brute_force(list(held.values()), query, 20)
         assert (
             found_by(DocumentIndex(path), query, 20)
-            == found_by(DocumentIndex(anew), query, 20)
+            == found_by(DocumentIndex(rebuilt), query, 20)
             == expected
         )

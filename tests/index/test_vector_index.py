@@ -39,7 +39,7 @@ def segments(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def asked(segments):
-    """Queries: vectors a little beside those of documents."""
+    """Query vectors close to those of documents."""
     generator = np.random.default_rng(6)
     vectors = segments.vectors(generator.integers(SIZE, size=50))
     return (vectors + 0.05 * generator.normal(size=vectors.shape)).astype(np.float32)

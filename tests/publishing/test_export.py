@@ -140,7 +140,7 @@ def test_collection_that_just_fits_has_its_search_model(tiny_run, tmp_path, no_c
 
 @pytest.fixture
 def run_without_data(tiny_run, tmp_path):
-    """A copy of the run whose data are not where they were."""
+    """A copy of the run whose data are gone."""
     path = shutil.copytree(tiny_run.path, tmp_path / "run")
     config = json.loads((path / "config.json").read_text())
     config["settings"]["data"]["data_dir"] = str(tmp_path / "moved away")

@@ -110,7 +110,7 @@ def test_ranks_as_brute_force_with_ties_by_the_hash_of_the_id(signatures, towers
     assert {0, 1} <= set(found["grades"].ravel())
 
 
-def test_equal_documents_have_equal_scores_wherever_they_stand(towers):
+def test_equal_documents_have_equal_scores_at_any_position(towers):
     # Would fail if the matrix product computed its last columns differently.
     generator = np.random.default_rng(3)
     different = generator.normal(size=(53, 3)).astype(np.float32)

@@ -32,7 +32,7 @@ LOCK = ".smoothclir-export.lock"
 
 
 class FakePart:
-    """A part for which TensorFlow has nothing to do."""
+    """A part that needs nothing of TensorFlow."""
 
     num_documents, depth = 3, 2
 
@@ -155,7 +155,7 @@ def all_versions(path):
 
 
 def visible(path):
-    """What a server may see: part/version, for all names that do not begin with a dot."""
+    """What a server sees: part/version, for all names that do not begin with a dot."""
     return {
         f"{part.name}/{version.name}"
         for part in path.glob("[!.]*")

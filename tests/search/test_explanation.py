@@ -15,7 +15,7 @@ DIM = 6
 
 
 def example(words=7, scale=1.0, seed=0, epsilon=0.5):
-    """A text of so many words, and a smooth-normalised vector of the other side."""
+    """A text with `words` words, and a smooth-normalised vector of the other side."""
     generator = np.random.default_rng(seed)
     vectors = scale * generator.normal(size=(words, DIM))
     other = generator.normal(size=DIM)
@@ -128,6 +128,6 @@ def test_words_of_several_texts_are_kept_apart():
     assert word_vectors(SmallTower(), []) == []
 
 
-def test_tower_that_cannot_say_its_words_is_refused():
+def test_tower_without_token_vectors_is_refused():
     with pytest.raises(InputError, match="only average pooling can"):
         word_vectors(tf.Module(), ["an apple"])

@@ -36,7 +36,7 @@ def the_same(trained_on):
 
 @pytest.fixture(scope="module")
 def index_dir(export_dir, tmp_path_factory):
-    """The index of the collection; not to be changed."""
+    """The index of the collection; read-only."""
     path = tmp_path_factory.mktemp("index") / "index"
     open_search(export_dir, path, the_same)
     return path

@@ -53,7 +53,7 @@ class Tab:
         self.call("Browser.close")
 
     def size(self, width, height):
-        """Gives the page a size, as that of a phone where it is narrow."""
+        """Sets the size of the page; a narrow one is that of a phone."""
         self.call(
             "Emulation.setDeviceMetricsOverride",
             width=width,

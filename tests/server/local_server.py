@@ -126,7 +126,7 @@ def raw(addresses, request):
 
 
 def predict_request(model, inputs, signature="", **spec):
-    """A PredictRequest; inputs are name -> what `tf.make_tensor_proto` takes, or a proto."""
+    """A PredictRequest; each input is a proto, or values for `tf.make_tensor_proto`."""
     request = predict_pb2.PredictRequest()
     request.model_spec.name = model
     request.model_spec.signature_name = signature

@@ -38,7 +38,7 @@ PLATFORM = ' model_platform: "tensorflow"'
 
 @pytest.fixture(scope="module")
 def three_versions(tmp_path_factory):
-    """Three versions with different vectors; not to be changed."""
+    """Three versions with different vectors; read-only."""
     path = tmp_path_factory.mktemp("export")
     vocabulary = tmp_path_factory.mktemp("vocabulary")
     assert [publish_small(vocabulary, path, seed) for seed in (1, 2, 3)] == [1, 2, 3]

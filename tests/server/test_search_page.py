@@ -34,7 +34,7 @@ TEXTS = [
 
 
 class Documents:
-    """Finds the same documents for every query; "fail" fails, "none" finds nothing."""
+    """Finds the same documents for every query, none for "none", and fails for "fail"."""
 
     collection = SearchedCollection("en", "fr", 3, None)
 

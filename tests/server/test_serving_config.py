@@ -65,7 +65,7 @@ def parsed_models(text):
 
 
 def problems(text, export_dir):
-    """What TensorFlow Serving, or sense, would have against a models.config."""
+    """Returns what is wrong with a models.config."""
     found, labels = [], []
     for model in parsed_models(text).model_config_list.config:
         wanted = set(model.model_version_policy.specific.versions)

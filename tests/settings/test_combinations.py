@@ -34,7 +34,7 @@ def test_each_rule_fires_first_for_its_example_and_names_its_flags(example):
 
 
 @pytest.mark.parametrize("example", OF_SETTINGS, ids=str)
-def test_no_rule_fires_where_what_it_reads_is_varied(example):
+def test_no_rule_fires_if_a_setting_it_reads_is_varied(example):
     settings, flags = settings_and_flags(example.values)
     for name in example.rule.names:
         left = [rule for rule, _ in broken_rules(settings, **flags) if name not in rule.names]
@@ -52,14 +52,14 @@ def test_no_rule_fires_for_a_preset(preset):
     assert broken_rules(without_ngrams, **COMMANDS) == []
 
 
-def test_a_rule_that_reads_what_is_not_there_is_left_out():
+def test_a_rule_about_missing_settings_is_skipped():
     check_combinations(TextSettings(ngram_buckets=50))
     with pytest.raises(InputError, match=r"^--num_shards=2 --ngram_buckets=50: shards hold the"):
         check_combinations(TextSettings(ngram_buckets=50), num_shards=2)
 
 
 @pytest.mark.parametrize("example", OF_SETTINGS + OF_FLAGS, ids=str)
-def test_reason_and_remedy_are_read_as_one_message(example):
+def test_reason_and_remedy_form_one_message(example):
     rule = example.rule
     assert len(rule.names) > 1
     assert not rule.reason.endswith(".")
@@ -69,7 +69,7 @@ def test_reason_and_remedy_are_read_as_one_message(example):
 
 
 @pytest.mark.parametrize("table", [OF_SETTINGS, OF_FLAGS])
-def test_no_two_rules_read_the_same(table):
+def test_no_two_rules_read_the_same_settings(table):
     assert len({example.rule.names for example in table}) == len(table)
 
 

@@ -24,7 +24,7 @@ CHANGED = RunSettings(
 )
 
 
-def test_defaults_are_the_paper_s():
+def test_defaults_are_those_of_the_paper():
     settings = RunSettings()
     assert settings.text.vocabulary_size == 100_000
     assert settings.text.max_document_tokens == 200
@@ -86,27 +86,27 @@ def test_metrics_are_the_seven_of_the_paper():
         ),
     ],
 )
-def test_refused_values_are_told_by_flag_value_and_remedy(kind, values, message):
+def test_the_error_for_a_refused_value_names_flag_value_and_remedy(kind, values, message):
     with pytest.raises(ValueError, match=r"^--") as error:
         kind(**values)
     assert str(error.value) == message
 
 
 @pytest.mark.parametrize(("group", "field"), FIELDS, ids=[f.name for _, f in FIELDS])
-def test_every_setting_has_help_and_a_default_that_it_takes(group, field):
+def test_every_setting_has_help_and_accepts_its_default(group, field):
     assert field.metadata["help"].endswith((".", ";"))
     choices, minimum = field.metadata["choices"], field.metadata["minimum"]
     assert choices is None or field.default in choices
     assert minimum is None or field.default >= minimum
 
 
-def test_no_two_groups_share_a_name_because_flags_are_flat():
+def test_setting_names_are_unique_across_groups():
     names = [field.name for _, field in FIELDS]
     assert len(set(names)) == len(names)
 
 
 @pytest.mark.parametrize("settings", [RunSettings(), CHANGED])
-def test_json_there_and_back(settings):
+def test_json_round_trip(settings):
     values = json.loads(json.dumps(dataclasses.asdict(settings)))
     assert isinstance(values["model"]["thresholds"], list)
     assert RunSettings.from_dict(values) == settings

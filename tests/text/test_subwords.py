@@ -69,7 +69,7 @@ def test_a_word_too_short_for_any_has_none(word):
 
 
 @pytest.mark.parametrize("letter", ["x", "ü", "日", "😀"])
-def test_of_a_very_long_word_the_first_characters_count(letter):
+def test_only_the_first_characters_of_a_very_long_word_count(letter):
     found = ngrams(tf.constant([letter * 100_000]), BUCKETS, 3, 5).to_list()
     assert found == [hashed(by_hand(letter * MAX_CHARACTERS, 3, 5))]
 
@@ -82,7 +82,7 @@ def test_invalid_utf8_becomes_replacement_characters(word):
     assert found[0]
 
 
-def test_every_bucket_is_inside_of_the_table():
+def test_every_bucket_is_inside_the_table():
     words = tf.strings.as_string(tf.range(2000))
     found = ngrams(words, 7, 3, 5).flat_values.numpy()
     assert set(found) == set(range(7))

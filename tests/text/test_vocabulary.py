@@ -140,7 +140,7 @@ def test_counts_equal_a_plain_counter(max_size, min_count):
     assert found[2:] == [word.decode() for _, word in kept][: max_size - 2]
 
 
-def test_more_distinct_tokens_than_there_was_room_for_at_first():
+def test_more_distinct_tokens_than_the_first_buffer_holds():
     batches = [[str(token) for token in range(begin, begin + 50_000)] for begin in (0, 40_000)]
     counter = count(*batches, ["7"])
     found = counter.vocabulary(max_size=10_003, min_count=2, role="document")

@@ -20,7 +20,7 @@ def without_plots(monkeypatch) -> None:
 
 @pytest.fixture(scope="session")
 def tiny_dir(tmp_path_factory):
-    """The tiny set; not to be changed."""
+    """The tiny set; read-only."""
     return write_tiny_set(tmp_path_factory.mktemp("tiny") / "data")
 
 
@@ -33,13 +33,13 @@ def tiny(tiny_dir, tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def shards(tiny, tmp_path_factory):
-    """Shards of the tiny set; not to be changed."""
+    """Shards of the tiny set; read-only."""
     return tiny_shards(tiny, tmp_path_factory.mktemp("shards") / "four", TextSettings())
 
 
 @pytest.fixture(scope="session")
 def finished(tiny, tmp_path_factory):
-    """A finished run of `tiny()`; not to be changed."""
+    """A finished run of `tiny()`; read-only."""
     path = tmp_path_factory.mktemp("runs") / "finished"
     train(tiny(), path)
     return RunDirectory.load(path)

@@ -30,14 +30,14 @@ def directory(tmp_path):
 
 @pytest.mark.parametrize("content", CONTENTS, ids=len)
 @pytest.mark.parametrize("open_file", [open, tf.io.gfile.GFile])
-def test_file_digest_is_that_of_the_whole_file(content, open_file, tmp_path):
+def test_file_digest_covers_the_whole_file(content, open_file, tmp_path):
     path = tmp_path / "file"
     path.write_bytes(content)
     assert file_digest(path, open_file=open_file) == hashlib.sha256(content).hexdigest()
     assert file_digest(path, "md5", open_file) == hashlib.md5(content).hexdigest()
 
 
-def test_joint_digest_changes_with_content_name_and_where_files_divide(tmp_path):
+def test_joint_digest_changes_with_content_names_and_file_boundaries(tmp_path):
     def digest(*files):
         paths = []
         for folder, (name, content) in enumerate(files):
@@ -56,7 +56,7 @@ def test_joint_digest_changes_with_content_name_and_where_files_divide(tmp_path)
     assert digest(*sets[0]) == digest(*sets[0])
 
 
-def test_joint_digest_is_that_of_earlier_releases(tmp_path):
+def test_joint_digest_equals_that_of_earlier_releases(tmp_path):
     (tmp_path / "a").write_bytes(b"12")
     (tmp_path / "b").write_bytes(b"")
     expected = hashlib.sha256(b"a\x002\x0012b\x000\x00").hexdigest()
@@ -69,7 +69,7 @@ def test_files_below_a_directory_or_folders_of_it(directory):
     assert files_below(directory, []) == files_below(directory, ["missing"]) == []
 
 
-def test_file_digests_leave_out_what_is_missing(directory):
+def test_file_digests_leave_out_missing_files(directory):
     assert file_digests(directory, iter(["graph", "missing", "deep", "deep/er/weights"])) == {
         "graph": hashlib.sha256(b"graph").hexdigest(),
         "deep/er/weights": hashlib.sha256(b"weights").hexdigest(),

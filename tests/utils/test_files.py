@@ -59,7 +59,7 @@ def test_new_directory_leaves_nothing_behind_on_an_error(tmp_path):
 
 
 @pytest.mark.parametrize("content", [[], ["theirs"]])
-def test_a_directory_that_came_to_exist_meanwhile_stays(tmp_path, content):
+def test_a_directory_created_in_the_meantime_stays(tmp_path, content):
     target = tmp_path / "new"
     with new_directory(target) as temporary:
         (temporary / "ours").write_text("1")
@@ -71,7 +71,7 @@ def test_a_directory_that_came_to_exist_meanwhile_stays(tmp_path, content):
     assert everything(tmp_path) == ["new", f"new/{(content or ['ours'])[0]}"]
 
 
-def test_a_directory_is_replaced_once_the_new_one_is_on_the_disk(tmp_path, monkeypatch):
+def test_a_directory_is_replaced_only_after_the_new_one_is_on_disk(tmp_path, monkeypatch):
     target = tmp_path / "new"
     target.mkdir()
     (target / "former").write_text("1")
@@ -147,7 +147,7 @@ with scratch_directory(pathlib.Path(sys.argv[1]), "tokens") as directory:
 """
 
 
-def test_what_a_killed_process_has_left_is_deleted_by_the_next(tmp_path):
+def test_the_next_process_deletes_what_a_killed_one_left(tmp_path):
     subprocess.run([sys.executable, "-c", KILLED, str(tmp_path)], check=False)
     (left,) = tmp_path.iterdir()
     assert is_unfinished(left.name)
@@ -170,14 +170,14 @@ def test_what_a_killed_process_has_left_is_deleted_by_the_next(tmp_path):
 # ---- make_directory -------------------------------------------------------------------------
 
 
-def test_make_directory_makes_parents_and_takes_what_is_there(tmp_path):
+def test_make_directory_makes_parents_and_accepts_an_existing_directory(tmp_path):
     assert make_directory(tmp_path / "a" / "b", "--cache_dir").is_dir()
     assert make_directory(str(tmp_path / "a" / "b"), "--cache_dir") == tmp_path / "a" / "b"
     assert everything(tmp_path) == ["a", "a/b"]  # no trace of the trial file
 
 
 @pytest.mark.parametrize("below", ["", "/below"])
-def test_a_file_in_the_way_is_told_with_the_flag_and_the_remedy(tmp_path, below):
+def test_an_error_about_a_file_in_the_way_names_flag_and_remedy(tmp_path, below):
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError) as error:
         make_directory(f"{tmp_path}/file{below}", "--output_dir")
@@ -193,7 +193,7 @@ def lock(path):
     return files.locked(path, "--here", "somebody is at work", "Wait")
 
 
-def test_a_lock_keeps_others_out_until_it_is_given_up(tmp_path):
+def test_a_lock_keeps_others_out_until_it_is_released(tmp_path):
     mistake = pytest.raises(InputError, match=r"--here: somebody is at work\. Wait")
     with lock(tmp_path / "lock"), mistake, lock(tmp_path / "lock"):
         pass
@@ -201,7 +201,7 @@ def test_a_lock_keeps_others_out_until_it_is_given_up(tmp_path):
         pass
 
 
-def test_a_file_system_without_locks_keeps_nobody_out(tmp_path, monkeypatch, caplog):
+def test_a_file_system_without_locks_only_gets_a_warning(tmp_path, monkeypatch, caplog):
     def refuse(file, kind):
         raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
 
@@ -222,7 +222,7 @@ def test_write_text_is_utf8_and_replaces(tmp_path):
     assert everything(tmp_path) == ["file.md"]
 
 
-def test_write_text_keeps_the_old_file_when_it_fails_before_the_end(tmp_path, monkeypatch):
+def test_write_text_keeps_the_old_file_if_it_fails(tmp_path, monkeypatch):
     path = tmp_path / "file.md"
     write_text(path, "old")
 
@@ -236,7 +236,7 @@ def test_write_text_keeps_the_old_file_when_it_fails_before_the_end(tmp_path, mo
     assert everything(tmp_path) == ["file.md"]
 
 
-def test_write_text_of_two_writers_is_whole_at_any_time(tmp_path, monkeypatch):
+def test_write_text_by_two_writers_never_mixes_them(tmp_path, monkeypatch):
     path = tmp_path / "file"
 
     def write_meanwhile(file):
@@ -251,7 +251,7 @@ def test_write_text_of_two_writers_is_whole_at_any_time(tmp_path, monkeypatch):
     assert everything(tmp_path) == ["file"]
 
 
-def test_what_a_killed_writer_leaves_is_known_by_its_name(tmp_path, monkeypatch):
+def test_leftovers_of_a_killed_writer_are_recognised_by_name(tmp_path, monkeypatch):
     left = []
     monkeypatch.setattr(files, "flush_to_disk", lambda file: left.append(file.name))
     write_text(tmp_path / "config.json", "{}")
@@ -259,13 +259,13 @@ def test_what_a_killed_writer_leaves_is_known_by_its_name(tmp_path, monkeypatch)
     assert not any(is_unfinished(name) for name in ("config.json", ".config.json", "a.new", "1"))
 
 
-def test_write_text_of_what_is_no_text_leaves_nothing(tmp_path):
+def test_write_text_of_invalid_text_leaves_nothing_behind(tmp_path):
     with pytest.raises(UnicodeEncodeError):
         write_text(tmp_path / "file", "half a pair: \ud800")
     assert everything(tmp_path) == []
 
 
-def test_json_there_and_back(tmp_path):
+def test_json_round_trip(tmp_path):
     value = {"θ": [0.2, 0.7], "n": 3, "none": None, "nested": {"a": "ü"}}
     write_json(tmp_path / "a.json", value)
     assert read_json(tmp_path / "a.json") == value
@@ -275,7 +275,7 @@ def test_json_there_and_back(tmp_path):
 
 
 @pytest.mark.parametrize("number", [math.nan, math.inf])
-def test_json_refuses_what_is_no_number_and_keeps_the_old_file(tmp_path, number):
+def test_json_refuses_nan_and_infinity_and_keeps_the_old_file(tmp_path, number):
     path = tmp_path / "metrics.json"
     write_json(path, {"MAP": 0.5})
     with pytest.raises(ValueError, match="not JSON compliant"):
@@ -283,7 +283,7 @@ def test_json_refuses_what_is_no_number_and_keeps_the_old_file(tmp_path, number)
     assert read_json(path) == {"MAP": 0.5}
 
 
-def test_standard_error_of_all_kinds_goes_to_the_end_of_a_file_and_comes_back(tmp_path, capfd):
+def test_all_standard_error_is_appended_to_a_file_and_then_restored(tmp_path, capfd):
     path = tmp_path / "log"
     path.write_text("before\n")
     with standard_error_in(path):

@@ -34,18 +34,18 @@ except Exception as error:
 
 
 @pytest.mark.parametrize("times", [1, 2])
-def test_the_first_import_alone_is_inside_of_each_context(times):
+def test_only_the_first_import_runs_inside_each_context(times):
     done = run(HOOKED.format("wave", times))
     around = ["begin"] * times + ["end True"] * times
     assert done.stdout.splitlines() == ["nothing yet", *around, "wave wave"], done.stderr
 
 
-def test_what_is_not_there_is_an_import_error_as_ever():
+def test_a_missing_library_raises_the_usual_import_error():
     done = run(HOOKED.format("not_there", 1))
     assert done.stdout.splitlines() == ["nothing yet", "ModuleNotFoundError"], done.stderr
 
 
-def test_what_fails_to_load_fails_as_ever(tmp_path):
+def test_a_library_that_fails_to_load_raises_its_own_error(tmp_path):
     (tmp_path / "broken.py").write_text("raise KeyError('inside')\n")
     done = run(HOOKED.format("broken", 1), cwd=tmp_path)
     assert done.stdout.splitlines() == ["nothing yet", "begin", "KeyError"], done.stderr
@@ -65,7 +65,7 @@ for code in sys.argv[1:]:
 """
 
 
-def test_the_dataset_is_there_once_both_are_imported():
+def test_the_dataset_is_registered_once_both_are_imported():
     orders = (
         "import tf_smoothclir; import tensorflow_datasets as tfds",
         "import tensorflow_datasets as tfds; import tf_smoothclir",

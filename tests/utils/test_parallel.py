@@ -14,7 +14,7 @@ class Crash(Exception):
 
 
 @pytest.mark.parametrize("threads_there", [1, 2, 5])
-def test_results_come_in_order_though_the_work_does_not_end_in_order(threads_there, monkeypatch):
+def test_results_keep_the_order_of_the_items(threads_there, monkeypatch):
     monkeypatch.setattr(os, "cpu_count", lambda: threads_there)
     ended = []
 
@@ -28,7 +28,7 @@ def test_results_come_in_order_though_the_work_does_not_end_in_order(threads_the
     assert list(map_in_threads(work, [])) == []
 
 
-def test_few_items_are_taken_ahead_of_the_results(monkeypatch):
+def test_only_a_few_items_are_read_ahead(monkeypatch):
     monkeypatch.setattr(os, "cpu_count", lambda: 2)
     taken = []
     results = map_in_threads(str, (taken.append(item) or item for item in range(50)))
@@ -37,7 +37,7 @@ def test_few_items_are_taken_ahead_of_the_results(monkeypatch):
         assert len(taken) <= item + 3
 
 
-def test_an_error_in_a_thread_surfaces_in_its_turn_and_ends_the_work(monkeypatch):
+def test_an_error_in_a_thread_is_raised_in_order_and_ends_the_work(monkeypatch):
     monkeypatch.setattr(os, "cpu_count", lambda: 3)
     threads, begun = threading.active_count(), []
 
@@ -55,7 +55,7 @@ def test_an_error_in_a_thread_surfaces_in_its_turn_and_ends_the_work(monkeypatch
     assert threading.active_count() == threads
 
 
-def test_closing_the_results_ends_the_work():
+def test_closing_the_iterator_ends_the_work():
     threads = threading.active_count()
     results = map_in_threads(str, range(1000))
     next(results)

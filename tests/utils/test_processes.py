@@ -50,7 +50,7 @@ def test_wait_returns_each_key_with_its_exit_code_once():
     assert sorted(ended) == [("bad", 3), ("good", 0)]
 
 
-def test_a_key_is_free_again_once_its_process_has_ended():
+def test_a_key_can_be_reused_after_its_process_ends():
     with process_group() as running:
         running.start("key", kill_itself)
         assert running.wait() == [("key", -signal.SIGKILL)]
@@ -58,7 +58,7 @@ def test_a_key_is_free_again_once_its_process_has_ended():
         assert running.wait() == [("key", 0)]
 
 
-def test_after_an_error_the_processes_save_and_stop(tmp_path):
+def test_processes_save_and_stop_after_an_error(tmp_path):
     path = tmp_path / "state"
 
     def fail_while_one_runs():
@@ -73,7 +73,7 @@ def test_after_an_error_the_processes_save_and_stop(tmp_path):
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
-def test_a_process_ends_with_the_one_that_started_it(number, tmp_path):
+def test_a_process_ends_with_its_parent(number, tmp_path):
     started = tmp_path / "pid"
     program = f"""
         from tests.utils.test_processes import write_pid_and_sleep

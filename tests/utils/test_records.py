@@ -81,6 +81,6 @@ def test_missing_key_is_named(key):
 
 
 @pytest.mark.parametrize("value", [None, [], 3, "x"])
-def test_what_is_no_object_is_refused(value):
+def test_a_value_that_is_not_an_object_is_refused(value):
     with pytest.raises(ValueError, match="the content must be an object, not"):
         record_from_json(Whole, value)

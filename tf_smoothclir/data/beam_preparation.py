@@ -6,6 +6,7 @@ must reach the files of the set and the cache by the same paths, such as on a ne
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import os
 import tempfile
@@ -30,8 +31,22 @@ from tf_smoothclir.text.vocabulary import PADDING, UNKNOWN, TextEncoder, write_v
 from tf_smoothclir.utils.beam import load_beam, new_pipeline
 from tf_smoothclir.utils.errors import input_error
 from tf_smoothclir.utils.files import make_directory, new_directory, read_json, write_json
+from tf_smoothclir.utils.records import record_from_json
 
 _BYTES_PER_PIECE = 1 << 26
+
+
+@dataclasses.dataclass(frozen=True)
+class _CountedTokens:
+    """What the counting pipeline finds.
+
+    Attributes:
+        tokens: The most frequent tokens, in the order of the vocabulary.
+        seen: Number of distinct tokens.
+    """
+
+    tokens: tuple[str, ...]
+    seen: int
 
 
 class BeamPreparation:
@@ -108,12 +123,12 @@ class BeamPreparation:
                 | "Most frequent" >> beam.combiners.Top.Smallest(settings.vocabulary_size - 2)
                 | "Write" >> beam.Map(_write, os.fspath(result), beam.pvalue.AsSingleton(seen))
             )
-        counted = read_json(result)
+        counted = record_from_json(_CountedTokens, read_json(result))
         result.unlink()
-        if not counted["tokens"]:
+        if not counted.tokens:
             role = "shared" if settings.shared_vocabulary else "document"
-            raise no_token_left(role, settings.min_count, counted["seen"])
-        return [PADDING, UNKNOWN, *counted["tokens"]]
+            raise no_token_left(role, settings.min_count, counted.seen)
+        return [PADDING, UNKNOWN, *counted.tokens]
 
     def _encode_documents(self, directory: Path, vocabulary: Path) -> None:
         beam, limit = load_beam(), self._settings.max_document_tokens
@@ -156,7 +171,8 @@ def _in_order(counted: tuple[bytes, int]) -> tuple[int, bytes]:
 
 
 def _write(tokens: list[tuple[int, bytes]], path: str, seen: int) -> None:
-    write_json(Path(path), {"tokens": [token.decode() for _, token in tokens], "seen": seen})
+    counted = _CountedTokens(tuple(token.decode() for _, token in tokens), seen)
+    write_json(Path(path), dataclasses.asdict(counted))
 
 
 def _encode_piece(

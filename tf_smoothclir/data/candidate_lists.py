@@ -12,7 +12,7 @@ from tf_smoothclir.data.retrieval_set import RetrievalSet
 
 @dataclasses.dataclass(frozen=True)
 class CandidateLists:
-    """The lists that the paper ranks and evaluates, flat: list `i` is `offsets[i]:offsets[i + 1]`.
+    """Candidate lists, one after the other: list `i` is `offsets[i]:offsets[i + 1]`.
 
     Attributes:
         query_rows: `[lists]` int32, the query of each list.
@@ -95,7 +95,7 @@ def _sample(retrieval_set, queries, negatives, seed, epoch) -> tuple[np.ndarray,
     judged = np.sort(pair_key(retrieval_set.query_rows, retrieval_set.document_rows))
     ids = [retrieval_set.query_ids[query] for query in queries]
     streams = mix(hash_ids(ids, f"negatives {seed}") ^ mix(np.asarray(epoch)))
-    found = {"list": [], "document": []}
+    lists, documents = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
     todo, draws = np.arange(len(queries)), negatives + 8
     while todo.size:
         exhaustive = draws > 2 * num_documents
@@ -109,11 +109,10 @@ def _sample(retrieval_set, queries, negatives, seed, epoch) -> tuple[np.ndarray,
         fresh &= np.cumsum(fresh, axis=1) <= negatives
         complete = exhaustive | (fresh.sum(axis=1) == negatives)
         keep = fresh & complete[:, None]
-        found["list"].append(todo[np.nonzero(keep)[0]])
-        found["document"].append(drawn[keep].astype(np.int64))
+        lists.append(todo[np.nonzero(keep)[0]])
+        documents.append(drawn[keep].astype(np.int64))
         todo, draws = todo[~complete], draws * 4
-    empty = [np.zeros(0, np.int64)]
-    return np.concatenate(found["list"] or empty), np.concatenate(found["document"] or empty)
+    return np.concatenate(lists), np.concatenate(documents)
 
 
 def pair_key(queries: np.ndarray, documents: np.ndarray) -> np.ndarray:

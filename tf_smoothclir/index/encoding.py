@@ -23,10 +23,11 @@ from tf_smoothclir.index.segments import SegmentWriter
 from tf_smoothclir.index.work_directory import COMPLETE
 from tf_smoothclir.text.batches import text_batches
 from tf_smoothclir.utils.digests import check_digests, file_digests
-from tf_smoothclir.utils.errors import InputError, input_error
+from tf_smoothclir.utils.errors import input_error
 from tf_smoothclir.utils.files import new_directory, read_json, write_json
 from tf_smoothclir.utils.parallel import map_in_threads
 from tf_smoothclir.utils.progress import progress_bar
+from tf_smoothclir.utils.records import record_from_json
 
 DOCUMENTS_PER_SEGMENT = 1 << 16
 SEGMENT_NOTE = "shard.json"  # written last; does not become part of the index
@@ -41,22 +42,20 @@ class _SegmentNote:
 
     Attributes:
         documents: How many there are.
-        digests: File name -> hex SHA-256.
+        files: File name -> hex SHA-256.
     """
 
     documents: int
-    digests: dict[str, str]
+    files: dict[str, str]
 
     @classmethod
     def read(cls, segment: Path) -> _SegmentNote:
-        """Reads the note of a segment; any error of reading means that it is damaged."""
-        entries = read_json(segment / SEGMENT_NOTE)
-        return cls(entries["documents"], entries["files"])
+        """Reads the note of a segment; raises `OSError` or `ValueError` if it is damaged."""
+        return record_from_json(cls, read_json(segment / SEGMENT_NOTE))
 
     def write(self, segment: Path) -> None:
         """Writes the note of a segment."""
-        entries = {"documents": self.documents, "files": self.digests}
-        write_json(segment / SEGMENT_NOTE, entries)
+        write_json(segment / SEGMENT_NOTE, dataclasses.asdict(self))
 
 
 def encode_segments(work: Path, collection: Collection, encode: Encode) -> list[Path]:
@@ -158,9 +157,9 @@ def size_if_whole(segment: Path) -> int:
         return 0
     try:
         note = _SegmentNote.read(segment)
-        check_digests(segment, note.digests, "")
+        check_digests(segment, note.files, "")
         return note.documents
-    except (InputError, OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError):
         logging.warning("%s is damaged; encoding it again", segment)
         shutil.rmtree(segment)
         return 0

@@ -15,9 +15,11 @@ from tf_smoothclir.publishing.exported_tower import ExportedTower
 from tf_smoothclir.publishing.search_model import SearchModel, encode_collection
 from tf_smoothclir.publishing.verification import Verifier
 from tf_smoothclir.publishing.version_writer import PairInfo, publish_version
+from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.text.subword_encoder import text_encoder
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.tasks import load_model
+from tf_smoothclir.two_tower.model import TwoTower
 from tf_smoothclir.two_tower.scorer import thresholds_of
 from tf_smoothclir.utils.errors import InputError
 
@@ -52,19 +54,9 @@ def export_run(
     Raises:
         InputError: The run has no trained weights yet, or data that are needed are missing.
     """
-    settings = run.settings()
-    model = load_model(run)
+    settings, model, search = run.settings(), load_model(run), None
     thresholds = tuple(thresholds_of(settings, model))
-    towers = {
-        role: ExportedTower(
-            getattr(model, f"{role}_tower"),
-            text_encoder(run.vocabulary / f"{role}.txt", settings.text, role),
-            epsilon=settings.model.epsilon,
-            name=f"{role}_tower",
-        )
-        for role in ROLES
-    }
-    search = None
+    towers = _towers(run, settings, model)
     try:
         source = source_of(settings.data)
         texts = {
@@ -87,6 +79,18 @@ def export_run(
         texts = {role: _made_up_texts(run.vocabulary_tokens(role)) for role in ROLES}
     info = PairInfo(settings.model.dim, settings.model.epsilon, thresholds, settings.data)
     return publish_version(towers, export_dir, info, texts, search, verifier)
+
+
+def _towers(run: RunDirectory, settings: RunSettings, model: TwoTower) -> dict[str, ExportedTower]:
+    return {
+        role: ExportedTower(
+            getattr(model, f"{role}_tower"),
+            text_encoder(run.vocabulary / f"{role}.txt", settings.text, role),
+            epsilon=settings.model.epsilon,
+            name=f"{role}_tower",
+        )
+        for role in ROLES
+    }
 
 
 def _sample(texts) -> list[bytes]:

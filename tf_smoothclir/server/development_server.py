@@ -64,15 +64,7 @@ class DevelopmentServer:
         except OSError as error:
             raise _port_taken("--rest_api_port", rest_api_port, error) from None
         self.rest_api_port = self._rest.server_address[1]
-        self._grpc = grpc.server(
-            futures.ThreadPoolExecutor(grpc_threads, thread_name_prefix="grpc"),
-            options=[
-                ("grpc.max_receive_message_length", max_bytes),
-                ("grpc.max_send_message_length", -1),
-                ("grpc.so_reuseport", 0),  # two servers on one port would share the requests
-            ],
-        )
-        add_services(self._grpc, models)
+        self._grpc = _grpc_server(models, grpc_threads, max_bytes)
         try:
             self.port = self._grpc.add_insecure_port(f"{host}:{port}")
         except RuntimeError as error:
@@ -108,6 +100,19 @@ class DevelopmentServer:
                 self._models.poll()
             except Exception:  # such as a directory that is deleted while it is read
                 logging.exception("Looking for new versions failed; will try again")
+
+
+def _grpc_server(models: ModelRegistry, threads: int, max_bytes: int) -> grpc.Server:
+    server = grpc.server(
+        futures.ThreadPoolExecutor(threads, thread_name_prefix="grpc"),
+        options=[
+            ("grpc.max_receive_message_length", max_bytes),
+            ("grpc.max_send_message_length", -1),
+            ("grpc.so_reuseport", 0),  # two servers on one port would share the requests
+        ],
+    )
+    add_services(server, models)
+    return server
 
 
 def _port_taken(flag: str, port: int, error: Exception):

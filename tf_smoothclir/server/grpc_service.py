@@ -19,7 +19,7 @@ from tensorflow_serving.apis import (
 )
 
 from tf_smoothclir.server.loaded_model import DEFAULT_SIGNATURE
-from tf_smoothclir.server.model_registry import ModelRegistry
+from tf_smoothclir.server.model_registry import ModelRegistry, VersionChoice
 from tf_smoothclir.server.request_error import RequestError, invalid
 
 _LARGEST = 1 << 20  # values of an input whose proto repeats its last value
@@ -58,7 +58,7 @@ class _PredictionService(prediction_service_pb2_grpc.PredictionServiceServicer):
 
     @_answering
     def Predict(self, request):
-        model = self._models.get(**selection(request.model_spec))
+        model = self._models.get(*_choice(request.model_spec))
         signature_name = request.model_spec.signature_name or DEFAULT_SIGNATURE
         signature = model.signature(signature_name)
         inputs = {name: _from_proto(name, proto) for name, proto in request.inputs.items()}
@@ -75,7 +75,7 @@ class _PredictionService(prediction_service_pb2_grpc.PredictionServiceServicer):
         for field in request.metadata_field or [""]:
             if field != "signature_def":
                 raise invalid(f"Metadata field {field!r} is not supported; ask for signature_def")
-        model = self._models.get(**selection(request.model_spec))
+        model = self._models.get(*_choice(request.model_spec))
         response = get_model_metadata_pb2.GetModelMetadataResponse()
         _fill_spec(response.model_spec, model)
         signatures = get_model_metadata_pb2.SignatureDefMap(signature_def=model.signature_defs)
@@ -110,10 +110,10 @@ class _ModelService(model_service_pb2_grpc.ModelServiceServicer):
         )
 
 
-def selection(spec) -> dict:
-    """Returns the name, version and label of a `ModelSpec`, as arguments of `ModelRegistry`."""
+def _choice(spec) -> VersionChoice:
+    """Returns what a `ModelSpec` names."""
     version = spec.version.value if spec.HasField("version") else None
-    return {"name": spec.name, "version": version, "label": spec.version_label}
+    return VersionChoice(spec.name, version, spec.version_label)
 
 
 def model_status(models: ModelRegistry, spec) -> get_model_status_pb2.GetModelStatusResponse:
@@ -121,7 +121,7 @@ def model_status(models: ModelRegistry, spec) -> get_model_status_pb2.GetModelSt
     if not spec.name:
         raise invalid("Missing ModelSpec name")
     response = get_model_status_pb2.GetModelStatusResponse()
-    for version, state in models.states(**selection(spec)).items():
+    for version, state in models.states(*_choice(spec)).items():
         entry = response.model_version_status.add(version=version, state=_STATES.Value(state.state))
         entry.status.error_code = _CODES[state.code].value[0]
         entry.status.error_message = state.message

@@ -8,6 +8,7 @@ import logging
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from tf_smoothclir.server.loaded_model import LoadedModel
 from tf_smoothclir.server.model_config import ModelConfig
@@ -30,6 +31,20 @@ class VersionState:
     message: str = ""
 
 
+class VersionChoice(NamedTuple):
+    """What a request names.
+
+    Attributes:
+        name: Name of the model.
+        version: Its version; None for the one that the label names or, without a label, the latest.
+        label: Label of a version; empty for none.
+    """
+
+    name: str
+    version: int | None
+    label: str
+
+
 class ModelRegistry:
     """The models that are served; follows the configuration and the directories.
 
@@ -45,9 +60,8 @@ class ModelRegistry:
         """
         self._read_configs = read_configs
         self._configs: dict[str, ModelConfig] = {}
-        self._models: dict[
-            str, dict[int, LoadedModel]
-        ] = {}  # inner dictionaries are replaced, never changed
+        # The inner dictionaries are replaced, never changed.
+        self._models: dict[str, dict[int, LoadedModel]] = {}
         self._states: dict[str, dict[int, VersionState]] = {}
         self._failed: dict[Path, tuple] = {}  # directory -> state of its files at that time
         self._lock = threading.Lock()

@@ -17,7 +17,7 @@ from tensorflow_serving.apis import model_pb2
 from tf_smoothclir._compat.messages import message_to_dict
 from tf_smoothclir.server.grpc_service import model_status
 from tf_smoothclir.server.json_tensors import inputs_of, parse_request, response_of
-from tf_smoothclir.server.model_registry import ModelRegistry
+from tf_smoothclir.server.model_registry import ModelRegistry, VersionChoice
 from tf_smoothclir.server.request_error import HTTP_STATUS, RequestError, invalid
 
 _MODEL = r"/v1/models/([^/:]+)(?:/versions/(\d+)|/labels/([^/:]+))?"
@@ -154,11 +154,11 @@ class _Handler(BaseHTTPRequestHandler):
             name, version, label, method = match.groups()
             if method.lower() != "predict":
                 raise invalid(f"{method} needs tf.Example inputs; use predict")
-            return _predict(models, _selection(name, version, label), body)
+            return _predict(models, _choice(name, version, label), body)
         if self.command == "GET" and (match := _STATUS.fullmatch(path)):
             name, version, label, metadata = match.groups()
-            selected = _selection(name, version, label)
-            return _metadata(models, selected) if metadata else _status(models, selected)
+            choice = _choice(name, version, label)
+            return _metadata(models, choice) if metadata else _status(models, choice)
         raise invalid(f"Malformed request: {self.command} {path}")
 
     def _body(self) -> bytes | None:
@@ -197,9 +197,8 @@ class _Handler(BaseHTTPRequestHandler):
 
     def send_error(self, code, message=None, explain=None) -> None:
         """Sends the errors that http.server finds as JSON too."""
-        self.request_version = (
-            self.protocol_version
-        )  # otherwise no headers are sent for malformed requests
+        # Otherwise no headers are sent for malformed requests.
+        self.request_version = self.protocol_version
         self.close_connection = True
         self._send(json_response({"error": message or "Malformed request"}, code))
 
@@ -220,28 +219,28 @@ class _Handler(BaseHTTPRequestHandler):
         """Logs nothing; requests that fail in the server are logged where they fail."""
 
 
-def _selection(name: str, version: str | None, label: str | None) -> dict:
+def _choice(name: str, version: str | None, label: str | None) -> VersionChoice:
     if version and len(version) > 18:
         raise invalid(f"Failed to convert version: {version[:40]} to numeric.")
-    return {"name": name, "version": int(version) if version else None, "label": label or ""}
+    return VersionChoice(name, int(version) if version else None, label or "")
 
 
-def _predict(models: ModelRegistry, selected: dict, body: bytes) -> dict:
-    model = models.get(**selected)
+def _predict(models: ModelRegistry, choice: VersionChoice, body: bytes) -> dict:
+    model = models.get(*choice)
     document, form, name = parse_request(body)
     signature = model.signature(name)
     return response_of(signature.run(inputs_of(document, form, signature.inputs)), form)
 
 
-def _status(models: ModelRegistry, selected: dict) -> dict:
-    spec = model_pb2.ModelSpec(name=selected["name"], version_label=selected["label"])
-    if selected["version"] is not None:
-        spec.version.value = selected["version"]
+def _status(models: ModelRegistry, choice: VersionChoice) -> dict:
+    spec = model_pb2.ModelSpec(name=choice.name, version_label=choice.label)
+    if choice.version is not None:
+        spec.version.value = choice.version
     return message_to_dict(model_status(models, spec))
 
 
-def _metadata(models: ModelRegistry, selected: dict) -> dict:
-    model = models.get(**selected)
+def _metadata(models: ModelRegistry, choice: VersionChoice) -> dict:
+    model = models.get(*choice)
     signatures = {name: message_to_dict(value) for name, value in model.signature_defs.items()}
     return {
         "model_spec": {"name": model.name, "signature_name": "", "version": str(model.version)},

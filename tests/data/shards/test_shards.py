@@ -40,7 +40,7 @@ FIRST, THIRD = "train-00000-of-00004.tfrecord", "train-00002-of-00004.tfrecord"
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory):
-    """Prepared queries of 0 to 3 tokens with 1 to 3 judged documents of 0 to 4 tokens each."""
+    """A tokenized set: queries of 0 to 3 tokens, each with 1 to 3 judged documents of 0 to 4."""
     texts = {
         "queries": [(f"q{i}", " ".join(f"w{i}x{k}" for k in range(i % 4))) for i in range(QUERIES)],
         "documents": [
@@ -63,7 +63,7 @@ def lists(world):
 
 @pytest.fixture(scope="module")
 def written(world, lists, tmp_path_factory):
-    """Four shards; not to be changed."""
+    """Four shards; read-only."""
     directory = tmp_path_factory.mktemp("shards") / "four"
     return write_shards(world, lists, directory, SHARDS, **SAMPLING, text=TEXT)
 
@@ -317,7 +317,7 @@ def test_order_is_a_function_of_seed_and_epoch(written, monkeypatch, buffer):
 
 
 def test_neighbours_in_a_shard_are_separated(written):
-    """Lists that stand side by side in a file mostly do not in an epoch."""
+    """Lists that are neighbours in a file seldom are in an epoch."""
     queries = [name_of(example) for example in examples_of(written)]
     assert len(set(queries)) == QUERIES
     stored = [as_lists(_batch(example))[0] for example in examples_of(written)]

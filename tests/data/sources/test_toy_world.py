@@ -163,7 +163,7 @@ def test_english_queries_have_10_to_25_words():
 
 
 def test_shared_attributes_find_the_mate(world):
-    """Who knows the words of both languages finds the mate, and so can a model that learns them."""
+    """The words of both languages are enough to find the mate, so a model can learn to."""
     query_values = load_language(world.query_language).values
     document_values = load_language(world.document_language).values
     documents = {d.id: d.text for d in world.documents()}

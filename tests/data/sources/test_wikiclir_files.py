@@ -122,7 +122,7 @@ def test_fingerprint_depends_on_the_content_not_the_path(make, tmp_path):
 
 
 def test_fingerprint_depends_on_which_queries_there_are(make):
-    """Another language beside it takes those away that are not judged."""
+    """With another language in the directory, unjudged queries are left out."""
     before = WikiClirDirectory(make(FLAT), "fr")
     queries, fingerprint = list(before.queries()), before.fingerprint()
     after = WikiClirDirectory(make({"wiki_sw.documents": SIMPLE}), "fr")

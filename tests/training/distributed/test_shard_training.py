@@ -37,7 +37,7 @@ TEXT = TextSettings(vocabulary_size=30)
 
 @pytest.fixture(scope="module")
 def shards(tiny, tmp_path_factory):
-    """Shards of the tiny set; not to be changed."""
+    """Shards of the tiny set; read-only."""
     return tiny_shards(tiny, tmp_path_factory.mktemp("shards") / "four", TEXT)
 
 
