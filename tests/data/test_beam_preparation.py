@@ -18,7 +18,7 @@ from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.settings.text import TextSettings
 from tf_smoothclir.utils.errors import InputError
 
-# The first document is longer than a piece; "und" stands in all, "x0" to "x29" once each.
+# The first document is longer than a piece; "und" occurs in all, "x0" to "x29" once each.
 DOCUMENTS = [f"d{n}\tund und rot x{n} {'meer ' * (40 - n)}\n" for n in range(30)]
 QUERIES = [f"q{n}\tand red {'word' if n % 2 else 'other'} y{n}\n" for n in range(10)]
 

@@ -63,7 +63,7 @@ def test_texts_without_a_token_are_empty_rows(tokenized_set):
 
 def test_vocabularies_count_all_documents_but_only_training_queries(tokenized_set):
     queries, documents = tokenized_set.vocabulary("query"), tokenized_set.vocabulary("document")
-    # "a" stands in q1 and q3; q4, which has it too, is validation.
+    # "a" occurs in q1 and q3, and in q4, which is a validation query.
     assert queries[:3] == [PADDING, UNKNOWN, "a"]
     assert " ".join(queries[2:]) == "a , an apple blue cat house old red sea the"
     assert {"schnee", "日", "!"} < set(documents)

@@ -66,7 +66,7 @@ def test_a_directory_created_in_the_meantime_stays(tmp_path, content):
         target.mkdir()
         for name in content:
             (target / name).write_text("2")
-    # An empty one is replaced, which nobody can tell from having come first.
+    # An empty directory is replaced, as if this process had come first.
     assert everything(target) == (content or ["ours"])
     assert everything(tmp_path) == ["new", f"new/{(content or ['ours'])[0]}"]
 

@@ -154,7 +154,8 @@ def gather_rows(
 def row_numbers(lengths: tf.Tensor) -> tf.Tensor:
     """Returns `[sum of lengths]` int32, the row of each value, given the `[rows]` int32 lengths.
 
-    Several times faster than `tf.repeat`, which makes a matrix as wide as the longest row.
+    Several times faster than `tf.repeat`, which makes a matrix as wide as the longest row. But it
+    runs on the CPU only, which suits input pipelines; models, on any device, use `tf.repeat`.
     """
     lengths, bits = tf.cast(lengths, tf.int64), tf.constant(32, tf.int64)
     # One range per row, of numbers whose upper halves are the row number.
