@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import csv
+import functools
 import io
 import json
 import math
-import os
-import subprocess
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 
+from tests.command_line.forked import ForkedCommands
 from tests.small_world import random_set, vectors_with_ties
 from tf_smoothclir.evaluation import comparison_report, significance
 from tf_smoothclir.evaluation.compare import (
@@ -29,7 +27,6 @@ from tf_smoothclir.settings.training import METRICS
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.utils.errors import InputError
 
-ROOT = Path(__file__).resolve().parents[2]
 NAN = math.nan
 QRELS = "first/evaluation/test/qrels.trec"
 
@@ -306,20 +303,14 @@ def test_infinite_effect_is_shown_and_null_in_json(tmp_path):
     assert found["rules"] == rules
 
 
-def run(*arguments, cwd):
-    return subprocess.run(
-        [sys.executable, "-m", "trainers.compare", *map(str, arguments)],
-        cwd=cwd,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+@pytest.fixture(scope="module")
+def run():
+    """`run(*arguments, cwd)` runs the command in `cwd`."""
+    with ForkedCommands("tensorflow", "tf_smoothclir.evaluation.compare") as commands:
+        yield functools.partial(commands.run, "trainers.compare")
 
 
-def test_command_compares_trec_files(files):
+def test_command_compares_trec_files(run, files):
     arguments = ["bm25.run", "dense.run", "--qrels=qrels", "--output_dir=out", "--metric=MAP"]
     done = run(*arguments, cwd=files)
     assert (done.returncode, done.stderr) == (0, "")
@@ -352,7 +343,7 @@ def run_directories(tmp_path_factory):
     return directory, found
 
 
-def test_command_compares_run_directories_by_their_own_metrics(run_directories):
+def test_command_compares_run_directories_by_their_own_metrics(run, run_directories):
     directory, evaluations = run_directories
     done = run("second", "first/", "--baseline=first", "--samples=500", cwd=directory)
     assert (done.returncode, done.stderr) == (0, "")
@@ -365,7 +356,7 @@ def test_command_compares_run_directories_by_their_own_metrics(run_directories):
     assert sorted(path.name for path in directory.iterdir()) == ["first", "second"]
 
 
-def test_command_compares_full_retrieval(run_directories):
+def test_command_compares_full_retrieval(run, run_directories):
     directory, evaluations = run_directories
     done = run("first", "second", "--full", "--metric=MRR_mr", cwd=directory)
     assert done.returncode == 0
@@ -392,7 +383,7 @@ def test_command_compares_full_retrieval(run_directories):
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
-def test_mistake_is_a_message(run_directories, arguments, message):
+def test_mistake_is_a_message(run, run_directories, arguments, message):
     directory, _ = run_directories
     done = run(*arguments, cwd=directory)
     assert done.returncode != 0
@@ -400,7 +391,7 @@ def test_mistake_is_a_message(run_directories, arguments, message):
     assert "Traceback" not in done.stderr
 
 
-def test_help_names_the_arguments(tmp_path):
+def test_help_names_the_arguments(run, tmp_path):
     done = run("--help", cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     assert "Arguments: RUN RUN ..." in done.stdout

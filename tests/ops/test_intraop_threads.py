@@ -83,6 +83,7 @@ def test_multi_worker_training_sets_nothing(on_keras_3, monkeypatch):
     assert NAME not in os.environ
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not os.path.isdir("/proc/self/task"), reason="needs the threads of Linux")
 def test_tensorflow_reads_the_variable():
     def threads_with(chosen):

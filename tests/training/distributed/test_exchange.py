@@ -81,7 +81,13 @@ def message_of(case, part):
     return step()
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param(case, marks=pytest.mark.slow if case == "reads word order" else [])
+        for case in CASES
+    ],
+)
 def test_step_of_all_workers_is_that_of_one_process_on_the_joint_batch(case):
     messages = tf.concat([message_of(case, part) for part in PARTS], axis=0)
 
