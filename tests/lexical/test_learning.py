@@ -1,0 +1,111 @@
+"""Learning a lexical model from a tokenized set."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from tests.training.tiny_set import words_of
+from tf_smoothclir.data.preparation import tokenize_set
+from tf_smoothclir.data.sources.opening import source_of
+from tf_smoothclir.lexical.feedback import Feedback, tf_idf
+from tf_smoothclir.lexical.learning import (
+    FEEDBACK_WEIGHTS,
+    LexicalTexts,
+    feedback_variants,
+    learn_lexical_model,
+    unjudged_top,
+)
+from tf_smoothclir.lexical.positions import FLAT
+from tf_smoothclir.training.train import retrieval_set_of
+from tf_smoothclir.utils.errors import InputError
+
+
+@pytest.fixture(scope="module")
+def texts(tiny):
+    settings = tiny()
+    retrieval_set = retrieval_set_of(source_of(settings.data), settings, ())
+    tokenized_set = tokenize_set(retrieval_set, settings.text, settings.data.cache_dir)
+    return LexicalTexts(tokenized_set, settings.text.max_query_tokens)
+
+
+@pytest.fixture(scope="module")
+def model(texts):
+    return learn_lexical_model(texts, seed=13)
+
+
+def test_each_word_is_translated_by_its_counterpart(texts, model, tiny):
+    settings = tiny()
+    source = source_of(settings.data)
+    assert [text.text.split()[-2:] for text in source.queries()][3] == [
+        f"word{word}" for word in words_of(3)[:2]
+    ]
+    table = model.table.toarray()
+    assert table.shape == (texts.spelling.shape[0], texts.queries.shape[1])
+    assert (table.sum(axis=1) <= 1 + 1e-5).all()
+    assert np.count_nonzero(table.max(axis=1) > 0.3) >= 5
+
+
+def test_it_ranks_queries_that_it_has_not_seen(texts, model):
+    retrieval_set = texts.retrieval_set
+    rows = retrieval_set.queries_in("test")
+    (ranking,) = texts.retriever(model).rank(rows, 10)
+    highest = ranking.grades(retrieval_set) == 2
+    assert highest.any(axis=1).all()
+
+
+def test_the_same_seed_gives_the_same_model(texts, model):
+    again = learn_lexical_model(texts, seed=13)
+    assert (again.fields, again.feedback) == (model.fields, model.feedback)
+    np.testing.assert_array_equal(again.weights, model.weights)
+    np.testing.assert_array_equal(again.table.toarray(), model.table.toarray())
+
+
+def test_a_flat_field_is_among_the_fields(model):
+    assert FLAT in model.fields
+    assert model.weights.shape == (len(model.fields), len(model.background))
+    assert model.feedback in FEEDBACK_WEIGHTS
+    assert model.seconds > 0
+
+
+def test_a_set_that_fits_on_a_page_is_enough(tokenized_set):
+    texts = LexicalTexts(tokenized_set, 200)
+    model = learn_lexical_model(texts, seed=1)  # three training queries, some folds empty
+    scores = texts.retriever(model).scores(np.arange(len(texts.retrieval_set.query_ids)))
+    assert np.isfinite(scores).all()
+    assert (np.ptp(scores[5]) == 0) == (model.feedback == 0)  # a query without a word
+
+
+def test_training_queries_without_a_relevant_document_are_an_error(texts):
+    retrieval_set = texts.retrieval_set
+    training = np.isin(retrieval_set.query_rows, retrieval_set.queries_in("train"))
+    without = LexicalTexts.__new__(LexicalTexts)
+    vars(without).update(vars(texts))
+    without.retrieval_set = dataclasses.replace(
+        retrieval_set, grades=np.where(training, 0, retrieval_set.grades)
+    )
+    with pytest.raises(InputError, match="train split has a relevant document"):
+        learn_lexical_model(without, seed=1)
+
+
+def test_the_variants_of_feedback_are_what_it_adds():
+    random = np.random.default_rng(2)
+    vectors = tf_idf(sp.csr_array(random.integers(0, 3, (20, 7)).astype(np.float32)))
+    scores = random.random((3, 20)).astype(np.float32)
+    found = list(feedback_variants(Feedback(vectors, 1.0), scores))
+    for weight, variant in zip(FEEDBACK_WEIGHTS, found):
+        np.testing.assert_array_equal(variant, Feedback(vectors, weight).added_to(scores))
+
+
+def test_the_best_that_nobody_judged_are_found(small_set):
+    documents = len(small_set.document_ids)
+    rows = np.array([0, 1])
+    scores = np.tile(np.arange(documents, 0, -1, dtype=np.float32), (len(small_set.query_ids), 1))
+    found = unjudged_top(lambda query_rows: scores[query_rows], small_set, rows, 3)
+    for query, best in zip(rows, found):
+        judged = set(small_set.document_rows[small_set.query_rows == query].tolist())
+        expected = [row for row in range(documents) if row not in judged][:3]
+        assert sorted(best.tolist()) == expected

@@ -1,0 +1,90 @@
+"""The one number that chooses, against the metrics of an evaluation."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.small_world import SmallWorld
+from tf_smoothclir.data.retrieval_set import RetrievalSet
+from tf_smoothclir.evaluation.evaluate import evaluate_split
+from tf_smoothclir.lexical import retriever
+from tf_smoothclir.lexical.retriever import RowRetriever
+from tf_smoothclir.lexical.validation import Validation
+
+QUERIES, DOCUMENTS = 12, 60
+
+
+@pytest.fixture(scope="module")
+def retrieval_set():
+    """Each query has a mate and a related document."""
+    judgments = [
+        (f"q{query}", f"d{query + step}", 2 - step) for query in range(QUERIES) for step in (0, 1)
+    ]
+    world = SmallWorld(
+        queries=[(f"q{query}", "") for query in range(QUERIES)],
+        documents=[(f"d{document}", "") for document in range(DOCUMENTS)],
+        judgments=judgments,
+        splits={f"q{query}": "validation" for query in range(QUERIES)},
+    )
+    return RetrievalSet.load(world)
+
+
+def scores_of(retrieval_set, strength, seed=4):
+    random = np.random.default_rng(seed)
+    scores = random.random((QUERIES, DOCUMENTS)).astype(np.float32)
+    scores[retrieval_set.query_rows, retrieval_set.document_rows] += strength * retrieval_set.grades
+    return scores.__getitem__
+
+
+@pytest.mark.parametrize("strength", [0, 0.2, 1])
+@pytest.mark.parametrize("queries_at_once", [1, 5, 100])
+def test_it_is_the_mean_of_two_metrics(retrieval_set, strength, queries_at_once, monkeypatch):
+    monkeypatch.setattr(retriever, "_SCORES_AT_ONCE", DOCUMENTS * queries_at_once)
+    rows = scores_of(retrieval_set, strength)
+    ranker = RowRetriever(rows, retrieval_set.tie_order)
+    options = {"negatives": 40, "predict_grade": None}
+    metrics = evaluate_split(retrieval_set, ranker, "validation", **options).metrics
+    expected = (metrics["NDCG@5"] + metrics["full/MRR@10"]) / 2
+    assert Validation(retrieval_set)(rows) == pytest.approx(expected)
+
+
+def test_variants_have_the_measures_that_each_has_alone(retrieval_set):
+    strengths = (0, 1, 0.3)
+    rows = [scores_of(retrieval_set, strength) for strength in strengths]
+    validation = Validation(retrieval_set)
+    found = validation.of_variants(lambda query_rows: (one(query_rows) for one in rows))
+    assert found == [validation(one) for one in rows]
+    assert found[0] < found[2] < found[1]
+
+
+def test_a_document_that_ties_with_all_others_is_the_last(retrieval_set):
+    found = Validation(retrieval_set)(lambda rows: np.zeros((len(rows), DOCUMENTS), np.float32))
+    assert found < 0.2  # what NDCG@5 finds among 42 documents by the tie rule
+
+
+def test_fewer_queries_are_a_sample(retrieval_set):
+    asked = []
+    Validation(retrieval_set, 5)(
+        lambda rows: asked.extend(rows) or np.zeros((len(rows), DOCUMENTS), np.float32)
+    )
+    assert len(set(asked)) == len(asked) == 5
+
+
+def test_a_query_without_a_relevant_document_has_no_rank(small_set):
+    # q4 has a document of grade 1 as its best, q8 none.
+    validation = Validation(small_set)
+    last = len(small_set.document_ids)
+
+    def rows(query_rows):
+        scores = np.zeros((len(query_rows), last), np.float32)
+        scores[:, small_set.document_ids.index("d8")] = 1
+        return scores
+
+    assert validation(rows) == pytest.approx((1 + 1 / 2) / 2)
+
+
+def test_the_deviation_is_that_of_a_query_over_the_collection(retrieval_set):
+    rows = scores_of(retrieval_set, 0.5)
+    expected = np.mean([rows(query).std() for query in range(QUERIES)])
+    assert Validation(retrieval_set).deviation(rows) == pytest.approx(expected)

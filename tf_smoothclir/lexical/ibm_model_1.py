@@ -1,0 +1,124 @@
+"""IBM Model 1: which document word stands for which query word, learned from pairs of texts.
+
+Brown et al., "The Mathematics of Statistical Machine Translation", Computational Linguistics 1993,
+section 4.1. A query q is thought to be made of its document d, word by word,
+
+    P(q | d) = Π_w Σ_t T(w | t) p(t | d),
+
+where p(t | d) is the share that word t has of the document. In Model 1 it is the same for all its
+positions; here it may follow a profile of positions. EM counts how often t is expected to stand for
+w, c(w, t) = Σ_pairs n(w, q) T(w | t) p(t | d) / Σ_t' T(w | t') p(t' | d), and sets
+T(w | t) = c(w, t) / Σ_w' c(w', t). No round lowers the likelihood of the pairs.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import scipy.sparse as sp
+
+ROUNDS = 6
+# Least probability that is kept: on mdn-en-de a tenth of all entries, with the same figures.
+LEAST_PROBABILITY = 0.005
+
+
+@dataclasses.dataclass(frozen=True)
+class Alignments:
+    """Every way in which a word of a document may stand for a word of its query.
+
+    Attributes:
+        slots: `[alignments]` int32, the entry of the table that each one is about.
+        shares: `[alignments]` float32, p(t | d).
+        begins: `[query words of all pairs]` int64, where the alignments of each begin.
+        counts: The same shape, float32, how often the word stands in its query.
+        pairs: The same shape, int32, the pair of each.
+        rows: `[entries]` int32, the document word of each entry of the table.
+        columns: `[entries]` int32, its query word.
+        shape: Of the table.
+    """
+
+    slots: np.ndarray
+    shares: np.ndarray
+    begins: np.ndarray
+    counts: np.ndarray
+    pairs: np.ndarray
+    rows: np.ndarray
+    columns: np.ndarray
+    shape: tuple[int, int]
+
+    @classmethod
+    def of(cls, queries: sp.csr_array, documents: sp.csr_array) -> Alignments:
+        """Lists the alignments of pairs of a query and a document that says the same.
+
+        Args:
+            queries: `[pairs, query words]`, counts of words.
+            documents: `[pairs, document words]`, p(t | d): rows that sum to 1, or to less where
+                words are unknown.
+        """
+        lengths = np.diff(documents.indptr)
+        pairs = np.repeat(np.arange(queries.shape[0]), np.diff(queries.indptr))
+        aligned = lengths[pairs] > 0  # an empty document explains no word
+        pairs, words, counts = pairs[aligned], queries.indices[aligned], queries.data[aligned]
+        number = lengths[pairs]
+        begins = np.cumsum(number) - number
+        places = np.arange(number.sum()) + np.repeat(documents.indptr[pairs] - begins, number)
+        columns = np.int64(queries.shape[1])
+        keys = documents.indices[places] * columns + np.repeat(words, number)
+        entries, slots = np.unique(keys, return_inverse=True)
+        return cls(
+            slots=slots.astype(np.int32),
+            shares=documents.data[places].astype(np.float32),
+            begins=begins,
+            counts=counts.astype(np.float32),
+            pairs=pairs.astype(np.int32),
+            rows=(entries // columns).astype(np.int32),
+            columns=(entries % columns).astype(np.int32),
+            shape=(documents.shape[1], queries.shape[1]),
+        )
+
+    def learn_table(
+        self, rounds: int = ROUNDS, pair_weights: np.ndarray | None = None
+    ) -> tuple[sp.csr_array, list[float]]:
+        """Learns T(w | t) by EM, from equal probabilities on.
+
+        Args:
+            rounds: Of EM.
+            pair_weights: `[pairs]`, what each pair counts; 1 without it, 0 leaves a pair out.
+
+        Returns:
+            `[document words, query words]` float32: the row of each word of a pair sums to 1, all
+            others are empty. And the log-likelihood of the pairs before each round.
+        """
+        counts = self.counts
+        if pair_weights is not None:
+            counts = counts * pair_weights[self.pairs].astype(np.float32)
+        table = np.full(len(self.rows), 1 / max(1, len(np.unique(self.columns))), np.float32)
+        likelihoods = []
+        for _ in range(rounds):
+            expected, likelihood = self._expected_counts(table, counts)
+            totals = np.bincount(self.rows, expected, minlength=self.shape[0])[self.rows]
+            table = np.zeros(len(expected), np.float32)
+            np.divide(expected, totals, out=table, where=totals > 0, casting="same_kind")
+            likelihoods.append(likelihood)
+        found = sp.csr_array((table, (self.rows, self.columns)), shape=self.shape)
+        found.eliminate_zeros()
+        return found, likelihoods
+
+    def _expected_counts(self, table: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, float]:
+        """Returns c(w, t) of each entry, `[entries]` float64, and the log-likelihood."""
+        parts = table[self.slots] * self.shares
+        sums = np.add.reduceat(parts, self.begins) if len(parts) else np.zeros(0, np.float32)
+        counted = counts > 0
+        odds = np.divide(counts, sums, out=np.zeros_like(sums), where=counted & (sums > 0))
+        parts *= np.repeat(odds, np.diff(np.append(self.begins, len(parts))))
+        likelihood = np.sum(counts[counted] * np.log(sums[counted], dtype=np.float64))
+        return np.bincount(self.slots, parts, minlength=len(table)), float(likelihood)
+
+
+def pruned(table: sp.csr_array, least: float = LEAST_PROBABILITY) -> sp.csr_array:
+    """Returns a table without the entries below `least`; what is left is not scaled up."""
+    entries = table.tocoo()
+    kept = entries.data >= least
+    places = entries.row[kept], entries.col[kept]
+    return sp.csr_array((entries.data[kept], places), shape=table.shape)

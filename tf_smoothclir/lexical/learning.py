@@ -1,0 +1,243 @@
+"""Learning a lexical model from a tokenized set; what has to be chosen is chosen on validation."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import time
+from collections.abc import Iterator
+
+import numpy as np
+import scipy.sparse as sp
+from absl import logging
+
+from tf_smoothclir.data.hashing import hash_ids
+from tf_smoothclir.data.retrieval_set import RetrievalSet
+from tf_smoothclir.data.tokenized_set import TokenizedSet
+from tf_smoothclir.lexical.feedback import Feedback, tf_idf, with_feedback
+from tf_smoothclir.lexical.ibm_model_1 import Alignments, pruned
+from tf_smoothclir.lexical.model import LexicalModel
+from tf_smoothclir.lexical.positions import FLAT, PROFILES, PositionProfile
+from tf_smoothclir.lexical.psq import background, impacts
+from tf_smoothclir.lexical.retriever import RowRetriever, ScoreRows, lexical_rows, query_chunks
+from tf_smoothclir.lexical.validation import Validation
+from tf_smoothclir.lexical.word_weights import candidate_features, learn_word_weights
+from tf_smoothclir.lexical.words import Words, document_words, query_words, same_spelling
+from tf_smoothclir.utils.errors import input_error
+
+FEEDBACK_WEIGHTS = (0.0, 12.5, 25.0, 50.0, 100.0, 200.0)
+_FOLDS = 4
+_CANDIDATES = 60
+_QUERIES_FOR_WEIGHTS = 8000
+
+
+class LexicalTexts:
+    """A tokenized set as lexical models read it.
+
+    Attributes:
+        retrieval_set: The set.
+        queries: `[queries, query words]`, counts.
+        documents: The words of the documents.
+        spelling: `[document words, query words]`, of `same_spelling`.
+        known: Number of ids of the query vocabulary; ids from there on are words that only
+            documents have.
+    """
+
+    def __init__(self, tokenized_set: TokenizedSet, max_query_tokens: int):
+        """Reads the words of a set whose queries were cut at `max_query_tokens`."""
+        vocabularies = [tokenized_set.vocabulary(role) for role in ("query", "document")]
+        self.retrieval_set: RetrievalSet = tokenized_set.retrieval_set
+        self.queries: sp.csr_array = query_words(tokenized_set, max_query_tokens).matrix()
+        self.documents: Words = document_words(tokenized_set)
+        self.spelling: sp.csr_array = same_spelling(*vocabularies)
+        self.known = len(vocabularies[0])
+
+    @functools.cached_property
+    def vectors(self) -> sp.csr_array:
+        """`[documents, document words]` float32, the documents as feedback compares them."""
+        return tf_idf(self.documents.matrix())
+
+    def retriever(self, model: LexicalModel) -> RowRetriever:
+        """Returns a model over the set."""
+        rows = lexical_rows(self.queries, model.impacts(self.documents, self.spelling))
+        return self.with_feedback(rows, model.feedback)
+
+    def with_feedback(self, rows: ScoreRows, weight: float) -> RowRetriever:
+        """Returns what ranks the set by some scores and feedback; none for weight 0."""
+        feedback = Feedback(self.vectors, weight) if weight else None
+        return RowRetriever(rows, self.retrieval_set.tie_order, feedback)
+
+
+def learn_lexical_model(texts: LexicalTexts, *, seed: int) -> LexicalModel:
+    """Learns a model from the training queries of a set, and chooses on its validation queries.
+
+    Args:
+        texts: The set.
+        seed: Deals the training queries into folds.
+
+    Returns:
+        The model whose profile of positions and whose feedback have the best mean of NDCG@5 of
+        candidate lists and MRR@10 of full retrieval.
+
+    Raises:
+        InputError: No training query has a relevant document.
+    """
+    begin = time.monotonic()
+    learner = _Learner(texts, seed)
+    model = learner.model(learner.best_profile())
+    logging.info(
+        "Translation table: %d entries, %s (%.1f s)",
+        model.table.nnz,
+        model.fields[0],
+        time.monotonic() - begin,
+    )
+    model = dataclasses.replace(model, weights=learner.word_weights(model))
+    model = dataclasses.replace(model, feedback=learner.best_feedback(model))
+    model = dataclasses.replace(model, seconds=round(time.monotonic() - begin, 3))
+    logging.info("Lexical model: %s (%.1f s)", model.describe(), model.seconds)
+    return model
+
+
+def feedback_variants(feedback: Feedback, scores: np.ndarray) -> Iterator[np.ndarray]:
+    """Yields scores with feedback of each of `FEEDBACK_WEIGHTS`, `[queries, documents]` float32."""
+    similarities = feedback.similarities(scores)
+    for weight in FEEDBACK_WEIGHTS:
+        yield with_feedback(scores, similarities, weight)
+
+
+class _Learner:
+    """What the steps of learning share."""
+
+    def __init__(self, texts: LexicalTexts, seed: int):
+        self._texts = texts
+        self._seed = seed
+        self._validation = Validation(texts.retrieval_set)
+        self._quick_validation = Validation(texts.retrieval_set, 400)
+        self._shares = {FLAT: texts.documents.matrix(FLAT)}
+        retrieval_set = texts.retrieval_set
+        self._training = retrieval_set.queries_in("train")
+        of_training = np.isin(retrieval_set.query_rows, self._training)
+        highest = retrieval_set.grades[of_training].max()
+        if not highest:
+            raise input_error(
+                retrieval_set.source.name,
+                "no query of the train split has a relevant document",
+                "Judge some: a translation table is learned from pairs that say the same",
+            )
+        mates = of_training & (retrieval_set.grades == highest)
+        self._mates = retrieval_set.query_rows[mates], retrieval_set.document_rows[mates]
+        self._background = background(texts.queries[self._training])
+        self._last: tuple[PositionProfile | None, Alignments | None] = (None, None)
+
+    def best_profile(self) -> PositionProfile:
+        """Returns the profile by which a table of all positions alike ranks best."""
+        table = self._table(FLAT, self._training)
+        quality = {}
+        for profile in PROFILES:
+            found = self._impacts(profile, table)
+            quality[profile] = self._quick_validation(lexical_rows(self._texts.queries, found))
+        return max(quality, key=quality.get)
+
+    def model(self, profile: PositionProfile) -> LexicalModel:
+        """Returns a model of one table, all of whose words count alike."""
+        fields = (profile,) if profile.is_flat else (profile, FLAT)
+        weights = np.zeros((len(fields), len(self._background)), np.float32)
+        weights[0] = 1
+        table = self._table(profile, self._training)
+        return LexicalModel(table, self._background, fields, weights)
+
+    def word_weights(self, model: LexicalModel) -> np.ndarray:
+        """Learns weights from queries whose table has not seen them."""
+        ids = [self._texts.retrieval_set.query_ids[row] for row in self._training]
+        hashes = hash_ids(ids, f"folds {self._seed}")
+        fold = (hashes % np.uint64(_FOLDS)).astype(int)
+        chosen = np.zeros(len(fold), bool)
+        chosen[np.argsort(hashes, kind="stable")[:_QUERIES_FOR_WEIGHTS]] = True
+        features: list[list[sp.csr_array]] = [[] for _ in model.fields]
+        retrieval_set = self._texts.retrieval_set
+        unjudged = len(retrieval_set.document_ids) - np.bincount(retrieval_set.query_rows).max()
+        candidates = max(0, min(_CANDIDATES, unjudged))
+        for number in range(_FOLDS):
+            rows = self._training[chosen & (fold == number)]
+            if not np.isin(self._mates[0], rows).any():
+                continue  # a fold of a very small set
+            table = self._table(model.fields[0], self._training[fold != number])
+            found = [self._impacts(field, table) for field in model.fields]
+            queries, documents = self._hard_candidates(rows, found[0], candidates)
+            for field, own in zip(features, found):
+                field.append(candidate_features(self._texts.queries[queries], own, documents))
+        joined = [sp.csr_array(sp.vstack(field)) for field in features]
+        return learn_word_weights(joined, candidates + 1).astype(np.float32)
+
+    def best_feedback(self, model: LexicalModel) -> float:
+        """Returns the weight of feedback that ranks best."""
+        found = model.impacts(self._texts.documents, self._texts.spelling)
+        rows, feedback = lexical_rows(self._texts.queries, found), Feedback(self._texts.vectors, 1)
+        qualities = self._validation.of_variants(
+            lambda query_rows: feedback_variants(feedback, rows(query_rows))
+        )
+        return FEEDBACK_WEIGHTS[int(np.argmax(qualities))]
+
+    def _table(self, profile: PositionProfile, query_rows: np.ndarray) -> sp.csr_array:
+        """Learns a table from the mates of some queries."""
+        queries, _ = self._mates
+        table, _ = self._alignments(profile).learn_table(pair_weights=np.isin(queries, query_rows))
+        return pruned(table)
+
+    def _alignments(self, profile: PositionProfile) -> Alignments:
+        """Returns those of all training pairs; of the last profile alone, they are large."""
+        if self._last[0] != profile:
+            queries, documents = self._mates
+            known = self._texts.queries[queries][:, : self._texts.known].tocsr()
+            known.resize(known.shape[0], self._texts.queries.shape[1])
+            self._last = profile, Alignments.of(known, self._share(profile)[documents])
+        return self._last[1]
+
+    def _impacts(self, profile: PositionProfile, table: sp.csr_array) -> sp.csr_array:
+        return impacts(self._share(profile), table, self._texts.spelling, self._background)
+
+    def _share(self, profile: PositionProfile) -> sp.csr_array:
+        if profile not in self._shares:
+            self._shares[profile] = self._texts.documents.matrix(profile)
+        return self._shares[profile]
+
+    def _hard_candidates(
+        self, rows: np.ndarray, found: sp.csr_array, number: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Returns, for each mate of some queries, the query and `[1 + number]` documents.
+
+        The first one is the mate, the others are the best documents that nobody judged.
+        """
+        queries, documents = self._mates
+        chosen = np.isin(queries, rows)
+        with_mates = np.unique(queries[chosen])
+        score_rows = lexical_rows(self._texts.queries, found)
+        ranking = unjudged_top(score_rows, self._texts.retrieval_set, with_mates, number)
+        place = np.searchsorted(with_mates, queries[chosen])
+        return queries[chosen], np.column_stack([documents[chosen], ranking[place]])
+
+
+def unjudged_top(
+    score_rows: ScoreRows, retrieval_set: RetrievalSet, query_rows: np.ndarray, number: int
+) -> np.ndarray:
+    """Returns the best documents of each query that nobody judged, in no order.
+
+    Args:
+        score_rows: Scores the whole collection.
+        retrieval_set: The judgments.
+        query_rows: `[queries]` int, sorted.
+        number: Documents per query; each query must have as many that nobody judged.
+
+    Returns:
+        `[queries, number]` int.
+    """
+    judged = np.isin(retrieval_set.query_rows, query_rows)
+    places = np.searchsorted(query_rows, retrieval_set.query_rows[judged])
+    documents = retrieval_set.document_rows[judged]
+    parts = []
+    for begin, chunk in query_chunks(query_rows, len(retrieval_set.document_ids)):
+        scores = score_rows(chunk)
+        own = (places >= begin) & (places < begin + len(chunk))
+        scores[places[own] - begin, documents[own]] = -np.inf
+        parts.append(np.argpartition(-scores, number - 1, axis=1)[:, :number])
+    return np.concatenate(parts)

@@ -1,0 +1,117 @@
+"""The lexical model: what is learned from training pairs, and documents as it sees them."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from pathlib import Path
+
+import numpy as np
+import scipy.sparse as sp
+
+from tf_smoothclir.lexical.positions import PositionProfile
+from tf_smoothclir.lexical.psq import DEFAULT, PsqSettings, impacts
+from tf_smoothclir.lexical.words import Words
+from tf_smoothclir.utils.files import new_directory, read_json, write_json
+
+_SETTINGS, _ARRAYS = "lexical.json", "lexical.npz"
+
+
+@dataclasses.dataclass(frozen=True)
+class LexicalModel:
+    """A translation table, and how its evidence is weighed.
+
+    Attributes:
+        table: `[document words, query words]` float32, T(w | t).
+        background: `[query words]` float32, P(w).
+        fields: A profile of positions for each field; a flat one is among them.
+        weights: `[fields, query words]` float32, what a query word counts in each field.
+        feedback: Weight of feedback; 0 for none.
+        psq: The mixture of the fields.
+        seconds: Time spent on learning it.
+    """
+
+    table: sp.csr_array
+    background: np.ndarray
+    fields: tuple[PositionProfile, ...]
+    weights: np.ndarray
+    feedback: float = 0.0
+    psq: PsqSettings = DEFAULT
+    seconds: float = 0.0
+
+    def impacts(self, documents: Words, spelling: sp.csr_array) -> sp.csr_array:
+        """Returns what each query word adds to the score of each document.
+
+        Args:
+            documents: The words of the documents.
+            spelling: Of `same_spelling`.
+
+        Returns:
+            `[documents, query words]` float32.
+        """
+        return weighted_sum(self.field_impacts(documents, spelling), self.weights)
+
+    def field_impacts(self, documents: Words, spelling: sp.csr_array) -> list[sp.csr_array]:
+        """Returns the same for each field, without the weights."""
+        return [
+            impacts(documents.matrix(field), self.table, spelling, self.background, self.psq)
+            for field in self.fields
+        ]
+
+    def save(self, directory: str | os.PathLike) -> None:
+        """Writes the model into a new directory, whole or not at all."""
+        with new_directory(Path(directory)) as temporary:
+            np.savez_compressed(
+                temporary / _ARRAYS,
+                values=self.table.data,
+                columns=self.table.indices,
+                row_ends=self.table.indptr,
+                background=self.background,
+                weights=self.weights,
+            )
+            write_json(
+                temporary / _SETTINGS,
+                {
+                    "fields": [dataclasses.asdict(field) for field in self.fields],
+                    "feedback": self.feedback,
+                    "psq": dataclasses.asdict(self.psq),
+                    "seconds": self.seconds,
+                },
+            )
+
+    @classmethod
+    def load(cls, directory: str | os.PathLike) -> LexicalModel:
+        """Reads what `save` wrote."""
+        settings = read_json(Path(directory, _SETTINGS))
+        with np.load(Path(directory, _ARRAYS), allow_pickle=False) as arrays:
+            parts = arrays["values"], arrays["columns"], arrays["row_ends"]
+            background, weights = arrays["background"], arrays["weights"]
+        shape = (len(parts[2]) - 1, len(background))
+        return cls(
+            table=sp.csr_array(parts, shape=shape),
+            background=background,
+            fields=tuple(PositionProfile(**field) for field in settings["fields"]),
+            weights=weights,
+            feedback=settings["feedback"],
+            psq=PsqSettings(**settings["psq"]),
+            seconds=settings["seconds"],
+        )
+
+    def choices(self) -> dict:
+        """Returns what was chosen on validation, and how long it took, for `metrics.json`."""
+        return {
+            "translations": self.table.nnz,
+            "fields": [dataclasses.asdict(field) for field in self.fields],
+            "feedback": self.feedback,
+            "seconds": self.seconds,
+        }
+
+    def describe(self) -> str:
+        """Returns one line for logs and reports."""
+        return f"{self.table.nnz:,} translations, {self.fields[0]}, feedback {self.feedback:g}"
+
+
+def weighted_sum(fields: list[sp.csr_array], weights: np.ndarray) -> sp.csr_array:
+    """Returns Σ_f fields[f] · diag(weights[f]), `[documents, words]` float32."""
+    scaled = (field @ sp.diags_array(own.astype(np.float32)) for field, own in zip(fields, weights))
+    return sp.csr_array(sum(scaled))

@@ -1,0 +1,51 @@
+"""How much a word of a document counts by its position."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+
+
+@dataclasses.dataclass(frozen=True)
+class PositionProfile:
+    """Weights that fall from the opening of a text to a level that the rest has alike:
+
+        weight(position) = 1 + height exp(-position / decay)
+
+    The first sentence of an article often says what a query about it says; how much the opening
+    counts is chosen on validation queries, and a height of 0, all positions alike, is one choice.
+
+    Attributes:
+        height: What the first position has above the rest; 0 for a flat profile.
+        decay: Positions after which that has fallen to 1/e.
+    """
+
+    height: float = 0.0
+    decay: float = 1.0
+
+    def __call__(self, positions: np.ndarray) -> np.ndarray:
+        """Returns the weight of each position, from 0, in the same shape."""
+        return 1 + self.height * np.exp(-np.asarray(positions) / self.decay)
+
+    def __str__(self):
+        if self.is_flat:
+            return "all positions alike"
+        return f"positions weigh 1 + {self.height:g} exp(-position / {self.decay:g})"
+
+    @property
+    def is_flat(self) -> bool:
+        """Whether all positions count alike."""
+        return self.height == 0
+
+
+FLAT = PositionProfile()
+# What validation chooses from; `PositionProfile(100, 15)` was the best on mdn-en-de.
+PROFILES = (
+    FLAT,
+    *(
+        PositionProfile(height, decay)
+        for height in (3.0, 20.0, 100.0)
+        for decay in (8.0, 15.0, 40.0)
+    ),
+)

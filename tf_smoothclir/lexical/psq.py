@@ -1,0 +1,74 @@
+"""Probabilistic structured queries: documents as expected words of the query language.
+
+Darwish and Oard, "Probabilistic Structured Query Methods", SIGIR 2003, with the mixture of Xu and
+Weischedel, "Cross-lingual Information Retrieval Using Hidden Markov Models", EMNLP 2000, as the
+public code of PSQ has it (github.com/hltcoe/PSQ):
+
+    score(q, d) = Σ_w n(w, q) log(1 + (1 - α) P(w | d) / (α P(w)))
+    P(w | d) = (1 - β) Σ_t T(w | t) p(t | d) + β p(w | d)
+
+P(w) is how often a query word is w; the last p is of the document word spelled like w.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import scipy.sparse as sp
+
+_UNSEEN = 0.1  # what each word counts beside its occurrences in training queries
+
+
+@dataclasses.dataclass(frozen=True)
+class PsqSettings:
+    """The two weights of the mixture.
+
+    Attributes:
+        alpha: Share of the language at large, in (0, 1).
+        beta: Share of words that are spelled alike, in [0, 1].
+    """
+
+    alpha: float = 0.03
+    beta: float = 0.3
+
+
+DEFAULT = PsqSettings()  # those of the public code's experiments, near enough
+
+
+def background(queries: sp.csr_array) -> np.ndarray:
+    """Returns P(w), `[query words]` float32, by `[queries, query words]` counts.
+
+    Each word counts a little more than it occurs, so that words that never occurred have a share.
+    """
+    counts = np.asarray(queries.sum(axis=0)).ravel() + _UNSEEN
+    occurring = np.count_nonzero(counts > _UNSEEN)
+    return (counts / (counts[counts > _UNSEEN].sum() + _UNSEEN * max(1, occurring))).astype(
+        np.float32
+    )
+
+
+def impacts(
+    documents: sp.csr_array,
+    table: sp.csr_array,
+    spelling: sp.csr_array,
+    background: np.ndarray,
+    settings: PsqSettings = DEFAULT,
+) -> sp.csr_array:
+    """Returns what each query word adds to the score of each document.
+
+    Args:
+        documents: `[documents, document words]`, p(t | d).
+        table: `[document words, query words]`, T(w | t).
+        spelling: `[document words, query words]`, of `same_spelling`.
+        background: `[query words]`, P(w).
+        settings: Of the mixture.
+
+    Returns:
+        `[documents, query words]` float32; the score of a query is the sum over its words.
+    """
+    mixed = (1 - settings.beta) * table + settings.beta * spelling
+    found = sp.csr_array(documents @ mixed)
+    odds = (1 - settings.alpha) / settings.alpha / background
+    found.data = np.log1p(found.data * odds[found.indices]).astype(np.float32)
+    return found

@@ -1,0 +1,84 @@
+"""A retriever that scores all documents at once: candidate lists and rankings from whole rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import scipy.sparse as sp
+import tensorflow as tf
+
+from tf_smoothclir.data.candidate_lists import CandidateLists
+from tf_smoothclir.lexical.feedback import Feedback
+from tf_smoothclir.lexical.postings import Postings
+from tf_smoothclir.protocols.scorer import Ranking
+
+# From `[queries]` rows to the scores of all documents, `[queries, documents]` float32.
+ScoreRows = Callable[[np.ndarray], np.ndarray]
+
+_SCORES_AT_ONCE = 1 << 24  # 64 MB of float32, of which feedback needs two more
+_MOST_QUERIES_AT_ONCE = 256
+
+
+def lexical_rows(queries: sp.csr_array, impacts: sp.csr_array) -> ScoreRows:
+    """Returns what scores by sums over query words.
+
+    Args:
+        queries: `[queries, words]`, counts.
+        impacts: `[documents, words]`, what a word adds to a score.
+    """
+    postings = Postings(impacts)
+    return lambda query_rows: postings.sums(queries[query_rows])
+
+
+def query_chunks(query_rows: np.ndarray, documents: int) -> Iterator[tuple[int, np.ndarray]]:
+    """Yields where each chunk of queries begins, and its rows: few enough for whole score rows."""
+    step = min(_MOST_QUERIES_AT_ONCE, max(1, _SCORES_AT_ONCE // max(1, documents)))
+    for begin in range(0, len(query_rows), step):
+        yield begin, query_rows[begin : begin + step]
+
+
+class RowRetriever:
+    """Ranks by the scores of all documents, with feedback if there is any; a `Retriever`.
+
+    With feedback, every score depends on the whole collection, so candidate lists cost as much as
+    rankings.
+
+    Attributes:
+        rows: The scores without feedback.
+    """
+
+    def __init__(self, rows: ScoreRows, tie_order: np.ndarray, feedback: Feedback | None = None):
+        """Takes what scores the collection.
+
+        Args:
+            rows: The scores without feedback.
+            tie_order: `[documents]` int64, as in `RetrievalSet.tie_order`.
+            feedback: Over the same documents; None for none.
+        """
+        self.rows = rows
+        self._tie_order = tie_order
+        self._feedback = feedback
+
+    def score(self, lists: CandidateLists) -> np.ndarray:
+        """Returns `[pairs]` float32, the score of each pair of the lists."""
+        parts = []
+        for begin, rows in query_chunks(lists.query_rows, len(self._tie_order)):
+            ends = lists.offsets[begin : begin + len(rows) + 1]
+            own = np.repeat(np.arange(len(rows)), np.diff(ends))
+            parts.append(self.scores(rows)[own, lists.document_rows[ends[0] : ends[-1]]])
+        return np.concatenate(parts) if parts else np.zeros(0, np.float32)
+
+    def rank(self, query_rows: np.ndarray, depth: int) -> Iterator[Ranking]:
+        """Ranks the collection for each query, some queries at a time; see `Retriever.rank`."""
+        # Sorted by the tie rule: among equal scores, top_k takes the lower position first.
+        by_tie_order = np.argsort(self._tie_order)
+        depth = min(depth, len(by_tie_order))
+        for _, rows in query_chunks(query_rows, len(by_tie_order)):
+            best, places = tf.math.top_k(self.scores(rows)[:, by_tie_order], depth)
+            yield Ranking(rows, by_tie_order[places.numpy()], best.numpy())
+
+    def scores(self, query_rows: np.ndarray) -> np.ndarray:
+        """Returns the scores of all documents, `[queries, documents]` float32."""
+        scores = self.rows(query_rows)
+        return scores if self._feedback is None else self._feedback.added_to(scores)

@@ -1,0 +1,82 @@
+"""One number that says how well a retriever ranks validation queries."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+import numpy as np
+
+from tf_smoothclir.data.candidate_lists import candidate_lists
+from tf_smoothclir.data.hashing import hash_ids
+from tf_smoothclir.data.retrieval_set import RetrievalSet
+from tf_smoothclir.evaluation.metrics import mean_metrics, per_query_metrics, ranked_grades
+from tf_smoothclir.lexical.retriever import ScoreRows, query_chunks
+
+_MOST_QUERIES = 1000
+_NEGATIVES = 40
+_DEPTH = 10
+
+
+class Validation:
+    """Measures retrievers on the same sample of validation queries.
+
+    The measure is the mean of NDCG@5 over candidate lists with 40 sampled documents and of MRR@10
+    over the whole collection, in [0, 1]. Ties count against a document.
+    """
+
+    def __init__(self, retrieval_set: RetrievalSet, most_queries: int = _MOST_QUERIES):
+        """Samples `most_queries` validation queries, by a hash of their ids."""
+        lists = candidate_lists(retrieval_set, "validation", negatives=_NEGATIVES, seed=13)
+        hashes = hash_ids([retrieval_set.query_ids[row] for row in lists.query_rows])
+        self._chosen = np.sort(np.argsort(hashes, kind="stable")[:most_queries])
+        self._lists = lists
+        self._set = retrieval_set
+
+    def __call__(self, rows: ScoreRows) -> float:
+        """Measures one ranking, by the scores of all documents."""
+        (quality,) = self.of_variants(lambda query_rows: [rows(query_rows)])
+        return quality
+
+    def of_variants(self, variants: Callable[[np.ndarray], Iterable[np.ndarray]]) -> list[float]:
+        """Measures several rankings that share most of their work.
+
+        Args:
+            variants: From `[queries]` rows to the scores of all documents by each ranking,
+                `[queries, documents]` float32; always as many.
+
+        Returns:
+            The measure of each.
+        """
+        measured: list[list] = []
+        for chosen in self._chunks():
+            for number, scores in enumerate(variants(self._lists.query_rows[chosen])):
+                if number == len(measured):
+                    measured.append([])
+                measured[number] += map(self._of_list, chosen, scores)
+        return [self._mean(lists) for lists in measured]
+
+    def deviation(self, rows: ScoreRows) -> float:
+        """Returns the standard deviation of the scores of a query, the mean over the queries."""
+        found = [rows(self._lists.query_rows[chosen]).std(axis=1) for chosen in self._chunks()]
+        return float(np.concatenate(found).mean())
+
+    def _chunks(self) -> Iterator[np.ndarray]:
+        for _, chosen in query_chunks(self._chosen, len(self._set.document_ids)):
+            yield chosen
+
+    def _of_list(self, number: int, row: np.ndarray) -> tuple[slice, np.ndarray, float]:
+        """Returns which pairs a list has, their scores, and 1 / rank of its best document."""
+        part = slice(*self._lists.offsets[number : number + 2])
+        documents, grades = self._lists.document_rows[part], self._lists.grades[part]
+        mates = documents[(grades == grades.max()) & (grades > 0)]
+        rank = np.count_nonzero(row >= row[mates].max()) if len(mates) else np.inf
+        return part, row[documents], 1 / rank if rank <= _DEPTH else 0.0
+
+    def _mean(self, measured: Sequence[tuple[slice, np.ndarray, float]]) -> float:
+        parts, scores, reciprocals = zip(*measured)
+        pairs = np.concatenate([np.arange(part.start, part.stop) for part in parts])
+        offsets = np.cumsum([0, *map(len, scores)])
+        ties = self._set.tie_order[self._lists.document_rows[pairs]]
+        ranked = ranked_grades(np.concatenate(scores), self._lists.grades[pairs], offsets, ties)
+        ndcg = mean_metrics(per_query_metrics(ranked, self._set.num_grades))["NDCG@5"]
+        return (ndcg + float(np.mean(reciprocals))) / 2

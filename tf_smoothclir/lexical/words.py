@@ -1,0 +1,142 @@
+"""The words of a tokenized set as the lexical models number them, and sparse matrices of them.
+
+Document words have the ids of the document vocabulary. Query words have those of the query
+vocabulary; a query word that it does not have, but the document vocabulary does (a name, a number,
+an identifier), has the id `len(query vocabulary) + document id`: it can still be found as it is
+spelled. Every other unknown word has the id 0, which no matrix has a column for.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterable
+
+import numpy as np
+import scipy.sparse as sp
+import tensorflow as tf
+
+from tf_smoothclir.data.tokenized_set import TokenizedSet
+from tf_smoothclir.text.batches import text_batches
+from tf_smoothclir.text.vocabulary import UNKNOWN_ID, TextEncoder
+from tf_smoothclir.utils.parallel import map_in_threads
+
+NO_WORD = 0
+
+
+@dataclasses.dataclass(frozen=True)
+class Words:
+    """The words of many texts, one text after the other.
+
+    Attributes:
+        ids: `[words]` int32; `NO_WORD` where a word has no id, so that positions stay right.
+        offsets: `[texts + 1]` int64, where each text begins and ends.
+        size: Number of ids; all are below it.
+    """
+
+    ids: np.ndarray
+    offsets: np.ndarray
+    size: int
+
+    def of(self, rows: np.ndarray, most: int | None = None) -> Words:
+        """Returns the words of some texts, of each the first `most`."""
+        lengths = np.diff(self.offsets)[rows]
+        if most is not None:
+            lengths = np.minimum(lengths, most)
+        offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+        places = np.arange(offsets[-1]) + np.repeat(self.offsets[rows] - offsets[:-1], lengths)
+        return Words(self.ids[places], offsets, self.size)
+
+    def positions(self) -> np.ndarray:
+        """Returns `[words]` int64, the place of each word in its text, from 0."""
+        return np.arange(len(self.ids)) - np.repeat(self.offsets[:-1], np.diff(self.offsets))
+
+    def matrix(self, weights: Callable[[np.ndarray], np.ndarray] | None = None) -> sp.csr_array:
+        """Counts the words of each text.
+
+        Args:
+            weights: From `[words]` positions to what a word counts there; 1 everywhere without it.
+
+        Returns:
+            `[texts, size]` float32. Where there are weights, the rows are divided by the sum of the
+            weights of all words of the text, those without an id too.
+        """
+        texts = np.repeat(np.arange(len(self.offsets) - 1), np.diff(self.offsets))
+        values = np.ones(len(self.ids)) if weights is None else weights(self.positions())
+        if weights is not None:
+            values = values / np.bincount(texts, values, minlength=len(self.offsets) - 1)[texts]
+        known = self.ids != NO_WORD
+        matrix = sp.csr_array(
+            (values[known].astype(np.float32), (texts[known], self.ids[known])),
+            shape=(len(self.offsets) - 1, self.size),
+        )
+        matrix.sum_duplicates()
+        return matrix
+
+
+def document_words(tokenized_set: TokenizedSet) -> Words:
+    """Returns the words of every document, by row."""
+    size = len(tokenized_set.vocabulary("document"))
+    store = tokenized_set.tokens("document")
+    ids = np.asarray(store.values)
+    return Words(_known(ids, size), np.asarray(store.offsets), size)
+
+
+def query_words(tokenized_set: TokenizedSet, max_tokens: int) -> Words:
+    """Returns the words of every query, by row.
+
+    Args:
+        tokenized_set: The set.
+        max_tokens: At which its queries were cut.
+    """
+    store = tokenized_set.tokens("query")
+    encoder = TextEncoder(tokenized_set.vocabulary_dir / "document.txt", max_tokens)
+    texts = (text.text for text in tokenized_set.retrieval_set.source.queries())
+    spelled = _encoded(encoder, texts)
+    sizes = [len(tokenized_set.vocabulary(role)) for role in ("query", "document")]
+    ids = query_word_ids(np.asarray(store.values), spelled, *sizes)
+    return Words(ids, np.asarray(store.offsets), sum(sizes))
+
+
+def query_word_ids(
+    ids: np.ndarray, spelled: np.ndarray, query_size: int, document_size: int
+) -> np.ndarray:
+    """Joins both numberings of query words.
+
+    Args:
+        ids: `[words]`, by the query vocabulary.
+        spelled: `[words]`, by the document vocabulary.
+        query_size: Entries of the query vocabulary.
+        document_size: Entries of the document vocabulary.
+
+    Returns:
+        `[words]` int32; see the module.
+    """
+    own, other = _known(ids, query_size), _known(spelled, document_size)
+    return np.where(own != NO_WORD, own, np.where(other != NO_WORD, query_size + other, NO_WORD))
+
+
+def same_spelling(query_vocabulary: list[str], document_vocabulary: list[str]) -> sp.csr_array:
+    """Returns which document words are spelled like which query words.
+
+    Returns:
+        `[document words, query words]` float32, one 1 in the row of each document word: at the
+        query word of the same spelling, or at the id of a word that only documents have.
+    """
+    first = UNKNOWN_ID + 1
+    places = {word: place for place, word in enumerate(query_vocabulary) if place >= first}
+    rows = np.arange(first, len(document_vocabulary))
+    columns = [
+        places.get(word, len(query_vocabulary) + row)
+        for row, word in zip(rows, document_vocabulary[first:])
+    ]
+    shape = (len(document_vocabulary), len(query_vocabulary) + len(document_vocabulary))
+    return sp.csr_array((np.ones(len(rows), np.float32), (rows, columns)), shape=shape)
+
+
+def _known(ids: np.ndarray, size: int) -> np.ndarray:
+    return np.where((ids > UNKNOWN_ID) & (ids < size), ids, NO_WORD).astype(np.int32)
+
+
+def _encoded(encoder: TextEncoder, texts: Iterable[str]) -> np.ndarray:
+    batches = map_in_threads(encoder, map(tf.constant, text_batches(texts)))
+    return np.concatenate([np.asarray(batch.ids) for batch in batches])
