@@ -25,7 +25,7 @@ from tf_smoothclir.evaluation.evaluate import evaluate_splits
 from tf_smoothclir.publishing.export import export_run
 from tf_smoothclir.settings.presets import changed
 from tf_smoothclir.settings.run import RunSettings
-from tf_smoothclir.training import tasks, train
+from tf_smoothclir.training import retrievers, train
 from tf_smoothclir.training.run_directory import RunDirectory
 
 TEXTS = ["word1 word2 mot3 mot4", "", "Mot1, unseen words!", "word8"]
@@ -92,7 +92,7 @@ def read(directory: Path) -> dict:
         tokenized_set = train.tokenized_set_of(source_of(settings.data), settings, run, ("test",))
         evaluations = evaluate_splits(
             tokenized_set.retrieval_set,
-            tasks.load_scorer(run, tokenized_set).scorer,
+            retrievers.load_scorer(run, tokenized_set).scorer,
             ("test",),
             negatives=settings.training.negatives,
             predict_grade=None,

@@ -34,8 +34,10 @@ ORDER = (
     "optimizers",
     "protocols",
     "evaluation",
+    "lexical",
     "towers",
     "two_tower",
+    "hybrid",
     "training",
     "tuning",
     "experiments",
@@ -107,8 +109,8 @@ def test_no_module_imports_itself_by_a_detour():
     tuple(graphlib.TopologicalSorter(graph).static_order())  # raises CycleError
 
 
-def test_training_knows_the_families_of_models_in_one_place():
-    families = {"losses", "optimizers", "towers", "two_tower"}
+def test_training_knows_the_families_of_models_where_it_trains_and_where_it_ranks():
+    families = {"losses", "optimizers", "lexical", "towers", "two_tower", "hybrid"}
     of_all = {"tf_smoothclir.optimizers.gradients"}  # sums of gradients of any family
     knowing = {
         name
@@ -116,10 +118,10 @@ def test_training_knows_the_families_of_models_in_one_place():
         if piece(name) == "training"
         and {piece(module) for module in imports(path) - of_all} & families
     }
-    assert knowing == {"tf_smoothclir.training.tasks"}
+    assert knowing == {f"tf_smoothclir.training.{name}" for name in ("retrievers", "tasks")}
 
 
-def test_only_training_tasks_and_export_know_the_two_tower_model():
+def test_only_two_modules_of_training_and_export_know_the_two_tower_model():
     """Everything else that evaluates, tunes or searches takes any family of models."""
     model = {f"tf_smoothclir.two_tower.{name}" for name in ("builder", "model", "scorer", "task")}
     knowing = {
@@ -127,7 +129,8 @@ def test_only_training_tasks_and_export_know_the_two_tower_model():
         for name, path in (LIBRARY | MAINS).items()
         if piece(name) != "two_tower" and imports(path) & model
     }
-    assert knowing == {"tf_smoothclir.training.tasks", "tf_smoothclir.publishing.export"}
+    training = {f"tf_smoothclir.training.{name}" for name in ("retrievers", "tasks")}
+    assert knowing == training | {"tf_smoothclir.publishing.export"}
 
 
 @parametrize(LIBRARY)

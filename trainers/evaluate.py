@@ -1,8 +1,8 @@
 """Evaluates a trained run: seven metrics over candidate lists, full retrieval, predicted grades.
 
-The default is the test split of the set that the run was trained on. Data flags choose another set;
-the vocabularies stay those of the run. Writes metrics.json and, for other tools, TREC run and qrels
-files.
+It ranks with the retriever of the run. The default is the test split of the set that the run was
+trained on. Data flags choose another set; the vocabularies stay those of the run. Writes
+metrics.json and, for other tools, TREC run and qrels files.
 
 With --first_stage=A, the run is evaluated as a re-ranker: full/... are then the metrics of the top
 ranks of run A in the order of this run's scores. Everything else is the run's own.
@@ -67,19 +67,19 @@ def main(argv) -> None:
     # These imports take seconds: report a missing run first.
     from tf_smoothclir.evaluation.evaluate import evaluate_splits, metrics_content
     from tf_smoothclir.protocols.scorer import TwoStageRetriever
-    from tf_smoothclir.training import tasks, train, two_stages
+    from tf_smoothclir.training import retrievers, train, two_stages
 
     settings = run.settings()
     data = setting_flags.settings_from_flags("data", base=settings.data)
     settings = dataclasses.replace(settings, data=data)
     source = source_of(data)
-    tasks.check_trained(run)
+    retrievers.check_trained(run)
     if first_stage:
         two_stages.check_first_stage(first_stage, run, source)
     output_dir = make_directory(Path(_OUTPUT_DIR.value or output_dir), "--output_dir")
     tokenized_set = train.tokenized_set_of(source, settings, run, _SPLITS.value)
     retrieval_set, negatives = tokenized_set.retrieval_set, settings.training.negatives
-    graded = tasks.load_scorer(run, tokenized_set)
+    graded = retrievers.load_scorer(run, tokenized_set)
     scorer = graded.scorer
     if first_stage:
         found = two_stages.load_first_stage(first_stage, retrieval_set, data.cache_dir)

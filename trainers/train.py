@@ -2,8 +2,9 @@
 
 It tokenises the set, trains, evaluates the test split, and writes a run directory with metrics.json
 and report.md. Without --data_dir, it trains on the built-in toy world. The defaults are the paper's
-settings, except for random word vectors and Adam without momentum. To continue after an
-interruption, give the same command again.
+settings, except for random word vectors and Adam without momentum. --retriever=lexical learns a
+translation table instead, --retriever=hybrid both. To continue after an interruption, give the same
+command again.
 """
 
 from __future__ import annotations

@@ -25,10 +25,10 @@ from tf_smoothclir.training import trainer
 
 ROOT = Path(__file__).resolve().parents[2]
 MAINS = {
-    "trainers.train": ["data", "text", "model", "training"],
+    "trainers.train": ["data", "text", "model", "training", "retrieval"],
     "trainers.evaluate": ["data"],
     "trainers.compare": [],
-    "trainers.tune": ["data", "text", "model", "training"],
+    "trainers.tune": ["data", "text", "model", "training", "retrieval"],
     "trainers.reproduce": ["text", "model", "training"],
     "trainers.stats": ["data"],
     "trainers.write_shards": ["data", "text"],

@@ -30,6 +30,16 @@ DRAWINGS = {
         (720, 480),
     ),
     "scores without thresholds": (lambda path: plots.score_density(path, SCORES, ()), (720, 480)),
+    "profiles": (
+        lambda path: plots.position_profiles(
+            path, {"falling": np.exp(-np.arange(99) / 8), "all alike": np.ones(99)}
+        ),
+        (720, 480),
+    ),
+    "profile of one position": (
+        lambda path: plots.position_profiles(path, {"all alike": np.ones(1)}),
+        (720, 480),
+    ),
     "confusion": (lambda path: plots.confusion(path, np.eye(3, dtype=int) * 7), (552, 480)),
     "confusion with a grade that no pair has": (
         lambda path: plots.confusion(path, np.array([[5, 1], [0, 0]])),

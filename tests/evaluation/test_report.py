@@ -8,7 +8,12 @@ import numpy as np
 import pytest
 
 from tf_smoothclir.evaluation.evaluate import Evaluation, rules
-from tf_smoothclir.evaluation.report import markdown_table, metrics_table, write_report
+from tf_smoothclir.evaluation.report import (
+    components_table,
+    markdown_table,
+    metrics_table,
+    write_report,
+)
 
 
 def evaluation(value, confusion=None):
@@ -47,6 +52,7 @@ def report(tmp_path_factory):
         title="toy: sosl",
         facts={"queries": "7 (en)", "set": "a|b\nc"},
         evaluations=EVALUATIONS,
+        sections={"Components": components_table({"dense": EVALUATIONS, "hybrid": EVALUATIONS})},
         rules=rules(40),
         plots={"Scores": "plots/scores.png"},
         commands=["smoothclir-export --run_dir=run"],
@@ -67,7 +73,7 @@ def test_metrics_table():
 
 def test_every_row_of_every_table_has_as_many_cells_as_its_header(report):
     found = tables(report)
-    assert len(found) == 3  # facts, metrics, predicted grades
+    assert len(found) == 4  # facts, metrics, components, predicted grades
     for header, line, *rows in found:
         assert set(line) == {"---"}
         assert rows

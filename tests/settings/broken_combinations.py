@@ -44,6 +44,12 @@ _SETTINGS = {
         "train_document_embeddings": False,
     },
     ("distribution", "shards_dir"): {"distribution": "multi_worker"},
+    ("distribution", "retriever"): {
+        "distribution": "multi_worker",
+        "retriever": "lexical",
+        **_FROM_SHARDS,
+    },
+    ("shards_dir", "retriever"): {"retriever": "hybrid", **_FROM_SHARDS},
     ("shards_dir", "batching"): {"shards_dir": "gs://shards", "batching": "in_batch"},
     ("shards_dir", "fresh_negatives"): {"fresh_negatives": True, **_FROM_SHARDS},
     ("shards_dir", "hard_negatives"): {"hard_negatives": 2, **_FROM_SHARDS},
@@ -54,6 +60,7 @@ _SETTINGS = {
     ("tune", "distribution"): {"tune": ("dim",), "distribution": "multi_worker"},
     ("seeds", "shards_dir"): {"seeds": (1, 2), "shards_dir": "gs://shards"},
     ("seeds", "distribution"): {"seeds": (1, 2), "distribution": "multi_worker"},
+    ("tune", "retriever"): {"tune": ("dim",), "retriever": "lexical"},
 }
 _GIVEN = {  # other values than the defaults of these flags
     "queries": "queries.tsv",

@@ -47,9 +47,18 @@ def test_no_rule_fires_if_a_setting_it_reads_is_varied(example):
 
 @pytest.mark.parametrize("preset", PRESETS)
 def test_no_rule_fires_for_a_preset(preset):
-    assert broken_rules(preset_settings(preset), tune=("dim",), seeds=(13,)) == []
-    without_ngrams = changed(preset_settings(preset), {"ngram_buckets": 0})
-    assert broken_rules(without_ngrams, **COMMANDS) == []
+    settings = preset_settings(preset)
+    assert broken_rules(settings) == []
+    dense = changed(settings, {"retriever": "dense"})
+    assert broken_rules(dense, tune=("dim",), seeds=(13,)) == []
+    assert broken_rules(changed(dense, {"ngram_buckets": 0}), **COMMANDS) == []
+
+
+@pytest.mark.parametrize("preset", ["lexical", "hybrid"])
+def test_tuning_is_for_towers_alone(preset):
+    ((_, error),) = broken_rules(preset_settings(preset), tune=("dim",))
+    retriever = preset_settings(preset).retrieval.retriever
+    assert f"--retriever={retriever}: only smoothclir-train learns lexical models" in str(error)
 
 
 def test_a_rule_about_missing_settings_is_skipped():

@@ -112,6 +112,16 @@ def test_json_round_trip(settings):
     assert RunSettings.from_dict(values) == settings
 
 
+def test_settings_of_an_older_run_have_the_retriever_of_then():
+    values = dataclasses.asdict(CHANGED)
+    del values["retrieval"]
+    assert RunSettings.from_dict(values) == CHANGED
+    assert CHANGED.retrieval.retriever == "dense"
+    del values["training"]
+    with pytest.raises(KeyError, match="training"):
+        RunSettings.from_dict(values)
+
+
 def test_settings_cannot_be_changed():
     with pytest.raises(dataclasses.FrozenInstanceError):
         RunSettings().model.dim = 3

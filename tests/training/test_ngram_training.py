@@ -15,8 +15,9 @@ from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.evaluation.evaluate import evaluate_split
 from tf_smoothclir.text.subword_encoder import text_encoder
+from tf_smoothclir.training.retrievers import load_scorer
 from tf_smoothclir.training.run_directory import RunDirectory
-from tf_smoothclir.training.tasks import load_model, load_scorer
+from tf_smoothclir.training.tasks import load_model
 from tf_smoothclir.training.train import tokenized_set_of, train
 
 NGRAMS = {"ngram_buckets": 50, "shared_vocabulary": True, "batching": "in_batch"}

@@ -13,8 +13,9 @@ from tf_smoothclir.data.token_frequency import inverse_document_frequency
 from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.settings.training import METRICS
 from tf_smoothclir.training import train as train_module
+from tf_smoothclir.training.retrievers import load_scorer
 from tf_smoothclir.training.run_directory import RunDirectory
-from tf_smoothclir.training.tasks import load_model, load_scorer
+from tf_smoothclir.training.tasks import load_model
 from tf_smoothclir.training.train import train
 from tf_smoothclir.training.trainer import Trainer
 from tf_smoothclir.two_tower.builder import build_model

@@ -34,9 +34,11 @@ def define_preset() -> None:
         "paper",
         list(PRESETS),
         "Defaults of all other flags. paper: the paper's settings, except for random word vectors"
-        " and Adam without momentum. best: what ranks best here: shared vocabulary, character"
-        " n-grams, bilingual initial vectors, learned token weights, in-batch and hard negatives,"
-        " 512 dimensions; an epoch takes several times as long.",
+        " and Adam without momentum. best: the towers that rank best here: shared vocabulary,"
+        " character n-grams, bilingual initial vectors, learned token weights, in-batch and hard"
+        " negatives, 512 dimensions; an epoch takes several times as long. lexical: a translation"
+        " table, no towers; seconds. hybrid: a translation table and the towers of best with 64"
+        " dimensions in one ranking.",
         module_name=COMMAND,
     )
 

@@ -1,9 +1,9 @@
-"""Plots: learning curves, scores by grade, predicted against true grades."""
+"""Plots: learning curves, scores by grade, predicted against true grades, position profiles."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import matplotlib
 import numpy as np
@@ -101,6 +101,23 @@ def confusion(path: str | os.PathLike, counts: np.ndarray) -> None:
     axes.set_xticks(grades)
     axes.set_yticks(grades)
     figure.colorbar(image, label="share of the true grade")
+    save_png(figure, path)
+
+
+def position_profiles(path: str | os.PathLike, profiles: Mapping[str, np.ndarray]) -> None:
+    """Draws how much a word of a document counts by its position.
+
+    Args:
+        path: PNG file to write.
+        profiles: Label -> `[positions]` weights, from the first position on.
+    """
+    figure, axes = plt.subplots(figsize=(6, 4), constrained_layout=True)
+    for (label, weights), colour in zip(profiles.items(), COLOURS):
+        axes.plot(np.arange(1, len(weights) + 1), weights, color=colour, lw=1.8, label=label)
+    axes.set(title="Positions in a document", xlabel="position", ylabel="weight of a word")
+    axes.set_ylim(bottom=0)
+    axes.grid(alpha=0.3)
+    axes.legend(loc="upper right", fontsize="small")
     save_png(figure, path)
 
 

@@ -29,6 +29,22 @@ def metrics_table(evaluations: Mapping[str, Evaluation]) -> str:
     return markdown_table(header, rows)
 
 
+def components_table(retrievers: Mapping[str, Mapping[str, Evaluation]]) -> str:
+    """Returns a Markdown table: a row for each metric, a column for each split and retriever.
+
+    Args:
+        retrievers: Name -> split -> what was measured.
+    """
+    splits = list(next(iter(retrievers.values())))
+    columns = [(split, name) for split in splits for name in retrievers]
+    metrics = next(iter(next(iter(retrievers.values())).values())).metrics
+    rows = [
+        [metric, *(f"{retrievers[name][split].metrics[metric]:.4f}" for split, name in columns)]
+        for metric in metrics
+    ]
+    return markdown_table(["metric", *(f"{split}, {name}" for split, name in columns)], rows)
+
+
 def print_metrics(metrics: Mapping[str, float], split: str = "test") -> None:
     """Prints one metric per line."""
     for name, value in metrics.items():
@@ -51,6 +67,7 @@ def write_report(
     title: str,
     facts: Mapping[str, object],
     evaluations: Mapping[str, Evaluation],
+    sections: Mapping[str, str],
     rules: Mapping[str, str],
     plots: Mapping[str, str],
     commands: Sequence[str],
@@ -63,21 +80,24 @@ def write_report(
         title: Heading.
         facts: Name -> value: the data, the model and the training.
         evaluations: Split -> what was measured.
+        sections: Heading -> Markdown, what follows the metrics.
         rules: What the metrics depend on.
         plots: Caption -> path relative to the report.
         commands: What to run next.
         flags: All flags of the run.
     """
-    sections = [f"# {title}", markdown_table(["", ""], [[k, v] for k, v in facts.items()])]
-    sections += ["## Metrics", metrics_table(evaluations)]
-    sections += [f"* {name}: {text}." for name, text in rules.items()]
+    parts = [f"# {title}", markdown_table(["", ""], [[k, v] for k, v in facts.items()])]
+    parts += ["## Metrics", metrics_table(evaluations)]
+    parts += [f"* {name}: {text}." for name, text in rules.items()]
+    for heading, text in sections.items():
+        parts += [f"## {heading}", text]
     for split, evaluation in evaluations.items():
         if evaluation.confusion is not None:
-            sections += [f"## Predicted grades, {split}", confusion_table(evaluation.confusion)]
-    sections += ["## Plots", *(f"![{caption}]({file})" for caption, file in plots.items())]
-    sections += ["## Next", "```\n" + "\n".join(commands) + "\n```"]
-    sections += ["## Flags", "```\n" + "\n".join(flags) + "\n```"]
-    write_text(path, "\n\n".join(section.rstrip("\n") for section in sections) + "\n")
+            parts += [f"## Predicted grades, {split}", confusion_table(evaluation.confusion)]
+    parts += ["## Plots", *(f"![{caption}]({file})" for caption, file in plots.items())]
+    parts += ["## Next", "```\n" + "\n".join(commands) + "\n```"]
+    parts += ["## Flags", "```\n" + "\n".join(flags) + "\n```"]
+    write_text(path, "\n\n".join(part.rstrip("\n") for part in parts) + "\n")
 
 
 def confusion_table(counts: np.ndarray) -> str:

@@ -20,9 +20,9 @@ from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.sources.source import SPLITS
 from tf_smoothclir.losses.registry import LOSSES
 from tf_smoothclir.settings.run import RunSettings
+from tf_smoothclir.training.retrievers import load_scorer
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.run_report import EVALUATED_SPLITS
-from tf_smoothclir.training.tasks import load_scorer
 from tf_smoothclir.training.train import tokenized_set_of, train
 from tf_smoothclir.utils.files import read_json, write_json
 
@@ -62,9 +62,9 @@ class Cell:
         return model.cut_points if "cut_points" in LOSSES[model.loss].settings else model.thresholds
 
     def _digest(self) -> str:
-        content = json.dumps(
-            [self.settings.values_with_effect(), self.fingerprint, self.tuning], sort_keys=True
-        )
+        values = self.settings.values_with_effect()
+        del values["retriever"]  # always dense; cells of before there were others keep their names
+        content = json.dumps([values, self.fingerprint, self.tuning], sort_keys=True)
         return hashlib.sha256(content.encode()).hexdigest()[:10]
 
 

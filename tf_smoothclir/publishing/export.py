@@ -17,7 +17,7 @@ from tf_smoothclir.publishing.verification import Verifier
 from tf_smoothclir.publishing.version_writer import PairInfo, publish_version
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.text.subword_encoder import text_encoder
-from tf_smoothclir.training.run_directory import RunDirectory
+from tf_smoothclir.training.run_directory import RunDirectory, check_has_towers
 from tf_smoothclir.training.tasks import load_model
 from tf_smoothclir.two_tower.model import TwoTower
 from tf_smoothclir.two_tower.scorer import thresholds_of
@@ -52,9 +52,18 @@ def export_run(
         The version.
 
     Raises:
-        InputError: The run has no trained weights yet, or data that are needed are missing.
+        InputError: The run has no towers, or no trained weights yet, or data that are needed are
+            missing.
     """
-    settings, model, search = run.settings(), load_model(run), None
+    settings, search = run.settings(), None
+    check_has_towers(run.path, "--run_dir")
+    if settings.retrieval.has_lexical_model:
+        logging.warning(
+            "Only the towers of this hybrid run are exported: index, search and server will answer"
+            ' with them alone. Their metrics are under "components", "dense" in %s.',
+            run.metrics,
+        )
+    model = load_model(run)
     thresholds = tuple(thresholds_of(settings, model))
     towers = _towers(run, settings, model)
     try:

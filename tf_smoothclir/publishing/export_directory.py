@@ -10,6 +10,7 @@ import tensorflow as tf
 
 from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.publishing.manifest import ExportManifest, check_files, check_pair
+from tf_smoothclir.training.run_directory import check_has_towers
 from tf_smoothclir.utils.errors import input_error
 
 # Role -> directory of its versions, which is also the name of the model on a server. Parts appear
@@ -103,6 +104,8 @@ def _checked_version(export_dir: str | os.PathLike, role: str, version: int | No
     complete = set.intersection(*there.values())
     if version in complete or (version is None and complete):
         return max(complete) if version is None else version
+    if not any(there.values()):
+        check_has_towers(export_dir, "--export_dir")
     kind = DIRECTORIES[role].replace("_", " ") + ("" if role in ROLES else " model")
     reason = f"there is no {kind}" + ("" if version is None else f" of version {version}")
     if version in there[role] or (version is None and there[role]):

@@ -57,6 +57,21 @@ RULES = (
         Rule((many_runs, "distribution"), lambda _, one: one != "none", _ONE_RUN, _TRAIN_THE_BEST)
         for many_runs in ("tune", "seeds")
     ),
+    *(
+        Rule(
+            (name, "retriever"),
+            lambda value, retriever: value not in ("", "none") and retriever != "dense",
+            "lexical models are learned by one process, from a whole set",
+            "Leave one of the two out: --retriever=dense trains the towers alone",
+        )
+        for name in ("distribution", "shards_dir")
+    ),
+    Rule(
+        ("tune", "retriever"),
+        lambda _, retriever: retriever != "dense",
+        "only smoothclir-train learns lexical models",
+        "Use --retriever=dense here, and give the other one to smoothclir-train",
+    ),
     Rule(
         ("data_dir", "tfds_name"),
         lambda data_dir, tfds_name: bool(data_dir and tfds_name),

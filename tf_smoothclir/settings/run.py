@@ -10,6 +10,7 @@ import dataclasses
 from tf_smoothclir.settings.base import value_text
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.settings.model import ModelSettings
+from tf_smoothclir.settings.retrieval import RetrievalSettings
 from tf_smoothclir.settings.text import TextSettings
 from tf_smoothclir.settings.training import TrainingSettings
 
@@ -18,6 +19,7 @@ GROUPS = {
     "text": TextSettings,
     "model": ModelSettings,
     "training": TrainingSettings,
+    "retrieval": RetrievalSettings,
 }
 # They change no result. Where the data are does not matter; what they are is compared by itself.
 WITHOUT_EFFECT = frozenset(
@@ -33,10 +35,15 @@ class RunSettings:
     text: TextSettings = dataclasses.field(default_factory=TextSettings)
     model: ModelSettings = dataclasses.field(default_factory=ModelSettings)
     training: TrainingSettings = dataclasses.field(default_factory=TrainingSettings)
+    retrieval: RetrievalSettings = dataclasses.field(default_factory=RetrievalSettings)
 
     @classmethod
     def from_dict(cls, values: dict) -> RunSettings:
-        """Restores what `dataclasses.asdict` gave, also after a trip through JSON."""
+        """Restores what `dataclasses.asdict` gave, also after a trip through JSON.
+
+        Older runs have no group "retrieval": their retriever is the default.
+        """
+        values = {"retrieval": {}, **values}
         return cls(**{group: kind(**values[group]) for group, kind in GROUPS.items()})
 
     def values(self) -> dict[str, object]:

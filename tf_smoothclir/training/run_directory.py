@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import os
 from pathlib import Path
 
 from tf_smoothclir.settings.run import RunSettings, differences
 from tf_smoothclir.training.run_config import RunConfig, RunData
-from tf_smoothclir.utils.errors import input_error
+from tf_smoothclir.utils.errors import InputError, input_error
 from tf_smoothclir.utils.files import (
     delete_in,
     locked,
@@ -21,6 +22,8 @@ from tf_smoothclir.utils.files import (
 # is a run, but not a finished one.
 _PARTS = (
     "metrics.json",
+    "hybrid.json",
+    "lexical",
     "checkpoints",
     "vocabulary",
     "logs",
@@ -44,6 +47,8 @@ class RunDirectory:
         self.config = self.path / "config.json"
         self.vocabulary = self.path / "vocabulary"
         self.checkpoints = self.path / "checkpoints"
+        self.lexical = self.path / "lexical"
+        self.fusion = self.path / "hybrid.json"
         self.logs = self.path / "logs"
         self.plots = self.path / "plots"
         self.evaluation = self.path / "evaluation"
@@ -140,6 +145,14 @@ class RunDirectory:
         """
         return RunConfig.read(self.config).run_settings(self.config)
 
+    def incomplete(self, reason: str) -> InputError:
+        """Returns the error for a run that lacks a model, such as "has not ... yet"."""
+        return input_error(
+            self.path,
+            f"the run {reason}",
+            f"Continue it: smoothclir-train --flagfile={self.flags} --output_dir={self.path}",
+        )
+
     def vocabulary_tokens(self, role: str) -> list[str]:
         """Returns the vocabulary of the "query" or "document" side; the position is the id."""
         from tf_smoothclir.text.vocabulary import read_vocabulary  # loading it takes seconds
@@ -184,6 +197,26 @@ class RunDirectory:
                 "Choose another directory, or give --overwrite to train again",
             )
         dataclasses.replace(config, data=data).write(self.config)
+
+
+def check_has_towers(directory: str | os.PathLike, flag: str) -> None:
+    """Checks that a run has towers, because nothing else can be exported yet.
+
+    Args:
+        directory: The run directory; another directory passes.
+        flag: Names it in the error, such as "--run_dir".
+
+    Raises:
+        InputError: The run has only a lexical model.
+    """
+    run = RunDirectory(Path(directory))
+    if run.config.is_file() and not run.settings().retrieval.has_towers:
+        raise input_error(
+            f"{flag}={directory}",
+            "a lexical run has no towers, and its model cannot be exported, indexed, searched or"
+            " served yet",
+            "Use smoothclir-evaluate, or train with --retriever=dense or --retriever=hybrid",
+        )
 
 
 def _check_free(run: RunDirectory, flag_text: str, overwrite: bool) -> None:

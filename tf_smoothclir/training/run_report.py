@@ -2,108 +2,169 @@
 
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Mapping
+
+import numpy as np
+
 from tf_smoothclir.data.tokenized_set import ROLES, TokenizedSet
-from tf_smoothclir.evaluation.evaluate import (
-    Evaluation,
-    evaluate_splits,
-    metrics_content,
-)
-from tf_smoothclir.evaluation.report import write_report
-from tf_smoothclir.protocols.scorer import GradedScorer
-from tf_smoothclir.settings.run import RunSettings
+from tf_smoothclir.evaluation.evaluate import Evaluation, evaluate_splits, metrics_content
+from tf_smoothclir.evaluation.report import components_table, write_report
+from tf_smoothclir.protocols.scorer import Retriever
 from tf_smoothclir.training.checkpoints import Progress
 from tf_smoothclir.training.peak_memory import peak_memory
+from tf_smoothclir.training.retrievers import RunModels
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.utils.files import write_json
 
 EVALUATED_SPLITS = ("test", "validation")
+_DRAWN_POSITIONS = 100
 
 
 def evaluate_and_report(
-    settings: RunSettings,
     run: RunDirectory,
-    graded: GradedScorer,
+    models: RunModels,
+    retrievers: Mapping[str, Retriever],
     tokenized_set: TokenizedSet,
     progress: Progress,
 ) -> dict:
-    """Evaluates a scorer and writes the plots, the report and, last, `metrics.json`.
+    """Evaluates what a run ranks with, and writes the plots, the report and, last, `metrics.json`.
 
     Args:
-        settings: Of the run.
-        run: Its directory.
-        graded: The scorer of the model with the weights of its best epoch, and its grades.
+        run: The run directory.
+        models: Of the run.
+        retrievers: Of the models over the set. What the run does not rank with is a component.
         tokenized_set: The set.
-        progress: Of the training.
+        progress: Of the training of the towers.
 
     Returns:
         The content of `metrics.json`.
     """
-    negatives = settings.training.negatives
-    evaluations = evaluate_splits(
-        tokenized_set.retrieval_set,
-        graded.scorer,
-        EVALUATED_SPLITS,
-        negatives=negatives,
-        predict_grade=graded.predict_grade,
-        trec_dir=run.evaluation,
-    )
-    result = metrics_content(evaluations, negatives)
+    settings = models.settings
+    chosen, negatives = settings.retrieval.retriever, settings.training.negatives
+    evaluations = {
+        name: evaluate_splits(
+            tokenized_set.retrieval_set,
+            retriever,
+            EVALUATED_SPLITS,
+            negatives=negatives,
+            predict_grade=models.predict_grade,
+            trec_dir=run.evaluation if name == chosen else run.evaluation / "components" / name,
+        )
+        for name, retriever in retrievers.items()
+    }
+    result = metrics_content(evaluations[chosen], negatives)
     result["training"] = {
         "pairs_per_second": round(progress.pairs / max(progress.seconds, 1e-9), 1),
-        "seconds": round(progress.seconds, 3),
+        "seconds": round(progress.seconds + models.seconds, 3),
         "pairs": progress.pairs,
         "epochs": progress.epoch,
         "best_epoch": progress.best_epoch,
         "peak_rss_mb": round(peak_memory() / 2**20, 1),
     }
     result["history"] = progress.history
-    result["thresholds"] = list(graded.thresholds)
-    captions = _draw(run, result["thresholds"], progress, evaluations["test"])
-    _report(run, settings, tokenized_set, evaluations, result, captions)
+    result["thresholds"] = list(models.thresholds)
+    result |= _of_components(models, evaluations)
+    captions = _draw(run, models, progress, evaluations[chosen]["test"])
+    _report(run, models, tokenized_set, evaluations, result, captions)
     write_json(run.metrics, result)
     return result
 
 
-def _draw(run, thresholds, progress, test: Evaluation) -> dict[str, str]:
+def _of_components(models: RunModels, evaluations: Mapping[str, Mapping[str, Evaluation]]) -> dict:
+    """Returns what a run says beside the towers: what was chosen, and metrics of its parts."""
+    content = {}
+    if models.lexical is not None:
+        content["lexical"] = models.lexical.choices()
+    if models.fusion is not None:
+        content["hybrid"] = dataclasses.asdict(models.fusion)
+        content["components"] = {
+            name: {split: evaluation.metrics for split, evaluation in splits.items()}
+            for name, splits in evaluations.items()
+            if name != models.settings.retrieval.retriever
+        }
+    return content
+
+
+def _draw(
+    run: RunDirectory, models: RunModels, progress: Progress, test: Evaluation
+) -> dict[str, str]:
     """Draws the plots and returns caption -> path relative to the run."""
     from tf_smoothclir.evaluation import plots  # here, because matplotlib takes half a second
 
     run.plots.mkdir(exist_ok=True)
-    drawn = {"Learning curves": run.plots / "learning_curves.png"}
-    plots.learning_curves(drawn["Learning curves"], progress.history)
-    drawn["Scores by grade, test"] = run.plots / "scores_by_grade.png"
-    plots.score_density(drawn["Scores by grade, test"], test.scores_by_grade, thresholds)
+    drawn = {}
+    if progress.history:
+        drawn["Learning curves"] = run.plots / "learning_curves.png"
+        plots.learning_curves(drawn["Learning curves"], progress.history)
+    if models.lexical is None:
+        drawn["Scores by grade, test"] = run.plots / "scores_by_grade.png"
+        plots.score_density(
+            drawn["Scores by grade, test"], test.scores_by_grade, list(models.thresholds)
+        )
+    else:
+        drawn["Weight of a word by its position"] = run.plots / "positions.png"
+        positions = np.arange(min(_DRAWN_POSITIONS, models.settings.text.max_document_tokens))
+        profiles = {str(field): field(positions) for field in models.lexical.fields}
+        plots.position_profiles(drawn["Weight of a word by its position"], profiles)
     if test.confusion is not None:
         drawn["Predicted grades, test"] = run.plots / "grades.png"
         plots.confusion(drawn["Predicted grades, test"], test.confusion)
     return {caption: str(path.relative_to(run.path)) for caption, path in drawn.items()}
 
 
-def _report(run, settings, tokenized_set, evaluations, result, captions) -> None:
-    data, model, training = settings.data, settings.model, result["training"]
-    retrieval_set = tokenized_set.retrieval_set
+def _report(run, models: RunModels, tokenized_set, evaluations, result, captions) -> None:
+    settings = models.settings
+    retriever, retrieval_set = settings.retrieval.retriever, tokenized_set.retrieval_set
     write_report(
         run.report,
-        title=f"{retrieval_set.source.name}: {model.loss}, {model.tower}, ε = {model.epsilon:g}",
+        title=f"{retrieval_set.source.name}: {_title(models)}",
         facts={
-            "queries": f"{len(retrieval_set.query_ids):,} ({data.query_language})",
+            "queries": f"{len(retrieval_set.query_ids):,} ({settings.data.query_language})",
             "documents": f"{len(retrieval_set.document_ids):,}"
             f" ({retrieval_set.source.document_language})",
             "vocabularies": " and ".join(f"{len(tokenized_set.vocabulary(r)):,}" for r in ROLES),
-            "thresholds": ", ".join(f"{value:.4g}" for value in result["thresholds"]),
-            "epochs": f"{training['epochs']}, best {training['best_epoch']} by validation"
-            f" {settings.training.select_metric}",
-            "training": f"{training['pairs']:,} pairs in {training['seconds']:.0f} s,"
-            f" {training['pairs_per_second']:,.0f} pairs/s",
-            "peak memory": f"{training['peak_rss_mb']:,.0f} MB",
+            **_facts_of_models(models, result),
+            "peak memory": f"{result['training']['peak_rss_mb']:,.0f} MB",
         },
-        evaluations=evaluations,
+        evaluations=evaluations[retriever],
+        sections={"Components": components_table(evaluations)} if len(evaluations) > 1 else {},
         rules=result["rules"],
         plots=captions,
         commands=[
             f"smoothclir-evaluate --run_dir={run.path}",
             f"smoothclir-export --run_dir={run.path}",
             f"smoothclir-search --export_dir={run.path} --query='...'",
-        ],
+        ][: 3 if retriever == "dense" else 1],
         flags=settings.flag_lines(),
     )
+
+
+def _title(models: RunModels) -> str:
+    model = models.settings.model
+    towers = f"{model.loss}, {model.tower}, ε = {model.epsilon:g}"
+    names = ["hybrid"] if models.fusion else []
+    names += ["translation table"] if models.lexical else []
+    names += [towers] if models.towers else []
+    return ", ".join(names)
+
+
+def _facts_of_models(models: RunModels, result: dict) -> dict[str, str]:
+    """Returns what a model is made of and how it was trained."""
+    facts, settings, training = {}, models.settings, result["training"]
+    if models.towers is not None:
+        best = f"best {training['best_epoch']} by validation {settings.training.select_metric}"
+        seconds = training["seconds"] - models.seconds
+        facts["thresholds"] = ", ".join(f"{value:.4g}" for value in result["thresholds"])
+        facts["epochs"] = f"{training['epochs']}, {best}"
+        facts["training"] = (
+            f"{training['pairs']:,} pairs in {seconds:.0f} s,"
+            f" {training['pairs_per_second']:,.0f} pairs/s"
+        )
+    if models.lexical is not None:
+        lexical = models.lexical
+        facts["translation table"] = f"{lexical.table.nnz:,} entries, in {lexical.seconds:.0f} s"
+        facts["chosen on validation"] = f"{lexical.fields[0]}; feedback {lexical.feedback:g}"
+    if models.fusion is not None:
+        facts["chosen on validation for the hybrid"] = str(models.fusion)
+    return facts

@@ -1,6 +1,7 @@
-"""Which task a run trains: the one place in this room that knows the families of models.
+"""Which task a run trains.
 
-So far there is one family, two towers. Another one is another branch in each function here.
+So far one family of models is trained step by step, two towers. Another one is another branch in
+each function here. Beside `retrievers`, this is the one place in this room that knows the families.
 """
 
 from __future__ import annotations
@@ -8,14 +9,12 @@ from __future__ import annotations
 from tf_smoothclir._compat.keras_api import tf_weights
 from tf_smoothclir.data.shards.reading import Shards
 from tf_smoothclir.data.tokenized_set import ROLES, TokenizedSet
-from tf_smoothclir.protocols.scorer import GradedScorer
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.training.batches import SampledBatches
-from tf_smoothclir.training.checkpoints import BestWeights, Progress
+from tf_smoothclir.training.checkpoints import BestWeights
 from tf_smoothclir.training.distributed.shard_batches import ShardBatches
 from tf_smoothclir.training.distributed.workers import SingleProcess
 from tf_smoothclir.training.run_directory import RunDirectory
-from tf_smoothclir.training.run_report import evaluate_and_report
 from tf_smoothclir.two_tower.builder import (
     build_model,
     configured_loss,
@@ -24,9 +23,7 @@ from tf_smoothclir.two_tower.builder import (
     start_token_weights,
 )
 from tf_smoothclir.two_tower.model import TwoTower
-from tf_smoothclir.two_tower.scorer import SetEncoder, grade_rule, thresholds_of
 from tf_smoothclir.two_tower.task import TwoTowerTask
-from tf_smoothclir.utils.errors import input_error
 
 
 def check_model(settings: RunSettings) -> None:
@@ -75,39 +72,14 @@ def make_task(
     return TwoTowerTask(model, training, batches, tokenized_set)
 
 
-def evaluate_task(
-    task: TwoTowerTask,
-    settings: RunSettings,
-    run: RunDirectory,
-    tokenized_set: TokenizedSet,
-    progress: Progress,
-) -> dict:
-    """Evaluates a trained task, and writes plots, report and `metrics.json` of the run.
-
-    Returns:
-        The content of `metrics.json`.
-    """
-    return evaluate_and_report(
-        settings,
-        run,
-        _graded_scorer(task.model, settings, tokenized_set),
-        tokenized_set,
-        progress,
-    )
-
-
-def check_trained(run: RunDirectory) -> None:
-    """Checks that a run has something to load, before its data are read.
+def check_weights(run: RunDirectory) -> None:
+    """Checks that a run has weights to load, before its data are read.
 
     Raises:
         InputError: The run has not completed an epoch.
     """
     if not (run.vocabulary.is_dir() and BestWeights.exist(run.checkpoints)):
-        raise input_error(
-            run.path,
-            "the run has not completed an epoch yet",
-            f"Continue it: smoothclir-train --flagfile={run.flags} --output_dir={run.path}",
-        )
+        raise run.incomplete("has not completed an epoch yet")
 
 
 def load_model(run: RunDirectory) -> TwoTower:
@@ -116,29 +88,8 @@ def load_model(run: RunDirectory) -> TwoTower:
     Raises:
         InputError: The run has not completed an epoch.
     """
-    check_trained(run)
+    check_weights(run)
     settings = run.settings()
     model = build_model(settings, {role: run.vocabulary_tokens(role) for role in ROLES})
     BestWeights(run.checkpoints, tf_weights(model)).restore()
     return model
-
-
-def load_scorer(run: RunDirectory, tokenized_set: TokenizedSet) -> GradedScorer:
-    """Returns the scorer of a trained run on a set, with the weights of its best epoch.
-
-    Whoever evaluates a run calls this, and need not know what the run trained.
-
-    Raises:
-        InputError: The run has not completed an epoch.
-    """
-    return _graded_scorer(load_model(run), run.settings(), tokenized_set)
-
-
-def _graded_scorer(
-    model: TwoTower, settings: RunSettings, tokenized_set: TokenizedSet
-) -> GradedScorer:
-    return GradedScorer(
-        SetEncoder(model, tokenized_set)(),
-        grade_rule(model),
-        tuple(thresholds_of(settings, model)),
-    )

@@ -21,18 +21,21 @@ from tf_smoothclir.ops.intraop_threads import choose_intraop_threads
 from tf_smoothclir.settings.combinations import check_combinations
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.text.vocabulary import write_vocabulary
+from tf_smoothclir.training.checkpoints import Progress
 from tf_smoothclir.training.distributed.connect import connect
 from tf_smoothclir.training.distributed.shard_batches import check_set, check_workers, open_shards
 from tf_smoothclir.training.distributed.workers import SINGLE_PROCESS, SingleProcess
+from tf_smoothclir.training.retrievers import learn_models
 from tf_smoothclir.training.run_config import RunData
 from tf_smoothclir.training.run_directory import RunDirectory
-from tf_smoothclir.training.tasks import check_model, evaluate_task, make_task
+from tf_smoothclir.training.run_report import evaluate_and_report
+from tf_smoothclir.training.tasks import check_model, make_task
 from tf_smoothclir.training.trainer import Trainer
 from tf_smoothclir.utils.files import new_directory, read_json
 
 
 def train(settings: RunSettings, output_dir: str | Path, *, overwrite: bool = False) -> dict | None:
-    """Trains a model, evaluates it, and writes the run directory.
+    """Trains what ranks, evaluates it, and writes the run directory.
 
     An unfinished run with the same settings continues; a finished one is returned as it is. With
     `--distribution=multi_worker`, all processes that TF_CONFIG names call this, each before it uses
@@ -70,10 +73,13 @@ def train(settings: RunSettings, output_dir: str | Path, *, overwrite: bool = Fa
     with contextlib.ExitStack() as held:
         run, tokenized_set = _begin(settings, shards, output_dir, overwrite, workers, held)
         with workers.noticing_lost_workers():
-            trainer = trainer_of(settings, tokenized_set, run, shards, workers)
-            progress = trainer.train()
+            towers, progress = None, Progress()
+            if settings.retrieval.has_towers:
+                trainer = trainer_of(settings, tokenized_set, run, shards, workers)
+                towers, progress = trainer.task.model, trainer.train()
             if workers.is_chief:
-                result = evaluate_task(trainer.task, settings, run, tokenized_set, progress)
+                models, retrievers = learn_models(settings, run, tokenized_set, towers)
+                result = evaluate_and_report(run, models, retrievers, tokenized_set, progress)
     workers.wait()  # to the others, a worker that exits first would look lost
     return result
 

@@ -49,6 +49,10 @@ class DenseRetriever:
             )
         return scores
 
+    def scores(self, query_rows: np.ndarray) -> np.ndarray:
+        """Returns the scores of all documents, `[queries, documents]` float32."""
+        return self.queries[query_rows] @ self.documents.T
+
     def rank(self, query_rows: np.ndarray, depth: int) -> Iterator[Ranking]:
         """Ranks the collection for each query, some queries at a time; see `Retriever.rank`."""
         # Sorted by the tie rule: among equal scores, top_k takes the lower position first.

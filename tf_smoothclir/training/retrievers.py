@@ -1,0 +1,172 @@
+"""What a run ranks with: its towers, its lexical model, or both.
+
+Beside `tasks`, this is the one place in this room that knows the families of models.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+from tf_smoothclir.data.tokenized_set import TokenizedSet
+from tf_smoothclir.hybrid.fusion import Fusion
+from tf_smoothclir.hybrid.learning import learn_fusion
+from tf_smoothclir.lexical.learning import LexicalTexts, learn_lexical_model
+from tf_smoothclir.lexical.model import LexicalModel
+from tf_smoothclir.protocols.scorer import GradedScorer, GradeRule, Retriever
+from tf_smoothclir.settings.run import RunSettings
+from tf_smoothclir.training.run_directory import RunDirectory
+from tf_smoothclir.training.tasks import check_weights, load_model
+from tf_smoothclir.two_tower.model import TwoTower
+from tf_smoothclir.two_tower.scorer import SetEncoder, grade_rule, thresholds_of
+
+
+@dataclasses.dataclass(frozen=True)
+class RunModels:
+    """The models of a run.
+
+    Attributes:
+        settings: Of the run.
+        towers: None where there are none.
+        lexical: The same.
+        fusion: How towers and lexical model are added; None where one of the two ranks alone.
+    """
+
+    settings: RunSettings
+    towers: TwoTower | None
+    lexical: LexicalModel | None = None
+    fusion: Fusion | None = None
+
+    @property
+    def predict_grade(self) -> GradeRule | None:
+        """As for `evaluate_split`; None but for towers alone, which have thresholds."""
+        dense = self.settings.retrieval.retriever == "dense"
+        return grade_rule(self.towers) if dense else None
+
+    @property
+    def thresholds(self) -> tuple[float, ...]:
+        """Scores of the towers at which the grade changes; without towers, as in the settings."""
+        if self.towers is None:
+            return self.settings.model.thresholds
+        return tuple(thresholds_of(self.settings, self.towers))
+
+    @property
+    def seconds(self) -> float:
+        """Time spent on learning all but the towers."""
+        return sum(part.seconds for part in (self.lexical, self.fusion) if part is not None)
+
+    def retrievers(self, tokenized_set: TokenizedSet) -> dict[str, Retriever]:
+        """Returns name -> retriever over a set: the parts, and last what the run ranks with."""
+        over = _SetRetrievers(self.settings, tokenized_set, self.towers)
+        if self.lexical is not None:
+            over.add_lexical(self.lexical)
+        if self.fusion is not None:
+            over.add_hybrid(self.fusion)
+        return over.found
+
+
+def learn_models(
+    settings: RunSettings, run: RunDirectory, tokenized_set: TokenizedSet, towers: TwoTower | None
+) -> tuple[RunModels, dict[str, Retriever]]:
+    """Learns what a run needs beside its towers, and keeps it in the run directory.
+
+    What is there already, from a process that was killed, is loaded.
+
+    Args:
+        settings: All settings.
+        run: The run directory.
+        tokenized_set: The set.
+        towers: The trained towers; None for a run that has none.
+
+    Returns:
+        The models, and what `RunModels.retrievers` returns.
+
+    Raises:
+        InputError: No training query has a relevant document.
+    """
+    over = _SetRetrievers(settings, tokenized_set, towers)
+    models = RunModels(settings, towers)
+    if over.texts is not None:
+        lexical = _lexical_model(run, over.texts, settings.training.seed)
+        models = dataclasses.replace(models, lexical=lexical)
+        over.add_lexical(lexical)
+        if towers is not None:
+            fusion = _fusion(run, over)
+            models = dataclasses.replace(models, fusion=fusion)
+            over.add_hybrid(fusion)
+    return models, over.found
+
+
+def check_trained(run: RunDirectory) -> None:
+    """Checks that a run has all of its models, before its data are read.
+
+    Raises:
+        InputError: A model is missing: the run is not complete.
+    """
+    retrieval = run.settings().retrieval
+    if retrieval.has_towers:
+        check_weights(run)
+    if retrieval.has_lexical_model and not run.lexical.is_dir():
+        raise run.incomplete("has not learned its lexical model yet")
+    if retrieval.retriever == "hybrid" and not run.fusion.is_file():
+        raise run.incomplete("has not chosen the weights of its hybrid yet")
+
+
+def load_models(run: RunDirectory) -> RunModels:
+    """Restores the models of a run; towers with the weights of their best epoch.
+
+    Raises:
+        InputError: A model is missing: the run is not complete.
+    """
+    check_trained(run)
+    retrieval = run.settings().retrieval
+    return RunModels(
+        run.settings(),
+        towers=load_model(run) if retrieval.has_towers else None,
+        lexical=LexicalModel.load(run.lexical) if retrieval.has_lexical_model else None,
+        fusion=Fusion.load(run.fusion) if retrieval.retriever == "hybrid" else None,
+    )
+
+
+def load_scorer(run: RunDirectory, tokenized_set: TokenizedSet) -> GradedScorer:
+    """Returns what a trained run ranks with, over a set.
+
+    Whoever evaluates a run calls this, and need not know what the run trained.
+
+    Raises:
+        InputError: A model is missing: the run is not complete.
+    """
+    models = load_models(run)
+    scorer = models.retrievers(tokenized_set)[models.settings.retrieval.retriever]
+    return GradedScorer(scorer, models.predict_grade, models.thresholds)
+
+
+class _SetRetrievers:
+    """The retrievers of a run over one set, by name."""
+
+    def __init__(self, settings: RunSettings, tokenized_set: TokenizedSet, towers: TwoTower | None):
+        self.found: dict[str, Retriever] = {}
+        self.texts = None
+        if towers is not None:
+            self.found["dense"] = SetEncoder(towers, tokenized_set)()
+        if settings.retrieval.has_lexical_model:
+            self.texts = LexicalTexts(tokenized_set, settings.text.max_query_tokens)
+
+    def add_lexical(self, model: LexicalModel) -> None:
+        self.found["lexical"] = self.texts.retriever(model)
+
+    def add_hybrid(self, fusion: Fusion) -> None:
+        rows = fusion.rows(self.found["lexical"].rows, self.found["dense"].scores)
+        self.found["hybrid"] = self.texts.with_feedback(rows, fusion.feedback)
+
+
+def _lexical_model(run: RunDirectory, texts: LexicalTexts, seed: int) -> LexicalModel:
+    if not run.lexical.is_dir():
+        learn_lexical_model(texts, seed=seed).save(run.lexical)
+    return LexicalModel.load(run.lexical)
+
+
+def _fusion(run: RunDirectory, over: _SetRetrievers) -> Fusion:
+    if not run.fusion.is_file():
+        found = over.found
+        learn_fusion(over.texts, found["lexical"].rows, found["dense"].scores).save(run.fusion)
+    return Fusion.load(run.fusion)
