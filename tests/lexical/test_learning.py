@@ -19,7 +19,8 @@ from tf_smoothclir.lexical.learning import (
     learn_lexical_model,
     unjudged_top,
 )
-from tf_smoothclir.lexical.positions import FLAT
+from tf_smoothclir.lexical.positions import FLAT, PROFILES
+from tf_smoothclir.lexical.validation import Validation
 from tf_smoothclir.training.train import retrieval_set_of
 from tf_smoothclir.utils.errors import InputError
 
@@ -69,6 +70,17 @@ def test_a_flat_field_is_among_the_fields(model):
     assert model.weights.shape == (len(model.fields), len(model.background))
     assert model.feedback in FEEDBACK_WEIGHTS
     assert model.seconds > 0
+
+
+@pytest.mark.parametrize(("lead", "chosen"), [(0.004, FLAT), (0.006, PROFILES[1])])
+def test_positions_count_alike_unless_another_profile_is_clearly_better(
+    texts, monkeypatch, lead, chosen
+):
+    qualities = iter([0.8, 0.8 + lead, *[0.7] * (len(PROFILES) - 2)])
+    monkeypatch.setattr(Validation, "__call__", lambda self, rows: next(qualities))
+    monkeypatch.setattr(Validation, "of_variants", lambda self, variants: [0.0])
+    model = learn_lexical_model(texts, seed=13)
+    assert model.fields == tuple(dict.fromkeys([chosen, FLAT]))
 
 
 def test_a_set_that_fits_on_a_page_is_enough(tokenized_set):

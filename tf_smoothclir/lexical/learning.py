@@ -26,6 +26,8 @@ from tf_smoothclir.lexical.words import Words, document_words, query_words, same
 from tf_smoothclir.utils.errors import input_error
 
 FEEDBACK_WEIGHTS = (0.0, 12.5, 25.0, 50.0, 100.0, 200.0)
+# About one standard error of the difference of two rankings over the validation sample.
+_CLEARLY = 0.005
 _FOLDS = 4
 _CANDIDATES = 60
 _QUERIES_FOR_WEIGHTS = 8000
@@ -112,7 +114,6 @@ class _Learner:
         self._texts = texts
         self._seed = seed
         self._validation = Validation(texts.retrieval_set)
-        self._quick_validation = Validation(texts.retrieval_set, 400)
         self._shares = {FLAT: texts.documents.matrix(FLAT)}
         retrieval_set = texts.retrieval_set
         self._training = retrieval_set.queries_in("train")
@@ -130,13 +131,17 @@ class _Learner:
         self._last: tuple[PositionProfile | None, Alignments | None] = (None, None)
 
     def best_profile(self) -> PositionProfile:
-        """Returns the profile by which a table of all positions alike ranks best."""
+        """Returns the profile by which a table of all positions alike ranks best.
+
+        All positions count alike unless another profile ranks better by more than `_CLEARLY`.
+        """
         table = self._table(FLAT, self._training)
         quality = {}
         for profile in PROFILES:
             found = self._impacts(profile, table)
-            quality[profile] = self._quick_validation(lexical_rows(self._texts.queries, found))
-        return max(quality, key=quality.get)
+            quality[profile] = self._validation(lexical_rows(self._texts.queries, found))
+        best = max(quality, key=quality.get)
+        return best if quality[best] > quality[FLAT] + _CLEARLY else FLAT
 
     def model(self, profile: PositionProfile) -> LexicalModel:
         """Returns a model of one table, all of whose words count alike."""
