@@ -13,6 +13,7 @@ from tests.lexical.helpers import words
 from tf_smoothclir.lexical.model import LexicalModel
 from tf_smoothclir.lexical.positions import FLAT, PositionProfile
 from tf_smoothclir.lexical.psq import PsqSettings, impacts
+from tf_smoothclir.utils.errors import InputError
 
 TABLE = np.array([[0, 0, 0], [0, 0.75, 0.25], [0, 0, 1], [0, 0, 0]], np.float32)
 BACKGROUND = np.array([0.1, 0.5, 0.4], np.float32)
@@ -43,6 +44,14 @@ def test_a_saved_model_comes_back_to_the_last_bit(model, tmp_path):
     for name in ("fields", "feedback", "psq", "seconds"):
         assert getattr(found, name) == getattr(model, name)
     assert found.choices() == model.choices()
+
+
+def test_a_damaged_file_is_named(model, tmp_path):
+    model.save(tmp_path / "lexical")
+    path = tmp_path / "lexical" / "lexical.json"
+    path.write_text(path.read_text().replace("12.5", '"much"'))
+    with pytest.raises(InputError, match=r"lexical\.json: feedback must be a number.*train again"):
+        LexicalModel.load(path.parent)
 
 
 def test_a_pickle_is_not_opened(model, tmp_path):

@@ -128,6 +128,7 @@ class _Learner:
         mates = of_training & (retrieval_set.grades == highest)
         self._mates = retrieval_set.query_rows[mates], retrieval_set.document_rows[mates]
         self._background = background(texts.queries[self._training])
+        self._whole_tables: dict[PositionProfile, sp.csr_array] = {}
         self._last: tuple[PositionProfile | None, Alignments | None] = (None, None)
 
     def best_profile(self) -> PositionProfile:
@@ -135,7 +136,7 @@ class _Learner:
 
         All positions count alike unless another profile ranks better by more than `_CLEARLY`.
         """
-        table = self._table(FLAT, self._training)
+        table = self._whole_table(FLAT)
         quality = {}
         for profile in PROFILES:
             found = self._impacts(profile, table)
@@ -148,7 +149,7 @@ class _Learner:
         fields = (profile,) if profile.is_flat else (profile, FLAT)
         weights = np.zeros((len(fields), len(self._background)), np.float32)
         weights[0] = 1
-        table = self._table(profile, self._training)
+        table = self._whole_table(profile)
         return LexicalModel(table, self._background, fields, weights)
 
     def word_weights(self, model: LexicalModel) -> np.ndarray:
@@ -182,6 +183,12 @@ class _Learner:
             lambda query_rows: feedback_variants(feedback, rows(query_rows))
         )
         return FEEDBACK_WEIGHTS[int(np.argmax(qualities))]
+
+    def _whole_table(self, profile: PositionProfile) -> sp.csr_array:
+        """Learns a table from all mates; once where the flat profile is chosen."""
+        if profile not in self._whole_tables:
+            self._whole_tables[profile] = self._table(profile, self._training)
+        return self._whole_tables[profile]
 
     def _table(self, profile: PositionProfile, query_rows: np.ndarray) -> sp.csr_array:
         """Learns a table from the mates of some queries."""

@@ -12,9 +12,29 @@ import scipy.sparse as sp
 from tf_smoothclir.lexical.positions import PositionProfile
 from tf_smoothclir.lexical.psq import DEFAULT, PsqSettings, impacts
 from tf_smoothclir.lexical.words import Words
+from tf_smoothclir.utils.errors import input_error
 from tf_smoothclir.utils.files import new_directory, read_json, write_json
+from tf_smoothclir.utils.records import record_from_json
 
 _SETTINGS, _ARRAYS = "lexical.json", "lexical.npz"
+
+
+@dataclasses.dataclass(frozen=True)
+class _Choices:
+    """What a saved model has beside its arrays; the attributes are those of `LexicalModel`."""
+
+    fields: tuple[PositionProfile, ...]
+    feedback: float
+    psq: PsqSettings
+    seconds: float
+
+    @classmethod
+    def read(cls, path: Path) -> _Choices:
+        try:
+            return record_from_json(cls, read_json(path))
+        except ValueError as error:
+            remedy = "Restore the file, or train again"
+            raise input_error(path, str(error).rstrip("."), remedy) from error
 
 
 @dataclasses.dataclass(frozen=True)
@@ -69,20 +89,17 @@ class LexicalModel:
                 background=self.background,
                 weights=self.weights,
             )
-            write_json(
-                temporary / _SETTINGS,
-                {
-                    "fields": [dataclasses.asdict(field) for field in self.fields],
-                    "feedback": self.feedback,
-                    "psq": dataclasses.asdict(self.psq),
-                    "seconds": self.seconds,
-                },
-            )
+            chosen = _Choices(self.fields, self.feedback, self.psq, self.seconds)
+            write_json(temporary / _SETTINGS, dataclasses.asdict(chosen))
 
     @classmethod
     def load(cls, directory: str | os.PathLike) -> LexicalModel:
-        """Reads what `save` wrote."""
-        settings = read_json(Path(directory, _SETTINGS))
+        """Reads what `save` wrote.
+
+        Raises:
+            InputError: Its JSON file has another content.
+        """
+        chosen = _Choices.read(Path(directory, _SETTINGS))
         with np.load(Path(directory, _ARRAYS), allow_pickle=False) as arrays:
             parts = arrays["values"], arrays["columns"], arrays["row_ends"]
             background, weights = arrays["background"], arrays["weights"]
@@ -90,11 +107,11 @@ class LexicalModel:
         return cls(
             table=sp.csr_array(parts, shape=shape),
             background=background,
-            fields=tuple(PositionProfile(**field) for field in settings["fields"]),
+            fields=chosen.fields,
             weights=weights,
-            feedback=settings["feedback"],
-            psq=PsqSettings(**settings["psq"]),
-            seconds=settings["seconds"],
+            feedback=chosen.feedback,
+            psq=chosen.psq,
+            seconds=chosen.seconds,
         )
 
     def choices(self) -> dict:
