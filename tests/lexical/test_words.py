@@ -7,12 +7,7 @@ import pytest
 
 from tests.lexical.helpers import words
 from tf_smoothclir.lexical.positions import FLAT, PositionProfile
-from tf_smoothclir.lexical.words import (
-    document_words,
-    query_word_ids,
-    query_words,
-    same_spelling,
-)
+from tf_smoothclir.lexical.words import document_words, same_spelling
 
 
 def test_counts_leave_out_words_without_an_id():
@@ -37,12 +32,6 @@ def test_chosen_texts_are_cut():
     assert found.positions().tolist() == [0, 1, 0, 1]
 
 
-def test_an_unknown_query_word_is_found_by_its_spelling():
-    # Query vocabulary of 5 entries, ids 0 and 1 are padding and unknown.
-    own, spelled = np.array([3, 1, 1, 7]), np.array([2, 4, 1, 1])
-    assert query_word_ids(own, spelled, 5, 6).tolist() == [3, 5 + 4, 0, 0]
-
-
 def test_spelling_names_one_query_word_for_each_document_word():
     found = same_spelling(["[PAD]", "[UNK]", "red", "css"], ["[PAD]", "[UNK]", "css", "rot"])
     rows, columns = found.nonzero()
@@ -57,23 +46,3 @@ def test_words_of_a_set_are_those_of_its_vocabularies(tokenized_set):
     for row in range(len(store)):
         own = found.ids[found.offsets[row] : found.offsets[row + 1]]
         assert own.tolist() == [word if word > 1 else 0 for word in store[row].tolist()]
-
-
-def test_queries_have_the_words_that_only_documents_know(tokenized_set):
-    found = query_words(tokenized_set, 200)
-    size = len(tokenized_set.vocabulary("query"))
-    vocabulary = tokenized_set.vocabulary("document")
-    store = tokenized_set.tokens("query")
-    texts = [text.text for text in tokenized_set.retrieval_set.source.queries()]
-    beyond = 0
-    for row, text in enumerate(texts):
-        own = found.ids[found.offsets[row] : found.offsets[row + 1]]
-        assert len(own) == len(store[row])
-        for word, known in zip(own, store[row]):
-            if word >= size:
-                beyond += 1
-                assert known == 1
-                assert vocabulary[word - size] in text.lower()
-            else:
-                assert word == (known if known > 1 else 0)
-    assert found.size == size + len(vocabulary)

@@ -20,9 +20,10 @@ from tf_smoothclir.lexical.model import LexicalModel
 from tf_smoothclir.lexical.positions import FLAT, PROFILES, PositionProfile
 from tf_smoothclir.lexical.psq import background, impacts
 from tf_smoothclir.lexical.retriever import RowRetriever, ScoreRows, lexical_rows, query_chunks
+from tf_smoothclir.lexical.text_reader import QueryReader
 from tf_smoothclir.lexical.validation import Validation
 from tf_smoothclir.lexical.word_weights import candidate_features, learn_word_weights
-from tf_smoothclir.lexical.words import Words, document_words, query_words, same_spelling
+from tf_smoothclir.lexical.words import Words, document_words, same_spelling
 from tf_smoothclir.utils.errors import input_error
 
 FEEDBACK_WEIGHTS = (0.0, 12.5, 25.0, 50.0, 100.0, 200.0)
@@ -49,7 +50,9 @@ class LexicalTexts:
         """Reads the words of a set whose queries were cut at `max_query_tokens`."""
         vocabularies = [tokenized_set.vocabulary(role) for role in ("query", "document")]
         self.retrieval_set: RetrievalSet = tokenized_set.retrieval_set
-        self.queries: sp.csr_array = query_words(tokenized_set, max_query_tokens).matrix()
+        reader = QueryReader(tokenized_set.vocabulary_dir, max_query_tokens)
+        texts = (text.text for text in self.retrieval_set.source.queries())
+        self.queries: sp.csr_array = reader.words(texts).matrix()
         self.documents: Words = document_words(tokenized_set)
         self.spelling: sp.csr_array = same_spelling(*vocabularies)
         self.known = len(vocabularies[0])

@@ -9,16 +9,13 @@ spelled. Every other unknown word has the id 0, which no matrix has a column for
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 import numpy as np
 import scipy.sparse as sp
-import tensorflow as tf
 
 from tf_smoothclir.data.tokenized_set import TokenizedSet
-from tf_smoothclir.text.batches import text_batches
-from tf_smoothclir.text.vocabulary import UNKNOWN_ID, TextEncoder
-from tf_smoothclir.utils.parallel import map_in_threads
+from tf_smoothclir.text.vocabulary import UNKNOWN_ID
 
 NO_WORD = 0
 
@@ -78,41 +75,8 @@ def document_words(tokenized_set: TokenizedSet) -> Words:
     size = len(tokenized_set.vocabulary("document"))
     store = tokenized_set.tokens("document")
     ids = np.asarray(store.values)
-    return Words(_known(ids, size), np.asarray(store.offsets), size)
-
-
-def query_words(tokenized_set: TokenizedSet, max_tokens: int) -> Words:
-    """Returns the words of every query, by row.
-
-    Args:
-        tokenized_set: The set.
-        max_tokens: At which its queries were cut.
-    """
-    store = tokenized_set.tokens("query")
-    encoder = TextEncoder(tokenized_set.vocabulary_dir / "document.txt", max_tokens)
-    texts = (text.text for text in tokenized_set.retrieval_set.source.queries())
-    spelled = _encoded(encoder, texts)
-    sizes = [len(tokenized_set.vocabulary(role)) for role in ("query", "document")]
-    ids = query_word_ids(np.asarray(store.values), spelled, *sizes)
-    return Words(ids, np.asarray(store.offsets), sum(sizes))
-
-
-def query_word_ids(
-    ids: np.ndarray, spelled: np.ndarray, query_size: int, document_size: int
-) -> np.ndarray:
-    """Joins both numberings of query words.
-
-    Args:
-        ids: `[words]`, by the query vocabulary.
-        spelled: `[words]`, by the document vocabulary.
-        query_size: Entries of the query vocabulary.
-        document_size: Entries of the document vocabulary.
-
-    Returns:
-        `[words]` int32; see the module.
-    """
-    own, other = _known(ids, query_size), _known(spelled, document_size)
-    return np.where(own != NO_WORD, own, np.where(other != NO_WORD, query_size + other, NO_WORD))
+    known = np.where((ids > UNKNOWN_ID) & (ids < size), ids, NO_WORD).astype(np.int32)
+    return Words(known, np.asarray(store.offsets), size)
 
 
 def same_spelling(query_vocabulary: list[str], document_vocabulary: list[str]) -> sp.csr_array:
@@ -131,12 +95,3 @@ def same_spelling(query_vocabulary: list[str], document_vocabulary: list[str]) -
     ]
     shape = (len(document_vocabulary), len(query_vocabulary) + len(document_vocabulary))
     return sp.csr_array((np.ones(len(rows), np.float32), (rows, columns)), shape=shape)
-
-
-def _known(ids: np.ndarray, size: int) -> np.ndarray:
-    return np.where((ids > UNKNOWN_ID) & (ids < size), ids, NO_WORD).astype(np.int32)
-
-
-def _encoded(encoder: TextEncoder, texts: Iterable[str]) -> np.ndarray:
-    batches = map_in_threads(encoder, map(tf.constant, text_batches(texts)))
-    return np.concatenate([np.asarray(batch.ids) for batch in batches])

@@ -33,7 +33,7 @@ class SubwordTextEncoder(TextEncoder):
         """Encodes texts, `[batch]` string, any bytes; see the class."""
         tokens = tokenize(texts, self.max_tokens)
         words, positions = tf.unique(tokens.flat_values)
-        distinct = tf.cast(self._table.lookup(words), tf.int32)
+        distinct = self.ids(words)
         lengths = tf.cast(tokens.row_lengths(), tf.int32)
         texts = tf.cast(tokens.value_rowids(), tf.int32)
         return self._with_ngrams(DistinctTokens(distinct, positions, lengths, texts), words)

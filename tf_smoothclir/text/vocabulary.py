@@ -78,6 +78,15 @@ class TextEncoder(tf.Module):
         self.vocabulary_digest = initializer.digest
         self._table = tf.lookup.StaticHashTable(initializer, default_value=UNKNOWN_ID)
 
+    @property
+    def size(self) -> int:
+        """Number of entries of the vocabulary; outside of a graph."""
+        return int(self._table.size())
+
+    def ids(self, words: tf.Tensor) -> tf.Tensor:
+        """Returns the ids of words, `[words]` int32."""
+        return tf.cast(self._table.lookup(words), tf.int32)
+
     @tf.function(autograph=False, input_signature=[tf.TensorSpec([None], tf.string)])
     def __call__(self, texts: tf.Tensor) -> Tokens:
         """Encodes texts.
@@ -90,7 +99,7 @@ class TextEncoder(tf.Module):
         """
         tokens = tokenize(texts, self.max_tokens)
         return Tokens(
-            tf.cast(self._table.lookup(tokens.flat_values), tf.int32),
+            self.ids(tokens.flat_values),
             tf.cast(tokens.row_lengths(), tf.int32),
             tf.cast(tokens.value_rowids(), tf.int32),
         )

@@ -1,0 +1,107 @@
+"""Raw texts to the words of the lexical models, in the graph; `words` says how these are numbered.
+
+Evaluation, indexing, search and exported models all read texts with these two readers.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import numpy as np
+import tensorflow as tf
+
+from tf_smoothclir.lexical.words import NO_WORD, Words
+from tf_smoothclir.text.batches import text_batches
+from tf_smoothclir.text.tokenizer import tokenize
+from tf_smoothclir.text.tokens import Tokens
+from tf_smoothclir.text.vocabulary import UNKNOWN_ID, TextEncoder
+from tf_smoothclir.utils.parallel import map_in_threads
+
+_TEXTS = [tf.TensorSpec([None], tf.string)]
+
+
+class TextReader(tf.Module):
+    """Base of both readers.
+
+    Attributes:
+        size: Number of ids; all are below it.
+    """
+
+    size: int
+
+    def __call__(self, texts: tf.Tensor) -> Tokens:
+        """Numbers the words of texts, `[batch]` string, any bytes; `NO_WORD` where there is none.
+
+        Returns:
+            Tokens, int32.
+        """
+        raise NotImplementedError
+
+    def words(self, texts: Iterable[str]) -> Words:
+        """Reads texts, on all cores."""
+        ids, lengths = [np.zeros(0, np.int32)], [np.zeros(1, np.int64)]
+        for tokens in map_in_threads(self, map(_strings, text_batches(texts))):
+            ids.append(tokens.ids.numpy())
+            lengths.append(tokens.lengths.numpy())
+        return Words(np.concatenate(ids), np.cumsum(np.concatenate(lengths)), self.size)
+
+
+class DocumentReader(TextReader):
+    """Reads documents: ids of the document vocabulary."""
+
+    def __init__(self, vocabulary_dir: str | os.PathLike, max_tokens: int):
+        """Reads the first `max_tokens` words of a text; `vocabulary_dir` has `document.txt`."""
+        super().__init__(name="document_reader")
+        self._max_tokens = max_tokens
+        self._encoder = TextEncoder(Path(vocabulary_dir, "document.txt"), max_tokens)
+        self.size = self._encoder.size
+
+    @tf.function(autograph=False, input_signature=_TEXTS)
+    def __call__(self, texts: tf.Tensor) -> Tokens:
+        """See `TextReader`."""
+        words = tokenize(texts, self._max_tokens)
+        return _tokens(words, _known_ids(self._encoder, words))
+
+
+class QueryReader(TextReader):
+    """Reads queries: ids of the query vocabulary, and of words that only documents have."""
+
+    def __init__(self, vocabulary_dir: str | os.PathLike, max_tokens: int):
+        """Reads the first `max_tokens` words of a text.
+
+        Args:
+            vocabulary_dir: Has `query.txt` and `document.txt`.
+            max_tokens: Words behind them are left out.
+        """
+        super().__init__(name="query_reader")
+        self._max_tokens = max_tokens
+        self._own, self._spelled = (
+            TextEncoder(Path(vocabulary_dir, f"{role}.txt"), max_tokens)
+            for role in ("query", "document")
+        )
+        self._own_size = self._own.size
+        self.size = self._own_size + self._spelled.size
+
+    @tf.function(autograph=False, input_signature=_TEXTS)
+    def __call__(self, texts: tf.Tensor) -> Tokens:
+        """See `TextReader`."""
+        words = tokenize(texts, self._max_tokens)
+        own, spelled = (_known_ids(encoder, words) for encoder in (self._own, self._spelled))
+        spelled = tf.where(spelled == NO_WORD, NO_WORD, self._own_size + spelled)
+        return _tokens(words, tf.where(own == NO_WORD, spelled, own))
+
+
+def _known_ids(encoder: TextEncoder, words: tf.RaggedTensor) -> tf.Tensor:
+    ids = encoder.ids(words.flat_values)
+    return tf.where(ids > UNKNOWN_ID, ids, NO_WORD)
+
+
+def _tokens(words: tf.RaggedTensor, ids: tf.Tensor) -> Tokens:
+    lengths, texts = words.row_lengths(), words.value_rowids()
+    return Tokens(ids, tf.cast(lengths, tf.int32), tf.cast(texts, tf.int32))
+
+
+def _strings(texts: Sequence[str]) -> tf.Tensor:
+    return tf.constant(texts, tf.string)
