@@ -61,7 +61,8 @@ def export(directory: str, documents: int, dim: int, vocabulary: int) -> dict[st
     probes = [text.encode() for text in texts(64, _QUERY_TOKENS, known)]
     info = PairInfo(dim, 1.0, thresholds, DataSettings())
     begin = time.perf_counter()
-    publish_version(towers, directory, info, {"query": probes, "document": probes}, search)
+    parts = {**towers, "search": search}
+    publish_version(parts, directory, info, {"query": probes, "document": probes})
     return {"s": time.perf_counter() - begin}
 
 

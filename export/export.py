@@ -1,7 +1,8 @@
-"""Exports a run as SavedModels for TensorFlow Serving: both towers, and a search model.
+"""Exports a run: SavedModels for TensorFlow Serving, and the lexical model of a run that has one.
 
-query_tower and document_tower take raw strings and return smooth-normalised vectors. search takes a
-query and returns the best documents with scores and grades, for collections that fit in a model.
+query_tower and document_tower take raw strings and return smooth-normalised vectors. lexical_model
+has the translation table and all that goes with it, for the index. search takes a query and returns
+the best documents with scores and grades, for collections that fit in a model.
 Each export gets the next integer version. It is published after a fresh process has loaded all
 models and their answers agree with the trained model.
 """
@@ -20,8 +21,8 @@ _RUN_DIR = flags.DEFINE_string(
 _EXPORT_DIR = flags.DEFINE_string(
     "export_dir",
     "",
-    "Directory for query_tower/<version>, document_tower/<version> and search/<version>; empty: the"
-    " run directory.",
+    "Directory for query_tower/<version>, document_tower/<version>, lexical_model/<version> and"
+    " search/<version>; empty: the run directory.",
     module_name=command.COMMAND,
 )
 _SEARCH_MODEL = flags.DEFINE_boolean(
@@ -58,7 +59,7 @@ def main(argv) -> None:
     with Verifier() as verifier:  # both processes import TensorFlow at the same time
         gc.disable()  # an import makes no garbage, and looking for it takes a fifth of the time
         from tf_smoothclir.publishing.export import export_run
-        from tf_smoothclir.publishing.export_directory import part_dir
+        from tf_smoothclir.publishing.export_directory import DIRECTORIES, part_dir
 
         gc.enable()
         export_dir = make_directory(_EXPORT_DIR.value or run.path, "--export_dir")
@@ -70,7 +71,7 @@ def main(argv) -> None:
             search_depth=_SEARCH_DEPTH.value,
             verifier=verifier,
         )
-    for role in ("query", "document", "search"):
+    for role in DIRECTORIES:
         directory = part_dir(export_dir, role) / str(version)
         if directory.is_dir():
             print(directory)

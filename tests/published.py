@@ -48,6 +48,16 @@ def export_dir(tiny_run, tmp_path_factory):
     return path
 
 
+@pytest.fixture(scope="session")
+def ranking_runs(tiny, tiny_run, tmp_path_factory):
+    """Name of a retriever -> a finished run on the tiny set; read-only."""
+    path, runs = tmp_path_factory.mktemp("ranking_runs"), {"dense": tiny_run}
+    for name in ("lexical", "hybrid"):
+        train(tiny(retriever=name, epochs=1), path / name)
+        runs[name] = RunDirectory.load(path / name)
+    return runs
+
+
 def small_tower(directory, role, seed=0):
     """An exported tower with random vectors for `WORDS`; writes its vocabulary to `directory`."""
     words = WORDS[role]
@@ -74,9 +84,9 @@ def publish_small_parts(vocabulary_dir, path, seed=0, *, search=False):
     """Publishes two towers and, with `search`, a search model; returns the version."""
     towers = {role: small_tower(vocabulary_dir, role, seed) for role in ROLES}
     texts = {role: [*map(str.encode, WORDS[role])] for role in ROLES}
-    search_model = small_search_model(towers) if search else None
+    added = {"search": small_search_model(towers)} if search else {}
     info = PairInfo(DIM, EPSILON, THRESHOLDS, DataSettings())
-    return version_writer.publish_version(towers, path, info, texts, search_model)
+    return version_writer.publish_version({**towers, **added}, path, info, texts)
 
 
 class NoVerifier(contextlib.nullcontext):

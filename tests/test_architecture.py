@@ -133,6 +133,16 @@ def test_only_two_modules_of_training_and_export_know_the_two_tower_model():
     assert knowing == training | {"tf_smoothclir.publishing.export"}
 
 
+def test_publishing_knows_the_families_of_models_in_exports_alone():
+    families = {"lexical", "towers", "hybrid"}
+    knowing = {
+        name.rpartition(".")[2]
+        for name, path in LIBRARY.items()
+        if piece(name) == "publishing" and {piece(module) for module in imports(path)} & families
+    }
+    assert {name for name in knowing if not name.startswith("export")} == set()
+
+
 @parametrize(LIBRARY)
 def test_the_library_needs_neither_mains_nor_tests(path):
     assert not {top(module) for module in imports(path)} & {"trainers", "export", "tests"}

@@ -25,6 +25,7 @@ WHOLE = {
     "data": dataclasses.asdict(DataSettings(toy_entities=300)),
     "files": {},
 }
+PARTS = ["query", "document"]
 
 
 @pytest.fixture
@@ -77,6 +78,10 @@ def test_digest_of_a_large_file_covers_all_of_it(part):
         json.dumps({**WHOLE, "files": {"saved_model.pb": 5}}).encode(),
         json.dumps({**WHOLE, "files": ["saved_model.pb"]}).encode(),
         json.dumps({**WHOLE, "role": "document"}).encode(),
+        *(
+            json.dumps({**WHOLE, "parts": wrong}).encode()
+            for wrong in (None, "query", [], ["q"], [1])
+        ),
     ],
 )
 def test_unusable_manifest_is_named_with_a_remedy(tmp_path, content):
@@ -139,7 +144,19 @@ def test_error_says_what_is_wrong_with_a_manifest(tmp_path, change, reason):
         ExportManifest.read(tmp_path, ["query"])
 
 
-@pytest.mark.parametrize("added", [{}, {"role": "search", "documents": 7, "depth": 5}])
+def test_manifest_of_before_there_were_lexical_models_has_two_towers(part):
+    assert "parts" not in WHOLE
+    assert ExportManifest.read(part).parts == ("query", "document")
+
+
+@pytest.mark.parametrize(
+    "added",
+    [
+        {"parts": PARTS},
+        {"parts": ["lexical"], "role": "lexical", "dim": 0, "epsilon": 0.0},
+        {"parts": [*PARTS, "lexical"], "role": "search", "documents": 7, "depth": 5},
+    ],
+)
 def test_manifest_is_written_as_it_was_read(tmp_path, added):
     entries = {**WHOLE, **added}
     files = entries.pop("files")

@@ -100,10 +100,10 @@ def fail():
 
 def publish_fakes(path, seed=0, *, search=False):
     """Publishes parts that cannot be loaded; returns the version."""
-    towers = {role: FakePart(f"{role}_tower", seed) for role in ROLES}
+    roles = (*ROLES, "search") if search else ROLES
+    parts = {role: FakePart(role, seed) for role in roles}
     info = PairInfo(DIM, EPSILON, THRESHOLDS, DataSettings())
-    texts = {role: [b"a text"] for role in ROLES}
-    return publish_version(towers, path, info, texts, FakePart("search", seed) if search else None)
+    return publish_version(parts, path, info, {role: [b"a text"] for role in ROLES})
 
 
 def inject(step, call, fault, set_attribute):

@@ -6,7 +6,7 @@ import tensorflow as tf
 from tensorflow_serving.apis import prediction_log_pb2
 
 from tests.training.tiny_set import QUERIES, words_of
-from tf_smoothclir.publishing.export_directory import DIRECTORIES, part_dir
+from tf_smoothclir.publishing.export_directory import MODELS, part_dir
 from tf_smoothclir.publishing.warm_up import BATCH_SIZES, warm_up_batches
 
 # Size of a request -> how many; four of one row, for the quantiles.
@@ -25,12 +25,12 @@ def requests_of(export_dir, role):
     ]
 
 
-@pytest.mark.parametrize("role", DIRECTORIES)
+@pytest.mark.parametrize("role", MODELS)
 def test_requests_replay_through_the_loaded_signatures(export_dir, role):
     signatures = tf.saved_model.load(str(part_dir(export_dir, role) / "1")).signatures
     sizes = {}
     for request in requests_of(export_dir, role):
-        assert request.model_spec.name == DIRECTORIES[role]
+        assert request.model_spec.name == MODELS[role]
         inputs = {key: tf.make_ndarray(value) for key, value in request.inputs.items()}
         (size,) = {len(rows) for rows in inputs.values()}
         tensors = {key: tf.constant(rows.tolist(), tf.string) for key, rows in inputs.items()}

@@ -1,4 +1,4 @@
-"""Lexical and hybrid runs: what they write, go on from, rank with, and cannot do yet."""
+"""Lexical and hybrid runs: what they write, go on from and rank with."""
 
 from __future__ import annotations
 
@@ -16,9 +16,6 @@ from tests.training.test_run_directory import snapshot
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.sources.source import SPLITS
 from tf_smoothclir.evaluation.evaluate import evaluate_splits
-from tf_smoothclir.publishing.export import export_run
-from tf_smoothclir.publishing.export_directory import load_tower
-from tf_smoothclir.server.model_config import configs_of_export
 from tf_smoothclir.settings.training import METRICS
 from tf_smoothclir.training import retrievers, run_report
 from tf_smoothclir.training.retrievers import load_models
@@ -205,27 +202,6 @@ def test_a_run_of_before_there_were_retrievers_is_dense_and_loads(runs, tiny, tm
     assert run.settings() == tiny()
     assert load_models(run).lexical is None
     assert train(tiny(), path) == metrics_of(run)
-
-
-@pytest.mark.parametrize(
-    "use",
-    [
-        lambda path: export_run(RunDirectory.load(path), path),
-        lambda path: load_tower(path, "document"),  # index and search
-        configs_of_export,  # serve
-    ],
-    ids=["export", "index and search", "serve"],
-)
-def test_what_cannot_be_published_yet_is_one_message(runs, use):
-    with pytest.raises(InputError, match="a lexical run has no towers, and its model cannot be"):
-        use(runs["lexical"].path)
-
-
-def test_the_towers_of_a_hybrid_are_exported_with_a_warning(runs, monkeypatch, caplog):
-    monkeypatch.setattr("tf_smoothclir.publishing.export.load_model", stop)
-    with pytest.raises(KeyboardInterrupt), caplog.at_level("WARNING", logger="absl"):
-        export_run(RunDirectory.load(runs["hybrid"].path), runs["hybrid"].path)
-    assert "Only the towers of this hybrid run are exported" in caplog.text
 
 
 def test_evaluate_ranks_with_the_retriever_of_the_run_on_another_set_too(runs, tiny_dir, tmp_path):

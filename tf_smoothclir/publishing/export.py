@@ -1,4 +1,4 @@
-"""Exporting a training run: both towers, and a search model over its collection."""
+"""Exporting a training run: all that it ranks with, and a search model over its collection."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from absl import logging
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.sources.source import Source
 from tf_smoothclir.data.tokenized_set import ROLES
+from tf_smoothclir.publishing.exported_lexical import ExportedLexical, LexicalParts
 from tf_smoothclir.publishing.exported_tower import ExportedTower
 from tf_smoothclir.publishing.search_model import SearchModel, encode_collection
 from tf_smoothclir.publishing.verification import Verifier
-from tf_smoothclir.publishing.version_writer import PairInfo, publish_version
+from tf_smoothclir.publishing.version_writer import PairInfo, Part, publish_version
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.text.subword_encoder import text_encoder
-from tf_smoothclir.training.run_directory import RunDirectory, check_has_towers
-from tf_smoothclir.training.tasks import load_model
+from tf_smoothclir.training.retrievers import load_models
+from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.two_tower.model import TwoTower
-from tf_smoothclir.two_tower.scorer import thresholds_of
 from tf_smoothclir.utils.errors import InputError
 
 # How many texts of each role the warm-up requests and the comparison choose from.
@@ -36,12 +36,13 @@ def export_run(
     search_depth: int = 10,
     verifier: Verifier | None = None,
 ) -> int:
-    """Exports a run with the weights of its best epoch.
+    """Exports what a run ranks with; towers with the weights of their best epoch.
 
     Args:
         run: A run of `smoothclir-train`.
-        export_dir: Gets `query_tower/<version>` and `document_tower/<version>`, and
-            `search/<version>` if there is a search model.
+        export_dir: Gets `query_tower/<version>` and `document_tower/<version>` if the run has
+            towers, `lexical_model/<version>` if it has a lexical model, and `search/<version>` if
+            there is a search model.
         search_model: Whether to export the collection of the run as a search model. Without it, the
             data of the run are not needed.
         max_search_documents: A larger collection gets no search model.
@@ -52,42 +53,41 @@ def export_run(
         The version.
 
     Raises:
-        InputError: The run has no towers, or no trained weights yet, or data that are needed are
-            missing.
+        InputError: The run is not complete, or data that are needed are missing.
     """
-    settings, search = run.settings(), None
-    check_has_towers(run.path, "--run_dir")
-    if settings.retrieval.has_lexical_model:
-        logging.warning(
-            "Only the towers of this hybrid run are exported: index, search and server will answer"
-            ' with them alone. Their metrics are under "components", "dense" in %s.',
-            run.metrics,
-        )
-    model = load_model(run)
-    thresholds = tuple(thresholds_of(settings, model))
-    towers = _towers(run, settings, model)
+    models = load_models(run)
+    settings = models.settings
+    towers = _towers(run, settings, models.towers) if models.towers is not None else {}
+    parts: dict[str, Part] = dict(towers)
+    if models.lexical is not None:
+        lexical = LexicalParts(models.lexical, run.vocabulary, settings.text, models.fusion)
+        parts["lexical"] = ExportedLexical(lexical)
     try:
         source = source_of(settings.data)
         texts = {
             "query": _sample(text.text for text in source.queries()),
             "document": _sample(text.text for text in source.documents()),
         }
-        if search_model:
+        if search_model and models.lexical is None:
             collection = _collection(source, towers["document"], max_search_documents)
             if collection:
-                search = SearchModel(towers, *collection, thresholds=thresholds, depth=search_depth)
+                parts["search"] = SearchModel(
+                    towers, *collection, thresholds=models.thresholds, depth=search_depth
+                )
     except InputError as error:
         if search_model:
             raise InputError(
                 f"{error} The search model needs the data of the run; give --nosearch_model to"
-                " export only the towers."
+                " export without it."
             ) from error
         logging.warning(
             "%s Making the warm-up requests from the vocabulary instead of real texts.", error
         )
         texts = {role: _made_up_texts(run.vocabulary_tokens(role)) for role in ROLES}
-    info = PairInfo(settings.model.dim, settings.model.epsilon, thresholds, settings.data)
-    return publish_version(towers, export_dir, info, texts, search, verifier)
+    model = settings.model
+    dim, epsilon = (model.dim, model.epsilon) if towers else (0, 0.0)
+    info = PairInfo(dim, epsilon, models.thresholds, settings.data)
+    return publish_version(parts, export_dir, info, texts, verifier)
 
 
 def _towers(run: RunDirectory, settings: RunSettings, model: TwoTower) -> dict[str, ExportedTower]:

@@ -8,17 +8,27 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
-from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.publishing.manifest import ExportManifest, check_files, check_pair
-from tf_smoothclir.training.run_directory import check_has_towers
-from tf_smoothclir.utils.errors import input_error
+from tf_smoothclir.utils.errors import InputError, input_error
 
-# Role -> directory of its versions, which is also the name of the model on a server. Parts appear
-# in this order. A new document tower or search model does no harm to clients of the old query
-# tower; a query tower without its document tower finds nonsense. So the query tower comes last:
-# where it is, everything is.
-DIRECTORIES = {"document": "document_tower", "search": "search", "query": "query_tower"}
+# Role -> directory of its versions. Parts appear in this order. A new document tower, search model
+# or lexical model does no harm to clients of the old query tower; a query tower without its
+# document tower finds nonsense. So the query tower comes last: where it is, everything is.
+DIRECTORIES = {
+    "document": "document_tower",
+    "search": "search",
+    "lexical": "lexical_model",
+    "query": "query_tower",
+}
+# Those of SavedModels; the directory is also the name of the model on a server.
+MODELS = {role: name for role, name in DIRECTORIES.items() if role != "lexical"}
 REMEDY_FOR_CHANGED_FILES = "Export the run again, and delete this version"
+_KINDS = {
+    "query": "query tower",
+    "document": "document tower",
+    "lexical": "lexical model",
+    "search": "search model",
+}
 
 
 class LoadedPart(NamedTuple):
@@ -51,7 +61,7 @@ def part_dir(export_dir: str | os.PathLike, role: str) -> Path:
 
 
 def exported_versions(export_dir: str | os.PathLike, role: str) -> list[int]:
-    """Returns the versions of a part ("query", "document" or "search"), in ascending order."""
+    """Returns the versions of a part, by its role in `DIRECTORIES`, in ascending order."""
     directory = part_dir(export_dir, role)
     if not directory.is_dir():
         return []
@@ -60,15 +70,15 @@ def exported_versions(export_dir: str | os.PathLike, role: str) -> list[int]:
 
 
 def load_tower(export_dir: str | os.PathLike, role: str, version: int | None = None) -> LoadedTower:
-    """Loads an exported tower, after checking its files and that the other tower is there.
+    """Loads an exported tower, after checking its files and that its version is complete.
 
     Args:
         export_dir: Where `publish_version` wrote.
         role: "query" or "document".
-        version: None for the latest that has both towers.
+        version: None for the latest complete one that has towers.
 
     Raises:
-        InputError: There is no such version, a file is not the one that was written, or the towers
+        InputError: There is no such version, a file is not the one that was written, or the parts
             of the version come from different training runs.
     """
     model, manifest = load_part(export_dir, role, version)
@@ -78,40 +88,79 @@ def load_tower(export_dir: str | os.PathLike, role: str, version: int | None = N
 
 
 def load_part(export_dir: str | os.PathLike, role: str, version: int | None = None) -> LoadedPart:
-    """Loads an exported part, after checking its files and that both towers are there.
+    """Loads an exported SavedModel, after checking its files and that its version is complete.
 
     Args:
         export_dir: Where `publish_version` wrote.
         role: "query", "document" or "search".
-        version: None for the latest that has both towers.
+        version: None for the latest complete one that has this part.
 
     Raises:
         InputError: As for `load_tower`.
     """
+    directory, manifest = checked_part(export_dir, role, version)
+    return LoadedPart(tf.saved_model.load(str(directory)), manifest)
+
+
+def checked_part(
+    export_dir: str | os.PathLike, role: str, version: int | None = None
+) -> tuple[Path, ExportManifest]:
+    """Returns the directory and the manifest of a part, after the checks of `load_part`."""
     version = _checked_version(export_dir, role, version)
     directory = part_dir(export_dir, role) / str(version)
     manifest = ExportManifest.read(directory, [role])
-    for other in ROLES:
+    for other in manifest.parts:
         check_pair(
             manifest, ExportManifest.read(part_dir(export_dir, other) / str(version), [other])
         )
     check_files(directory, manifest, REMEDY_FOR_CHANGED_FILES)
-    return LoadedPart(tf.saved_model.load(str(directory)), manifest)
+    return directory, manifest
+
+
+def latest_manifest(export_dir: str | os.PathLike, version: int | None = None) -> ExportManifest:
+    """Returns the manifest of a part without which its version cannot rank.
+
+    Args:
+        export_dir: Where `publish_version` wrote.
+        version: None for the latest complete one, of whatever retriever.
+
+    Raises:
+        InputError: There is no such version.
+    """
+    there = {role: exported_versions(export_dir, role) for role in DIRECTORIES if role != "search"}
+    wanted = sorted(set().union(*there.values()), reverse=True) if version is None else [version]
+    for number in wanted:
+        found = [role for role, versions in there.items() if number in versions]
+        if found and not _missing_parts(export_dir, found[0], number):
+            return ExportManifest.read(part_dir(export_dir, found[0]) / str(number), found[:1])
+    reason = "there is no complete version" + ("" if version is None else f" {version}")
+    raise _not_exported(export_dir, reason)
 
 
 def _checked_version(export_dir: str | os.PathLike, role: str, version: int | None) -> int:
-    there = {name: set(exported_versions(export_dir, name)) for name in {role, *ROLES}}
-    complete = set.intersection(*there.values())
-    if version in complete or (version is None and complete):
-        return max(complete) if version is None else version
-    if not any(there.values()):
-        check_has_towers(export_dir, "--export_dir")
-    kind = DIRECTORIES[role].replace("_", " ") + ("" if role in ROLES else " model")
-    reason = f"there is no {kind}" + ("" if version is None else f" of version {version}")
-    if version in there[role] or (version is None and there[role]):
-        number = max(there[role]) if version is None else version
-        missing = " or ".join(DIRECTORIES[name] for name in there if number not in there[name])
-        reason = f"version {number} of the {kind} is incomplete: there is no {missing}/{number}"
-    raise input_error(
+    """Returns a version that has the part and all parts that rank with it."""
+    there = exported_versions(export_dir, role)
+    wanted = there[::-1] if version is None else [number for number in there if number == version]
+    for number in wanted:
+        if not _missing_parts(export_dir, role, number):
+            return number
+    reason = f"there is no {_KINDS[role]}" + ("" if version is None else f" of version {version}")
+    if wanted:
+        missing = " or ".join(DIRECTORIES[r] for r in _missing_parts(export_dir, role, wanted[0]))
+        reason = (
+            f"version {wanted[0]} of the {_KINDS[role]} is incomplete: there is no"
+            f" {missing}/{wanted[0]}"
+        )
+    raise _not_exported(export_dir, reason)
+
+
+def _missing_parts(export_dir: str | os.PathLike, role: str, version: int) -> list[str]:
+    """Returns the roles that a version lacks, by the manifest of a part that it has."""
+    parts = ExportManifest.read(part_dir(export_dir, role) / str(version), [role]).parts
+    return [other for other in parts if version not in exported_versions(export_dir, other)]
+
+
+def _not_exported(export_dir: str | os.PathLike, reason: str) -> InputError:
+    return input_error(
         f"--export_dir={export_dir}", reason, "Write all parts with smoothclir-export"
     )

@@ -14,17 +14,18 @@ from tf_smoothclir.utils.errors import input_error
 from tf_smoothclir.utils.files import read_json, write_json
 
 MANIFEST = "manifest.json"
-EXPORTED_ROLES = (*ROLES, "search")
+EXPORTED_ROLES = (*ROLES, "lexical", "search")
 
 
 class Manifest(Protocol):
     """What the manifests of towers, search models and indexes have in common.
 
     Attributes:
-        role: "query", "document", "search" or "index".
+        role: "query", "document", "lexical", "search" or "index".
         version: Version of the export.
-        pair_id: Digest of both towers, their vocabularies, ε and the thresholds.
-        dim: Length of the vectors.
+        pair_id: Digest of all that ranks: towers, lexical model, fusion, vocabularies, ε and the
+            thresholds.
+        dim: Length of the vectors; 0 without towers.
         thresholds: Scores at which the predicted grade changes.
         digests: Relative path -> hex SHA-256 of each file.
     """
@@ -39,18 +40,19 @@ class Manifest(Protocol):
 
 @dataclasses.dataclass(frozen=True)
 class ExportManifest:
-    """The manifest of an exported tower or search model.
+    """The manifest of an exported tower, lexical model or search model.
 
     Attributes:
-        role: "query", "document" or "search".
+        role: "query", "document", "lexical" or "search".
         version: Version of the export.
-        pair_id: Digest of both towers, their vocabularies, ε and the thresholds.
-        dim: Length of the vectors.
-        epsilon: ε of the similarity.
+        pair_id: As in `Manifest`.
+        dim: Length of the vectors; 0 without towers.
+        epsilon: ε of the similarity; 0 without towers.
         thresholds: Scores at which the predicted grade changes.
-        data: The retrieval set that the towers were trained on; finds its collection again.
-        documents: Size of the collection of a search model; None for a tower.
-        depth: Documents that a search model returns per query; None for a tower.
+        data: The retrieval set of the training run; finds its collection again.
+        parts: Roles of the parts that rank together; the version is complete if all are there.
+        documents: Size of the collection of a search model; None for another part.
+        depth: Documents that a search model returns per query; None for another part.
         digests: Relative path -> hex SHA-256 of each file.
     """
 
@@ -61,13 +63,14 @@ class ExportManifest:
     epsilon: float
     thresholds: tuple[float, ...]
     data: DataSettings
+    parts: tuple[str, ...] = ROLES
     documents: int | None = None
     depth: int | None = None
     digests: dict[str, str] = dataclasses.field(default_factory=dict)
 
     @classmethod
     def read(cls, directory: Path, roles: Sequence[str] = EXPORTED_ROLES) -> ExportManifest:
-        """Reads the manifest of a tower or search model.
+        """Reads the manifest of a part.
 
         Args:
             directory: The directory of the part.
@@ -88,6 +91,7 @@ class ExportManifest:
             role=entries["role"],
             epsilon=entry(entries, "epsilon", (int, float)),
             data=DataSettings(**entry(entries, "data", dict)),
+            parts=_parts(entries),
             **sizes,
         )
 
@@ -97,6 +101,14 @@ class ExportManifest:
         digests = entries.pop("digests")
         known = {name: value for name, value in entries.items() if value is not None}
         write_json(directory / MANIFEST, {**known, "files": digests})
+
+
+def _parts(entries: dict) -> tuple[str, ...]:
+    """Returns the entry `parts`, which exports of towers alone did not always have."""
+    parts = entry({"parts": list(ROLES), **entries}, "parts", list)
+    if not parts or not set(map(str, parts)) <= set(EXPORTED_ROLES):
+        raise ValueError(f"its entry 'parts' is {parts!r}")
+    return tuple(parts)
 
 
 ManifestT = TypeVar("ManifestT", bound=Manifest)
@@ -205,6 +217,6 @@ def check_pair_id(part: str, pair_id: str, manifest: Manifest) -> None:
         raise input_error(
             f"{part} and {manifest.role} {manifest.version}",
             f"they come from different training runs (pair_id {pair_id[:12]} and"
-            f" {manifest.pair_id[:12]}), so their vectors are not comparable",
-            "Use the same version of both towers, and build the index again",
+            f" {manifest.pair_id[:12]}), so their scores are not comparable",
+            "Use the same version of all parts, and build the index again",
         )

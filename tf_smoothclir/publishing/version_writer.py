@@ -10,12 +10,16 @@ import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Protocol
 
 from tf_smoothclir.data.tokenized_set import ROLES
-from tf_smoothclir.publishing.export_directory import DIRECTORIES, exported_versions, part_dir
-from tf_smoothclir.publishing.exported_tower import ExportedTower
+from tf_smoothclir.publishing.export_directory import (
+    DIRECTORIES,
+    MODELS,
+    exported_versions,
+    part_dir,
+)
 from tf_smoothclir.publishing.manifest import ExportManifest, digests_below
-from tf_smoothclir.publishing.search_model import SearchModel
 from tf_smoothclir.publishing.verification import Verifier
 from tf_smoothclir.publishing.warm_up import warm_up_requests, write_warm_up
 from tf_smoothclir.settings.data import DataSettings
@@ -23,6 +27,26 @@ from tf_smoothclir.utils.errors import input_error
 from tf_smoothclir.utils.files import flush_to_disk, locked
 
 _TEMPORARY, _LOCK = ".smoothclir-export-", ".smoothclir-export.lock"
+_RANKING = (*ROLES, "lexical")  # roles of the parts that ranking needs, in the order of `pair_id`
+
+
+class Part(Protocol):
+    """What can be published.
+
+    A SavedModel, whose role is in `MODELS`, also has `name` and `signatures` (see `Verifier.send`);
+    a search model has `num_documents` and `depth`.
+
+    Attributes:
+        pair_id: Set before `save`.
+    """
+
+    pair_id: str
+
+    def save(self, path: str) -> None:
+        """Writes the part into a new directory."""
+
+    def digest(self) -> str:
+        """Returns a digest of everything that determines scores; not asked of a search model."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -30,10 +54,10 @@ class PairInfo:
     """What all manifests of a version say.
 
     Attributes:
-        dim: Length of the vectors.
-        epsilon: ε of the similarity.
+        dim: Length of the vectors; 0 without towers.
+        epsilon: ε of the similarity; 0 without towers.
         thresholds: Scores at which the predicted grade changes.
-        data: The retrieval set that the towers were trained on; finds its collection again.
+        data: The retrieval set of the training run; finds its collection again.
     """
 
     dim: int
@@ -43,28 +67,28 @@ class PairInfo:
 
 
 def publish_version(
-    towers: dict[str, ExportedTower],
+    parts: dict[str, Part],
     export_dir: str | os.PathLike,
     info: PairInfo,
     texts: dict[str, Sequence[bytes]],
-    search_model: SearchModel | None = None,
     verifier: Verifier | None = None,
 ) -> int:
-    """Writes both towers, and the search model if there is one, under the next integer version.
+    """Writes all parts of a run under the next integer version.
 
-    All parts are written into a temporary directory, loaded and run in a fresh process that imports
-    only TensorFlow, compared with the trained towers, flushed to disk, and then renamed one by one:
-    a server that watches a directory never sees half a model. An error before the renames leaves
-    nothing behind. What a killed process leaves starts with a dot, so no server loads it, and the
-    next export deletes it. A process killed between two renames leaves parts without a query tower:
-    `load_part` skips them, and their version is not used again.
+    All parts are written into a temporary directory, the SavedModels are loaded and run in a fresh
+    process that imports only TensorFlow and compared with the trained ones, everything is flushed
+    to disk, and then renamed part by part: a server that watches a directory never sees half a
+    model. An error before the renames leaves nothing behind. What a killed process leaves starts
+    with a dot, so no server loads it, and the next export deletes it. A process killed between two
+    renames leaves an incomplete version: `load_part` skips it, and it is not used again.
 
     Args:
-        towers: "query" and "document" -> trained tower.
-        export_dir: Gets `document_tower/<version>`, `search/<version>`, `query_tower/<version>`.
+        parts: Role -> part; "query", "document" and "lexical" as far as the run ranks with them,
+            and "search" if there is a search model, built from the same parts.
+        export_dir: Gets `document_tower/<version>`, `search/<version>`,
+            `lexical_model/<version>` and `query_tower/<version>`.
         info: For the manifests.
         texts: "query" and "document" -> real texts, for the comparison and the warm-up requests.
-        search_model: Built from the same towers.
         verifier: A running one, which is used up; None starts one.
 
     Returns:
@@ -74,7 +98,6 @@ def publish_version(
         InputError: Another export is writing there, or has taken the version.
         RuntimeError: A written part does not load, or differs from the trained one.
     """
-    parts = dict(towers) if search_model is None else {**towers, "search": search_model}
     export_dir = Path(export_dir)
     export_dir.mkdir(parents=True, exist_ok=True)
     with contextlib.ExitStack() as stack:
@@ -84,15 +107,17 @@ def publish_version(
         version = 1 + max(
             (v for role in DIRECTORIES for v in exported_versions(export_dir, role)), default=0
         )
-        pair_id = _pair_id(towers, info)
-        for tower in towers.values():
-            tower.pair_id = pair_id
+        ranking = tuple(role for role in _RANKING if role in parts)
+        pair_id = _pair_id([parts[role] for role in ranking], info)
+        for part in parts.values():
+            part.pair_id = pair_id
         for role, part in parts.items():
             directory = temporary / role
             part.save(str(directory))
-            verifier.send(role, part, directory, texts)  # loads while the next part is written
-            write_warm_up(directory, DIRECTORIES[role], warm_up_requests(role, texts))
-            _manifest(role, version, pair_id, info, part, directory).write(directory)
+            if role in MODELS:
+                verifier.send(role, part, directory, texts)  # loads while the next is written
+                write_warm_up(directory, MODELS[role], warm_up_requests(role, texts))
+            _manifest(role, version, ranking, info, part, directory).write(directory)
         for path in temporary.rglob("*"):
             flush_to_disk(path)
         verifier.compare()
@@ -105,20 +130,21 @@ def publish_version(
 def _manifest(
     role: str,
     version: int,
-    pair_id: str,
+    ranking: tuple[str, ...],
     info: PairInfo,
-    part: ExportedTower | SearchModel,
+    part: Part,
     directory: Path,
 ) -> ExportManifest:
     is_search = role == "search"
     return ExportManifest(
         role=role,
         version=version,
-        pair_id=pair_id,
+        pair_id=part.pair_id,
         dim=info.dim,
         epsilon=info.epsilon,
         thresholds=info.thresholds,
         data=info.data,
+        parts=ranking,
         documents=part.num_documents if is_search else None,
         depth=part.depth if is_search else None,
         digests=digests_below(directory),
@@ -162,7 +188,7 @@ def _rename(temporary: Path, path: Path) -> None:
     flush_to_disk(path.parent)
 
 
-def _pair_id(towers: dict[str, ExportedTower], info: PairInfo) -> str:
-    """Returns a digest of both towers with their vocabularies, ε and θ; equal for equal content."""
-    parts = [towers[role].digest() for role in ROLES] + [repr(info.thresholds)]
-    return hashlib.sha256(" ".join(parts).encode()).hexdigest()
+def _pair_id(ranking: Sequence[Part], info: PairInfo) -> str:
+    """Returns a digest of the parts that rank, and θ; equal for equal content."""
+    digests = [part.digest() for part in ranking] + [repr(info.thresholds)]
+    return hashlib.sha256(" ".join(digests).encode()).hexdigest()

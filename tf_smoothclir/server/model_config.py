@@ -10,11 +10,10 @@ from pathlib import Path
 from google.protobuf import text_format
 from tensorflow_serving.config import model_server_config_pb2
 
-from tf_smoothclir.publishing.export_directory import DIRECTORIES
-from tf_smoothclir.training.run_directory import check_has_towers
+from tf_smoothclir.publishing import export_directory
 from tf_smoothclir.utils.errors import input_error
 
-MODELS = tuple(DIRECTORIES.values())
+MODELS = tuple(export_directory.MODELS.values())
 
 
 @dataclasses.dataclass(frozen=True)
@@ -50,7 +49,6 @@ def configs_of_export(export_dir: str | os.PathLike) -> list[ModelConfig]:
     configs = [ModelConfig(name, Path(export_dir, name), _latest(1)) for name in MODELS]
     found = [config for config in configs if config.wanted()]
     if not found:
-        check_has_towers(export_dir, "--export_dir")
         raise input_error(
             f"--export_dir={export_dir}",
             f"there is no model ({', '.join(MODELS)})",

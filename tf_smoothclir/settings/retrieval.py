@@ -15,8 +15,8 @@ class RetrievalSettings(Settings):
         "dense",
         "What ranks the documents. dense: the two towers (paper). lexical: a translation table,"
         " learned from the training pairs in seconds; no towers. hybrid: both in one ranking; the"
-        " validation queries decide how much each counts. So far, only towers can be exported,"
-        " indexed and served.",
+        " validation queries decide how much each counts. So far, only towers can be"
+        " indexed and searched.",
         choices=("dense", "lexical", "hybrid"),
     )
 

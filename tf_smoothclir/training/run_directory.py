@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import os
 from pathlib import Path
 
 from tf_smoothclir.settings.run import RunSettings, differences
@@ -197,26 +196,6 @@ class RunDirectory:
                 "Choose another directory, or give --overwrite to train again",
             )
         dataclasses.replace(config, data=data).write(self.config)
-
-
-def check_has_towers(directory: str | os.PathLike, flag: str) -> None:
-    """Checks that a run has towers, because nothing else can be exported yet.
-
-    Args:
-        directory: The run directory; another directory passes.
-        flag: Names it in the error, such as "--run_dir".
-
-    Raises:
-        InputError: The run has only a lexical model.
-    """
-    run = RunDirectory(Path(directory))
-    if run.config.is_file() and not run.settings().retrieval.has_towers:
-        raise input_error(
-            f"{flag}={directory}",
-            "a lexical run has no towers, and its model cannot be exported, indexed, searched or"
-            " served yet",
-            "Use smoothclir-evaluate, or train with --retriever=dense or --retriever=hybrid",
-        )
 
 
 def _check_free(run: RunDirectory, flag_text: str, overwrite: bool) -> None:

@@ -1,0 +1,133 @@
+"""Exported lexical models: what a lexical or hybrid run ranks with beside its towers.
+
+`lexical_model/<version>` is no SavedModel. It holds the translation table and its weights, both
+vocabularies, the settings that cut texts and, for a hybrid, the fusion: whoever indexes or searches
+needs no run directory.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+import scipy.sparse as sp
+
+from tf_smoothclir.data.tokenized_set import ROLES
+from tf_smoothclir.hybrid.fusion import Fusion
+from tf_smoothclir.lexical.model import LexicalModel
+from tf_smoothclir.lexical.text_reader import DocumentReader, QueryReader
+from tf_smoothclir.lexical.words import same_spelling
+from tf_smoothclir.publishing.export_directory import checked_part
+from tf_smoothclir.publishing.manifest import ExportManifest
+from tf_smoothclir.settings.text import TextSettings
+from tf_smoothclir.text.vocabulary import read_vocabulary
+from tf_smoothclir.utils.digests import files_below, joint_digest
+from tf_smoothclir.utils.errors import input_error
+from tf_smoothclir.utils.files import read_json, write_json
+from tf_smoothclir.utils.records import record_from_json
+
+_MODEL, _VOCABULARY, _TEXT, _FUSION = "model", "vocabulary", "text.json", "hybrid.json"
+
+
+@dataclasses.dataclass(frozen=True)
+class LexicalParts:
+    """A lexical model with all that it needs to read texts.
+
+    Attributes:
+        model: The table, and how its evidence is weighed.
+        vocabulary_dir: Has `query.txt` and `document.txt`.
+        text: How texts are cut.
+        fusion: How its scores and those of the towers are added; None where it ranks alone.
+    """
+
+    model: LexicalModel
+    vocabulary_dir: Path
+    text: TextSettings
+    fusion: Fusion | None = None
+
+    @property
+    def feedback(self) -> float:
+        """Weight of feedback over the scores that rank."""
+        return self.model.feedback if self.fusion is None else self.fusion.feedback
+
+    @functools.cached_property
+    def query_reader(self) -> QueryReader:
+        """Reads queries."""
+        return QueryReader(self.vocabulary_dir, self.text.max_query_tokens)
+
+    @functools.cached_property
+    def document_reader(self) -> DocumentReader:
+        """Reads documents."""
+        return DocumentReader(self.vocabulary_dir, self.text.max_document_tokens)
+
+    @functools.cached_property
+    def spelling(self) -> sp.csr_array:
+        """`[document words, query words]`, of `same_spelling`."""
+        return same_spelling(
+            *(read_vocabulary(self.vocabulary_dir / f"{role}.txt") for role in ROLES)
+        )
+
+
+class ExportedLexical:
+    """A lexical model as a part of an export, for `publish_version`."""
+
+    def __init__(self, parts: LexicalParts):
+        """Takes what is exported. How long learning took is left out: it determines no score."""
+        self.pair_id = ""
+        fusion = parts.fusion and dataclasses.replace(parts.fusion, seconds=0.0)
+        model = dataclasses.replace(parts.model, seconds=0.0)
+        self.parts = dataclasses.replace(parts, model=model, fusion=fusion)
+
+    def save(self, path: str | os.PathLike) -> None:
+        """Writes everything into a directory."""
+        directory, parts = Path(path), self.parts
+        parts.model.save(directory / _MODEL)
+        (directory / _VOCABULARY).mkdir()
+        for role in ROLES:
+            name = f"{role}.txt"
+            shutil.copyfile(parts.vocabulary_dir / name, directory / _VOCABULARY / name)
+        write_json(directory / _TEXT, dataclasses.asdict(parts.text))
+        if parts.fusion is not None:
+            parts.fusion.save(directory / _FUSION)
+
+    def digest(self) -> str:
+        """Returns a digest of everything that determines the scores."""
+        with tempfile.TemporaryDirectory() as temporary:
+            directory = Path(temporary, "lexical")
+            self.save(directory)
+            return joint_digest(directory / name for name in files_below(directory))
+
+
+def load_lexical(
+    export_dir: str | os.PathLike, version: int | None = None
+) -> tuple[LexicalParts, ExportManifest]:
+    """Loads an exported lexical model, after checking its files and that its version is complete.
+
+    Args:
+        export_dir: Where `publish_version` wrote.
+        version: None for the latest complete one that has a lexical model.
+
+    Raises:
+        InputError: There is no such version, a file is not the one that was written, or the parts
+            of the version come from different training runs.
+    """
+    directory, manifest = checked_part(export_dir, "lexical", version)
+    fusion = directory / _FUSION
+    parts = LexicalParts(
+        model=LexicalModel.load(directory / _MODEL),
+        vocabulary_dir=directory / _VOCABULARY,
+        text=_text_settings(directory / _TEXT),
+        fusion=Fusion.load(fusion) if fusion.is_file() else None,
+    )
+    return parts, manifest
+
+
+def _text_settings(path: Path) -> TextSettings:
+    try:
+        return record_from_json(TextSettings, read_json(path))
+    except ValueError as error:
+        raise input_error(path, str(error).rstrip("."), "Export the run again") from error

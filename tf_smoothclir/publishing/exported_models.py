@@ -1,0 +1,61 @@
+"""All that a version of an export ranks with, loaded from the export directory alone."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+
+from tf_smoothclir.data.tokenized_set import ROLES
+from tf_smoothclir.publishing.export_directory import (
+    LoadedTower,
+    latest_manifest,
+    load_tower,
+)
+from tf_smoothclir.publishing.exported_lexical import LexicalParts, load_lexical
+from tf_smoothclir.publishing.manifest import ExportManifest
+
+
+@dataclasses.dataclass(frozen=True)
+class ExportedModels:
+    """The models of one version.
+
+    Attributes:
+        manifest: Of one of its parts; version, `pair_id`, thresholds and data are those of all.
+        towers: "query" and "document" -> tower; empty for a lexical run.
+        lexical: None for towers alone. Its `fusion` is that of a hybrid.
+    """
+
+    manifest: ExportManifest
+    towers: dict[str, LoadedTower]
+    lexical: LexicalParts | None
+
+    @property
+    def retriever(self) -> str:
+        """What the run ranks with: "dense", "lexical" or "hybrid"."""
+        if self.lexical is None:
+            return "dense"
+        return "lexical" if self.lexical.fusion is None else "hybrid"
+
+
+def load_exported_models(
+    export_dir: str | os.PathLike, version: int | None = None
+) -> ExportedModels:
+    """Loads the models of a version, after checking its files and that it is complete.
+
+    Args:
+        export_dir: Where `publish_version` wrote.
+        version: None for the latest complete one, of whatever retriever.
+
+    Raises:
+        InputError: There is no such version, a file is not the one that was written, or its parts
+            come from different training runs.
+    """
+    manifest = latest_manifest(export_dir, version)
+    number = manifest.version
+    towers = {
+        role: load_tower(export_dir, role, number) for role in ROLES if role in manifest.parts
+    }
+    lexical = None
+    if "lexical" in manifest.parts:
+        lexical, _ = load_lexical(export_dir, number)
+    return ExportedModels(manifest, towers, lexical)
