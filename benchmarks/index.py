@@ -54,7 +54,7 @@ def vectors(count: int, dim: int, seed: int) -> np.ndarray:
 
 
 def write_collection(directory: str, made: str, documents: int, dim: int, queries: int) -> dict:
-    """Writes a segment of the index, and `queries.npy`.
+    """Writes `vectors` of documents as an index has them, and `queries.npy`.
 
     Args:
         directory: Where to write.
@@ -63,8 +63,7 @@ def write_collection(directory: str, made: str, documents: int, dim: int, querie
         dim: Dimension of the vectors.
         queries: Number of queries.
     """
-    from tf_smoothclir.data.sources.source import Text
-    from tf_smoothclir.index.segments import SegmentWriter
+    from tf_smoothclir.index.dense_half import VectorWriter
 
     begin = time.perf_counter()
     if made == "trained":
@@ -73,15 +72,14 @@ def write_collection(directory: str, made: str, documents: int, dim: int, querie
     else:
         asked, parts = vectors(queries, dim, seed=2), _parts(documents, dim)
     np.save(Path(directory, "queries.npy"), asked)
-    with SegmentWriter(Path(directory)) as writer:
-        for first, part in parts:
-            ids = range(first, first + len(part))
-            writer.add([Text(str(number), "", "") for number in ids], part)
+    with VectorWriter(Path(directory, "vectors")) as writer:
+        for part in parts:
+            writer.add(part)
     return {"s": time.perf_counter() - begin}
 
 
 def _trained(directory: str, documents: int, dim: int):
-    """Returns the vectors of all queries, and (first document, vectors) in parts."""
+    """Returns the vectors of all queries, and those of documents in parts."""
     from tf_smoothclir.data.sources.opening import source_of
     from tf_smoothclir.training.run_directory import RunDirectory
     from tf_smoothclir.training.train import tokenized_set_of, trainer_of
@@ -99,7 +97,7 @@ def _trained(directory: str, documents: int, dim: int):
     trainer.train()
     encoded = SetEncoder(trainer.task.model, tokenized_set)()
     size = _DOCUMENTS_PER_PART
-    parts = ((at, encoded.documents[at : at + size]) for at in range(0, documents, size))
+    parts = (encoded.documents[at : at + size] for at in range(0, documents, size))
     return encoded.queries, parts
 
 
@@ -112,7 +110,7 @@ def build(directory: str, kind: str, documents: int, dim: int, threads: int) -> 
     faiss.omp_set_num_threads(threads)
     begin = time.perf_counter()
     settings = IndexSettings(kind).resolved(documents)
-    built = VectorIndex.build(settings, _segments(directory, dim), dim)
+    built = VectorIndex.build(settings, _documents(directory, dim))
     seconds = time.perf_counter() - begin
     path = Path(directory, kind)
     built.save(path)
@@ -129,18 +127,16 @@ def search(
     from tf_smoothclir.index.vector_index import IndexSettings, VectorIndex
 
     faiss.omp_set_num_threads(threads)
-    asked, segments = np.load(Path(directory, "queries.npy")), _segments(directory, dim)
+    asked, indexed = np.load(Path(directory, "queries.npy")), _documents(directory, dim)
     settings = IndexSettings(kind, search_effort=effort).resolved(documents)
     built = VectorIndex.load(Path(directory, kind), settings)
-    ranker = Ranker(built, segments, np.ones(documents, bool))
+    ranker = Ranker(built, indexed, np.arange(documents, dtype=np.uint64))
     measurements = _speeds(lambda some: ranker.rank(some, _DEPTH), asked)
     return {**measurements, "recall@10": ranker.recall(asked)}
 
 
-def _segments(directory: str, dim: int):
-    from tf_smoothclir.index.segments import Segments
-
-    return Segments([Path(directory)], dim)
+def _documents(directory: str, dim: int) -> np.ndarray:
+    return np.memmap(Path(directory, "vectors", "vectors"), "<f4", mode="r").reshape(-1, dim)
 
 
 def matmul(directory: str, dim: int, threads: int) -> dict[str, float]:
@@ -150,7 +146,7 @@ def matmul(directory: str, dim: int, threads: int) -> dict[str, float]:
 
     from tf_smoothclir.ops.top_k import in_chunks, top_k
 
-    collection = tf.constant(np.concatenate([*_segments(directory, dim).chunks()]))
+    collection = tf.constant(np.asarray(_documents(directory, dim)))
     measurements = _speeds(
         lambda some: top_k(tf.constant(some), in_chunks(collection), _DEPTH)[0].numpy(),
         np.load(Path(directory, "queries.npy")),
@@ -206,11 +202,11 @@ def measure(
     ]
 
 
-def _parts(documents: int, dim: int) -> Iterator[tuple[int, np.ndarray]]:
-    """Yields (first document, vectors), the same for every rival."""
+def _parts(documents: int, dim: int) -> Iterator[np.ndarray]:
+    """Yields the vectors of documents, the same for every rival."""
     for begin in range(0, documents, _DOCUMENTS_PER_PART):
         size = min(_DOCUMENTS_PER_PART, documents - begin)
-        yield begin, vectors(size, dim, seed=1000 + begin)
+        yield vectors(size, dim, seed=1000 + begin)
 
 
 def _speeds(rank: Callable, queries: np.ndarray) -> dict[str, float]:

@@ -1,4 +1,4 @@
-"""Indexes a collection for search with the exported document tower; adds and removes documents.
+"""Indexes a collection for search with exported models.
 
 The collection is the one given by --collection or, without it, a retrieval set: by default the one
 that the towers were trained on. If the command is interrupted, run it again: it continues where it
@@ -7,7 +7,6 @@ stopped.
 
 from __future__ import annotations
 
-import functools
 from pathlib import Path
 
 from absl import flags
@@ -46,25 +45,6 @@ _SEARCH_EFFORT = flags.DEFINE_integer(
     lower_bound=0,
     module_name=command.COMMAND,
 )
-_ADD = flags.DEFINE_string(
-    "add",
-    "",
-    "Documents to add to the index, in the formats of --collection.",
-    module_name=command.COMMAND,
-)
-_REMOVE = flags.DEFINE_string(
-    "remove",
-    "",
-    "File with the ids of documents to remove from the index, one per line. They are removed before"
-    " --add adds documents.",
-    module_name=command.COMMAND,
-)
-_REPLACE = flags.DEFINE_boolean(
-    "replace",
-    False,
-    "A document of --add replaces the one with the same id. Without this flag that is an error.",
-    module_name=command.COMMAND,
-)
 _OVERWRITE = flags.DEFINE_boolean(
     "overwrite",
     False,
@@ -82,53 +62,36 @@ setting_flags.define_settings(["data"])
 
 
 def main(argv) -> None:
-    """Builds or changes the index."""
+    """Builds the index."""
     del argv
     index_dir = Path(_INDEX_DIR.value or Path(_EXPORT_DIR.value, "index"))
     make_directory(index_dir.parent, "--index_dir")
     from tf_smoothclir.index.builder import build_index
-    from tf_smoothclir.index.document_collections import open_collection, open_files, read_ids
-    from tf_smoothclir.index.updates import update_index
+    from tf_smoothclir.index.document_collections import open_collection
+    from tf_smoothclir.index.export_halves import export_halves
     from tf_smoothclir.index.vector_index import IndexSettings
-    from tf_smoothclir.publishing.export_directory import load_tower
-    from tf_smoothclir.search.opening import training_query_vectors
 
-    tower = load_tower(_EXPORT_DIR.value, "document")
-    query_vectors = functools.partial(training_query_vectors, _EXPORT_DIR.value)
-    if _ADD.value or _REMOVE.value:
-        manifest = update_index(
-            index_dir,
-            *tower,
-            add=open_files(_ADD.value, "--add") if _ADD.value else None,
-            remove=read_ids(_REMOVE.value) if _REMOVE.value else (),
-            replace=_REPLACE.value,
-            query_vectors=query_vectors,
-        )
-    else:
-        data = setting_flags.data_like(tower.manifest.data)
-        manifest = build_index(
-            index_dir,
-            open_collection(_COLLECTION.value, data),
-            *tower,
-            IndexSettings(_INDEX_TYPE.value, _HNSW_NEIGHBOURS.value, _SEARCH_EFFORT.value),
-            query_vectors=query_vectors,
-            data=None if _COLLECTION.value else data,
-            overwrite=_OVERWRITE.value,
-            encode_all=_beam_encoder(tower.manifest.version),
-        )
-    recall = manifest.recall
-    print(
-        f"{index_dir}: {manifest.settings.kind}, {manifest.documents} documents;"
-        f" recall@{recall.depth} {recall.value:.4f} ({recall.measured_by})"
+    settings = IndexSettings(_INDEX_TYPE.value, _HNSW_NEIGHBOURS.value, _SEARCH_EFFORT.value)
+    halves, export = export_halves(_EXPORT_DIR.value, settings)
+    data = setting_flags.data_like(export.data)
+    manifest = build_index(
+        index_dir,
+        open_collection(_COLLECTION.value, data),
+        halves,
+        export,
+        data=None if _COLLECTION.value else data,
+        overwrite=_OVERWRITE.value,
+        **_with_beam(export.version),
     )
+    print(f"{index_dir}: {manifest}")
 
 
-def _beam_encoder(version: int):
+def _with_beam(version: int) -> dict:
     if not _BEAM.value:
-        return None
+        return {}
     from tf_smoothclir.index.beam_encoding import BeamEncoder
 
-    return BeamEncoder(_EXPORT_DIR.value, version, _BEAM.value.split())
+    return {"encode_all": BeamEncoder(_EXPORT_DIR.value, version, _BEAM.value.split())}
 
 
 def run() -> None:

@@ -307,7 +307,7 @@ def test_index():
 def test_a_synthetic_collection_has_topics(tmp_path):
     index.write_collection(str(tmp_path), "topics", documents=300, dim=64, queries=100)
     queries = np.load(tmp_path / "queries.npy")
-    documents = np.concatenate(list(index._segments(tmp_path, 64).chunks()))
+    documents = index._documents(str(tmp_path), 64)
     assert (queries.shape, documents.shape) == ((100, 64), (300, 64))
     best = (queries @ documents.T).max(axis=1)
     # With a document of its topic, half of either is the same; most of the topics are too rare.

@@ -157,7 +157,7 @@ def command_of(names):
     """The command that has these flags."""
     if {"queries", "trec_run"} & names:
         return ["export.search"]
-    if {"add", "remove", "collection", "replace"} & names:
+    if "collection" in names:
         return ["export.build_index"]
     if "rerank_depth" in names:
         return ["trainers.evaluate"]

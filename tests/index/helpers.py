@@ -9,6 +9,8 @@ import tensorflow as tf
 
 from tf_smoothclir.data.hashing import hash_ids
 from tf_smoothclir.data.sources.source import Text
+from tf_smoothclir.index.builder import build_index
+from tf_smoothclir.index.dense_half import DenseHalf
 from tf_smoothclir.index.document_collections import Collection
 from tf_smoothclir.publishing.manifest import ExportManifest
 from tf_smoothclir.settings.data import DataSettings
@@ -66,6 +68,13 @@ class Tower:
         if self.fail_after is not None and len(self.encoded) > self.fail_after:
             raise KeyboardInterrupt
         return {"vector": tf.constant(np.array([vector_of(t) for t in texts]))}
+
+
+def build(path, texts, tower=None, manifest=TOWER, settings=None, *, asked=None, **arguments):
+    """Builds an index of vectors."""
+    half = DenseHalf(tower or Tower(), DIM, settings, lambda: asked)
+    collection = texts if isinstance(texts, Collection) else Documents(texts)
+    return build_index(path, collection, [half], manifest, **arguments)
 
 
 def brute_force(texts, query, depth):

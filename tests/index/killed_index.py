@@ -17,9 +17,7 @@ import sys
 from export.build_index import run
 
 # What the command imports when it runs.
-from tf_smoothclir.index import document_collections, updates  # noqa: F401
-from tf_smoothclir.publishing import export_directory  # noqa: F401
-from tf_smoothclir.search import opening  # noqa: F401
+from tf_smoothclir.index import builder, document_collections, export_halves  # noqa: F401
 
 
 def main() -> None:

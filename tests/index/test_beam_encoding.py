@@ -9,8 +9,8 @@ from tf_smoothclir.index.beam_encoding import BeamEncoder
 from tf_smoothclir.index.builder import build_index
 from tf_smoothclir.index.document_collections import SourceCollection, open_files
 from tf_smoothclir.index.document_index import DocumentIndex
+from tf_smoothclir.index.export_halves import export_halves
 from tf_smoothclir.index.work_directory import work_directory
-from tf_smoothclir.publishing.export_directory import load_tower
 from tf_smoothclir.utils.errors import InputError
 
 
@@ -23,10 +23,8 @@ def collection(tmp_path):
     return open_files(tmp_path / "parts", "--collection")
 
 
-def vectors_by_id(index):
-    rows = np.flatnonzero(index.alive)
-    vectors = index.segments.vectors(rows)
-    return {index.segments.document(row): vector.tolist() for row, vector in zip(rows, vectors)}
+def vectors_by_document(index):
+    return {index.documents[row]: vector.tolist() for row, vector in enumerate(index.dense.vectors)}
 
 
 @needs_beam
@@ -35,13 +33,12 @@ def test_pipeline_gives_the_index_of_one_process(
 ):
     publish_pair(tmp_path / "export")
     monkeypatch.setattr(beam_encoding, "_BYTES_PER_SEGMENT", 500)
-    tower = load_tower(tmp_path / "export", "document")
-    build_index(tmp_path / "here", collection, *tower)
+    halves = export_halves(tmp_path / "export")
+    build_index(tmp_path / "here", collection, *halves)
     encoder = BeamEncoder(tmp_path / "export", 1, LOCAL_RUNNER)
-    build_index(tmp_path / "beam", collection, *tower, encode_all=encoder)
+    build_index(tmp_path / "beam", collection, *halves, encode_all=encoder)
     here, there = DocumentIndex(tmp_path / "here"), DocumentIndex(tmp_path / "beam")
-    assert len(there.manifest.segments) > 2
-    assert vectors_by_id(here) == vectors_by_id(there)
+    assert vectors_by_document(here) == vectors_by_document(there)
     query = np.array([[0.3, -0.2, 0.4]], np.float32)
     assert here.search(query, 20) == there.search(query, 20)
 
@@ -52,22 +49,27 @@ def test_finished_segments_are_kept(
 ):
     publish_pair(tmp_path / "export")
     monkeypatch.setattr(beam_encoding, "_BYTES_PER_SEGMENT", 500)
-    tower = load_tower(tmp_path / "export", "document")
+    halves = export_halves(tmp_path / "export")
     encoder = BeamEncoder(tmp_path / "export", 1, LOCAL_RUNNER)
 
     def interrupted(work, *arguments):
         encoder(work, *arguments)
         (work / "complete.json").unlink()
-        (work / "part-000000" / "vectors").unlink()
+        (work / "part-000000" / "vectors" / "vectors").unlink()
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        build_index(tmp_path / "index", collection, *tower, encode_all=interrupted)
-    kept = work_directory(tmp_path / "index") / "part-000001" / "vectors"
-    before = kept.stat().st_ino
-    build_index(tmp_path / "index", collection, *tower, encode_all=encoder)
-    inodes = {path.stat().st_ino for path in (tmp_path / "index").rglob("vectors")}
-    assert before in inodes
+        build_index(tmp_path / "index", collection, *halves, encode_all=interrupted)
+    kept = work_directory(tmp_path / "index") / "part-000001" / "vectors" / "vectors"
+    before = kept.stat().st_ino, []
+
+    def again(work, *arguments):
+        segments = encoder(work, *arguments)
+        before[1].append(kept.stat().st_ino)
+        return segments
+
+    build_index(tmp_path / "index", collection, *halves, encode_all=again)
+    assert before == (before[0], [before[0]])
     assert len(DocumentIndex(tmp_path / "index")) == 60
 
 

@@ -1,15 +1,19 @@
 """Building: continues after an interruption, leaves no half index, deletes nothing unasked."""
 
+import contextlib
 import dataclasses
 import json
 import multiprocessing
 import os
 import shutil
 import signal
+import types
+from typing import Optional
 
 import numpy as np
 import pytest
 
+from tests.index import helpers
 from tests.index.helpers import (
     TOWER,
     Documents,
@@ -20,9 +24,8 @@ from tests.index.helpers import (
     queries,
 )
 from tests.training.test_run_directory import snapshot
-from tf_smoothclir.index import encoding, generations
+from tf_smoothclir.index import builder, dense_half, document_index, encoding
 from tf_smoothclir.index import manifest as index_manifest
-from tf_smoothclir.index.builder import build_index
 from tf_smoothclir.index.document_index import DocumentIndex
 from tf_smoothclir.index.manifest import Recall
 from tf_smoothclir.index.vector_index import IndexSettings
@@ -45,8 +48,8 @@ def path(tmp_path):
     return tmp_path / "index"
 
 
-def build(path, texts=TEXTS, tower=None, manifest=TOWER, **arguments):
-    return build_index(path, Documents(texts), tower or Tower(), manifest, **arguments)
+def build(path, texts=TEXTS, **arguments):
+    return helpers.build(path, texts, **arguments)
 
 
 def assert_whole(path, texts=TEXTS):
@@ -61,7 +64,6 @@ def assert_whole(path, texts=TEXTS):
 def test_any_number_of_documents(path, number):
     manifest = build(path, TEXTS[:number])
     assert manifest.documents == number
-    assert len(manifest.segments) == -(-number // SEGMENT)
     assert_whole(path, TEXTS[:number])
 
 
@@ -75,7 +77,8 @@ def test_settings_that_differ_from_an_existing_index_are_refused(path):
     ):
         with pytest.raises(InputError, match=rf"already: it has {there}\. Give --overwrite"):
             build(path, settings=other)
-    assert build(path, settings=IndexSettings("flat"), overwrite=True).settings.kind == "flat"
+    manifest = build(path, settings=IndexSettings("flat"), overwrite=True)
+    assert manifest.vectors.settings.kind == "flat"
 
 
 def test_finished_segments_are_not_encoded_again(path):
@@ -93,8 +96,8 @@ def test_finished_segments_are_not_encoded_again(path):
 def test_damaged_segment_is_encoded_again(path, damage):
     with pytest.raises(KeyboardInterrupt):
         build(path, tower=Tower(fail_after=2 * SEGMENT + 25))
-    segment = work_directory(path) / "shard-000000"
-    vectors = segment / "vectors"
+    segment = work_directory(path) / "segment-000000"
+    vectors = segment / "vectors" / "vectors"
     content = bytearray(vectors.read_bytes())
     if damage == "change":
         content[-1] ^= 1
@@ -105,7 +108,7 @@ def test_damaged_segment_is_encoded_again(path, damage):
     elif damage == "delete":
         vectors.unlink()
     else:
-        (segment / "shard.json").write_text("{}")
+        (segment / "segment.json").write_text("{}")
     tower = Tower()
     build(path, tower=tower)
     encoded = TEXTS[:SEGMENT] + TEXTS[2 * SEGMENT :]
@@ -119,8 +122,8 @@ def _killed_at(path, step):
     def die(*arguments, **keywords):
         os.kill(os.getpid(), signal.SIGKILL)
 
-    modules = {"link_files": generations, "write_json": index_manifest, "rename": os}
-    modules |= {"mark_complete": encoding, "delete_leftovers": generations}
+    modules = {"join_documents": builder, "join_files": dense_half, "measured_recall": dense_half}
+    modules |= {"mark_complete": encoding, "write_json": index_manifest, "file_digests": builder}
     if step == "rmtree":
         # Not at the start, where leftovers are deleted.
         original = shutil.rmtree
@@ -135,7 +138,8 @@ def _killed_at(path, step):
     build(path)  # flat: the threads of OpenMP do not outlive a fork
 
 
-STEPS = ["mark_complete", "link_files", "delete_leftovers", "write_json", "rename", "rmtree"]
+STEPS = ["mark_complete", "join_documents", "join_files", "measured_recall", "file_digests"]
+STEPS += ["write_json", "rename", "rmtree"]
 
 
 @pytest.mark.parametrize("step", STEPS)
@@ -175,7 +179,7 @@ def test_other_index_is_replaced_only_with_overwrite(path, changes, reason):
         build(path, **changes)
     assert snapshot(path) == before
     manifest = build(path, **changes, overwrite=True)
-    assert manifest.generation == 2
+    assert manifest.content == "000002"
     assert manifest.pair_id == changes.get("manifest", TOWER).pair_id
     assert_whole(path, changes.get("texts", TEXTS))
 
@@ -191,11 +195,11 @@ def test_old_index_stays_intact_until_the_new_one_is_in_place(path):
     assert_whole(path, TEXTS[1:])
 
 
-def test_vectors_of_another_collection_are_deleted_only_with_overwrite(path):
+def test_segments_of_another_collection_are_deleted_only_with_overwrite(path):
     with pytest.raises(KeyboardInterrupt):
         build(path, tower=Tower(fail_after=100))
     before = snapshot(work_directory(path))
-    with pytest.raises(InputError, match="vectors of other towers, of another collection"):
+    with pytest.raises(InputError, match="segments of another export, of another collection"):
         build(path, TEXTS[1:])
     assert snapshot(work_directory(path)) == before
     build(path, TEXTS[1:], overwrite=True)
@@ -252,27 +256,27 @@ def test_texts_are_streamed(path, monkeypatch):
         ahead.append(len(read) - len(tower.encoded))
         return tower(text)
 
-    build_index(path, Stream(TEXTS), encode, TOWER)
+    build(path, Stream(TEXTS), tower=encode)
     workers = min(os.cpu_count(), 8)
     assert max(ahead) <= 20 * (workers + 3) < len(TEXTS)
 
 
 def test_recall_is_measured_with_the_given_queries(path):
-    manifest = build(path, settings=IndexSettings("hnsw"), query_vectors=lambda: queries(30))
-    assert manifest.recall == Recall(
+    manifest = build(path, settings=IndexSettings("hnsw"), asked=queries(30))
+    assert manifest.vectors.recall == Recall(
         value=pytest.approx(1.0, abs=0.05),
         depth=10,
         queries=30,
         measured_by="queries of the training run",
     )
-    written = json.loads((path / "manifest.json").read_text())["recall"]
-    assert written == dataclasses.asdict(manifest.recall)
+    written = json.loads((path / "manifest.json").read_text())["vectors"]["recall"]
+    assert written == dataclasses.asdict(manifest.vectors.recall)
 
 
 def test_recall_is_measured_with_documents_if_there_are_no_queries(path):
     manifest = build(path, settings=IndexSettings("hnsw"))
-    assert manifest.recall.measured_by == "documents in place of queries"
-    assert manifest.recall.queries == len(TEXTS)
+    assert manifest.vectors.recall.measured_by == "documents in place of queries"
+    assert manifest.vectors.recall.queries == len(TEXTS)
 
 
 def test_ids_and_texts_in_any_script_come_back(path):
@@ -280,3 +284,87 @@ def test_ids_and_texts_in_any_script_come_back(path):
     build(path, texts)
     found = {r.id: r.text for r in DocumentIndex(path).search(np.ones((1, 8)), 9)[0]}
     assert found == {text.id: text.text for text in texts}
+
+
+def test_index_of_an_earlier_release_is_named_and_replaced_only_with_overwrite(path):
+    for folder in ("segments/000001-000000", "generations/000001"):
+        (path / folder).mkdir(parents=True)
+    (path / "manifest.json").write_text(json.dumps({"role": "index", "generation": 1}))
+    before = snapshot(path)
+    for opening in (DocumentIndex, build):
+        with pytest.raises(InputError, match=r"an earlier release wrote this .*--overwrite"):
+            opening(path)
+    assert snapshot(path) == before
+    build(path, overwrite=True)
+    assert sorted(file.name for file in path.iterdir()) == ["000001", "manifest.json"]
+    assert_whole(path)
+
+
+def test_open_index_keeps_working_while_another_one_replaces_it(path):
+    build(path)
+    index, query = DocumentIndex(path), queries(1)[0]
+    build(path, TEXTS[:9], overwrite=True)
+    assert found_by(index, query, 15) == brute_force(TEXTS, query, 15)
+
+
+def test_index_replaced_while_it_is_opened_is_opened_again(path, monkeypatch):
+    build(path)
+    check, checks = document_index.check_digests, []
+
+    def slow(*arguments):
+        checks.append(arguments)
+        if len(checks) == 1:
+            build(path, TEXTS[:9], overwrite=True)
+        check(*arguments)
+
+    monkeypatch.setattr(document_index, "check_digests", slow)
+    assert len(DocumentIndex(path)) == 9
+
+
+def test_leftovers_of_a_killed_build_do_not_become_part_of_the_next(path):
+    build(path)
+    for folder in ("000002", ".000003.machine.abcdefgh.new"):
+        (path / folder).mkdir()
+        (path / folder / "vectors").write_bytes(bytes(8))
+    build(path, TEXTS[:9], overwrite=True)
+    assert sorted(file.name for file in path.iterdir()) == ["000003", "manifest.json"]
+    assert_whole(path, TEXTS[:9])
+
+
+class Lengths:
+    """A half that keeps the length of each text."""
+
+    name = "lengths"
+
+    def encode(self, texts):
+        return np.array([len(text) for text in texts], "u1")
+
+    @contextlib.contextmanager
+    def writer(self, directory):
+        directory.mkdir()
+        with open(directory / "lengths", "wb") as file:
+            yield types.SimpleNamespace(add=lambda rows: rows.tofile(file))
+
+    def join(self, parts, directory, documents):
+        directory.mkdir()
+        rows = np.concatenate([np.fromfile(part / "lengths", "u1") for part in parts])
+        assert [len(documents[position].text) for position in range(len(rows))] == rows.tolist()
+        (directory / "lengths").write_bytes(rows.tobytes())
+        return helpers.TOWER.thresholds
+
+    def differences(self, there):
+        return "" if there else "no lengths"
+
+
+def test_halves_lie_side_by_side_and_count_documents_alike(path, monkeypatch):
+    @dataclasses.dataclass(frozen=True)
+    class Manifest(index_manifest.IndexManifest):
+        lengths: Optional[tuple[float, ...]] = None
+
+    monkeypatch.setattr(builder, "IndexManifest", Manifest)
+    dense = dense_half.DenseHalf(Tower(), helpers.DIM)
+    assert builder.build_index(path, Documents(TEXTS), [Lengths(), dense], TOWER).lengths
+    written = np.fromfile(path / "000001" / "lengths" / "lengths", "u1")
+    assert written.tolist() == [len(text.text) for text in TEXTS]
+    assert_whole(path)
+    build(path, TEXTS)  # an index that has more than what is asked for

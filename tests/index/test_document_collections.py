@@ -218,6 +218,6 @@ def test_command_indexes_a_collection_of_tfds(tfds_dir, export, tmp_path):
     subprocess.run([sys.executable, "-m", "export.build_index", *flags], check=True)
     index = DocumentIndex(tmp_path / "index")
     assert index.manifest.data.tfds_name == "wiki_clir/fr"
-    (results,) = index.search(np.ones((1, index.manifest.dim), np.float32), 100)
+    (results,) = index.search(np.ones((1, index.manifest.vectors.dim), np.float32), 100)
     found = sorted(Text(result.id, result.title, result.text) for result in results)
     assert found == sorted(WikiClirDirectory(WIKI_CLIR, "fr").documents())

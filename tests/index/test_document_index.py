@@ -7,17 +7,14 @@ import pytest
 
 from tests.index.helpers import (
     DIM,
-    TOWER,
-    Documents,
-    Tower,
     brute_force,
+    build,
     document,
     found_by,
     queries,
     vector_of,
 )
 from tests.training.test_run_directory import snapshot
-from tf_smoothclir.index.builder import build_index
 from tf_smoothclir.index.document_index import DocumentIndex
 from tf_smoothclir.index.vector_index import IndexSettings
 from tf_smoothclir.utils.errors import InputError
@@ -28,7 +25,7 @@ HNSW = IndexSettings("hnsw")
 
 @pytest.fixture
 def index_dir(tmp_path):
-    build_index(tmp_path / "index", Documents(TEXTS), Tower(), TOWER)
+    build(tmp_path / "index", TEXTS)
     return tmp_path / "index"
 
 
@@ -41,7 +38,7 @@ def test_flat_ranks_as_brute_force(index_dir, depth):
 
 @pytest.mark.parametrize("settings", [None, HNSW])
 def test_documents_come_with_title_text_and_grade(tmp_path, settings):
-    build_index(tmp_path / "index", Documents(TEXTS), Tower(), TOWER, settings)
+    build(tmp_path / "index", TEXTS, settings=settings)
     by_id = {text.id: text for text in TEXTS}
     grades = set()
     for row in DocumentIndex(tmp_path / "index").search(
@@ -57,7 +54,7 @@ def test_documents_come_with_title_text_and_grade(tmp_path, settings):
 def test_copies_of_a_text_are_ordered_by_the_hash_of_the_id(tmp_path):
     # More copies than FAISS is asked for, so the first ones by hash are not among its candidates.
     texts = [document(number, "copy" if number % 3 else None) for number in range(300)]
-    build_index(tmp_path / "index", Documents(texts), Tower(), TOWER)
+    build(tmp_path / "index", texts)
     index = DocumentIndex(tmp_path / "index")
     for query in [vector_of("copy"), *queries(3)]:
         for depth in (1, 10, 205):
@@ -66,7 +63,7 @@ def test_copies_of_a_text_are_ordered_by_the_hash_of_the_id(tmp_path):
 
 @pytest.mark.parametrize("settings", [None, HNSW])
 def test_zero_query_gives_documents_by_the_hash_of_the_id(tmp_path, settings):
-    build_index(tmp_path / "index", Documents(TEXTS), Tower(), TOWER, settings)
+    build(tmp_path / "index", TEXTS, settings=settings)
     zero = np.zeros(DIM, np.float32)
     found = found_by(DocumentIndex(tmp_path / "index"), zero, 10)
     assert found == brute_force(TEXTS, zero, 10)
@@ -74,7 +71,7 @@ def test_zero_query_gives_documents_by_the_hash_of_the_id(tmp_path, settings):
 
 def test_order_of_the_collection_does_not_matter(tmp_path):
     for name, texts in (("there", TEXTS), ("back", TEXTS[::-1])):
-        build_index(tmp_path / name, Documents(texts), Tower(), TOWER)
+        build(tmp_path / name, texts)
     for query in queries(5):
         there, back = (
             found_by(DocumentIndex(tmp_path / name), query, 20) for name in ("there", "back")
@@ -99,21 +96,21 @@ def test_query_vectors_of_another_length_are_refused(index_dir):
 
 
 def test_one_document_is_a_collection(tmp_path):
-    build_index(tmp_path / "index", Documents(TEXTS[:1]), Tower(), TOWER)
+    build(tmp_path / "index", TEXTS[:1])
     assert [id_ for id_, _ in found_by(DocumentIndex(tmp_path / "index"), queries(1)[0], 5)] == [
         "d0"
     ]
 
 
 def files_of(index_dir):
-    return json.loads((index_dir / "manifest.json").read_text())["files"]
+    return json.loads((index_dir / "manifest.json").read_text())["digests"]
 
 
 @pytest.mark.parametrize("name", ["vectors", "text.values", "id.offsets", "hashes", "faiss"])
 @pytest.mark.parametrize("damage", ["changed", "cut", "missing"])
 def test_damaged_file_is_named(tmp_path, name, damage):
     index_dir = tmp_path / "index"
-    build_index(index_dir, Documents(TEXTS), Tower(), TOWER, HNSW)
+    build(index_dir, TEXTS, settings=HNSW)
     (path,) = [index_dir / file for file in files_of(index_dir) if file.endswith(f"/{name}")]
     content = bytearray(path.read_bytes())
     content[len(content) // 2] ^= 1

@@ -20,9 +20,9 @@ from tf_smoothclir.data.hashing import hash_ids
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.index.builder import build_index
 from tf_smoothclir.index.document_collections import SourceCollection
+from tf_smoothclir.index.export_halves import export_halves, training_query_vectors
 from tf_smoothclir.publishing.export_directory import load_tower
-from tf_smoothclir.search import opening
-from tf_smoothclir.search.opening import open_search, training_query_vectors
+from tf_smoothclir.search.opening import open_search
 from tf_smoothclir.text.vocabulary import TextEncoder
 from tf_smoothclir.training.tasks import load_model
 from tf_smoothclir.utils.errors import InputError
@@ -107,9 +107,8 @@ def index_of_a_copy(export_dir, tiny_run, tmp_path):
     """An index and the directory of its collection, which may be changed."""
     data = shutil.copytree(tiny_run.settings().data.data_dir, tmp_path / "data")
     settings = dataclasses.replace(tiny_run.settings().data, data_dir=str(data))
-    tower = load_tower(export_dir, "document")
     collection = SourceCollection(source_of(settings))
-    build_index(tmp_path / "index", collection, *tower, data=settings)
+    build_index(tmp_path / "index", collection, *export_halves(export_dir), data=settings)
     return tmp_path / "index", data
 
 
@@ -154,7 +153,7 @@ def test_failure_while_indexing_leaves_no_index(export_dir, tmp_path, monkeypatc
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("tf_smoothclir.index.builder.commit_generation", fail)
+        patch.setattr("tf_smoothclir.index.builder.file_digests", fail)
         with pytest.raises(KeyboardInterrupt):
             open_search(export_dir, tmp_path / "index", the_same)
     assert [path.name for path in tmp_path.iterdir()] == ["index.building"]
@@ -187,7 +186,7 @@ def test_there_may_be_no_queries_of_the_run(export_dir, monkeypatch, caplog):
     def gone(settings):
         raise InputError("data: there is no such directory")
 
-    monkeypatch.setattr(opening, "source_of", gone)
+    monkeypatch.setattr("tf_smoothclir.index.export_halves.source_of", gone)
     assert training_query_vectors(export_dir) is None
     assert "no such directory" in caplog.text
 

@@ -13,13 +13,13 @@ from tests.server.devtools import browser
 from tests.server.local_server import local_server
 from tf_smoothclir.index.builder import build_index
 from tf_smoothclir.index.document_collections import open_files
+from tf_smoothclir.index.export_halves import export_halves
 from tf_smoothclir.protocols.text_search import (
     Explanation,
     SearchedCollection,
     SearchHit,
     WordShare,
 )
-from tf_smoothclir.publishing.export_directory import load_tower
 from tf_smoothclir.search.opening import open_search
 from tf_smoothclir.server.search_page import SearchPage, open_page, text_parts
 
@@ -193,7 +193,7 @@ def test_collection_of_files_has_the_languages_of_the_towers(export_dir, tmp_pat
         manifest.write_text(json.dumps(content))
     (tmp_path / "own.tsv").write_text("a\tmot1 mot2\nb\tmot3\n")
     collection = open_files(tmp_path / "own.tsv", "--collection")
-    build_index(tmp_path / "index", collection, *load_tower(export, "document"))
+    build_index(tmp_path / "index", collection, *export_halves(export))
     page = open_page(open_search(export, tmp_path / "index", lambda data: data))
     about = json.loads(page.routes()["/api/about"]({}).body)
     assert (about["query_language"], about["document_language"]) == ("en", "tl")

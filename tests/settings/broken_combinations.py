@@ -68,14 +68,7 @@ _GIVEN = {  # other values than the defaults of these flags
     "trec_run": "a.run",
     "json": True,
     "explain": True,
-    "add": "documents.tsv",
-    "remove": "ids.txt",
     "collection": "documents.tsv",
-    "index_type": "hnsw",
-    "hnsw_neighbours": 64,
-    "search_effort": 9,
-    "overwrite": True,
-    "beam": "--runner=DirectRunner",
     "data_dir": "here",
     "tfds_name": "wiki_clir/fr",
     "tfds_data_dir": "here",
@@ -83,13 +76,11 @@ _GIVEN = {  # other values than the defaults of these flags
     "document_language": "sw",
     "toy_entities": 900,
     "split_seed": 5,
-    "replace": True,
     "tune_epochs": 0,
     "theta_1": ("0.1",),
     "theta_2": ("0.6",),
 }
 _ALONE = {  # flags that need another one
-    ("replace", "add"): {"replace": True},
     ("rerank_depth", "first_stage"): {"rerank_depth": 50},
 }
 _FLAGS = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from typing import Any
+from typing import Any, Optional
 
 import pytest
 
@@ -24,6 +24,7 @@ class Whole:
     hashes: dict[str, str]
     settings: dict
     anything: Any
+    perhaps: Optional[Part]  # noqa: UP045
     done: bool = False
 
 
@@ -33,6 +34,7 @@ WHOLE = {
     "hashes": {"a": "00"},
     "settings": {"dim": 64},
     "anything": None,
+    "perhaps": {"file": "c", "size": 1},
     "done": True,
 }
 
@@ -42,6 +44,8 @@ def test_every_field_is_read_and_written_back():
     assert whole.parts == (Part("a", 3), Part("b", 0))
     assert (whole.cuts, whole.hashes, whole.done) == ((0.2, 1), {"a": "00"}, True)
     assert json.loads(json.dumps(dataclasses.asdict(whole))) == WHOLE
+    assert whole.perhaps == Part("c", 1)
+    assert record_from_json(Whole, {**WHOLE, "perhaps": None}).perhaps is None
 
 
 def test_defaults_stand_in_for_missing_keys_and_unknown_keys_are_ignored():
@@ -64,6 +68,7 @@ def test_defaults_stand_in_for_missing_keys_and_unknown_keys_are_ignored():
         ({"cuts": [0.2, None]}, r"cuts\[1\] must be a number, not None"),
         ({"hashes": {"a": 0}}, r"hashes\.a must be a string, not 0"),
         ({"settings": []}, r"settings must be an object, not \[\]"),
+        ({"perhaps": []}, r"perhaps must be an object, not \[\]"),
         ({"done": 1}, "done must be true or false, not 1"),
         ({"done": "x" * 99}, r"done must be true or false, not 'x{39}\.\.\.$"),
     ],

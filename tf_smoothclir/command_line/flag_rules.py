@@ -14,7 +14,6 @@ from tf_smoothclir.settings.combinations import Rule
 from tf_smoothclir.settings.data import DataSettings
 
 _DATA = [field.name for field in dataclasses.fields(DataSettings) if field.name != "cache_dir"]
-_OF_NEW_INDEXES = ("index_type", "hnsw_neighbours", "search_effort", "overwrite", "beam")
 
 
 def _not_beside(name: str, others, reason: str) -> tuple[Rule, ...]:
@@ -30,21 +29,12 @@ def _not_beside(name: str, others, reason: str) -> tuple[Rule, ...]:
     )
 
 
-_CHANGES_AN_INDEX = "documents are added to and removed from the index as it is"
 FLAG_RULES = (
     # smoothclir-search
     *_not_beside("queries", ["query"], "both give the queries"),
     *_not_beside("trec_run", ["json", "explain"], "a TREC run holds ids and scores only"),
     # smoothclir-index
-    *_not_beside("add", ["collection", *_OF_NEW_INDEXES, *_DATA], _CHANGES_AN_INDEX),
-    *_not_beside("remove", ["collection", *_OF_NEW_INDEXES, *_DATA], _CHANGES_AN_INDEX),
     *_not_beside("collection", _DATA, "both name the documents to index"),
-    Rule(
-        ("replace", "add"),
-        lambda replace, add: replace and add is None,
-        "--replace is about the documents of --add",
-        "Give --add too, or leave --replace out",
-    ),
     # smoothclir-evaluate
     Rule(
         ("rerank_depth", "first_stage"),

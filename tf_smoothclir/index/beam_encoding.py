@@ -1,7 +1,7 @@
 """Encoding a very large collection with Apache Beam, on many machines.
 
 It writes segments as `encode_segments` does, so the index is assembled in the same way. All Beam
-workers must be able to reach the work directory beside the index and the exported towers, for
+workers must be able to reach the work directory beside the index and the export, for
 example on a network file system.
 """
 
@@ -17,13 +17,9 @@ import numpy as np
 from tf_smoothclir.data.hashing import hash_ids
 from tf_smoothclir.data.sources.source import Text
 from tf_smoothclir.index.document_collections import FileCollection
-from tf_smoothclir.index.encoding import (
-    Encode,
-    mark_complete,
-    size_if_whole,
-    write_segment,
-)
-from tf_smoothclir.publishing.export_directory import load_tower
+from tf_smoothclir.index.encoding import mark_complete, size_if_whole, write_segment
+from tf_smoothclir.index.export_halves import export_halves
+from tf_smoothclir.index.halves import Half
 from tf_smoothclir.utils.beam import load_beam, new_pipeline
 from tf_smoothclir.utils.errors import input_error
 
@@ -34,23 +30,25 @@ class BeamEncoder:
     """Encodes a collection in a Beam pipeline; takes the place of `encode_segments`."""
 
     def __init__(self, export_dir: str | os.PathLike, version: int, options: Sequence[str]):
-        """Stores where the towers are and how the pipeline runs.
+        """Stores where the export is and how the pipeline runs.
 
         Args:
             export_dir: Where `publish_version` wrote; all Beam workers read it.
-            version: Version of the document tower.
+            version: Version of the export.
             options: Pipeline options, such as "--runner=FlinkRunner".
         """
-        self._tower = (os.fspath(Path(export_dir).absolute()), version)
+        self._export = (os.fspath(Path(export_dir).absolute()), version)
         self._options = list(options)
 
-    def __call__(self, work: Path, collection: FileCollection, encode: Encode) -> list[Path]:
+    def __call__(
+        self, work: Path, collection: FileCollection, halves: Sequence[Half]
+    ) -> list[Path]:
         """Encodes the segments of a collection that are not there yet.
 
         Args:
             work: The work directory, claimed for the collection.
             collection: Files; each is read by one Beam worker, and encoded by all.
-            encode: Not used; each Beam worker loads the tower itself.
+            halves: Not used; each Beam worker loads them itself.
 
         Returns:
             The directories of all segments.
@@ -59,7 +57,7 @@ class BeamEncoder:
             InputError: Beam is not installed or refuses the options, or the collection does not
                 consist of files.
         """
-        del encode
+        del halves
         beam = load_beam()
         if not isinstance(collection, FileCollection):
             raise input_error(
@@ -67,7 +65,7 @@ class BeamEncoder:
             )
         paths = [os.fspath(path.absolute()) for path in collection.paths]
         segments = max(1, sum(map(os.path.getsize, paths)) // _BYTES_PER_SEGMENT)
-        write = functools.partial(_write_segment, os.fspath(work.absolute()), *self._tower)
+        write = functools.partial(_write_segment, os.fspath(work.absolute()), *self._export)
         with new_pipeline(self._options) as pipeline:
             _ = (
                 pipeline
@@ -93,10 +91,10 @@ def _write_segment(
     path = Path(work, f"part-{number:06}")
     if not size_if_whole(path):
         texts = (Text(*fields) for fields in documents)
-        write_segment(path, texts, _encoder(export_dir, version), lambda number: None)
+        write_segment(path, texts, _halves(export_dir, version), lambda number: None)
 
 
 @functools.lru_cache(1)
-def _encoder(export_dir: str, version: int) -> Encode:
-    """Loads the tower, once per Beam worker."""
-    return load_tower(export_dir, "document", version)[0]
+def _halves(export_dir: str, version: int) -> list[Half]:
+    """Loads the models, once per Beam worker."""
+    return export_halves(export_dir, version=version).halves

@@ -1,125 +1,145 @@
-"""Building the index of a collection."""
+"""Building the index of a collection: in one go, checked as written, and swapped in atomically.
+
+Below the directory of an index, the manifest names the one directory that holds its content. A new
+content is written and checked beside the old one; replacing the manifest is what puts it in place.
+"""
 
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-import numpy as np
-from absl import logging
-
 from tf_smoothclir.index.document_collections import Collection
-from tf_smoothclir.index.encoding import Encode, encode_segments
-from tf_smoothclir.index.generations import Generation, commit_generation
-from tf_smoothclir.index.manifest import IndexManifest
-from tf_smoothclir.index.ranker import Ranker
-from tf_smoothclir.index.recall import QueryVectors, measured_recall
-from tf_smoothclir.index.segments import Segments
-from tf_smoothclir.index.vector_index import IndexSettings, VectorIndex
+from tf_smoothclir.index.documents import DOCUMENTS, DocumentStore, join_documents
+from tf_smoothclir.index.encoding import encode_segments
+from tf_smoothclir.index.halves import Half
+from tf_smoothclir.index.manifest import IndexManifest, check_is_index
 from tf_smoothclir.index.work_directory import claimed, locked_work_directory, work_directory
-from tf_smoothclir.publishing.manifest import ExportManifest, check_pair
+from tf_smoothclir.publishing.manifest import Manifest, check_pair
 from tf_smoothclir.settings.data import DataSettings
+from tf_smoothclir.utils.digests import file_digests, files_below
 from tf_smoothclir.utils.errors import input_error
+from tf_smoothclir.utils.files import delete_in, new_directory
 
-EncodeAll = Callable[[Path, Collection, Encode], "list[Path]"]
+EncodeAll = Callable[[Path, Collection, Sequence[Half]], "list[Path]"]
+_NUMBERED = re.compile(r"\d{6}")
+_OF_EARLIER_RELEASES = ("segments", "generations")
 
 
 def build_index(
     directory: str | os.PathLike,
     collection: Collection,
-    encode: Encode,
-    tower_manifest: ExportManifest,
-    settings: IndexSettings | None = None,
+    halves: Sequence[Half],
+    export: Manifest,
     *,
-    query_vectors: QueryVectors = lambda: None,
     data: DataSettings | None = None,
     overwrite: bool = False,
-    encode_all: EncodeAll | None = None,
+    encode_all: EncodeAll = encode_segments,
 ) -> IndexManifest:
     """Encodes and indexes a collection; continues an interrupted build.
 
     Args:
         directory: The directory of the index.
         collection: The documents.
-        encode: The document tower, from `load_tower`.
-        tower_manifest: The manifest of the document tower.
-        settings: Kind and parameters of the vector index.
-        query_vectors: Returns `[queries, dim]` to measure the recall with; None to use vectors of
-            documents.
+        halves: The halves that the index is to have, such as those of `export_halves`.
+        export: The manifest of the export that they come from.
         data: Finds the collection again, if it is a retrieval set.
         overwrite: Replace an index that is there; it stays intact until the new one is complete.
-        encode_all: Takes the place of `encode_segments`, such as a `BeamEncoder`.
+        encode_all: `encode_segments` or a `BeamEncoder`.
 
     Returns:
-        The manifest of the index. If there is an index of the same towers, settings and state of
+        The manifest of the index. If there is an index of the same export, settings and state of
         the collection already, it is left as it is.
 
     Raises:
         InputError: There is an index of something else, or the collection has a defect.
     """
-    directory, settings = Path(directory), settings or IndexSettings()
+    directory = Path(directory)
     if directory.exists():
-        there = IndexManifest.read(directory)  # nothing but an index is ever replaced
+        check_is_index(directory)  # nothing but an index is ever replaced
         if not overwrite:
-            _check_same(directory, there, collection, tower_manifest, settings)
+            there = IndexManifest.read(directory)
+            _check_same(directory, there, collection, halves, export)
             if work_directory(directory).exists():  # killed just before it was deleted
                 with locked_work_directory(directory):
                     pass
             return there
+    names = [half.name for half in halves]
     with (
         locked_work_directory(directory) as work,
-        claimed(work, tower_manifest.pair_id, collection, start_over=overwrite),
+        claimed(work, export.pair_id, collection, names, start_over=overwrite),
     ):
-        encoded = (encode_all or encode_segments)(work, collection, encode)
-        segments = opened_segments(encoded, tower_manifest.dim, collection)
-        settings = settings.resolved(len(segments))
-        logging.info("Indexing %d documents: %s", len(segments), settings.kind)
-        vectors = VectorIndex.build(settings, segments, tower_manifest.dim)
-        alive = np.ones(len(segments), bool)
-        manifest = IndexManifest.of_tower(
-            tower_manifest,
+        segments = encode_all(work, collection, halves)
+        content = work / "content"
+        with new_directory(content, replace=True) as temporary:
+            documents = _joined_documents(segments, temporary, collection)
+            notes = {
+                half.name: half.join(
+                    [segment / half.name for segment in segments],
+                    temporary / half.name,
+                    documents,
+                )
+                for half in halves
+            }
+        number = _next_number(directory)
+        digests = file_digests(content, files_below(content))
+        manifest = IndexManifest(
+            version=export.version,
+            pair_id=export.pair_id,
+            thresholds=tuple(export.thresholds),
             fingerprint=collection.fingerprint(),
             collection_name=collection.name,
             data=data,
-            recall=measured_recall(Ranker(vectors, segments, alive), segments, query_vectors),
+            documents=len(documents),
+            content=number,
+            digests={f"{number}/{name}": digest for name, digest in digests.items()},
+            **notes,
         )
-        return _put_in_place(directory, work, manifest, Generation(vectors, [], encoded, alive))
+        _put_in_place(directory, work, manifest, content)
+        return manifest
 
 
-def _put_in_place(
-    directory: Path, work: Path, manifest: IndexManifest, generation: Generation
-) -> IndexManifest:
+def _put_in_place(directory: Path, work: Path, manifest: IndexManifest, content: Path) -> None:
     if directory.exists():
-        return commit_generation(directory, manifest, generation)
+        os.rename(content, directory / manifest.content)
+        manifest.write(directory)
+        numbered = {name for name in os.listdir(directory) if _NUMBERED.fullmatch(name)}
+        delete_in(directory, [*(numbered - {manifest.content}), *_OF_EARLIER_RELEASES])
+        return
     # A new index is complete before it gets its name; a kill leaves only the work directory.
     assembled = work / "assembled"
     shutil.rmtree(assembled, ignore_errors=True)
     assembled.mkdir()
-    manifest = commit_generation(assembled, manifest, generation)
+    os.rename(content, assembled / manifest.content)
+    manifest.write(assembled)
     os.rename(assembled, directory)
-    return manifest
+
+
+def _next_number(directory: Path) -> str:
+    there = os.listdir(directory) if directory.exists() else []
+    return f"{1 + max((int(name) for name in there if _NUMBERED.fullmatch(name)), default=0):06}"
 
 
 def _check_same(
     directory: Path,
     there: IndexManifest,
     collection: Collection,
-    tower: ExportManifest,
-    settings: IndexSettings,
+    halves: Sequence[Half],
+    export: Manifest,
 ) -> None:
     try:
-        check_pair(there, tower)
+        check_pair(there, export)
+        different = [half.differences(getattr(there, half.name)) for half in halves]
         if there.fingerprint != collection.fingerprint():
             reason = (
                 "it belongs to another collection, or to another state of this one"
                 f" ({there.collection_name})"
             )
-        elif there.changed:
-            reason = "documents were added to it or removed from it since it was built"
-        elif different := settings.differences(there.settings):
-            reason = f"it has {different}"
+        elif any(different):
+            reason = f"it has {', '.join(filter(None, different))}"
         else:
             return
     except ValueError as error:
@@ -131,18 +151,15 @@ def _check_same(
     )
 
 
-def opened_segments(encoded: Sequence[Path], dim: int, collection: Collection) -> Segments:
-    """Opens the encoded segments of a collection.
-
-    Raises:
-        InputError: There are no documents, or two have the same id.
-    """
-    if not encoded:
+def _joined_documents(
+    segments: Sequence[Path], content: Path, collection: Collection
+) -> DocumentStore:
+    if not segments:
         raise input_error(collection.name, "there are no documents", "Check the collection")
-    segments = Segments(encoded, dim)
-    same = segments.same_ids()
-    if same:
-        id_ = segments.document(same[0]).id
+    parts = [segment / DOCUMENTS for segment in segments]
+    documents = join_documents(parts, content / DOCUMENTS)
+    if same := documents.same_ids():
+        id_ = documents[same[0]].id
         places = [
             collection.place(index)
             for index, text in enumerate(collection.documents())
@@ -151,4 +168,4 @@ def opened_segments(encoded: Sequence[Path], dim: int, collection: Collection) -
         raise input_error(
             places[1], f"id {id_!r} is already used at {places[0]}", "Give each document its own id"
         )
-    return segments
+    return documents

@@ -1,4 +1,4 @@
-"""A searchable collection on disk: documents, their vectors, and a FAISS index over them."""
+"""A searchable collection on disk: documents and the halves that rank them."""
 
 from __future__ import annotations
 
@@ -8,11 +8,10 @@ from pathlib import Path
 
 import numpy as np
 
-from tf_smoothclir.index.generations import FAISS, REMOVED
-from tf_smoothclir.index.manifest import IndexManifest
+from tf_smoothclir.index.dense_half import DenseHalf, open_ranker
+from tf_smoothclir.index.documents import DOCUMENTS, DocumentStore
+from tf_smoothclir.index.manifest import REMEDY, IndexManifest
 from tf_smoothclir.index.ranker import Ranker
-from tf_smoothclir.index.segments import Segments
-from tf_smoothclir.index.vector_index import VectorIndex
 from tf_smoothclir.losses.grades import predicted_grades
 from tf_smoothclir.protocols.text_search import SearchHit
 from tf_smoothclir.utils.digests import check_digests
@@ -20,14 +19,12 @@ from tf_smoothclir.utils.errors import InputError, input_error
 
 
 class DocumentIndex:
-    """What `build_index` and `update_index` have written, memory-mapped.
+    """What `build_index` has written, memory-mapped.
 
     Attributes:
         manifest: The manifest of the index.
-        segments: All documents, including removed ones.
-        alive: `[documents]` bool, False for removed documents.
-        vectors: The FAISS index.
-        ranker: Ranks documents by the vectors.
+        documents: The documents; all halves count them in the same order.
+        dense: Ranks the documents by their vectors; None if the index has none.
     """
 
     def __init__(self, directory: str | os.PathLike):
@@ -38,22 +35,18 @@ class DocumentIndex:
         """
         directory = Path(directory)
         self.manifest = _checked_manifest(directory)
-        dim, current = self.manifest.dim, directory / self.manifest.current
-        self.segments = Segments([directory / name for name in self.manifest.segments], dim)
-        self.alive = np.ones(len(self.segments), bool)
-        self.alive[np.fromfile(current / REMOVED, "<i8")] = False
-        settings = self.manifest.settings
-        if settings.kind == "flat":
-            self.vectors = VectorIndex.build(settings, self.segments, dim)
-        else:
-            self.vectors = VectorIndex.load(current / FAISS, settings)
-        self.ranker = Ranker(self.vectors, self.segments, self.alive)
+        content, note = directory / self.manifest.content, self.manifest.vectors
+        self.documents = DocumentStore(content / DOCUMENTS)
+        self.dense: Ranker | None = None
+        if note is not None:
+            hashes = self.documents.hashes
+            self.dense = open_ranker(content / DenseHalf.name, note.dim, note.settings, hashes)
 
     def __len__(self) -> int:
-        return self.ranker.documents
+        return len(self.documents)
 
     def search(self, query_vectors: np.ndarray, depth: int) -> list[list[SearchHit]]:
-        """Returns the best documents of each query, best first; ties by a hash of the id.
+        """Returns the best documents of each query by their vectors; ties by a hash of the id.
 
         Args:
             query_vectors: `[queries, dim]`, from the query tower of the same training run.
@@ -62,20 +55,26 @@ class DocumentIndex:
         Raises:
             InputError: The vectors have another length.
         """
-        if query_vectors.shape[1] != self.manifest.dim:
+        dim = self.manifest.vectors.dim
+        if query_vectors.shape[1] != dim:
             raise input_error(
                 "query vectors",
-                f"they have {query_vectors.shape[1]} numbers, those of the index"
-                f" {self.manifest.dim}",
+                f"they have {query_vectors.shape[1]} numbers, those of the index {dim}",
                 "Use the query tower of the same training run",
             )
-        ranked = self.ranker.rank(query_vectors, depth)
-        return [self._hits(positions, scores) for positions, scores in ranked]
+        ranked = self.dense.rank(query_vectors, depth)
+        return [self.hits(positions, scores) for positions, scores in ranked]
 
-    def _hits(self, positions: np.ndarray, scores: np.ndarray) -> Sequence[SearchHit]:
+    def hits(self, positions: np.ndarray, scores: np.ndarray) -> Sequence[SearchHit]:
+        """Returns ranked documents as hits, with grades by the thresholds of the manifest.
+
+        Args:
+            positions: `[documents]` int64, best first.
+            scores: `[documents]` float32.
+        """
         grades = predicted_grades(scores, self.manifest.thresholds).numpy()
         return [
-            SearchHit(rank, float(score), int(grade), *self.segments.document(position))
+            SearchHit(rank, float(score), int(grade), *self.documents[position])
             for rank, (position, score, grade) in enumerate(zip(positions, scores, grades), start=1)
         ]
 
@@ -83,17 +82,12 @@ class DocumentIndex:
 def _checked_manifest(directory: Path) -> IndexManifest:
     manifest = IndexManifest.read(directory)
     try:
-        _check(directory, manifest)
+        check_digests(directory, manifest.digests, REMEDY)
     except InputError:
-        # An update may have replaced the generation in the meantime.
+        # Another index may have replaced this one in the meantime.
         again = IndexManifest.read(directory)
         if again == manifest:
             raise
-        _check(directory, again)
+        check_digests(directory, again.digests, REMEDY)
         return again
     return manifest
-
-
-def _check(directory: Path, manifest: IndexManifest) -> None:
-    remedy = "Build the index again with smoothclir-index --overwrite"
-    check_digests(directory, manifest.digests, remedy)

@@ -1,11 +1,12 @@
 """Encoding a collection, segment by segment, so that an interrupted run continues.
 
-A segment is encoded into a directory of the work directory, whole or not at all. The names on disk
-(`shard-000000`, `shard.json`) are those of earlier releases, whose unfinished indexes continue.
+A segment is encoded into a directory of the work directory, whole or not at all: `documents/` and
+a directory for each half of the index.
 """
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import itertools
 import operator
@@ -19,10 +20,11 @@ from absl import logging
 
 from tf_smoothclir.data.sources.source import Text
 from tf_smoothclir.index.document_collections import Collection
-from tf_smoothclir.index.segments import SegmentWriter
+from tf_smoothclir.index.documents import DOCUMENTS, DocumentWriter
+from tf_smoothclir.index.halves import Half
 from tf_smoothclir.index.work_directory import COMPLETE
 from tf_smoothclir.text.batches import text_batches
-from tf_smoothclir.utils.digests import check_digests, file_digests
+from tf_smoothclir.utils.digests import check_digests, file_digests, files_below
 from tf_smoothclir.utils.errors import input_error
 from tf_smoothclir.utils.files import new_directory, read_json, write_json
 from tf_smoothclir.utils.parallel import map_in_threads
@@ -30,7 +32,7 @@ from tf_smoothclir.utils.progress import progress_bar
 from tf_smoothclir.utils.records import record_from_json
 
 DOCUMENTS_PER_SEGMENT = 1 << 16
-SEGMENT_NOTE = "shard.json"  # written last; does not become part of the index
+_SEGMENT_NOTE = "segment.json"  # written last
 _TEXTS_PER_CALL = 1024
 
 Encode = Callable[..., dict]
@@ -38,11 +40,11 @@ Encode = Callable[..., dict]
 
 @dataclasses.dataclass(frozen=True)
 class _SegmentNote:
-    """What `SEGMENT_NOTE` says about an encoded segment.
+    """What `_SEGMENT_NOTE` says about an encoded segment.
 
     Attributes:
         documents: How many there are.
-        files: File name -> hex SHA-256.
+        files: Relative path -> hex SHA-256.
     """
 
     documents: int
@@ -51,20 +53,20 @@ class _SegmentNote:
     @classmethod
     def read(cls, segment: Path) -> _SegmentNote:
         """Reads the note of a segment; raises `OSError` or `ValueError` if it is damaged."""
-        return record_from_json(cls, read_json(segment / SEGMENT_NOTE))
+        return record_from_json(cls, read_json(segment / _SEGMENT_NOTE))
 
     def write(self, segment: Path) -> None:
         """Writes the note of a segment."""
-        write_json(segment / SEGMENT_NOTE, dataclasses.asdict(self))
+        write_json(segment / _SEGMENT_NOTE, dataclasses.asdict(self))
 
 
-def encode_segments(work: Path, collection: Collection, encode: Encode) -> list[Path]:
+def encode_segments(work: Path, collection: Collection, halves: Sequence[Half]) -> list[Path]:
     """Encodes the segments of a collection that are not there yet.
 
     Args:
         work: The work directory, claimed for the collection.
         collection: The documents; only a few batches are in memory at a time.
-        encode: The document tower, from `load_tower`.
+        halves: The halves of the index.
 
     Returns:
         The directories of all segments, in order.
@@ -75,7 +77,7 @@ def encode_segments(work: Path, collection: Collection, encode: Encode) -> list[
     with progress_bar(None, "Encode the collection", "documents") as bar:
         documents = collection.documents()
         while True:
-            segment = work / f"shard-{len(segments):06}"
+            segment = work / f"segment-{len(segments):06}"
             size = size_if_whole(segment)
             if size:
                 # The source checks what is skipped here, so defects are found wherever they are.
@@ -83,7 +85,7 @@ def encode_segments(work: Path, collection: Collection, encode: Encode) -> list[
                 logging.info("%s: %d documents are already encoded", segment.name, skipped)
             else:
                 some = itertools.islice(documents, DOCUMENTS_PER_SEGMENT)
-                size = write_segment(segment, some, encode, bar.update)
+                size = write_segment(segment, some, halves, bar.update)
             if not size:
                 break
             segments.append(segment)
@@ -93,22 +95,26 @@ def encode_segments(work: Path, collection: Collection, encode: Encode) -> list[
 
 
 def write_segment(
-    path: Path, documents: Iterable[Text], encode: Encode, update: Callable[[int], object]
+    path: Path,
+    documents: Iterable[Text],
+    halves: Sequence[Half],
+    update: Callable[[int], object],
 ) -> int:
     """Encodes documents on all cores and writes them as a segment, whole or not at all.
 
     Args:
         path: The directory of the segment.
         documents: The documents; streamed.
-        encode: The document tower, from `load_tower`.
+        halves: The halves of the index.
         update: Called with the number of documents in each batch that is done.
 
     Returns:
         The number of documents. If it is 0, nothing is written.
     """
 
-    def encoded(batch: Sequence[Text]) -> tuple[Sequence[Text], np.ndarray]:
-        return batch, encode_texts(encode, [document.text for document in batch])
+    def encoded(batch: Sequence[Text]) -> tuple[Sequence[Text], list]:
+        texts = [document.text for document in batch]
+        return batch, [half.encode(texts) for half in halves]
 
     text = operator.attrgetter("text")
     batches = text_batches(documents, size=_TEXTS_PER_CALL, text=text)
@@ -117,13 +123,16 @@ def write_segment(
         return 0
     size = 0
     with new_directory(path) as temporary:
-        with SegmentWriter(temporary) as writer:
-            for batch, vectors in map_in_threads(encoded, itertools.chain([first], batches)):
-                writer.add(batch, vectors)
+        with contextlib.ExitStack() as stack:
+            writer = stack.enter_context(DocumentWriter(temporary / DOCUMENTS))
+            of_halves = [stack.enter_context(half.writer(temporary / half.name)) for half in halves]
+            for batch, rows in map_in_threads(encoded, itertools.chain([first], batches)):
+                writer.add(batch)
+                for of_half, own in zip(of_halves, rows):
+                    of_half.add(own)
                 size += len(batch)
                 update(len(batch))
-        names = sorted(file.name for file in temporary.iterdir())
-        _SegmentNote(size, file_digests(temporary, names)).write(temporary)
+        _SegmentNote(size, file_digests(temporary, files_below(temporary))).write(temporary)
     return size
 
 
@@ -134,12 +143,12 @@ def encode_texts(encode: Encode, texts: Sequence[str]) -> np.ndarray:
 
 def mark_complete(work: Path, segments: list[Path]) -> list[Path]:
     """Notes that these are all segments of the claimed collection; returns them."""
-    write_json(work / COMPLETE, {"shards": [segment.name for segment in segments]})
+    write_json(work / COMPLETE, {"segments": [segment.name for segment in segments]})
     return segments
 
 
 def _checked_segments(work: Path) -> list[Path]:
-    segments = [work / name for name in read_json(work / COMPLETE)["shards"]]
+    segments = [work / name for name in read_json(work / COMPLETE)["segments"]]
     for segment in segments:
         if not size_if_whole(segment):
             (work / COMPLETE).unlink()

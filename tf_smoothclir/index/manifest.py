@@ -1,20 +1,19 @@
-"""The manifest of an index: which towers and collection it belongs to, and which files hold it."""
+"""The manifest of an index: which export and collection it belongs to, and which files hold it."""
 
 from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
+from typing import ClassVar, Optional
 
 from tf_smoothclir.index.vector_index import IndexSettings
-from tf_smoothclir.publishing.manifest import (
-    MANIFEST,
-    ExportManifest,
-    entry,
-    read_manifest,
-    shared_entries,
-)
+from tf_smoothclir.publishing.manifest import MANIFEST, read_manifest
 from tf_smoothclir.settings.data import DataSettings
+from tf_smoothclir.utils.errors import input_error
 from tf_smoothclir.utils.files import write_json
+from tf_smoothclir.utils.records import record_from_json
+
+REMEDY = "Build the index again with smoothclir-index --overwrite"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,98 +34,79 @@ class Recall:
 
 
 @dataclasses.dataclass(frozen=True)
-class IndexManifest:
-    """The manifest of an index. Until the index has files, the fields after `recall` are empty.
+class DenseNote:
+    """What a manifest says about vectors.
 
     Attributes:
-        version: Version of the export whose towers it belongs to.
-        pair_id: The `pair_id` of these towers.
         dim: Length of the vectors.
-        thresholds: Scores at which the predicted grade changes.
-        fingerprint: Digest of the collection that was indexed.
-        collection_name: Name of this collection, for messages.
-        data: Finds the collection again if it is a retrieval set; None for files of documents.
-        recall: How much of the exact ranking it finds.
-        generation: Counts the states that the index has had, from 1.
         settings: The resolved settings of the vector index.
-        documents: How many documents can be found.
-        removed: How many documents are in the segments but marked as removed.
-        current: Relative path of the directory that holds the state besides the segments.
-        segments: Relative paths of the segments, in order.
+        recall: How much of the exact ranking it finds.
+    """
+
+    dim: int
+    settings: IndexSettings
+    recall: Recall
+
+    def __str__(self):
+        found = self.recall
+        return f"{self.settings.kind}, recall@{found.depth} {found.value:.4f} ({found.measured_by})"
+
+
+@dataclasses.dataclass(frozen=True)
+class IndexManifest:
+    """The manifest of an index.
+
+    Attributes:
+        version: Version of the export that it belongs to.
+        pair_id: The `pair_id` of this export.
+        thresholds: Scores at which the predicted grade changes.
+        fingerprint: Digest of the collection.
+        collection_name: Name of the collection, for messages.
+        data: Finds the collection again if it is a retrieval set; None for files of documents.
+        documents: Number of documents.
+        content: The directory beside the manifest that holds `documents/` and the halves.
         digests: Relative path -> hex SHA-256 of each file.
-        changed: Whether documents were added or removed since the collection was indexed.
+        vectors: About the dense half; None if there is none.
         role: "index".
     """
 
     version: int
     pair_id: str
-    dim: int
     thresholds: tuple[float, ...]
     fingerprint: str
     collection_name: str
-    data: DataSettings | None
-    recall: Recall
-    generation: int = 0
-    settings: IndexSettings = dataclasses.field(default_factory=IndexSettings)
-    documents: int = 0
-    removed: int = 0
-    current: str = ""
-    segments: tuple[str, ...] = ()
-    digests: dict[str, str] = dataclasses.field(default_factory=dict)
-    changed: bool = False
-    role: str = dataclasses.field(default="index", init=False)
-
-    @classmethod
-    def of_tower(cls, tower: ExportManifest, **fields) -> IndexManifest:
-        """Returns the manifest of an index with the vectors of a document tower."""
-        shared = {name: getattr(tower, name) for name in ("version", "pair_id", "dim")}
-        return cls(**shared, thresholds=tower.thresholds, **fields)
+    data: Optional[DataSettings]  # noqa: UP045 - Python 3.9 reads the types of the fields
+    documents: int
+    content: str
+    digests: dict[str, str]
+    vectors: Optional[DenseNote] = None  # noqa: UP045
+    role: ClassVar[str] = "index"
 
     @classmethod
     def read(cls, directory: Path) -> IndexManifest:
         """Reads the manifest of the index in `directory`.
 
         Raises:
-            InputError: The manifest is missing, damaged, or not that of an index.
+            InputError: The manifest is missing, damaged, not that of an index, or from a release
+                whose indexes had another layout.
         """
-        return read_manifest(directory, ["index"], cls._parsed)
-
-    @classmethod
-    def _parsed(cls, entries: dict) -> IndexManifest:
-        data = entry(entries, "data", (dict, type(None)))
-        numbers = {name: entry(entries, name, int) for name in ("generation", "documents")}
-        return cls(
-            **shared_entries(entries),
-            **numbers,
-            fingerprint=entry(entries, "collection", str),
-            collection_name=entry(entries, "name", str),
-            data=None if data is None else DataSettings(**data),
-            recall=Recall(**entry(entries, "recall", dict)),
-            settings=IndexSettings(**entry(entries, "index", dict)),
-            removed=entry(entries, "removed", int),
-            current=entry(entries, "current", str),
-            segments=tuple(entry(entries, "segments", list)),
-            changed="changed" in entries and entry(entries, "changed", bool),
-        )
+        if "generation" in check_is_index(directory):
+            raise input_error(directory, "an earlier release wrote this index", REMEDY)
+        return read_manifest(directory, ["index"], lambda entries: record_from_json(cls, entries))
 
     def write(self, directory: Path) -> None:
         """Writes the manifest of the index in `directory`."""
-        entries = {
-            "version": self.version,
-            "pair_id": self.pair_id,
-            "dim": self.dim,
-            "thresholds": self.thresholds,
-            "role": self.role,
-            "collection": self.fingerprint,
-            "name": self.collection_name,
-            "data": None if self.data is None else dataclasses.asdict(self.data),
-            "recall": dataclasses.asdict(self.recall),
-            "generation": self.generation,
-            "index": dataclasses.asdict(self.settings),
-            "documents": self.documents,
-            "removed": self.removed,
-            "current": self.current,
-            "segments": self.segments,
-            "files": self.digests,
-        }
-        write_json(directory / MANIFEST, entries | ({"changed": True} if self.changed else {}))
+        write_json(directory / MANIFEST, {"role": self.role, **dataclasses.asdict(self)})
+
+    def __str__(self):
+        halves = filter(None, [self.vectors])
+        return "; ".join([f"{self.documents} documents", *map(str, halves)])
+
+
+def check_is_index(directory: Path) -> dict:
+    """Returns the entries of the manifest of an index of any release.
+
+    Raises:
+        InputError: The directory holds no index.
+    """
+    return read_manifest(directory, ["index"], dict)

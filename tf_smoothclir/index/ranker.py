@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 
-from tf_smoothclir.index.segments import Segments
-from tf_smoothclir.index.vector_index import VectorIndex, selector
+from tf_smoothclir.index.vector_index import VectorIndex, chunks
 from tf_smoothclir.ops.top_k import top_k
 
 RECALL_DEPTH = 10
@@ -17,24 +14,27 @@ _SAME_SCORE = 1e-6  # scores closer than this may come in either order
 
 
 class Ranker:
-    """Ranks the documents of segments that are not removed, among those that FAISS proposes.
+    """Ranks documents by their vectors, among those that FAISS proposes.
 
     A flat index proposes every document that can be among the best, so its ranking is exact. Scores
     are computed in float64 and rounded to float32: the same vectors always have the same score,
     whatever else is in the index or in the batch. Equal scores are ordered by the hash of the id.
+
+    Attributes:
+        vectors: `[documents, dim]` float32, memory-mapped.
+        documents: Number of documents.
     """
 
-    def __init__(self, index: VectorIndex, segments: Segments, alive: np.ndarray):
+    def __init__(self, index: VectorIndex, vectors: np.ndarray, hashes: np.ndarray):
         """Joins an index with its documents.
 
         Args:
-            index: Holds the vectors of all `segments`.
-            segments: The documents.
-            alive: `[documents]` bool, False for removed documents.
+            index: Holds all `vectors`.
+            vectors: `[documents, dim]` float32.
+            hashes: `[documents]` uint64, of the ids.
         """
-        self._index, self._segments, self._alive = index, segments, alive
-        self._selector = selector(alive)
-        self.documents = int(np.count_nonzero(alive))
+        self._index, self.vectors, self._hashes = index, vectors, hashes
+        self.documents = len(vectors)
 
     @property
     def exact(self) -> bool:
@@ -55,28 +55,27 @@ class Ranker:
         depth, ranked = min(depth, self.documents), []
         for begin in range(0, len(queries), _QUERIES_PER_CALL):
             part = queries[begin : begin + _QUERIES_PER_CALL]
-            scores, positions = self._index.search(part, depth, self._selector)
+            scores, positions = self._index.search(part, depth)
             for query, bounds, found in zip(part, scores, positions):
                 ranked.append(self._rank_one(query, bounds, found, depth))
         return ranked
 
     def _rank_one(self, query, bounds, found, depth: int) -> tuple[np.ndarray, np.ndarray]:
         if not query.any():  # such as an empty query: every score is 0
-            best = np.flatnonzero(self._alive)
-            order = np.argsort(self._segments.hashes[best], kind="stable")[:depth]
-            return best[order], np.zeros(len(order), np.float32)
+            best = np.argsort(self._hashes, kind="stable")[:depth]
+            return best, np.zeros(len(best), np.float32)
         positions, scores = self._best(query, found[found >= 0], depth)
         # FAISS computes in float32: a document that it scores a little lower may be as good.
         least = scores[-1] - 2.0**-22 * len(query) if len(scores) else 0.0
         unseen = len(found) < self.documents and bounds[-1] >= least
         if self.exact and unseen:
-            found = self._index.range_search(query, least, self._selector)
+            found = self._index.range_search(query, least)
             return self._best(query, found, depth)
         return positions, scores
 
     def _best(self, query, positions, depth: int) -> tuple[np.ndarray, np.ndarray]:
         scores = self.scores(query, positions)
-        order = np.lexsort((self._segments.hashes[positions], -scores))[:depth]
+        order = np.lexsort((self._hashes[positions], -scores))[:depth]
         return positions[order], scores[order]
 
     def scores(self, query: np.ndarray, positions: np.ndarray) -> np.ndarray:
@@ -93,7 +92,7 @@ class Ranker:
         for begin in range(0, len(positions), _VECTORS_PER_CALL):
             part = slice(begin, begin + _VECTORS_PER_CALL)
             # Not a matrix product, whose last bits depend on what else is multiplied.
-            scores[part] = (self._segments.vectors(positions[part]) * query).sum(axis=1)
+            scores[part] = (self.vectors[positions[part]] * query).sum(axis=1)
         return scores
 
     def recall(self, queries: np.ndarray, depth: int = RECALL_DEPTH) -> float:
@@ -108,18 +107,9 @@ class Ranker:
         """
         queries = np.ascontiguousarray(queries, np.float32)
         depth = min(depth, self.documents)
-        best_scores, _ = top_k(queries, self._living_chunks(), depth)
+        best_scores, _ = top_k(queries, chunks(self.vectors), depth)
         reached = [
             np.count_nonzero(scores >= last - _SAME_SCORE)
             for (_, scores), last in zip(self.rank(queries, depth), best_scores.numpy()[:, -1])
         ]
         return float(np.mean(reached) / depth)
-
-    def _living_chunks(self) -> Iterator[np.ndarray]:
-        """Yields the vectors of all documents that are not removed, some at a time."""
-        begin = 0
-        for vectors in self._segments.chunks():
-            living = vectors[self._alive[begin : begin + len(vectors)]]
-            begin += len(vectors)
-            if len(living):
-                yield living

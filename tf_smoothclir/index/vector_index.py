@@ -11,7 +11,6 @@ import faiss
 import numpy as np
 
 from tf_smoothclir.data.hashing import permutation
-from tf_smoothclir.index.segments import Segments
 from tf_smoothclir.utils.errors import input_error
 
 KINDS = ("flat", "hnsw", "ivf_pq")
@@ -26,6 +25,7 @@ _HNSW_CONSTRUCTION = 200
 _LITTLE_EFFORT_UP_TO = 2_000_000
 _LITTLE_EFFORT, _EFFORT = 32, 64
 _TRAINING_VECTORS_PER_LIST = 64
+_CHUNK = 1 << 16
 _SEED = 13
 
 
@@ -92,14 +92,14 @@ class VectorIndex:
         self.settings = settings
 
     @classmethod
-    def build(cls, settings: IndexSettings, segments: Segments, dim: int) -> VectorIndex:
+    def build(cls, settings: IndexSettings, vectors: np.ndarray) -> VectorIndex:
         """Indexes all vectors; IVF-PQ is first trained on a sample drawn with a fixed seed.
 
         Args:
             settings: Resolved settings.
-            segments: Hold the vectors.
-            dim: Length of the vectors.
+            vectors: `[documents, dim]` float32, such as a mapped file; read some at a time.
         """
+        documents, dim = vectors.shape
         metric = faiss.METRIC_INNER_PRODUCT
         if settings.kind == "flat":
             index = faiss.IndexFlatIP(dim)
@@ -107,16 +107,16 @@ class VectorIndex:
             index = faiss.IndexHNSWFlat(dim, settings.hnsw_neighbours, metric)
             index.hnsw.efConstruction = _HNSW_CONSTRUCTION
         else:
-            lists = max(1, min(int(4 * len(segments) ** 0.5), len(segments) // 39))
+            lists = max(1, min(int(4 * documents**0.5), documents // 39))
             index = faiss.IndexIVFPQ(
                 faiss.IndexFlatIP(dim), dim, lists, _subquantizers(dim), 8, metric
             )
             index.cp.seed = index.pq.cp.seed = _SEED
-            sample = permutation(len(segments), _SEED)[: lists * _TRAINING_VECTORS_PER_LIST]
-            index.train(segments.vectors(np.sort(sample)))
-        built = cls(index, settings)
-        built.add(segments)
-        return built
+            sample = permutation(documents, _SEED)[: lists * _TRAINING_VECTORS_PER_LIST]
+            index.train(np.asarray(vectors[np.sort(sample)]))
+        for part in chunks(vectors):
+            index.add(part)
+        return cls(index, settings)
 
     @classmethod
     def load(cls, path: Path, settings: IndexSettings) -> VectorIndex:
@@ -124,23 +124,15 @@ class VectorIndex:
         return cls(faiss.read_index(str(path)), settings)
 
     def save(self, path: Path) -> None:
-        """Writes the index. A flat one need not be saved: it is the vectors of the segments."""
+        """Writes the index. A flat one need not be saved: it is the vectors themselves."""
         faiss.write_index(self._index, str(path))
 
-    def add(self, segments: Segments) -> None:
-        """Appends the vectors of more segments."""
-        for vectors in segments.chunks():
-            self._index.add(vectors)
-
-    def search(
-        self, queries: np.ndarray, depth: int, alive: faiss.IDSelector | None
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def search(self, queries: np.ndarray, depth: int) -> tuple[np.ndarray, np.ndarray]:
         """Finds candidates for the best `depth` documents: more than `depth` of them.
 
         Args:
             queries: `[queries, dim]` float32.
             depth: Documents wanted per query.
-            alive: Selects the documents that may be found; None for all.
 
         Returns:
             `(scores, positions)`, each `[queries, candidates]`, best first; position -1 if no more
@@ -152,21 +144,18 @@ class VectorIndex:
         candidates = min(candidates, self._index.ntotal)
         if kind == "hnsw":
             effort = max(effort, candidates)
-            parameters = faiss.SearchParametersHNSW(efSearch=effort, sel=alive)
+            parameters = faiss.SearchParametersHNSW(efSearch=effort)
         elif kind == "ivf_pq":
-            parameters = faiss.SearchParametersIVF(nprobe=effort, sel=alive)
+            parameters = faiss.SearchParametersIVF(nprobe=effort)
         else:
-            parameters = faiss.SearchParameters(sel=alive)
+            parameters = None
         with _threads_for(len(queries)):
             return self._index.search(queries, candidates, params=parameters)
 
-    def range_search(
-        self, query: np.ndarray, least: float, alive: faiss.IDSelector | None
-    ) -> np.ndarray:
+    def range_search(self, query: np.ndarray, least: float) -> np.ndarray:
         """Returns the positions of all documents with a score above `least`; flat index only."""
-        parameters = faiss.SearchParameters(sel=alive)
         with _threads_for(1):
-            _, _, positions = self._index.range_search(query[None], least, params=parameters)
+            _, _, positions = self._index.range_search(query[None], least)
         return positions
 
 
@@ -176,11 +165,10 @@ def _default_effort(kind: str, documents: int) -> int:
     return _LITTLE_EFFORT if kind == "hnsw" and documents <= _LITTLE_EFFORT_UP_TO else _EFFORT
 
 
-def selector(alive: np.ndarray) -> faiss.IDSelector | None:
-    """Returns a selector of the documents marked in `alive`, `[documents]` bool; None for all."""
-    if alive.all():
-        return None
-    return faiss.IDSelectorBitmap(np.packbits(alive, bitorder="little"))
+def chunks(vectors: np.ndarray) -> Iterator[np.ndarray]:
+    """Yields the vectors in order, `[at most 65,536, dim]` float32 at a time."""
+    for begin in range(0, len(vectors), _CHUNK):
+        yield np.ascontiguousarray(vectors[begin : begin + _CHUNK], np.float32)
 
 
 @contextlib.contextmanager

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from tf_smoothclir.index.document_collections import Collection
@@ -42,28 +42,29 @@ def locked_work_directory(index_dir: Path) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def claimed(
-    work: Path, pair_id: str, collection: Collection, *, start_over: bool
+    work: Path, pair_id: str, collection: Collection, halves: Sequence[str], *, start_over: bool
 ) -> Iterator[None]:
-    """Makes sure that the segments in a work directory belong to these towers and documents.
+    """Makes sure that the segments in a work directory belong to this export and these documents.
 
     The segments stay if the process fails or is killed, so that the next one continues. They are
     deleted after an `InputError`: once the user has mended the collection, it is another one.
 
     Args:
         work: The work directory.
-        pair_id: The `pair_id` of the document tower.
+        pair_id: The `pair_id` of the export.
         collection: The documents.
+        halves: Names of the halves of the index.
         start_over: Delete segments that belong to something else.
 
     Raises:
         InputError: The segments belong to something else.
     """
-    key = {"pair_id": pair_id, "collection": collection.fingerprint()}
+    key = {"pair_id": pair_id, "collection": collection.fingerprint(), "halves": [*halves]}
     if not (work / _KEY).exists() or read_json(work / _KEY) != key:
         if (work / _KEY).exists() and not start_over:
             raise input_error(
                 work,
-                "it holds vectors of other towers, of another collection, or of another state of"
+                "it holds segments of another export, of another collection, or of another state of"
                 " the collection",
                 "Repeat the command that was interrupted, or delete the directory",
             )

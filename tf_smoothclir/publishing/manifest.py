@@ -25,7 +25,6 @@ class Manifest(Protocol):
         version: Version of the export.
         pair_id: Digest of all that ranks: towers, lexical model, fusion, vocabularies, ε and the
             thresholds.
-        dim: Length of the vectors; 0 without towers.
         thresholds: Scores at which the predicted grade changes.
         digests: Relative path -> hex SHA-256 of each file.
     """
@@ -33,7 +32,6 @@ class Manifest(Protocol):
     role: str
     version: int
     pair_id: str
-    dim: int
     thresholds: tuple[float, ...]
     digests: dict[str, str]
 

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import functools
-import itertools
 import os
 from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
 from absl import logging
 
 from tf_smoothclir.data.sources.opening import source_of
@@ -16,8 +14,8 @@ from tf_smoothclir.index.builder import build_index
 from tf_smoothclir.index.document_collections import SourceCollection
 from tf_smoothclir.index.document_index import DocumentIndex
 from tf_smoothclir.index.encoding import encode_texts
+from tf_smoothclir.index.export_halves import export_halves
 from tf_smoothclir.index.manifest import IndexManifest
-from tf_smoothclir.index.recall import RECALL_QUERIES
 from tf_smoothclir.protocols.text_search import SearchedCollection, TextSearch
 from tf_smoothclir.publishing.export_directory import (
     LoadedPart,
@@ -59,16 +57,9 @@ def open_search(
     """
     index_dir = Path(index_dir or Path(export_dir, "index"))
     if not index_dir.exists():
-        encode_documents, manifest = load_tower(export_dir, "document")
+        halves, manifest = export_halves(export_dir)
         data = choose_data(manifest.data)
-        build_index(
-            index_dir,
-            SourceCollection(source_of(data)),
-            encode_documents,
-            manifest,
-            query_vectors=functools.partial(training_query_vectors, export_dir),
-            data=data,
-        )
+        build_index(index_dir, SourceCollection(source_of(data)), halves, manifest, data=data)
         index = DocumentIndex(index_dir)
     else:
         index = DocumentIndex(index_dir)
@@ -76,22 +67,6 @@ def open_search(
     encode = _remote(server, index.manifest) if server else _local(export_dir, index.manifest)
     load = functools.partial(_tower_of_index, export_dir, index.manifest.version)
     return DenseSearch(encode, index, load, _searched(export_dir, index.manifest, choose_data))
-
-
-def training_query_vectors(export_dir: str | os.PathLike) -> np.ndarray | None:
-    """Encodes the first queries that the towers were trained on, to measure the recall with.
-
-    Returns:
-        `[queries, dim]` float32; None if the set of the training run is gone.
-    """
-    encode, manifest = load_tower(export_dir, "query")
-    try:
-        source = source_of(manifest.data)
-        texts = [text.text for text in itertools.islice(source.queries(), RECALL_QUERIES)]
-    except InputError as error:
-        logging.warning("The queries of the training run are missing: %s", error)
-        return None
-    return encode_texts(encode, texts)
 
 
 def _searched(

@@ -23,6 +23,7 @@ _RANDOM = re.compile(r"[0-9a-z_]{8}\.new")
 _UNFINISHED = re.compile(rf"\..+\.{_RANDOM.pattern}")
 _FORMER = "former"
 _SECONDS_TO_LOCK = 60
+_BYTES_PER_COPY = 1 << 22
 
 
 def make_directory(path: str | os.PathLike, flag: str) -> Path:
@@ -150,6 +151,14 @@ def write_json(path: str | os.PathLike, value) -> None:
 def read_json(path: str | os.PathLike):
     """Reads a JSON file."""
     return json.loads(Path(path).read_text(encoding="utf-8"))
+
+
+def join_files(parts: Iterable[Path], path: Path) -> None:
+    """Writes the contents of several files to a new one, in order."""
+    with open(path, "wb") as joined:
+        for part in parts:
+            with open(part, "rb") as file:
+                shutil.copyfileobj(file, joined, _BYTES_PER_COPY)
 
 
 @contextlib.contextmanager

@@ -22,7 +22,8 @@ def record_from_json(kind: type[_T], value: Any) -> _T:
     """Returns a dataclass made from a JSON object; keys that no field has are ignored.
 
     Fields may be `bool`, `int`, `float`, `str`, `dict`, `dict[str, X]`, `tuple[X, ...]`, another
-    dataclass or `Any`. Fields with a default may be missing. `dataclasses.asdict` is the way back.
+    dataclass, `Any`, or `Optional[X]` of these. Fields with a default may be missing.
+    `dataclasses.asdict` is the way back.
 
     Raises:
         ValueError: A key is missing or its value has another type; the message names it, such as
@@ -37,6 +38,8 @@ def _read(kind, value, name: str):
     container, arguments = typing.get_origin(kind) or kind, typing.get_args(kind)
     if dataclasses.is_dataclass(kind):
         return _read_record(kind, _checked(dict, value, name), name)
+    if container is typing.Union:  # Optional
+        return None if value is None else _read(arguments[0], value, name)
     if container is tuple:
         items = _checked(list, value, name)
         return tuple(_read(arguments[0], item, f"{name}[{i}]") for i, item in enumerate(items))

@@ -1,0 +1,121 @@
+"""The dense half of an index: vectors by the document tower, and a FAISS index over them.
+
+A directory with `vectors` (float32, row after row) and, unless the index is flat, `faiss`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Optional
+
+import numpy as np
+from absl import logging
+
+from tf_smoothclir.index.documents import DocumentStore
+from tf_smoothclir.index.encoding import Encode, encode_texts
+from tf_smoothclir.index.manifest import DenseNote
+from tf_smoothclir.index.ranker import Ranker
+from tf_smoothclir.index.recall import measured_recall
+from tf_smoothclir.index.vector_index import IndexSettings, VectorIndex
+from tf_smoothclir.utils.files import join_files
+
+_VECTORS, _FAISS = "vectors", "faiss"
+QueryVectors = Callable[[], Optional[np.ndarray]]
+
+
+class DenseHalf:
+    """Builds the dense half of an index; a `Half`.
+
+    Attributes:
+        name: "vectors".
+    """
+
+    name = "vectors"
+
+    def __init__(
+        self,
+        encode: Encode,
+        dim: int,
+        settings: IndexSettings | None = None,
+        query_vectors: QueryVectors = lambda: None,
+    ):
+        """Stores how vectors are made and indexed.
+
+        Args:
+            encode: The document tower, from `load_tower`.
+            dim: Length of its vectors.
+            settings: Kind and parameters of the vector index.
+            query_vectors: Returns `[queries, dim]` to measure the recall with; None to use vectors
+                of documents.
+        """
+        self._encode, self._dim = encode, dim
+        self._settings, self._query_vectors = settings or IndexSettings(), query_vectors
+
+    def encode(self, texts: Sequence[str]) -> np.ndarray:
+        """Returns the vectors of texts, `[texts, dim]` float32."""
+        return encode_texts(self._encode, texts)
+
+    def writer(self, directory: Path) -> VectorWriter:
+        """Returns what writes the vectors of a segment."""
+        return VectorWriter(directory)
+
+    def join(self, parts: Sequence[Path], directory: Path, documents: DocumentStore) -> DenseNote:
+        """Joins the vectors of all segments, indexes them, and measures the recall as written.
+
+        Raises:
+            InputError: There are too few documents for the kind of index.
+        """
+        directory.mkdir()
+        join_files([part / _VECTORS for part in parts], directory / _VECTORS)
+        settings = self._settings.resolved(len(documents))
+        logging.info("Indexing %d documents: %s", len(documents), settings.kind)
+        if settings.kind != "flat":
+            vectors = _vectors(directory, self._dim)
+            VectorIndex.build(settings, vectors).save(directory / _FAISS)
+        ranker = open_ranker(directory, self._dim, settings, documents.hashes)
+        return DenseNote(self._dim, settings, measured_recall(ranker, self._query_vectors))
+
+    def differences(self, there: DenseNote | None) -> str:
+        """Returns the settings of an index that differ, such as "kind flat"."""
+        return "no vectors" if there is None else self._settings.differences(there.settings)
+
+
+class VectorWriter:
+    """A context manager that writes vectors, batch by batch."""
+
+    def __init__(self, directory: Path):
+        """Creates the directory and its file."""
+        directory.mkdir()
+        self._file = open(directory / _VECTORS, "wb")  # noqa: SIM115
+
+    def __enter__(self) -> VectorWriter:
+        return self
+
+    def __exit__(self, *exc) -> None:
+        self._file.close()
+
+    def add(self, rows: np.ndarray) -> None:
+        """Appends vectors, `[documents, dim]` float32."""
+        rows.astype("<f4", copy=False).tofile(self._file)
+
+
+def open_ranker(directory: Path, dim: int, settings: IndexSettings, hashes: np.ndarray) -> Ranker:
+    """Opens the dense half of an index.
+
+    Args:
+        directory: What `DenseHalf.join` wrote.
+        dim: Length of the vectors.
+        settings: Resolved settings.
+        hashes: `[documents]` uint64, of the ids.
+    """
+    vectors = _vectors(directory, dim)
+    if settings.kind == "flat":
+        index = VectorIndex.build(settings, vectors)
+    else:
+        index = VectorIndex.load(directory / _FAISS, settings)
+    return Ranker(index, vectors, hashes)
+
+
+def _vectors(directory: Path, dim: int) -> np.ndarray:
+    return np.memmap(directory / _VECTORS, "<f4", mode="r").reshape(-1, dim)

@@ -1,0 +1,85 @@
+"""The documents of an index: ids, titles and texts, shared by all of its halves.
+
+A directory with `hashes` (uint64, of the ids, the order among equal scores) and the ragged stores
+`id`, `title` and `text`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from tf_smoothclir.data.hashing import hash_ids
+from tf_smoothclir.data.ragged_store import RaggedStore, RaggedWriter
+from tf_smoothclir.data.sources.source import Text
+from tf_smoothclir.utils.files import join_files
+
+DOCUMENTS = "documents"  # its directory in an index, and in an encoded segment
+_HASHES = "hashes"
+
+
+class DocumentWriter:
+    """A context manager that writes documents, batch by batch."""
+
+    def __init__(self, directory: Path):
+        """Creates the directory and its files."""
+        directory.mkdir()
+        self._hashes = open(directory / _HASHES, "wb")  # noqa: SIM115
+        self._fields = {name: RaggedWriter(directory, name, "u1") for name in Text._fields}
+
+    def __enter__(self) -> DocumentWriter:
+        return self
+
+    def __exit__(self, *exc) -> None:
+        self._hashes.close()
+        for writer in self._fields.values():
+            writer.__exit__(*exc)
+
+    def add(self, documents: Sequence[Text]) -> None:
+        """Appends documents."""
+        hash_ids([document.id for document in documents]).astype("<u8").tofile(self._hashes)
+        for name, writer in self._fields.items():
+            values = [getattr(document, name).encode() for document in documents]
+            writer.add(np.frombuffer(b"".join(values), "u1"), np.array(list(map(len, values))))
+
+
+class DocumentStore:
+    """The documents of a directory, memory-mapped.
+
+    Attributes:
+        hashes: `[documents]` uint64, hashes of the ids.
+    """
+
+    def __init__(self, directory: Path):
+        """Opens what `DocumentWriter` or `join_documents` wrote."""
+        self.hashes = np.fromfile(directory / _HASHES, "<u8")
+        self._fields = [RaggedStore(directory, name, "u1") for name in Text._fields]
+
+    def __len__(self) -> int:
+        return len(self.hashes)
+
+    def __getitem__(self, position: int) -> Text:
+        return Text(*(bytes(field[position]).decode() for field in self._fields))
+
+    def same_ids(self) -> tuple[int, int] | None:
+        """Returns the positions of two documents with the same id, or None."""
+        order = np.argsort(self.hashes, kind="stable")
+        for place in np.flatnonzero(np.diff(self.hashes[order]) == 0):
+            first, second = order[place : place + 2]
+            if self[first].id == self[second].id:
+                return int(first), int(second)
+        return None
+
+
+def join_documents(parts: Sequence[Path], directory: Path) -> DocumentStore:
+    """Writes the documents of several directories to a new one, in order, and opens it."""
+    directory.mkdir()
+    join_files([part / _HASHES for part in parts], directory / _HASHES)
+    for name in Text._fields:
+        with RaggedWriter(directory, name, "u1") as writer:
+            for part in parts:
+                store = RaggedStore(part, name, "u1")
+                writer.add(store.values, store.lengths)
+    return DocumentStore(directory)

@@ -1,0 +1,70 @@
+"""The halves of an index that an export can make."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import os
+from typing import NamedTuple
+
+import numpy as np
+from absl import logging
+
+from tf_smoothclir.data.sources.opening import source_of
+from tf_smoothclir.index.dense_half import DenseHalf
+from tf_smoothclir.index.encoding import encode_texts
+from tf_smoothclir.index.halves import Half
+from tf_smoothclir.index.recall import RECALL_QUERIES
+from tf_smoothclir.index.vector_index import IndexSettings
+from tf_smoothclir.publishing.export_directory import load_tower
+from tf_smoothclir.publishing.manifest import ExportManifest
+from tf_smoothclir.utils.errors import InputError
+
+
+class ExportHalves(NamedTuple):
+    """What an index of an export is built with.
+
+    Attributes:
+        halves: A half for each kind of model in the export.
+        manifest: The manifest of the export: of the document tower.
+    """
+
+    halves: list[Half]
+    manifest: ExportManifest
+
+
+def export_halves(
+    export_dir: str | os.PathLike,
+    settings: IndexSettings | None = None,
+    *,
+    version: int | None = None,
+) -> ExportHalves:
+    """Loads the models of an export that encode documents.
+
+    Args:
+        export_dir: Where `publish_version` wrote.
+        settings: Kind and parameters of the vector index.
+        version: None for the latest.
+
+    Raises:
+        InputError: There is no such version, or it is damaged.
+    """
+    encode, manifest = load_tower(export_dir, "document", version)
+    asked = functools.partial(training_query_vectors, export_dir)
+    return ExportHalves([DenseHalf(encode, manifest.dim, settings, asked)], manifest)
+
+
+def training_query_vectors(export_dir: str | os.PathLike) -> np.ndarray | None:
+    """Encodes the first queries that the towers were trained on, to measure the recall with.
+
+    Returns:
+        `[queries, dim]` float32; None if the set of the training run is gone.
+    """
+    encode, manifest = load_tower(export_dir, "query")
+    try:
+        source = source_of(manifest.data)
+        texts = [text.text for text in itertools.islice(source.queries(), RECALL_QUERIES)]
+    except InputError as error:
+        logging.warning("The queries of the training run are missing: %s", error)
+        return None
+    return encode_texts(encode, texts)

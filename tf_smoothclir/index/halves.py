@@ -1,0 +1,59 @@
+"""Halves of an index: each keeps one kind of evidence about the documents, such as vectors.
+
+An index has a directory for each half, beside `documents/`, which they share. A half encodes texts
+into rows, writes the rows of a segment, and joins the segments into what is searched.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+from tf_smoothclir.index.documents import DocumentStore
+
+
+class RowWriter(Protocol):
+    """Writes the rows of a segment."""
+
+    def add(self, rows: Any) -> None:
+        """Appends what `Half.encode` returned for the next documents."""
+
+
+class Half(Protocol):
+    """How one half of an index is built.
+
+    Attributes:
+        name: Its directory in an index and in a segment, and its entry in the manifest.
+    """
+
+    name: str
+
+    def encode(self, texts: Sequence[str]) -> Any:
+        """Returns a row for each text. Called in several threads."""
+
+    def writer(self, directory: Path) -> contextlib.AbstractContextManager[RowWriter]:
+        """Returns what writes the rows of a segment into a new directory."""
+
+    def join(self, parts: Sequence[Path], directory: Path, documents: DocumentStore) -> Any:
+        """Joins the rows of all segments into a new directory, and checks what it wrote.
+
+        Args:
+            parts: What `writer` wrote for each segment, in order.
+            directory: Becomes the directory of the half.
+            documents: All documents, in the same order.
+
+        Returns:
+            A dataclass for the manifest, its entry `name`.
+
+        Raises:
+            InputError: The documents are too few for what was asked for.
+        """
+
+    def differences(self, there: Any) -> str:
+        """Returns how an index differs from what this half would build, or "".
+
+        Args:
+            there: What the manifest of the index says about this half; None if it has none.
+        """
