@@ -1,10 +1,9 @@
 """Trains a two-tower model with Smooth Cosine Similarity and Smooth Ordinal Search Loss.
 
 It tokenises the set, trains, evaluates the test split, and writes a run directory with metrics.json
-and report.md. Without --data_dir, it trains on the built-in toy world. The defaults are the paper's
-settings, except for random word vectors and Adam without momentum. --retriever=lexical learns a
-translation table instead, --retriever=hybrid both. To continue after an interruption, give the same
-command again.
+and report.md. Without --data_dir, it trains on the built-in toy world. --preset=paper
+trains as the paper does; the defaults are faster. --retriever=lexical learns a translation table
+instead, --retriever=hybrid both. To continue after an interruption, give the same command again.
 """
 
 from __future__ import annotations

@@ -18,6 +18,7 @@ from tests.command_line.forked import ForkedCommands
 from tests.settings.broken_combinations import OF_FLAGS, OF_SETTINGS
 from tests.training.tiny_set import write_tiny_set
 from tf_smoothclir.command_line import command
+from tf_smoothclir.optimizers import LEARNING_RATES
 from tf_smoothclir.settings.base import value_text
 from tf_smoothclir.settings.presets import PRESETS, preset_settings
 from tf_smoothclir.settings.run import GROUPS, RunSettings
@@ -316,12 +317,30 @@ def settings_of(*arguments):
 
 
 def test_preset_gives_the_defaults_and_flags_override_it():
-    paper, best = settings_of(), settings_of("--preset=best")
-    assert settings_of("--preset=paper") == paper == RunSettings().flag_lines()
-    assert best == preset_settings("best").flag_lines() != paper
+    fast, best = settings_of(), settings_of("--preset=best")
+    assert settings_of("--preset=fast") == fast == RunSettings().flag_lines()
+    assert best == preset_settings("best").flag_lines() != fast
     changed = settings_of("--preset=best", "--dim=64", "--noshared_vocabulary")
     differing = {line for line in changed if line not in best}
     assert differing == {"--dim=64", "--shared_vocabulary=False"}
+
+
+def test_preset_of_the_paper_trains_each_tower_as_the_paper_does():
+    # Section 5: Adam 0.01, 128 pairs, 30 epochs; for CNN and LSTM 0.001 with decay 0.95, for the
+    # LSTM batches of 64 and 15 epochs.
+    common = {"--optimizer=adam", "--published_towers=True", "--clip_norm=5.0"}
+    slower = {"--learning_rate=0.001", "--learning_rate_decay=0.95"}
+    settings = ("--learning_rate=0.0", "--learning_rate_decay=1.0")
+    expected = {
+        "average_pooling": {*common, *settings, "--batch_size=128", "--epochs=30"},
+        "cnn": {*common, *slower, "--batch_size=128", "--epochs=30"},
+        "lstm": {*common, *slower, "--batch_size=64", "--epochs=15"},
+    }
+    for tower, lines in expected.items():
+        found = settings_of("--preset=paper", f"--tower={tower}")
+        assert lines | {f"--tower={tower}"} <= set(found)
+    assert "--epochs=2" in settings_of("--preset=paper", "--tower=lstm", "--epochs=2")
+    assert LEARNING_RATES["adam"] == 0.01
 
 
 @pytest.mark.parametrize("name", PRESETS)

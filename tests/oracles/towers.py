@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 
-def cnn(words, filters, biases, kernel, bias) -> np.ndarray:
-    """DSSM-CNN of one text.
+def cnn(words, filters, biases, kernel, bias, as_published=False) -> np.ndarray:
+    """DSSM-CNN of one text; as published, windows lie inside it and there is no tanh at the end.
 
     Args:
         words: Word vectors, `[tokens, dim]`.
-        filters: `[3 * dim, filters]`; the word before, the word, the word after.
+        filters: `[3 * dim, filters]`, for the three words of a window.
         biases: `[filters]`.
         kernel: Of the fully connected layer, `[filters, dim]`.
         bias: `[dim]`.
@@ -19,20 +19,22 @@ def cnn(words, filters, biases, kernel, bias) -> np.ndarray:
     if not len(words):
         return np.zeros(len(bias))
     edge = np.zeros(words.shape[1])
-    responses = []
-    for place, word in enumerate(words):
-        before = words[place - 1] if place > 0 else edge
-        after = words[place + 1] if place + 1 < len(words) else edge
-        window = np.concatenate([before, word, after])
-        responses.append(np.tanh(window @ np.asarray(filters, "f8") + biases))
-    return np.tanh(np.max(responses, axis=0) @ np.asarray(kernel, "f8") + bias)
+    words = [*words, *([edge] * (3 - len(words)))] if as_published else [edge, *words, edge]
+    windows = [np.concatenate(words[start : start + 3]) for start in range(len(words) - 2)]
+    responses = [np.tanh(window @ np.asarray(filters, "f8") + biases) for window in windows]
+    vector = np.max(responses, axis=0) @ np.asarray(kernel, "f8") + bias
+    return vector if as_published else np.tanh(vector)
 
 
-def bidirectional_lstm(words, forward, backward, kernel, bias) -> np.ndarray:
-    """DSSM-LSTM of one text; `forward` and `backward` are the weights that `lstm` takes."""
+def bidirectional_lstm(words, forward, backward, kernel, bias, as_published=False) -> np.ndarray:
+    """DSSM-LSTM of one text; `forward` and `backward` are the weights that `lstm` takes.
+
+    As published, both states are read at the first word.
+    """
     if not len(words):
         return np.zeros(len(bias))
-    states = [lstm(words, *forward), lstm(words[::-1], *backward)]
+    read = words[:1] if as_published else words
+    states = [lstm(read, *forward), lstm(words[::-1], *backward)]
     return np.tanh(np.concatenate(states) @ np.asarray(kernel, "f8") + bias)
 
 

@@ -7,15 +7,14 @@ from tensorflow import keras
 
 from tests.oracles import towers as oracle
 from tests.towers.test_average_pooling import TEXTS, flat, padded
-from tf_smoothclir.towers.cnn import CNNTower
+from tf_smoothclir.towers.cnn import CNNTower, _largest
 
 SIZE, DIM = 8, 3
 NORMAL = keras.initializers.RandomNormal(stddev=1.0, seed=1)
 
 
-@pytest.fixture
-def tower():
-    tower = CNNTower(SIZE, DIM, seed=2)
+def make(**options):
+    tower = CNNTower(SIZE, DIM, seed=2, **options)
     tower.build()
     for weight in tower.trainable_weights:  # biases of zero would hide where they stand
         weight.assign(np.random.default_rng(len(weight.shape)).normal(0, 0.4, weight.shape))
@@ -29,11 +28,13 @@ def parts(tower):
     return table, rest
 
 
+@pytest.mark.parametrize("as_published", [False, True])
 @pytest.mark.parametrize("texts", TEXTS.values(), ids=TEXTS)
 @pytest.mark.parametrize("form", [flat, padded])
-def test_equals_the_oracle(tower, form, texts):
+def test_equals_the_oracle(form, texts, as_published):
+    tower = make(as_published=as_published)
     table, rest = parts(tower)
-    expected = [oracle.cnn(table[text], *rest) for text in texts]
+    expected = [oracle.cnn(table[text], *rest, as_published) for text in texts]
     vectors = tower(form(texts))
     assert vectors.dtype == tf.float32
     np.testing.assert_allclose(vectors, np.reshape(expected, [-1, DIM]), rtol=1e-5, atol=1e-6)
@@ -52,6 +53,35 @@ def test_window_sees_one_neighbour_on_each_side():
     np.testing.assert_allclose(tower(flat([[2, 3, 4], [3, 2], [7]])), expected, rtol=1e-5)
     assert not np.any(biases)
     assert not np.any(bias)
+
+
+def test_as_published_windows_lie_inside_the_text_and_nothing_bounds_the_vector():
+    # One filter sums the first and the third word of a window; the others are zero.
+    tower = CNNTower(SIZE, 1, embeddings_initializer="zeros", as_published=True)
+    tower.build()
+    table, filters, _, kernel, _ = tower.trainable_weights
+    table.assign(np.arange(SIZE, dtype="f4")[:, None] / 100)
+    filters.assign(np.float32([[1], [0], [1]]) * np.eye(1, 300, dtype="f4"))
+    kernel.assign(100 * np.eye(300, 1, dtype="f4"))
+    # 2+4 and 3+1, not 7+0 at the edge; texts of one or two words have one window.
+    texts = [[2, 3, 4, 1], [3, 2], [7], [2, 6, 7]]
+    expected = 100 * np.tanh([[0.06], [0.03], [0.07], [0.09]])
+    np.testing.assert_allclose(tower(flat(texts)), expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize("texts", [[0, 0, 0, 1, 1], [0, 2, 2], []], ids=["all", "gap", "none"])
+def test_gradient_of_the_largest_response_is_that_of_tensorflow(texts):
+    responses = np.random.default_rng(3).integers(-2, 3, [len(texts), 7]).astype("f4")  # with ties
+    gradients = []
+    for largest in (_largest, tf.math.unsorted_segment_max):
+        given = tf.constant(responses)
+        with tf.GradientTape() as tape:
+            tape.watch(given)
+            found = largest(given, tf.constant(texts, tf.int32), tf.constant(3))
+            total = tf.reduce_sum(tf.clip_by_value(found, -9, 9) * np.arange(1.0, 8, dtype="f4"))
+        gradients.append(tape.gradient(total, given).numpy())
+    np.testing.assert_allclose(*gradients)
+    assert not texts or np.any(gradients[0])
 
 
 def test_maximum_may_be_negative():

@@ -12,7 +12,6 @@ from tf_smoothclir.losses.sosl import SmoothOrdinalSearchLoss
 from tf_smoothclir.optimizers import LazyAdam
 from tf_smoothclir.towers.cnn import CNNTower
 from tf_smoothclir.towers.lstm import LSTMTower
-from tf_smoothclir.towers.sequence_tower import padded as padded_vectors
 from tf_smoothclir.towers.sequence_tower import places
 from tf_smoothclir.two_tower.model import TwoTower
 
@@ -33,12 +32,9 @@ def make(kind, **kwargs):
 # ---- padding and batches ------------------------------------------------------------------------
 
 
-def test_places_and_padding_of_a_batch_with_empty_texts():
-    lengths = tf.constant([2, 0, 1])
-    texts, place = places(lengths)
+def test_places_in_a_batch_with_empty_texts():
+    texts, place = places(tf.constant([2, 0, 1]))
     assert (texts.numpy().tolist(), place.numpy().tolist()) == ([0, 0, 2], [0, 1, 0])
-    vectors = padded_vectors(tf.constant([[1.0], [2.0], [3.0]]), lengths)
-    assert vectors[..., 0].numpy().tolist() == [[1, 2], [0, 0], [3, 0]]
 
 
 @every_tower
@@ -67,9 +63,10 @@ def test_wider_padding_and_its_row_of_the_table_change_nothing(kind):
 
 
 @every_tower
-def test_every_token_and_its_place_count(kind):
-    # The authors' LSTM reads position 0 alone; average pooling would not see the order.
-    tower = make(kind)
+@pytest.mark.parametrize("as_published", [False, True])
+def test_every_token_and_its_place_count(kind, as_published):
+    # Average pooling would not see the order.
+    tower = make(kind, as_published=as_published)
     vectors = tower(flat([[2, 3, 4], [5, 3, 4], [2, 5, 4], [2, 3, 5], [4, 3, 2]])).numpy()
     distances = np.abs(vectors[:, None] - vectors).max(-1)[~np.eye(5, dtype=bool)]
     assert distances.min() > 1e-4
@@ -260,11 +257,15 @@ def test_config_round_trip_keeps_every_argument(kind):
         embeddings_initializer=keras.initializers.Constant(0.5),
         train_embeddings=False,
         dropout=0.1,
+        as_published=True,
         seed=9,
     )
     restored = kind.from_config(tower.get_config())
     assert restored.get_config() == tower.get_config()
     assert (restored.train_embeddings, restored.dropout, restored.seed) == (False, 0.1, 9)
+    assert restored.as_published
+    without = {name: value for name, value in tower.get_config().items() if name != "as_published"}
+    assert not kind.from_config(without).as_published  # models saved by earlier versions
 
 
 @every_tower

@@ -5,8 +5,6 @@ from __future__ import annotations
 import tensorflow as tf
 from tensorflow import keras
 
-from tf_smoothclir.utils.devices import has_gpu
-
 ONLY_FIRST_REPLICA = tf.VariableAggregation.ONLY_FIRST_REPLICA
 
 
@@ -42,14 +40,6 @@ def metrics_with_loss(model: keras.Model, metrics: list) -> list:
 def adopt_layer(model: keras.Model, name: str, layer: keras.layers.Layer | None) -> None:
     """Makes a layer, or None, an attribute of a built model, which then has its weights."""
     setattr(model, name, layer)
-
-
-def trace_for_devices(layer: keras.layers.LSTM) -> None:
-    """Keeps the cuDNN kernel out of the graphs of a layer if there is no GPU.
-
-    Tracing that kernel takes nearly as long as the rest of a training step.
-    """
-    layer._could_use_gpu_kernel &= has_gpu()
 
 
 class RowOptimizer:

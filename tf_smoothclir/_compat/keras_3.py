@@ -46,11 +46,6 @@ def adopt_layer(model: keras.Model, name: str, layer: keras.layers.Layer | None)
     model._tracker.lock()
 
 
-def trace_for_devices(layer: keras.layers.LSTM) -> None:
-    """Does nothing: Keras traces the cuDNN kernel only if there is a GPU."""
-    del layer
-
-
 class RowOptimizer:
     """Stands before a Keras optimizer among the bases of a class, which defines `update`."""
 

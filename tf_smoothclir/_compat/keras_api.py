@@ -7,8 +7,7 @@
 * `ONLY_FIRST_REPLICA`: aggregation of a weight that all replicas change alike;
 * `Optimizer` and `RowOptimizer`: bases of the package's optimizers, the latter a mixin;
 * `optimizer_variables`: the state of an optimizer, without its learning rate;
-* `tf_variable`: the TensorFlow variable behind one of Keras;
-* `trace_for_devices`: keeps cuDNN out of the graphs of an LSTM if there is no GPU.
+* `tf_variable`: the TensorFlow variable behind one of Keras.
 """
 
 from __future__ import annotations
@@ -29,7 +28,6 @@ if ON_KERAS_3:
         metrics_with_loss,
         optimizer_variables,
         tf_variable,
-        trace_for_devices,
     )
 else:
     from tf_smoothclir._compat.keras_2 import (
@@ -42,7 +40,6 @@ else:
         metrics_with_loss,
         optimizer_variables,
         tf_variable,
-        trace_for_devices,
     )
 
 __all__ = [
@@ -55,7 +52,6 @@ __all__ = [
     "optimizer_variables",
     "tf_variable",
     "tf_weights",
-    "trace_for_devices",
     "track_loss",
 ]
 

@@ -31,10 +31,12 @@ def define_preset() -> None:
     """Defines --preset, for commands that use `run_settings_from_flags`."""
     flags.DEFINE_enum(
         "preset",
-        "paper",
+        "fast",
         list(PRESETS),
-        "Defaults of all other flags. paper: the paper's settings, except for random word vectors"
-        " and Adam without momentum. best: the towers that rank best here: shared vocabulary,"
+        "Defaults of all other flags. fast: the paper's settings, but Adam without momentum, and"
+        " --tower=cnn and lstm as they rank best. paper: Adam and the towers of the paper and its"
+        " authors' code, with the paper's learning rate, batches and epochs for each --tower."
+        " best: the towers that rank best here: shared vocabulary,"
         " character n-grams, bilingual initial vectors, learned token weights, in-batch and hard"
         " negatives, 512 dimensions; an epoch takes several times as long. lexical: a translation"
         " table, no towers; seconds. hybrid: a translation table and the towers of best with 64"
@@ -116,7 +118,7 @@ def run_settings_from_flags(varied: Collection[str] = (), **flags_beside) -> Run
     Raises:
         InputError: As `settings_from_flags`.
     """
-    base = preset_settings(FLAGS.preset)
+    base = preset_settings(FLAGS.preset, FLAGS.tower if FLAGS["tower"].present else "")
     settings = RunSettings(
         **{
             group: settings_from_flags(group, getattr(base, group), varied=varied, **flags_beside)

@@ -27,6 +27,9 @@ from tf_smoothclir.training.train import tokenized_set_of, train
 from tf_smoothclir.utils.files import read_json, write_json
 
 SCORE_BINS = 80
+# Settings that are younger than some cells -> the value that those were trained with. They are part
+# of a cell's name only with another value, so that old cells keep their names.
+_YOUNGER = {"retriever": "dense", "published_towers": False}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -62,8 +65,11 @@ class Cell:
         return model.cut_points if "cut_points" in LOSSES[model.loss].settings else model.thresholds
 
     def _digest(self) -> str:
-        values = self.settings.values_with_effect()
-        del values["retriever"]  # always dense; cells of before there were others keep their names
+        values = {
+            name: value
+            for name, value in self.settings.values_with_effect().items()
+            if name not in _YOUNGER or value != _YOUNGER[name]
+        }
         content = json.dumps([values, self.fingerprint, self.tuning], sort_keys=True)
         return hashlib.sha256(content.encode()).hexdigest()[:10]
 

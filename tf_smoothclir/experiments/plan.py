@@ -85,6 +85,8 @@ class Study:
         if chosen is None:
             return []
         changes = {**system.changes, system.tuned: chosen}
+        if "epochs" in changes:
+            changes["epochs"] = min(changes["epochs"], study_set.settings.training.epochs)
         return [self._cell(study_set, {**changes, "seed": seed}) for seed in self.seeds]
 
     def final_cells(

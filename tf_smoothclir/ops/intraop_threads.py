@@ -3,7 +3,9 @@
 Why it is here: on two cores, a step of many short operations keeps both busy with one thread for
 each operation. More threads within an operation only take turns, with TensorFlow 2.21 about 50
 times a step instead of 15; the kernels of 2.15 gain more by them than that costs. `python -m
-benchmarks.stacks` measures training with this choice.
+benchmarks.stacks` measures training with this choice. The kernel of an LSTM multiplies small
+matrices one after the other: there, a second thread only makes the first one wait, on either stack,
+while the two directions of the LSTM can take a core each.
 
 When it may go: when training on today's TensorFlow is as fast with TensorFlow's own choice, one
 thread for each core (`TF_NUM_INTRAOP_THREADS=2` on two cores).
@@ -22,10 +24,12 @@ _VARIABLE = "TF_NUM_INTRAOP_THREADS"  # TensorFlow reads it when it starts
 def intraop_threads(settings: RunSettings, cores: int) -> int:
     """Returns how many threads TensorFlow should use within an operation, given the cores.
 
-    Towers that add up rows of a table make short operations. In-batch and mined negatives,
-    convolutions and LSTMs are products of large matrices, which need all cores.
+    Towers that add up rows of a table make short operations, LSTMs long chains of them. In-batch
+    and mined negatives and convolutions are products of large matrices, which need all cores.
     """
     model, training = settings.model, settings.training
+    if cores == 2 and model.tower == "lstm":
+        return 1
     multiplies = (
         model.tower != "average_pooling"
         or training.batching == "in_batch"

@@ -1,9 +1,10 @@
-"""Optimizers whose cost depends on the rows of a batch, not on the size of the vocabulary."""
+"""Optimizers, most of them with a cost that depends on the rows of a batch alone."""
 
 from __future__ import annotations
 
 from tensorflow import keras
 
+from tf_smoothclir.optimizers.fused_adam import FusedAdam
 from tf_smoothclir.optimizers.lazy_adam import LazyAdam
 from tf_smoothclir.optimizers.sparse_adagrad import SparseAdagrad
 from tf_smoothclir.optimizers.sparse_optimizer import SparseOptimizer
@@ -11,7 +12,7 @@ from tf_smoothclir.optimizers.sparse_rmsprop import SparseRMSprop
 
 OPTIMIZERS = {
     "lazy_adam": LazyAdam,
-    "adam": keras.optimizers.Adam,
+    "adam": FusedAdam,
     "rmsprop": SparseRMSprop,
     "adagrad": SparseAdagrad,
 }

@@ -20,6 +20,13 @@ class ModelSettings(Settings):
         " and take a hundred times as long. All three are the paper's.",
         choices=("average_pooling", "cnn", "lstm"),
     )
+    published_towers: bool = setting(
+        False,
+        "Build cnn and lstm as the authors' code does: windows of the cnn lie inside the text and"
+        " its output has no tanh; the forward LSTM is read at the first word, which is all it has"
+        " seen. Otherwise each word has a window, tanh comes last, and the forward LSTM is read at"
+        " the last word.",
+    )
     token_weights: str = setting(
         "none",
         "How average_pooling weights the words of a text. none: all alike (paper). idf: rare words"

@@ -25,9 +25,18 @@ _BEST = {
     "average_weights": 0.5,
     "epochs": 6,
 }
+# Liu et al. 2020, section 5, and their code. What the defaults of the settings are already is not
+# repeated.
+_PAPER = {"optimizer": "adam", "published_towers": True}
+# Tower -> what the paper trains it with beside that.
+PAPER_TOWERS = {
+    "cnn": {"learning_rate": 0.001, "learning_rate_decay": 0.95},
+    "lstm": {"learning_rate": 0.001, "learning_rate_decay": 0.95, "batch_size": 64, "epochs": 15},
+}
 # Values of --preset.
 PRESETS = {
-    "paper": {},
+    "fast": {},
+    "paper": _PAPER,
     "best": _BEST,
     "lexical": {"retriever": "lexical"},
     "hybrid": {**_BEST, "dim": 64, "retriever": "hybrid"},
@@ -50,6 +59,16 @@ def changed(settings: RunSettings, changes: Mapping[str, object]) -> RunSettings
     return RunSettings(**groups)
 
 
-def preset_settings(name: str) -> RunSettings:
-    """Returns the settings of a preset; those it does not name have the paper's values."""
-    return changed(RunSettings(), PRESETS[name])
+def preset_settings(name: str, tower: str = "") -> RunSettings:
+    """Returns the settings of a preset.
+
+    Args:
+        name: One of `PRESETS`.
+        tower: The kind of tower it is wanted for, because "paper" trains each in its own way;
+            empty: the preset's own.
+    """
+    settings = changed(RunSettings(), PRESETS[name])
+    if not tower:
+        return settings
+    of_tower = PAPER_TOWERS.get(tower, {}) if name == "paper" else {}
+    return changed(settings, {**of_tower, "tower": tower})

@@ -50,9 +50,9 @@ class TrainingSettings(Settings):
     )
     optimizer: str = setting(
         "rmsprop",
-        "Optimizer. rmsprop: Adam without momentum, as good here and many times faster. adam: the"
-        " paper's; its cost grows with the vocabulary, not the batch. lazy_adam: updates only the"
-        " words of the batch. adagrad: ahead in the first epochs.",
+        "Optimizer. rmsprop: Adam without momentum, as good here and several times faster. adam:"
+        " the paper's; its cost grows with the vocabulary, not the batch. lazy_adam: updates only"
+        " the words of the batch. adagrad: ahead in the first epochs.",
         choices=("rmsprop", "adam", "lazy_adam", "adagrad"),
     )
     learning_rate: float = setting(

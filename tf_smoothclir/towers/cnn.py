@@ -15,12 +15,15 @@ FILTERS = 300
 class CNNTower(SequenceTower):
     """DSSM-CNN (Shen et al. 2014) with the sizes of Liu et al. 2020, section 5.1.
 
-    300 filters with tanh look at each token between its two neighbours; a zero vector stands before
-    the first and after the last token of a text. The largest value of each filter over the tokens
-    goes to the fully connected layer. No padding is computed. See `SequenceTower` for the arguments
-    and the call.
+    300 filters with tanh look at windows of three tokens; the largest value of each filter over the
+    windows goes to the fully connected layer. Each token has a window, in which it stands between
+    its neighbours; a zero vector stands before the first and after the last token of a text. With
+    `as_published`, windows lie inside the text, and no tanh follows the fully connected layer; a
+    text of one or two tokens has one window, which ends with zero vectors. No padding is computed.
+    See `SequenceTower` for the arguments and the call.
     """
 
+    published_activation = None
     # As large as random vectors; the filters hardly learn from vectors ten times as large.
     bilingual_scale = SequenceTower.initial_stddev
 
@@ -37,19 +40,56 @@ class CNNTower(SequenceTower):
     def read(self, vectors, lengths):
         """Returns the largest value of each filter, `[batch, 300]`."""
         texts, place = places(lengths)
-        first, last = place == 0, place == tf.gather(lengths, texts) - 1
-        responses = tf.matmul(_windows(vectors, first, last), self._filters)
-        highest = tf.math.unsorted_segment_max(responses, texts, tf.size(lengths))
+        windows = self._windows(vectors, place, tf.gather(lengths, texts))
+        if self.as_published:
+            is_inside = place <= tf.maximum(tf.gather(lengths, texts) - WINDOW, 0)
+            windows, texts = (tf.boolean_mask(each, is_inside) for each in (windows, texts))
+        responses = tf.matmul(windows, self._filters)
+        highest = _largest(responses, texts, tf.size(lengths))
         highest = tf.where(lengths[:, tf.newaxis] > 0, highest, tf.zeros_like(highest))
         # Both are increasing, so they commute with the maximum, and work on far fewer numbers.
         return tf.tanh(highest + self._biases)
 
+    def _windows(self, vectors, place, lengths) -> tf.Tensor:
+        """Returns `[tokens, 3 * dim]`: the vectors in the window of each token.
 
-def _windows(vectors: tf.Tensor, first: tf.Tensor, last: tf.Tensor) -> tf.Tensor:
-    """Returns `[tokens, 3 * dim]`: the vectors before, at and after each token."""
-    edge = tf.zeros_like(vectors[:1])
-    before = tf.concat([edge, vectors[:-1]], axis=0)
-    after = tf.concat([vectors[1:], edge], axis=0)
-    before = tf.where(first[:, tf.newaxis], tf.zeros_like(before), before)
-    after = tf.where(last[:, tf.newaxis], tf.zeros_like(after), after)
-    return tf.concat([before, vectors, after], axis=1)
+        Args:
+            vectors: `[tokens, dim]`.
+            place: `[tokens]` int, where in its text each token stands.
+            lengths: `[tokens]` int, how many tokens its text has.
+        """
+        start = 0 if self.as_published else -1
+        parts = []
+        for offset in range(start, start + WINDOW):
+            is_there = (place + offset >= 0) & (place + offset < lengths)
+            neighbours = tf.roll(vectors, -offset, axis=0)
+            parts.append(tf.where(is_there[:, tf.newaxis], neighbours, tf.zeros_like(neighbours)))
+        return tf.concat(parts, axis=1)
+
+
+def _largest(responses: tf.Tensor, texts: tf.Tensor, batch: tf.Tensor) -> tf.Tensor:
+    """Returns `[batch, filters]`, the largest response of each text to each filter.
+
+    Its value and gradient are those of `tf.math.unsorted_segment_max`, whose own gradient makes
+    room for rows that belong to no segment and takes twice as long.
+
+    Args:
+        responses: `[windows, filters]`.
+        texts: `[windows]` int, the text of each window.
+        batch: Number of texts.
+    """
+
+    @tf.custom_gradient
+    def largest(responses):
+        highest = tf.math.unsorted_segment_max(responses, texts, batch)
+
+        def gradient(upstream):
+            is_highest = tf.equal(responses, tf.gather(highest, texts))
+            winners = tf.cast(is_highest, responses.dtype)
+            number = tf.math.unsorted_segment_sum(winners, texts, batch)
+            share = tf.math.divide_no_nan(upstream, number)  # equal responses share the gradient
+            return winners * tf.gather(share, texts)
+
+        return highest, gradient
+
+    return largest(responses)

@@ -1,12 +1,11 @@
-"""DSSM-LSTM: a bidirectional LSTM, read where it has seen the whole text."""
+"""DSSM-LSTM: a bidirectional LSTM in TensorFlow's fused kernel."""
 
 from __future__ import annotations
 
 import tensorflow as tf
 from tensorflow import keras
 
-from tf_smoothclir._compat.keras_api import trace_for_devices
-from tf_smoothclir.towers.sequence_tower import SequenceTower, padded
+from tf_smoothclir.towers.sequence_tower import SequenceTower, places
 
 UNITS = 64
 
@@ -15,41 +14,110 @@ UNITS = 64
 class LSTMTower(SequenceTower):
     """DSSM-LSTM (Palangi et al. 2016) with the sizes of Liu et al. 2020, section 5.1.
 
-    The forward state (64 units) at the last token and the backward state at the first token go to
-    the fully connected layer: each has seen the whole text. (The paper says "the first hidden state
-    for the forward LSTM and the last for the backward LSTM"; taken literally, these would have seen
-    one token each.) See `SequenceTower` for the arguments and the call.
+    A state of each direction (64 units) goes to the fully connected layer. That of the backward
+    LSTM stands at the first token and has seen the whole text. That of the forward LSTM stands at
+    the last token and has seen the whole text too, or with `as_published` at the first token, of
+    which alone it knows: "the first hidden state for the forward LSTM and the last hidden state for
+    the backward LSTM", says the paper, and its authors' code reads both directions at position 0.
 
-    The LSTM is Keras's, with the settings that have a fused cuDNN kernel; padding stands behind the
-    text, as that kernel requires.
+    See `SequenceTower` for the arguments and the call. Weights and result are those of Keras's
+    `Bidirectional(LSTM(64))`.
     """
 
     def build_reader(self):
         """Creates the weights of both directions."""
-        forward, backward = (
-            keras.layers.LSTM(
-                UNITS,
-                kernel_initializer=keras.initializers.GlorotUniform(seed=seed),
-                recurrent_initializer=keras.initializers.Orthogonal(seed=seed),
-                go_backwards=go_backwards,
-                name=name,
-            )
-            for seed, go_backwards, name in (
-                (self.seed + 1, False, "forward"),
-                (self.seed + 2, True, "backward"),
-            )
-        )
-        self._recurrent = keras.layers.Bidirectional(forward, backward_layer=backward)
-        for layer in (self._recurrent.forward_layer, self._recurrent.backward_layer):
-            trace_for_devices(layer)
-        self._recurrent.build(tf.TensorShape([None, None, self.dim]))
+        self._forward = _Direction(self.dim, self.seed + 1, name="forward")
+        self._backward = _Direction(self.dim, self.seed + 2, name="backward")
+        for direction in (self._forward, self._backward):
+            direction.build(None)
         return 2 * UNITS
 
     def read(self, vectors, lengths):
-        """Returns the last forward and the first backward state, `[batch, 128]`."""
-        vectors = padded(vectors, lengths)
-        if vectors.shape[0] == 0:  # known in eager execution, where Keras 3.15 fails
-            return tf.zeros([0, 2 * UNITS], vectors.dtype)
-        # An empty text is one zero vector: the fused kernel refuses a text that is all mask.
-        mask = tf.sequence_mask(tf.maximum(lengths, 1), tf.shape(vectors)[1])
-        return self._recurrent(vectors, mask=mask)
+        """Returns a forward and a backward state of each text, `[batch, 128]`."""
+        texts, place = places(lengths)
+        from_the_end = tf.gather(lengths, texts) - 1 - place
+        if self.as_published:
+            first = place == 0
+            forward = self._forward(
+                tf.boolean_mask(vectors, first),
+                tf.boolean_mask(texts, first),
+                tf.boolean_mask(place, first),
+                tf.minimum(lengths, 1),
+            )
+        else:
+            forward = self._forward(vectors, texts, place, lengths)
+        return tf.concat([forward, self._backward(vectors, texts, from_the_end, lengths)], axis=1)
+
+
+class _Direction(keras.layers.Layer):
+    """An LSTM that reads texts in one direction, with the weights of `keras.layers.LSTM`.
+
+    A layer of its own, so that the order of the tower's weights is that of earlier versions, whose
+    checkpoints know weights by their order.
+    """
+
+    def __init__(self, dim: int, seed: int, **kwargs):
+        super().__init__(**kwargs)
+        self.supports_jit = False
+        self._dim = dim
+        self._seed = seed
+
+    def build(self, input_shape=None):
+        """Creates the weights; the forget gate begins open, with a bias of 1."""
+        self._kernel = self.add_weight(
+            name="kernel",
+            shape=(self._dim, 4 * UNITS),
+            initializer=keras.initializers.GlorotUniform(seed=self._seed),
+        )
+        self._recurrent = self.add_weight(
+            name="recurrent_kernel",
+            shape=(UNITS, 4 * UNITS),
+            initializer=keras.initializers.Orthogonal(seed=self._seed),
+        )
+        self._bias = self.add_weight(name="bias", shape=(4 * UNITS,), initializer=_open_forget_gate)
+        self.built = True
+
+    def call(self, vectors, texts, steps, lengths):
+        """Returns the state of each text after its last step, `[batch, 64]`.
+
+        Args:
+            vectors: `[tokens, dim]`.
+            texts: `[tokens]` int, the text of each token.
+            steps: `[tokens]` int, when it is read, from 0.
+            lengths: `[batch]` int. An empty text has the state after one zero vector.
+        """
+        batch = tf.size(lengths, lengths.dtype)
+        longest = tf.reduce_max(tf.concat([lengths, tf.ones([1], lengths.dtype)], axis=0))
+        # The kernel wants time first. Steps after the end of a text do not reach its state.
+        shape = tf.stack([longest, batch, self._dim])
+        inputs = tf.scatter_nd(tf.stack([steps, texts], axis=1), vectors, shape)
+        start, unused = tf.zeros([batch, UNITS], vectors.dtype), tf.zeros([UNITS], vectors.dtype)
+        # TensorFlow's gradient of BlockLSTMV2 is that of this version, and so is wrong there.
+        states = tf.raw_ops.BlockLSTM(
+            seq_len_max=tf.cast(longest, tf.int64),
+            x=inputs,
+            cs_prev=start,
+            h_prev=start,
+            w=_gates_in_order(tf.concat([self._kernel, self._recurrent], axis=0)),
+            wci=unused,
+            wcf=unused,
+            wco=unused,
+            b=_gates_in_order(tf.convert_to_tensor(self._bias)),
+            forget_bias=0.0,  # the bias has it already
+            cell_clip=-1.0,  # never
+        ).h
+        last = tf.maximum(lengths, 1) - 1
+        return tf.gather_nd(states, tf.stack([last, tf.range(batch)], axis=1))
+
+
+def _gates_in_order(weights: tf.Tensor) -> tf.Tensor:
+    """Returns weights with the gates in the kernel's order i, c, f, o; Keras's is i, f, c, o."""
+    entrance, forget, candidate, exit_ = tf.split(weights, 4, axis=-1)
+    return tf.concat([entrance, candidate, forget, exit_], axis=-1)
+
+
+def _open_forget_gate(shape, dtype=None):
+    """Returns the initial bias of the gates i, f, c, o."""
+    del shape
+    zeros, ones = tf.zeros([UNITS], dtype), tf.ones([UNITS], dtype)
+    return tf.concat([zeros, ones, zeros, zeros], axis=0)

@@ -1,4 +1,4 @@
-"""The base of towers that read word order: word vectors with dropout, and padding on demand."""
+"""The base of towers that read word order: word vectors with dropout, and places in a text."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ class SequenceTower(WordTableTower):
     """Base of the DSSM towers of Liu et al. 2020, section 5.1; a subclass reads the word vectors.
 
     The layers are dropout on the word vectors, `read` of the subclass, and a fully connected layer
-    with tanh. The paper names no activation; tanh is that of DSSM (Huang et al. 2013, Shen et al.
-    2014). A text without tokens is the zero vector and moves no weight.
+    with tanh, as in DSSM (Huang et al. 2013, Shen et al. 2014). A text without tokens is the zero
+    vector and moves no weight. The paper leaves some things open; with `as_published`, they are
+    what its authors' code does, which each subclass describes.
 
     A text has the same vector alone and in any batch, up to rounding. The gradient of the table is
     sparse and names each row once. Dropout is a function of `seed` and of a counter among the
@@ -23,14 +24,25 @@ class SequenceTower(WordTableTower):
 
     Call it on tokens as `AveragePoolingTower`, flat or padded, with `training=True` for dropout.
     Returns `[batch, dim]` float.
+
+    Attributes:
+        published_activation: Of the fully connected layer in the authors' code.
     """
 
     # With 1, the largest of many responses lies where tanh is flat, and training hardly begins.
     initial_stddev = 0.1
     pads_texts = True
+    published_activation: str | None = "tanh"
 
     def __init__(
-        self, vocabulary_size: int, dim: int = 64, *, dropout: float = 0.4, seed: int = 0, **kwargs
+        self,
+        vocabulary_size: int,
+        dim: int = 64,
+        *,
+        dropout: float = 0.4,
+        as_published: bool = False,
+        seed: int = 0,
+        **kwargs,
     ):
         """Creates the tower.
 
@@ -38,6 +50,7 @@ class SequenceTower(WordTableTower):
             vocabulary_size: As in `WordTableTower`.
             dim: As in `WordTableTower`.
             dropout: Share of the entries of the word vectors that training drops (paper: 0.4).
+            as_published: Build the tower as the authors' code does.
             seed: Of the dropout and of all initial weights except the table.
             **kwargs: Of `WordTableTower`.
 
@@ -48,9 +61,12 @@ class SequenceTower(WordTableTower):
         if not 0 <= dropout < 1:
             raise ValueError(f"dropout must be at least 0 and below 1, but is {dropout}.")
         self.dropout = float(dropout)
+        self.as_published = bool(as_published)
         self.seed = int(seed)
         self._dense = keras.layers.Dense(
-            self.dim, "tanh", kernel_initializer=keras.initializers.GlorotUniform(seed=self.seed)
+            self.dim,
+            self.published_activation if self.as_published else "tanh",
+            kernel_initializer=keras.initializers.GlorotUniform(seed=self.seed),
         )
 
     def build_rest(self):
@@ -99,7 +115,8 @@ class SequenceTower(WordTableTower):
 
     def get_config(self):
         """Returns the arguments of the constructor."""
-        return {**super().get_config(), "dropout": self.dropout, "seed": self.seed}
+        own = {"dropout": self.dropout, "as_published": self.as_published, "seed": self.seed}
+        return {**super().get_config(), **own}
 
 
 def places(lengths: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
@@ -111,17 +128,3 @@ def places(lengths: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     texts = tf.repeat(tf.range(tf.size(lengths, lengths.dtype)), lengths)
     begins = tf.cumsum(lengths, exclusive=True)
     return texts, tf.range(tf.size(texts, lengths.dtype)) - tf.gather(begins, texts)
-
-
-def padded(vectors: tf.Tensor, lengths: tf.Tensor) -> tf.Tensor:
-    """Returns `[batch, longest, dim]`, with zero vectors behind each text; longest is at least 1.
-
-    Args:
-        vectors: `[tokens, dim]`, of all texts one after the other.
-        lengths: `[batch]` int, the number of tokens of each text.
-    """
-    dim = vectors.shape[-1]
-    longest = tf.reduce_max(tf.concat([lengths, [1]], axis=0))
-    shape = tf.stack([tf.size(lengths, lengths.dtype), longest, dim])
-    scattered = tf.scatter_nd(tf.stack(places(lengths), axis=1), vectors, shape)
-    return tf.ensure_shape(scattered, [None, None, dim])

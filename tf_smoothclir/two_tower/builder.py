@@ -191,7 +191,7 @@ def _tower(settings: RunSettings, role: str, vocabularies: Mapping[str, list[str
     normal = functools.partial(keras.initializers.RandomNormal, stddev=kind.initial_stddev)
     own = {"token_weights": model.token_weights}
     if issubclass(kind, SequenceTower):
-        own = {"seed": seed}
+        own = {"as_published": model.published_towers, "seed": seed}
     return kind(
         len(vocabularies[role]),
         model.dim,
