@@ -95,7 +95,6 @@ def read(directory: Path) -> dict:
             retrievers.load_scorer(run, tokenized_set).scorer,
             ("test",),
             negatives=settings.training.negatives,
-            predict_grade=None,
             trec_dir=directory / "trec",
         )
         numbers[f"{name}: metrics"] = evaluations["test"].metrics

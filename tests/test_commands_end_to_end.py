@@ -81,7 +81,7 @@ def test_metrics_json_has_the_promised_structure(run_dir):
 
 def test_report_refers_to_plots_that_are_there(run_dir):
     plots = re.findall(r"!\[[^]]+\]\(([^)]+)\)", (run_dir / "report.md").read_text())
-    assert len(plots) == 3
+    assert len(plots) == 4
     assert all((run_dir / plot).is_file() for plot in plots)
 
 

@@ -89,9 +89,9 @@ def main(argv) -> None:
         scorer,
         _SPLITS.value,
         negatives=negatives,
-        predict_grade=graded.predict_grade,
         trec_dir=output_dir,
     )
+    evaluations = {split: e.graded(graded.cut_points) for split, e in evaluations.items()}
     write_json(
         output_dir / "metrics.json", metrics_content(evaluations, negatives, ranking=ranking)
     )
@@ -100,12 +100,14 @@ def main(argv) -> None:
 
 
 def _print(evaluations) -> None:
-    from tf_smoothclir.evaluation.report import confusion_table, metrics_table
+    from tf_smoothclir.evaluation.report import confusion_table, grades_table, metrics_table
 
     print(metrics_table(evaluations))
-    for split, evaluation in evaluations.items():
-        if evaluation.confusion is not None:
-            print(f"{split}, pairs by grade:\n{confusion_table(evaluation.confusion)}")
+    graded = {split: e for split, e in evaluations.items() if e.confusion is not None}
+    if graded:
+        print(f"Predicted grades:\n{grades_table(graded)}")
+    for split, evaluation in graded.items():
+        print(f"{split}, candidate lists by grade:\n{confusion_table(evaluation.confusion)}")
 
 
 def run() -> None:

@@ -337,7 +337,6 @@ def run_directories(tmp_path_factory):
             vectors_with_ties(retrieval_set, seed=seed),
             "test",
             negatives=7,
-            predict_grade=None,
             trec_dir=trained.evaluation / "test",
         )
     return directory, found

@@ -14,7 +14,8 @@ from tf_smoothclir.evaluation.evaluate import (
     metrics_content,
     rules,
 )
-from tf_smoothclir.evaluation.metrics import RULES
+from tf_smoothclir.evaluation.metrics import RULES, grade_metrics
+from tf_smoothclir.protocols.cut_points import CutPoints
 from tf_smoothclir.protocols.scorer import TwoStageRetriever
 from tf_smoothclir.settings.training import METRICS
 from tf_smoothclir.utils.errors import InputError
@@ -22,8 +23,11 @@ from tf_smoothclir.utils.errors import InputError
 FULL = ("full/MRR@10", "full/Recall@1", "full/Recall@10", "full/Recall@100")
 
 
-def predict(scores):
-    return np.digitize(scores, [-0.01, 0.01])
+CUT_POINTS = CutPoints(pairs=(-0.01, 0.01), hits=(0.02, 0.03))
+
+
+def counts_between(scores, cut_points):
+    return np.histogram(scores, [-np.inf, *cut_points, np.inf])[0]
 
 
 @pytest.fixture(scope="module")
@@ -35,8 +39,8 @@ def world():
 @pytest.fixture(scope="module")
 def evaluation(world, tmp_path_factory):
     directory = tmp_path_factory.mktemp("trec") / "made"
-    found = evaluate_split(*world, "test", negatives=7, predict_grade=predict, trec_dir=directory)
-    return found, directory
+    found = evaluate_split(*world, "test", negatives=7, trec_dir=directory)
+    return found.graded(CUT_POINTS), directory
 
 
 def test_every_metric_has_an_interval_around_it_and_a_count(evaluation):
@@ -64,8 +68,41 @@ def test_scores_and_confusion_cover_every_pair(evaluation, world):
     for grade in range(3):
         of_grade = scores[lists.grades == grade]
         np.testing.assert_array_equal(found.scores_by_grade[grade], of_grade)
-        expected = [(predict(of_grade) == predicted).sum() for predicted in range(3)]
+        expected = counts_between(of_grade, CUT_POINTS.pairs)
         np.testing.assert_array_equal(found.confusion[grade], expected)
+
+
+def test_hits_are_the_first_ten_of_each_query_and_have_cut_points_of_their_own(evaluation, world):
+    retrieval_set, retriever = world
+    found, _ = evaluation
+    (ranking,) = retriever.rank(retrieval_set.queries_in("test"), 10)
+    grades = ranking.grades(retrieval_set)
+    assert sum(map(len, found.hits_by_grade)) == 25 * 10
+    for grade in range(3):
+        of_grade = ranking.scores[grades == grade]
+        np.testing.assert_array_equal(found.hits_by_grade[grade], of_grade)
+        expected = counts_between(of_grade, CUT_POINTS.hits)
+        np.testing.assert_array_equal(found.hit_confusion[grade], expected)
+
+
+def test_metrics_json_says_how_well_grades_are_predicted(evaluation):
+    found, _ = evaluation
+    content = metrics_content({"test": found}, 7)
+    assert content["grades"] == {
+        "test": {
+            "candidate lists": grade_metrics(found.confusion),
+            "hits": grade_metrics(found.hit_confusion),
+        }
+    }
+    assert "first 10 documents" in content["rules"]["grades"]
+
+
+def test_without_cut_points_nothing_is_said_of_grades(world):
+    found = evaluate_split(*world, "test", negatives=7)
+    assert found.graded(None) is found
+    content = metrics_content({"test": found}, 7)
+    assert content["confusion"] == content["grades"] == {}
+    assert "grades" not in content["rules"]
 
 
 def test_files_for_other_tools(evaluation):
@@ -77,7 +114,7 @@ def test_files_for_other_tools(evaluation):
 
 def test_the_same_again(evaluation, world):
     found, _ = evaluation
-    again = evaluate_split(*world, "test", negatives=7, predict_grade=None)
+    again = evaluate_split(*world, "test", negatives=7)
     assert (again.metrics, again.intervals) == (found.metrics, found.intervals)
     assert again.confusion is None
 
@@ -85,9 +122,9 @@ def test_the_same_again(evaluation, world):
 def test_a_query_without_a_token_and_one_without_a_relevant_document(small_set):
     retriever = vectors_with_ties(small_set, seed=3)
     retriever.queries[5] = 0
-    test = evaluate_split(small_set, retriever, "test", negatives=3, predict_grade=predict)
+    test = evaluate_split(small_set, retriever, "test", negatives=3)
     assert set(test.counts.values()) == {2}
-    validation = evaluate_split(small_set, retriever, "validation", negatives=3, predict_grade=None)
+    validation = evaluate_split(small_set, retriever, "validation", negatives=3)
     # q4 has a document of grade 1, q8 has none; neither has one of grade 2.
     assert validation.counts["MAP"] == 1
     assert validation.counts["P_mr@1"] == validation.counts["full/MRR@10"] == 0
@@ -113,20 +150,21 @@ def test_a_scorer_that_is_no_retriever_is_measured_on_candidate_lists_alone(worl
         reversed_scorer,
         ["test"],
         negatives=7,
-        predict_grade=None,
         trec_dir=tmp_path,
     )
     assert list(found["test"].metrics) == list(METRICS)
     files = sorted(path.name for path in (tmp_path / "test").iterdir())
     assert files == ["qrels.trec", "run.trec"]
     assert "full" not in metrics_content(found, 7)["rules"]
+    assert found["test"].hits_by_grade is None
+    assert found["test"].graded(CUT_POINTS).hit_confusion is None
 
 
 def test_a_scorer_is_measured_over_the_top_ranks_of_a_first_stage(evaluation, world, tmp_path):
     retrieval_set, retriever = world
     reranker = ListScorer(retriever)
     two_stages = TwoStageRetriever(retriever, reranker, retrieval_set, ranks=10)
-    options = {"negatives": 7, "predict_grade": None}
+    options = {"negatives": 7}
     found = evaluate_split(retrieval_set, two_stages, "test", **options, trec_dir=tmp_path)
     alone = evaluate_split(retrieval_set, reranker, "test", **options)
     assert {name: found.metrics[name] for name in METRICS} == alone.metrics
@@ -143,7 +181,7 @@ def test_an_empty_split_is_an_error_with_a_remedy(world):
     with pytest.raises(
         InputError, match=r"no query of the train split .*\. Move some to this split"
     ):
-        evaluate_split(*world, "train", negatives=3, predict_grade=None)
+        evaluate_split(*world, "train", negatives=3)
 
 
 def test_rules_name_what_every_metric_depends_on():

@@ -13,7 +13,9 @@ from tests.oracles import metrics as oracle
 from tf_smoothclir.data.hashing import hash_ids
 from tf_smoothclir.evaluation.metrics import (
     RULES,
+    confusion_matrix,
     counts,
+    grade_metrics,
     mean_metrics,
     per_query_metrics,
     ranked_grades,
@@ -176,6 +178,32 @@ def test_padding_is_minus_one_and_lists_keep_their_order():
         np.float32([0.1, 0.9, 0.5, 0.2]), np.array([0, 1, 2, 0]), np.array([0, 1, 1, 4]), range(4)
     )
     np.testing.assert_array_equal(order, [[0, -1, -1], [-1, -1, -1], [1, 2, 0]])
+
+
+def test_pairs_are_counted_by_true_and_predicted_grade():
+    found = confusion_matrix(np.array([0, 0, 2, 2]), np.array([0, 1, 1, 1]), 3)
+    np.testing.assert_array_equal(found, [[1, 1, 0], [0, 0, 0], [0, 2, 0]])
+
+
+@pytest.mark.parametrize(
+    ("confusion", "accuracy", "macro", "kappa"),
+    [
+        # Two grades: observed 3 / 4, by chance (3 * 2 + 1 * 2) / 16 = 1 / 2.
+        ([[2, 1], [0, 1]], 3 / 4, (2 / 3 + 1) / 2, (3 / 4 - 1 / 2) / (1 - 1 / 2)),
+        # One pair two grades off: 4. By chance, with 2, 1, 1 true and 1, 1, 2 predicted: one off
+        # (2 + 1 + 2 + 1) / 4, two off 4 (4 + 1) / 4.
+        ([[1, 0, 1], [0, 1, 0], [0, 0, 1]], 3 / 4, (1 / 2 + 1 + 1) / 3, 1 - 4 / (6 / 4 + 20 / 4)),
+        ([[5, 0, 0], [0, 0, 0], [0, 0, 3]], 1, 1, 1),  # nobody has grade 1
+        ([[4, 0], [0, 0]], 1, 1, 0),  # one grade is all there is
+        ([[2, 2], [2, 2]], 1 / 2, 1 / 2, 0),
+    ],
+)
+def test_how_well_grades_are_predicted(confusion, accuracy, macro, kappa):
+    assert grade_metrics(np.array(confusion)) == {
+        "accuracy": pytest.approx(accuracy),
+        "macro_accuracy": pytest.approx(macro),
+        "quadratic_kappa": pytest.approx(kappa),
+    }
 
 
 def test_rules_name_gain_ties_and_queries_left_out():

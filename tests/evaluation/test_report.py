@@ -16,19 +16,20 @@ from tf_smoothclir.evaluation.report import (
 )
 
 
-def evaluation(value, confusion=None):
+def evaluation(value, confusion=None, hit_confusion=None):
     return Evaluation(
         metrics={"NDCG@5": value, "full/MRR@10": value / 2},
         intervals={"NDCG@5": (value - 0.1, value + 0.1), "full/MRR@10": (0.0, value)},
         counts={"NDCG@5": 1200, "full/MRR@10": 7},
-        confusion=confusion,
         scores_by_grade=[],
+        confusion=confusion,
+        hit_confusion=hit_confusion,
     )
 
 
 EVALUATIONS = {
     "validation": evaluation(0.5),
-    "test": evaluation(0.25, np.array([[1200, 400], [0, 0]])),
+    "test": evaluation(0.25, np.array([[1200, 400], [0, 0]]), np.array([[6, 2], [1, 1]])),
 }
 
 
@@ -73,7 +74,7 @@ def test_metrics_table():
 
 def test_every_row_of_every_table_has_as_many_cells_as_its_header(report):
     found = tables(report)
-    assert len(found) == 4  # facts, metrics, components, predicted grades
+    assert len(found) == 6  # facts, metrics, components, predicted grades of lists and of hits
     for header, line, *rows in found:
         assert set(line) == {"---"}
         assert rows
@@ -95,11 +96,30 @@ def test_metrics_rules_plots_commands_and_flags_are_there(report):
     assert "```\n--epsilon=1.0\n--data_dir=a|b\n```" in report
 
 
-def test_predicted_grades_only_where_there_are_thresholds(report):
-    assert "## Predicted grades, validation" not in report
-    assert "## Predicted grades, test" in report
-    *_, (_, _, *rows) = tables(report)
-    assert rows == [["0", "1,200", "400", "75.0%"], ["1", "0", "0", "none"]]  # 1200 / 1600
+def test_predicted_grades_only_where_there_are_cut_points(report):
+    assert "### Candidate lists, validation" not in report
+    assert "### Candidate lists, test" in report
+    assert "### Hits, test" in report
+    *_, (_, _, *lists), (_, _, *hits) = tables(report)
+    assert lists == [
+        ["0", "1,200", "400", "75.0%"],  # 1200 / 1600
+        ["1", "0", "0", "none"],
+        ["right of those", "100.0%", "0.0%", ""],
+    ]
+    assert hits == [
+        ["0", "6", "2", "75.0%"],
+        ["1", "1", "1", "50.0%"],
+        ["right of those", "85.7%", "33.3%", ""],  # 6 / 7, 1 / 3
+    ]
+
+
+def test_how_well_grades_are_predicted(report):
+    *_, (header, _, *rows), _, _ = tables(report)
+    assert header == ["", "accuracy", "macro-averaged accuracy", "quadratic kappa"]
+    assert [row[:3] for row in rows] == [
+        ["test, candidate lists", "0.7500", "0.7500"],
+        ["test, hits", "0.7000", "0.6250"],  # 7 / 10; (6 / 8 + 1 / 2) / 2
+    ]
 
 
 def test_the_report_ends_with_one_line_end(report):

@@ -43,8 +43,7 @@ def test_it_is_the_mean_of_two_metrics(retrieval_set, strength, queries_at_once,
     monkeypatch.setattr(retriever, "_SCORES_AT_ONCE", DOCUMENTS * queries_at_once)
     rows = scores_of(retrieval_set, strength)
     ranker = RowRetriever(rows, retrieval_set.tie_order)
-    options = {"negatives": 40, "predict_grade": None}
-    metrics = evaluate_split(retrieval_set, ranker, "validation", **options).metrics
+    metrics = evaluate_split(retrieval_set, ranker, "validation", negatives=40).metrics
     expected = (metrics["NDCG@5"] + metrics["full/MRR@10"]) / 2
     assert Validation(retrieval_set)(rows) == pytest.approx(expected)
 

@@ -76,7 +76,7 @@ def test_a_finished_run_is_evaluated_on_another_set_by_the_spelling_of_its_words
     model = load_model(run)
     again = tokenized_set_of(source_of(settings.data), run.settings(), run, ["test"])
     scorer = load_scorer(run, again).scorer
-    found = evaluate_split(again.retrieval_set, scorer, "test", negatives=3, predict_grade=None)
+    found = evaluate_split(again.retrieval_set, scorer, "test", negatives=3)
     assert found.metrics == result["test"]
 
     other = write_tiny_set(tmp_path / "other")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
 import shutil
@@ -16,6 +17,7 @@ from tests.training.test_run_directory import snapshot
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.sources.source import SPLITS
 from tf_smoothclir.evaluation.evaluate import evaluate_splits
+from tf_smoothclir.protocols.cut_points import read_cut_points
 from tf_smoothclir.settings.training import METRICS
 from tf_smoothclir.training import retrievers, run_report
 from tf_smoothclir.training.retrievers import load_models
@@ -53,7 +55,7 @@ def test_metrics_json_has_the_keys_of_every_run(runs, name):
     for split in ("test", "validation"):
         assert set(result[split]) == {*METRICS, *FULL}
         assert {path.name for path in (runs[name].evaluation / split).iterdir()} == TREC
-    assert result["confusion"] == {}  # the thresholds are none of these scores
+        assert np.sum(result["confusion"][split]) == 4 * 5  # 4 lists of 2 judged, 3 sampled
     assert result["thresholds"] == [0.2, 0.7]
     assert result["training"]["seconds"] > result["lexical"]["seconds"] - 1e-3 > 0
     assert result["training"]["peak_rss_mb"] > 0
@@ -88,6 +90,18 @@ def test_the_components_of_a_hybrid_are_the_runs_of_its_parts(runs):
                 assert ours.read_bytes() == theirs.read_bytes()
 
 
+@pytest.mark.parametrize("name", ["dense", "lexical", "hybrid"])
+def test_a_run_keeps_the_cut_points_of_what_it_ranks_with_and_of_its_parts(runs, name):
+    kept = read_cut_points(runs[name].cut_points)
+    assert list(kept) == (["dense", "lexical", "hybrid"] if name == "hybrid" else [name])
+    assert metrics_of(runs[name])["cut_points"] == json.loads(
+        json.dumps(dataclasses.asdict(kept[name]))
+    )
+    if name == "hybrid":
+        for part in ("dense", "lexical"):
+            assert kept[part] == read_cut_points(runs[part].cut_points)[part]
+
+
 @pytest.mark.parametrize("name", ["lexical", "hybrid"])
 def test_the_report_shows_what_was_chosen_and_its_plots_are_there(runs, name):
     run = runs[name]
@@ -115,7 +129,6 @@ def test_a_loaded_run_ranks_as_it_was_evaluated(runs, name, tmp_path):
         found[name],
         ["test"],
         negatives=settings.training.negatives,
-        predict_grade=models.predict_grade,
         trec_dir=tmp_path,
     )
     assert evaluations["test"].metrics == metrics_of(run)["test"]

@@ -11,6 +11,7 @@ from tests.training.tiny_set import QUERIES, tiny_settings
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.token_frequency import inverse_document_frequency
 from tf_smoothclir.data.tokenized_set import ROLES
+from tf_smoothclir.protocols.cut_points import CutPoints, read_cut_points
 from tf_smoothclir.settings.training import METRICS
 from tf_smoothclir.training import train as train_module
 from tf_smoothclir.training.retrievers import load_scorer
@@ -72,7 +73,7 @@ def test_validation_of_the_best_epoch_is_found_again_in_the_end(tiny, tmp_path, 
 def test_report_refers_to_plots_that_are_there(finished):
     report = finished.report.read_text()
     plots = [line.split("](")[1].rstrip(")") for line in report.splitlines() if line[:2] == "!["]
-    assert len(plots) == 3
+    assert len(plots) == 4
     for plot in plots:
         assert (finished.path / plot).read_bytes().startswith(b"\x89PNG")
     for line in finished.flags.read_text().splitlines():
@@ -204,17 +205,29 @@ def test_load_model_of_a_run_without_an_epoch_says_how_to_go_on(tiny, tmp_path, 
         load_model(RunDirectory.load(tmp_path))
 
 
-def test_load_scorer_has_the_grade_rule_and_the_thresholds_of_the_run(finished):
+def test_load_scorer_has_the_cut_points_of_the_run(finished):
     settings = finished.settings()
     tokenized_set = train_module.tokenized_set_of(
         source_of(settings.data), settings, finished, ("test",)
     )
     graded = load_scorer(finished, tokenized_set)
-    assert graded.thresholds == (0.2, 0.7)
-    assert np.asarray(graded.predict_grade(np.array([0.1, 0.5, 0.9]))).tolist() == [0, 1, 2]
+    assert graded.cut_points == read_cut_points(finished.cut_points)["dense"]
     queries = tokenized_set.retrieval_set.queries_in("test")
     (ranking,) = graded.scorer.rank(queries, 3)
     assert ranking.document_rows.shape == (len(queries), 3)
+
+
+def test_a_run_of_before_there_were_cut_points_has_its_thresholds(finished, tmp_path, caplog):
+    run = RunDirectory.load(shutil.copytree(finished.path, tmp_path / "run"))
+    run.cut_points.unlink()
+    settings = run.settings()
+    tokenized_set = train_module.tokenized_set_of(
+        source_of(settings.data), settings, run, ("test",)
+    )
+    with caplog.at_level("WARNING", logger="absl"):
+        graded = load_scorer(run, tokenized_set)
+    assert graded.cut_points == CutPoints((0.2, 0.7), (0.2, 0.7))
+    assert "has no grades.json" in caplog.text
 
 
 def test_wrong_thresholds_show_before_anything_is_written(tiny, tmp_path):

@@ -148,7 +148,7 @@ def test_a_first_stage_that_is_not_trained_is_refused(reranker, tmp_path):
 
 
 def test_a_first_stage_that_only_scores_lists_is_refused(first_stage, tokenized_set, monkeypatch):
-    graded = GradedScorer(object(), None, ())
+    graded = GradedScorer(object(), None)
     monkeypatch.setattr(two_stages, "load_scorer", lambda *_: graded)
     with pytest.raises(InputError, match=r"^--first_stage=.*cannot rank a collection\. Give"):
         load_first_stage(first_stage, tokenized_set.retrieval_set)

@@ -1,4 +1,4 @@
-"""Evaluating a scorer: metrics of a split, files for other tools, the data of the plots."""
+"""Evaluating a scorer: metrics of a split, predicted grades, files for other tools."""
 
 from __future__ import annotations
 
@@ -17,14 +17,24 @@ from tf_smoothclir.evaluation.metrics import (
     RULES,
     confusion_matrix,
     counts,
+    grade_metrics,
     list_metrics,
     mean_metrics,
 )
-from tf_smoothclir.protocols.scorer import GradeRule, Ranking, Retriever, Scorer
+from tf_smoothclir.losses.grades import predicted_grades
+from tf_smoothclir.protocols.cut_points import CutPoints
+from tf_smoothclir.protocols.scorer import Ranking, Retriever, Scorer
 
 # The lists of an evaluation are the same for every run, whatever the seed of its training.
 NEGATIVES_SEED = 13
+HITS = 10  # of each query, whose grades are predicted as those of search results
 _TAG = "tf_smoothclir"
+_GRADES = (
+    "a predicted grade is the number of cut points below the score; macro_accuracy counts each"
+    " grade alike, and so does not depend on how many documents of grade 0 are sampled; hits are"
+    f" the first {HITS} documents of each query in the whole collection, of grade 0 where nobody"
+    " judged them"
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,15 +45,37 @@ class Evaluation:
         metrics: Metric -> mean; full retrieval as `full/...`.
         intervals: Metric -> (low, high), 95% bootstrap interval.
         counts: Metric -> number of queries in the mean.
-        confusion: `[K, K]` counts, true grade by predicted grade; None without a grade rule.
         scores_by_grade: The scores of the candidate lists, one array per grade.
+        hits_by_grade: The scores of the first `HITS` documents of each query in full retrieval, one
+            array per grade; None without full retrieval.
+        confusion: `[K, K]` counts of the candidate lists, true grade by predicted grade; None as
+            long as no grades are predicted.
+        hit_confusion: The same of the hits.
     """
 
     metrics: dict[str, float]
     intervals: dict[str, tuple[float, float]]
     counts: dict[str, int]
-    confusion: np.ndarray | None
     scores_by_grade: list[np.ndarray]
+    hits_by_grade: list[np.ndarray] | None = None
+    confusion: np.ndarray | None = None
+    hit_confusion: np.ndarray | None = None
+
+    def graded(self, cut_points: CutPoints | None) -> Evaluation:
+        """Returns the same with predicted grades; without cut points, itself."""
+        if cut_points is None:
+            return self
+        hits = self.hits_by_grade
+        return dataclasses.replace(
+            self,
+            confusion=_confusion(self.scores_by_grade, cut_points.pairs),
+            hit_confusion=None if hits is None else _confusion(hits, cut_points.hits),
+        )
+
+    def grade_metrics(self) -> dict[str, dict[str, float]]:
+        """Returns what `metrics.grade_metrics` says of the lists and of the hits, by name."""
+        counts = {"candidate lists": self.confusion, "hits": self.hit_confusion}
+        return {name: grade_metrics(of) for name, of in counts.items() if of is not None}
 
 
 def evaluate_splits(
@@ -52,7 +84,6 @@ def evaluate_splits(
     splits: Sequence[str],
     *,
     negatives: int,
-    predict_grade: GradeRule | None,
     trec_dir: Path,
 ) -> dict[str, Evaluation]:
     """Evaluates several splits; the TREC files of each go to `trec_dir/<split>/`.
@@ -65,7 +96,6 @@ def evaluate_splits(
             scorer,
             split,
             negatives=negatives,
-            predict_grade=predict_grade,
             trec_dir=trec_dir / split,
         )
         for split in splits
@@ -78,7 +108,6 @@ def evaluate_split(
     split: str,
     *,
     negatives: int,
-    predict_grade: GradeRule | None,
     trec_dir: Path | None = None,
 ) -> Evaluation:
     """Measures the ranking of candidate lists and, of a retriever, full retrieval.
@@ -91,7 +120,6 @@ def evaluate_split(
         scorer: Made for this set.
         split: "train", "validation" or "test".
         negatives: Sampled documents of grade 0 in each candidate list.
-        predict_grade: From scores `[pairs]` to grades; None where there is no such rule.
         trec_dir: Where run and qrels files go; None writes none.
 
     Raises:
@@ -100,22 +128,32 @@ def evaluate_split(
     lists = candidate_lists(retrieval_set, split, negatives=negatives, seed=NEGATIVES_SEED)
     scores = scorer.score(lists)
     per_query = list_metrics(retrieval_set, lists, scores)
-    ranking = None
+    ranking = hits = None
+    num_grades = retrieval_set.num_grades
     if isinstance(scorer, Retriever):
         ranking = Ranking.joined(scorer.rank(lists.query_rows, DEPTH))
         per_query |= retrieval_metrics(retrieval_set, ranking)
-    confusion, num_grades = None, retrieval_set.num_grades
-    if predict_grade is not None:
-        confusion = confusion_matrix(lists.grades, np.asarray(predict_grade(scores)), num_grades)
+        of_hits = ranking.grades(retrieval_set)[:, :HITS]
+        hits = _by_grade(ranking.scores[:, :HITS], of_hits, num_grades)
     if trec_dir is not None:
         _write_trec_files(trec_dir, retrieval_set, lists, scores, ranking)
     return Evaluation(
         metrics=mean_metrics(per_query),
         intervals={name: bootstrap_interval(v, seed=13) for name, v in per_query.items()},
         counts=counts(per_query),
-        confusion=confusion,
-        scores_by_grade=[scores[lists.grades == grade] for grade in range(num_grades)],
+        scores_by_grade=_by_grade(scores, lists.grades, num_grades),
+        hits_by_grade=hits,
     )
+
+
+def _by_grade(scores: np.ndarray, grades: np.ndarray, num_grades: int) -> list[np.ndarray]:
+    return [scores[grades == grade] for grade in range(num_grades)]
+
+
+def _confusion(scores_by_grade: Sequence[np.ndarray], cut_points: Sequence[float]) -> np.ndarray:
+    grades = np.repeat(np.arange(len(scores_by_grade)), [len(own) for own in scores_by_grade])
+    predicted = predicted_grades(np.concatenate(scores_by_grade), cut_points).numpy()
+    return confusion_matrix(grades, predicted, len(scores_by_grade))
 
 
 def _write_trec_files(
@@ -144,16 +182,17 @@ def metrics_content(
         ranking: What full/... are metrics of; empty: of a ranking of the whole collection.
     """
     has_full = any(name.startswith("full/") for e in evaluations.values() for name in e.metrics)
+    graded = {split: e for split, e in evaluations.items() if e.confusion is not None}
     return {
         **{split: e.metrics for split, e in evaluations.items()},
         "intervals": {split: e.intervals for split, e in evaluations.items()},
         "counts": {split: e.counts for split, e in evaluations.items()},
-        "confusion": {
-            split: e.confusion.tolist()
-            for split, e in evaluations.items()
-            if e.confusion is not None
+        "confusion": {split: e.confusion.tolist() for split, e in graded.items()},
+        "grades": {split: e.grade_metrics() for split, e in graded.items()},
+        "rules": {
+            **rules(negatives, full=has_full, ranking=ranking),
+            **({"grades": _GRADES} if graded else {}),
         },
-        "rules": rules(negatives, full=has_full, ranking=ranking),
     }
 
 

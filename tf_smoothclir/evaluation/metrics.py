@@ -123,3 +123,27 @@ def confusion_matrix(grades: np.ndarray, predicted: np.ndarray, num_grades: int)
     """
     cells = np.bincount(grades * num_grades + predicted, minlength=num_grades**2)
     return cells.reshape(num_grades, num_grades)
+
+
+def grade_metrics(confusion: np.ndarray) -> dict[str, float]:
+    """Returns how well grades are predicted.
+
+    Args:
+        confusion: Of `confusion_matrix`, with at least one pair.
+
+    Returns:
+        `accuracy`, the share of pairs predicted right; `macro_accuracy`, the mean of this share
+        over the grades that occur; `quadratic_kappa` (Cohen 1968), which is 1 for perfect
+        agreement, 0 for that of chance and where one grade is all there is.
+    """
+    true, predicted = confusion.sum(axis=1), confusion.sum(axis=0)
+    right, occurs = np.diagonal(confusion), true > 0
+    grades = np.arange(len(confusion))
+    distances = np.square(grades[:, None] - grades)
+    by_chance = (distances * np.outer(true, predicted)).sum() / true.sum()
+    disagreement = (distances * confusion).sum() / by_chance if by_chance else 1.0
+    return {
+        "accuracy": float(right.sum() / true.sum()),
+        "macro_accuracy": float(np.mean(right[occurs] / true[occurs])),
+        "quadratic_kappa": float(1 - disagreement),
+    }

@@ -1,4 +1,4 @@
-"""Plots: learning curves, scores by grade, predicted against true grades, position profiles."""
+"""Plots: learning curves, scores and grades, position profiles."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from matplotlib import pyplot as plt
 # Okabe and Ito (2008): colour-blind readers can tell them apart.
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#000000")
 _MARKERS = "os^vDPX"
+_BARS = 10
 
 
 def learning_curves(path: str | os.PathLike, history: Sequence[dict]) -> None:
@@ -101,6 +102,50 @@ def confusion(path: str | os.PathLike, counts: np.ndarray) -> None:
     axes.set_xticks(grades)
     axes.set_yticks(grades)
     figure.colorbar(image, label="share of the true grade")
+    save_png(figure, path)
+
+
+def grades_by_score(
+    path: str | os.PathLike,
+    scores_by_grade: Sequence[np.ndarray],
+    cut_points: Sequence[float],
+    title: str,
+) -> None:
+    """Draws which grades the documents have whose scores are alike: how far to trust a score.
+
+    Each bar is a tenth of the documents, by rank of their scores. In it, each grade has its share.
+    Perfect cut points would stand between bars of one colour.
+
+    Args:
+        path: PNG file to write.
+        scores_by_grade: The scores of each grade.
+        cut_points: Drawn as vertical lines.
+        title: Says which documents these are.
+    """
+    scores = np.concatenate(scores_by_grade)
+    edges = np.unique(np.quantile(scores, np.linspace(0, 1, _BARS + 1)))
+    if len(edges) == 1:
+        edges = np.array([edges[0], edges[0] + 1])
+    counts = np.stack([np.histogram(own, edges)[0] for own in scores_by_grade])
+    shares = counts / np.maximum(counts.sum(axis=0), 1)
+    figure, axes = plt.subplots(figsize=(6, 4), constrained_layout=True)
+    bottom = np.zeros(len(edges) - 1)
+    for grade, own in enumerate(shares):
+        axes.bar(
+            edges[:-1],
+            own,
+            np.diff(edges),
+            bottom,
+            align="edge",
+            color=COLOURS[grade % len(COLOURS)],
+            edgecolor="white",
+            label=f"grade {grade}",
+        )
+        bottom += own
+    for cut_point in cut_points:
+        axes.axvline(cut_point, color="black", linestyle="--", lw=1.2)
+    axes.set(title=title, xlabel="score", ylabel="share of the documents", ylim=(0, 1))
+    axes.legend(loc="lower left", fontsize="small")
     save_png(figure, path)
 
 

@@ -91,23 +91,44 @@ def write_report(
     parts += [f"* {name}: {text}." for name, text in rules.items()]
     for heading, text in sections.items():
         parts += [f"## {heading}", text]
-    for split, evaluation in evaluations.items():
-        if evaluation.confusion is not None:
-            parts += [f"## Predicted grades, {split}", confusion_table(evaluation.confusion)]
+    parts += _predicted_grades(evaluations)
     parts += ["## Plots", *(f"![{caption}]({file})" for caption, file in plots.items())]
     parts += ["## Next", "```\n" + "\n".join(commands) + "\n```"]
     parts += ["## Flags", "```\n" + "\n".join(flags) + "\n```"]
     write_text(path, "\n\n".join(part.rstrip("\n") for part in parts) + "\n")
 
 
+def _predicted_grades(evaluations: Mapping[str, Evaluation]) -> list[str]:
+    graded = {split: e for split, e in evaluations.items() if e.confusion is not None}
+    if not graded:
+        return []
+    parts = ["## Predicted grades", grades_table(graded)]
+    for split, evaluation in graded.items():
+        parts += [f"### Candidate lists, {split}", confusion_table(evaluation.confusion)]
+        if evaluation.hit_confusion is not None:
+            parts += [f"### Hits, {split}", confusion_table(evaluation.hit_confusion)]
+    return parts
+
+
+def grades_table(evaluations: Mapping[str, Evaluation]) -> str:
+    """Returns a Markdown table of how well grades are predicted: a row per split and kind."""
+    rows = [
+        [f"{split}, {kind}", *(f"{value:.4f}" for value in metrics.values())]
+        for split, evaluation in evaluations.items()
+        for kind, metrics in evaluation.grade_metrics().items()
+    ]
+    return markdown_table(["", "accuracy", "macro-averaged accuracy", "quadratic kappa"], rows)
+
+
 def confusion_table(counts: np.ndarray) -> str:
-    """Returns a Markdown table of `[K, K]` counts, true by predicted grade, and the share right."""
+    """Returns a Markdown table of `[K, K]` counts: true by predicted grade, and shares right."""
     grades = range(len(counts))
     header = ["true grade", *(f"predicted {grade}" for grade in grades), "right"]
     rows = [
         [grade, *(f"{counts[grade, other]:,}" for other in grades), _share(counts[grade], grade)]
         for grade in grades
     ]
+    rows.append(["right of those", *(_share(counts[:, grade], grade) for grade in grades), ""])
     return markdown_table(header, rows)
 
 

@@ -8,15 +8,14 @@ Queries and documents are named by their rows in the retrieval set that a scorer
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Protocol, runtime_checkable
 
 import numpy as np
 
 from tf_smoothclir.data.candidate_lists import CandidateLists, pair_key
 from tf_smoothclir.data.retrieval_set import RetrievalSet
-
-GradeRule = Callable[[np.ndarray], np.ndarray]
+from tf_smoothclir.protocols.cut_points import CutPoints
 
 
 @dataclasses.dataclass(frozen=True)
@@ -93,13 +92,11 @@ class GradedScorer:
 
     Attributes:
         scorer: Made for one set.
-        predict_grade: From scores `[pairs]` to grades; None where there is no such rule.
-        thresholds: The K-1 scores at which the grade changes, for plots and reports.
+        cut_points: Scores at which the predicted grade changes; None where none are known.
     """
 
     scorer: Scorer
-    predict_grade: GradeRule | None
-    thresholds: tuple[float, ...]
+    cut_points: CutPoints | None
 
 
 class TwoStageRetriever:

@@ -7,17 +7,20 @@ from __future__ import annotations
 
 import dataclasses
 
+from absl import logging
+
 from tf_smoothclir.data.tokenized_set import TokenizedSet
 from tf_smoothclir.hybrid.fusion import Fusion
 from tf_smoothclir.hybrid.learning import learn_fusion
 from tf_smoothclir.lexical.learning import LexicalTexts, learn_lexical_model
 from tf_smoothclir.lexical.model import LexicalModel
-from tf_smoothclir.protocols.scorer import GradedScorer, GradeRule, Retriever
+from tf_smoothclir.protocols.cut_points import CutPoints, read_cut_points
+from tf_smoothclir.protocols.scorer import GradedScorer, Retriever
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.tasks import check_weights, load_model
 from tf_smoothclir.two_tower.model import TwoTower
-from tf_smoothclir.two_tower.scorer import SetEncoder, grade_rule, thresholds_of
+from tf_smoothclir.two_tower.scorer import SetEncoder, thresholds_of
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,14 +40,8 @@ class RunModels:
     fusion: Fusion | None = None
 
     @property
-    def predict_grade(self) -> GradeRule | None:
-        """As for `evaluate_split`; None but for towers alone, which have thresholds."""
-        dense = self.settings.retrieval.retriever == "dense"
-        return grade_rule(self.towers) if dense else None
-
-    @property
     def thresholds(self) -> tuple[float, ...]:
-        """Scores of the towers at which the grade changes; without towers, as in the settings."""
+        """Thresholds of the loss of the towers; without towers, those of the settings."""
         if self.towers is None:
             return self.settings.model.thresholds
         return tuple(thresholds_of(self.settings, self.towers))
@@ -127,6 +124,28 @@ def load_models(run: RunDirectory) -> RunModels:
     )
 
 
+def load_cut_points(run: RunDirectory, models: RunModels) -> dict[str, CutPoints]:
+    """Returns the cut points of what a trained run ranks with, and of its parts, by name.
+
+    A run of before there were any has the thresholds of its loss for its towers, of which the log
+    warns, and none for anything else.
+
+    Raises:
+        InputError: The file of the run has another content.
+    """
+    if run.cut_points.is_file():
+        return read_cut_points(run.cut_points)
+    if models.towers is None or models.towers.loss.thresholds is None:
+        return {}
+    logging.warning(
+        "%s has no %s: grades are predicted by the thresholds of its loss, and often wrong. Train"
+        " again for cut points between grades",
+        run.path,
+        run.cut_points.name,
+    )
+    return {"dense": CutPoints(models.thresholds, models.thresholds)}
+
+
 def load_scorer(run: RunDirectory, tokenized_set: TokenizedSet) -> GradedScorer:
     """Returns what a trained run ranks with, over a set.
 
@@ -136,8 +155,9 @@ def load_scorer(run: RunDirectory, tokenized_set: TokenizedSet) -> GradedScorer:
         InputError: A model is missing: the run is not complete.
     """
     models = load_models(run)
-    scorer = models.retrievers(tokenized_set)[models.settings.retrieval.retriever]
-    return GradedScorer(scorer, models.predict_grade, models.thresholds)
+    name = models.settings.retrieval.retriever
+    cut_points = load_cut_points(run, models).get(name)
+    return GradedScorer(models.retrievers(tokenized_set)[name], cut_points)
 
 
 class _SetRetrievers:

@@ -21,6 +21,7 @@ from tf_smoothclir.utils.files import (
 # is a run, but not a finished one.
 _PARTS = (
     "metrics.json",
+    "grades.json",
     "hybrid.json",
     "lexical",
     "checkpoints",
@@ -48,6 +49,7 @@ class RunDirectory:
         self.checkpoints = self.path / "checkpoints"
         self.lexical = self.path / "lexical"
         self.fusion = self.path / "hybrid.json"
+        self.cut_points = self.path / "grades.json"
         self.logs = self.path / "logs"
         self.plots = self.path / "plots"
         self.evaluation = self.path / "evaluation"

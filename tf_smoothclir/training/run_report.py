@@ -8,8 +8,15 @@ from collections.abc import Mapping
 import numpy as np
 
 from tf_smoothclir.data.tokenized_set import ROLES, TokenizedSet
-from tf_smoothclir.evaluation.evaluate import Evaluation, evaluate_splits, metrics_content
+from tf_smoothclir.evaluation.calibration import calibrated
+from tf_smoothclir.evaluation.evaluate import (
+    HITS,
+    Evaluation,
+    evaluate_splits,
+    metrics_content,
+)
 from tf_smoothclir.evaluation.report import components_table, write_report
+from tf_smoothclir.protocols.cut_points import CutPoints, write_cut_points
 from tf_smoothclir.protocols.scorer import Retriever
 from tf_smoothclir.training.checkpoints import Progress
 from tf_smoothclir.training.peak_memory import peak_memory
@@ -28,7 +35,9 @@ def evaluate_and_report(
     tokenized_set: TokenizedSet,
     progress: Progress,
 ) -> dict:
-    """Evaluates what a run ranks with, and writes the plots, the report and, last, `metrics.json`.
+    """Evaluates what a run ranks with, and finds the cut points between its grades.
+
+    Writes the cut points, the plots, the report and, last, `metrics.json`.
 
     Args:
         run: The run directory.
@@ -48,10 +57,15 @@ def evaluate_and_report(
             retriever,
             EVALUATED_SPLITS,
             negatives=negatives,
-            predict_grade=models.predict_grade,
             trec_dir=run.evaluation if name == chosen else run.evaluation / "components" / name,
         )
         for name, retriever in retrievers.items()
+    }
+    cut_points = {name: calibrated(splits["validation"]) for name, splits in evaluations.items()}
+    write_cut_points(run.cut_points, cut_points)
+    evaluations = {
+        name: {split: evaluation.graded(cut_points[name]) for split, evaluation in splits.items()}
+        for name, splits in evaluations.items()
     }
     result = metrics_content(evaluations[chosen], negatives)
     result["training"] = {
@@ -64,8 +78,9 @@ def evaluate_and_report(
     }
     result["history"] = progress.history
     result["thresholds"] = list(models.thresholds)
+    result["cut_points"] = dataclasses.asdict(cut_points[chosen])
     result |= _of_components(models, evaluations)
-    captions = _draw(run, models, progress, evaluations[chosen]["test"])
+    captions = _draw(run, models, progress, evaluations[chosen]["test"], cut_points[chosen])
     _report(run, models, tokenized_set, evaluations, result, captions)
     write_json(run.metrics, result)
     return result
@@ -87,7 +102,11 @@ def _of_components(models: RunModels, evaluations: Mapping[str, Mapping[str, Eva
 
 
 def _draw(
-    run: RunDirectory, models: RunModels, progress: Progress, test: Evaluation
+    run: RunDirectory,
+    models: RunModels,
+    progress: Progress,
+    test: Evaluation,
+    cut_points: CutPoints,
 ) -> dict[str, str]:
     """Draws the plots and returns caption -> path relative to the run."""
     from tf_smoothclir.evaluation import plots  # here, because matplotlib takes half a second
@@ -107,9 +126,12 @@ def _draw(
         positions = np.arange(min(_DRAWN_POSITIONS, models.settings.text.max_document_tokens))
         profiles = {str(field): field(positions) for field in models.lexical.fields}
         plots.position_profiles(drawn["Weight of a word by its position"], profiles)
-    if test.confusion is not None:
-        drawn["Predicted grades, test"] = run.plots / "grades.png"
-        plots.confusion(drawn["Predicted grades, test"], test.confusion)
+    drawn["Predicted grades, candidate lists, test"] = run.plots / "grades.png"
+    plots.confusion(drawn["Predicted grades, candidate lists, test"], test.confusion)
+    if test.hits_by_grade is not None:
+        caption = f"Grades of hits by score, the first {HITS} of each query, test"
+        drawn[caption] = run.plots / "grades_of_hits.png"
+        plots.grades_by_score(drawn[caption], test.hits_by_grade, cut_points.hits, "Grades of hits")
     return {caption: str(path.relative_to(run.path)) for caption, path in drawn.items()}
 
 
@@ -125,6 +147,7 @@ def _report(run, models: RunModels, tokenized_set, evaluations, result, captions
             f" ({retrieval_set.source.document_language})",
             "vocabularies": " and ".join(f"{len(tokenized_set.vocabulary(r)):,}" for r in ROLES),
             **_facts_of_models(models, result),
+            "cut points between grades": _cut_points_fact(result["cut_points"]),
             "peak memory": f"{result['training']['peak_rss_mb']:,.0f} MB",
         },
         evaluations=evaluations[retriever],
@@ -147,6 +170,13 @@ def _title(models: RunModels) -> str:
     names += ["translation table"] if models.lexical else []
     names += [towers] if models.towers else []
     return ", ".join(names)
+
+
+def _cut_points_fact(cut_points: dict[str, tuple[float, ...]]) -> str:
+    pairs, hits = (
+        ", ".join(f"{value:.4g}" for value in cut_points[kind]) for kind in ("pairs", "hits")
+    )
+    return f"{pairs}; of the first {HITS} hits in the collection {hits} (best for validation)"
 
 
 def _facts_of_models(models: RunModels, result: dict) -> dict[str, str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import tensorflow as tf
@@ -90,11 +90,6 @@ class SetEncoder:
     def _encode(self, role: str) -> np.ndarray:
         vectors = self._vectors[role]
         return np.concatenate([vectors(tokens).numpy() for tokens in self._batches[role]])
-
-
-def grade_rule(model: TwoTower) -> Callable[[np.ndarray], np.ndarray] | None:
-    """Returns what predicts a grade from each score; None where the loss has no thresholds."""
-    return None if model.loss.thresholds is None else model.loss.predict_grade
 
 
 def thresholds_of(settings: RunSettings, model: TwoTower) -> Sequence[float]:

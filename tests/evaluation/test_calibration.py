@@ -1,0 +1,95 @@
+"""Cut points between grades: no others do better on the documents that they are found on."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tf_smoothclir.evaluation.calibration import best_cut_points, calibrated
+from tf_smoothclir.evaluation.evaluate import Evaluation
+from tf_smoothclir.losses.grades import predicted_grades
+from tf_smoothclir.protocols.cut_points import CutPoints
+
+
+def macro_accuracy(scores_by_grade, cut_points):
+    """The mean over grades of the share predicted right, one score at a time."""
+    shares = [
+        np.mean([sum(score > cut for cut in cut_points) == grade for score in own])
+        for grade, own in enumerate(scores_by_grade)
+        if len(own)
+    ]
+    return np.mean(shares)
+
+
+def best_by_trying_all(scores_by_grade):
+    scores = sorted({score for own in scores_by_grade for score in own})
+    places = [scores[0] - 1, *scores]  # a cut point on a score leaves it below
+    cuts = itertools.combinations_with_replacement(places, len(scores_by_grade) - 1)
+    return max(macro_accuracy(scores_by_grade, cut) for cut in cuts)
+
+
+def test_separable_grades_are_cut_half_way_between_them():
+    found = best_cut_points([[0.0, 0.25], [0.5], [1.0, 2.0]])
+    assert found == (0.375, 0.75)
+
+
+def test_each_grade_counts_alike_however_rare():
+    # At 0.5: (90 / 100 + 1 / 1) / 2. At 1: (100 / 100 + 0 / 1) / 2, though 100 of 101 are right.
+    assert best_cut_points([[0.0] * 90 + [1.0] * 10, [1.0]]) == (0.5,)
+
+
+@pytest.mark.parametrize(
+    ("scores_by_grade", "expected"),
+    [
+        ([[0.0], [], [1.0]], (0.5, 0.5)),  # nobody has grade 1
+        ([[0.0, 1.0], [-1.0, 3.0], [2.0]], (1.5, 1.5)),  # those of grade 1 score anyhow
+    ],
+)
+def test_a_grade_that_is_better_never_predicted_has_no_room(scores_by_grade, expected):
+    assert best_cut_points(scores_by_grade) == expected
+
+
+@pytest.mark.parametrize(
+    ("scores_by_grade", "grade"),
+    [
+        ([[1.0, 2.0], []], 0),  # only the lowest grade occurs
+        ([[], [1.0, 2.0]], 1),  # only the highest one
+    ],
+)
+def test_cut_points_beyond_all_scores(scores_by_grade, grade):
+    (found,) = best_cut_points(scores_by_grade)
+    assert predicted_grades(np.float32([1, 2]), (found,)).numpy().tolist() == [grade] * 2
+
+
+def test_between_two_neighbours_in_float32_there_is_no_middle():
+    low, high = np.float32(1), np.nextafter(np.float32(1), np.float32(2))
+    (found,) = best_cut_points([[low], [high]])
+    assert predicted_grades(np.array([low, high]), (found,)).numpy().tolist() == [0, 1]
+
+
+SCORES = st.integers(-4, 4).map(lambda number: number / 4)
+
+
+@given(st.lists(st.lists(SCORES, max_size=6), min_size=2, max_size=4).filter(any))
+def test_no_other_cut_points_are_better(scores_by_grade):
+    found = best_cut_points(scores_by_grade)
+    assert len(found) == len(scores_by_grade) - 1
+    assert list(found) == sorted(found)
+    expected = best_by_trying_all(scores_by_grade)
+    assert macro_accuracy(scores_by_grade, found) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("hits", "expected"),
+    [
+        ([np.array([4.0]), np.array([6.0])], CutPoints((0.5,), (5.0,))),
+        (None, CutPoints((0.5,), (0.5,))),  # a scorer that ranks no collection
+    ],
+)
+def test_lists_and_hits_have_cut_points_of_their_own(hits, expected):
+    lists = [np.array([0.0]), np.array([1.0])]
+    assert calibrated(Evaluation({}, {}, {}, lists, hits)) == expected

@@ -1,0 +1,51 @@
+"""Cut points between grades: what the scores of a retriever say about relevance."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from pathlib import Path
+
+from tf_smoothclir.utils.errors import input_error
+from tf_smoothclir.utils.files import read_json, write_json
+from tf_smoothclir.utils.records import record_from_json
+
+
+@dataclasses.dataclass(frozen=True)
+class CutPoints:
+    """Scores at which the predicted grade changes, K-1 rising numbers each; two may be equal.
+
+    The first ten hits in a whole collection score higher than documents drawn at random, and most
+    of them are of grade 0 all the same: grades of hits need cut points of their own.
+
+    Attributes:
+        pairs: For any document that is not chosen by its score.
+        hits: For what a ranking of a whole collection begins with; as `pairs` for a scorer that
+            ranks none.
+    """
+
+    pairs: tuple[float, ...]
+    hits: tuple[float, ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class _CutPointsFile:
+    retrievers: dict[str, CutPoints]
+
+
+def write_cut_points(path: Path, retrievers: Mapping[str, CutPoints]) -> None:
+    """Writes a JSON file with the cut points of each retriever by its name."""
+    write_json(path, dataclasses.asdict(_CutPointsFile(dict(retrievers))))
+
+
+def read_cut_points(path: Path) -> dict[str, CutPoints]:
+    """Reads what `write_cut_points` wrote.
+
+    Raises:
+        InputError: The file has another content.
+    """
+    try:
+        return record_from_json(_CutPointsFile, read_json(path)).retrievers
+    except ValueError as error:
+        remedy = "Restore the file, or train again"
+        raise input_error(path, str(error).rstrip("."), remedy) from error
