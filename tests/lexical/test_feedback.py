@@ -24,13 +24,13 @@ def test_tf_idf_by_hand():
 
 def test_documents_like_the_first_one_come_next():
     scores = np.array([[9, 0, 0, 0]], np.float32)
-    found = Feedback(sp.csr_array(VECTORS), 10.0, depth=1).added_to(scores)
+    found = Feedback.of(sp.csr_array(VECTORS), 10.0, depth=1).added_to(scores)
     assert found == pytest.approx(np.array([[9 + 10 * 1, 10 * 0.6, 0, 10 * 0.8]]))
 
 
 def test_first_documents_count_by_their_scores():
     scores = np.array([[np.log(3), 0, -9, -9]], np.float32)  # shares 3/4 and 1/4
-    found = Feedback(sp.csr_array(VECTORS), 1.0, depth=2).added_to(scores)
+    found = Feedback.of(sp.csr_array(VECTORS), 1.0, depth=2).added_to(scores)
     mixed = 3 / 4 * VECTORS[0] + 1 / 4 * VECTORS[1]
     similar = VECTORS @ mixed
     assert found[0, 2:] == pytest.approx(scores[0, 2:] + similar[2:])
@@ -43,7 +43,7 @@ def test_the_order_of_the_first_documents_stays(seed, depth):
     random = np.random.default_rng(seed)
     vectors = random.random((8, 5)) * (random.random((8, 5)) < 0.6)
     scores = random.permutation(8)[np.newaxis].astype(np.float32)
-    found = Feedback(tf_idf(sp.csr_array(vectors)), 20.0, depth).added_to(scores)
+    found = Feedback.of(tf_idf(sp.csr_array(vectors)), 20.0, depth).added_to(scores)
     first = np.argsort(-scores[0])[: min(depth, 8)]
     assert (np.diff(found[0, first]) < 0).all()
     assert (found >= scores - 1e-5).all()
@@ -52,5 +52,5 @@ def test_the_order_of_the_first_documents_stays(seed, depth):
 @pytest.mark.parametrize("weight", [0.0, 3.0])
 def test_scores_that_are_given_stay_as_they_are(weight):
     scores = np.array([[3, 1, 2, 0]], np.float32)
-    Feedback(sp.csr_array(VECTORS), weight, 2).added_to(scores)
+    Feedback.of(sp.csr_array(VECTORS), weight, 2).added_to(scores)
     assert scores.tolist() == [[3, 1, 2, 0]]

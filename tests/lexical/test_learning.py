@@ -107,9 +107,9 @@ def test_the_variants_of_feedback_are_what_it_adds():
     random = np.random.default_rng(2)
     vectors = tf_idf(sp.csr_array(random.integers(0, 3, (20, 7)).astype(np.float32)))
     scores = random.random((3, 20)).astype(np.float32)
-    found = list(feedback_variants(Feedback(vectors, 1.0), scores))
+    found = list(feedback_variants(Feedback.of(vectors, 1.0), scores))
     for weight, variant in zip(FEEDBACK_WEIGHTS, found):
-        np.testing.assert_array_equal(variant, Feedback(vectors, weight).added_to(scores))
+        np.testing.assert_array_equal(variant, Feedback.of(vectors, weight).added_to(scores))
 
 
 def test_the_best_that_nobody_judged_are_found(small_set):

@@ -73,7 +73,7 @@ def test_scores_of_candidate_lists_are_those_of_a_plain_loop(world, ranker):
 def test_lists_and_rankings_have_the_same_scores_with_feedback(world):
     retrieval_set, queries, impacts = world
     rows = lexical_rows(sp.csr_array(queries), sp.csr_array(impacts))
-    feedback = Feedback(tf_idf(sp.csr_array(impacts)), 3.0)
+    feedback = Feedback.of(tf_idf(sp.csr_array(impacts)), 3.0)
     ranker = RowRetriever(rows, retrieval_set.tie_order, feedback)
     (ranking,) = ranker.rank(np.arange(23), 40)
     scores = ranker.score(ranking.candidate_lists(retrieval_set))

@@ -36,7 +36,7 @@ def learn_fusion(texts: LexicalTexts, lexical: ScoreRows, dense: ScoreRows) -> F
     begin = time.monotonic()
     validation = Validation(texts.retrieval_set)
     start = Fusion(0.0, validation.deviation(lexical), validation.deviation(dense))
-    feedback = Feedback(texts.vectors, 1.0)
+    feedback = Feedback.of(texts.vectors, 1.0)
 
     def fused(shares: Sequence[float], query_rows: np.ndarray) -> Iterator[np.ndarray]:
         scores = lexical(query_rows), dense(query_rows)

@@ -15,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
-from tf_smoothclir.lexical.postings import Postings
+from tf_smoothclir.lexical.postings import Postings, SparseRows, highest
 
 DEPTH = 10
 TERMS = 64  # of the mixture; more change no ranking worth the time
@@ -41,18 +41,24 @@ def tf_idf(counts: sp.csr_array) -> sp.csr_array:
 class Feedback:
     """Adds feedback to the scores of a collection."""
 
-    def __init__(self, vectors: sp.csr_array, weight: float, depth: int = DEPTH):
+    def __init__(self, vectors: SparseRows, postings: Postings, weight: float, depth: int = DEPTH):
         """Takes a collection.
 
         Args:
-            vectors: `[documents, words]`, of `tf_idf`.
+            vectors: A row for each document, of `tf_idf`.
+            postings: The same, by words.
             weight: What a cosine of 1 adds.
             depth: Documents that a ranking begins with.
         """
         self._vectors = vectors
-        self._postings = Postings(vectors)
+        self._postings = postings
         self.weight = weight
-        self.depth = min(depth, vectors.shape[0])
+        self.depth = min(depth, len(vectors))
+
+    @classmethod
+    def of(cls, vectors: sp.csr_array, weight: float, depth: int = DEPTH) -> Feedback:
+        """Takes a collection as one matrix, `[documents, words]`, of `tf_idf`."""
+        return cls(SparseRows.of(vectors), Postings.of(vectors), weight, depth)
 
     def added_to(self, scores: np.ndarray) -> np.ndarray:
         """Returns scores of the whole collection with feedback, `[queries, documents]` float32."""
@@ -69,27 +75,52 @@ class Feedback:
         Returns:
             The same shape, float32; feedback adds it, times its weight.
         """
-        first = np.argpartition(-scores, self.depth - 1, axis=1)[:, : self.depth]
-        best = np.take_along_axis(scores, first, axis=1)
-        shares = np.exp(best - best.max(axis=1, keepdims=True))
-        shares /= shares.sum(axis=1, keepdims=True)
-        similar = self._postings.sums(self._terms(first, shares))
-        highest = np.take_along_axis(similar, first, axis=1).max(axis=1, keepdims=True)
-        np.put_along_axis(similar, first, np.broadcast_to(highest, first.shape), axis=1)
-        return similar
+        found = np.zeros(scores.shape, np.float32)
+        for row, own in zip(found, scores):
+            first = self.first_documents(own)
+            self.add_similarities(row, first, own[first])
+        return found
 
-    def _terms(self, first: np.ndarray, shares: np.ndarray) -> sp.csr_array:
-        """Returns the mixture of the first documents, the heaviest `TERMS` words of each."""
-        queries = np.repeat(np.arange(len(first)), self.depth)
-        shape = (len(first), self._vectors.shape[0])
-        mixture = sp.csr_array((shares.ravel(), (queries, first.ravel())), shape=shape)
-        terms = sp.csr_array(mixture @ self._vectors)
-        for begin, end in zip(terms.indptr[:-1], terms.indptr[1:]):
-            if end - begin > TERMS:
-                values = terms.data[begin:end]
-                values[np.argpartition(-values, TERMS)[TERMS:]] = 0
-        terms.eliminate_zeros()
-        return terms
+    def first_documents(self, scores: np.ndarray) -> np.ndarray:
+        """Returns the documents that a ranking begins with, best first; ties in their order.
+
+        Args:
+            scores: `[documents]` float32.
+        """
+        first = highest(scores, self.depth)
+        return first[np.argsort(-scores[first], kind="stable")[: self.depth]]
+
+    def add_similarities(
+        self, similarities: np.ndarray, first: np.ndarray, scores: np.ndarray
+    ) -> None:
+        """Finds how much each document resembles some.
+
+        Args:
+            similarities: `[documents]` float32 zeros; gets the result.
+            first: The documents that the ranking begins with.
+            scores: Their scores, float32.
+        """
+        self._postings.add_to(similarities, *self.terms(first, scores))
+        similarities[first] = similarities[first].max()
+
+    def terms(self, first: np.ndarray, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Returns the `TERMS` heaviest words of the mixture of some documents, and their weights.
+
+        Args:
+            first: The documents.
+            scores: Their scores, float32.
+        """
+        shares = np.exp(scores - scores.max())
+        shares /= shares.sum()
+        rows = [self._vectors.row(document) for document in first]
+        ids = np.concatenate([self._vectors.ids[row] for row in rows])
+        parts = [share * self._vectors.values[row] for row, share in zip(rows, shares)]
+        words, places = np.unique(ids, return_inverse=True)
+        weights = np.bincount(places, np.concatenate(parts)).astype(np.float32)
+        if len(words) > TERMS:
+            heaviest = np.sort(np.argpartition(-weights, TERMS)[:TERMS])
+            words, weights = words[heaviest], weights[heaviest]
+        return words, weights
 
 
 def with_feedback(scores: np.ndarray, similarities: np.ndarray, weight: float) -> np.ndarray:

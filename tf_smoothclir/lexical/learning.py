@@ -69,7 +69,7 @@ class LexicalTexts:
 
     def with_feedback(self, rows: ScoreRows, weight: float) -> RowRetriever:
         """Returns what ranks the set by some scores and feedback; none for weight 0."""
-        feedback = Feedback(self.vectors, weight) if weight else None
+        feedback = Feedback.of(self.vectors, weight) if weight else None
         return RowRetriever(rows, self.retrieval_set.tie_order, feedback)
 
 
@@ -181,7 +181,10 @@ class _Learner:
     def best_feedback(self, model: LexicalModel) -> float:
         """Returns the weight of feedback that ranks best."""
         found = model.impacts(self._texts.documents, self._texts.spelling)
-        rows, feedback = lexical_rows(self._texts.queries, found), Feedback(self._texts.vectors, 1)
+        rows, feedback = (
+            lexical_rows(self._texts.queries, found),
+            Feedback.of(self._texts.vectors, 1),
+        )
         qualities = self._validation.of_variants(
             lambda query_rows: feedback_variants(feedback, rows(query_rows))
         )

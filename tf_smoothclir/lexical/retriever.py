@@ -27,7 +27,7 @@ def lexical_rows(queries: sp.csr_array, impacts: sp.csr_array) -> ScoreRows:
         queries: `[queries, words]`, counts.
         impacts: `[documents, words]`, what a word adds to a score.
     """
-    postings = Postings(impacts)
+    postings = Postings.of(impacts)
     return lambda query_rows: postings.sums(queries[query_rows])
 
 
