@@ -121,7 +121,7 @@ def _draw(
         plots.score_density(
             drawn["Scores by grade, test"], test.scores_by_grade, list(models.thresholds)
         )
-    else:
+    elif models.lexical.fields:
         drawn["Weight of a word by its position"] = run.plots / "positions.png"
         positions = np.arange(min(_DRAWN_POSITIONS, models.settings.text.max_document_tokens))
         profiles = {str(field): field(positions) for field in models.lexical.fields}
@@ -167,7 +167,7 @@ def _title(models: RunModels) -> str:
     model = models.settings.model
     towers = f"{model.loss}, {model.tower}, ε = {model.epsilon:g}"
     names = ["hybrid"] if models.fusion else []
-    names += ["translation table"] if models.lexical else []
+    names += [models.lexical.name] if models.lexical else []
     names += [towers] if models.towers else []
     return ", ".join(names)
 
@@ -192,9 +192,7 @@ def _facts_of_models(models: RunModels, result: dict) -> dict[str, str]:
             f" {training['pairs_per_second']:,.0f} pairs/s"
         )
     if models.lexical is not None:
-        lexical = models.lexical
-        facts["translation table"] = f"{lexical.table.nnz:,} entries, in {lexical.seconds:.0f} s"
-        facts["chosen on validation"] = f"{lexical.fields[0]}; feedback {lexical.feedback:g}"
+        facts |= models.lexical.facts()
     if models.fusion is not None:
         facts["chosen on validation for the hybrid"] = str(models.fusion)
     return facts
