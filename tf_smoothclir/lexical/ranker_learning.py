@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import itertools
 import time
 from collections.abc import Sequence
 
@@ -14,8 +13,6 @@ from absl import logging
 from tf_smoothclir.lexical.learning import learn_table
 from tf_smoothclir.lexical.query_translation import by_nearest, by_table, inverted, literal
 from tf_smoothclir.lexical.rankers import RANKERS
-from tf_smoothclir.lexical.rankers.bm25 import Bm25
-from tf_smoothclir.lexical.rankers.query_likelihood import QueryLikelihood
 from tf_smoothclir.lexical.texts import LexicalTexts
 from tf_smoothclir.lexical.translated_queries import TranslatedQueries
 from tf_smoothclir.lexical.validation import Validation
@@ -24,12 +21,10 @@ from tf_smoothclir.lexical.word_vectors import WordVectors
 # Values of --query_translation.
 TABLE, NEAREST, HUMAN, NONE = "table", "nearest", "human", "none"
 TRANSLATIONS = (1, 2, 3, 5, 10)
+# Parameters of each ranker, in the order in which they are chosen.
 PARAMETERS = {
-    "bm25": [
-        Bm25(k1, b)
-        for k1, b in itertools.product((0.3, 0.6, 0.9, 1.2, 2.0), (0.0, 0.25, 0.5, 0.75, 1.0))
-    ],
-    "ql": [QueryLikelihood(mu) for mu in (10.0, 30.0, 100.0, 300.0, 1000.0, 3000.0)],
+    "bm25": {"k1": (0.3, 0.6, 0.9, 1.2, 2.0), "b": (0.0, 0.25, 0.5, 0.75, 1.0)},
+    "ql": {"mu": (10.0, 30.0, 100.0, 300.0, 1000.0, 3000.0)},
 }
 
 
@@ -51,8 +46,8 @@ def learn_translated_queries(
         vectors: Of NEAREST.
 
     Returns:
-        The model with the best mean of NDCG@5 of candidate lists and MRR@10 of full retrieval:
-        first the number of translations, of TABLE, then the parameters.
+        The model with the best mean of NDCG@5 of candidate lists and MRR@10 of full retrieval: the
+        number of translations of TABLE is chosen first, then one parameter after the other.
 
     Raises:
         InputError: As for `learn_table`, or as for `LexicalTexts.human_queries`.
@@ -61,16 +56,21 @@ def learn_translated_queries(
     validation = Validation(texts.retrieval_set)
 
     def best(models: Sequence[TranslatedQueries]) -> TranslatedQueries:
+        if len(models) == 1:
+            return models[0]
         qualities = [validation(model.rows(texts)) for model in models]
         return models[int(np.argmax(qualities))]
 
     default = RANKERS[ranker]()
-    models = [
-        TranslatedQueries(default, query_translation, translation)
-        for translation in _translations(texts, query_translation, seed, vectors)
-    ]
-    model = best(models) if len(models) > 1 else models[0]
-    model = best([dataclasses.replace(model, ranker=one) for one in PARAMETERS[ranker]])
+    model = best(
+        [
+            TranslatedQueries(default, query_translation, translation)
+            for translation in _translations(texts, query_translation, seed, vectors)
+        ]
+    )
+    for name, values in PARAMETERS[ranker].items():
+        rankers = [dataclasses.replace(model.ranker, **{name: value}) for value in values]
+        model = best([dataclasses.replace(model, ranker=one) for one in rankers])
     model = dataclasses.replace(model, seconds=round(time.monotonic() - begin, 3))
     logging.info("Lexical model: %s (%.1f s)", model.describe(), model.seconds)
     return model
