@@ -20,7 +20,7 @@ from tf_smoothclir.lexical.texts import LexicalTexts
 from tf_smoothclir.lexical.translated_queries import TranslatedQueries
 from tf_smoothclir.lexical.word_vectors import WordVectors, given_vectors
 from tf_smoothclir.protocols.cut_points import CutPoints, read_cut_points
-from tf_smoothclir.protocols.scorer import GradedScorer, Retriever
+from tf_smoothclir.protocols.scorer import GradedScorer, Retriever, Scorer
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.tasks import check_weights, load_model
@@ -148,7 +148,14 @@ def load_cut_points(run: RunDirectory, models: RunModels) -> dict[str, CutPoints
         run.path,
         run.cut_points.name,
     )
-    return {"dense": CutPoints(models.thresholds, models.thresholds)}
+    return {"dense": CutPoints(models.thresholds, (), models.thresholds)}
+
+
+def scorer_of_pairs(retriever: Retriever) -> Scorer | None:
+    """Returns what scores documents without their collection; None where that is `retriever`."""
+    if isinstance(retriever, RowRetriever) and retriever.has_feedback:
+        return retriever.without_feedback()
+    return None
 
 
 def load_scorer(run: RunDirectory, tokenized_set: TokenizedSet) -> GradedScorer:
