@@ -98,6 +98,7 @@ setup(
     ],
     extras_require={
         "beam": on_both("apache-beam>=2.64,<2.65 | apache-beam>=2.77,<3"),
+        "milvus": on_both("| milvus-lite>=3.2,<4", "| pymilvus>=3,<4"),  # protobuf 5 and later
         "parquet": on_both(PYARROW),
         "test": on_both(
             "dill>=0.3.6",

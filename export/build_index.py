@@ -1,8 +1,8 @@
-"""Indexes a collection for search with exported models.
+"""Indexes a collection for search with exported models, on disk or in an engine.
 
 The collection is the one given by --collection or, without it, a retrieval set: by default the one
-that the towers were trained on. If the command is interrupted, run it again: it continues where it
-stopped.
+that the towers were trained on. If the command is interrupted, run it again: an index on disk
+continues where it stopped.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from pathlib import Path
 
 from absl import flags
 
-from tf_smoothclir.command_line import command, setting_flags
+from tf_smoothclir.command_line import command, engine_flags, setting_flags
 from tf_smoothclir.utils.files import make_directory
 
 _EXPORT_DIR, _INDEX_DIR = setting_flags.define_index_flags()
@@ -58,32 +58,104 @@ _BEAM = flags.DEFINE_string(
     " --beam='--runner=FlinkRunner --flink_master=host:8081'.",
     module_name=command.COMMAND,
 )
+engine_flags.define_engine_flags(searches=False)
+_ADD = flags.DEFINE_string(
+    "add",
+    "",
+    "Documents to add to the collection in --engine, in the formats of --collection.",
+    module_name=command.COMMAND,
+)
+_REMOVE = flags.DEFINE_string(
+    "remove",
+    "",
+    "File with the ids of documents to remove from the collection in --engine, one per line. They"
+    " are removed before --add adds documents.",
+    module_name=command.COMMAND,
+)
+_REPLACE = flags.DEFINE_boolean(
+    "replace",
+    False,
+    "A document of --add replaces the one with the same id. Without this flag that is an error.",
+    module_name=command.COMMAND,
+)
 setting_flags.define_settings(["data"])
 
 
 def main(argv) -> None:
-    """Builds the index."""
+    """Indexes the collection, or changes it."""
     del argv
+    engine = engine_flags.engine_address()
     index_dir = Path(_INDEX_DIR.value or Path(_EXPORT_DIR.value, "index"))
-    make_directory(index_dir.parent, "--index_dir")
+    if engine is None:
+        make_directory(index_dir.parent, "--index_dir")
     from tf_smoothclir.index.builder import build_index
     from tf_smoothclir.index.document_collections import open_collection
     from tf_smoothclir.index.export_halves import export_halves
     from tf_smoothclir.index.vector_index import IndexSettings
 
     settings = IndexSettings(_INDEX_TYPE.value, _HNSW_NEIGHBOURS.value, _SEARCH_EFFORT.value)
+    if _ADD.value or _REMOVE.value:
+        _change(engine, *export_halves(_EXPORT_DIR.value))
+        return
     halves, export = export_halves(_EXPORT_DIR.value, settings)
     data = setting_flags.data_like(export.data)
+    collection = open_collection(_COLLECTION.value, data)
+    data = None if _COLLECTION.value else data
+    if engine is not None:
+        _write(engine, collection, halves, export, settings, data)
+        return
     manifest = build_index(
         index_dir,
-        open_collection(_COLLECTION.value, data),
+        collection,
         halves,
         export,
-        data=None if _COLLECTION.value else data,
+        data=data,
         overwrite=_OVERWRITE.value,
         **_with_beam(export.version),
     )
     print(f"{index_dir}: {manifest}")
+
+
+def _write(engine, collection, halves, export, settings, data) -> None:
+    from tf_smoothclir.engines.milvus import Milvus
+    from tf_smoothclir.engines.milvus_building import build_collection
+
+    with Milvus(engine.uri) as milvus:
+        written = build_collection(
+            milvus,
+            engine.collection,
+            collection,
+            halves,
+            export,
+            settings,
+            data=data,
+            overwrite=_OVERWRITE.value,
+        )
+        _report(engine, written)
+
+
+def _change(engine, halves, export) -> None:
+    from tf_smoothclir.engines.milvus import Milvus
+    from tf_smoothclir.engines.milvus_building import change_collection
+    from tf_smoothclir.index.document_collections import open_files, read_ids
+
+    add = open_files(_ADD.value, "--add") if _ADD.value else None
+    remove = read_ids(_REMOVE.value) if _REMOVE.value else ()
+    with Milvus(engine.uri) as milvus:
+        changed = change_collection(
+            milvus,
+            engine.collection,
+            halves,
+            export,
+            add=add,
+            remove=remove,
+            replace=_REPLACE.value,
+        )
+        _report(engine, changed)
+
+
+def _report(engine, collection) -> None:
+    print(f"{engine.uri} {engine.collection}: {len(collection)} documents")
 
 
 def _with_beam(version: int) -> dict:

@@ -1,7 +1,7 @@
 """Answers queries in one language with documents in the other, with exported models.
 
-Searches the index of smoothclir-index. If there is none, the set that the models were trained on is
-indexed first. Queries come from --query, from --queries, or from standard input, one per line.
+Searches what smoothclir-index wrote. If there is no index, the set that the models were trained on
+is indexed first. Queries come from --query, from --queries, or from standard input, one per line.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 
 from absl import flags
 
-from tf_smoothclir.command_line import command, setting_flags
+from tf_smoothclir.command_line import command, engine_flags, setting_flags
 from tf_smoothclir.utils.errors import input_error
 from tf_smoothclir.utils.files import make_directory
 
@@ -59,6 +59,7 @@ _SERVER = flags.DEFINE_string(
 _WIDTH = flags.DEFINE_integer(
     "width", 150, "Characters of a text that are shown.", lower_bound=1, module_name=command.COMMAND
 )
+engine_flags.define_engine_flags(searches=True)
 setting_flags.define_settings(["data"])
 _BATCH = 256
 
@@ -76,6 +77,7 @@ def main(argv) -> None:
         _INDEX_DIR.value,
         setting_flags.data_like,
         server=_SERVER.value,
+        engine=engine_flags.engine_address(),
     )
     given = _QUERY.value or _typed()
     queries = read_queries(_QUERIES.value) if _QUERIES.value else numbered(given)

@@ -13,7 +13,7 @@ import threading
 
 from absl import flags
 
-from tf_smoothclir.command_line import command, setting_flags
+from tf_smoothclir.command_line import command, engine_flags, setting_flags
 
 _EXPORT_DIR = flags.DEFINE_string(
     "export_dir",
@@ -85,6 +85,7 @@ _INDEX_DIR = flags.DEFINE_string(
     "The index that --ui searches. Empty: index/ in --export_dir.",
     module_name=command.COMMAND,
 )
+engine_flags.define_engine_flags(searches=True)
 setting_flags.define_settings(["data"])
 
 
@@ -126,7 +127,12 @@ def _page():
     from tf_smoothclir.search.opening import open_search
     from tf_smoothclir.server.search_page import open_page
 
-    search = open_search(_EXPORT_DIR.value, _INDEX_DIR.value, setting_flags.data_like)
+    search = open_search(
+        _EXPORT_DIR.value,
+        _INDEX_DIR.value,
+        setting_flags.data_like,
+        engine=engine_flags.engine_address(),
+    )
     return open_page(search).routes()
 
 

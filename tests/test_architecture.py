@@ -43,6 +43,7 @@ ORDER = (
     "experiments",
     "publishing",
     "index",
+    "engines",
     "client",
     "search",
     "server",
@@ -171,6 +172,7 @@ def test_pickle_is_opened_in_one_place():
     [
         ("tensorflow_ranking", "tf_smoothclir._compat.tensorflow_ranking_lists"),
         ("keras_rs", "tf_smoothclir._compat.keras_rs_lists"),
+        ("pymilvus", "tf_smoothclir.engines.milvus"),
     ],
 )
 def test_what_only_one_stack_has_is_imported_in_one_place(library, user):

@@ -158,7 +158,9 @@ def command_of(names):
     """The command that has these flags."""
     if {"queries", "trec_run"} & names:
         return ["export.search"]
-    if "collection" in names:
+    if "filter" in names:
+        return ["export.search"]
+    if {"add", "remove", "collection", "replace", "engine"} & names:
         return ["export.build_index"]
     if "rerank_depth" in names:
         return ["trainers.evaluate"]

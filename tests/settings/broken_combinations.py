@@ -83,7 +83,16 @@ _GIVEN = {  # other values than the defaults of these flags
     "trec_run": "a.run",
     "json": True,
     "explain": True,
+    "add": "documents.tsv",
+    "remove": "ids.txt",
+    "engine": "milvus",
+    "index_dir": "index",
     "collection": "documents.tsv",
+    "index_type": "hnsw",
+    "hnsw_neighbours": 64,
+    "search_effort": 9,
+    "overwrite": True,
+    "beam": "--runner=DirectRunner",
     "data_dir": "here",
     "tfds_name": "wiki_clir/fr",
     "tfds_data_dir": "here",
@@ -96,6 +105,13 @@ _GIVEN = {  # other values than the defaults of these flags
     "theta_2": ("0.6",),
 }
 _ALONE = {  # flags that need another one
+    ("replace", "add"): {"replace": True},
+    ("engine", "uri"): {"engine": "milvus"},
+    ("uri", "engine"): {"uri": "here.db"},
+    ("engine_collection", "engine"): {"engine_collection": "mine"},
+    ("filter", "engine"): {"filter": "id > 1"},
+    ("add", "engine"): {"add": "documents.tsv"},
+    ("remove", "engine"): {"remove": "ids.txt"},
     ("rerank_depth", "first_stage"): {"rerank_depth": 50},
 }
 _FLAGS = {

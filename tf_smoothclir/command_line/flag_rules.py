@@ -16,6 +16,11 @@ from tf_smoothclir.settings.data import DataSettings
 _DATA = [field.name for field in dataclasses.fields(DataSettings) if field.name != "cache_dir"]
 
 
+_OF_ENGINES = ("uri", "engine_collection", "filter")
+_OF_INDEXES_ON_DISK = ("index_dir", "beam")
+_OF_NEW_ONES = ("index_type", "hnsw_neighbours", "search_effort", "overwrite")
+
+
 def _not_beside(name: str, others, reason: str) -> tuple[Rule, ...]:
     """Returns rules that refuse each of some flags where `name` is given."""
     return tuple(
@@ -29,12 +34,35 @@ def _not_beside(name: str, others, reason: str) -> tuple[Rule, ...]:
     )
 
 
+def _needs(name: str, other: str, reason: str) -> Rule:
+    """Returns a rule that refuses a flag without another one."""
+    return Rule(
+        (name, other),
+        lambda value, needed: value is not None and needed is None,
+        reason,
+        f"Give --{other} too, or leave --{name} out",
+    )
+
+
+_ON_DISK = "an engine keeps the collection, no directory does"
+_CHANGES_A_COLLECTION = "documents are added to and removed from the collection as it is"
 FLAG_RULES = (
     # smoothclir-search
     *_not_beside("queries", ["query"], "both give the queries"),
     *_not_beside("trec_run", ["json", "explain"], "a TREC run holds ids and scores only"),
     # smoothclir-index
+    *_not_beside("add", ["collection", *_OF_NEW_ONES, *_DATA], _CHANGES_A_COLLECTION),
+    *_not_beside("remove", ["collection", *_OF_NEW_ONES, *_DATA], _CHANGES_A_COLLECTION),
+    _needs("replace", "add", "--replace is about the documents of --add"),
     *_not_beside("collection", _DATA, "both name the documents to index"),
+    # engines
+    *_not_beside("engine", _OF_INDEXES_ON_DISK, _ON_DISK),
+    _needs("engine", "uri", "an engine has an address"),
+    *(_needs(name, "engine", "it is about an engine") for name in _OF_ENGINES),
+    *(
+        _needs(name, "engine", "an index on disk is built in one go; an engine takes changes")
+        for name in ("add", "remove")
+    ),
     # smoothclir-evaluate
     Rule(
         ("rerank_depth", "first_stage"),

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from tf_smoothclir.data.tokenized_set import ROLES
+from tf_smoothclir.engines.milvus_collection import MilvusCollection
 from tf_smoothclir.index.document_index import DocumentIndex
 from tf_smoothclir.index.encoding import encode_texts
 from tf_smoothclir.protocols.text_search import Explanation, SearchedCollection, SearchHit
@@ -29,7 +30,7 @@ class DenseSearch:
     def __init__(
         self,
         encode_queries: EncodeQueries,
-        index: DocumentIndex,
+        index: DocumentIndex | MilvusCollection,
         load_tower: LoadTower,
         collection: SearchedCollection,
     ):

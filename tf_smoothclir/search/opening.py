@@ -10,6 +10,8 @@ from pathlib import Path
 from absl import logging
 
 from tf_smoothclir.data.sources.opening import source_of
+from tf_smoothclir.engines.milvus import Address, CollectionNote
+from tf_smoothclir.engines.milvus_collection import MilvusCollection
 from tf_smoothclir.index.builder import build_index
 from tf_smoothclir.index.document_collections import SourceCollection
 from tf_smoothclir.index.document_index import DocumentIndex
@@ -38,6 +40,7 @@ def open_search(
     choose_data: ChooseData,
     *,
     server: str = "",
+    engine: Address | None = None,
 ) -> TextSearch:
     """Opens the search of an export; builds its index if there is none.
 
@@ -50,13 +53,17 @@ def open_search(
         choose_data: From the data settings of the training run, or of the index, to those of the
             collection.
         server: Address of a model server with the query tower; empty for the one in `export_dir`.
+        engine: Where the collection is, if it is in an engine; no index is used or built then.
 
     Raises:
         InputError: The towers are missing or changed, or towers and index come from different
             runs.
     """
+    index: DocumentIndex | MilvusCollection
     index_dir = Path(index_dir or Path(export_dir, "index"))
-    if not index_dir.exists():
+    if engine is not None:
+        index = MilvusCollection.at(engine)
+    elif not index_dir.exists():
         halves, manifest = export_halves(export_dir)
         data = choose_data(manifest.data)
         build_index(index_dir, SourceCollection(source_of(data)), halves, manifest, data=data)
@@ -70,7 +77,9 @@ def open_search(
 
 
 def _searched(
-    export_dir: str | os.PathLike, manifest: IndexManifest, choose_data: ChooseData
+    export_dir: str | os.PathLike,
+    manifest: IndexManifest | CollectionNote,
+    choose_data: ChooseData,
 ) -> SearchedCollection:
     """Describes the collection of an index; files of documents are in the towers' languages."""
     data = choose_data(manifest.data or _data_of_towers(export_dir))
@@ -121,13 +130,15 @@ def _check_collection(index_dir: Path, manifest: IndexManifest, choose_data: Cho
         )
 
 
-def _local(export_dir: str | os.PathLike, manifest: IndexManifest) -> EncodeQueries:
+def _local(
+    export_dir: str | os.PathLike, manifest: IndexManifest | CollectionNote
+) -> EncodeQueries:
     encode, tower = load_tower(export_dir, "query")
     check_pair(tower, manifest)
     return functools.partial(encode_texts, encode)
 
 
-def _remote(server: str, manifest: IndexManifest) -> EncodeQueries:
+def _remote(server: str, manifest: IndexManifest | CollectionNote) -> EncodeQueries:
     from tf_smoothclir.client.serving_client import ServingClient
 
     client = ServingClient(server)

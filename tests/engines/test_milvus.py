@@ -1,0 +1,249 @@
+"""A collection in Milvus Lite: ranks exactly, takes changes by id, belongs to one export."""
+
+import dataclasses
+import sys
+
+import pytest
+
+from tests.engines.lite import needs_milvus
+from tests.index.helpers import (
+    DIM,
+    TOWER,
+    Documents,
+    Tower,
+    brute_force,
+    document,
+    found_by,
+    queries,
+)
+from tf_smoothclir.data.sources.source import Text
+from tf_smoothclir.engines.milvus import Address, Milvus
+from tf_smoothclir.engines.milvus_building import build_collection, change_collection
+from tf_smoothclir.engines.milvus_collection import MOST_HITS, MilvusCollection
+from tf_smoothclir.index.dense_half import DenseHalf
+from tf_smoothclir.index.vector_index import IndexSettings
+from tf_smoothclir.settings.data import DataSettings
+from tf_smoothclir.utils.errors import InputError
+
+NAME = "texts"
+TEXTS = [document(number) for number in range(60)]
+TEXTS += [Text("ид 'q\"\\", "", "日 meer"), document(99, "")]
+ADDED = [document(number) for number in range(100, 110)]
+
+
+def halves():
+    return [DenseHalf(Tower(), DIM)]
+
+
+def build(milvus, texts=TEXTS, *, export=TOWER, settings=None, **arguments):
+    settings = settings or IndexSettings()
+    return build_collection(milvus, NAME, Documents(texts), halves(), export, settings, **arguments)
+
+
+def change(milvus, add=(), remove=(), *, export=TOWER, **arguments):
+    added = Documents(add) if add else None
+    return change_collection(milvus, NAME, halves(), export, add=added, remove=remove, **arguments)
+
+
+def assert_holds(milvus, texts):
+    index = MilvusCollection(milvus, NAME)
+    assert len(index) == len(texts)
+    for query in queries(3):
+        found, expected = found_by(index, query, 15), brute_force(texts, query, 15)
+        assert [id_ for id_, _ in found] == [id_ for id_, _ in expected]
+        assert [score for _, score in found] == pytest.approx(
+            [score for _, score in expected], abs=1e-6
+        )
+    (everything,) = index.search(queries(1), 1000)
+    assert {(hit.id, hit.title, hit.text) for hit in everything} == {tuple(text) for text in texts}
+    with milvus.explained():
+        assert milvus.client.list_collections() == [NAME]
+
+
+@pytest.fixture
+def milvus(tmp_path):
+    with Milvus(str(tmp_path / "milvus.db")) as connection:
+        yield connection
+
+
+@pytest.fixture
+def built(milvus):
+    build(milvus)
+    return milvus
+
+
+@needs_milvus
+@pytest.mark.parametrize("kind", ["auto", "hnsw"])
+def test_collection_ranks_as_brute_force(milvus, kind):
+    build(milvus, settings=IndexSettings(kind))
+    assert_holds(milvus, TEXTS)
+
+
+@needs_milvus
+def test_collection_is_there_after_reconnecting_with_what_it_remembers(tmp_path):
+    uri = str(tmp_path / "milvus.db")
+    with Milvus(uri) as milvus:
+        build(milvus, data=DataSettings(toy_entities=300))
+    index = MilvusCollection.at(Address(uri, NAME))
+    manifest = index.manifest
+    assert (manifest.pair_id, manifest.thresholds) == (TOWER.pair_id, TOWER.thresholds)
+    assert manifest.data == DataSettings(toy_entities=300)
+    assert (manifest.halves, manifest.settings.kind) == (("vectors",), "flat")
+    query = queries(1)[0]
+    assert found_by(index, query, 1)[0][0] == brute_force(TEXTS, query, 1)[0][0]
+
+
+@needs_milvus
+def test_equal_scores_are_ordered_by_the_hash_of_the_id(milvus):
+    texts = [document(number, "copy") for number in range(9)]
+    build(milvus, texts)
+    index = MilvusCollection(milvus, NAME)
+    assert [id_ for id_, _ in found_by(index, queries(1)[0], 9)] == [
+        id_ for id_, _ in brute_force(texts, queries(1)[0], 9)
+    ]
+
+
+@needs_milvus
+def test_filter_leaves_out_documents(built):
+    index = MilvusCollection(built, NAME, 'title like "Title 1%"')
+    chosen = [text for text in TEXTS if text.title.startswith("Title 1")]
+    expected = brute_force(chosen, queries(1)[0], 20)
+    found = found_by(index, queries(1)[0], 20)
+    assert [id_ for id_, _ in found] == [id_ for id_, _ in expected]
+
+
+@needs_milvus
+def test_bad_filter_is_named(built):
+    with pytest.raises(InputError, match=r"--filter=title is: Milvus refuses: .*boolean\.md"):
+        MilvusCollection(built, NAME, "title is").search(queries(1), 5)
+
+
+@needs_milvus
+def test_documents_are_added_replaced_and_removed_by_id(built):
+    change(built, ADDED)
+    assert_holds(built, TEXTS + ADDED)
+    again = document(3, "another text")
+    change(built, [again], remove=["d5", TEXTS[60].id], replace=True)
+    gone = {"d3", "d5", TEXTS[60].id}
+    rest = [text for text in TEXTS if text.id not in gone]
+    assert_holds(built, [*rest, *ADDED, again])
+
+
+@needs_milvus
+def test_document_is_removed_before_the_same_id_is_added(built):
+    again = document(3, "another text")
+    change(built, [again], remove=["d3"])
+    assert_holds(built, [text for text in TEXTS if text.id != "d3"] + [again])
+
+
+@needs_milvus
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"add": [ADDED[0], document(3)]}, r"memory:2: id 'd3' is in the collection already"),
+        (
+            {"remove": ["d3", "d999"]},
+            r"id 'd999': it is not in the collection \(1 of 2 ids",
+        ),
+        (
+            {"remove": ["d3"], "add": [*ADDED[:2], ADDED[0]]},
+            "memory:3: id 'd100' is already used at",
+        ),
+        (
+            {"remove": ["d3"], "export": dataclasses.replace(TOWER, pair_id="b" * 64)},
+            "collection 1 and document 1: they come from different training runs",
+        ),
+    ],
+)
+def test_refused_change_changes_nothing(built, changes, message):
+    with pytest.raises(InputError, match=message):
+        change(built, **changes)
+    assert_holds(built, TEXTS)
+
+
+@needs_milvus
+def test_collection_is_replaced_only_with_overwrite(built):
+    with pytest.raises(InputError, match="there is a collection of this name already"):
+        build(built, TEXTS[:9])
+    assert_holds(built, TEXTS)
+    build(built, TEXTS[:9], overwrite=True)
+    assert_holds(built, TEXTS[:9])
+
+
+@needs_milvus
+def test_old_collection_stays_until_the_new_one_is_complete(built):
+    half = DenseHalf(Tower(fail_after=20), DIM)
+    arguments = (NAME, Documents(TEXTS[:30]), [half], TOWER, IndexSettings())
+    with pytest.raises(KeyboardInterrupt):
+        build_collection(built, *arguments, overwrite=True)
+    assert len(MilvusCollection(built, NAME)) == len(TEXTS)
+    build(built, TEXTS[:30], overwrite=True)
+    assert_holds(built, TEXTS[:30])
+
+
+@needs_milvus
+def test_collection_of_somebody_else_is_refused_and_left_alone(milvus):
+    milvus.client.create_collection(NAME, dimension=4)
+    for attempt in (
+        lambda: build(milvus, overwrite=True),
+        lambda: change(milvus, ADDED),
+        lambda: MilvusCollection(milvus, NAME),
+    ):
+        with pytest.raises(InputError, match="smoothclir-index did not write this collection"):
+            attempt()
+    assert milvus.client.list_collections() == [NAME]
+
+
+@needs_milvus
+def test_unknown_collection_is_named_with_those_that_are_there(built):
+    with pytest.raises(InputError, match=r"--engine_collection=mine: there is no such .*texts"):
+        MilvusCollection(built, "mine")
+
+
+@needs_milvus
+@pytest.mark.parametrize("uri", ["http://127.0.0.1:1", "no address", "missing/milvus.db"])
+def test_engine_that_does_not_answer_is_named(uri, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError, match=rf"--uri={uri}: Milvus refuses: .*Start Milvus"):
+        Milvus(uri)
+
+
+@needs_milvus
+def test_long_texts_are_cut_where_milvus_ends_them(milvus):
+    text = "é" * 40_000
+    build(milvus, [Text("d1", "", text)])
+    ((hit,),) = MilvusCollection(milvus, NAME).search(queries(1), 1)
+    assert hit.text == text[: 65_535 // 2]
+
+
+@needs_milvus
+def test_more_hits_than_milvus_gives_are_refused(built):
+    with pytest.raises(InputError, match=f"--top_k={MOST_HITS + 1}: Milvus returns at most"):
+        MilvusCollection(built, NAME).search(queries(1), MOST_HITS + 1)
+
+
+class NoConnection:
+    """A Milvus that must not be asked."""
+
+    def has(self, name):
+        return False
+
+
+@pytest.mark.parametrize(
+    ("texts", "settings", "message"),
+    [
+        ([], IndexSettings(), "memory: there are no documents"),
+        ([*TEXTS, TEXTS[3]], IndexSettings(), "memory:63: id 'd3' is already used at memory:4"),
+        (TEXTS, IndexSettings("ivf_pq"), "--index_type=ivf_pq: vectors in Milvus are not compr"),
+    ],
+)
+def test_what_cannot_be_written_is_named_before_anything_is(texts, settings, message):
+    with pytest.raises(InputError, match=message):
+        build(NoConnection(), texts, settings=settings)
+
+
+def test_missing_package_is_named_with_the_extra(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pymilvus", None)
+    remedy = r"pip install .*milvus.* on Python 3\.12 or 3\.13"
+    with pytest.raises(InputError, match=rf"--engine=milvus: it needs .*pymilvus.*{remedy}"):
+        Milvus("milvus.db")

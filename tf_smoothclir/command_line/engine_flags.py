@@ -1,0 +1,51 @@
+"""The flags of an engine that holds the collection, in place of an index on disk."""
+
+from __future__ import annotations
+
+from absl import flags
+
+from tf_smoothclir.command_line.setting_flags import COMMAND, FLAGS
+
+
+def define_engine_flags(*, searches: bool) -> None:
+    """Defines --engine, --uri, --engine_collection and, for commands that search, --filter."""
+    flags.DEFINE_enum(
+        "engine",
+        "embedded",
+        ["embedded", "milvus"],
+        "Where the documents are. embedded: in the index in --index_dir. milvus: in Milvus at"
+        " --uri, where documents can be added, replaced and removed. docs/scale.md says when that"
+        " pays.",
+        module_name=COMMAND,
+    )
+    flags.DEFINE_string(
+        "uri",
+        "",
+        "Address of --engine=milvus, such as http://localhost:19530, or a file ending in .db for"
+        " Milvus Lite. The environment variable MILVUS_TOKEN has its user:password or key, if any.",
+        module_name=COMMAND,
+    )
+    flags.DEFINE_string(
+        "engine_collection",
+        "smoothclir",
+        "Name of the collection in --engine.",
+        module_name=COMMAND,
+    )
+    if searches:
+        flags.DEFINE_string(
+            "filter",
+            "",
+            "Find only documents in --engine for which this expression of Milvus holds, such as"
+            " 'title like \"Berlin%\"'. Fields: id, title, text.",
+            module_name=COMMAND,
+        )
+
+
+def engine_address():
+    """Returns the `Address` that the flags give; None for the index on disk."""
+    from tf_smoothclir.engines.milvus import Address
+
+    if FLAGS.engine == "embedded":
+        return None
+    filter_ = FLAGS.filter if "filter" in FLAGS else ""
+    return Address(FLAGS.uri, FLAGS.engine_collection, filter_)

@@ -1,0 +1,156 @@
+"""A connection to Milvus: a server, a cluster, or Milvus Lite in a file. All have one API.
+
+`pymilvus` is imported here only, when a connection is opened.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+import logging
+import os
+from collections.abc import Iterator
+from typing import ClassVar, Optional
+
+from tf_smoothclir.index.vector_index import IndexSettings
+from tf_smoothclir.settings.data import DataSettings
+from tf_smoothclir.utils.errors import input_error
+from tf_smoothclir.utils.records import record_from_json
+
+TOKEN = "MILVUS_TOKEN"  # environment variable: user:password, or an API key
+_PROPERTY = "tf_smoothclir"  # of a collection: its note
+
+
+@dataclasses.dataclass(frozen=True)
+class CollectionNote:
+    """What a collection in an engine remembers about itself.
+
+    Attributes:
+        version: Version of the export that it belongs to.
+        pair_id: The `pair_id` of this export.
+        thresholds: Scores at which the predicted grade changes.
+        data: Finds the documents again if they are a retrieval set; None for files.
+        halves: Names of the halves of an index that it holds, each in a field of this name.
+        settings: How vectors are indexed.
+        role: "collection".
+    """
+
+    version: int
+    pair_id: str
+    thresholds: tuple[float, ...]
+    data: Optional[DataSettings]  # noqa: UP045 - Python 3.9 reads the types of the fields
+    halves: tuple[str, ...]
+    settings: IndexSettings
+    role: ClassVar[str] = "collection"
+
+
+@dataclasses.dataclass(frozen=True)
+class Address:
+    """Where a collection is.
+
+    Attributes:
+        uri: Of the engine.
+        collection: Name of the collection.
+        filter: Only documents for which this expression holds are found; empty for all.
+    """
+
+    uri: str
+    collection: str
+    filter: str = ""
+
+
+class Milvus:
+    """A connection. What the engine refuses is an `InputError`.
+
+    Attributes:
+        client: The `pymilvus.MilvusClient`; call it in a `with explained(...)`.
+        api: The module `pymilvus`.
+    """
+
+    def __init__(self, uri: str):
+        """Connects.
+
+        Args:
+            uri: Address of a server, such as http://localhost:19530, or a file ending in .db for
+                Milvus Lite.
+
+        Raises:
+            InputError: `pymilvus` is not installed, or nothing answers.
+        """
+        self.api = _load()
+        self._uri = uri
+        remedy = (
+            "Start Milvus there, or give a file ending in .db for Milvus Lite, which one process"
+            " at a time has open"
+        )
+        with self.explained(f"--uri={uri}", remedy):
+            self.client = self.api.MilvusClient(uri, token=os.environ.get(TOKEN, ""))
+
+    def __enter__(self) -> Milvus:
+        return self
+
+    def __exit__(self, *exc) -> None:
+        self.client.close()
+
+    @contextlib.contextmanager
+    def explained(self, where: str = "", remedy: str = "Check the log of the engine") -> Iterator:
+        """Returns a context in which a refusal of the engine becomes an `InputError`.
+
+        Args:
+            where: Names what is refused; empty: the address.
+            remedy: What the user can do.
+        """
+        try:
+            yield
+        except (self.api.MilvusException, OSError) as error:
+            reason = " ".join(str(getattr(error, "message", "") or error).split()).rstrip(".")
+            where = where or f"--uri={self._uri}"
+            raise input_error(where, f"Milvus refuses: {reason}", remedy) from None
+
+    def has(self, name: str) -> bool:
+        """Returns whether there is a collection of this name."""
+        with self.explained():
+            return self.client.has_collection(name)
+
+    def note(self, name: str) -> CollectionNote:
+        """Returns what a collection remembers.
+
+        Raises:
+            InputError: There is no such collection, or something else wrote it.
+        """
+        where = f"--engine_collection={name}"
+        if not self.has(name):
+            with self.explained():
+                there = ", ".join(sorted(self.client.list_collections())) or "none"
+            raise input_error(
+                where,
+                f"there is no such collection at {self._uri} (there: {there})",
+                "Write it with smoothclir-index --engine=milvus",
+            )
+        with self.explained():
+            properties = self.client.describe_collection(name).get("properties") or {}
+        try:
+            return record_from_json(CollectionNote, json.loads(properties[_PROPERTY]))
+        except (KeyError, ValueError):
+            raise input_error(
+                where, "smoothclir-index did not write this collection", "Choose another name"
+            ) from None
+
+    def properties(self, note: CollectionNote) -> dict[str, str]:
+        """Returns a note as the properties of a collection."""
+        return {_PROPERTY: json.dumps(dataclasses.asdict(note))}
+
+
+def _load():
+    try:
+        import pymilvus
+    except ImportError as error:  # missing, or built for another protobuf
+        raise input_error(
+            "--engine=milvus",
+            f"it needs the package pymilvus ({error})",
+            "pip install '.[milvus]' in the checkout, on Python 3.12 or 3.13: its protobuf does"
+            " not go with TensorFlow 2.15",
+        ) from None
+    logging.getLogger("pymilvus").setLevel(logging.CRITICAL)  # its errors become ours
+    return pymilvus

@@ -1,0 +1,203 @@
+"""Writing a collection into Milvus, and adding, replacing and removing its documents by id."""
+
+from __future__ import annotations
+
+import dataclasses
+import operator
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from tf_smoothclir.data.hashing import hash_ids
+from tf_smoothclir.data.sources.source import Text
+from tf_smoothclir.engines.milvus import CollectionNote, Milvus
+from tf_smoothclir.engines.milvus_collection import MilvusCollection
+from tf_smoothclir.index.document_collections import Collection
+from tf_smoothclir.index.halves import Half
+from tf_smoothclir.index.vector_index import LARGEST_FLAT, IndexSettings
+from tf_smoothclir.publishing.manifest import ExportManifest, check_pair
+from tf_smoothclir.settings.data import DataSettings
+from tf_smoothclir.text.batches import in_batches, text_batches
+from tf_smoothclir.utils.errors import input_error
+from tf_smoothclir.utils.parallel import map_in_threads
+from tf_smoothclir.utils.progress import progress_bar
+
+_TEXTS_PER_CALL = 1024
+_IDS_PER_CALL = 1000
+
+
+def build_collection(
+    milvus: Milvus,
+    name: str,
+    collection: Collection,
+    halves: Sequence[Half],
+    export: ExportManifest,
+    settings: IndexSettings,
+    *,
+    data: DataSettings | None = None,
+    overwrite: bool = False,
+) -> MilvusCollection:
+    """Encodes a collection and writes it into Milvus.
+
+    It is written as `<name>_building`, and gets its name once it is complete. An interrupted build
+    starts from the beginning.
+
+    Args:
+        milvus: The connection.
+        name: Name in Milvus.
+        collection: The documents.
+        halves: Of `export_halves`.
+        export: The manifest of the export that they come from.
+        settings: How vectors are indexed: "flat", "hnsw", or "auto" by the number of documents.
+        data: Finds the collection again, if it is a retrieval set.
+        overwrite: Replace a collection of this name, if `build_collection` wrote it.
+
+    Raises:
+        InputError: There is such a collection, the documents have a defect, or Milvus refuses.
+    """
+    if milvus.has(name):
+        milvus.note(name)  # nothing that is not ours is ever replaced
+        if not overwrite:
+            raise input_error(
+                f"--engine_collection={name}",
+                "there is a collection of this name already",
+                "Give --overwrite to replace it, --add to add documents to it, or another name",
+            )
+    documents = len(_checked_ids(collection))
+    note = CollectionNote(
+        version=export.version,
+        pair_id=export.pair_id,
+        thresholds=tuple(export.thresholds),
+        data=data,
+        halves=tuple(half.name for half in halves),
+        settings=_resolved(settings, documents),
+    )
+    building = f"{name}_building"
+    client = milvus.client
+    with milvus.explained():
+        client.drop_collection(building)
+    written = MilvusCollection.create(milvus, building, note, export.dim)
+    _write(written, collection.documents(), halves, documents, replace=False)
+    written.flush()
+    with milvus.explained():
+        client.drop_collection(name)
+        client.rename_collection(building, name)
+    return MilvusCollection(milvus, name)
+
+
+def change_collection(
+    milvus: Milvus,
+    name: str,
+    halves: Sequence[Half],
+    export: ExportManifest,
+    *,
+    add: Collection | None = None,
+    remove: Sequence[str] = (),
+    replace: bool = False,
+) -> MilvusCollection:
+    """Removes documents, then adds others. All ids are checked before anything is changed.
+
+    Milvus takes the changes batch by batch. After an interruption, give those that are missing
+    again, with `replace`.
+
+    Args:
+        milvus: The connection.
+        name: Name in Milvus.
+        halves: Of `export_halves`.
+        export: The manifest of the export that they come from.
+        add: Documents to add.
+        remove: Ids of documents to remove.
+        replace: An added document replaces the one with the same id; otherwise that is an error.
+
+    Raises:
+        InputError: The collection belongs to another export, an id to remove is not in it, or an
+            id to add already is.
+    """
+    target = MilvusCollection(milvus, name)
+    check_pair(target.manifest, export)
+    unknown = sorted(set(remove) - target.known(remove))
+    if unknown:
+        raise input_error(
+            f"id {unknown[0]!r}",
+            f"it is not in the collection ({len(unknown)} of {len(remove)} ids are not)",
+            "Take it out of the list of ids to remove",
+        )
+    documents = 0
+    if add is not None:
+        documents = len(_checked_ids(add))
+        if not replace:
+            _check_new(target, add, set(remove))
+    target.delete(remove)
+    if add is not None:
+        _write(target, add.documents(), halves, documents, replace=replace)
+    target.flush()
+    return target
+
+
+def _check_new(target: MilvusCollection, add: Collection, removed: set[str]) -> None:
+    numbered = enumerate(document.id for document in add.documents())
+    for batch in in_batches(numbered, _IDS_PER_CALL):
+        known = target.known([id_ for _, id_ in batch]) - removed
+        for number, id_ in batch:
+            if id_ in known:
+                raise input_error(
+                    add.place(number),
+                    f"id {id_!r} is in the collection already",
+                    "Take it out, or give --replace to replace the document in the collection",
+                )
+
+
+def _checked_ids(collection: Collection) -> np.ndarray:
+    """Returns the hashes of all ids; Milvus would accept an id twice.
+
+    Raises:
+        InputError: There are no documents, or two have the same id.
+    """
+    ids = (document.id for document in collection.documents())
+    parts = [hash_ids(batch) for batch in in_batches(ids, _IDS_PER_CALL)]
+    if not parts:
+        raise input_error(collection.name, "there are no documents", "Check the collection")
+    hashes = np.concatenate(parts)
+    values, counts = np.unique(hashes, return_counts=True)
+    suspects = set(np.flatnonzero(np.isin(hashes, values[counts > 1])).tolist())
+    first: dict[str, int] = {}
+    for number, document in enumerate(collection.documents() if suspects else ()):
+        if number in suspects and first.setdefault(document.id, number) != number:
+            raise input_error(
+                collection.place(number),
+                f"id {document.id!r} is already used at {collection.place(first[document.id])}",
+                "Give each document its own id",
+            )
+    return hashes
+
+
+def _write(
+    target: MilvusCollection,
+    documents: Iterator[Text],
+    halves: Sequence[Half],
+    count: int,
+    *,
+    replace: bool,
+) -> None:
+    def encoded(batch: Sequence[Text]) -> tuple[Sequence[Text], dict]:
+        texts = [document.text for document in batch]
+        return batch, {half.name: list(half.encode(texts)) for half in halves}
+
+    batches = text_batches(documents, size=_TEXTS_PER_CALL, text=operator.attrgetter("text"))
+    with progress_bar(count, "Write the collection", "documents") as bar:
+        for batch, columns in map_in_threads(encoded, batches):
+            target.write(batch, columns, replace=replace)
+            bar.update(len(batch))
+
+
+def _resolved(settings: IndexSettings, documents: int) -> IndexSettings:
+    if settings.kind == "ivf_pq":
+        raise input_error(
+            "--index_type=ivf_pq",
+            "vectors in Milvus are not compressed",
+            "Use hnsw; a cluster spreads it over its machines",
+        )
+    kind = settings.kind
+    if kind == "auto":
+        kind = "flat" if documents <= LARGEST_FLAT else "hnsw"
+    return dataclasses.replace(settings, kind=kind).resolved(documents)
