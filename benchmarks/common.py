@@ -126,16 +126,18 @@ def _summary(values: Sequence[float]) -> dict[str, float]:
 
 def machine() -> dict:
     """Returns processor, cores, load average of the last minute and versions."""
-    versions = {"python": platform.python_version()}
-    for package in _PACKAGES:
-        if has(package.replace("-", "_")):
-            versions[package] = metadata.version(package)
     return {
         "processor": _processor(),
         "cores": os.cpu_count(),
         "load": round(os.getloadavg()[0], 2),
-        "versions": versions,
+        "versions": {"python": platform.python_version(), **versions_of(_PACKAGES)},
     }
+
+
+def versions_of(packages: Sequence[str]) -> dict[str, str]:
+    """Returns the version of each of these packages that is installed."""
+    installed = [package for package in packages if has(package.replace("-", "_"))]
+    return {package: metadata.version(package) for package in installed}
 
 
 def _processor() -> str:

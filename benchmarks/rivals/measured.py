@@ -1,0 +1,126 @@
+"""What was measured of a system, as a JSON file beside its TREC files."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from tf_smoothclir.utils.errors import InputError, input_error
+from tf_smoothclir.utils.files import read_json, write_json
+from tf_smoothclir.utils.records import record_from_json
+
+_RESULT = "result.json"
+_WARM_UP = 10  # queries that are not timed
+
+
+@dataclasses.dataclass(frozen=True)
+class Latency:
+    """What one query costs on one core, in milliseconds.
+
+    Attributes:
+        median: Of the timed queries.
+        p99: Of the same.
+        queries: How many were timed.
+    """
+
+    median: float
+    p99: float
+    queries: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Measured:
+    """What was measured of a system.
+
+    Attributes:
+        title: For tables.
+        key: Digest of all that the result depends on; another one means another measurement.
+        evaluation: Directory of the TREC files of the test split.
+        ours: Whether it is a run of this package.
+        quality: On validation: the mean of NDCG@5 and full MRR@10.
+        seconds: Time spent on learning and indexing.
+        tuned_seconds: Time spent on all variants; 0 where there is none to choose from.
+        setting: Of the chosen variant, or what a run chose.
+        tried: Setting -> quality of each variant.
+        latency: Zero queries where it was not measured.
+        megabytes: Peak memory of the process.
+        load: Of the machine in the minute before.
+        packages: Distribution -> version.
+    """
+
+    title: str
+    key: str
+    evaluation: str
+    ours: bool
+    quality: float
+    seconds: float
+    tuned_seconds: float
+    setting: str
+    tried: dict[str, float]
+    latency: Latency
+    megabytes: float
+    load: float
+    packages: dict[str, str]
+
+    def save(self, directory: Path) -> None:
+        """Writes the result of a directory."""
+        write_json(directory / _RESULT, dataclasses.asdict(self))
+
+    def figures(self) -> dict:
+        """Returns all but what belongs to this machine: the paths and the key."""
+        values = dataclasses.asdict(self)
+        return {k: v for k, v in values.items() if k not in ("title", "key", "evaluation")}
+
+    @classmethod
+    def load_from(cls, directory: Path) -> Measured | None:
+        """Reads what `save` wrote; None if there is nothing.
+
+        Raises:
+            InputError: The file has another content.
+        """
+        path = directory / _RESULT
+        if not path.is_file():
+            return None
+        try:
+            return record_from_json(cls, read_json(path))
+        except ValueError as error:
+            remedy = "Delete the file to measure again"
+            raise input_error(path, str(error).rstrip("."), remedy) from error
+
+
+def latency_of(answer: Callable[[str], object], queries: Sequence[str]) -> Latency:
+    """Times single queries, one after the other, with all threads of this process on one core.
+
+    Args:
+        answer: Answers a query.
+        queries: The first few warm up.
+    """
+    _stay_on_one_core()
+    seconds = []
+    for query in queries:
+        begin = time.perf_counter()
+        answer(query)
+        seconds.append(time.perf_counter() - begin)
+    timed = np.array(seconds[min(_WARM_UP, len(seconds) - 1) :]) * 1000
+    return Latency(float(np.median(timed)), float(np.quantile(timed, 0.99)), len(timed))
+
+
+def _stay_on_one_core() -> None:
+    """Moves every thread of this process to one core, where the system can do that."""
+    tasks = Path("/proc/self/task")
+    if tasks.is_dir():
+        core = {min(os.sched_getaffinity(0))}
+        for task in tasks.iterdir():
+            os.sched_setaffinity(int(task.name), core)
+
+
+def failure(error: BaseException) -> str:
+    """Returns one line about an error, such as "ValueError: there is no pair"."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    kind = "" if isinstance(error, InputError) else f"{type(error).__name__}: "
+    return f"{kind}{lines[0] if lines else 'no message'}"

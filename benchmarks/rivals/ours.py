@@ -1,0 +1,101 @@
+"""Runs of this package beside the rivals: trained here, or given by their directories."""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from benchmarks.rivals.measured import Latency, Measured, latency_of
+from benchmarks.rivals.rival import DEPTH
+from tf_smoothclir.settings.data import DataSettings
+from tf_smoothclir.settings.presets import changed, preset_settings
+from tf_smoothclir.utils.errors import InputError, input_error
+from tf_smoothclir.utils.files import read_json
+
+_PACKAGES = ("tensorflow", "numpy", "scipy")
+
+
+def train_preset(preset: str, data: DataSettings, run_dir: Path) -> None:
+    """Trains a preset on a set, or continues; a finished run is left as it is."""
+    from tf_smoothclir.training.train import train  # slow import
+
+    settings = changed(preset_settings(preset), data.values())
+    train(settings, run_dir)
+
+
+def checked_run(run_dir: Path, fingerprint: str) -> Path:
+    """Returns a run directory after a check that it is finished and was trained on the set.
+
+    Raises:
+        InputError: It is not.
+    """
+    from tf_smoothclir.training.run_config import RunConfig
+    from tf_smoothclir.training.run_directory import RunDirectory
+
+    run = RunDirectory.load(run_dir)
+    if not run.finished:
+        raise run.incomplete("is not finished")
+    if RunConfig.read(run.config).data.fingerprint != fingerprint:
+        remedy = "Give a run of this set, or give no --run_dir: runs are then trained here"
+        raise input_error(f"--run_dir={run_dir}", "the run was trained on another set", remedy)
+    return run.path
+
+
+def measured_run(
+    title: str, run_dir: Path, key: str, queries: list[str], export_dir: Path
+) -> Measured:
+    """Returns what a finished run says of itself, and times its queries.
+
+    Args:
+        title: For tables.
+        run_dir: The run.
+        key: Of the result.
+        queries: To time.
+        export_dir: Gets the models and the index that answer them.
+    """
+    from benchmarks.common import versions_of
+    from tf_smoothclir.training.run_directory import RunDirectory
+
+    run = RunDirectory.load(run_dir)
+    content = read_json(run.metrics)
+    validation = content["validation"]
+    return Measured(
+        title=title,
+        key=key,
+        evaluation=os.fspath(run.evaluation.resolve() / "test"),
+        ours=True,
+        quality=(validation["NDCG@5"] + validation["full/MRR@10"]) / 2,
+        seconds=content["training"]["seconds"],
+        tuned_seconds=0.0,
+        setting="",
+        tried={},
+        latency=_latency(run, export_dir, queries),
+        megabytes=content["training"]["peak_rss_mb"],
+        load=os.getloadavg()[0],
+        packages=versions_of(_PACKAGES),
+    )
+
+
+def _latency(run, export_dir: Path, queries: list[str]) -> Latency:
+    if run.settings().retrieval.has_lexical_model:
+        return Latency(0.0, 0.0, 0)  # neither exported nor searched yet
+    return latency_of(_search(run, export_dir), queries)
+
+
+def _search(run, export_dir: Path) -> Callable[[str], object]:
+    """Returns what `smoothclir-search` answers a query with, after an export and an index."""
+    from tf_smoothclir.publishing.export import export_run
+    from tf_smoothclir.search.opening import open_search
+
+    try:
+        found = open_search(export_dir, "", lambda data: data)
+    except InputError:
+        export_run(run, export_dir, search_model=False)
+        found = open_search(export_dir, "", lambda data: data)
+    return functools.partial(_answer, found)
+
+
+def _answer(found, query: str):
+    return found.search([query], DEPTH)

@@ -1,0 +1,229 @@
+"""The page of a set: one table of all systems, the tests, how everything was made."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.rivals.measured import Measured
+from tf_smoothclir.evaluation.compare import Difference, compare, read_systems
+from tf_smoothclir.evaluation.confidence import bootstrap_interval
+from tf_smoothclir.evaluation.metrics import mean_metrics
+from tf_smoothclir.evaluation.report import markdown_table
+from tf_smoothclir.evaluation.trec_files import (
+    RunMetrics,
+    highest_grade,
+    read_qrels,
+    read_run,
+)
+
+FULL_MRR = "full/MRR@10"
+METRICS = ("NDCG@5", "P_mr@1", "MAP", FULL_MRR)
+_DEPTH = 10
+_SEED = 13  # of intervals and tests, as in the evaluation of a run
+_SIGNIFICANT = 0.05
+
+
+@dataclasses.dataclass(frozen=True)
+class Comparison:
+    """All systems on the test split of a set.
+
+    Attributes:
+        systems: Name -> what was measured, in the order of the table.
+        metrics: Name -> metric -> mean.
+        intervals: Name -> metric -> (low, high), 95% bootstrap interval.
+        queries: Number of test queries.
+        best: Name of our run that is best on validation; None without a run of ours.
+        differences: Of every other system from it.
+    """
+
+    systems: Mapping[str, Measured]
+    metrics: dict[str, dict[str, float]]
+    intervals: dict[str, dict[str, tuple[float, float]]]
+    queries: int
+    best: str | None
+    differences: list[Difference]
+
+    def content(self) -> dict:
+        """Returns all figures, for JSON."""
+        return {
+            "queries": self.queries,
+            "best": self.best,
+            "systems": {
+                name: {
+                    **system.figures(),
+                    "metrics": self.metrics[name],
+                    "intervals": self.intervals[name],
+                }
+                for name, system in self.systems.items()
+            },
+            "differences": [dataclasses.asdict(one) for one in self.differences],
+        }
+
+
+def compared(systems: Mapping[str, Measured]) -> Comparison:
+    """Reads the TREC files of all systems, and tests their differences from our best run.
+
+    Raises:
+        InputError: A file is damaged, or two systems were evaluated on different judgments.
+    """
+    folders = {name: Path(system.evaluation) for name, system in systems.items()}
+    found, _ = read_systems({n: (f / "run.trec", f / "qrels.trec") for n, f in folders.items()})
+    for name, folder in folders.items():
+        found[name].per_query[FULL_MRR] = full_mrr(folder, found[name])
+    per_query = {name: {m: run.per_query[m] for m in METRICS} for name, run in found.items()}
+    ours = [name for name, system in systems.items() if system.ours]
+    best = max(ours, key=lambda name: systems[name].quality, default=None)
+    tested = best is not None and len(systems) > 1
+    return Comparison(
+        systems,
+        {name: mean_metrics(values) for name, values in per_query.items()},
+        {
+            name: {m: bootstrap_interval(v, seed=_SEED) for m, v in values.items()}
+            for name, values in per_query.items()
+        },
+        queries=len(next(iter(found.values())).query_ids),
+        best=best,
+        differences=compare(found, baseline=best, metrics=METRICS) if tested else [],
+    )
+
+
+def full_mrr(folder: Path, run: RunMetrics) -> np.ndarray:
+    """Returns MRR@10 of full retrieval from `full.run.trec` and `full.qrels.trec`.
+
+    Args:
+        folder: Has both files.
+        run: Gives the order of the queries.
+
+    Returns:
+        `[queries]` float64; NaN for a query without a document of the highest grade.
+    """
+    ranking, qrels = read_run(folder / "full.run.trec"), read_qrels(folder / "full.qrels.trec")
+    highest, values = highest_grade(qrels), []
+    for query in run.query_ids:
+        judged, scores = qrels.get(query, {}), ranking.get(query, {})
+        grades = np.array([judged.get(document, 0) for document in scores], np.int32)
+        order = np.argsort(-np.array(list(scores.values())), kind="stable")  # no two are equal
+        places = np.flatnonzero(grades[order][:_DEPTH] == highest)
+        reciprocal = 1 / (places[0] + 1) if len(places) else 0.0
+        values.append(reciprocal if highest in judged.values() else np.nan)
+    return np.array(values, np.float64)
+
+
+def page(
+    comparison: Comparison,
+    *,
+    title: str,
+    command: str,
+    machine: str,
+    recipes: Mapping[str, str],
+    left_out: Mapping[str, str],
+) -> str:
+    """Returns the page as Markdown.
+
+    Args:
+        comparison: Of all systems.
+        title: Name of the set.
+        command: That makes the page.
+        machine: Processor, cores and load.
+        recipes: Title of a rival -> what it learns from.
+        left_out: Title -> why a system is not in the table.
+    """
+    parts = [
+        f"# {title}: this package and its rivals",
+        f"`{command}`",
+        f"Test split, {comparison.queries:,} queries, 95% bootstrap intervals. All systems learned"
+        " from the same training pairs, choose on the same validation queries, and rank the same"
+        " candidate lists and, for full/MRR@10, the whole collection.",
+        _quality_table(comparison),
+    ]
+    if comparison.differences:
+        parts.append(
+            f"† differs from {comparison.best}, which is our best run on validation, with p < 0.05:"
+            " paired randomisation test over queries, Holm's correction over the systems of a"
+            " metric."
+        )
+    parts += ["## What it costs", _cost_table(comparison.systems), _ABOUT_COSTS]
+    if comparison.differences:
+        parts += [f"## Differences from {comparison.best}", _difference_table(comparison)]
+    parts += ["## How", "\n".join(f"* {title}: {text}." for title, text in recipes.items())]
+    parts += ["What validation chose, by the mean of NDCG@5 and full MRR@10:", _choices(comparison)]
+    if left_out:
+        parts += ["## Not run", "\n".join(f"* {name}: {why}" for name, why in left_out.items())]
+    versions: dict[str, str] = {}
+    for system in comparison.systems.values():
+        versions |= system.packages
+    listed = ", ".join(f"{name} {version}" for name, version in sorted(versions.items()))
+    parts += ["## Where", f"{machine}. {listed}."]
+    return "\n\n".join(part.rstrip("\n") for part in parts) + "\n"
+
+
+_ABOUT_COSTS = (
+    "Times come from a shared machine, whose load is in the last column: trust ratios, and large"
+    " ones only. learned: seconds of learning and indexing, of the chosen variant; tuned: of all"
+    " variants with their validation; runs of ours choose while they learn. A query goes alone to"
+    " the whole collection, for its ten best documents, by the search of the package itself, on one"
+    " core; queries of the rivals are tokenised before, those of ours are not. MB: peak of the"
+    " process that learned, with TensorFlow in all of them, because it evaluates."
+)
+
+
+def _quality_table(comparison: Comparison) -> str:
+    significant = {
+        (one.system, one.metric) for one in comparison.differences if one.holm_p < _SIGNIFICANT
+    }
+    rows = []
+    for name in comparison.systems:
+        cells = []
+        for metric in METRICS:
+            low, high = comparison.intervals[name][metric]
+            mark = " †" if (name, metric) in significant else ""
+            cells.append(f"{comparison.metrics[name][metric]:.3f}{mark} ({low:.3f} to {high:.3f})")
+        rows.append([f"**{name}**" if comparison.systems[name].ours else name, *cells])
+    return markdown_table(["", *METRICS], rows)
+
+
+def _cost_table(systems: Mapping[str, Measured]) -> str:
+    rows = []
+    for name, system in systems.items():
+        timed = system.latency.queries > 0
+        times = [f"{value:.2f}" for value in (system.latency.median, system.latency.p99)]
+        rows.append(
+            [
+                name,
+                f"{system.seconds:,.1f}",
+                f"{system.tuned_seconds:,.0f}" if system.tried else "",
+                *(times if timed else ["", ""]),
+                f"{system.megabytes:,.0f}",
+                f"{system.load:.1f}",
+            ]
+        )
+    header = ["", "learned, s", "tuned, s", "query, median ms", "p99 ms", "MB", "load"]
+    return markdown_table(header, rows)
+
+
+def _difference_table(comparison: Comparison) -> str:
+    rows = [
+        [
+            one.metric,
+            one.system,
+            f"{one.difference:+.4f} ({one.low:+.4f} to {one.high:+.4f})",
+            f"{one.holm_p:.2g}",
+            f"{one.wins:,} / {one.ties:,} / {one.losses:,}",
+        ]
+        for one in comparison.differences
+    ]
+    header = ["metric", "system", "difference (95% interval)", "p (Holm)", "better / equal / worse"]
+    return markdown_table(header, rows)
+
+
+def _choices(comparison: Comparison) -> str:
+    rows: Sequence[Sequence[str]] = [
+        [name, system.setting, ", ".join(f"{s}: {q:.3f}" for s, q in system.tried.items())]
+        for name, system in comparison.systems.items()
+        if len(system.tried) > 1
+    ]
+    return markdown_table(["", "chosen", "tried"], rows)

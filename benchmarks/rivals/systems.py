@@ -1,0 +1,179 @@
+"""Measuring one system after the other, each in a process of its own."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import os
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from functools import partial
+from pathlib import Path
+
+from benchmarks import common
+from benchmarks.rivals import ours
+from benchmarks.rivals.catalogue import RIVALS
+from benchmarks.rivals.measured import Measured, failure, latency_of
+from benchmarks.rivals.rival import best_variant
+from tf_smoothclir.data.retrieval_set import RetrievalSet
+from tf_smoothclir.data.sources.opening import source_of
+from tf_smoothclir.data.sources.source import SPLITS
+from tf_smoothclir.settings.data import DataSettings
+from tf_smoothclir.settings.run import RunSettings
+from tf_smoothclir.settings.text import TextSettings
+from tf_smoothclir.settings.training import TrainingSettings
+from tf_smoothclir.training.peak_memory import peak_memory
+from tf_smoothclir.utils.digests import file_digest
+from tf_smoothclir.utils.errors import InputError
+from tf_smoothclir.utils.files import make_directory
+
+
+@dataclasses.dataclass(frozen=True)
+class Work:
+    """What every measurement needs.
+
+    Attributes:
+        data: The set.
+        directory: Keeps runs, rankings and results.
+        fingerprint: Of the set.
+        latency_queries: How many queries are timed.
+    """
+
+    data: DataSettings
+    directory: Path
+    fingerprint: str
+    latency_queries: int
+
+    def key(self, *parts: object) -> str:
+        """Returns a digest of all that a result depends on."""
+        everything = [self.fingerprint, self.latency_queries, *map(str, parts)]
+        return hashlib.sha256(json.dumps(everything).encode()).hexdigest()[:16]
+
+    def retrieval_set(self) -> RetrievalSet:
+        """Loads the set, whose splits must all have judged queries."""
+        from tf_smoothclir.training.train import retrieval_set_of
+
+        return retrieval_set_of(source_of(self.data), RunSettings(data=self.data), SPLITS)
+
+
+def measured_rival(name: str, work: Work, key: str) -> Measured:
+    """Trains a rival, evaluates it on the test split and times its answers."""
+    from benchmarks.rivals.texts import RivalTexts
+    from tf_smoothclir.evaluation.evaluate import evaluate_split
+    from tf_smoothclir.lexical.retriever import RowRetriever
+
+    rival, retrieval_set = RIVALS[name], work.retrieval_set()
+    load = os.getloadavg()[0]
+    texts = RivalTexts.of(retrieval_set, TextSettings())
+    chosen = best_variant(rival, texts)
+    evaluation = work.directory / name / "test"
+    evaluate_split(
+        retrieval_set,
+        RowRetriever(chosen.ready.rows, retrieval_set.tie_order),
+        "test",
+        negatives=TrainingSettings().negatives,
+        trec_dir=evaluation,
+    )
+    test = retrieval_set.queries_in("test")[: work.latency_queries]
+    megabytes = peak_memory() / 2**20
+    return Measured(
+        title=rival.title,
+        key=key,
+        evaluation=os.fspath(evaluation.resolve()),
+        ours=False,
+        quality=max(chosen.qualities.values()),
+        seconds=chosen.ready.seconds,
+        tuned_seconds=chosen.tuned_seconds,
+        setting=chosen.ready.setting,
+        tried=chosen.qualities,
+        latency=latency_of(chosen.ready.answer, [texts.queries[row] for row in test]),
+        megabytes=megabytes,
+        load=load,
+        packages=rival.versions(),
+    )
+
+
+def measured_ours(name: str, title: str, run_dir: Path, work: Work, key: str) -> Measured:
+    """Takes the figures of a finished run and times its answers."""
+    retrieval_set = work.retrieval_set()
+    rows = set(retrieval_set.queries_in("test")[: work.latency_queries].tolist())
+    texts = enumerate(retrieval_set.source.queries())
+    queries = [text.text for row, text in texts if row in rows]
+    return ours.measured_run(title, run_dir, key, queries, work.directory / name / "export")
+
+
+class Systems:
+    """Measures one system after the other, each in a process of its own.
+
+    Attributes:
+        done: Title -> what was measured.
+        left_out: Title -> why there is nothing.
+    """
+
+    def __init__(self, work: Work):
+        self.done: dict[str, Measured] = {}
+        self.left_out: dict[str, str] = {}
+        self._work = work
+
+    def add_preset(self, preset: str) -> None:
+        """Trains a preset unless that is done, and measures it."""
+        title, run_dir = f"--preset={preset}", self._work.directory / preset / "run"
+        _, reason = _alone(partial(ours.train_preset, preset, self._work.data, run_dir))
+        if reason:
+            self._leave_out(title, reason)
+        else:
+            self.add_run(preset, title, run_dir)
+
+    def add_run(self, name: str, title: str, run_dir: Path) -> None:
+        """Measures a finished run."""
+        try:
+            run = ours.checked_run(run_dir, self._work.fingerprint)
+        except InputError as error:
+            self._leave_out(title, failure(error))
+            return
+        key = self._work.key(title, file_digest(run / "metrics.json"))
+        self._add(name, title, key, partial(measured_ours, name, title, run, self._work, key))
+
+    def add_rival(self, name: str) -> None:
+        """Measures a rival, if its packages are installed."""
+        rival = RIVALS[name]
+        missing = rival.missing()
+        if missing:
+            self._leave_out(rival.title, missing)
+            return
+        key = self._work.key(name, rival.versions())
+        self._add(name, rival.title, key, partial(measured_rival, name, self._work, key))
+
+    def _add(self, name: str, title: str, key: str, measure: Callable[[], Measured]) -> None:
+        directory = make_directory(self._work.directory / name, "--work_dir")
+        found = Measured.load_from(directory)
+        if found is None or found.key != key:
+            found, reason = _alone(measure)
+            if found is None:
+                self._leave_out(title, reason)
+                return
+            found.save(directory)
+        self.done[title] = found
+        print(f"{title}: validation {found.quality:.4f}, learned in {found.seconds:.1f} s")
+
+    def _leave_out(self, title: str, reason: str) -> None:
+        self.left_out[title] = reason
+        print(f"{title}: left out: {reason}")
+
+
+def _alone(measure: Callable) -> tuple[object, str]:
+    """Runs in a new process; returns its result, or None and why there is none."""
+    try:
+        with ProcessPoolExecutor(1, mp_context=common.PROCESSES) as pool:
+            return pool.submit(_guarded, measure).result()
+    except BrokenProcessPool:
+        return None, "its process was killed; it may need more memory than there is"
+
+
+def _guarded(measure: Callable) -> tuple[object, str]:
+    try:
+        return measure(), ""
+    except Exception as error:  # of whatever package: the other systems go on
+        return None, failure(error)

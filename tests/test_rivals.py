@@ -1,0 +1,350 @@
+"""The harness of `benchmarks.rivals`: on small sets and with rivals made up here."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import multiprocessing
+import os
+import signal
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from absl import flags
+from absl.testing import flagsaver
+
+from benchmarks import common
+from benchmarks.rivals import __main__ as command
+from benchmarks.rivals import bm25, fast_text, measured, static_embedding, systems
+from benchmarks.rivals.catalogue import RIVALS
+from benchmarks.rivals.page import FULL_MRR, METRICS, compared, full_mrr
+from benchmarks.rivals.rival import DEPTH, Ready, Rival, best_documents, best_variant
+from benchmarks.rivals.systems import Systems, Work
+from benchmarks.rivals.texts import RivalTexts, counts, numbered
+from benchmarks.rivals.translations import Translations
+from tests.small_world import SmallWorld
+from tf_smoothclir.data.retrieval_set import RetrievalSet
+from tf_smoothclir.data.sources.toy_world import ToyWorld
+from tf_smoothclir.evaluation.compare import read_systems
+from tf_smoothclir.evaluation.evaluate import evaluate_split
+from tf_smoothclir.lexical.retriever import RowRetriever
+from tf_smoothclir.settings.data import DataSettings
+from tf_smoothclir.settings.text import TextSettings
+from tf_smoothclir.training.train import train
+from tf_smoothclir.utils.errors import InputError
+
+PACKAGE = {"pip": "pip"}  # stands for a rival's package: installed wherever tests run
+TOY = DataSettings(toy_entities=300)
+
+
+@pytest.fixture(scope="module")
+def toy_texts():
+    """The toy world as the rivals read it."""
+    return RivalTexts.of(RetrievalSet.load(ToyWorld("fr", "en", 300, 13)), TextSettings())
+
+
+@pytest.fixture
+def in_this_process(monkeypatch):
+    """Systems are measured here, and this process keeps its cores."""
+    monkeypatch.setattr(systems, "_alone", systems._guarded)
+    monkeypatch.setattr(measured, "_stay_on_one_core", lambda: None)
+
+
+def ready(retrieval_set, quality, setting="", seconds=1.0):
+    """A variant whose scores are a share `quality` of the grades, and noise."""
+    grades = np.zeros((len(retrieval_set.query_ids), len(retrieval_set.document_ids)), np.float32)
+    grades[retrieval_set.query_rows, retrieval_set.document_rows] = retrieval_set.grades
+    noise = np.random.default_rng(13).random(grades.shape, np.float32)
+    scores = quality * grades + noise
+    return Ready(lambda rows: scores[rows], lambda query: np.arange(DEPTH), seconds, setting)
+
+
+def rival(*qualities, title="A rival"):
+    """A rival with a variant for each of `qualities`."""
+
+    def variants(texts):
+        for quality in qualities:
+            yield ready(texts.retrieval_set, quality, f"quality {quality}", seconds=quality)
+
+    return Rival(title, "judgments themselves", PACKAGE, variants)
+
+
+def failing(texts):
+    yield ready(texts.retrieval_set, 1)
+    raise RuntimeError("no room\nfor a second variant")
+
+
+def world(**parts):
+    return RivalTexts.of(RetrievalSet.load(SmallWorld(**parts)), TextSettings())
+
+
+def test_training_pairs_are_the_training_queries_with_their_mates():
+    texts = world()
+    # Of the small world's queries, q1, q2 and q3 are for training; d2, d4 and d6 have grade 2.
+    assert texts.pairs.tolist() == [[0, 1], [1, 3], [2, 5]]
+    assert texts.queries[2] == "an old house , a cat"
+    assert texts.documents[0] == ""
+
+
+def test_words_are_counted_and_unknown_ones_left_out():
+    numbers = numbered(["b a", "", "c b"])
+    assert numbers == {"a": 0, "b": 1, "c": 2}
+    assert counts(["b x b a", "", "x"], numbers).toarray().tolist() == [[1, 2, 0], [0] * 3, [0] * 3]
+
+
+def test_a_table_is_turned_round_by_bayes_rule():
+    # hund stands for dog alone; tier for dog and cat alike, and twice as often.
+    table = Translations(
+        ["cat", "dog"],
+        ["hund", "tier"],
+        sp.csr_array(np.array([[0.0, 1.0], [0.5, 0.5]])),
+        np.array([1.0, 2.0]),
+    )
+    assert table.of_document_words() == {"hund": {"dog": 1.0}, "tier": {"cat": 0.5, "dog": 0.5}}
+    # P(hund, dog) = 1 * 1, P(tier, dog) = 0.5 * 2: as likely, so by name.
+    assert table.of_query_words == {
+        "cat": [("tier", 1.0)],
+        "dog": [("hund", 0.5), ("tier", 0.5)],
+    }
+
+
+def test_the_table_is_learned_from_training_pairs():
+    queries = {"q1": "red apple", "q2": "red sea", "q3": "green apple", "q4": "v", "q5": "t"}
+    documents = {"d1": "roter apfel", "d2": "rotes meer", "d3": "gruener apfel", "d4": "v t"}
+    judged = [("q1", "d1", 2), ("q2", "d2", 2), ("q3", "d3", 2), ("q4", "d4", 2), ("q5", "d4", 2)]
+    splits = dict.fromkeys(["q1", "q2", "q3"], "train") | {"q4": "validation", "q5": "test"}
+    texts = world(
+        queries=list(queries.items()),
+        documents=list(documents.items()),
+        judgments=judged,
+        splits=splits,
+    )
+    table = Translations.learn(texts)
+    assert table.query_words == ["apple", "green", "red", "sea"]
+    best = {word: found[0][0] for word, found in table.of_query_words.items()}
+    assert best["apple"] == "apfel"
+    assert best["green"] == "gruener"
+    assert best["sea"] in ("meer", "rotes")  # they only occur together
+
+
+def test_a_set_without_mates_for_training_says_so():
+    texts = world(judgments=[("q1", "d2", 1), ("q4", "d8", 1), ("q5", "d9", 2)])
+    with pytest.raises(InputError, match="no training query has a document of the highest grade"):
+        Translations.learn(texts)
+
+
+def test_translations_share_the_places_of_a_word():
+    table = {"dog": [("hund", 0.6), ("tier", 0.3), ("rest", 0.1)]}
+    assert bm25.translated("a dog", table, 1, 1) == ["a", "hund"]
+    # 10 places: 0.6 / 0.9 and 0.3 / 0.9 of them, 6.7 and 3.3.
+    assert bm25.translated("dog", table, 2, 10) == ["hund"] * 7 + ["tier"] * 3
+    assert bm25.translated("", table, 2, 10) == []
+
+
+@pytest.mark.parametrize(
+    ("scores", "best"), [(np.arange(30.0), range(20, 30)), (np.array([3.0, 1.0, 2.0]), range(3))]
+)
+def test_the_best_documents_of_large_and_small_collections(scores, best):
+    assert set(best_documents(scores)) == set(best)
+
+
+def test_validation_chooses_the_variant(toy_texts):
+    chosen = best_variant(rival(0.2, 1.0, 0.5), toy_texts)
+    assert chosen.ready.setting == "quality 1.0"
+    assert chosen.qualities["quality 1.0"] > chosen.qualities["quality 0.5"]
+    assert len(chosen.qualities) == 3
+
+
+def test_full_mrr_from_the_files_is_that_of_the_evaluation(toy_texts, tmp_path):
+    retrieval_set = toy_texts.retrieval_set
+    retriever = RowRetriever(ready(retrieval_set, 0.45).rows, retrieval_set.tie_order)
+    found = evaluate_split(retrieval_set, retriever, "test", negatives=40, trec_dir=tmp_path)
+    files = {"it": (tmp_path / "run.trec", tmp_path / "qrels.trec")}
+    values = full_mrr(tmp_path, read_systems(files)[0]["it"])
+    assert len(values) == 60
+    assert 0.1 < np.nanmean(values) < 0.9  # else the test shows little
+    assert np.nanmean(values) == pytest.approx(found.metrics[FULL_MRR], abs=1e-9)
+
+
+def test_systems_that_fail_or_are_missing_are_named_and_the_others_go_on(
+    in_this_process, monkeypatch, tmp_path, capsys
+):
+    rivals = {
+        "missing": Rival("Missing", "", {"no-such-package": "no_such_package"}, failing),
+        "failing": Rival("Failing", "", PACKAGE, failing),
+        "none": rival(title="None"),
+        "good": rival(1.0, title="Good"),
+    }
+    monkeypatch.setattr(systems, "RIVALS", rivals)
+    work = Work(TOY, tmp_path, "a set", 20)
+    measuring = Systems(work)
+    for name in rivals:
+        measuring.add_rival(name)
+    assert list(measuring.done) == ["Good"]
+    assert measuring.left_out == {
+        "Missing": "not installed; pip install no-such-package",
+        "Failing": "RuntimeError: no room",
+        "None": "ValueError: None has no variant.",
+    }
+    printed = capsys.readouterr().out.splitlines()
+    assert [line.split(":")[0] for line in printed] == ["Missing", "Failing", "None", "Good"]
+    good = measuring.done["Good"]
+    assert good.latency.queries == 10  # of 20, ten warm up
+    assert 0 < good.latency.median <= good.latency.p99
+    assert good.packages.keys() == {"pip"}
+    assert {file.name for file in Path(good.evaluation).iterdir()} == {
+        f"{name}.trec" for name in ("run", "qrels", "full.run", "full.qrels")
+    }
+
+
+def test_what_is_done_is_not_done_again_unless_something_changed(
+    in_this_process, monkeypatch, tmp_path
+):
+    def result(work):
+        measuring = Systems(work)
+        measuring.add_rival("it")
+        return measuring.done or measuring.left_out
+
+    monkeypatch.setattr(systems, "RIVALS", {"it": rival(1.0)})
+    work = Work(TOY, tmp_path, "a set", 20)
+    first = result(work)
+    monkeypatch.setattr(systems, "RIVALS", {"it": Rival("A rival", "", PACKAGE, failing)})
+    assert result(work) == first
+    for change in ({"fingerprint": "another set"}, {"latency_queries": 21}):
+        assert result(dataclasses.replace(work, **change)) == {"A rival": "RuntimeError: no room"}
+    # A failure keeps what was there; a damaged file is an error that names it.
+    assert result(work) == first
+    (tmp_path / "it" / "result.json").write_text("{}")
+    with pytest.raises(InputError, match=r"it/result\.json: title is missing"):
+        result(work)
+
+
+def _killed():
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _cores():
+    measured._stay_on_one_core()
+    tasks = Path("/proc/self/task")
+    return {frozenset(os.sched_getaffinity(int(task.name))) for task in tasks.iterdir()}
+
+
+@pytest.mark.slow
+def test_a_killed_process_is_named_and_a_timed_one_has_one_core(monkeypatch):
+    processes = multiprocessing.get_context("forkserver")
+    processes.set_forkserver_preload(["tests.test_rivals"])
+    monkeypatch.setattr(common, "PROCESSES", processes)
+    result, reason = systems._alone(_killed)
+    assert (result, reason[:22]) == (None, "its process was killed")
+    (cores,), reason = systems._alone(_cores)
+    assert (len(cores), reason) == (1, "")
+
+
+@pytest.fixture
+def options():
+    """Sets flags of the command for a test."""
+    if not flags.FLAGS.is_parsed():
+        flags.FLAGS(["rivals"])
+
+    def set_options(**values):
+        saved = flagsaver.flagsaver(**values)
+        saved.__enter__()
+        entered.append(saved)
+
+    entered: list = []
+    yield set_options
+    for saved in reversed(entered):
+        saved.__exit__(None, None, None)
+
+
+@pytest.mark.parametrize("text", ["run", "=run", "name=", "a/b=run", "fast-psq=run"])
+def test_runs_have_names_of_their_own(options, text):
+    options(run_dir=[text])
+    with pytest.raises(InputError, match="NAME=DIRECTORY"):
+        command._given_runs()
+
+
+def test_the_command_writes_one_page_with_ours_and_the_rivals(
+    in_this_process, monkeypatch, options, tmp_path, tiny_dir, tiny, without_plots, capsys
+):
+    run = tmp_path / "run"
+    # 40 negatives as in the candidate lists of the rivals.
+    train(tiny(negatives=40, retriever="lexical"), run)
+    rivals = {"good": rival(1.0, 0.1, title="Good"), "poor": rival(0.05, title="Poor")}
+    rivals["failing"] = Rival("Failing", "", PACKAGE, failing)
+    for module in (systems, command):
+        monkeypatch.setattr(module, "RIVALS", rivals)
+    options(
+        run_dir=[f"ours={run}", "none=nothing"],
+        rival=list(rivals),
+        data_dir=str(tiny_dir),
+        document_language="fr",
+        work_dir=str(tmp_path / "work"),
+        output_dir=str(tmp_path / "out"),
+        latency_queries=12,
+    )
+    command.main(["rivals"])
+    (page,) = (tmp_path / "out").glob("*.md")
+    (file,) = (tmp_path / "out").glob("*.json")
+    text, content = page.read_text(), json.loads(file.read_text())
+    own = json.loads((run / "metrics.json").read_text())["test"]
+    metrics = content["systems"]["ours"]["metrics"]
+    assert metrics == {name: pytest.approx(own[name], abs=1e-6) for name in METRICS}
+    assert content["best"] == "ours"
+    assert content["systems"]["Good"]["metrics"]["NDCG@5"] == pytest.approx(1)
+    assert content["systems"]["Good"]["setting"] == "quality 1.0"
+    assert content["systems"]["Good"]["latency"]["queries"] == 1  # the others warm up
+    tested = {(one["system"], one["metric"]) for one in content["differences"]}
+    assert tested == {(name, metric) for name in ("Good", "Poor") for metric in METRICS}
+    assert content["left_out"].keys() == {"none", "Failing"}
+    for line in ("| **ours** |", "| Poor |", "* Failing: RuntimeError: no room"):
+        assert line in text, text
+    for written in (text, file.read_text()):
+        assert str(tmp_path) not in written  # paths of this machine are of no use to readers
+        assert str(tiny_dir.parent) not in written
+    assert f"Page: {page}" in capsys.readouterr().out
+
+
+def test_a_run_of_another_set_is_left_out(in_this_process, tmp_path, finished):
+    measuring = Systems(Work(TOY, tmp_path, "a set", 20))
+    measuring.add_run("theirs", "theirs", finished.path)
+    assert "trained on another set" in measuring.left_out["theirs"]
+
+
+def test_significance_is_marked_against_our_best_run(in_this_process, monkeypatch, tmp_path):
+    monkeypatch.setattr(systems, "RIVALS", {q: rival(float(q), title=q) for q in ("0.9", "0.2")})
+    measuring = Systems(Work(TOY, tmp_path, "a set", 20))
+    for name in systems.RIVALS:
+        measuring.add_rival(name)
+    ours = {name: dataclasses.replace(system, ours=True) for name, system in measuring.done.items()}
+    found = compared(ours)
+    assert found.best == "0.9"
+    assert all(one.holm_p < 0.05 for one in found.differences if one.metric == FULL_MRR)
+    assert compared(measuring.done).differences == []  # nothing of ours to compare with
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", RIVALS)
+def test_a_package_answers_with_the_best_documents_of_its_scores(name, toy_texts, monkeypatch):
+    if RIVALS[name].missing():
+        pytest.skip(RIVALS[name].missing())
+    monkeypatch.setattr(static_embedding, "_FEW_EPOCHS", 1)
+    monkeypatch.setattr(static_embedding, "_MORE_EPOCHS", 2)
+    monkeypatch.setattr(fast_text, "_SHUFFLES", 2)
+    rows = toy_texts.retrieval_set.queries_in("test")[:20]
+    settings = []
+    for found in RIVALS[name].variants(toy_texts):
+        settings.append(found.setting)
+        scores = found.rows(rows)
+        assert scores.shape == (20, len(toy_texts.documents))
+        assert np.isfinite(scores).all()
+        for row, of_query in zip(rows, scores):
+            answer = found.answer(toy_texts.queries[row])
+            assert len(set(answer)) == DEPTH
+            worst, others = of_query[answer].min(), np.delete(of_query, answer).max()
+            assert worst >= others - 1e-5 * abs(others)
+        for strange in ("", "never-seen"):
+            assert len(found.answer(strange)) == DEPTH
+    assert len(set(settings)) == len(settings)
