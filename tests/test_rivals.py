@@ -12,12 +12,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from absl import flags
-from absl.testing import flagsaver
 
 from benchmarks import common
-from benchmarks.rivals import __main__ as command
-from benchmarks.rivals import bm25, fast_text, measured, static_embedding, systems
+from benchmarks.rivals import bm25, fast_text, measured, set_page, static_embedding, systems
 from benchmarks.rivals.catalogue import RIVALS
 from benchmarks.rivals.page import FULL_MRR, METRICS, compared, full_mrr
 from benchmarks.rivals.rival import DEPTH, Ready, Rival, best_documents, best_variant
@@ -242,50 +239,48 @@ def test_a_killed_process_is_named_and_a_timed_one_has_one_core(monkeypatch):
     assert (len(cores), reason) == (1, "")
 
 
-@pytest.fixture
-def options():
-    """Sets flags of the command for a test."""
-    if not flags.FLAGS.is_parsed():
-        flags.FLAGS(["rivals"])
-
-    def set_options(**values):
-        saved = flagsaver.flagsaver(**values)
-        saved.__enter__()
-        entered.append(saved)
-
-    entered: list = []
-    yield set_options
-    for saved in reversed(entered):
-        saved.__exit__(None, None, None)
-
-
 @pytest.mark.parametrize("text", ["run", "=run", "name=", "a/b=run", "fast-psq=run"])
-def test_runs_have_names_of_their_own(options, text):
-    options(run_dir=[text])
+def test_runs_have_names_of_their_own(text):
     with pytest.raises(InputError, match="NAME=DIRECTORY"):
-        command._given_runs()
+        set_page.given_runs([text])
 
 
-def test_the_command_writes_one_page_with_ours_and_the_rivals(
-    in_this_process, monkeypatch, options, tmp_path, tiny_dir, tiny, without_plots, capsys
+def test_two_runs_have_two_names():
+    assert set_page.given_runs(["a=x", "b=y=z"]) == {"a": Path("x"), "b": Path("y=z")}
+    with pytest.raises(InputError, match="NAME=DIRECTORY"):
+        set_page.given_runs(["a=x", "a=y"])
+
+
+def test_the_command_of_a_page_has_no_path_of_this_machine(monkeypatch, tmp_path):
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    data = DataSettings(data_dir=str(tmp_path / "set"), document_language="de", cache_dir="x")
+    assert set_page._command(data, {"a": tmp_path}) == (
+        "python -m benchmarks.rivals --data_dir=set --document_language=de --run_dir=a=..."
+    )
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    expected = "OMP_NUM_THREADS=1 python -m benchmarks.rivals --toy_entities=300"
+    assert set_page._command(TOY, {}) == expected
+
+
+def test_a_set_gets_one_page_with_ours_and_the_rivals(
+    in_this_process, monkeypatch, tmp_path, tiny_dir, tiny, without_plots, capsys
 ):
     run = tmp_path / "run"
     # 40 negatives as in the candidate lists of the rivals.
     train(tiny(negatives=40, retriever="lexical"), run)
     rivals = {"good": rival(1.0, 0.1, title="Good"), "poor": rival(0.05, title="Poor")}
     rivals["failing"] = Rival("Failing", "", PACKAGE, failing)
-    for module in (systems, command):
+    for module in (systems, set_page):
         monkeypatch.setattr(module, "RIVALS", rivals)
-    options(
-        run_dir=[f"ours={run}", "none=nothing"],
-        rival=list(rivals),
-        data_dir=str(tiny_dir),
-        document_language="fr",
+    set_page.measure_set(
+        DataSettings(data_dir=str(tiny_dir)),
+        rivals=list(rivals),
+        presets=["paper"],  # not trained, as there are runs
+        runs={"ours": run, "none": Path("nothing")},
         work_dir=str(tmp_path / "work"),
         output_dir=str(tmp_path / "out"),
         latency_queries=12,
     )
-    command.main(["rivals"])
     (page,) = (tmp_path / "out").glob("*.md")
     (file,) = (tmp_path / "out").glob("*.json")
     text, content = page.read_text(), json.loads(file.read_text())
