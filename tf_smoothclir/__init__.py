@@ -14,6 +14,7 @@ _PUBLIC = {
     "ApproxNDCGLoss": "losses.approx_ndcg",
     "AveragePoolingTower": "towers.average_pooling",
     "CNNTower": "towers.cnn",
+    "CumulativeLogits": "losses.cumulative_logits",
     "InputError": "utils.errors",
     "LSTMTower": "towers.lstm",
     "LazyAdam": "optimizers.lazy_adam",

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tf_smoothclir.evaluation.calibration import best_cut_points, calibrated
-from tf_smoothclir.evaluation.evaluate import Evaluation
+from tf_smoothclir.evaluation.evaluate import Evaluation, Hits
 from tf_smoothclir.losses.grades import predicted_grades
 from tf_smoothclir.protocols.cut_points import CutPoints
 
@@ -83,13 +83,16 @@ def test_no_other_cut_points_are_better(scores_by_grade):
     assert macro_accuracy(scores_by_grade, found) == pytest.approx(expected)
 
 
-@pytest.mark.parametrize(
-    ("hits", "expected"),
-    [
-        ([np.array([4.0]), np.array([6.0])], CutPoints((0.5,), (5.0,))),
-        (None, CutPoints((0.5,), (0.5,))),  # a scorer that ranks no collection
-    ],
-)
-def test_lists_and_hits_have_cut_points_of_their_own(hits, expected):
-    lists = [np.array([0.0]), np.array([1.0])]
-    assert calibrated(Evaluation({}, {}, {}, lists, hits)) == expected
+LISTS = [np.array([0.0]), np.array([1.0])]
+
+
+def test_each_kind_of_score_has_cut_points_of_its_own():
+    # Shares of the first hit's score: 1 and 1 of grade 1, 1 / 2 and 1 / 4 of grade 0.
+    hits = Hits(np.float32([[4, 2], [8, 2]]), np.array([[1, 0], [1, 0]]))
+    found = calibrated(Evaluation({}, {}, {}, LISTS, hits), [np.array([2.0]), np.array([4.0])])
+    assert found == CutPoints(scores=(0.5,), shares=(0.75,), alone=(3.0,))
+
+
+def test_a_scorer_that_ranks_no_collection():
+    found = calibrated(Evaluation({}, {}, {}, LISTS))
+    assert found == CutPoints(scores=(0.5,), shares=(), alone=(0.5,))

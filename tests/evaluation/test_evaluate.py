@@ -23,7 +23,7 @@ from tf_smoothclir.utils.errors import InputError
 FULL = ("full/MRR@10", "full/Recall@1", "full/Recall@10", "full/Recall@100")
 
 
-CUT_POINTS = CutPoints(pairs=(-0.01, 0.01), hits=(0.02, 0.03))
+CUT_POINTS = CutPoints(scores=(-0.01, 0.01), shares=(0.7, 0.9), alone=())
 
 
 def counts_between(scores, cut_points):
@@ -68,21 +68,27 @@ def test_scores_and_confusion_cover_every_pair(evaluation, world):
     for grade in range(3):
         of_grade = scores[lists.grades == grade]
         np.testing.assert_array_equal(found.scores_by_grade[grade], of_grade)
-        expected = counts_between(of_grade, CUT_POINTS.pairs)
+        expected = counts_between(of_grade, CUT_POINTS.scores)
         np.testing.assert_array_equal(found.confusion[grade], expected)
 
 
-def test_hits_are_the_first_ten_of_each_query_and_have_cut_points_of_their_own(evaluation, world):
+def test_hits_are_the_first_ten_of_each_query_and_graded_by_score_and_share(evaluation, world):
     retrieval_set, retriever = world
     found, _ = evaluation
     (ranking,) = retriever.rank(retrieval_set.queries_in("test"), 10)
     grades = ranking.grades(retrieval_set)
-    assert sum(map(len, found.hits_by_grade)) == 25 * 10
+    np.testing.assert_array_equal(found.hits.scores, ranking.scores)
+    np.testing.assert_array_equal(found.hits.grades, grades)
+    first = ranking.scores[:, :1]
+    shares = np.where(first > 0, ranking.scores / np.where(first == 0, 1, first), 0)
+    by_share = np.digitize(shares, CUT_POINTS.shares, right=True)
+    by_score = np.digitize(ranking.scores, CUT_POINTS.scores, right=True)
     for grade in range(3):
-        of_grade = ranking.scores[grades == grade]
-        np.testing.assert_array_equal(found.hits_by_grade[grade], of_grade)
-        expected = counts_between(of_grade, CUT_POINTS.hits)
-        np.testing.assert_array_equal(found.hit_confusion[grade], expected)
+        np.testing.assert_array_equal(found.shares_by_grade()[grade], shares[grades == grade])
+        of_grade = np.minimum(by_share, by_score)[grades == grade]
+        np.testing.assert_array_equal(
+            found.hit_confusion[grade], np.bincount(of_grade, minlength=3)
+        )
 
 
 def test_metrics_json_says_how_well_grades_are_predicted(evaluation):
@@ -156,7 +162,7 @@ def test_a_scorer_that_is_no_retriever_is_measured_on_candidate_lists_alone(worl
     files = sorted(path.name for path in (tmp_path / "test").iterdir())
     assert files == ["qrels.trec", "run.trec"]
     assert "full" not in metrics_content(found, 7)["rules"]
-    assert found["test"].hits_by_grade is None
+    assert found["test"].hits is None
     assert found["test"].graded(CUT_POINTS).hit_confusion is None
 
 

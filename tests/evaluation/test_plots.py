@@ -40,12 +40,12 @@ DRAWINGS = {
         lambda path: plots.position_profiles(path, {"all alike": np.ones(1)}),
         (720, 480),
     ),
-    "grades by score": (
-        lambda path: plots.grades_by_score(path, SCORES, (0.2, 0.7), "Hits"),
+    "grades of hits": (
+        lambda path: plots.grades_of_hits(path, SCORES, (0.2, 0.7)),
         (720, 480),
     ),
-    "grades where all scores are equal": (
-        lambda path: plots.grades_by_score(path, [np.zeros(3), np.zeros(1)], (0.0,), "Hits"),
+    "grades of hits whose scores are all equal": (
+        lambda path: plots.grades_of_hits(path, [np.ones(3), np.ones(1)], (1.0,)),
         (720, 480),
     ),
     "confusion": (lambda path: plots.confusion(path, np.eye(3, dtype=int) * 7), (552, 480)),

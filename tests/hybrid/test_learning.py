@@ -9,7 +9,8 @@ from tests.training.tiny_set import DOCUMENTS, QUERIES
 from tf_smoothclir.data.preparation import tokenize_set
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.hybrid.learning import SHARES, learn_fusion
-from tf_smoothclir.lexical.learning import FEEDBACK_WEIGHTS, LexicalTexts
+from tf_smoothclir.lexical.learning import FEEDBACK_WEIGHTS
+from tf_smoothclir.lexical.texts import LexicalTexts
 from tf_smoothclir.lexical.validation import Validation
 from tf_smoothclir.training.train import retrieval_set_of
 

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.oracles import maths
+from tf_smoothclir.losses.cumulative_logits import CumulativeLogits
 from tf_smoothclir.losses.mse import SegmentMeanSquaredError
 from tf_smoothclir.losses.proportional_odds import ProportionalOdds
 from tf_smoothclir.losses.registry import LOSSES
@@ -20,9 +21,15 @@ ORACLES = {
     "sosl": lambda score, grade: maths.sosl(score, grade, (0.2, 0.7)),
     "mse": lambda score, grade: maths.mse(score, grade, (0.2, 0.7)),
     "proportional_odds": lambda score, grade: maths.proportional_odds(score, grade, (0.2, 0.7)),
+    "cumulative_logits": lambda score, grade: maths.cumulative_logits(score, grade, (0.2, 0.7)),
     "three_part_l2": maths.three_part_l2,
 }
-THRESHOLD_LOSSES = (SmoothOrdinalSearchLoss, SegmentMeanSquaredError, ProportionalOdds)
+THRESHOLD_LOSSES = (
+    SmoothOrdinalSearchLoss,
+    SegmentMeanSquaredError,
+    ProportionalOdds,
+    CumulativeLogits,
+)
 every_loss = pytest.mark.parametrize("name", sorted(ORACLES))
 
 
@@ -77,22 +84,52 @@ def test_mse_targets_the_middle_of_the_segment_by_hand():
     np.testing.assert_allclose(found, [(0.3 - middle) ** 2 for middle in middles])
 
 
-def test_proportional_odds_two_grades_by_hand():
+def test_proportional_odds_three_grades_by_hand():
+    # At r = 0.2: grade 0 pays log(1 + e^0) above and log(1 + e^(-1 - 0.2)) below, grade 1 log(1 +
+    # e^(0.2 - 0.7)) and log(1 + e^0), grade 2 log(1 + e^(0.2 - 1)) and log(1 + e^(0.7 - 0.2)).
+    found = losses_of(ProportionalOdds(), (0, 0.2), (1, 0.2), (2, 0.2))
+    pairs = [(0, -1.2), (-0.5, 0), (-0.8, 0.5)]
+    expected = [sum(math.log(1 + math.exp(x)) for x in pair) for pair in pairs]
+    np.testing.assert_allclose(found, expected)
+
+
+@SETTINGS
+@given(score=st.floats(-1, 1), grade=st.sampled_from([0, 1, 2]))
+def test_proportional_odds_are_nearly_a_multiple_of_the_mse(score, grade):
+    # Around the middle of a segment of half width h, PO is a constant plus σ'(h) times the squared
+    # distance: 0.229, 0.246 and 0.249. Far from it the factor falls, but not below 0.21.
+    edges = (-1, 0.2, 0.7, 1)
+    middle, half = (edges[grade] + edges[grade + 1]) / 2, (edges[grade + 1] - edges[grade]) / 2
+    mse = losses_of(SegmentMeanSquaredError(), (grade, score))
+    odds = losses_of(ProportionalOdds(), (grade, score), (grade, middle))
+    assert odds[1] == pytest.approx(2 * math.log(1 + math.exp(-half)))
+    assert odds[0] - odds[1] >= 0.21 * mse[0] - 1e-12
+    assert odds[0] - odds[1] <= 0.25 * mse[0] + 1e-12
+
+
+def test_a_loss_of_earlier_versions_is_restored_as_what_it_was():
+    config = {"thresholds": [0.2, 0.7], "temperature": 0.5, "reduction": "sum", "name": "loss"}
+    restored = ProportionalOdds.from_config(config)
+    assert type(restored) is CumulativeLogits
+    assert restored.get_config() == config
+
+
+def test_cumulative_logits_two_grades_by_hand():
     # One threshold: the logistic loss of the score's distance to it.
-    found = losses_of(ProportionalOdds([0.5]), (0, 0.9), (1, 0.9))
+    found = losses_of(CumulativeLogits([0.5]), (0, 0.9), (1, 0.9))
     expected = [math.log(1 + math.exp(0.9 - 0.5)), math.log(1 + math.exp(0.5 - 0.9))]
     np.testing.assert_allclose(found, expected)
 
 
-def test_proportional_odds_middle_grade_by_hand():
+def test_cumulative_logits_middle_grade_by_hand():
     # T = 0.5 and r = 0.45: σ((0.7 - 0.45) / 0.5) - σ((0.2 - 0.45) / 0.5) = σ(0.5) - σ(-0.5).
     expected = -math.log(1 / (1 + math.exp(-0.5)) - 1 / (1 + math.exp(0.5)))
-    found = losses_of(ProportionalOdds((0.2, 0.7), temperature=0.5), (1, 0.45))
+    found = losses_of(CumulativeLogits((0.2, 0.7), temperature=0.5), (1, 0.45))
     np.testing.assert_allclose(found, [expected])
 
 
-def test_proportional_odds_probabilities_sum_to_one():
-    loss = ProportionalOdds((-0.3, 0.2, 0.21, 0.7), temperature=0.1)
+def test_cumulative_logits_probabilities_sum_to_one():
+    loss = CumulativeLogits((-0.3, 0.2, 0.21, 0.7), temperature=0.1)
     for score in (-1.0, 0.0, 0.205, 1.0):
         found = losses_of(loss, *[(grade, score) for grade in range(5)])
         assert np.exp(-found).sum() == pytest.approx(1)
@@ -132,8 +169,8 @@ def test_sosl_gradient_is_bounded_by_4_and_2_smooth(thresholds, scores):
 
 
 @pytest.mark.parametrize("temperature", [1e-3, 1.0, 1e3])
-def test_proportional_odds_is_finite_at_any_temperature(temperature):
-    loss = ProportionalOdds((0.2, 0.200001, 0.7), temperature, reduction="sum")
+def test_cumulative_logits_are_finite_at_any_temperature(temperature):
+    loss = CumulativeLogits((0.2, 0.200001, 0.7), temperature, reduction="sum")
     for grade in range(4):
         for score in (-1.0, 0.2, 1.0):
             value, gradient = value_and_gradient(loss, [grade], [score])
@@ -210,4 +247,4 @@ def test_cut_points_that_cannot_be_used_are_named(cut_points):
 @pytest.mark.parametrize("temperature", [0, -1.0, math.nan, math.inf, "hot"])
 def test_temperature_that_cannot_be_used_is_named(temperature):
     with pytest.raises(ValueError, match=r"temperature must be .* got"):
-        ProportionalOdds(temperature=temperature)
+        CumulativeLogits(temperature=temperature)

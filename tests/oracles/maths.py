@@ -62,7 +62,14 @@ def mse(score: float, grade: int, thresholds) -> float:
     return (score - (low + high) / 2) ** 2
 
 
-def proportional_odds(score: float, grade: int, thresholds, temperature: float = 1.0) -> float:
+def proportional_odds(score: float, grade: int, thresholds) -> float:
+    """-log σ(θ_y - r) - log(1 - σ(θ_{y-1} - r)), as it stands."""
+    edges = [-1, *thresholds, 1]
+    upper, lower = (1 / (1 + math.exp(score - edge)) for edge in (edges[grade + 1], edges[grade]))
+    return -math.log(upper) - math.log(1 - lower)
+
+
+def cumulative_logits(score: float, grade: int, thresholds, temperature: float = 1.0) -> float:
     """-log(σ((θ_y - r) / T) - σ((θ_{y-1} - r) / T)), the difference taken as it stands."""
     edges = [-math.inf, *thresholds, math.inf]
 

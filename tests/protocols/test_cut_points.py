@@ -8,8 +8,8 @@ from tf_smoothclir.protocols.cut_points import CutPoints, read_cut_points, write
 from tf_smoothclir.utils.errors import InputError
 
 CUT_POINTS = {
-    "dense": CutPoints((0.1 + 0.2, 0.7), (0.5, 0.5)),
-    "hybrid": CutPoints((1 / 3, 210.25), (300.0, 320.0)),
+    "dense": CutPoints((0.1 + 0.2, 0.7), (), (0.1 + 0.2, 0.7)),
+    "hybrid": CutPoints((1 / 3, 210.25), (0.9, 0.9), (12.0, 20.0)),
 }
 
 
@@ -19,7 +19,8 @@ def test_they_are_kept_as_json(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "text", ["{}", '{"retrievers": {"dense": {"pairs": [0.1, "x"], "hits": []}}}', "["]
+    "text",
+    ["{}", '{"retrievers": {"dense": {"scores": [0.1, "x"], "shares": [], "alone": []}}}', "["],
 )
 def test_another_content_is_a_message(text, tmp_path):
     path = tmp_path / "grades.json"

@@ -81,8 +81,9 @@ def test_metrics_are_the_seven_of_the_paper():
         (
             ModelSettings,
             {"loss": "hinge"},
-            "--loss must be one of sosl, mse, proportional_odds, three_part_l2, softmax,"
-            " approx_ndcg, pairwise_hinge, pairwise_logistic, list_mle, but is 'hinge'.",
+            "--loss must be one of sosl, mse, proportional_odds, three_part_l2,"
+            " cumulative_logits, softmax, approx_ndcg, pairwise_hinge, pairwise_logistic, list_mle,"
+            " but is 'hinge'.",
         ),
     ],
 )
@@ -143,3 +144,13 @@ def test_flag_lines_name_every_setting_once():
 def test_max_tokens_by_role():
     settings = TextSettings(max_query_tokens=3, max_document_tokens=5)
     assert (settings.max_tokens("query"), settings.max_tokens("document")) == (3, 5)
+
+
+def test_a_run_of_before_the_authors_proportional_odds_has_the_loss_it_was_trained_with():
+    settings = RunSettings(model=ModelSettings(loss="proportional_odds", temperature=1.0))
+    values = dataclasses.asdict(settings)
+    assert RunSettings.from_dict(values) == settings
+    del values["model"]["published_towers"]  # younger than that loss under its present name
+    expected = dataclasses.replace(settings.model, loss="cumulative_logits")
+    assert RunSettings.from_dict(values).model == expected
+    assert values["model"]["loss"] == "proportional_odds"  # of the caller

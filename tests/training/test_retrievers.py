@@ -90,6 +90,11 @@ def test_the_components_of_a_hybrid_are_the_runs_of_its_parts(runs):
                 assert ours.read_bytes() == theirs.read_bytes()
 
 
+def feedback_of(run):
+    models = load_models(run)
+    return getattr(models.fusion or models.lexical, "feedback", 0)
+
+
 @pytest.mark.parametrize("name", ["dense", "lexical", "hybrid"])
 def test_a_run_keeps_the_cut_points_of_what_it_ranks_with_and_of_its_parts(runs, name):
     kept = read_cut_points(runs[name].cut_points)
@@ -100,6 +105,7 @@ def test_a_run_keeps_the_cut_points_of_what_it_ranks_with_and_of_its_parts(runs,
     if name == "hybrid":
         for part in ("dense", "lexical"):
             assert kept[part] == read_cut_points(runs[part].cut_points)[part]
+    assert (kept[name].alone == kept[name].scores) == (not feedback_of(runs[name]))
 
 
 @pytest.mark.parametrize("name", ["lexical", "hybrid"])

@@ -226,7 +226,7 @@ def test_a_run_of_before_there_were_cut_points_has_its_thresholds(finished, tmp_
     )
     with caplog.at_level("WARNING", logger="absl"):
         graded = load_scorer(run, tokenized_set)
-    assert graded.cut_points == CutPoints((0.2, 0.7), (0.2, 0.7))
+    assert graded.cut_points == CutPoints((0.2, 0.7), (), (0.2, 0.7))
     assert "has no grades.json" in caplog.text
 
 

@@ -47,7 +47,7 @@ def test_the_grid_of_three_grades_holds_the_papers_thresholds():
     st.sampled_from([1, 2, 3]),
 )
 def test_every_point_is_different_and_makes_settings_that_can_be_used(names, number):
-    settings = settings_of(thresholds=rising(number), loss="proportional_odds")
+    settings = settings_of(thresholds=rising(number), loss="cumulative_logits")
     space = SearchSpace.of(sorted(names), settings)
     assert len(set(space.points)) == len(space.points)
     for point in range(0, len(space.points), 97):
@@ -93,7 +93,7 @@ def test_a_loss_without_temperature_is_tried_once_not_at_each():
     space = SearchSpace.of(["loss", "temperature"], settings_of())
     losses = [loss for loss, _ in space.points]
     assert losses.count("sosl") == 1
-    assert losses.count("proportional_odds") == len(VALUES["temperature"])
+    assert losses.count("cumulative_logits") == len(VALUES["temperature"])
 
 
 def test_list_losses_are_left_out_with_batches_of_pairs():

@@ -16,10 +16,20 @@ from tf_smoothclir.evaluation.evaluate import Evaluation
 from tf_smoothclir.protocols.cut_points import CutPoints
 
 
-def calibrated(validation: Evaluation) -> CutPoints:
-    """Returns the cut points that are best for the candidate lists and the hits of a split."""
-    pairs, hits = best_cut_points(validation.scores_by_grade), validation.hits_by_grade
-    return CutPoints(pairs, pairs if hits is None else best_cut_points(hits))
+def calibrated(validation: Evaluation, alone: Sequence[np.ndarray] | None = None) -> CutPoints:
+    """Returns the cut points that are best for the candidate lists and the hits of a split.
+
+    Args:
+        validation: What was measured on the split.
+        alone: The scores that the documents of the candidate lists have without their collection,
+            one array per grade; None where they are the same.
+    """
+    scores = best_cut_points(validation.scores_by_grade)
+    return CutPoints(
+        scores,
+        shares=() if validation.hits is None else best_cut_points(validation.shares_by_grade()),
+        alone=scores if alone is None else best_cut_points(alone),
+    )
 
 
 def best_cut_points(scores_by_grade: Sequence[np.ndarray]) -> tuple[float, ...]:

@@ -21,7 +21,7 @@ from tf_smoothclir.evaluation.metrics import (
     list_metrics,
     mean_metrics,
 )
-from tf_smoothclir.losses.grades import predicted_grades
+from tf_smoothclir.losses.grades import hit_grades, hit_shares, predicted_grades
 from tf_smoothclir.protocols.cut_points import CutPoints
 from tf_smoothclir.protocols.scorer import Ranking, Retriever, Scorer
 
@@ -30,11 +30,25 @@ NEGATIVES_SEED = 13
 HITS = 10  # of each query, whose grades are predicted as those of search results
 _TAG = "tf_smoothclir"
 _GRADES = (
-    "a predicted grade is the number of cut points below the score; macro_accuracy counts each"
-    " grade alike, and so does not depend on how many documents of grade 0 are sampled; hits are"
-    f" the first {HITS} documents of each query in the whole collection, of grade 0 where nobody"
-    " judged them"
+    "a predicted grade is the number of cut points below the score; hits, the first"
+    f" {HITS} documents of each query in the whole collection, have grade 0 where nobody judged"
+    " them, and the share of the first hit's score that a hit has may lower its predicted grade;"
+    " macro_accuracy counts each grade alike, so it does not depend on how many documents of grade"
+    " 0 are sampled"
 )
+
+
+@dataclasses.dataclass(frozen=True)
+class Hits:
+    """The first documents of each query in the whole collection, best first.
+
+    Attributes:
+        scores: `[queries, HITS]` float32, fewer for a smaller collection.
+        grades: The same shape, int; 0 where nobody judged.
+    """
+
+    scores: np.ndarray
+    grades: np.ndarray
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,8 +60,7 @@ class Evaluation:
         intervals: Metric -> (low, high), 95% bootstrap interval.
         counts: Metric -> number of queries in the mean.
         scores_by_grade: The scores of the candidate lists, one array per grade.
-        hits_by_grade: The scores of the first `HITS` documents of each query in full retrieval, one
-            array per grade; None without full retrieval.
+        hits: The first documents of full retrieval; None without it.
         confusion: `[K, K]` counts of the candidate lists, true grade by predicted grade; None as
             long as no grades are predicted.
         hit_confusion: The same of the hits.
@@ -57,7 +70,7 @@ class Evaluation:
     intervals: dict[str, tuple[float, float]]
     counts: dict[str, int]
     scores_by_grade: list[np.ndarray]
-    hits_by_grade: list[np.ndarray] | None = None
+    hits: Hits | None = None
     confusion: np.ndarray | None = None
     hit_confusion: np.ndarray | None = None
 
@@ -65,12 +78,23 @@ class Evaluation:
         """Returns the same with predicted grades; without cut points, itself."""
         if cut_points is None:
             return self
-        hits = self.hits_by_grade
-        return dataclasses.replace(
-            self,
-            confusion=_confusion(self.scores_by_grade, cut_points.pairs),
-            hit_confusion=None if hits is None else _confusion(hits, cut_points.hits),
+        num_grades = len(self.scores_by_grade)
+        sizes = [len(own) for own in self.scores_by_grade]
+        predicted = predicted_grades(np.concatenate(self.scores_by_grade), cut_points.scores)
+        confusion = confusion_matrix(
+            np.repeat(np.arange(num_grades), sizes), predicted.numpy(), num_grades
         )
+        graded = dataclasses.replace(self, confusion=confusion)
+        if self.hits is None:
+            return graded
+        predicted = hit_grades(self.hits.scores, cut_points.scores, cut_points.shares).numpy()
+        confusion = confusion_matrix(self.hits.grades.ravel(), predicted.ravel(), num_grades)
+        return dataclasses.replace(graded, hit_confusion=confusion)
+
+    def shares_by_grade(self) -> list[np.ndarray]:
+        """Returns what share of the first hit's score each hit has, one array per grade."""
+        shares = hit_shares(self.hits.scores).numpy()
+        return by_grade(shares, self.hits.grades, len(self.scores_by_grade))
 
     def grade_metrics(self) -> dict[str, dict[str, float]]:
         """Returns what `metrics.grade_metrics` says of the lists and of the hits, by name."""
@@ -129,31 +153,24 @@ def evaluate_split(
     scores = scorer.score(lists)
     per_query = list_metrics(retrieval_set, lists, scores)
     ranking = hits = None
-    num_grades = retrieval_set.num_grades
     if isinstance(scorer, Retriever):
         ranking = Ranking.joined(scorer.rank(lists.query_rows, DEPTH))
         per_query |= retrieval_metrics(retrieval_set, ranking)
-        of_hits = ranking.grades(retrieval_set)[:, :HITS]
-        hits = _by_grade(ranking.scores[:, :HITS], of_hits, num_grades)
+        hits = Hits(ranking.scores[:, :HITS], ranking.grades(retrieval_set)[:, :HITS])
     if trec_dir is not None:
         _write_trec_files(trec_dir, retrieval_set, lists, scores, ranking)
     return Evaluation(
         metrics=mean_metrics(per_query),
         intervals={name: bootstrap_interval(v, seed=13) for name, v in per_query.items()},
         counts=counts(per_query),
-        scores_by_grade=_by_grade(scores, lists.grades, num_grades),
-        hits_by_grade=hits,
+        scores_by_grade=by_grade(scores, lists.grades, retrieval_set.num_grades),
+        hits=hits,
     )
 
 
-def _by_grade(scores: np.ndarray, grades: np.ndarray, num_grades: int) -> list[np.ndarray]:
-    return [scores[grades == grade] for grade in range(num_grades)]
-
-
-def _confusion(scores_by_grade: Sequence[np.ndarray], cut_points: Sequence[float]) -> np.ndarray:
-    grades = np.repeat(np.arange(len(scores_by_grade)), [len(own) for own in scores_by_grade])
-    predicted = predicted_grades(np.concatenate(scores_by_grade), cut_points).numpy()
-    return confusion_matrix(grades, predicted, len(scores_by_grade))
+def by_grade(values: np.ndarray, grades: np.ndarray, num_grades: int) -> list[np.ndarray]:
+    """Returns the values of each grade 0..K-1; `values` and `grades` have one shape."""
+    return [values[grades == grade] for grade in range(num_grades)]
 
 
 def _write_trec_files(

@@ -105,28 +105,23 @@ def confusion(path: str | os.PathLike, counts: np.ndarray) -> None:
     save_png(figure, path)
 
 
-def grades_by_score(
-    path: str | os.PathLike,
-    scores_by_grade: Sequence[np.ndarray],
-    cut_points: Sequence[float],
-    title: str,
+def grades_of_hits(
+    path: str | os.PathLike, shares_by_grade: Sequence[np.ndarray], cut_points: Sequence[float]
 ) -> None:
-    """Draws which grades the documents have whose scores are alike: how far to trust a score.
+    """Draws which grades hits have whose scores are alike: how far to trust a predicted grade.
 
-    Each bar is a tenth of the documents, by rank of their scores. In it, each grade has its share.
-    Perfect cut points would stand between bars of one colour.
+    Each bar is about a tenth of the hits. In it, each grade has its share. Perfect cut points would
+    stand between bars of one colour.
 
     Args:
         path: PNG file to write.
-        scores_by_grade: The scores of each grade.
+        shares_by_grade: The share of the first hit's score that each hit has, by grade.
         cut_points: Drawn as vertical lines.
-        title: Says which documents these are.
     """
-    scores = np.concatenate(scores_by_grade)
-    edges = np.unique(np.quantile(scores, np.linspace(0, 1, _BARS + 1)))
+    edges = np.unique(np.quantile(np.concatenate(shares_by_grade), np.linspace(0, 1, _BARS + 1)))
     if len(edges) == 1:
-        edges = np.array([edges[0], edges[0] + 1])
-    counts = np.stack([np.histogram(own, edges)[0] for own in scores_by_grade])
+        edges = np.array([edges[0] - 0.5, edges[0] + 0.5])
+    counts = np.stack([np.histogram(own, edges)[0] for own in shares_by_grade])
     shares = counts / np.maximum(counts.sum(axis=0), 1)
     figure, axes = plt.subplots(figsize=(6, 4), constrained_layout=True)
     bottom = np.zeros(len(edges) - 1)
@@ -144,7 +139,12 @@ def grades_by_score(
         bottom += own
     for cut_point in cut_points:
         axes.axvline(cut_point, color="black", linestyle="--", lw=1.2)
-    axes.set(title=title, xlabel="score", ylabel="share of the documents", ylim=(0, 1))
+    axes.set(
+        title="Grades of hits",
+        xlabel="score, as a share of the score of the first hit",
+        ylabel="share of the hits",
+        ylim=(0, 1),
+    )
     axes.legend(loc="lower left", fontsize="small")
     save_png(figure, path)
 

@@ -70,6 +70,8 @@ class Cell:
             for name, value in self.settings.values_with_effect().items()
             if name not in _YOUNGER or value != _YOUNGER[name]
         }
+        if values["loss"] == "proportional_odds":  # older cells of that name had another loss
+            values["loss"] += " of the authors"
         content = json.dumps([values, self.fingerprint, self.tuning], sort_keys=True)
         return hashlib.sha256(content.encode()).hexdigest()[:10]
 

@@ -11,8 +11,9 @@ from absl import logging
 
 from tf_smoothclir.hybrid.fusion import Fusion
 from tf_smoothclir.lexical.feedback import Feedback
-from tf_smoothclir.lexical.learning import FEEDBACK_WEIGHTS, LexicalTexts, feedback_variants
+from tf_smoothclir.lexical.learning import FEEDBACK_WEIGHTS, feedback_variants
 from tf_smoothclir.lexical.retriever import ScoreRows
+from tf_smoothclir.lexical.texts import LexicalTexts
 from tf_smoothclir.lexical.validation import Validation
 
 SHARES = (0.0, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 import time
 from collections.abc import Iterator
 
@@ -13,17 +12,15 @@ from absl import logging
 
 from tf_smoothclir.data.hashing import hash_ids
 from tf_smoothclir.data.retrieval_set import RetrievalSet
-from tf_smoothclir.data.tokenized_set import TokenizedSet
-from tf_smoothclir.lexical.feedback import Feedback, tf_idf, with_feedback
+from tf_smoothclir.lexical.feedback import Feedback, with_feedback
 from tf_smoothclir.lexical.ibm_model_1 import Alignments, pruned
 from tf_smoothclir.lexical.model import LexicalModel
 from tf_smoothclir.lexical.positions import FLAT, PROFILES, PositionProfile
 from tf_smoothclir.lexical.psq import background, impacts
-from tf_smoothclir.lexical.retriever import RowRetriever, ScoreRows, lexical_rows, query_chunks
-from tf_smoothclir.lexical.text_reader import QueryReader
+from tf_smoothclir.lexical.retriever import ScoreRows, lexical_rows, query_chunks
+from tf_smoothclir.lexical.texts import LexicalTexts
 from tf_smoothclir.lexical.validation import Validation
 from tf_smoothclir.lexical.word_weights import candidate_features, learn_word_weights
-from tf_smoothclir.lexical.words import Words, document_words, same_spelling
 from tf_smoothclir.utils.errors import input_error
 
 FEEDBACK_WEIGHTS = (0.0, 12.5, 25.0, 50.0, 100.0, 200.0)
@@ -32,45 +29,6 @@ _CLEARLY = 0.005
 _FOLDS = 4
 _CANDIDATES = 60
 _QUERIES_FOR_WEIGHTS = 8000
-
-
-class LexicalTexts:
-    """A tokenized set as lexical models read it.
-
-    Attributes:
-        retrieval_set: The set.
-        queries: `[queries, query words]`, counts.
-        documents: The words of the documents.
-        spelling: `[document words, query words]`, of `same_spelling`.
-        known: Number of ids of the query vocabulary; ids from there on are words that only
-            documents have.
-    """
-
-    def __init__(self, tokenized_set: TokenizedSet, max_query_tokens: int):
-        """Reads the words of a set whose queries were cut at `max_query_tokens`."""
-        vocabularies = [tokenized_set.vocabulary(role) for role in ("query", "document")]
-        self.retrieval_set: RetrievalSet = tokenized_set.retrieval_set
-        reader = QueryReader(tokenized_set.vocabulary_dir, max_query_tokens)
-        texts = (text.text for text in self.retrieval_set.source.queries())
-        self.queries: sp.csr_array = reader.words(texts).matrix()
-        self.documents: Words = document_words(tokenized_set)
-        self.spelling: sp.csr_array = same_spelling(*vocabularies)
-        self.known = len(vocabularies[0])
-
-    @functools.cached_property
-    def vectors(self) -> sp.csr_array:
-        """`[documents, document words]` float32, the documents as feedback compares them."""
-        return tf_idf(self.documents.matrix())
-
-    def retriever(self, model: LexicalModel) -> RowRetriever:
-        """Returns a model over the set."""
-        rows = lexical_rows(self.queries, model.impacts(self.documents, self.spelling))
-        return self.with_feedback(rows, model.feedback)
-
-    def with_feedback(self, rows: ScoreRows, weight: float) -> RowRetriever:
-        """Returns what ranks the set by some scores and feedback; none for weight 0."""
-        feedback = Feedback.of(self.vectors, weight) if weight else None
-        return RowRetriever(rows, self.retrieval_set.tie_order, feedback)
 
 
 def learn_lexical_model(texts: LexicalTexts, *, seed: int) -> LexicalModel:
@@ -101,6 +59,19 @@ def learn_lexical_model(texts: LexicalTexts, *, seed: int) -> LexicalModel:
     model = dataclasses.replace(model, seconds=round(time.monotonic() - begin, 3))
     logging.info("Lexical model: %s (%.1f s)", model.describe(), model.seconds)
     return model
+
+
+def learn_table(texts: LexicalTexts, *, seed: int) -> sp.csr_array:
+    """Learns a translation table alone, with the profile of positions that ranks best by it.
+
+    Returns:
+        `[document words, query words]` float32, T(w | t).
+
+    Raises:
+        InputError: As for `learn_lexical_model`.
+    """
+    learner = _Learner(texts, seed)
+    return learner.model(learner.best_profile()).table
 
 
 def feedback_variants(feedback: Feedback, scores: np.ndarray) -> Iterator[np.ndarray]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -58,6 +59,7 @@ class LexicalModel:
     feedback: float = 0.0
     psq: PsqSettings = DEFAULT
     seconds: float = 0.0
+    name: ClassVar[str] = "translation table"
 
     def impacts(self, documents: Words, spelling: sp.csr_array) -> sp.csr_array:
         """Returns what each query word adds to the score of each document.
@@ -121,6 +123,13 @@ class LexicalModel:
             "fields": [dataclasses.asdict(field) for field in self.fields],
             "feedback": self.feedback,
             "seconds": self.seconds,
+        }
+
+    def facts(self) -> dict[str, str]:
+        """Returns what the run report says of it."""
+        return {
+            "translation table": f"{self.table.nnz:,} entries, in {self.seconds:.0f} s",
+            "chosen on validation": f"{self.fields[0]}; feedback {self.feedback:g}",
         }
 
     def describe(self) -> str:

@@ -60,6 +60,15 @@ class RowRetriever:
         self._tie_order = tie_order
         self._feedback = feedback
 
+    @property
+    def has_feedback(self) -> bool:
+        """Whether scores depend on the other documents of the collection."""
+        return self._feedback is not None
+
+    def without_feedback(self) -> RowRetriever:
+        """Returns what ranks by `rows` alone."""
+        return RowRetriever(self.rows, self._tie_order)
+
     def score(self, lists: CandidateLists) -> np.ndarray:
         """Returns `[pairs]` float32, the score of each pair of the lists."""
         parts = []

@@ -20,3 +20,28 @@ def predicted_grades(scores, cut_points: Sequence[float]) -> tf.Tensor:
     scores = tf.convert_to_tensor(scores)
     above = scores[..., tf.newaxis] > tf.constant(cut_points, scores.dtype)
     return tf.reduce_sum(tf.cast(above, tf.int32), axis=-1)
+
+
+def hit_grades(scores, of_scores: Sequence[float], of_shares: Sequence[float]) -> tf.Tensor:
+    """Returns the grades of hits: int32, the shape of `scores`.
+
+    A hit has the lower one of two grades: that of its score, and that of its share of the score of
+    the first hit. The second one knows how much worse than the best a document is; the first one
+    keeps the best of nothing good from having a high grade.
+
+    Args:
+        scores: `[..., hits]` float, best first; the first hits of a ranking.
+        of_scores: `CutPoints.scores`.
+        of_shares: `CutPoints.shares`; where there are none, the score alone decides.
+    """
+    scores = tf.convert_to_tensor(scores)
+    grades = predicted_grades(scores, of_scores)
+    if not of_shares:
+        return grades
+    return tf.minimum(grades, predicted_grades(hit_shares(scores), of_shares))
+
+
+def hit_shares(scores) -> tf.Tensor:
+    """Returns scores divided by the first one, `[..., hits]`; 0 where that is not above 0."""
+    scores = tf.convert_to_tensor(scores)
+    return tf.math.divide_no_nan(scores, tf.nn.relu(scores[..., :1]))

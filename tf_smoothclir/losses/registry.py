@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tf_smoothclir.losses.approx_ndcg import ApproxNDCGLoss
 from tf_smoothclir.losses.base import RankingLoss
+from tf_smoothclir.losses.cumulative_logits import CumulativeLogits
 from tf_smoothclir.losses.learned_thresholds import LearnedThresholdsLoss
 from tf_smoothclir.losses.list_mle import ListMLELoss
 from tf_smoothclir.losses.mse import SegmentMeanSquaredError
@@ -17,6 +18,7 @@ LOSSES: dict[str, type[RankingLoss]] = {
     "sosl": SmoothOrdinalSearchLoss,
     "mse": SegmentMeanSquaredError,
     "proportional_odds": ProportionalOdds,
+    "cumulative_logits": CumulativeLogits,
     "three_part_l2": ThreePartL2,
     "softmax": SoftmaxLoss,
     "approx_ndcg": ApproxNDCGLoss,

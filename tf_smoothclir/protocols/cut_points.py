@@ -15,17 +15,21 @@ from tf_smoothclir.utils.records import record_from_json
 class CutPoints:
     """Scores at which the predicted grade changes, K-1 rising numbers each; two may be equal.
 
-    The first ten hits in a whole collection score higher than documents drawn at random, and most
-    of them are of grade 0 all the same: grades of hits need cut points of their own.
+    The first hits in a whole collection score higher than documents drawn at random, and most of
+    them are of grade 0 all the same. So the grade of a hit is the lower one of two: that of its
+    score, and that of its share of the score of the first hit.
 
     Attributes:
-        pairs: For any document that is not chosen by its score.
-        hits: For what a ranking of a whole collection begins with; as `pairs` for a scorer that
-            ranks none.
+        scores: For the score of any document of a collection.
+        shares: For the score of a hit divided by that of the first hit; empty for a scorer that
+            ranks no collection.
+        alone: For the score of a document without its collection: as `scores`, but for feedback,
+            which is left out there.
     """
 
-    pairs: tuple[float, ...]
-    hits: tuple[float, ...]
+    scores: tuple[float, ...]
+    shares: tuple[float, ...]
+    alone: tuple[float, ...]
 
 
 @dataclasses.dataclass(frozen=True)

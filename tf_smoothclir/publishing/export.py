@@ -11,6 +11,7 @@ from absl import logging
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.sources.source import Source
 from tf_smoothclir.data.tokenized_set import ROLES
+from tf_smoothclir.lexical.translated_queries import TranslatedQueries
 from tf_smoothclir.publishing.exported_lexical import ExportedLexical, LexicalParts
 from tf_smoothclir.publishing.exported_tower import ExportedTower
 from tf_smoothclir.publishing.search_model import SearchModel, encode_collection
@@ -21,7 +22,7 @@ from tf_smoothclir.text.subword_encoder import text_encoder
 from tf_smoothclir.training.retrievers import load_models
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.two_tower.model import TwoTower
-from tf_smoothclir.utils.errors import InputError
+from tf_smoothclir.utils.errors import InputError, input_error
 
 # How many texts of each role the warm-up requests and the comparison choose from.
 _SAMPLED_TEXTS = 10_000
@@ -53,10 +54,17 @@ def export_run(
         The version.
 
     Raises:
-        InputError: The run is not complete, or data that are needed are missing.
+        InputError: The run is not complete, its ranker cannot be exported, or data that are needed
+            are missing.
     """
     models = load_models(run)
     settings = models.settings
+    if isinstance(models.lexical, TranslatedQueries):
+        raise input_error(
+            run.path,
+            f"a run with --ranker={models.lexical.name} cannot be exported",
+            "Train with --ranker=psq, which is better too",
+        )
     towers = _towers(run, settings, models.towers) if models.towers is not None else {}
     parts: dict[str, Part] = dict(towers)
     if models.lexical is not None:

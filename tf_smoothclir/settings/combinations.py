@@ -73,6 +73,38 @@ RULES = (
         "Use --retriever=dense here, and give the other one to smoothclir-train",
     ),
     Rule(
+        ("retriever", "ranker"),
+        lambda retriever, ranker: retriever == "dense" and ranker != "psq",
+        "two towers rank by their vectors",
+        "Add --retriever=lexical or --retriever=hybrid",
+    ),
+    Rule(
+        ("ranker", "query_translation"),
+        lambda ranker, translation: ranker == "psq" and translation != "table",
+        "psq translates documents, by the translation table",
+        "Add --ranker=bm25 or --ranker=ql",
+    ),
+    Rule(
+        ("retriever", "query_translation", "query_embeddings", "document_embeddings"),
+        lambda retriever, translation, *files: (
+            (retriever, translation) == ("lexical", "nearest") and any(files) and not all(files)
+        ),
+        "the nearest word is found by vectors of both languages",
+        "Give both files, or neither",
+    ),
+    Rule(
+        ("dictionary", "retriever"),
+        lambda dictionary, retriever: bool(dictionary) and retriever == "dense",
+        "two towers have no translation table",
+        "Add --retriever=lexical or --retriever=hybrid",
+    ),
+    Rule(
+        ("dictionary", "query_translation"),
+        lambda dictionary, translation: bool(dictionary) and translation != "table",
+        "a dictionary becomes part of the translation table, which this does without",
+        _LEAVE_OUT,
+    ),
+    Rule(
         ("data_dir", "tfds_name"),
         lambda data_dir, tfds_name: bool(data_dir and tfds_name),
         "both name a retrieval set",

@@ -44,14 +44,22 @@ class ModelSettings(Settings):
     loss: str = setting(
         "sosl",
         "Loss. sosl: the paper's. mse, proportional_odds, three_part_l2: the losses that the paper"
-        " compares it with. The others compare the documents of a whole candidate list and need"
+        " compares it with. cumulative_logits: McCullagh's proportional odds, which the paper's is"
+        " not. The others compare the documents of a whole candidate list and need"
         " --batching=lists or in_batch.",
-        choices=("sosl", "mse", "proportional_odds", "three_part_l2", *LIST_LOSSES),
+        choices=(
+            "sosl",
+            "mse",
+            "proportional_odds",
+            "three_part_l2",
+            "cumulative_logits",
+            *LIST_LOSSES,
+        ),
     )
     temperature: float = setting(
         0.1,
-        "Divides the scores in proportional_odds and in the losses over candidate lists; above 0."
-        " 1 is the paper's proportional_odds, for which scores between -1 and 1 are too narrow.",
+        "Divides the scores in cumulative_logits and in the losses over candidate lists; above 0."
+        " Scores between -1 and 1 are too narrow for cumulative_logits with 1.",
         minimum=0.0,
     )
     thresholds: tuple[float, ...] = setting(

@@ -19,6 +19,38 @@ class RetrievalSettings(Settings):
         " indexed and searched.",
         choices=("dense", "lexical", "hybrid"),
     )
+    ranker: str = setting(
+        "psq",
+        "How --retriever=lexical and the lexical half of a hybrid rank. psq: documents as expected"
+        " words of the query language (probabilistic structured queries). bm25, ql: queries are"
+        " translated as --query_translation says, and rank within the language of the documents;"
+        " ql is query likelihood with Dirichlet smoothing. Their parameters are chosen on"
+        " validation. Only psq can be exported, indexed and served.",
+        choices=("psq", "bm25", "ql"),
+    )
+    query_translation: str = setting(
+        "table",
+        "How queries are translated for --ranker=bm25 and ql. table: by the translation table, the"
+        " best few of each word. nearest: the one word with the nearest vector, out of the towers"
+        " of a hybrid, else out of --query_embeddings and --document_embeddings, aligned and of"
+        " --dim numbers, else out of the training pairs. human: people did, in"
+        " wiki_<document language>.queries of the set. none: not at all.",
+        choices=("table", "nearest", "human", "none"),
+    )
+    dictionary: str = setting(
+        "",
+        "A dictionary to mix into the translation table, by a weight chosen on validation: lines"
+        " of a word, a translation and perhaps its probability or the logarithm of that, separated"
+        " by tabs or spaces. So write MUSE, fast_align -p and GIZA++ (*.actual.t3.final).",
+        is_path=True,
+    )
+    dictionary_direction: str = setting(
+        "query_to_document",
+        "Which way --dictionary translates. query_to_document: the first column has words of"
+        " queries, and numbers are probabilities of document words given query words."
+        " document_to_query: the other way round.",
+        choices=("query_to_document", "document_to_query"),
+    )
 
     @property
     def has_towers(self) -> bool:
@@ -29,3 +61,13 @@ class RetrievalSettings(Settings):
     def has_lexical_model(self) -> bool:
         """Whether a lexical model is learned."""
         return self.retriever != "dense"
+
+    @property
+    def has_table(self) -> bool:
+        """Whether a translation table is learned."""
+        return self.has_lexical_model and self.query_translation == "table"
+
+    @property
+    def needs_training_pairs(self) -> bool:
+        """Whether there must be training queries with relevant documents."""
+        return self.has_towers or self.query_translation not in ("human", "none")

@@ -41,9 +41,13 @@ class RunSettings:
     def from_dict(cls, values: dict) -> RunSettings:
         """Restores what `dataclasses.asdict` gave, also after a trip through JSON.
 
-        Older runs have no group "retrieval": their retriever is the default.
+        Older runs have no group "retrieval": their retriever is the default. Before there was
+        "published_towers", "cumulative_logits" was called "proportional_odds".
         """
         values = {"retrieval": {}, **values}
+        model = values["model"]
+        if "published_towers" not in model and model.get("loss") == "proportional_odds":
+            values["model"] = {**model, "loss": "cumulative_logits"}
         return cls(**{group: kind(**values[group]) for group, kind in GROUPS.items()})
 
     def values(self) -> dict[str, object]:

@@ -37,11 +37,13 @@ class EmbeddingInit(NamedTuple):
         matrix: `[len(tokens), dim]` float32, one row per token id.
         found: Number of words of the vocabulary that are in the file.
         total: Number of words of the vocabulary: its tokens except padding and unknown.
+        in_file: `[len(tokens)]` bool, the tokens that the file has.
     """
 
     matrix: np.ndarray
     found: int
     total: int
+    in_file: np.ndarray
 
 
 class _Record(NamedTuple):
@@ -97,7 +99,7 @@ def load_embeddings(
         )
     matrix[~any_case] *= np.std(matrix[any_case], dtype=np.float64)
     matrix[0] = 0
-    return EmbeddingInit(matrix, found, total)
+    return EmbeddingInit(matrix, found, total, any_case)
 
 
 def save_embeddings(path: str | os.PathLike, tokens: Sequence[str], vectors: np.ndarray) -> None:

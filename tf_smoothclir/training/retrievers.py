@@ -12,15 +12,20 @@ from absl import logging
 from tf_smoothclir.data.tokenized_set import TokenizedSet
 from tf_smoothclir.hybrid.fusion import Fusion
 from tf_smoothclir.hybrid.learning import learn_fusion
-from tf_smoothclir.lexical.learning import LexicalTexts, learn_lexical_model
+from tf_smoothclir.lexical.learning import learn_lexical_model
 from tf_smoothclir.lexical.model import LexicalModel
+from tf_smoothclir.lexical.ranker_learning import NEAREST, learn_translated_queries
+from tf_smoothclir.lexical.retriever import RowRetriever
+from tf_smoothclir.lexical.texts import LexicalTexts
+from tf_smoothclir.lexical.translated_queries import TranslatedQueries
+from tf_smoothclir.lexical.word_vectors import WordVectors, given_vectors
 from tf_smoothclir.protocols.cut_points import CutPoints, read_cut_points
-from tf_smoothclir.protocols.scorer import GradedScorer, Retriever
+from tf_smoothclir.protocols.scorer import GradedScorer, Retriever, Scorer
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.tasks import check_weights, load_model
 from tf_smoothclir.two_tower.model import TwoTower
-from tf_smoothclir.two_tower.scorer import SetEncoder, thresholds_of
+from tf_smoothclir.two_tower.scorer import SetEncoder, thresholds_of, vectors_of_words
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,7 +41,7 @@ class RunModels:
 
     settings: RunSettings
     towers: TwoTower | None
-    lexical: LexicalModel | None = None
+    lexical: LexicalModel | TranslatedQueries | None = None
     fusion: Fusion | None = None
 
     @property
@@ -83,7 +88,7 @@ def learn_models(
     over = _SetRetrievers(settings, tokenized_set, towers)
     models = RunModels(settings, towers)
     if over.texts is not None:
-        lexical = _lexical_model(run, over.texts, settings.training.seed)
+        lexical = _lexical_model(settings, run, over.texts, tokenized_set, towers)
         models = dataclasses.replace(models, lexical=lexical)
         over.add_lexical(lexical)
         if towers is not None:
@@ -119,7 +124,7 @@ def load_models(run: RunDirectory) -> RunModels:
     return RunModels(
         run.settings(),
         towers=load_model(run) if retrieval.has_towers else None,
-        lexical=LexicalModel.load(run.lexical) if retrieval.has_lexical_model else None,
+        lexical=_load_lexical(run, retrieval.ranker) if retrieval.has_lexical_model else None,
         fusion=Fusion.load(run.fusion) if retrieval.retriever == "hybrid" else None,
     )
 
@@ -143,7 +148,14 @@ def load_cut_points(run: RunDirectory, models: RunModels) -> dict[str, CutPoints
         run.path,
         run.cut_points.name,
     )
-    return {"dense": CutPoints(models.thresholds, models.thresholds)}
+    return {"dense": CutPoints(models.thresholds, (), models.thresholds)}
+
+
+def scorer_of_pairs(retriever: Retriever) -> Scorer | None:
+    """Returns what scores documents without their collection; None where that is `retriever`."""
+    if isinstance(retriever, RowRetriever) and retriever.has_feedback:
+        return retriever.without_feedback()
+    return None
 
 
 def load_scorer(run: RunDirectory, tokenized_set: TokenizedSet) -> GradedScorer:
@@ -171,18 +183,51 @@ class _SetRetrievers:
         if settings.retrieval.has_lexical_model:
             self.texts = LexicalTexts(tokenized_set, settings.text.max_query_tokens)
 
-    def add_lexical(self, model: LexicalModel) -> None:
-        self.found["lexical"] = self.texts.retriever(model)
+    def add_lexical(self, model: LexicalModel | TranslatedQueries) -> None:
+        if isinstance(model, TranslatedQueries):
+            tie_order = self.texts.retrieval_set.tie_order
+            self.found["lexical"] = RowRetriever(model.rows(self.texts), tie_order)
+        else:
+            self.found["lexical"] = self.texts.retriever(model)
 
     def add_hybrid(self, fusion: Fusion) -> None:
         rows = fusion.rows(self.found["lexical"].rows, self.found["dense"].scores)
         self.found["hybrid"] = self.texts.with_feedback(rows, fusion.feedback)
 
 
-def _lexical_model(run: RunDirectory, texts: LexicalTexts, seed: int) -> LexicalModel:
+def _lexical_model(
+    settings: RunSettings,
+    run: RunDirectory,
+    texts: LexicalTexts,
+    tokenized_set: TokenizedSet,
+    towers: TwoTower | None,
+) -> LexicalModel | TranslatedQueries:
+    retrieval, seed = settings.retrieval, settings.training.seed
     if not run.lexical.is_dir():
-        learn_lexical_model(texts, seed=seed).save(run.lexical)
-    return LexicalModel.load(run.lexical)
+        if retrieval.ranker == "psq":
+            model = learn_lexical_model(texts, seed=seed)
+        else:
+            vectors, translation = None, retrieval.query_translation
+            if translation == NEAREST:
+                vectors = _word_vectors(settings, tokenized_set, towers)
+            model = learn_translated_queries(
+                texts, retrieval.ranker, translation, seed=seed, vectors=vectors
+            )
+        model.save(run.lexical)
+    return _load_lexical(run, retrieval.ranker)
+
+
+def _word_vectors(
+    settings: RunSettings, tokenized_set: TokenizedSet, towers: TwoTower | None
+) -> WordVectors:
+    if towers is None:
+        return given_vectors(settings, tokenized_set)
+    return WordVectors(*vectors_of_words(towers, settings, tokenized_set))
+
+
+def _load_lexical(run: RunDirectory, ranker: str) -> LexicalModel | TranslatedQueries:
+    kind = LexicalModel if ranker == "psq" else TranslatedQueries
+    return kind.load(run.lexical)
 
 
 def _fusion(run: RunDirectory, over: _SetRetrievers) -> Fusion:

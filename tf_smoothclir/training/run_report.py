@@ -7,11 +7,14 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from tf_smoothclir.data.candidate_lists import candidate_lists
 from tf_smoothclir.data.tokenized_set import ROLES, TokenizedSet
 from tf_smoothclir.evaluation.calibration import calibrated
 from tf_smoothclir.evaluation.evaluate import (
     HITS,
+    NEGATIVES_SEED,
     Evaluation,
+    by_grade,
     evaluate_splits,
     metrics_content,
 )
@@ -20,7 +23,7 @@ from tf_smoothclir.protocols.cut_points import CutPoints, write_cut_points
 from tf_smoothclir.protocols.scorer import Retriever
 from tf_smoothclir.training.checkpoints import Progress
 from tf_smoothclir.training.peak_memory import peak_memory
-from tf_smoothclir.training.retrievers import RunModels
+from tf_smoothclir.training.retrievers import RunModels, scorer_of_pairs
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.utils.files import write_json
 
@@ -61,7 +64,10 @@ def evaluate_and_report(
         )
         for name, retriever in retrievers.items()
     }
-    cut_points = {name: calibrated(splits["validation"]) for name, splits in evaluations.items()}
+    cut_points = {
+        name: _calibrated(tokenized_set, retrievers[name], splits["validation"], negatives)
+        for name, splits in evaluations.items()
+    }
     write_cut_points(run.cut_points, cut_points)
     evaluations = {
         name: {split: evaluation.graded(cut_points[name]) for split, evaluation in splits.items()}
@@ -84,6 +90,19 @@ def evaluate_and_report(
     _report(run, models, tokenized_set, evaluations, result, captions)
     write_json(run.metrics, result)
     return result
+
+
+def _calibrated(
+    tokenized_set: TokenizedSet, retriever: Retriever, validation: Evaluation, negatives: int
+) -> CutPoints:
+    scorer, alone = scorer_of_pairs(retriever), None
+    if scorer is not None:
+        retrieval_set = tokenized_set.retrieval_set
+        lists = candidate_lists(
+            retrieval_set, "validation", negatives=negatives, seed=NEGATIVES_SEED
+        )
+        alone = by_grade(scorer.score(lists), lists.grades, retrieval_set.num_grades)
+    return calibrated(validation, alone)
 
 
 def _of_components(models: RunModels, evaluations: Mapping[str, Mapping[str, Evaluation]]) -> dict:
@@ -121,17 +140,17 @@ def _draw(
         plots.score_density(
             drawn["Scores by grade, test"], test.scores_by_grade, list(models.thresholds)
         )
-    else:
+    elif models.lexical.fields:
         drawn["Weight of a word by its position"] = run.plots / "positions.png"
         positions = np.arange(min(_DRAWN_POSITIONS, models.settings.text.max_document_tokens))
         profiles = {str(field): field(positions) for field in models.lexical.fields}
         plots.position_profiles(drawn["Weight of a word by its position"], profiles)
     drawn["Predicted grades, candidate lists, test"] = run.plots / "grades.png"
     plots.confusion(drawn["Predicted grades, candidate lists, test"], test.confusion)
-    if test.hits_by_grade is not None:
-        caption = f"Grades of hits by score, the first {HITS} of each query, test"
+    if test.hits is not None:
+        caption = f"Grades of the first {HITS} hits in the collection, test"
         drawn[caption] = run.plots / "grades_of_hits.png"
-        plots.grades_by_score(drawn[caption], test.hits_by_grade, cut_points.hits, "Grades of hits")
+        plots.grades_of_hits(drawn[caption], test.shares_by_grade(), cut_points.shares)
     return {caption: str(path.relative_to(run.path)) for caption, path in drawn.items()}
 
 
@@ -167,16 +186,16 @@ def _title(models: RunModels) -> str:
     model = models.settings.model
     towers = f"{model.loss}, {model.tower}, ε = {model.epsilon:g}"
     names = ["hybrid"] if models.fusion else []
-    names += ["translation table"] if models.lexical else []
+    names += [models.lexical.name] if models.lexical else []
     names += [towers] if models.towers else []
     return ", ".join(names)
 
 
 def _cut_points_fact(cut_points: dict[str, tuple[float, ...]]) -> str:
-    pairs, hits = (
-        ", ".join(f"{value:.4g}" for value in cut_points[kind]) for kind in ("pairs", "hits")
+    scores, shares = (
+        ", ".join(f"{value:.4g}" for value in cut_points[kind]) for kind in ("scores", "shares")
     )
-    return f"{pairs}; of the first {HITS} hits in the collection {hits} (best for validation)"
+    return f"scores {scores}; shares of the first hit's score {shares} (best for validation)"
 
 
 def _facts_of_models(models: RunModels, result: dict) -> dict[str, str]:
@@ -192,9 +211,7 @@ def _facts_of_models(models: RunModels, result: dict) -> dict[str, str]:
             f" {training['pairs_per_second']:,.0f} pairs/s"
         )
     if models.lexical is not None:
-        lexical = models.lexical
-        facts["translation table"] = f"{lexical.table.nnz:,} entries, in {lexical.seconds:.0f} s"
-        facts["chosen on validation"] = f"{lexical.fields[0]}; feedback {lexical.feedback:g}"
+        facts |= models.lexical.facts()
     if models.fusion is not None:
         facts["chosen on validation for the hybrid"] = str(models.fusion)
     return facts

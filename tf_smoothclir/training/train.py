@@ -126,7 +126,8 @@ def _prepared(
         shutil.rmtree(run.vocabulary)  # its data had a defect, or may have changed since
     if shards and not run.vocabulary.is_dir():
         _keep_vocabularies(shards, run)
-    tokenized_set = tokenized_set_of(source, settings, run, SPLITS)
+    splits = SPLITS if settings.retrieval.needs_training_pairs else SPLITS[1:]
+    tokenized_set = tokenized_set_of(source, settings, run, splits)
     data = RunData(source.name, source.fingerprint())
     if shards:
         data = dataclasses.replace(data, shards=shards.fingerprint(), workers=num_workers)

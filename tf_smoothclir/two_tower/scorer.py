@@ -14,6 +14,9 @@ from tf_smoothclir.data.tokenized_set import ROLES, TokenizedSet
 from tf_smoothclir.ops.top_k import DOCUMENTS_PER_CHUNK, in_chunks, top_k
 from tf_smoothclir.protocols.scorer import Ranking
 from tf_smoothclir.settings.run import RunSettings
+from tf_smoothclir.text.batches import text_batches
+from tf_smoothclir.text.subword_encoder import text_encoder
+from tf_smoothclir.text.vocabulary import UNKNOWN_ID
 from tf_smoothclir.two_tower.model import TwoTower
 
 _TEXTS_PER_BATCH = 1024
@@ -90,6 +93,25 @@ class SetEncoder:
     def _encode(self, role: str) -> np.ndarray:
         vectors = self._vectors[role]
         return np.concatenate([vectors(tokens).numpy() for tokens in self._batches[role]])
+
+
+def vectors_of_words(
+    model: TwoTower, settings: RunSettings, tokenized_set: TokenizedSet
+) -> tuple[np.ndarray, np.ndarray]:
+    """Encodes each word of both vocabularies as a text of its own.
+
+    Returns:
+        `[query vocabulary, dim]` and `[document vocabulary, dim]` float32; zeros for padding and
+        unknown words.
+    """
+    found = []
+    for role in ROLES:
+        encoder = text_encoder(tokenized_set.vocabulary_dir / f"{role}.txt", settings.text, role)
+        batches = map(tf.constant, text_batches(tokenized_set.vocabulary(role)))
+        vectors = [model.vectors(role, encoder(batch)).numpy() for batch in batches]
+        found.append(np.concatenate(vectors))
+        found[-1][: UNKNOWN_ID + 1] = 0
+    return found[0], found[1]
 
 
 def thresholds_of(settings: RunSettings, model: TwoTower) -> Sequence[float]:

@@ -6,6 +6,8 @@ import abc
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from tf_smoothclir.utils.errors import input_error
+
 SPLITS = ("train", "validation", "test")
 
 
@@ -49,6 +51,21 @@ class Source(abc.ABC):
     @abc.abstractmethod
     def judgments(self) -> Iterator[Judgment]:
         """Yields the judgments, always in the same order."""
+
+    def translated_queries(self) -> Iterator[Text]:
+        """Yields queries that people translated into the language of the documents.
+
+        They have the ids of the queries, some of which may be missing. Nothing is trained on them.
+
+        Raises:
+            InputError: The set has none.
+        """
+        raise input_error(
+            self.name,
+            f"the set has no queries in {self.document_language}",
+            f"Give a set in WikiCLIR's layout with a file wiki_{self.document_language}.queries, or"
+            " choose another --query_translation",
+        )
 
     def splits(self) -> dict[str, str] | None:
         """Returns query id -> "train", "validation" or "test"; None for a seeded 3:1:1 split."""

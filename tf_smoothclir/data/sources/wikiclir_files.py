@@ -137,6 +137,17 @@ class WikiClirDirectory(FileSource):
     def _fields(self, stream: str, id_name: str, piece: Piece = WHOLE_FILE):
         return read_tsv(self.paths[stream], (id_name, "title", "text"), piece)
 
+    def translated_queries(self) -> Iterator[Text]:
+        path = self.paths["documents"].with_name(f"wiki_{self.document_language}.queries")
+        if not path.is_file():
+            raise input_error(
+                path,
+                "there is no such file, with queries that people translated",
+                "Put one there (query_id, title, text), or choose another --query_translation",
+            )
+        for _, fields in read_tsv(path, ("query_id", "title", "text")):
+            yield Text(*fields)
+
     def _judged_queries(self) -> set[str]:
         return {judgment.query_id for judgment in self.judgments()}
 

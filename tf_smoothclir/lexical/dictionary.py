@@ -1,0 +1,208 @@
+"""A translation table out of a file: a person's dictionary, or what a word aligner wrote.
+
+One entry a line, columns separated by tabs or by spaces:
+
+    word translation               MUSE, and simple dictionaries
+    word translation probability   GIZA++ (*.actual.t3.final), Moses (lex.e2f), and the like
+    word translation logarithm     fast_align -p
+
+Every number is P(translation | word), or its natural logarithm where a number is negative. The
+tokenizer reads words as it reads texts. Entries of several words are left out and counted, as are
+the empty words of aligners, "NULL" and "<eps>".
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import scipy.sparse as sp
+from absl import logging
+
+from tf_smoothclir.data.sources.line_files import read_lines
+from tf_smoothclir.lexical.query_translation import entry_rows, inverted, rows_of_1
+from tf_smoothclir.text.tokenizer import tokenized_lines
+from tf_smoothclir.text.vocabulary import UNKNOWN_ID
+from tf_smoothclir.utils.errors import InputError, input_error
+
+QUERY_TO_DOCUMENT = "query_to_document"
+DIRECTIONS = (QUERY_TO_DOCUMENT, "document_to_query")
+_EMPTY_WORDS = ("NULL", "<eps>")
+
+
+@dataclasses.dataclass(frozen=True)
+class Dictionary:
+    """Entries of a dictionary, each of one word in both languages.
+
+    Attributes:
+        path: The file.
+        query_words: Of each entry, its word in the language of the queries.
+        document_words: Its word in the language of the documents.
+        probabilities: `[entries]`, P(second column | first column); None where the file has none.
+        from_queries: Whether the first column has the words of queries.
+    """
+
+    path: str
+    query_words: list[str]
+    document_words: list[str]
+    probabilities: np.ndarray | None
+    from_queries: bool
+
+    @classmethod
+    def read(cls, path: str | os.PathLike, direction: str) -> Dictionary:
+        """Reads a file in one of the formats of this module.
+
+        Args:
+            path: The file.
+            direction: Of `DIRECTIONS`.
+
+        Raises:
+            InputError: A line cannot be read, or no entry has one word in both languages.
+        """
+        lines, words, values = _columns(Path(path))
+        tokens = [list(tokenized_lines(column, max_tokens=2)) for column in words]
+        single = [
+            first not in _EMPTY_WORDS and "" not in pair and " " not in "".join(pair)
+            for first, pair in zip(words[0], zip(*tokens))
+        ]
+        if not any(single):
+            raise input_error(path, "no entry has one word in both columns", "Give single words")
+        if not all(single):
+            left = len(single) - sum(single)
+            logging.info("%s: %d of %d entries are not of one word each", path, left, len(single))
+        kept = np.flatnonzero(single)
+        columns = [[column[entry] for entry in kept] for column in tokens]
+        from_queries = direction == QUERY_TO_DOCUMENT
+        probabilities = _probabilities(path, lines, values)
+        if probabilities is not None:
+            probabilities = probabilities[kept]
+        return cls(
+            os.fspath(path), *columns[:: 1 if from_queries else -1], probabilities, from_queries
+        )
+
+    def new_query_words(self, query_words: Sequence[str], document_words: Sequence[str]) -> list:
+        """Returns the query words, sorted, that a vocabulary lacks and whose translation has an id.
+
+        Args:
+            query_words: The query vocabulary.
+            document_words: The document vocabulary.
+        """
+        known = set(document_words)
+        pairs = zip(self.query_words, self.document_words)
+        return sorted({word for word, other in pairs if other in known} - set(query_words))
+
+    def table(
+        self, query_words: Sequence[str], document_words: Sequence[str], background: np.ndarray
+    ) -> sp.csr_array:
+        """Returns the translation table of two vocabularies.
+
+        Where the file has no probabilities, all translations of a word are alike. Where it has
+        those of document words given query words, Bayes' rule turns them round.
+
+        Args:
+            query_words: The query vocabulary.
+            document_words: The document vocabulary.
+            background: `[query words]`, P(w).
+
+        Returns:
+            `[document words, query words]` float32, T(w | t), no row of which sums to more than 1.
+
+        Raises:
+            InputError: No entry has its words in both vocabularies.
+        """
+        first = UNKNOWN_ID + 1
+        columns = {word: place for place, word in enumerate(query_words) if place >= first}
+        rows = {word: place for place, word in enumerate(document_words) if place >= first}
+        entries = [
+            (rows[other], columns[word], entry)
+            for entry, (word, other) in enumerate(zip(self.query_words, self.document_words))
+            if word in columns and other in rows
+        ]
+        if not entries:
+            raise input_error(
+                self.path,
+                "no entry has its words in the vocabularies of the set",
+                "Give words instead of numbers, one column in each language, and check"
+                " --dictionary_direction",
+            )
+        logging.info("%s: %d entries have words of the set", self.path, len(entries))
+        shape = (len(document_words), len(background))
+        row, column, entry = np.array(entries).T
+        if self.probabilities is None:
+            found = sp.csr_array((np.ones(len(row), np.float32), (row, column)), shape=shape)
+            found.data[:] = 1  # an entry that is there twice counts once
+            return rows_of_1(found)
+        values = self.probabilities[entry]
+        if self.from_queries:
+            table = sp.csr_array((values, (column, row)), shape=shape[::-1])
+            return inverted(_at_most_1(table), background)
+        return _at_most_1(sp.csr_array((values, (row, column)), shape=shape))
+
+
+def mixed(table: sp.csr_array, other: sp.csr_array, share: float) -> sp.csr_array:
+    """Returns (1 - share) table + share other; float32, without zeros."""
+    found = sp.csr_array((1 - share) * table + share * other).astype(np.float32)
+    found.eliminate_zeros()
+    return found
+
+
+def _columns(path: Path) -> tuple[list[int], tuple[list[str], list[str]], list[float]]:
+    """Returns the number of each line, its words, and its number where lines have one."""
+    lines, first, second, values, number = [], [], [], [], None
+    for line, text in read_lines(path):
+        fields = text.strip().split("\t" if "\t" in text else None)
+        if number is None and len(fields) in (2, 3):
+            number = len(fields)
+        if len(fields) != number:
+            wanted = number or "2 or 3"
+            raise _bad(path, line, f"{len(fields)} columns instead of {wanted}")
+        lines.append(line)
+        first.append(fields[0])
+        second.append(fields[1])
+        if number == 3:
+            values.append(_number(path, line, fields[2]))
+    return lines, (first, second), values
+
+
+def _number(path: Path, line: int, text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if math.isnan(value) or value > 1:
+        raise _bad(path, line, f"{text!r} is neither a probability nor the logarithm of one")
+    return value
+
+
+def _probabilities(path, lines: Sequence[int], values: Sequence[float]) -> np.ndarray | None:
+    """Returns what the third column says; None where there is none."""
+    if not values:
+        return None
+    numbers = np.array(values)
+    if not (numbers < 0).any():
+        return numbers
+    above = np.flatnonzero(numbers > 0)
+    if len(above):
+        first_negative = lines[int(np.argmax(numbers < 0))]
+        reason = f"{numbers[above[0]]:g} is positive, but the number in line {first_negative}"
+        raise _bad(path, lines[above[0]], f"{reason} is negative")
+    return np.exp(numbers)
+
+
+def _bad(path, line: int, reason: str) -> InputError:
+    remedy = (
+        "Give a word, a translation and, on all lines or on none, a probability in [0, 1] or its"
+        " logarithm, separated by tabs or spaces"
+    )
+    return input_error(path, reason, remedy, line=line)
+
+
+def _at_most_1(table: sp.csr_array) -> sp.csr_array:
+    """Returns a table whose rows are scaled to a sum of 1 where it was larger; float32."""
+    sums = np.asarray(table.sum(axis=1)).ravel()
+    table.data = (table.data / np.maximum(1, sums)[entry_rows(table)]).astype(np.float32)
+    return table

@@ -1,0 +1,102 @@
+"""Queries in the language of the documents, word by word.
+
+A translation is a matrix `[query words, document words]` whose rows sum to 1: a query becomes a bag
+of weighted document words. Words that are not translated stay as they are spelled.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+
+_SIMILARITIES_AT_ONCE = 1 << 24
+
+
+def literal(spelling: sp.csr_array) -> sp.csr_array:
+    """Returns the translation that leaves every word as it is, by `same_spelling`."""
+    return sp.csr_array(spelling.T)
+
+
+def by_table(table: sp.csr_array, spelling: sp.csr_array, most: int) -> sp.csr_array:
+    """Returns the best translations of each word, by their probabilities.
+
+    Args:
+        table: `[query words, document words]`, P(t | w).
+        spelling: Of `same_spelling`.
+        most: Translations per word; their probabilities are scaled to a sum of 1.
+    """
+    order = np.lexsort((-table.data, entry_rows(table)))
+    places = np.empty_like(order)
+    places[order] = np.arange(len(order))
+    kept = places - table.indptr[entry_rows(table)] < most
+    rows, columns = entry_rows(table)[kept], table.indices[kept]
+    best = sp.csr_array((table.data[kept], (rows, columns)), shape=table.shape)
+    return or_literal(rows_of_1(best), spelling)
+
+
+def by_nearest(
+    query_vectors: np.ndarray,
+    document_vectors: np.ndarray,
+    occurring: np.ndarray,
+    spelling: sp.csr_array,
+) -> sp.csr_array:
+    """Returns the one document word nearest to each query word, by the cosine of their vectors.
+
+    TbT-QT of Litschko et al., "Unsupervised Cross-Lingual Information Retrieval using Monolingual
+    Data Only", SIGIR 2018.
+
+    Args:
+        query_vectors: `[query vocabulary, dim]`; zeros for words without a vector.
+        document_vectors: `[document words, dim]`, the same.
+        occurring: `[document words]` bool, the words that the collection has.
+        spelling: Of `same_spelling`.
+    """
+    candidates = np.flatnonzero(occurring & document_vectors.any(axis=1))
+    asked = np.flatnonzero(query_vectors.any(axis=1)) if len(candidates) else candidates
+    units = _units(document_vectors[candidates]).T
+    step = max(1, _SIMILARITIES_AT_ONCE // max(1, len(candidates)))
+    nearest = np.zeros(len(asked), np.int64)
+    for begin in range(0, len(asked), step):
+        part = slice(begin, begin + step)
+        nearest[part] = candidates[(_units(query_vectors[asked[part]]) @ units).argmax(axis=1)]
+    shape = spelling.shape[1], spelling.shape[0]
+    found = sp.csr_array((np.ones(len(asked), np.float32), (asked, nearest)), shape=shape)
+    return or_literal(found, spelling)
+
+
+def or_literal(translation: sp.csr_array, spelling: sp.csr_array) -> sp.csr_array:
+    """Returns a translation where words that it does not have stay as they are spelled."""
+    missing = np.diff(translation.indptr) == 0
+    return sp.csr_array(translation + sp.diags_array(missing.astype(np.float32)) @ spelling.T)
+
+
+def inverted(table: sp.csr_array, shares: np.ndarray) -> sp.csr_array:
+    """Returns a translation table for the other direction, by Bayes' rule.
+
+    Args:
+        table: `[from words, to words]`, P(to | from).
+        shares: `[from words]`, P(from).
+
+    Returns:
+        `[to words, from words]` float32, P(from | to).
+    """
+    joint = sp.csr_array((sp.diags_array(shares) @ table).T)
+    return rows_of_1(joint)
+
+
+def rows_of_1(table: sp.csr_array) -> sp.csr_array:
+    """Returns a table whose rows are scaled to a sum of 1, but for empty ones; float32."""
+    sums = np.asarray(table.sum(axis=1)).ravel()
+    scale = np.divide(1, sums, out=np.zeros(len(sums)), where=sums > 0)
+    found = sp.csr_array(table.astype(np.float32))
+    found.data = (table.data * scale[entry_rows(table)]).astype(np.float32)
+    return found
+
+
+def entry_rows(table: sp.csr_array) -> np.ndarray:
+    """Returns `[entries]`, the row of each entry of a sparse matrix."""
+    return np.repeat(np.arange(table.shape[0]), np.diff(table.indptr))
+
+
+def _units(vectors: np.ndarray) -> np.ndarray:
+    return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)

@@ -1,0 +1,92 @@
+"""Choosing how queries are translated and by which parameters they rank, on validation queries."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Sequence
+
+import numpy as np
+import scipy.sparse as sp
+from absl import logging
+
+from tf_smoothclir.lexical.learning import learn_table
+from tf_smoothclir.lexical.query_translation import by_nearest, by_table, inverted, literal
+from tf_smoothclir.lexical.rankers import RANKERS
+from tf_smoothclir.lexical.texts import LexicalTexts
+from tf_smoothclir.lexical.translated_queries import TranslatedQueries
+from tf_smoothclir.lexical.validation import Validation
+from tf_smoothclir.lexical.word_vectors import WordVectors
+
+# Values of --query_translation.
+TABLE, NEAREST, HUMAN, NONE = "table", "nearest", "human", "none"
+TRANSLATIONS = (1, 2, 3, 5, 10)
+# Parameters of each ranker, in the order in which they are chosen.
+PARAMETERS = {
+    "bm25": {"k1": (0.3, 0.6, 0.9, 1.2, 2.0), "b": (0.0, 0.25, 0.5, 0.75, 1.0)},
+    "ql": {"mu": (10.0, 30.0, 100.0, 300.0, 1000.0, 3000.0)},
+}
+
+
+def learn_translated_queries(
+    texts: LexicalTexts,
+    ranker: str,
+    query_translation: str,
+    *,
+    seed: int,
+    vectors: WordVectors | None = None,
+) -> TranslatedQueries:
+    """Learns what translates the queries of a set, and chooses the parameters of a ranker.
+
+    Args:
+        texts: The set.
+        ranker: Name of the ranker, of `RANKERS`.
+        query_translation: TABLE, NEAREST, HUMAN or NONE.
+        seed: As for `learn_table`.
+        vectors: Of NEAREST.
+
+    Returns:
+        The model with the best mean of NDCG@5 of candidate lists and MRR@10 of full retrieval: the
+        number of translations of TABLE is chosen first, then one parameter after the other.
+
+    Raises:
+        InputError: As for `learn_table`, or as for `LexicalTexts.human_queries`.
+    """
+    begin = time.monotonic()
+    validation = Validation(texts.retrieval_set)
+
+    def best(models: Sequence[TranslatedQueries]) -> TranslatedQueries:
+        if len(models) == 1:
+            return models[0]
+        qualities = [validation(model.rows(texts)) for model in models]
+        return models[int(np.argmax(qualities))]
+
+    default = RANKERS[ranker]()
+    model = best(
+        [
+            TranslatedQueries(default, query_translation, translation)
+            for translation in _translations(texts, query_translation, seed, vectors)
+        ]
+    )
+    for name, values in PARAMETERS[ranker].items():
+        rankers = [dataclasses.replace(model.ranker, **{name: value}) for value in values]
+        model = best([dataclasses.replace(model, ranker=one) for one in rankers])
+    model = dataclasses.replace(model, seconds=round(time.monotonic() - begin, 3))
+    logging.info("Lexical model: %s (%.1f s)", model.describe(), model.seconds)
+    return model
+
+
+def _translations(
+    texts: LexicalTexts, name: str, seed: int, vectors: WordVectors | None
+) -> list[sp.csr_array | None]:
+    """Returns the translations to choose from."""
+    if name == NONE:
+        return [literal(texts.spelling)]
+    if name == HUMAN:
+        return [None]
+    counts = texts.collection.counts
+    of_words = np.bincount(counts.indices, counts.data, minlength=counts.shape[1])
+    if name == NEAREST:
+        return [by_nearest(vectors.queries, vectors.documents, of_words > 0, texts.spelling)]
+    table = inverted(learn_table(texts, seed=seed), of_words / max(1, of_words.sum()))
+    return [by_table(table, texts.spelling, most) for most in TRANSLATIONS]

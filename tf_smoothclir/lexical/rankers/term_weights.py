@@ -1,0 +1,61 @@
+"""What a ranker makes of a collection: a score is a sum over the words of a query."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import scipy.sparse as sp
+
+from tf_smoothclir.lexical.postings import Postings
+from tf_smoothclir.lexical.retriever import ScoreRows
+from tf_smoothclir.lexical.words import Words
+
+
+@dataclasses.dataclass(frozen=True)
+class Collection:
+    """Documents as rankers see them.
+
+    Attributes:
+        counts: `[documents, words]` float32, how often each word stands in each document.
+        lengths: `[documents]`, words of each document, those without an id too.
+    """
+
+    counts: sp.csr_array
+    lengths: np.ndarray
+
+    @classmethod
+    def of(cls, documents: Words) -> Collection:
+        """Counts the words of documents."""
+        return cls(documents.matrix(), np.diff(documents.offsets))
+
+
+@dataclasses.dataclass(frozen=True)
+class TermWeights:
+    """What query words add to the scores of documents.
+
+    Attributes:
+        impacts: `[documents, words]` float32, what a word adds where it occurs.
+        of_length: `[documents]` float32, what every query word that the collection has adds
+            besides, by the length of the document; None for nothing.
+    """
+
+    impacts: sp.csr_array
+    of_length: np.ndarray | None = None
+
+    def rows(self, queries: sp.csr_array) -> ScoreRows:
+        """Returns what scores the collection.
+
+        Args:
+            queries: `[queries, words]`, counts or weights of words.
+        """
+        postings = Postings.of(self.impacts)
+        if self.of_length is None:
+            return lambda query_rows: postings.sums(queries[query_rows])
+        occurring = np.bincount(self.impacts.indices, minlength=self.impacts.shape[1]) > 0
+        sizes = np.asarray(queries @ occurring.astype(np.float32))
+
+        def rows(query_rows: np.ndarray) -> np.ndarray:
+            return postings.sums(queries[query_rows]) + np.outer(sizes[query_rows], self.of_length)
+
+        return rows

@@ -1,0 +1,80 @@
+"""A tokenized set as lexical models read it."""
+
+from __future__ import annotations
+
+import functools
+
+import scipy.sparse as sp
+from absl import logging
+
+from tf_smoothclir.data.retrieval_set import RetrievalSet
+from tf_smoothclir.data.tokenized_set import TokenizedSet
+from tf_smoothclir.lexical.feedback import Feedback, tf_idf
+from tf_smoothclir.lexical.model import LexicalModel
+from tf_smoothclir.lexical.rankers.term_weights import Collection
+from tf_smoothclir.lexical.retriever import RowRetriever, ScoreRows, lexical_rows
+from tf_smoothclir.lexical.text_reader import DocumentReader, QueryReader
+from tf_smoothclir.lexical.words import Words, document_words, same_spelling
+
+
+class LexicalTexts:
+    """A tokenized set as lexical models read it.
+
+    Attributes:
+        retrieval_set: The set.
+        queries: `[queries, query words]`, counts.
+        documents: The words of the documents.
+        spelling: `[document words, query words]`, of `same_spelling`.
+        known: Number of ids of the query vocabulary; ids from there on are words that only
+            documents have.
+    """
+
+    def __init__(self, tokenized_set: TokenizedSet, max_query_tokens: int):
+        """Reads the words of a set whose queries were cut at `max_query_tokens`."""
+        vocabularies = [tokenized_set.vocabulary(role) for role in ("query", "document")]
+        self.retrieval_set: RetrievalSet = tokenized_set.retrieval_set
+        self._vocabulary_dir = tokenized_set.vocabulary_dir
+        self._max_query_tokens = max_query_tokens
+        reader = QueryReader(self._vocabulary_dir, max_query_tokens)
+        texts = (text.text for text in self.retrieval_set.source.queries())
+        self.queries: sp.csr_array = reader.words(texts).matrix()
+        self.documents: Words = document_words(tokenized_set)
+        self.spelling: sp.csr_array = same_spelling(*vocabularies)
+        self.known = len(vocabularies[0])
+
+    @functools.cached_property
+    def vectors(self) -> sp.csr_array:
+        """`[documents, document words]` float32, the documents as feedback compares them."""
+        return tf_idf(self.documents.matrix())
+
+    @functools.cached_property
+    def collection(self) -> Collection:
+        """The documents as rankers of translated queries see them."""
+        return Collection.of(self.documents)
+
+    @functools.cached_property
+    def human_queries(self) -> sp.csr_array:
+        """`[queries, document words]`, the set's own queries in the language of its documents.
+
+        A query that nobody translated has no words.
+
+        Raises:
+            InputError: The set has no such queries.
+        """
+        source = self.retrieval_set.source
+        texts = {text.id: text.text for text in source.translated_queries()}
+        missing = sum(id_ not in texts for id_ in self.retrieval_set.query_ids)
+        if missing:
+            logging.warning("%s: %d queries have no translation", source.name, missing)
+        reader = DocumentReader(self._vocabulary_dir, self._max_query_tokens)
+        return reader.words(texts.get(id_, "") for id_ in self.retrieval_set.query_ids).matrix()
+
+    def retriever(self, model: LexicalModel) -> RowRetriever:
+        """Returns a model over the set."""
+        rows = lexical_rows(self.queries, model.impacts(self.documents, self.spelling))
+        return self.with_feedback(rows, model.feedback)
+
+    def with_feedback(self, rows: ScoreRows, weight: float) -> RowRetriever:
+        """Returns what ranks the set by some scores and feedback; none for weight 0."""
+        feedback = Feedback.of(self.vectors, weight) if weight else None
+        return RowRetriever(rows, self.retrieval_set.tie_order, feedback)

@@ -1,0 +1,134 @@
+"""The lexical model of a run that translates queries, then ranks within one language."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from pathlib import Path
+
+import numpy as np
+import scipy.sparse as sp
+
+from tf_smoothclir.lexical.rankers import RANKERS
+from tf_smoothclir.lexical.rankers.bm25 import Bm25
+from tf_smoothclir.lexical.rankers.query_likelihood import QueryLikelihood
+from tf_smoothclir.lexical.retriever import ScoreRows
+from tf_smoothclir.lexical.texts import LexicalTexts
+from tf_smoothclir.utils.errors import input_error
+from tf_smoothclir.utils.files import new_directory, read_json, write_json
+from tf_smoothclir.utils.records import record_from_json
+
+_SETTINGS, _ARRAYS = "lexical.json", "lexical.npz"
+
+
+@dataclasses.dataclass(frozen=True)
+class _Choices:
+    """What a saved model has beside its arrays."""
+
+    ranker: str
+    parameters: dict[str, float]
+    query_translation: str
+    seconds: float
+
+
+@dataclasses.dataclass(frozen=True)
+class TranslatedQueries:
+    """A ranker, and how queries are translated for it.
+
+    Attributes:
+        ranker: The formula with its parameters.
+        query_translation: Its name, as `--query_translation` has it.
+        translation: `[query words, document words]` float32; None where the set has translated
+            queries of its own.
+        seconds: Time spent on learning it.
+    """
+
+    ranker: Bm25 | QueryLikelihood
+    query_translation: str
+    translation: sp.csr_array | None
+    seconds: float = 0.0
+
+    def rows(self, texts: LexicalTexts) -> ScoreRows:
+        """Returns the model over a set.
+
+        Raises:
+            InputError: The model needs queries that people translated, and the set has none.
+        """
+        if self.translation is None:
+            queries = texts.human_queries
+        else:
+            queries = sp.csr_array(texts.queries @ self.translation)
+        return self.ranker(texts.collection).rows(queries)
+
+    def save(self, directory: str | os.PathLike) -> None:
+        """Writes the model into a new directory, whole or not at all."""
+        with new_directory(Path(directory)) as temporary:
+            if self.translation is not None:
+                np.savez_compressed(
+                    temporary / _ARRAYS,
+                    values=self.translation.data,
+                    columns=self.translation.indices,
+                    row_ends=self.translation.indptr,
+                    shape=self.translation.shape,
+                )
+            write_json(temporary / _SETTINGS, self.choices())
+
+    @classmethod
+    def load(cls, directory: str | os.PathLike) -> TranslatedQueries:
+        """Reads what `save` wrote.
+
+        Raises:
+            InputError: Its JSON file has another content.
+        """
+        path, translation = Path(directory, _SETTINGS), None
+        try:
+            chosen = record_from_json(_Choices, read_json(path))
+            ranker = RANKERS[chosen.ranker](**chosen.parameters)
+        except (KeyError, TypeError, ValueError) as error:
+            reason, remedy = str(error).rstrip("."), "Restore the file, or train again"
+            raise input_error(path, reason, remedy) from error
+        if Path(directory, _ARRAYS).is_file():
+            with np.load(Path(directory, _ARRAYS), allow_pickle=False) as arrays:
+                parts = arrays["values"], arrays["columns"], arrays["row_ends"]
+                translation = sp.csr_array(parts, shape=tuple(arrays["shape"]))
+        return cls(ranker, chosen.query_translation, translation, chosen.seconds)
+
+    @property
+    def name(self) -> str:
+        """The ranker's, as `--ranker` has it."""
+        return next(name for name, kind in RANKERS.items() if kind is type(self.ranker))
+
+    @property
+    def fields(self) -> tuple:
+        """The profiles of positions: none, all positions count alike."""
+        return ()
+
+    def choices(self) -> dict:
+        """Returns what was chosen, and how long it took, for `metrics.json`."""
+        return {
+            "ranker": self.name,
+            "parameters": dataclasses.asdict(self.ranker),
+            "query_translation": self.query_translation,
+            "seconds": self.seconds,
+        }
+
+    def facts(self) -> dict[str, str]:
+        """Returns what the run report says of it."""
+        return {
+            "translation of queries": self._translation(),
+            "chosen on validation": f"{self._parameters()}, in {self.seconds:.0f} s",
+        }
+
+    def describe(self) -> str:
+        """Returns one line for logs and reports."""
+        return f"{self.name} ({self._parameters()}), translation of queries: {self._translation()}"
+
+    def _parameters(self) -> str:
+        values = dataclasses.asdict(self.ranker)
+        return ", ".join(f"{name} = {value:g}" for name, value in values.items())
+
+    def _translation(self) -> str:
+        if self.translation is None:
+            return self.query_translation
+        most = int(np.diff(self.translation.indptr).max(initial=0))
+        return f"{self.query_translation}, at most {most} words for one"
