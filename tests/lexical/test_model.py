@@ -30,6 +30,7 @@ def model():
         feedback=12.5,
         psq=PsqSettings(alpha=0.1, beta=0.2),
         seconds=1.5,
+        dictionary=0.3,
     )
 
 
@@ -41,9 +42,18 @@ def test_a_saved_model_comes_back_to_the_last_bit(model, tmp_path):
     for name in ("background", "weights"):
         assert getattr(found, name).dtype == np.float32
         np.testing.assert_array_equal(getattr(found, name), getattr(model, name))
-    for name in ("fields", "feedback", "psq", "seconds"):
+    for name in ("fields", "feedback", "psq", "seconds", "dictionary"):
         assert getattr(found, name) == getattr(model, name)
     assert found.choices() == model.choices()
+
+
+def test_a_model_of_before_there_were_dictionaries_loads(model, tmp_path):
+    model.save(tmp_path / "lexical")
+    path = tmp_path / "lexical" / "lexical.json"
+    content = json.loads(path.read_text())
+    del content["dictionary"]
+    path.write_text(json.dumps(content))
+    assert LexicalModel.load(path.parent).dictionary == 0
 
 
 def test_a_damaged_file_is_named(model, tmp_path):
@@ -90,6 +100,7 @@ def test_its_choices_are_json(model):
     assert json.loads(json.dumps(model.choices())) == {
         "translations": 3,
         "fields": [{"height": 2.0, "decay": 1.5}, {"height": 0.0, "decay": 1.0}],
+        "dictionary": 0.3,
         "feedback": 12.5,
         "seconds": 1.5,
     }

@@ -9,6 +9,7 @@ import pytest
 
 from tests.training.tiny_set import QUERIES, WORDS, words_of
 from tf_smoothclir.data.sources.opening import source_of
+from tf_smoothclir.lexical.learning import DICTIONARY_SHARES
 from tf_smoothclir.lexical.texts import LexicalTexts
 from tf_smoothclir.publishing.export import export_run
 from tf_smoothclir.text.embeddings import save_embeddings
@@ -114,6 +115,50 @@ def test_untranslated_queries_need_no_training_pairs(tiny, tiny_dir, tmp_path):
     assert not scores[:, :-1].any()
     with pytest.raises(InputError, match="no query of the train split has a judgment"):
         train(tiny(directory, retriever="lexical"), tmp_path / "psq")
+
+
+def write_dictionary(path, words=range(WORDS)):
+    """Words of the set, and new ones."""
+    path.write_text("".join(f"word{n} mot{n}\nnew{n} mot{n}\n" for n in words))
+    return str(path)
+
+
+@pytest.mark.parametrize("ranker", ["psq", "bm25"])
+def test_a_dictionary_alone_is_enough(tiny, tiny_dir, tmp_path, ranker):
+    directory = shutil.copytree(tiny_dir, tmp_path / "data")
+    judged = (directory / "en2fr.rel").read_text().splitlines()
+    splits = dict(line.split("\t") for line in (directory / "splits.tsv").read_text().splitlines())
+    kept = [line for line in judged if splits[line.split("\t")[0]] != "train"]
+    (directory / "en2fr.rel").write_text("\n".join(kept) + "\n")
+    dictionary = write_dictionary(tmp_path / "en-fr.txt")
+    settings = tiny(directory, retriever="lexical", ranker=ranker, dictionary=dictionary)
+    metrics = train(settings, tmp_path / "run")
+    assert metrics["test"]["full/MRR@10"] > 0.5
+    model, _, query_words, _ = opened(tmp_path / "run")
+    assert {f"new{n}" for n in range(WORDS)} <= set(query_words)
+    if ranker == "psq":
+        assert metrics["lexical"]["dictionary"] == 1
+        assert model.table.nnz == 2 * WORDS
+    else:
+        assert share_translated(tmp_path / "run") == 1
+
+
+def test_a_dictionary_is_mixed_with_what_is_learned(tiny, tmp_path):
+    dictionary = write_dictionary(tmp_path / "en-fr.txt", range(2))
+    settings = tiny(retriever="hybrid", dictionary=dictionary)
+    metrics = train(settings, tmp_path / "run")
+    assert metrics["lexical"]["dictionary"] in DICTIONARY_SHARES
+    run = RunDirectory.load(tmp_path / "run")
+    assert run.vocabulary_tokens("query")[-2:] == ["new0", "new1"]
+    assert "of the dictionary" in run.report.read_text() or not metrics["lexical"]["dictionary"]
+
+
+def test_a_bad_dictionary_stops_a_run_before_it_learns(tiny, tmp_path):
+    path = tmp_path / "en-fr.txt"
+    path.write_text("word1 mot1\nword2\n")
+    with pytest.raises(InputError, match=r"en-fr\.txt:2: 1 columns instead of 2"):
+        train(tiny(retriever="hybrid", dictionary=str(path)), tmp_path / "run")
+    assert not (tmp_path / "run" / "vocabulary").exists()
 
 
 def test_people_translate_best_and_a_query_without_translation_finds_nothing(

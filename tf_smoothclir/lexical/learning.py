@@ -12,6 +12,8 @@ from absl import logging
 
 from tf_smoothclir.data.hashing import hash_ids
 from tf_smoothclir.data.retrieval_set import RetrievalSet
+from tf_smoothclir.data.sources.source import SPLITS
+from tf_smoothclir.lexical.dictionary import Dictionary, mixed
 from tf_smoothclir.lexical.feedback import Feedback, with_feedback
 from tf_smoothclir.lexical.ibm_model_1 import Alignments, pruned
 from tf_smoothclir.lexical.model import LexicalModel
@@ -23,6 +25,7 @@ from tf_smoothclir.lexical.validation import Validation
 from tf_smoothclir.lexical.word_weights import candidate_features, learn_word_weights
 from tf_smoothclir.utils.errors import input_error
 
+DICTIONARY_SHARES = (0.0, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0)
 FEEDBACK_WEIGHTS = (0.0, 12.5, 25.0, 50.0, 100.0, 200.0)
 # About one standard error of the difference of two rankings over the validation sample.
 _CLEARLY = 0.005
@@ -31,23 +34,27 @@ _CANDIDATES = 60
 _QUERIES_FOR_WEIGHTS = 8000
 
 
-def learn_lexical_model(texts: LexicalTexts, *, seed: int) -> LexicalModel:
+def learn_lexical_model(
+    texts: LexicalTexts, *, seed: int, dictionary: Dictionary | None = None
+) -> LexicalModel:
     """Learns a model from the training queries of a set, and chooses on its validation queries.
 
     Args:
         texts: The set.
         seed: Deals the training queries into folds.
+        dictionary: Is mixed into the translation table. With it, there need be no training pairs.
 
     Returns:
-        The model whose profile of positions and whose feedback have the best mean of NDCG@5 of
-        candidate lists and MRR@10 of full retrieval.
+        The model whose profile of positions, share of the dictionary and feedback have the best
+        mean of NDCG@5 of candidate lists and MRR@10 of full retrieval.
 
     Raises:
-        InputError: No training query has a relevant document.
+        InputError: No training query has a relevant document, and there is no dictionary; or the
+            dictionary has no words of the set.
     """
     begin = time.monotonic()
-    learner = _Learner(texts, seed)
-    model = learner.model(learner.best_profile())
+    learner = _Learner(texts, seed, dictionary)
+    model = learner.model()
     logging.info(
         "Translation table: %d entries, %s (%.1f s)",
         model.table.nnz,
@@ -61,7 +68,9 @@ def learn_lexical_model(texts: LexicalTexts, *, seed: int) -> LexicalModel:
     return model
 
 
-def learn_table(texts: LexicalTexts, *, seed: int) -> sp.csr_array:
+def learn_table(
+    texts: LexicalTexts, *, seed: int, dictionary: Dictionary | None = None
+) -> sp.csr_array:
     """Learns a translation table alone, with the profile of positions that ranks best by it.
 
     Returns:
@@ -70,8 +79,7 @@ def learn_table(texts: LexicalTexts, *, seed: int) -> sp.csr_array:
     Raises:
         InputError: As for `learn_lexical_model`.
     """
-    learner = _Learner(texts, seed)
-    return learner.model(learner.best_profile()).table
+    return _Learner(texts, seed, dictionary).model().table
 
 
 def feedback_variants(feedback: Feedback, scores: np.ndarray) -> Iterator[np.ndarray]:
@@ -84,33 +92,52 @@ def feedback_variants(feedback: Feedback, scores: np.ndarray) -> Iterator[np.nda
 class _Learner:
     """What the steps of learning share."""
 
-    def __init__(self, texts: LexicalTexts, seed: int):
+    def __init__(self, texts: LexicalTexts, seed: int, dictionary: Dictionary | None):
         self._texts = texts
         self._seed = seed
         self._validation = Validation(texts.retrieval_set)
         self._shares = {FLAT: texts.documents.matrix(FLAT)}
         retrieval_set = texts.retrieval_set
-        self._training = retrieval_set.queries_in("train")
-        of_training = np.isin(retrieval_set.query_rows, self._training)
-        highest = retrieval_set.grades[of_training].max()
-        if not highest:
+        of_training = retrieval_set.splits[retrieval_set.query_rows] == SPLITS.index("train")
+        self._training = np.unique(retrieval_set.query_rows[of_training])
+        highest = retrieval_set.grades[of_training].max(initial=0)
+        if not highest and dictionary is None:
             raise input_error(
                 retrieval_set.source.name,
                 "no query of the train split has a relevant document",
-                "Judge some: a translation table is learned from pairs that say the same",
+                "Judge some: a translation table is learned from pairs that say the same. Or give"
+                " a --dictionary",
             )
-        mates = of_training & (retrieval_set.grades == highest)
+        mates = of_training & (retrieval_set.grades == max(1, highest))
         self._mates = retrieval_set.query_rows[mates], retrieval_set.document_rows[mates]
         self._background = background(texts.queries[self._training])
+        self._dictionary: sp.csr_array | None = None
+        if dictionary is not None:
+            self._dictionary = dictionary.table(*texts.vocabularies, self._background)
+            if not len(self._training):  # then what the documents are expected to say
+                expected = texts.collection.occurrences @ self._dictionary
+                self._background = background(sp.csr_array(expected[None]))
+        self._dictionary_share = 0.0 if highest else 1.0
         self._whole_tables: dict[PositionProfile, sp.csr_array] = {}
         self._last: tuple[PositionProfile | None, Alignments | None] = (None, None)
 
-    def best_profile(self) -> PositionProfile:
+    def model(self) -> LexicalModel:
+        """Returns a model of one table, all of whose words count alike."""
+        profile = self._best_profile()
+        self._dictionary_share = self._best_dictionary_share(profile)
+        fields = (profile,) if profile.is_flat else (profile, FLAT)
+        weights = np.zeros((len(fields), len(self._background)), np.float32)
+        weights[0] = 1
+        table = self._mixed(self._whole_table(profile))
+        share = self._dictionary_share
+        return LexicalModel(table, self._background, fields, weights, dictionary=share)
+
+    def _best_profile(self) -> PositionProfile:
         """Returns the profile by which a table of all positions alike ranks best.
 
         All positions count alike unless another profile ranks better by more than `_CLEARLY`.
         """
-        table = self._whole_table(FLAT)
+        table = self._mixed(self._whole_table(FLAT))
         quality = {}
         for profile in PROFILES:
             found = self._impacts(profile, table)
@@ -118,16 +145,28 @@ class _Learner:
         best = max(quality, key=quality.get)
         return best if quality[best] > quality[FLAT] + _CLEARLY else FLAT
 
-    def model(self, profile: PositionProfile) -> LexicalModel:
-        """Returns a model of one table, all of whose words count alike."""
-        fields = (profile,) if profile.is_flat else (profile, FLAT)
-        weights = np.zeros((len(fields), len(self._background)), np.float32)
-        weights[0] = 1
-        table = self._whole_table(profile)
-        return LexicalModel(table, self._background, fields, weights)
+    def _best_dictionary_share(self, profile: PositionProfile) -> float:
+        """Returns the share of the dictionary in the table that ranks best."""
+        if self._dictionary is None or not len(self._mates[0]):
+            return self._dictionary_share
+        learned, qualities = self._whole_table(profile), []
+        for share in DICTIONARY_SHARES:
+            found = self._impacts(profile, mixed(learned, self._dictionary, share))
+            qualities.append(self._validation(lexical_rows(self._texts.queries, found)))
+        share = DICTIONARY_SHARES[int(np.argmax(qualities))]
+        logging.info("The dictionary has %.0f%% of the translation table", 100 * share)
+        return share
+
+    def _mixed(self, learned: sp.csr_array) -> sp.csr_array:
+        """Returns a learned table with the dictionary."""
+        if self._dictionary is None:
+            return learned
+        return mixed(learned, self._dictionary, self._dictionary_share)
 
     def word_weights(self, model: LexicalModel) -> np.ndarray:
-        """Learns weights from queries whose table has not seen them."""
+        """Learns weights from queries whose table has not seen them; without pairs, keeps them."""
+        if not len(self._mates[0]):
+            return model.weights
         ids = [self._texts.retrieval_set.query_ids[row] for row in self._training]
         hashes = hash_ids(ids, f"folds {self._seed}")
         fold = (hashes % np.uint64(_FOLDS)).astype(int)
@@ -141,7 +180,7 @@ class _Learner:
             rows = self._training[chosen & (fold == number)]
             if not np.isin(self._mates[0], rows).any():
                 continue  # a fold of a very small set
-            table = self._table(model.fields[0], self._training[fold != number])
+            table = self._mixed(self._table(model.fields[0], self._training[fold != number]))
             found = [self._impacts(field, table) for field in model.fields]
             queries, documents = self._hard_candidates(rows, found[0], candidates)
             for field, own in zip(features, found):

@@ -28,6 +28,7 @@ class _Choices:
     feedback: float
     psq: PsqSettings
     seconds: float
+    dictionary: float = 0.0
 
     @classmethod
     def read(cls, path: Path) -> _Choices:
@@ -50,6 +51,7 @@ class LexicalModel:
         feedback: Weight of feedback; 0 for none.
         psq: The mixture of the fields.
         seconds: Time spent on learning it.
+        dictionary: Share of a person's dictionary in the table.
     """
 
     table: sp.csr_array
@@ -59,6 +61,7 @@ class LexicalModel:
     feedback: float = 0.0
     psq: PsqSettings = DEFAULT
     seconds: float = 0.0
+    dictionary: float = 0.0
     name: ClassVar[str] = "translation table"
 
     def impacts(self, documents: Words, spelling: sp.csr_array) -> sp.csr_array:
@@ -91,7 +94,7 @@ class LexicalModel:
                 background=self.background,
                 weights=self.weights,
             )
-            chosen = _Choices(self.fields, self.feedback, self.psq, self.seconds)
+            chosen = _Choices(self.fields, self.feedback, self.psq, self.seconds, self.dictionary)
             write_json(temporary / _SETTINGS, dataclasses.asdict(chosen))
 
     @classmethod
@@ -114,6 +117,7 @@ class LexicalModel:
             feedback=chosen.feedback,
             psq=chosen.psq,
             seconds=chosen.seconds,
+            dictionary=chosen.dictionary,
         )
 
     def choices(self) -> dict:
@@ -121,15 +125,17 @@ class LexicalModel:
         return {
             "translations": self.table.nnz,
             "fields": [dataclasses.asdict(field) for field in self.fields],
+            "dictionary": self.dictionary,
             "feedback": self.feedback,
             "seconds": self.seconds,
         }
 
     def facts(self) -> dict[str, str]:
         """Returns what the run report says of it."""
+        dictionary = f", {self.dictionary:.0%} of the dictionary" if self.dictionary else ""
         return {
             "translation table": f"{self.table.nnz:,} entries, in {self.seconds:.0f} s",
-            "chosen on validation": f"{self.fields[0]}; feedback {self.feedback:g}",
+            "chosen on validation": f"{self.fields[0]}; feedback {self.feedback:g}{dictionary}",
         }
 
     def describe(self) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from absl import logging
 
+from tf_smoothclir.lexical.dictionary import Dictionary
 from tf_smoothclir.lexical.learning import learn_table
 from tf_smoothclir.lexical.query_translation import by_nearest, by_table, inverted, literal
 from tf_smoothclir.lexical.rankers import RANKERS
@@ -35,6 +36,7 @@ def learn_translated_queries(
     *,
     seed: int,
     vectors: WordVectors | None = None,
+    dictionary: Dictionary | None = None,
 ) -> TranslatedQueries:
     """Learns what translates the queries of a set, and chooses the parameters of a ranker.
 
@@ -44,6 +46,7 @@ def learn_translated_queries(
         query_translation: TABLE, NEAREST, HUMAN or NONE.
         seed: As for `learn_table`.
         vectors: Of NEAREST.
+        dictionary: As for `learn_table`.
 
     Returns:
         The model with the best mean of NDCG@5 of candidate lists and MRR@10 of full retrieval: the
@@ -61,13 +64,12 @@ def learn_translated_queries(
         qualities = [validation(model.rows(texts)) for model in models]
         return models[int(np.argmax(qualities))]
 
+    if query_translation == TABLE:
+        translations = _by_tables(texts, learn_table(texts, seed=seed, dictionary=dictionary))
+    else:
+        translations = [_translation(texts, query_translation, vectors)]
     default = RANKERS[ranker]()
-    model = best(
-        [
-            TranslatedQueries(default, query_translation, translation)
-            for translation in _translations(texts, query_translation, seed, vectors)
-        ]
-    )
+    model = best([TranslatedQueries(default, query_translation, one) for one in translations])
     for name, values in PARAMETERS[ranker].items():
         rankers = [dataclasses.replace(model.ranker, **{name: value}) for value in values]
         model = best([dataclasses.replace(model, ranker=one) for one in rankers])
@@ -76,17 +78,20 @@ def learn_translated_queries(
     return model
 
 
-def _translations(
-    texts: LexicalTexts, name: str, seed: int, vectors: WordVectors | None
-) -> list[sp.csr_array | None]:
-    """Returns the translations to choose from."""
-    if name == NONE:
-        return [literal(texts.spelling)]
+def _by_tables(texts: LexicalTexts, table: sp.csr_array) -> list[sp.csr_array]:
+    """Returns translations by a table T(w | t), to choose from."""
+    of_words = texts.collection.occurrences
+    found = inverted(table, of_words / max(1, of_words.sum()))
+    return [by_table(found, texts.spelling, most) for most in TRANSLATIONS]
+
+
+def _translation(
+    texts: LexicalTexts, name: str, vectors: WordVectors | None
+) -> sp.csr_array | None:
+    """Returns the translation of all names but TABLE."""
     if name == HUMAN:
-        return [None]
-    counts = texts.collection.counts
-    of_words = np.bincount(counts.indices, counts.data, minlength=counts.shape[1])
-    if name == NEAREST:
-        return [by_nearest(vectors.queries, vectors.documents, of_words > 0, texts.spelling)]
-    table = inverted(learn_table(texts, seed=seed), of_words / max(1, of_words.sum()))
-    return [by_table(table, texts.spelling, most) for most in TRANSLATIONS]
+        return None
+    if name == NONE:
+        return literal(texts.spelling)
+    occurring = texts.collection.occurrences > 0
+    return by_nearest(vectors.queries, vectors.documents, occurring, texts.spelling)

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from absl import logging
 
 from tf_smoothclir.data.retrieval_set import RetrievalSet
-from tf_smoothclir.data.tokenized_set import TokenizedSet
+from tf_smoothclir.data.tokenized_set import ROLES, TokenizedSet
 from tf_smoothclir.lexical.feedback import Feedback, tf_idf
 from tf_smoothclir.lexical.model import LexicalModel
 from tf_smoothclir.lexical.rankers.term_weights import Collection
@@ -25,13 +25,14 @@ class LexicalTexts:
         queries: `[queries, query words]`, counts.
         documents: The words of the documents.
         spelling: `[document words, query words]`, of `same_spelling`.
+        vocabularies: Those of the queries and of the documents.
         known: Number of ids of the query vocabulary; ids from there on are words that only
             documents have.
     """
 
     def __init__(self, tokenized_set: TokenizedSet, max_query_tokens: int):
         """Reads the words of a set whose queries were cut at `max_query_tokens`."""
-        vocabularies = [tokenized_set.vocabulary(role) for role in ("query", "document")]
+        self.vocabularies = tuple(tokenized_set.vocabulary(role) for role in ROLES)
         self.retrieval_set: RetrievalSet = tokenized_set.retrieval_set
         self._vocabulary_dir = tokenized_set.vocabulary_dir
         self._max_query_tokens = max_query_tokens
@@ -39,8 +40,8 @@ class LexicalTexts:
         texts = (text.text for text in self.retrieval_set.source.queries())
         self.queries: sp.csr_array = reader.words(texts).matrix()
         self.documents: Words = document_words(tokenized_set)
-        self.spelling: sp.csr_array = same_spelling(*vocabularies)
-        self.known = len(vocabularies[0])
+        self.spelling: sp.csr_array = same_spelling(*self.vocabularies)
+        self.known = len(self.vocabularies[0])
 
     @functools.cached_property
     def vectors(self) -> sp.csr_array:

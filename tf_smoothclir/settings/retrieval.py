@@ -41,7 +41,8 @@ class RetrievalSettings(Settings):
         "",
         "A dictionary to mix into the translation table, by a weight chosen on validation: lines"
         " of a word, a translation and perhaps its probability or the logarithm of that, separated"
-        " by tabs or spaces. So write MUSE, fast_align -p and GIZA++ (*.actual.t3.final).",
+        " by tabs or spaces, as in MUSE, fast_align -p and GIZA++ (*.actual.t3.final). Its words"
+        " join the vocabulary of queries; with --retriever=lexical, no training pairs are needed.",
         is_path=True,
     )
     dictionary_direction: str = setting(
@@ -63,11 +64,8 @@ class RetrievalSettings(Settings):
         return self.retriever != "dense"
 
     @property
-    def has_table(self) -> bool:
-        """Whether a translation table is learned."""
-        return self.has_lexical_model and self.query_translation == "table"
-
-    @property
     def needs_training_pairs(self) -> bool:
         """Whether there must be training queries with relevant documents."""
-        return self.has_towers or self.query_translation not in ("human", "none")
+        if self.has_towers:
+            return True
+        return self.query_translation not in ("human", "none") and not self.dictionary

@@ -6,12 +6,14 @@ Beside `tasks`, this is the one place in this room that knows the families of mo
 from __future__ import annotations
 
 import dataclasses
+from pathlib import Path
 
 from absl import logging
 
-from tf_smoothclir.data.tokenized_set import TokenizedSet
+from tf_smoothclir.data.tokenized_set import ROLES, TokenizedSet
 from tf_smoothclir.hybrid.fusion import Fusion
 from tf_smoothclir.hybrid.learning import learn_fusion
+from tf_smoothclir.lexical.dictionary import Dictionary
 from tf_smoothclir.lexical.learning import learn_lexical_model
 from tf_smoothclir.lexical.model import LexicalModel
 from tf_smoothclir.lexical.ranker_learning import NEAREST, learn_translated_queries
@@ -22,6 +24,7 @@ from tf_smoothclir.lexical.word_vectors import WordVectors, given_vectors
 from tf_smoothclir.protocols.cut_points import CutPoints, read_cut_points
 from tf_smoothclir.protocols.scorer import GradedScorer, Retriever, Scorer
 from tf_smoothclir.settings.run import RunSettings
+from tf_smoothclir.text.vocabulary import read_vocabulary, write_vocabulary
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.tasks import check_weights, load_model
 from tf_smoothclir.two_tower.model import TwoTower
@@ -96,6 +99,25 @@ def learn_models(
             models = dataclasses.replace(models, fusion=fusion)
             over.add_hybrid(fusion)
     return models, over.found
+
+
+def add_words_of_dictionary(vocabulary_dir: Path, settings: RunSettings) -> None:
+    """Adds the words that a dictionary translates into the collection to the query vocabulary.
+
+    Args:
+        vocabulary_dir: Has `query.txt` and `document.txt`, which are the same if it is shared.
+        settings: Name a dictionary.
+
+    Raises:
+        InputError: The dictionary cannot be read.
+    """
+    query_words, document_words = (
+        read_vocabulary(vocabulary_dir / f"{role}.txt") for role in ROLES
+    )
+    added = _dictionary(settings).new_query_words(query_words, document_words)
+    for role in ROLES if settings.text.shared_vocabulary else ROLES[:1]:
+        write_vocabulary(vocabulary_dir / f"{role}.txt", query_words + added)
+    logging.info("The dictionary adds %d words to the query vocabulary", len(added))
 
 
 def check_trained(run: RunDirectory) -> None:
@@ -204,17 +226,30 @@ def _lexical_model(
 ) -> LexicalModel | TranslatedQueries:
     retrieval, seed = settings.retrieval, settings.training.seed
     if not run.lexical.is_dir():
+        dictionary = _dictionary(settings)
         if retrieval.ranker == "psq":
-            model = learn_lexical_model(texts, seed=seed)
+            model = learn_lexical_model(texts, seed=seed, dictionary=dictionary)
         else:
             vectors, translation = None, retrieval.query_translation
             if translation == NEAREST:
                 vectors = _word_vectors(settings, tokenized_set, towers)
             model = learn_translated_queries(
-                texts, retrieval.ranker, translation, seed=seed, vectors=vectors
+                texts,
+                retrieval.ranker,
+                translation,
+                seed=seed,
+                vectors=vectors,
+                dictionary=dictionary,
             )
         model.save(run.lexical)
     return _load_lexical(run, retrieval.ranker)
+
+
+def _dictionary(settings: RunSettings) -> Dictionary | None:
+    retrieval = settings.retrieval
+    if not retrieval.dictionary:
+        return None
+    return Dictionary.read(retrieval.dictionary, retrieval.dictionary_direction)
 
 
 def _word_vectors(

@@ -25,7 +25,7 @@ from tf_smoothclir.training.checkpoints import Progress
 from tf_smoothclir.training.distributed.connect import connect
 from tf_smoothclir.training.distributed.shard_batches import check_set, check_workers, open_shards
 from tf_smoothclir.training.distributed.workers import SINGLE_PROCESS, SingleProcess
-from tf_smoothclir.training.retrievers import learn_models
+from tf_smoothclir.training.retrievers import add_words_of_dictionary, learn_models
 from tf_smoothclir.training.run_config import RunData
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.run_report import evaluate_and_report
@@ -186,6 +186,10 @@ def tokenized_set_of(
         with new_directory(run.vocabulary) as temporary:
             for role in ROLES:
                 shutil.copy(tokenized_set.vocabulary_dir / f"{role}.txt", temporary)
+            if settings.retrieval.dictionary:
+                add_words_of_dictionary(temporary, settings)
+        if settings.retrieval.dictionary:
+            return tokenized_set_of(source, settings, run, splits)
     return dataclasses.replace(tokenized_set, vocabulary_dir=run.vocabulary)
 
 

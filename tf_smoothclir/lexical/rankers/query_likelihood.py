@@ -33,8 +33,7 @@ class QueryLikelihood:
     def __call__(self, collection: Collection) -> TermWeights:
         """Returns what each word adds to the score of each document."""
         counts, lengths = collection.counts, collection.lengths
-        of_words = np.bincount(counts.indices, counts.data, minlength=counts.shape[1])
-        smoothing = self.mu * of_words / max(lengths.sum(), 1)
+        smoothing = self.mu * collection.occurrences / max(lengths.sum(), 1)
         impacts = counts.copy()
         impacts.data = np.log1p(counts.data / smoothing[counts.indices]).astype(np.float32)
         return TermWeights(impacts, np.log(self.mu / (lengths + self.mu)).astype(np.float32))

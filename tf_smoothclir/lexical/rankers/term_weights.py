@@ -24,6 +24,11 @@ class Collection:
     counts: sp.csr_array
     lengths: np.ndarray
 
+    @property
+    def occurrences(self) -> np.ndarray:
+        """`[words]`, how often each word stands in the collection."""
+        return np.bincount(self.counts.indices, self.counts.data, minlength=self.counts.shape[1])
+
     @classmethod
     def of(cls, documents: Words) -> Collection:
         """Counts the words of documents."""
