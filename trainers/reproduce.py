@@ -50,6 +50,13 @@ _CACHE_DIR = flags.DEFINE_string(
 _TOY_ENTITIES = flags.DEFINE_integer(
     "toy_entities", 2000, "Size of the toy world, in entities.", lower_bound=300, **_OWN
 )
+_MAX_QUERIES = flags.DEFINE_integer(
+    "max_queries",
+    0,
+    "Use only this many judged queries of each set (the authors: 25,000). 0: all queries.",
+    lower_bound=0,
+    **_OWN,
+)
 _SEEDS = flags.DEFINE_list(
     "seeds", ["13"], "Seeds such as 13,14,15; each system is trained once with each.", **_OWN
 )
@@ -85,6 +92,7 @@ def main(argv) -> None:
     base = RunSettings(
         data=DataSettings(
             toy_entities=_TOY_ENTITIES.value,
+            max_queries=_MAX_QUERIES.value,
             cache_dir=_CACHE_DIR.value and os.path.abspath(_CACHE_DIR.value),
         ),
         **{

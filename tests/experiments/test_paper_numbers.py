@@ -5,7 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from tf_smoothclir.experiments.paper_numbers import LANGUAGES, TABLE_1, is_published, paper_values
+from tf_smoothclir.experiments.paper_numbers import (
+    LANGUAGES,
+    TABLE_1,
+    differences_from_paper,
+    is_published,
+    paper_values,
+)
+from tf_smoothclir.settings.presets import changed, preset_settings
 from tf_smoothclir.settings.training import METRICS
 
 PAPER = Path(__file__).resolve().parents[3] / "shared" / "papers" / "liu2020_smooth_learning.md"
@@ -61,17 +68,55 @@ def test_the_papers_figures_give_no_numbers():
 
 
 @pytest.mark.parametrize(
-    ("language", "layout", "documents", "expected"),
+    ("language", "layout", "queries", "documents", "expected"),
     [
-        ("fr", True, 1_894_321, True),
-        ("tl", True, 79_499, True),
-        ("fr", True, 30_442, False),  # bible-en-fr has the same layout and language
-        ("tl", False, 79_000, False),
-        ("de", True, 14_592, False),
+        ("fr", True, 25_000, 1_894_321, True),
+        ("sw", True, 22_793, 37_079, True),
+        ("tl", True, 25_000, 79_499, True),
+        ("fr", True, 1_000_000, 1_894_321, False),  # the whole archive, without --max_queries
+        ("fr", True, 25_000, 30_442, False),  # bible-en-fr has the same layout and language
+        ("tl", False, 25_000, 79_000, False),
+        ("de", True, 12_563, 14_592, False),
     ],
 )
-def test_only_wikiclir_itself_is_comparable(language, layout, documents, expected):
-    assert is_published(language, layout=layout, documents=documents) == expected
+def test_only_wikiclir_itself_is_the_papers_set(language, layout, queries, documents, expected):
+    found = is_published(language, layout=layout, queries=queries, documents=documents)
+    assert found == expected
+
+
+def test_preset_of_the_paper_with_its_word_vectors_differs_in_nothing():
+    vectors = {"query_embeddings": "en.npz", "document_embeddings": "fr.npz"}
+    paper = changed(preset_settings("paper"), vectors)
+    assert differences_from_paper(paper) == []
+    assert differences_from_paper(preset_settings("paper")) == [
+        "pre-trained word vectors no (paper: yes)"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"epochs": 10}, "epochs 10 (paper: 30)"),
+        ({"optimizer": "rmsprop"}, "optimizer rmsprop (paper: adam)"),
+        ({"train_negatives": 5}, "sampled negatives per training query 5 (paper: 40)"),
+        ({"vocabulary_size": 9_999}, "vocabulary 9,999 (paper: 100,000)"),
+        ({"ngram_buckets": 10}, "n-grams yes (paper: no)"),
+        ({"max_document_tokens": 30}, "tokens of a document 30 (paper: 200)"),
+    ],
+    ids=str,
+)
+def test_differences_are_named(changes, expected):
+    vectors = {"query_embeddings": "en.npz", "document_embeddings": "fr.npz"}
+    settings = changed(preset_settings("paper"), {**vectors, **changes})
+    assert differences_from_paper(settings) == [expected]
+
+
+def test_step_counts_of_the_paper_fit_25000_training_queries():
+    for language, steps in (("fr", 310_000), ("tl", 240_000)):
+        queries, related, _ = TABLE_1[language]
+        pairs = queries * (1 + related + 40)
+        assert pairs * 30 / 128 == pytest.approx(steps, rel=0.02)
+        assert 0.6 * pairs * 30 / 128 < 0.62 * steps  # of a 3:1:1 split of 25,000
 
 
 def test_table_1_has_the_languages_of_table_2():

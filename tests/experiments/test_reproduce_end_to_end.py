@@ -100,7 +100,7 @@ def test_tables_and_plots_are_written(output_dir):
     for name, suffixes in kinds.items():
         for suffix in suffixes.split():
             assert (output_dir / name / f"{SET}.{suffix}").stat().st_size > 0
-    assert losses_in(output_dir) == {"SOSL", "3PartL2", "MSE", "PO", "PO, T = 0.1"}
+    assert losses_in(output_dir) == {"SOSL", "3PartL2", "MSE", "PO", "Cumulative logits"}
     text = (output_dir / "table2" / f"{SET}.md").read_text()
     assert "paper, WikiCLIR: not comparable" in text
     assert "Holm" in text
@@ -180,7 +180,7 @@ def test_a_failed_run_is_reported_and_the_others_are_shown(again, output_dir, mo
         hidden.rename(path)
     assert len(failures) == 1
     assert str(path) in failures[0]
-    assert losses_in(output_dir) == {"SOSL", "MSE", "PO", "PO, T = 0.1"}
+    assert losses_in(output_dir) == {"SOSL", "MSE", "PO", "Cumulative logits"}
     assert f"Failed: {path}" in (output_dir / "report.html").read_text()
 
 

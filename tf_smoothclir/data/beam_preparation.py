@@ -64,9 +64,9 @@ class BeamPreparation:
             InputError: The set is not read from files, or the settings have n-grams.
         """
         self._set, self._settings, self._options = retrieval_set, settings, options
-        self._source = retrieval_set.source
-        if not isinstance(self._source, FileSource):
-            reason = f"Beam reads sets of files only, not {self._source.name}"
+        self._files = retrieval_set.source.whole  # its documents are those of the set
+        if not isinstance(self._files, FileSource):
+            reason = f"Beam reads sets of files only, not {self._files.name}"
             raise input_error("--beam", reason, "Give --data_dir")
         check_combinations(settings, beam=" ".join(options))
 
@@ -102,7 +102,7 @@ class BeamPreparation:
     def _count_queries(self) -> TokenCounter:
         counter = TokenCounter()
         training = iter(self._set.splits == SPLITS.index("train"))
-        for texts in text_batches(text.text for text in self._source.queries()):
+        for texts in text_batches(text.text for text in self._set.source.queries()):
             counted = np.fromiter(training, bool, count=len(texts))
             counter.add(counter.split(texts, self._settings.max_query_tokens), counted)
         return counter
@@ -110,7 +110,7 @@ class BeamPreparation:
     def _most_frequent(self, result: Path, more: dict[bytes, int]) -> list[str]:
         """Returns the vocabulary of the tokens of all documents and of `more`, token -> count."""
         beam, settings = load_beam(), self._settings
-        count = functools.partial(_counted_tokens, self._source, settings.max_document_tokens)
+        count = functools.partial(_counted_tokens, self._files, settings.max_document_tokens)
         with new_pipeline(self._options) as pipeline:
             of_documents = self._on_pieces(pipeline) | "Count" >> beam.FlatMap(count)
             others = pipeline | "Others" >> beam.Create(list(more.items()))
@@ -133,7 +133,7 @@ class BeamPreparation:
     def _encode_documents(self, directory: Path, vocabulary: Path) -> None:
         beam, limit = load_beam(), self._settings.max_document_tokens
         encode = functools.partial(
-            _encode_piece, self._source, limit, os.fspath(vocabulary), os.fspath(directory)
+            _encode_piece, self._files, limit, os.fspath(vocabulary), os.fspath(directory)
         )
         with new_pipeline(self._options) as pipeline:
             _ = self._on_pieces(pipeline) | "Encode" >> beam.Map(encode)
@@ -145,7 +145,7 @@ class BeamPreparation:
 
     @functools.cached_property
     def _pieces(self) -> list[tuple[int, Piece]]:  # reads the whole file
-        return list(enumerate(self._source.document_pieces(_BYTES_PER_PIECE)))
+        return list(enumerate(self._files.document_pieces(_BYTES_PER_PIECE)))
 
 
 def _texts(source: FileSource, piece: Piece) -> Iterator[list[str]]:

@@ -8,6 +8,7 @@ import functools
 import numpy as np
 
 from tf_smoothclir.data.hashing import hash_ids
+from tf_smoothclir.data.judgments import checked_judgments
 from tf_smoothclir.data.sources.source import SPLITS, Source
 from tf_smoothclir.utils.errors import input_error
 
@@ -46,13 +47,12 @@ class RetrievalSet:
             seed: Splits the queries 3:1:1 if the source has no splits.
 
         Raises:
-            InputError: Duplicate ids or judgments, judgments of unknown ids, grades out of range,
-                no relevant document for any query, unknown split names, or a judged query without a
-                split.
+            InputError: Duplicate ids, unknown split names, a judged query without a split, or as
+                in `checked_judgments`.
         """
         query_ids, query_row = _rows(source, "queries")
         document_ids, document_row = _rows(source, "documents")
-        judged = _judgments(source, query_row, document_row, num_grades)
+        judged = checked_judgments(source, query_row, document_row, num_grades)
         splits = _splits(source, query_ids, query_row, np.unique(judged[:, 0]), seed)
         return cls(source, query_ids, document_ids, *judged.T, splits, num_grades)
 
@@ -99,45 +99,6 @@ def _rows(source: Source, stream: str) -> tuple[list[str], dict[str, int]]:
     if not ids:
         raise input_error(source.name, f"there are no {stream}", "Check the files of the set")
     return ids, rows
-
-
-def _judgments(source, query_row, document_row, num_grades) -> np.ndarray:
-    """Returns `[judgments, 3]` int32: query row, document row, grade; sorted by query."""
-    judged = []
-    for index, (query_id, document_id, grade) in enumerate(source.judgments()):
-        query, document = query_row.get(query_id), document_row.get(document_id)
-        if query is None or document is None:
-            role, id_ = ("query", query_id) if query is None else ("document", document_id)
-            raise input_error(
-                source.place("judgments", index),
-                f"the judged {role} {id_!r} is not among the {len(query_row)} queries"
-                f" and {len(document_row)} documents",
-                f"Add the {role}, or remove the judgment",
-            )
-        if not 0 <= grade < num_grades:
-            raise input_error(
-                source.place("judgments", index),
-                f"grade {grade} is outside 0..{num_grades - 1}",
-                "Correct it, or give one more of --thresholds for each further grade",
-            )
-        judged.append((query, document, grade))
-    judged = np.array(judged, np.int32).reshape(-1, 3)
-    if not (judged[:, 2] > 0).any():
-        raise input_error(
-            source.name,
-            f"no query has a relevant document ({len(judged)} judgments, none of grade 1 or more)",
-            "Add judgments with grade 1 or more: training and evaluation need them",
-        )
-    order = np.lexsort((judged[:, 1], judged[:, 0]))
-    twice = np.flatnonzero((np.diff(judged[order, :2], axis=0) == 0).all(axis=1))
-    if twice.size:
-        first, second = sorted(order[twice[0] : twice[0] + 2])
-        raise input_error(
-            source.place("judgments", second),
-            f"the same query and document are already judged at {source.place('judgments', first)}",
-            "Keep one of the two",
-        )
-    return judged[np.argsort(judged[:, 0], kind="stable")]
 
 
 def _splits(source, query_ids, query_row, judged, seed) -> np.ndarray:

@@ -29,7 +29,13 @@ from tf_smoothclir.utils.files import read_json, write_json
 SCORE_BINS = 80
 # Settings that are younger than some cells -> the value that those were trained with. They are part
 # of a cell's name only with another value, so that old cells keep their names.
-_YOUNGER = {"retriever": "dense", "published_towers": False}
+_YOUNGER = {
+    "retriever": "dense",
+    "published_towers": False,
+    "max_queries": 0,
+    "related_per_query": -1.0,
+    "max_skipped": 0.01,
+}
 
 
 @dataclasses.dataclass(frozen=True)

@@ -23,7 +23,6 @@ from tf_smoothclir.experiments.system_metrics import (
     read_system_metrics,
     significant,
 )
-from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.utils.files import make_directory, write_text
 
 _STATISTICS = {
@@ -69,8 +68,9 @@ def write_set(
         written = _statistics(study_set)
     else:
         written = _trained(experiment, study_set, study, directory)
-    # If the set is the paper's own, its numbers are in our tables already.
-    blocks = written.tables + ([] if study_set.published else paper_blocks(experiment))
+    # If they are comparable, the paper's numbers are in our tables already.
+    compares = study_set.published if experiment.name == "table1" else study_set.comparable
+    blocks = written.tables + ([] if compares else paper_blocks(experiment))
     path = directory / study_set.name
     heading = f"# {experiment.title}, {study_set.name}\n\n{experiment.claim}\n\n"
     parts = [block.markdown() for block in blocks]
@@ -130,7 +130,7 @@ def _trained(experiment: Experiment, study_set: StudySet, study: Study, director
     if not systems:
         return Written([], notes=["Every run has failed."])
     title, plot = f"{experiment.title}, {study_set.name}", directory / f"{study_set.name}.png"
-    column, notes = experiment.first_column, _setting_notes(systems, study_set.settings, study)
+    column, notes = experiment.first_column, _setting_notes(systems, study_set, study)
     if experiment.name == "figure3":
         return _densities(plot, title, column, systems, notes)
     written = Written([], notes=[*_metric_notes(systems, study), *notes])
@@ -147,7 +147,7 @@ def _trained(experiment: Experiment, study_set: StudySet, study: Study, director
             column,
             systems,
             marked,
-            paper.get(study_set.published),
+            paper.get(study_set.comparable),
             metrics=experiment.metrics,
             costs=experiment.costs,
         )
@@ -160,7 +160,7 @@ def _trained(experiment: Experiment, study_set: StudySet, study: Study, director
         if differences:
             system_plots.plot_gains(plot, title, systems[0].name, differences)
             written.plots.append(plot)
-    written.csv = tables.system_csv(study_set.name, systems, marked, paper, study_set.published)
+    written.csv = tables.system_csv(study_set.name, systems, marked, paper, study_set.comparable)
     return written
 
 
@@ -211,8 +211,9 @@ def _metric_notes(systems: Sequence[SystemMetrics], study: Study) -> list[str]:
 
 
 def _setting_notes(
-    systems: Sequence[SystemMetrics], settings: RunSettings, study: Study
+    systems: Sequence[SystemMetrics], study_set: StudySet, study: Study
 ) -> list[str]:
+    settings = study_set.settings
     training, select = settings.training, settings.training.select_metric
     notes = [
         f"{training.optimizer}, batches of {training.batch_size}, epochs: {training.epochs}, of"
@@ -229,6 +230,11 @@ def _setting_notes(
         )
     else:
         notes.append("Thresholds: not tuned; those of --thresholds.")
+    if study_set.differences:
+        set_too = "" if study_set.published else "another set, "
+        notes.append(f"Unlike in the paper: {set_too}{_listed(study_set.differences)}.")
+    elif not study_set.published:
+        notes.append("Unlike in the paper: another set.")
     partial = [system.name for system in systems if len(system.cells) < len(study.seeds)]
     return notes + [f"Some seeds have failed: {_listed(partial)}."] * bool(partial)
 

@@ -24,12 +24,19 @@ class StudySet:
         settings: The base settings, which systems change.
         fingerprint: Of the set's content.
         published: Document language, such as "fr", if the set is the paper's own; else "".
+        differences: How its settings differ from the paper's.
     """
 
     name: str
     settings: RunSettings
     fingerprint: str
     published: str = ""
+    differences: tuple[str, ...] = ()
+
+    @property
+    def comparable(self) -> str:
+        """`published`, if metrics on the set compare with the paper's; else ""."""
+        return "" if self.differences else self.published
 
 
 @dataclasses.dataclass(frozen=True)

@@ -86,7 +86,7 @@ def _sections(experiment: Experiment, sets, study: Study, command: str):
         tables = [table.for_page() for table in written.tables]
         yield one.name, page.Section(f"{title}, {one.name}", text, [], tables, written.plots)
     theirs = [table.for_page() for table in paper_blocks(experiment)]
-    if theirs and not all(one.published for one in sets):
+    if theirs and not all(one.comparable for one in sets):
         yield _PAPER, page.Section(f"{title}, {NOT_COMPARABLE}", tables=theirs)
 
 

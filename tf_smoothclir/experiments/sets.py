@@ -7,11 +7,13 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
+
 from tf_smoothclir.data.preparation import tokenize_set
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.sources.source import SPLITS
 from tf_smoothclir.data.sources.wikiclir_files import document_languages
-from tf_smoothclir.experiments.paper_numbers import is_published
+from tf_smoothclir.experiments.paper_numbers import differences_from_paper, is_published
 from tf_smoothclir.experiments.plan import StudySet
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.settings.run import RunSettings
@@ -95,10 +97,16 @@ def _open(settings: RunSettings) -> StudySet:
     layout = data.tfds_name.startswith("wiki_clir/") or (
         bool(data.data_dir) and language in document_languages(Path(data.data_dir))
     )
-    published = is_published(language, layout=layout, documents=len(retrieval_set.document_ids))
+    published = is_published(
+        language,
+        layout=layout,
+        queries=len(np.unique(retrieval_set.query_rows)),
+        documents=len(retrieval_set.document_ids),
+    )
     return StudySet(
         re.sub(r"[^\w.+-]+", "_", source.name),
         settings,
         source.fingerprint(),
         language if published else "",
+        tuple(differences_from_paper(settings)),
     )

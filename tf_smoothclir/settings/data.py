@@ -28,6 +28,26 @@ class DataSettings(Settings):
     )
     query_language: str = setting("en", "Language of the queries (ISO 639-1 code).")
     document_language: str = setting("fr", "Language of the documents (ISO 639-1 code).")
+    max_queries: int = setting(
+        0,
+        "Use only this many judged queries, those that the judgments name first (the authors:"
+        " 25,000). 0: all queries.",
+        minimum=0,
+    )
+    related_per_query: float = setting(
+        -1.0,
+        "Keep only as many judgments of grade 1 as give this mean per judged query, drawn by"
+        " --split_seed: to see what a set with fewer related documents would give. -1: all.",
+        minimum=-1.0,
+    )
+    max_skipped: float = setting(
+        0.01,
+        "For the layout of WikiCLIR: largest share of the judgments that may be skipped because"
+        " they repeat another one, or name a query or document that is not there. Beyond it, they"
+        " are errors, and always in your own .tsv and .jsonl files.",
+        minimum=0.0,
+        maximum=1.0,
+    )
     toy_entities: int = setting(
         2000,
         "Size of the toy world: entities, each with one query and one document.",
@@ -35,8 +55,8 @@ class DataSettings(Settings):
     )
     split_seed: int = setting(
         13,
-        "Seed of the 3:1:1 split of the queries, where the set has no splits of its own, and of"
-        " the toy world.",
+        "Seed of the 3:1:1 split of the queries, where the set has no splits of its own, of"
+        " --related_per_query, and of the toy world.",
         minimum=0,
     )
     cache_dir: str = setting(

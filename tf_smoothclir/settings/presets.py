@@ -27,7 +27,7 @@ _BEST = {
 }
 # Liu et al. 2020, section 5, and their code. What the defaults of the settings are already is not
 # repeated.
-_PAPER = {"optimizer": "adam", "published_towers": True}
+_PAPER = {"max_queries": 25_000, "optimizer": "adam", "published_towers": True}
 # Tower -> what the paper trains it with beside that.
 PAPER_TOWERS = {
     "cnn": {"learning_rate": 0.001, "learning_rate_decay": 0.95},

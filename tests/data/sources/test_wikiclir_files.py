@@ -4,10 +4,14 @@ import re
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from tf_smoothclir.data.retrieval_set import RetrievalSet
+from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.sources.source import Judgment, Text
 from tf_smoothclir.data.sources.wikiclir_files import WikiClirDirectory, document_languages
+from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.utils.errors import InputError
 
 QUERIES = "7\tWater\ta liquid\n8\tMoon\ta satellite\n9\tSun\ta star\n"
@@ -194,3 +198,72 @@ def test_missing_judgments_are_an_error_that_lists_the_others(make):
 def test_a_missing_directory_is_an_error(tmp_path):
     with pytest.raises(InputError, match=r"absent: there is no such directory\. Check the path"):
         WikiClirDirectory(tmp_path / "absent", "fr")
+
+
+# ---- blemishes of published archives -------------------------------------------------------------
+
+
+def archive(make, *blemishes):
+    """A set of 200 pages, each linked with the next one, in the published folders."""
+    pages = range(1000, 1200)
+    relations = [f"{page}\t{page}\t2" for page in pages]
+    relations += [f"{page}\t{page + 1}\t1" for page in pages[:-1]]
+    return make(
+        {
+            "english/wiki_en.queries": "".join(f"{p}\tpage {p}\ttext {p}\n" for p in pages),
+            "french/wiki_fr.documents": "".join(f"{p}\tpage {p}\t texte {p}\n" for p in pages),
+            "french/en2fr.rel": "\n".join([*relations, *blemishes]) + "\n",
+        }
+    )
+
+
+# 3 of 402 judgments: under one percent.
+BLEMISHES = ("1000\t1000\t1", "77\t1000\t2", "1001\t88\t1")
+
+
+def test_an_archive_with_blemishes_is_read_without_them_and_they_are_counted(make, caplog):
+    settings = DataSettings(data_dir=str(archive(make, *BLEMISHES)), document_language="fr")
+    loaded = RetrievalSet.load(source_of(settings))
+    assert len(loaded.query_ids) == len(loaded.document_ids) == 200
+    assert np.bincount(loaded.grades).tolist() == [0, 199, 200]
+    mates = loaded.document_rows[loaded.grades == 2]
+    np.testing.assert_array_equal(mates, loaded.query_rows[loaded.grades == 2])  # 2 beats 1
+    (warning,) = [record.getMessage() for record in caplog.records]
+    assert warning.startswith(
+        "toy-en-fr: skipped 3 of 402 judgments: 1 repeat another one, 2 name a query or document"
+        " that is not there. For example: "
+    )
+    assert "french/en2fr.rel:401: the judged query '77' is not among the 200 queries" in warning
+
+
+def test_a_judgment_that_only_repeats_another_is_skipped(make):
+    source = WikiClirDirectory(archive(make, *["1000\t1000\t2"] * 3), "fr")
+    assert np.bincount(RetrievalSet.load(source).grades).tolist() == [0, 199, 200]
+
+
+def test_more_blemishes_than_allowed_are_an_error_at_the_first(make):
+    directory = archive(make, *BLEMISHES)
+    with pytest.raises(InputError) as error:
+        RetrievalSet.load(WikiClirDirectory(directory, "fr", max_skipped=0.007))
+    assert str(error.value) == (
+        f"{directory}/french/en2fr.rel:401: the judged query '77' is not among the 200 queries and"
+        " 200 documents. Add the query, or remove the judgment. There are more such judgments than"
+        " --max_skipped=0.007 allows: 1 of 402 repeat another one, 2 name a query or document that"
+        " is not there."
+    )
+
+
+def test_no_blemish_is_allowed_if_none_may_be_skipped(make):
+    directory = archive(make, "1000\t1000\t2")
+    expected = "en2fr.rel:400: the same query and document are already judged at .*en2fr.rel:1. "
+    with pytest.raises(InputError, match=f"{expected}Keep one of the two.$"):
+        RetrievalSet.load(WikiClirDirectory(directory, "fr", max_skipped=0))
+
+
+def test_your_own_files_may_have_no_blemish(tmp_path):
+    texts = "".join(f"{number}\ttext\n" for number in range(300))
+    judgments = "".join(f"{number}\t{number}\t2\n" for number in range(300)) + "7\t7\t2\n"
+    for name, content in (("documents", texts), ("queries", texts), ("judgments", judgments)):
+        (tmp_path / f"{name}.tsv").write_text(content)
+    with pytest.raises(InputError, match=r"judgments.tsv:301: .* already judged at"):
+        RetrievalSet.load(source_of(DataSettings(data_dir=str(tmp_path), max_skipped=1.0)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tf_smoothclir.data.sources.line_files import checked_directory
+from tf_smoothclir.data.sources.selection import SelectedJudgments
 from tf_smoothclir.data.sources.source import Source
 from tf_smoothclir.data.sources.toy_world import ToyWorld
 from tf_smoothclir.data.sources.user_files import STREAMS, UserDirectory
@@ -13,12 +14,24 @@ from tf_smoothclir.utils.errors import input_error
 
 
 def source_of(settings: DataSettings) -> Source:
-    """Opens the retrieval set that the settings name.
+    """Opens the retrieval set that the settings name, or the part of it that they ask for.
 
     Raises:
         InputError: Both a directory and a TFDS dataset are given, or the directory is not a set.
     """
     check_combinations(settings)
+    source = _whole(settings)
+    if not settings.max_queries and settings.related_per_query < 0:
+        return source
+    return SelectedJudgments(
+        source,
+        max_queries=settings.max_queries,
+        related_per_query=settings.related_per_query,
+        seed=settings.split_seed,
+    )
+
+
+def _whole(settings: DataSettings) -> Source:
     if settings.tfds_name:
         # Imported here, because only this source needs TensorFlow.
         from tf_smoothclir.data.sources.tfds_source import TfdsSource
@@ -31,10 +44,11 @@ def source_of(settings: DataSettings) -> Source:
             settings.toy_entities,
             settings.split_seed,
         )
-    return _open_directory(settings.data_dir, settings.document_language, settings.query_language)
+    return _open_directory(settings)
 
 
-def _open_directory(data_dir: str, document_language: str, query_language: str) -> Source:
+def _open_directory(settings: DataSettings) -> Source:
+    data_dir, languages = settings.data_dir, (settings.document_language, settings.query_language)
     directory = checked_directory(data_dir)
     published = bool(document_languages(directory))
     own = any((directory / f"documents.{suffix}").is_file() for suffix in ("tsv", "jsonl"))
@@ -47,5 +61,6 @@ def _open_directory(data_dir: str, document_language: str, query_language: str) 
             "Give a directory either with wiki_<language>.documents, wiki_<language>.queries and a"
             f" .rel file, or with {', '.join(STREAMS)} as .tsv or .jsonl",
         )
-    kind = WikiClirDirectory if published else UserDirectory
-    return kind(directory, document_language, query_language)
+    if published:
+        return WikiClirDirectory(directory, *languages, max_skipped=settings.max_skipped)
+    return UserDirectory(directory, *languages)

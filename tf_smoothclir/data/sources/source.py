@@ -36,9 +36,15 @@ class Source(abc.ABC):
     bad record is.
     """
 
-    name: str  # for reports, such as "toy-en-fr"
-    query_language: str  # ISO 639-1, such as "en"
+    name: str
+    query_language: str
     document_language: str
+    max_skipped: float = 0.0
+
+    @property
+    def whole(self) -> Source:
+        """The source of the same documents before queries or judgments were left out."""
+        return self
 
     @abc.abstractmethod
     def queries(self) -> Iterator[Text]:

@@ -29,6 +29,7 @@ from tf_smoothclir.data.sources.line_files import (
     read_tsv,
 )
 from tf_smoothclir.data.sources.source import Judgment, Text
+from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.utils.errors import input_error
 
 # Document language -> folder in the published archive.
@@ -85,14 +86,22 @@ class WikiClirDirectory(FileSource):
             published folders, such as `english` and `french`, with these files.
         document_language: `<d>`, such as "fr".
         query_language: `<q>`, such as "en".
+        max_skipped: As in `Source`: published archives have judgments that repeat others, or whose
+            page is missing.
 
     Raises:
         InputError: A file is missing; the message lists the languages that exist.
     """
 
     def __init__(
-        self, directory: str | Path, document_language: str, query_language: str = "en"
+        self,
+        directory: str | Path,
+        document_language: str,
+        query_language: str = "en",
+        *,
+        max_skipped: float = DataSettings.max_skipped,
     ) -> None:
+        self.max_skipped = max_skipped
         directory = checked_directory(directory)
         super().__init__(directory, document_language, query_language)
         documents = _find(

@@ -1,0 +1,117 @@
+"""The judgments of a source as rows: checked, or where the source allows it, cleaned."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from absl import logging
+
+from tf_smoothclir.data.sources.source import Judgment, Source
+from tf_smoothclir.utils.errors import InputError, input_error
+
+
+def checked_judgments(
+    source: Source, query_row: Mapping[str, int], document_row: Mapping[str, int], num_grades: int
+) -> np.ndarray:
+    """Returns `[judgments, 3]` int32: query row, document row, grade; sorted by query.
+
+    Up to the share `source.max_skipped` of them, judgments of unknown ids are skipped, and of those
+    that repeat each other all but one of the highest grade. A warning counts them.
+
+    Args:
+        source: The set.
+        query_row: Query id -> row.
+        document_row: Document id -> row.
+        num_grades: K; grades are 0..K-1.
+
+    Raises:
+        InputError: There are more such judgments, a grade is out of range, or no query has a
+            relevant document.
+    """
+    judged, indices, unknown = _read(source, query_row, document_row, num_grades)
+    # Those that repeat each other stand together, the highest grade first.
+    order = np.lexsort((-judged[:, 2], judged[:, 1], judged[:, 0]))
+    repeats = 1 + np.flatnonzero((np.diff(judged[order, :2], axis=0) == 0).all(axis=1))
+    if unknown or repeats.size:
+        if unknown:
+            example = _unknown_error(source, *unknown[0], query_row, document_row)
+        else:
+            pair = sorted(indices[row] for row in order[repeats[0] - 1 : repeats[0] + 1])
+            example = _repeat_error(source, *pair)
+        _skip(source, example, len(repeats), len(unknown), len(judged) + len(unknown))
+        judged = np.delete(judged, order[repeats], axis=0)
+    if not (judged[:, 2] > 0).any():
+        raise input_error(
+            source.name,
+            f"no query has a relevant document ({len(judged)} judgments, none of grade 1 or more)",
+            "Add judgments with grade 1 or more: training and evaluation need them",
+        )
+    return judged[np.argsort(judged[:, 0], kind="stable")]
+
+
+def _read(
+    source: Source, query_row: Mapping, document_row: Mapping, num_grades: int
+) -> tuple[np.ndarray, list[int], list[tuple[int, Judgment]]]:
+    """Returns the judgments of known ids as rows, their indices, and the others by index."""
+    judged, indices, unknown = [], [], []
+    for index, judgment in enumerate(source.judgments()):
+        query_id, document_id, grade = judgment
+        if query_id not in query_row or document_id not in document_row:
+            unknown.append((index, judgment))
+            if not source.max_skipped:
+                break  # the first one is an error already
+            continue
+        if not 0 <= grade < num_grades:
+            raise input_error(
+                source.place("judgments", index),
+                f"grade {grade} is outside 0..{num_grades - 1}",
+                "Correct it, or give one more of --thresholds for each further grade",
+            )
+        judged.append((query_row[query_id], document_row[document_id], grade))
+        indices.append(index)
+    return np.array(judged, np.int32).reshape(-1, 3), indices, unknown
+
+
+def _skip(source: Source, example: InputError, repeats: int, unknown: int, total: int) -> None:
+    """Warns of what is skipped; raises `example` if it is more than the source allows."""
+    if repeats + unknown > source.max_skipped * total:
+        if not source.max_skipped:
+            raise example
+        raise InputError(
+            f"{example} There are more such judgments than --max_skipped={source.max_skipped:g}"
+            f" allows: {repeats} of {total} repeat another one, {unknown} name a query or document"
+            " that is not there."
+        )
+    logging.warning(
+        "%s: skipped %d of %d judgments: %d repeat another one, %d name a query or document that is"
+        " not there. For example: %s",
+        source.name,
+        repeats + unknown,
+        total,
+        repeats,
+        unknown,
+        example,
+    )
+
+
+def _unknown_error(
+    source: Source, index: int, judgment: Judgment, query_row: Mapping, document_row: Mapping
+) -> InputError:
+    role, id_ = "query", judgment.query_id
+    if id_ in query_row:
+        role, id_ = "document", judgment.document_id
+    return input_error(
+        source.place("judgments", index),
+        f"the judged {role} {id_!r} is not among the {len(query_row)} queries"
+        f" and {len(document_row)} documents",
+        f"Add the {role}, or remove the judgment",
+    )
+
+
+def _repeat_error(source: Source, first: int, second: int) -> InputError:
+    return input_error(
+        source.place("judgments", second),
+        f"the same query and document are already judged at {source.place('judgments', first)}",
+        "Keep one of the two",
+    )

@@ -1,0 +1,142 @@
+"""A part of a retrieval set: its first queries, and fewer documents of grade 1."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import itertools
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from tf_smoothclir.data.hashing import hash_ids
+from tf_smoothclir.data.sources.source import Judgment, Source, Text
+from tf_smoothclir.utils.errors import input_error
+
+RELATED = 1  # the grade that is thinned
+
+
+class SelectedJudgments(Source):
+    """Another source with all its documents, but not all its queries or judgments of grade 1.
+
+    What is left out counts as not judged. Splits that the set has are kept; others are drawn from
+    the queries that are left.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        *,
+        max_queries: int = 0,
+        related_per_query: float = -1.0,
+        seed: int = 0,
+    ):
+        """Chooses what is kept; reads nothing yet.
+
+        Args:
+            source: The whole set.
+            max_queries: Keeps this many judged queries, those that the judgments name first, and no
+                query without a judgment. 0 keeps all queries.
+            related_per_query: Keeps as many judgments of grade 1 as give this mean per judged
+                query. With one seed, a smaller number keeps a part of what a larger one keeps. -1
+                keeps all.
+            seed: Draws them.
+        """
+        self.name = source.name
+        self.query_language, self.document_language = (
+            source.query_language,
+            source.document_language,
+        )
+        self.max_skipped = source.max_skipped
+        self._source = source
+        self._max_queries, self._related_per_query = max_queries, related_per_query
+        self._seed = seed
+
+    @property
+    def whole(self) -> Source:
+        return self._source
+
+    def queries(self) -> Iterator[Text]:
+        return (text for _, text in self._queries())
+
+    def documents(self) -> Iterator[Text]:
+        return self._source.documents()
+
+    def judgments(self) -> Iterator[Judgment]:
+        return (judgment for _, judgment in self._judgments())
+
+    def splits(self) -> dict[str, str] | None:
+        return None if self._source.splits() is None else dict(self._splits())
+
+    def place(self, stream: str, index: int) -> str:
+        kept = {
+            "queries": self._queries,
+            "judgments": self._judgments,
+            "splits": lambda: enumerate(self._splits()),
+        }
+        if stream in kept:
+            index, _ = next(itertools.islice(kept[stream](), index, None))
+        return self._source.place(stream, index)
+
+    def fingerprint(self) -> str:
+        selection = (self._max_queries, self._related_per_query, self._seed)
+        return hashlib.sha256(f"{self._source.fingerprint()} {selection}".encode()).hexdigest()
+
+    def _queries(self) -> Iterator[tuple[int, Text]]:
+        """Yields (index in the whole set, query)."""
+        return _where(self._source.queries(), lambda text: self._keeps_query(text.id))
+
+    def _judgments(self) -> Iterator[tuple[int, Judgment]]:
+        """Yields (index in the whole set, judgment)."""
+        left_out = self._left_out
+        return (
+            (index, judgment)
+            for index, judgment in self._judgments_of_queries()
+            if judgment.grade != RELATED or index not in left_out
+        )
+
+    def _judgments_of_queries(self) -> Iterator[tuple[int, Judgment]]:
+        return _where(self._source.judgments(), lambda one: self._keeps_query(one.query_id))
+
+    def _splits(self) -> Iterator[tuple[str, str]]:
+        return (
+            pair for pair in (self._source.splits() or {}).items() if self._keeps_query(pair[0])
+        )
+
+    def _keeps_query(self, query_id: str) -> bool:
+        return not self._max_queries or query_id in self._first_queries
+
+    @functools.cached_property
+    def _first_queries(self) -> frozenset[str]:
+        judged: dict[str, None] = {}  # a set in order
+        for judgment in self._source.judgments():
+            judged.setdefault(judgment.query_id)
+            if len(judged) == self._max_queries:
+                break
+        return frozenset(judged)
+
+    @functools.cached_property
+    def _left_out(self) -> frozenset[int]:
+        """The indices, in the whole set, of the judgments of grade 1 that are left out."""
+        if self._related_per_query < 0:
+            return frozenset()
+        indices, names, judged = [], [], set()
+        for index, (query, document, grade) in self._judgments_of_queries():
+            judged.add(query)
+            if grade == RELATED:
+                indices.append(index)
+                names.append(f"{query}\t{document}")
+        number = round(self._related_per_query * len(judged))
+        if number > len(indices):
+            raise input_error(
+                f"--related_per_query={self._related_per_query:g}",
+                f"{self.name} has {len(indices)} judgments of grade {RELATED} for {len(judged)}"
+                f" queries, {len(indices) / max(len(judged), 1):.2f} per query",
+                "Give a smaller number: judgments can be left out, not added",
+            )
+        order = np.argsort(hash_ids(names, f"related {self._seed}"), kind="stable")
+        return frozenset(np.array(indices, np.int64)[order[number:]].tolist())
+
+
+def _where(records: Iterator, is_kept: Callable) -> Iterator[tuple[int, object]]:
+    return (pair for pair in enumerate(records) if is_kept(pair[1]))
