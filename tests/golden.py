@@ -144,6 +144,7 @@ CASES: dict[str, Callable[[], dict]] = {
     **{f"tower {kind}": lambda kind=kind: _vectors(kind) for kind in TOWERS},
     "tower with n-grams": lambda: _vectors("average_pooling", ngram_buckets=_BUCKETS),
     "tower with weights": lambda: _vectors("average_pooling", token_weights="learned"),
+    "tower with positions": lambda: _vectors("average_pooling", position_weights="learned"),
     **{f"steps of {name}": lambda name=name: _steps(name) for name in OPTIMIZERS},
     "steps, clipped": lambda: _steps("rmsprop", clip_norm=0.02),
     "steps with n-grams": lambda: _steps("rmsprop", ngram_buckets=_BUCKETS),

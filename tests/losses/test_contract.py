@@ -189,7 +189,12 @@ def test_reduction_that_cannot_be_used_is_named():
 
 @every_loss
 def test_every_loss_is_a_keras_loss_that_takes_the_settings_it_declares(name):
-    settings = {"thresholds": (0.1, 0.5), "temperature": 0.3, "cut_points": (0.0, 0.4, 0.7)}
+    settings = {
+        "thresholds": (0.1, 0.5),
+        "temperature": 0.3,
+        "cut_points": (0.0, 0.4, 0.7),
+        "lower_grade_weight": 0.4,
+    }
     loss = LOSSES[name].from_settings({**settings, "dim": 64})
     assert isinstance(loss, keras.losses.Loss)
     assert loss.settings

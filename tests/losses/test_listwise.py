@@ -80,6 +80,7 @@ def test_two_documents_by_hand():
     worse = math.log(1 + math.e)  # -log(e / (e + e²)) = log(1 + e^(2 - 1))
     rank = 1 + 1 / (1 + math.exp(-1))  # of the relevant one
     expected = {
+        "ordinal_softmax": worse,
         "softmax": 2 * worse,
         "approx_ndcg": -1 / math.log2(1 + rank),
         "pairwise_hinge": 1 - (1 - 2),

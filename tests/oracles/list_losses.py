@@ -11,6 +11,16 @@ def softmax(scores, grades) -> float:
     return -sum(grade * (s - _log_sum_exp(scores)) for s, grade in zip(scores, grades))
 
 
+def ordinal_softmax(scores, grades, weight=0.1) -> float:
+    """Σ_i w^(highest - g_i) log(1 + Σ_j exp(s_j - s_i)), g_i > 0, j of lower grades."""
+    total = 0.0
+    for s, grade in zip(scores, grades):
+        if grade > 0:
+            odds = sum(math.exp(t - s) for t, other in zip(scores, grades) if other < grade)
+            total += weight ** (max(grades) - grade) * math.log1p(odds)
+    return total
+
+
 def approx_ndcg(scores, grades) -> float:
     """-NDCG with the gain 2^g - 1, and ranks that compare by a sigmoid (Qin et al. 2010)."""
     ideal = sum(

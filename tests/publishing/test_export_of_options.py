@@ -22,6 +22,7 @@ OPTIONS = {
     "ngram_buckets": 50,
     "min_count": 4,  # rare words have n-grams alone
     "token_weights": "learned",
+    "position_weights": "learned",
     "batching": "in_batch",
     "hard_negatives": 2,
     "mine_ranks": (2, 9),

@@ -24,6 +24,7 @@ _SETTINGS = {
     ("data_dir", "tfds_name"): {"data_dir": "here", "tfds_name": "wiki_clir/fr"},
     ("min_ngram", "max_ngram"): {"min_ngram": 4, "max_ngram": 3},
     ("token_weights", "tower"): {"token_weights": "idf", "tower": "cnn"},
+    ("position_weights", "tower"): {"position_weights": "learned", "tower": "cnn"},
     ("loss", "batching"): {"loss": "softmax", "batching": "bucketed"},
     ("loss", "learn_thresholds"): {"loss": "mse", "learn_thresholds": True},
     ("initial_vectors", "query_embeddings", "document_embeddings"): {
@@ -39,7 +40,13 @@ _SETTINGS = {
         "shared_vocabulary": True,
         "train_query_embeddings": False,
     },
-    ("tower", "token_weights", "train_query_embeddings", "train_document_embeddings"): {
+    (
+        "tower",
+        "token_weights",
+        "position_weights",
+        "train_query_embeddings",
+        "train_document_embeddings",
+    ): {
         "train_query_embeddings": False,
         "train_document_embeddings": False,
     },

@@ -82,8 +82,8 @@ def test_metrics_are_the_seven_of_the_paper():
             ModelSettings,
             {"loss": "hinge"},
             "--loss must be one of sosl, mse, proportional_odds, three_part_l2,"
-            " cumulative_logits, softmax, approx_ndcg, pairwise_hinge, pairwise_logistic, list_mle,"
-            " but is 'hinge'.",
+            " cumulative_logits, ordinal_softmax, softmax, approx_ndcg, pairwise_hinge,"
+            " pairwise_logistic, list_mle, but is 'hinge'.",
         ),
     ],
 )

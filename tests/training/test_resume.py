@@ -40,6 +40,7 @@ def flag_arguments(data_dir, work_dir, output_dir):
         "--epochs=2",
         "--learning_rate=0.1",
         "--fresh_negatives",
+        "--position_weights=learned",
         "--checkpoint_minutes=0",
     ]
 

@@ -67,7 +67,12 @@ def test_tower_that_reads_word_order_has_no_weights_of_tokens():
 
 @pytest.mark.parametrize("name", LOSSES)
 def test_every_loss_is_built_with_its_settings(name):
-    values = {"thresholds": (-0.1, 0.4), "temperature": 0.25, "cut_points": (-0.2, 0.1, 0.3)}
+    values = {
+        "thresholds": (-0.1, 0.4),
+        "temperature": 0.25,
+        "cut_points": (-0.2, 0.1, 0.3),
+        "lower_grade_weight": 0.4,
+    }
     model, lists = ModelSettings(loss=name, **values), TrainingSettings(batching="lists")
     loss = configured_loss(RunSettings(model=model, training=lists))
     assert type(loss) is LOSSES[name]

@@ -159,7 +159,7 @@ def position_profiles(path: str | os.PathLike, profiles: Mapping[str, np.ndarray
     figure, axes = plt.subplots(figsize=(6, 4), constrained_layout=True)
     for (label, weights), colour in zip(profiles.items(), COLOURS):
         axes.plot(np.arange(1, len(weights) + 1), weights, color=colour, lw=1.8, label=label)
-    axes.set(title="Positions in a document", xlabel="position", ylabel="weight of a word")
+    axes.set(title="Positions in a text", xlabel="position", ylabel="weight of a word")
     axes.set_ylim(bottom=0)
     axes.grid(alpha=0.3)
     axes.legend(loc="upper right", fontsize="small")

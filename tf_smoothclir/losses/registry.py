@@ -8,6 +8,7 @@ from tf_smoothclir.losses.cumulative_logits import CumulativeLogits
 from tf_smoothclir.losses.learned_thresholds import LearnedThresholdsLoss
 from tf_smoothclir.losses.list_mle import ListMLELoss
 from tf_smoothclir.losses.mse import SegmentMeanSquaredError
+from tf_smoothclir.losses.ordinal_softmax import OrdinalSoftmaxLoss
 from tf_smoothclir.losses.pairwise import PairwiseHingeLoss, PairwiseLogisticLoss
 from tf_smoothclir.losses.proportional_odds import ProportionalOdds
 from tf_smoothclir.losses.softmax import SoftmaxLoss
@@ -20,6 +21,7 @@ LOSSES: dict[str, type[RankingLoss]] = {
     "proportional_odds": ProportionalOdds,
     "cumulative_logits": CumulativeLogits,
     "three_part_l2": ThreePartL2,
+    "ordinal_softmax": OrdinalSoftmaxLoss,
     "softmax": SoftmaxLoss,
     "approx_ndcg": ApproxNDCGLoss,
     "pairwise_hinge": PairwiseHingeLoss,

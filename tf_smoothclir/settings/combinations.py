@@ -123,6 +123,12 @@ RULES = (
         _LEAVE_OUT,
     ),
     Rule(
+        ("position_weights", "tower"),
+        lambda weights, tower: weights != "none" and tower != "average_pooling",
+        "a tower that reads word order knows positions",
+        _LEAVE_OUT,
+    ),
+    Rule(
         ("loss", "batching"),
         lambda loss, batching: loss in LIST_LOSSES and batching not in ("lists", "in_batch"),
         "this loss compares the documents of a whole candidate list",
@@ -153,9 +159,17 @@ RULES = (
         "Give both flags, or none",
     ),
     Rule(
-        ("tower", "token_weights", "train_query_embeddings", "train_document_embeddings"),
-        lambda tower, weights, *trained: (
-            tower == "average_pooling" and weights != "learned" and not any(trained)
+        (
+            "tower",
+            "token_weights",
+            "position_weights",
+            "train_query_embeddings",
+            "train_document_embeddings",
+        ),
+        lambda tower, of_tokens, of_positions, *trained: (
+            tower == "average_pooling"
+            and not any(trained)
+            and "learned" not in (of_tokens, of_positions)
         ),
         "such a tower has only its word vectors, so nothing is left to train",
         "Train at least one of the two",

@@ -7,7 +7,14 @@ import dataclasses
 from tf_smoothclir.settings.base import Settings, setting
 
 # They compare the documents of a whole candidate list.
-LIST_LOSSES = ("softmax", "approx_ndcg", "pairwise_hinge", "pairwise_logistic", "list_mle")
+LIST_LOSSES = (
+    "ordinal_softmax",
+    "softmax",
+    "approx_ndcg",
+    "pairwise_hinge",
+    "pairwise_logistic",
+    "list_mle",
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,6 +40,13 @@ class ModelSettings(Settings):
         " count more (inverse document frequency); for frozen word vectors. learned: starts with"
         " equal weights and trains them; for word vectors that are trained.",
         choices=("none", "idf", "learned"),
+    )
+    position_weights: str = setting(
+        "none",
+        "How average_pooling weights the words of a text by where they stand. none: all positions"
+        " alike (paper). learned: starts with equal weights and trains them, one profile for each"
+        " tower; for queries that say what the opening of a document says.",
+        choices=("none", "learned"),
     )
     dim: int = setting(64, "Length of the vectors (paper: 64).", minimum=1)
     epsilon: float = setting(
@@ -61,6 +75,13 @@ class ModelSettings(Settings):
         "Divides the scores in cumulative_logits and in the losses over candidate lists; above 0."
         " Scores between -1 and 1 are too narrow for cumulative_logits with 1.",
         minimum=0.0,
+    )
+    lower_grade_weight: float = setting(
+        0.1,
+        "Only for --loss=ordinal_softmax: how much a relevant document counts beside one of the"
+        " next higher grade. More favours NDCG, less the rank of the best document.",
+        minimum=0.0,
+        maximum=1.0,
     )
     thresholds: tuple[float, ...] = setting(
         (0.2, 0.7),

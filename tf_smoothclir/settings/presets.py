@@ -25,6 +25,24 @@ _BEST = {
     "average_weights": 0.5,
     "epochs": 6,
 }
+# The same for the best towers alone.
+_DENSE = {
+    "shared_vocabulary": True,
+    "ngram_buckets": 200_000,
+    "min_ngram": 4,
+    "dim": 512,
+    "token_weights": "learned",
+    "position_weights": "learned",
+    "initial_vectors": "bilingual",
+    "loss": "ordinal_softmax",
+    "train_negatives": 0,
+    "hard_negatives": 5,
+    "batching": "in_batch",
+    "batch_size": 1024,
+    "learning_rate": 0.025,
+    "learning_rate_decay": 0.7,
+    "epochs": 4,
+}
 # Liu et al. 2020, section 5, and their code. What the defaults of the settings are already is not
 # repeated.
 _PAPER = {"max_queries": 25_000, "optimizer": "adam", "published_towers": True}
@@ -38,6 +56,7 @@ PRESETS = {
     "fast": {},
     "paper": _PAPER,
     "best": _BEST,
+    "dense": _DENSE,
     "lexical": {"retriever": "lexical"},
     "hybrid": {**_BEST, "dim": 64, "retriever": "hybrid"},
 }

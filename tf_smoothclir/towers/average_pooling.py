@@ -11,9 +11,17 @@ from tf_smoothclir.ops.row_sums import segment_sum
 from tf_smoothclir.ops.table_sum import table_sum
 from tf_smoothclir.text.tokens import DistinctTokens, SubwordTokens, Tokens
 from tf_smoothclir.text.vocabulary import UNKNOWN_ID
+from tf_smoothclir.towers.positions import (
+    NUM_PARTS,
+    by_part,
+    part_of_position,
+    profile_means,
+    weights_of_tokens,
+)
 from tf_smoothclir.towers.word_table import WordTableTower, distinct_tokens, flat_tokens
 
 TOKEN_WEIGHTS = ("none", "idf", "learned")
+POSITION_WEIGHTS = ("none", "learned")
 # Factor on the trained numbers behind the weights. It makes a weight change less in a step than a
 # word vector: at the same pace, the weights overfit the training queries.
 _PACE = 0.1
@@ -39,7 +47,13 @@ class AveragePoolingTower(WordTableTower):
     has_token_vectors = True
 
     def __init__(
-        self, vocabulary_size: int, dim: int = 64, *, token_weights: str = "none", **kwargs
+        self,
+        vocabulary_size: int,
+        dim: int = 64,
+        *,
+        token_weights: str = "none",
+        position_weights: str = "none",
+        **kwargs,
     ):
         """Creates the tower.
 
@@ -49,26 +63,35 @@ class AveragePoolingTower(WordTableTower):
             token_weights: "none" for the plain mean. "idf" and "learned" weigh each token of the
                 vocabulary by a positive number, which "learned" trains. All weights are equal until
                 `start_token_weights` sets them.
+            position_weights: "none" for words that count alike wherever they stand. "learned"
+                trains a profile of positions, from equal weights on.
             **kwargs: Of `WordTableTower`.
 
         Raises:
-            ValueError: On sizes below 1 and on an unknown `token_weights`.
+            ValueError: On sizes below 1 and on unknown kinds of weights.
         """
         super().__init__(vocabulary_size, dim, **kwargs)
-        if token_weights not in TOKEN_WEIGHTS:
-            raise ValueError(
-                f"token_weights must be one of {TOKEN_WEIGHTS}, but is {token_weights!r}."
-            )
+        for argument, value, kinds in (
+            ("token_weights", token_weights, TOKEN_WEIGHTS),
+            ("position_weights", position_weights, POSITION_WEIGHTS),
+        ):
+            if value not in kinds:
+                raise ValueError(f"{argument} must be one of {kinds}, but is {value!r}.")
         self.token_weights = token_weights
+        self.position_weights = position_weights
 
     def build_rest(self):
-        """Creates the numbers that softplus turns into positive weights of tokens."""
+        """Creates the numbers behind the positive weights of tokens and of positions."""
         if self.token_weights != "none":
             self._raw_weights = self.add_weight(
                 name="token_weights",
                 shape=(self.vocabulary_size, 1),
                 initializer="zeros",
                 trainable=self.token_weights == "learned",
+            )
+        if self.position_weights != "none":
+            self._log_profile = self.add_weight(
+                name="position_weights", shape=(NUM_PARTS,), initializer="zeros"
             )
 
     def start_token_weights(self, weights: np.ndarray) -> None:
@@ -80,37 +103,60 @@ class AveragePoolingTower(WordTableTower):
     def call(self, tokens, training=None):
         """Returns the vectors of texts; see the class."""
         tokens = flat_tokens(tokens)
-        if self.token_weights == "none":
-            return tf.tanh(_means(self._sums(tokens, training), tokens))
-        tokens = distinct_tokens(tokens)
-        vectors, weights = self.word_vectors(tokens, training), self._weights(tokens.distinct)
-        vectors = _sums_of(weights * vectors, tokens, training)
-        return tf.tanh(tf.math.divide_no_nan(vectors, _sums_of(weights, tokens, training)))
+        if self.position_weights == "none":
+            return tf.tanh(tf.math.divide_no_nan(*self._sums(tokens, training)))
+        return tf.tanh(profile_means(*self._sums(by_part(tokens), training), self._profile()))
 
     def _sums(
         self, tokens: Tokens | DistinctTokens | SubwordTokens, training: bool | None
-    ) -> tf.Tensor:
-        """Returns `[batch, dim]`, the sum of the word vectors of each text."""
+    ) -> tuple[tf.Tensor, tf.Tensor]:
+        """Returns sums over each text: of weights times word vectors, and of the weights.
+
+        `[batch, dim]` and `[batch, 1]`; without token weights, each token weighs 1.
+        """
+        if self.token_weights != "none":
+            tokens = distinct_tokens(tokens)
+            vectors, weights = self.word_vectors(tokens, training), self._weights(tokens.distinct)
+            sums = _sums_of(weights * vectors, tokens, training)
+            return sums, _sums_of(weights, tokens, training)
         if training and not self.ngram_buckets and not tf.executing_eagerly():
-            return table_sum(
+            sums = table_sum(
                 tf_variable(self.embeddings),
                 tokens.ids,
                 tokens.texts,
                 tokens.lengths,
                 names_all_rows=self.gradient_policy.names_all_rows,
             )
-        tokens = distinct_tokens(tokens)
-        return _sums_of(self.word_vectors(tokens, training), tokens, training)
+        else:
+            tokens = distinct_tokens(tokens)
+            sums = _sums_of(self.word_vectors(tokens, training), tokens, training)
+        return sums, tf.cast(tokens.lengths, sums.dtype)[:, tf.newaxis]
 
     def token_vectors(self, tokens) -> tf.Tensor:
         """Returns what each token adds, times its weight over the mean weight of the text."""
         tokens = distinct_tokens(tokens)
-        vectors = self.word_vectors(tokens)
-        if self.token_weights == "none":
-            return tf.gather(vectors, tokens.positions)
-        weights = self._weights(tokens.distinct)
-        means = tf.gather(_means(_sums_of(weights, tokens), tokens), tokens.texts)
-        return tf.gather(weights * vectors, tokens.positions) / means
+        vectors = tf.gather(self.word_vectors(tokens), tokens.positions)
+        if self.token_weights == self.position_weights == "none":
+            return vectors
+        weights = tf.ones([tf.size(tokens.texts), 1], vectors.dtype)
+        if self.token_weights != "none":
+            weights *= tf.gather(self._weights(tokens.distinct), tokens.positions)
+        if self.position_weights != "none":
+            weights *= weights_of_tokens(tokens, self._profile())
+        means = tf.math.segment_mean(weights, tokens.texts)
+        return vectors * weights / tf.gather(means, tokens.texts)
+
+    def position_profile(self, positions: int) -> np.ndarray | None:
+        """Returns how much words count at the first positions; see `WordTableTower`."""
+        if self.position_weights == "none":
+            return None
+        return self._profile().numpy()[part_of_position(positions)]
+
+    def _profile(self) -> tf.Tensor:
+        """Returns the weights of the parts of a text, `[NUM_PARTS]`, the largest of them 1."""
+        logs = tf.convert_to_tensor(tf_variable(self._log_profile))
+        # A common factor changes no mean; this one keeps the powers from overflowing.
+        return tf.exp(logs - tf.stop_gradient(tf.reduce_max(logs)))
 
     def _weights(self, words: tf.Tensor) -> tf.Tensor:
         """Returns `[distinct, 1]`, the weights of distinct ids; it reads each row once."""
@@ -125,7 +171,8 @@ class AveragePoolingTower(WordTableTower):
 
     def get_config(self):
         """Returns the arguments of the constructor."""
-        return {**super().get_config(), "token_weights": self.token_weights}
+        own = {"token_weights": self.token_weights, "position_weights": self.position_weights}
+        return {**super().get_config(), **own}
 
 
 def _sums_of(
@@ -134,9 +181,3 @@ def _sums_of(
     """Returns the sums of `rows`, `[distinct, ...]`, over the tokens of each text."""
     number = tf.size(tokens.lengths)
     return segment_sum(rows, tokens.positions, tokens.texts, number, training=training)
-
-
-def _means(sums: tf.Tensor, tokens: Tokens | DistinctTokens | SubwordTokens) -> tf.Tensor:
-    """Returns the means over the tokens of each text, given the sums."""
-    lengths = tf.cast(tokens.lengths, sums.dtype)
-    return tf.math.divide_no_nan(sums, lengths[:, tf.newaxis])  # no token: the zero vector

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import numpy as np
 import tensorflow as tf
 from tensorflow import keras
 
@@ -113,6 +114,13 @@ class WordTableTower(keras.layers.Layer):
             tokens: As for `call`.
         """
         raise NotImplementedError
+
+    def position_profile(self, positions: int) -> np.ndarray | None:
+        """Returns how much words count at the first positions, `[positions]`; 1 is the most.
+
+        None for towers without weights of positions: all but some of `AveragePoolingTower`.
+        """
+        del positions
 
     def word_vectors(
         self, tokens: DistinctTokens | SubwordTokens, training: bool | None = None

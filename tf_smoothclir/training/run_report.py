@@ -29,6 +29,7 @@ from tf_smoothclir.utils.files import write_json
 
 EVALUATED_SPLITS = ("test", "validation")
 _DRAWN_POSITIONS = 100
+_OF_TOWERS = "Weight of a word by its position, in the towers"
 
 
 def evaluate_and_report(
@@ -135,6 +136,10 @@ def _draw(
     if progress.history:
         drawn["Learning curves"] = run.plots / "learning_curves.png"
         plots.learning_curves(drawn["Learning curves"], progress.history)
+    of_towers = _profiles_of_towers(models)
+    if of_towers:
+        drawn[_OF_TOWERS] = run.plots / "positions_of_towers.png"
+        plots.position_profiles(drawn[_OF_TOWERS], of_towers)
     if models.lexical is None:
         drawn["Scores by grade, test"] = run.plots / "scores_by_grade.png"
         plots.score_density(
@@ -152,6 +157,24 @@ def _draw(
         drawn[caption] = run.plots / "grades_of_hits.png"
         plots.grades_of_hits(drawn[caption], test.shares_by_grade(), cut_points.shares)
     return {caption: str(path.relative_to(run.path)) for caption, path in drawn.items()}
+
+
+def _profiles_of_towers(models: RunModels) -> dict[str, np.ndarray]:
+    """Returns label -> weights of the first positions, of towers that have them."""
+    if models.towers is None:
+        return {}
+    text = models.settings.text
+    towers = {
+        "queries": (models.towers.query_tower, text.max_query_tokens),
+        "documents": (models.towers.document_tower, text.max_document_tokens),
+    }
+    if models.towers.is_shared:
+        towers = {"queries and documents": towers["documents"]}
+    found = {
+        label: tower.position_profile(min(_DRAWN_POSITIONS, longest))
+        for label, (tower, longest) in towers.items()
+    }
+    return {label: profile for label, profile in found.items() if profile is not None}
 
 
 def _report(run, models: RunModels, tokenized_set, evaluations, result, captions) -> None:

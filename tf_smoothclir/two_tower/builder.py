@@ -189,7 +189,7 @@ def _tower(settings: RunSettings, role: str, vocabularies: Mapping[str, list[str
     model = settings.model
     kind = TOWERS[model.tower]
     normal = functools.partial(keras.initializers.RandomNormal, stddev=kind.initial_stddev)
-    own = {"token_weights": model.token_weights}
+    own = {"token_weights": model.token_weights, "position_weights": model.position_weights}
     if issubclass(kind, SequenceTower):
         own = {"as_published": model.published_towers, "seed": seed}
     return kind(

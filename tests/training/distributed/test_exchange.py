@@ -24,6 +24,7 @@ CASES = {
     "mean over lists": {"loss": "softmax"},
     "one table": {"shared_vocabulary": True},
     "dense gradients too": {"learn_thresholds": True, "token_weights": "learned"},
+    "positions": {"position_weights": "learned"},
     "reads word order": {"tower": "cnn"},
 }
 
