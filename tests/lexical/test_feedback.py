@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.lexical.helpers import counts
-from tf_smoothclir.lexical.feedback import Feedback, tf_idf
+from tf_smoothclir.lexical.feedback import Feedback, rarity, tf_idf
 
 VECTORS = np.array([[1, 0], [0.6, 0.8], [0, 1], [0.8, 0.6]], np.float32)
 
@@ -20,6 +20,14 @@ def test_tf_idf_by_hand():
     first = np.array([0, np.log(3) * np.log(4 / 2), np.log(2) * np.log(4 / 3), 0])
     assert found[0] == pytest.approx(first / np.linalg.norm(first), rel=1e-5)
     assert np.linalg.norm(found, axis=1) == pytest.approx([1, 1, 0])
+
+
+def test_tf_idf_of_some_documents_by_the_rarity_in_all():
+    texts = [[1, 1, 2], [2, 3], [], [3, 3, 3]]
+    whole, frequency = tf_idf(counts(*texts, size=4)), np.array([0, 1, 2, 2])
+    for begin in (0, 2):
+        part = tf_idf(counts(*texts[begin : begin + 2], size=4), rarity(frequency, 4))
+        np.testing.assert_array_equal(part.toarray(), whole[begin : begin + 2].toarray())
 
 
 def test_documents_like_the_first_one_come_next():

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tf_smoothclir.lexical.postings import COMMON, Postings, SparseRows, common_words, highest
+from tf_smoothclir.lexical.postings import COMMON, Postings, SparseRows, filled_postings, highest
 
 # Words 1 and 3 are in more than a quarter of the eight documents, 0 is in none.
 IMPACTS = np.zeros((8, 5), np.float32)
@@ -25,7 +25,17 @@ def postings():
 
 def test_a_word_in_more_than_a_quarter_of_the_documents_is_common():
     assert COMMON == 0.25
-    assert common_words(np.array([0, 2, 3, 8, 1]), 8).tolist() == [2, 3]
+    third = np.array([[1, 1], [1, 1], [1, 0], [0, 0], [0, 0], [0, 0], [0, 0], [0, 0]], np.float32)
+    assert Postings.of(sp.csr_array(third)).common.tolist() == [0]  # 3 / 8, and 2 / 8
+
+
+@pytest.mark.parametrize("size", [1, 3, 8])
+def test_documents_may_come_in_chunks(postings, size):
+    chunks = [sp.csr_array(IMPACTS[begin : begin + size]) for begin in range(0, 8, size)]
+    found = filled_postings(chunks, np.count_nonzero(IMPACTS, axis=0), 8)
+    assert found.rare.ids.tolist() == postings.rare.ids.tolist()
+    assert found.rare.values.tolist() == postings.rare.values.tolist()
+    assert found.common_values.tolist() == postings.common_values.tolist()
 
 
 def test_each_word_is_stored_in_one_of_two_ways(postings):

@@ -53,6 +53,13 @@ def test_any_bytes_have_words(vocabularies, reader):
 
 
 @pytest.mark.parametrize("reader", [DocumentReader, QueryReader])
+def test_a_batch_has_the_words_of_a_stream(vocabularies, reader):
+    found = reader(vocabularies, 2)
+    texts = ("red css rot", "", "haus")
+    assert texts_of(found.batch(texts)) == texts_of(found.words(iter(texts)))
+
+
+@pytest.mark.parametrize("reader", [DocumentReader, QueryReader])
 def test_no_texts_have_no_words(vocabularies, reader):
     found = reader(vocabularies, 9).words([])
     assert (found.ids.size, found.offsets.tolist()) == (0, [0])

@@ -10,6 +10,7 @@ import numpy as np
 
 from tf_smoothclir.index.dense_half import DenseHalf, open_ranker
 from tf_smoothclir.index.documents import DOCUMENTS, DocumentStore
+from tf_smoothclir.index.lexical_half import LexicalHalf, LexicalIndex
 from tf_smoothclir.index.manifest import REMEDY, IndexManifest
 from tf_smoothclir.index.ranker import Ranker
 from tf_smoothclir.losses.grades import predicted_grades
@@ -25,6 +26,7 @@ class DocumentIndex:
         manifest: The manifest of the index.
         documents: The documents; all halves count them in the same order.
         dense: Ranks the documents by their vectors; None if the index has none.
+        lexical: Scores the documents by their words; None if the index has no impacts.
     """
 
     def __init__(self, directory: str | os.PathLike):
@@ -41,6 +43,10 @@ class DocumentIndex:
         if note is not None:
             hashes = self.documents.hashes
             self.dense = open_ranker(content / DenseHalf.name, note.dim, note.settings, hashes)
+        self.lexical: LexicalIndex | None = None
+        if self.manifest.impacts is not None:
+            own = content / LexicalHalf.name
+            self.lexical = LexicalIndex(own, self.manifest.impacts, len(self.documents))
 
     def __len__(self) -> int:
         return len(self.documents)
@@ -63,18 +69,23 @@ class DocumentIndex:
                 "Use the query tower of the same training run",
             )
         ranked = self.dense.rank(query_vectors, depth)
-        return [self.hits(positions, scores) for positions, scores in ranked]
+        return [self.hits(*found, self.manifest.thresholds) for found in ranked]
 
-    def hits(self, positions: np.ndarray, scores: np.ndarray) -> Sequence[SearchHit]:
-        """Returns ranked documents as hits, with grades by the thresholds of the manifest.
+    def hits(
+        self, positions: np.ndarray, scores: np.ndarray, thresholds: Sequence[float] | None
+    ) -> list[SearchHit]:
+        """Returns ranked documents as hits.
 
         Args:
             positions: `[documents]` int64, best first.
             scores: `[documents]` float32.
+            thresholds: Scores at which the predicted grade changes; None for no grades.
         """
-        grades = predicted_grades(scores, self.manifest.thresholds).numpy()
+        grades: Sequence = [None] * len(scores)
+        if thresholds is not None:
+            grades = predicted_grades(scores, thresholds).numpy().tolist()
         return [
-            SearchHit(rank, float(score), int(grade), *self.documents[position])
+            SearchHit(rank, float(score), grade, *self.documents[position])
             for rank, (position, score, grade) in enumerate(zip(positions, scores, grades), start=1)
         ]
 

@@ -14,9 +14,10 @@ from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.index.dense_half import DenseHalf
 from tf_smoothclir.index.encoding import encode_texts
 from tf_smoothclir.index.halves import Half
+from tf_smoothclir.index.lexical_half import LexicalHalf
 from tf_smoothclir.index.recall import RECALL_QUERIES
 from tf_smoothclir.index.vector_index import IndexSettings
-from tf_smoothclir.publishing.export_directory import load_tower
+from tf_smoothclir.publishing.exported_models import ExportedModels, load_exported_models
 from tf_smoothclir.publishing.manifest import ExportManifest
 from tf_smoothclir.utils.errors import InputError
 
@@ -26,7 +27,7 @@ class ExportHalves(NamedTuple):
 
     Attributes:
         halves: A half for each kind of model in the export.
-        manifest: The manifest of the export: of the document tower.
+        manifest: The manifest of the export: of one of its parts.
     """
 
     halves: list[Half]
@@ -49,18 +50,24 @@ def export_halves(
     Raises:
         InputError: There is no such version, or it is damaged.
     """
-    encode, manifest = load_tower(export_dir, "document", version)
-    asked = functools.partial(training_query_vectors, export_dir)
-    return ExportHalves([DenseHalf(encode, manifest.dim, settings, asked)], manifest)
+    models = load_exported_models(export_dir, version)
+    halves: list[Half] = []
+    if models.towers:
+        encode, manifest = models.towers["document"]
+        asked = functools.partial(training_query_vectors, models)
+        halves.append(DenseHalf(encode, manifest.dim, settings, asked))
+    if models.lexical is not None:
+        halves.append(LexicalHalf(models.lexical))
+    return ExportHalves(halves, models.manifest)
 
 
-def training_query_vectors(export_dir: str | os.PathLike) -> np.ndarray | None:
+def training_query_vectors(models: ExportedModels) -> np.ndarray | None:
     """Encodes the first queries that the towers were trained on, to measure the recall with.
 
     Returns:
         `[queries, dim]` float32; None if the set of the training run is gone.
     """
-    encode, manifest = load_tower(export_dir, "query")
+    encode, manifest = models.towers["query"]
     try:
         source = source_of(manifest.data)
         texts = [text.text for text in itertools.islice(source.queries(), RECALL_QUERIES)]

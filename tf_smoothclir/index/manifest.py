@@ -53,6 +53,22 @@ class DenseNote:
 
 
 @dataclasses.dataclass(frozen=True)
+class LexicalNote:
+    """What a manifest says about impacts.
+
+    Attributes:
+        impacts: How many there are: pairs of a document and a query word that it may stand for.
+        feedback: Whether there are vectors for feedback.
+    """
+
+    impacts: int
+    feedback: bool
+
+    def __str__(self):
+        return f"{self.impacts} impacts of query words"
+
+
+@dataclasses.dataclass(frozen=True)
 class IndexManifest:
     """The manifest of an index.
 
@@ -67,6 +83,7 @@ class IndexManifest:
         content: The directory beside the manifest that holds `documents/` and the halves.
         digests: Relative path -> hex SHA-256 of each file.
         vectors: About the dense half; None if there is none.
+        impacts: About the lexical half; None if there is none.
         role: "index".
     """
 
@@ -80,6 +97,7 @@ class IndexManifest:
     content: str
     digests: dict[str, str]
     vectors: Optional[DenseNote] = None  # noqa: UP045
+    impacts: Optional[LexicalNote] = None  # noqa: UP045
     role: ClassVar[str] = "index"
 
     @classmethod
@@ -99,7 +117,7 @@ class IndexManifest:
         write_json(directory / MANIFEST, {"role": self.role, **dataclasses.asdict(self)})
 
     def __str__(self):
-        halves = filter(None, [self.vectors])
+        halves = filter(None, [self.vectors, self.impacts])
         return "; ".join([f"{self.documents} documents", *map(str, halves)])
 
 

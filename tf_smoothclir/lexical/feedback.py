@@ -21,18 +21,30 @@ DEPTH = 10
 TERMS = 64  # of the mixture; more change no ranking worth the time
 
 
-def tf_idf(counts: sp.csr_array) -> sp.csr_array:
+def rarity(frequency: np.ndarray, documents: int) -> np.ndarray:
+    """Returns log((1 + N) / (1 + df)) of each word, `[words]` float64.
+
+    Args:
+        frequency: `[words]` int, df: how many documents have each word.
+        documents: N.
+    """
+    return np.log((1 + documents) / (1 + frequency))
+
+
+def tf_idf(counts: sp.csr_array, of_words: np.ndarray | None = None) -> sp.csr_array:
     """Returns TF-IDF vectors of length 1, `[documents, words]` float32.
 
-    A word has log(1 + tf) log((1 + N) / (1 + df)), for N documents.
+    A word has log(1 + tf) times its rarity.
 
     Args:
         counts: `[documents, words]`, how often each word stands in each document.
+        of_words: `[words]`, the rarity of each; None where these are all documents.
     """
-    frequency = np.bincount(counts.indices, minlength=counts.shape[1])
-    rarity = np.log((1 + counts.shape[0]) / (1 + frequency))
+    if of_words is None:
+        frequency = np.bincount(counts.indices, minlength=counts.shape[1])
+        of_words = rarity(frequency, counts.shape[0])
     vectors = counts.copy().astype(np.float32)
-    vectors.data = (np.log1p(counts.data) * rarity[counts.indices]).astype(np.float32)
+    vectors.data = (np.log1p(counts.data) * of_words[counts.indices]).astype(np.float32)
     lengths = np.sqrt(np.asarray(vectors.power(2).sum(axis=1)).ravel())
     scale = np.divide(1, lengths, out=np.zeros_like(lengths), where=lengths > 0)
     return sp.csr_array(sp.diags_array(scale.astype(np.float32)) @ vectors)

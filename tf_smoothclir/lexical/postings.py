@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 import scipy.sparse as sp
@@ -59,22 +59,9 @@ class Postings:
     @classmethod
     def of(cls, impacts: sp.csr_array) -> Postings:
         """Takes `[documents, words]` float32, what a word adds to the score of a document."""
-        by_word = impacts.tocsc()
-        lengths = np.diff(by_word.indptr)
-        common = common_words(lengths, impacts.shape[0])
-        common_values = np.zeros((len(common), impacts.shape[0]), np.float32)
-        for row, word in zip(common_values, common):
-            part = slice(by_word.indptr[word], by_word.indptr[word + 1])
-            row[by_word.indices[part]] = by_word.data[part]
-        if len(common):
-            keep = np.ones(len(lengths), bool)
-            keep[common] = False
-            kept = np.repeat(keep, lengths)
-            ends = np.cumsum([0, *np.where(keep, lengths, 0)])
-            rare = SparseRows(ends, by_word.indices[kept].astype(np.int32), by_word.data[kept])
-        else:
-            rare = SparseRows.of(by_word)
-        return cls(rare, common, common_values)
+        documents, words = impacts.shape
+        lengths = np.bincount(impacts.indices, minlength=words)
+        return filled_postings([impacts], lengths, documents)
 
     @property
     def documents(self) -> int:
@@ -104,14 +91,47 @@ class Postings:
                 scores[self.rare.ids[row]] += np.float32(weight) * self.rare.values[row]
 
 
-def common_words(documents_with: np.ndarray, documents: int) -> np.ndarray:
-    """Returns the words whose rows are stored whole, int32, ascending.
+def _allocated(name: str, dtype: str, shape: tuple[int, ...]) -> np.ndarray:
+    del name
+    return np.zeros(shape, dtype)
+
+
+def filled_postings(
+    chunks: Iterable[sp.csr_array],
+    lengths: np.ndarray,
+    documents: int,
+    allocate: Callable[[str, str, tuple[int, ...]], np.ndarray] = _allocated,
+) -> Postings:
+    """Turns documents by their words into words by their documents.
 
     Args:
-        documents_with: `[words]` int, how many documents have each word.
+        chunks: `[some documents, words]` float32 each, all documents in order.
+        lengths: `[words]` int, how many documents have each word.
         documents: Number of documents.
+        allocate: Returns an array of zeros for a field of `Postings` or its `rare`, by its name,
+            NumPy type and shape; in memory without it.
     """
-    return np.flatnonzero(documents_with > COMMON * documents).astype(np.int32)
+    places = np.full(len(lengths), -1)
+    common = np.flatnonzero(lengths > COMMON * documents).astype(np.int32)
+    places[common] = np.arange(len(common))
+    ends = np.cumsum([0, *np.where(places < 0, lengths, 0)])
+    rare = SparseRows(
+        ends, allocate("ids", "<i4", (ends[-1],)), allocate("values", "<f4", (ends[-1],))
+    )
+    common_values = allocate("common_values", "<f4", (len(common), documents))
+    next_free, first = ends[:-1].copy(), 0
+    for chunk in chunks:
+        by_word = chunk.tocsc()
+        own = np.diff(by_word.indptr)
+        rows, in_common = first + by_word.indices, np.repeat(places, own)
+        whole = in_common >= 0
+        common_values[in_common[whole], rows[whole]] = by_word.data[whole]
+        own[common] = 0
+        targets = np.arange(own.sum()) + np.repeat(next_free - np.cumsum(own) + own, own)
+        rare.ids[targets], rare.values[targets] = rows[~whole], by_word.data[~whole]
+        next_free += own
+        first += chunk.shape[0]
+    return Postings(rare, common, common_values)
 
 
 def highest(scores: np.ndarray, depth: int) -> np.ndarray:

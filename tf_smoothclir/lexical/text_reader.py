@@ -41,8 +41,15 @@ class TextReader(tf.Module):
 
     def words(self, texts: Iterable[str]) -> Words:
         """Reads texts, on all cores."""
+        return self._joined(map_in_threads(self, map(_strings, text_batches(texts))))
+
+    def batch(self, texts: Sequence[str]) -> Words:
+        """Reads a few texts at once, in this thread."""
+        return self._joined([self(_strings(texts))])
+
+    def _joined(self, batches: Iterable[Tokens]) -> Words:
         ids, lengths = [np.zeros(0, np.int32)], [np.zeros(1, np.int64)]
-        for tokens in map_in_threads(self, map(_strings, text_batches(texts))):
+        for tokens in batches:
             ids.append(tokens.ids.numpy())
             lengths.append(tokens.lengths.numpy())
         return Words(np.concatenate(ids), np.cumsum(np.concatenate(lengths)), self.size)
@@ -104,4 +111,4 @@ def _tokens(words: tf.RaggedTensor, ids: tf.Tensor) -> Tokens:
 
 
 def _strings(texts: Sequence[str]) -> tf.Tensor:
-    return tf.constant(texts, tf.string)
+    return tf.constant(list(texts), tf.string)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Optional, Protocol
 
 from tf_smoothclir.settings.data import DataSettings
 
@@ -20,7 +20,7 @@ class SearchHit:
     Attributes:
         rank: From 1.
         score: Of the scorer that ranks, such as the smooth cosine similarity.
-        grade: Predicted from the score.
+        grade: Predicted from the score; None where nothing says what a score means.
         id: Of the document.
         title: Of the document; may be empty.
         text: Of the document.
@@ -28,10 +28,25 @@ class SearchHit:
 
     rank: int
     score: float
-    grade: int
+    grade: Optional[int]  # noqa: UP045 - as in other records
     id: str
     title: str
     text: str
+
+
+@dataclasses.dataclass(frozen=True)
+class WordMatch:
+    """A word of the other text that a word stands for.
+
+    Attributes:
+        word: As the tokeniser gives it, in lower case.
+        probability: By which the word of the document stands for the word of the query.
+        share: What the two add to the score.
+    """
+
+    word: str
+    probability: float
+    share: float
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,10 +56,13 @@ class WordShare:
     Attributes:
         word: As the tokeniser gives it, in lower case.
         share: Sum over its occurrences; negative where the word lowers the score.
+        matches: What it met in the other text, largest share first; empty where a score does not
+            come from pairs of words.
     """
 
     word: str
     share: float
+    matches: tuple[WordMatch, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -52,14 +70,23 @@ class Explanation:
     """A score, split into the shares of the words of a text.
 
     Attributes:
-        score: The sum of all shares and the remainder.
-        words: Each word of the text once, largest share first.
-        remainder: The part of the score that no word carries.
+        score: The sum of all shares, the remainder, and what towers and feedback add.
+        words: Each word of the text that has a share, once, largest share first.
+        remainder: The part of the score that nothing else carries.
+        towers: What the vectors of the texts add to the score of their words.
+        feedback: What the likeness to the first documents adds.
     """
 
     score: float
     words: tuple[WordShare, ...]
     remainder: float
+    towers: float = 0.0
+    feedback: float = 0.0
+
+    @property
+    def of_words(self) -> float:
+        """The score without what towers and feedback add."""
+        return self.score - self.towers - self.feedback
 
 
 @dataclasses.dataclass(frozen=True)

@@ -7,7 +7,7 @@ import re
 import unicodedata
 from collections.abc import Sequence
 
-from tf_smoothclir.protocols.text_search import Explanation, SearchHit
+from tf_smoothclir.protocols.text_search import Explanation, SearchHit, WordShare
 
 _UNSPACED = ("CJK", "HIRAGANA", "KATAKANA", "THAI", "LAO", "KHMER", "MYANMAR")
 _BOLD, _PLAIN = "\033[1m", "\033[0m"
@@ -39,26 +39,35 @@ def print_hits(
         shown = text if len(text) <= width else text[: width - 1] + "…"
         if explanations and bold:
             shown = highlighted(shown, carrying_words(explanations[number]))
-        print(f"  {hit.rank:4}  {hit.score:6.3f}  {hit.grade:5}  {hit.id}  {shown}")
+        grade = "-" if hit.grade is None else hit.grade
+        print(f"  {hit.rank:4}  {hit.score:6.3f}  {grade:>5}  {hit.id}  {shown}")
         if explanations:
             print(f"        {shares(explanations[number])}")
 
 
 def carrying_words(explanation: Explanation) -> list[str]:
-    """Returns the words that each carry at least a tenth of the score, largest share first."""
-    least = _HIGHLIGHTED * abs(explanation.score)
+    """Returns the words that each carry a tenth of what words add, largest share first."""
+    least = _HIGHLIGHTED * abs(explanation.of_words)
     return [word.word for word in explanation.words if word.share > 0 and word.share >= least]
 
 
 def shares(explanation: Explanation) -> str:
-    """Returns a line with the score, the words with the largest shares, and the remainder."""
+    """Returns a line with the score, the words with the largest shares, and all other parts."""
     first = sorted(explanation.words, key=lambda word: -abs(word.share))[:_MOST_WORDS]
     others = sum(word.share for word in explanation.words) - sum(word.share for word in first)
-    parts = [f"{word.word} {word.share:+.3f}" for word in first]
+    parts = [f"{word.word}{_met(word)} {word.share:+.3f}" for word in first]
     if len(explanation.words) > len(first):
         parts.append(f"{len(explanation.words) - len(first)} other words {others:+.3f}")
+    for name in ("towers", "feedback"):
+        if added := getattr(explanation, name):
+            parts.append(f"{name} {added:+.3f}")
     parts.append(f"remainder {explanation.remainder:+.3f}")
     return f"{explanation.score:.3f} = {', '.join(parts)}"
+
+
+def _met(word: WordShare) -> str:
+    """Returns what a word met most, with the probability, such as " (house 0.92)"."""
+    return f" ({word.matches[0].word} {word.matches[0].probability:.2f})" if word.matches else ""
 
 
 def highlighted(text: str, words: Sequence[str]) -> str:

@@ -1,0 +1,158 @@
+"""The lexical half of an index: what each query word adds to the score of each document.
+
+A directory with the postings `impacts` and, if anything ranks with feedback, the TF-IDF vectors of
+the documents, as rows `vectors` and as postings `terms`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from absl import logging
+
+from tf_smoothclir.index.documents import DocumentStore
+from tf_smoothclir.index.manifest import LexicalNote
+from tf_smoothclir.index.sparse_files import (
+    SparseWriter,
+    column_lengths,
+    matrices,
+    open_postings,
+    open_rows,
+    write_postings,
+)
+from tf_smoothclir.lexical.feedback import Feedback, rarity, tf_idf
+from tf_smoothclir.lexical.postings import Postings, SparseRows
+from tf_smoothclir.publishing.exported_lexical import LexicalParts
+
+_IMPACTS, _COUNTS, _VECTORS, _TERMS = "impacts", "counts", "vectors", "terms"
+
+
+class LexicalRows(NamedTuple):
+    """Some documents as the lexical half keeps them.
+
+    Attributes:
+        impacts: `[documents, query words]` float32.
+        counts: `[documents, document words]` float32.
+    """
+
+    impacts: sp.csr_array
+    counts: sp.csr_array
+
+
+class LexicalHalf:
+    """Builds the lexical half of an index; a `Half`.
+
+    Attributes:
+        name: "impacts".
+    """
+
+    name = "impacts"
+
+    def __init__(self, parts: LexicalParts):
+        """Takes an exported lexical model."""
+        self._parts = parts
+        self._feedback = bool(parts.feedback or parts.model.feedback)
+
+    def encode(self, texts: Sequence[str]) -> LexicalRows:
+        """Returns what the words of texts add to scores."""
+        words = self._parts.document_reader.batch(texts)
+        return LexicalRows(self._parts.model.impacts(words, self._parts.spelling), words.matrix())
+
+    def writer(self, directory: Path) -> LexicalWriter:
+        """Returns what writes the impacts of a segment."""
+        return LexicalWriter(directory, counts=self._feedback)
+
+    def join(self, parts: Sequence[Path], directory: Path, documents: DocumentStore) -> LexicalNote:
+        """Turns the impacts of all segments into postings, some documents at a time."""
+        directory.mkdir()
+        words = len(self._parts.model.background)
+        impacts = [open_rows(part, _IMPACTS) for part in parts]
+        lengths = column_lengths(impacts, words)
+        logging.info("Indexing %d documents: %d impacts", len(documents), lengths.sum())
+        chunks = matrices(impacts, words)
+        write_postings(directory, _IMPACTS, chunks, lengths, len(documents))
+        if self._feedback:
+            self._write_vectors([open_rows(part, _COUNTS) for part in parts], directory, documents)
+        return LexicalNote(int(lengths.sum()), self._feedback)
+
+    def _write_vectors(
+        self, counts: list[SparseRows], directory: Path, documents: DocumentStore
+    ) -> None:
+        words = self._parts.document_reader.size
+        frequency = column_lengths(counts, words)
+        of_words = rarity(frequency, len(documents))
+        with SparseWriter(directory, _VECTORS) as writer:
+            for chunk in matrices(counts, words):
+                writer.add(tf_idf(chunk, of_words))
+        chunks = matrices([open_rows(directory, _VECTORS)], words)
+        write_postings(directory, _TERMS, chunks, frequency, len(documents))
+
+    def differences(self, there: LexicalNote | None) -> str:
+        """Returns "no impacts" for an index that has none."""
+        return "no impacts" if there is None else ""
+
+
+class LexicalWriter:
+    """A context manager that writes the impacts of documents, batch by batch."""
+
+    def __init__(self, directory: Path, *, counts: bool):
+        """Creates the directory and its files; those of `counts` are for feedback."""
+        directory.mkdir()
+        self._impacts = SparseWriter(directory, _IMPACTS)
+        self._counts = SparseWriter(directory, _COUNTS) if counts else None
+
+    def __enter__(self) -> LexicalWriter:
+        return self
+
+    def __exit__(self, *exc) -> None:
+        with contextlib.ExitStack() as stack:
+            for writer in filter(None, (self._impacts, self._counts)):
+                stack.push(writer)
+
+    def add(self, rows: LexicalRows) -> None:
+        """Appends documents."""
+        self._impacts.add(rows.impacts)
+        if self._counts is not None:
+            self._counts.add(rows.counts)
+
+
+class LexicalIndex:
+    """The lexical half of an index, memory-mapped.
+
+    Attributes:
+        postings: Of query words.
+    """
+
+    def __init__(self, directory: Path, note: LexicalNote, documents: int):
+        """Opens what `LexicalHalf.join` wrote.
+
+        Args:
+            directory: Where it is.
+            note: What it returned.
+            documents: Number of documents.
+        """
+        self.postings: Postings = open_postings(directory, _IMPACTS, documents)
+        self._vectors: tuple[SparseRows, Postings] | None = None
+        if note.feedback:
+            terms = open_postings(directory, _TERMS, documents)
+            self._vectors = open_rows(directory, _VECTORS), terms
+
+    def scores(self, words: np.ndarray) -> np.ndarray:
+        """Returns the scores of all documents, `[documents]` float32.
+
+        Args:
+            words: `[words]` int, of a query, as `QueryReader` numbers them.
+        """
+        different, counts = np.unique(words[words > 0], return_counts=True)
+        scores = np.zeros(self.postings.documents, np.float32)
+        self.postings.add_to(scores, different, counts)
+        return scores
+
+    def feedback(self, weight: float) -> Feedback | None:
+        """Returns feedback over the documents; None for weight 0."""
+        return Feedback(*self._vectors, weight) if weight else None

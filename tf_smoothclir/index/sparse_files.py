@@ -1,0 +1,105 @@
+"""Sparse rows and postings on disk, memory-mapped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import scipy.sparse as sp
+
+from tf_smoothclir.data.ragged_store import RaggedStore, RaggedWriter
+from tf_smoothclir.lexical.postings import Postings, SparseRows, filled_postings
+
+_ROWS_AT_ONCE = 1 << 14
+
+
+class SparseWriter:
+    """Writes the rows of a sparse matrix, batch by batch; a context manager.
+
+    They are the ragged store `<name>` of column ids and, beside it, `<name>.weights` (float32).
+    """
+
+    def __init__(self, directory: Path, name: str):
+        """Creates the files in a directory."""
+        self._ids = RaggedWriter(directory, name, "<i4")
+        self._weights = open(directory / f"{name}.weights", "wb")  # noqa: SIM115
+
+    def __enter__(self) -> SparseWriter:
+        return self
+
+    def __exit__(self, *exc) -> None:
+        self._ids.__exit__(*exc)
+        self._weights.close()
+
+    def add(self, rows: sp.csr_array) -> None:
+        """Appends `[rows, columns]` float32."""
+        self._ids.add(rows.indices, np.diff(rows.indptr))
+        rows.data.astype("<f4", copy=False).tofile(self._weights)
+
+
+def open_rows(directory: Path, name: str) -> SparseRows:
+    """Opens what `SparseWriter` wrote."""
+    store = RaggedStore(directory, name, "<i4")
+    weights = map_array(directory / f"{name}.weights", "<f4", (len(store.values),))
+    return SparseRows(store.offsets, store.values, weights)
+
+
+def matrices(parts: Sequence[SparseRows], columns: int) -> Iterator[sp.csr_array]:
+    """Yields all rows of several stores in order, some at a time, `[rows, columns]` float32."""
+    for part in parts:
+        for begin in range(0, len(part), _ROWS_AT_ONCE):
+            ends = part.ends[begin : begin + _ROWS_AT_ONCE + 1]
+            own = slice(ends[0], ends[-1])
+            found = np.array(part.values[own]), np.array(part.ids[own]), ends - ends[0]
+            yield sp.csr_array(found, shape=(len(ends) - 1, columns))
+
+
+def column_lengths(parts: Sequence[SparseRows], columns: int) -> np.ndarray:
+    """Returns how many rows of several stores have each column, `[columns]` int64."""
+    lengths = np.zeros(columns, np.int64)
+    for rows in matrices(parts, columns):
+        lengths += np.bincount(rows.indices, minlength=columns)
+    return lengths
+
+
+def write_postings(
+    directory: Path,
+    name: str,
+    chunks: Iterator[sp.csr_array],
+    lengths: np.ndarray,
+    documents: int,
+) -> Postings:
+    """Writes the postings of documents into a directory; see `filled_postings`."""
+
+    def allocate(field: str, dtype: str, shape: tuple[int, ...]) -> np.ndarray:
+        return map_array(directory / f"{name}.{field}", dtype, shape, mode="w+")
+
+    found = filled_postings(chunks, lengths, documents, allocate)
+    found.rare.ends.astype("<i8").tofile(directory / f"{name}.ends")
+    found.common.astype("<i4").tofile(directory / f"{name}.common")
+    for array in (found.rare.ids, found.rare.values, found.common_values):
+        if isinstance(array, np.memmap):
+            array.flush()
+    return found
+
+
+def open_postings(directory: Path, name: str, documents: int) -> Postings:
+    """Opens what `write_postings` wrote."""
+    ends = np.fromfile(directory / f"{name}.ends", "<i8")
+    common = np.fromfile(directory / f"{name}.common", "<i4")
+    ids, values = (
+        map_array(directory / f"{name}.{field}", dtype, (ends[-1],))
+        for field, dtype in (("ids", "<i4"), ("values", "<f4"))
+    )
+    shape = len(common), documents
+    common_values = map_array(directory / f"{name}.common_values", "<f4", shape)
+    return Postings(SparseRows(ends, ids, values), common, common_values)
+
+
+def map_array(path: Path, dtype: str, shape: tuple[int, ...], mode: str = "r") -> np.ndarray:
+    """Maps a file as a plain array; an empty one, which cannot be mapped, is made if it is new."""
+    if 0 in shape:
+        path.touch()
+        return np.zeros(shape, dtype)
+    return np.memmap(path, dtype, mode=mode, shape=tuple(map(int, shape)))

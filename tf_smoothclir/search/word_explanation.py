@@ -1,0 +1,116 @@
+"""Which word of a document met which word of a query, and what that adds to the score.
+
+A query word w adds to the score of a document, over the fields f (profiles of positions),
+
+    n(w, q) Σ_f a_f,w log(1 + o_w P_f(w | d)),  P_f(w | d) = Σ_t M(w | t) p_f(t | d),
+
+where o_w is (1 - α) / (α P(w)), and M(w | t) = (1 - β) T(w | t) + β [w is spelled like t] is the
+probability by which the document word t stands for w. Each t has the share of these logarithms that
+it has of P_f(w | d). So the shares of all pairs of words sum to the lexical score.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import scipy.sparse as sp
+
+from tf_smoothclir.data.tokenized_set import ROLES
+from tf_smoothclir.lexical.words import NO_WORD, Words
+from tf_smoothclir.protocols.text_search import Explanation, WordMatch, WordShare
+from tf_smoothclir.publishing.exported_lexical import LexicalParts
+from tf_smoothclir.text.vocabulary import read_vocabulary
+
+
+class WordExplainer:
+    """Explains scores of a lexical model."""
+
+    def __init__(self, lexical: LexicalParts, weight: float = 1.0):
+        """Takes an exported model, and what its scores are multiplied by."""
+        self._lexical, self._weight = lexical, weight
+
+    def explain(
+        self, query: np.ndarray, texts: Sequence[str], parts: np.ndarray, role: str
+    ) -> list[Explanation]:
+        """Explains the scores of documents.
+
+        Args:
+            query: `[words]` int32, as `QueryReader` numbers them.
+            texts: The documents.
+            parts: `[documents, 3]`, what words, towers and feedback add to the score of each.
+            role: "document" for the words of the documents, "query" for those of the query.
+        """
+        words, counts = np.unique(query[query != NO_WORD], return_counts=True)
+        probabilities = self._probabilities[:, words].toarray()
+        read = self._lexical.document_reader.batch(texts)
+        of_query = [self._query_word(word) for word in words]
+        explanations = []
+        for number, (_, towers, feedback) in enumerate(parts.tolist()):
+            ids, shares = self._shares(read.of(np.array([number])), words, counts, probabilities)
+            found = probabilities[ids].T  # [query words, words], as the shares
+            of_document = [self._vocabularies[1][word] for word in ids]
+            if role == "query":
+                explained = _word_shares(of_query, of_document, shares, found)
+            else:
+                explained = _word_shares(of_document, of_query, shares.T, found.T)
+            score = float(parts[number].sum(dtype=np.float64))
+            remainder = score - towers - feedback - math.fsum(word.share for word in explained)
+            explanations.append(Explanation(score, explained, remainder, towers, feedback))
+        return explanations
+
+    def _shares(
+        self, document: Words, words: np.ndarray, counts: np.ndarray, probabilities: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Returns the words of a document, `[words]`, and `[query words, words]` shares."""
+        model = self._lexical.model
+        odds = (1 - model.psq.alpha) / model.psq.alpha / model.background[words]
+        ids = np.unique(document.ids[document.ids != NO_WORD])
+        shares = np.zeros((len(words), len(ids)))
+        for field, weights in zip(model.fields, model.weights):
+            frequency = document.matrix(field)[:, ids].toarray()[0]
+            parts = probabilities[ids].T * frequency  # [query words, words]
+            totals = parts.sum(axis=1)
+            added = counts * weights[words] * np.log1p(totals * odds) * self._weight
+            each = np.divide(added, totals, out=np.zeros(len(words)), where=totals > 0)
+            shares += parts * each[:, np.newaxis]
+        return ids, shares
+
+    @functools.cached_property
+    def _probabilities(self) -> sp.csc_array:
+        """M(w | t), `[document words, query words]` float32."""
+        model, spelling = self._lexical.model, self._lexical.spelling
+        return ((1 - model.psq.beta) * model.table + model.psq.beta * spelling).tocsc()
+
+    @functools.cached_property
+    def _vocabularies(self) -> tuple[list[str], list[str]]:
+        directory = self._lexical.vocabulary_dir
+        own, other = (read_vocabulary(directory / f"{role}.txt") for role in ROLES)
+        return own, other
+
+    def _query_word(self, word: int) -> str:
+        own, other = self._vocabularies
+        return own[word] if word < len(own) else other[word - len(own)]
+
+
+def _word_shares(
+    words: list[str], others: list[str], shares: np.ndarray, probabilities: np.ndarray
+) -> tuple[WordShare, ...]:
+    """Returns the words that add to the score, largest share first, each with what it met.
+
+    Args:
+        words: The words to explain.
+        others: The words of the other text.
+        shares: `[words, others]`, what each pair adds.
+        probabilities: `[words, others]`.
+    """
+    found = []
+    for word, own, chances in zip(words, shares.tolist(), probabilities.tolist()):
+        matches = [WordMatch(*match) for match in zip(others, chances, own) if match[2]]
+        matches.sort(key=lambda match: -match.share)
+        if matches:
+            share = math.fsum(match.share for match in matches)
+            found.append(WordShare(word, share, tuple(matches)))
+    return tuple(sorted(found, key=lambda word: -word.share))
