@@ -46,7 +46,9 @@ _TAG = flags.DEFINE_string(
 _EXPLAIN = flags.DEFINE_boolean(
     "explain",
     False,
-    "Show which words of a document its score comes from (average pooling only).",
+    "Show which words of a document its score comes from and, of a lexical or hybrid retriever,"
+    " which words of the query they met, by which probability. Of towers alone, average pooling"
+    " only.",
     module_name=command.COMMAND,
 )
 _SERVER = flags.DEFINE_string(
@@ -56,6 +58,7 @@ _SERVER = flags.DEFINE_string(
     " or http://localhost:8501 (REST), instead of in this process.",
     module_name=command.COMMAND,
 )
+_RETRIEVER = setting_flags.define_retriever()
 _WIDTH = flags.DEFINE_integer(
     "width", 150, "Characters of a text that are shown.", lower_bound=1, module_name=command.COMMAND
 )
@@ -78,6 +81,7 @@ def main(argv) -> None:
         setting_flags.data_like,
         server=_SERVER.value,
         engine=engine_flags.engine_address(),
+        retriever=_RETRIEVER.value,
     )
     given = _QUERY.value or _typed()
     queries = read_queries(_QUERIES.value) if _QUERIES.value else numbered(given)

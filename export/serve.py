@@ -86,6 +86,7 @@ _INDEX_DIR = flags.DEFINE_string(
     module_name=command.COMMAND,
 )
 engine_flags.define_engine_flags(searches=True)
+_RETRIEVER = setting_flags.define_retriever()
 setting_flags.define_settings(["data"])
 
 
@@ -132,6 +133,7 @@ def _page():
         _INDEX_DIR.value,
         setting_flags.data_like,
         engine=engine_flags.engine_address(),
+        retriever=_RETRIEVER.value,
     )
     return open_page(search).routes()
 

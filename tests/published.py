@@ -17,6 +17,7 @@ from tf_smoothclir.publishing import version_writer
 from tf_smoothclir.publishing.export import export_run
 from tf_smoothclir.publishing.exported_tower import ExportedTower
 from tf_smoothclir.publishing.search_model import SearchModel
+from tf_smoothclir.publishing.verification import Verifier
 from tf_smoothclir.publishing.version_writer import PairInfo
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.text.vocabulary import TextEncoder, write_vocabulary
@@ -56,6 +57,17 @@ def ranking_runs(tiny, tiny_run, tmp_path_factory):
         train(tiny(retriever=name, epochs=1), path / name)
         runs[name] = RunDirectory.load(path / name)
     return runs
+
+
+@pytest.fixture(scope="session")
+def ranking_exports(ranking_runs, tmp_path_factory):
+    """Name of a retriever -> directory with version 1 of the export of its run; read-only."""
+    path = tmp_path_factory.mktemp("exports")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Verifier, "compare", lambda verifier: None)
+        for name, run in ranking_runs.items():
+            assert export_run(run, path / name, search_model=False) == 1
+    return {name: path / name for name in ranking_runs}
 
 
 def small_tower(directory, role, seed=0):

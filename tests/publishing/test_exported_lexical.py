@@ -41,14 +41,8 @@ PARTS = {
 
 
 @pytest.fixture(scope="module")
-def exports(ranking_runs, tmp_path_factory):
-    """Name of a retriever -> directory with version 1 of the export of its run; read-only."""
-    path = tmp_path_factory.mktemp("exports")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Verifier, "compare", lambda verifier: None)
-        for name, run in ranking_runs.items():
-            assert export_run(run, path / name, search_model=False) == 1
-    return {name: path / name for name in ranking_runs}
+def exports(ranking_exports):
+    return ranking_exports
 
 
 @pytest.fixture

@@ -22,6 +22,7 @@ from tf_smoothclir.index.builder import build_index
 from tf_smoothclir.index.document_collections import SourceCollection
 from tf_smoothclir.index.export_halves import export_halves, training_query_vectors
 from tf_smoothclir.publishing.export_directory import load_tower
+from tf_smoothclir.publishing.exported_models import load_exported_models
 from tf_smoothclir.search.opening import open_search
 from tf_smoothclir.text.vocabulary import TextEncoder
 from tf_smoothclir.training.tasks import load_model
@@ -179,7 +180,9 @@ def test_queries_of_the_run_measure_the_recall(export_dir, tiny_run):
     texts = [text.text for text in source_of(tiny_run.settings().data).queries()]
     raw = raw_vectors(tiny_run, "query", texts)
     expected = raw / (np.linalg.norm(raw, axis=1, keepdims=True) + EPSILON)
-    np.testing.assert_allclose(training_query_vectors(export_dir), expected, atol=1e-6)
+    np.testing.assert_allclose(
+        training_query_vectors(load_exported_models(export_dir)), expected, atol=1e-6
+    )
 
 
 def test_there_may_be_no_queries_of_the_run(export_dir, monkeypatch, caplog):
@@ -187,7 +190,7 @@ def test_there_may_be_no_queries_of_the_run(export_dir, monkeypatch, caplog):
         raise InputError("data: there is no such directory")
 
     monkeypatch.setattr("tf_smoothclir.index.export_halves.source_of", gone)
-    assert training_query_vectors(export_dir) is None
+    assert training_query_vectors(load_exported_models(export_dir)) is None
     assert "no such directory" in caplog.text
 
 

@@ -50,7 +50,7 @@ def define_index_flags() -> tuple[flags.FlagHolder, flags.FlagHolder]:
     export_dir = flags.DEFINE_string(
         "export_dir",
         "runs/train",
-        "Directory that smoothclir-export wrote the towers to.",
+        "Directory that smoothclir-export wrote to.",
         module_name=COMMAND,
     )
     index_dir = flags.DEFINE_string(
@@ -60,6 +60,18 @@ def define_index_flags() -> tuple[flags.FlagHolder, flags.FlagHolder]:
         module_name=COMMAND,
     )
     return export_dir, index_dir
+
+
+def define_retriever() -> flags.FlagHolder:
+    """Defines --retriever, for commands that search an index."""
+    return flags.DEFINE_enum(
+        "retriever",
+        "auto",
+        ["auto", "dense", "lexical", "hybrid"],
+        "What ranks the documents. auto: what the exported run ranks with. Of a hybrid, dense uses"
+        " the vectors alone, and lexical the words alone.",
+        module_name=COMMAND,
+    )
 
 
 def define_thresholds() -> flags.FlagHolder:

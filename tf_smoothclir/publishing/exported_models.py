@@ -32,9 +32,7 @@ class ExportedModels:
     @property
     def retriever(self) -> str:
         """What the run ranks with: "dense", "lexical" or "hybrid"."""
-        if self.lexical is None:
-            return "dense"
-        return "lexical" if self.lexical.fusion is None else "hybrid"
+        return "dense" if self.lexical is None else self.lexical.retriever
 
 
 def load_exported_models(

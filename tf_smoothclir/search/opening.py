@@ -22,15 +22,18 @@ from tf_smoothclir.protocols.text_search import SearchedCollection, TextSearch
 from tf_smoothclir.publishing.export_directory import (
     LoadedPart,
     exported_versions,
+    latest_manifest,
     load_part,
     load_tower,
-    part_dir,
 )
-from tf_smoothclir.publishing.manifest import ExportManifest, check_pair, check_pair_id
+from tf_smoothclir.publishing.exported_lexical import LexicalParts, load_lexical
+from tf_smoothclir.publishing.manifest import check_pair, check_pair_id
 from tf_smoothclir.search.dense_search import DenseSearch, EncodeQueries
+from tf_smoothclir.search.word_search import WordSearch
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.utils.errors import InputError, input_error
 
+AUTO = "auto"
 ChooseData = Callable[[DataSettings], DataSettings]
 
 
@@ -41,6 +44,7 @@ def open_search(
     *,
     server: str = "",
     engine: Address | None = None,
+    retriever: str = AUTO,
 ) -> TextSearch:
     """Opens the search of an export; builds its index if there is none.
 
@@ -48,16 +52,17 @@ def open_search(
     changed since, this logs a warning. Asking for another collection is an error.
 
     Args:
-        export_dir: Where the towers are.
+        export_dir: Where the models are.
         index_dir: Where the index is; empty for `index` in `export_dir`.
         choose_data: From the data settings of the training run, or of the index, to those of the
             collection.
         server: Address of a model server with the query tower; empty for the one in `export_dir`.
         engine: Where the collection is, if it is in an engine; no index is used or built then.
+        retriever: "dense", "lexical" or "hybrid"; `AUTO` for what the exported run ranks with.
 
     Raises:
-        InputError: The towers are missing or changed, or towers and index come from different
-            runs.
+        InputError: The models are missing or changed, models and index come from different runs,
+            or they have not what the retriever needs.
     """
     index: DocumentIndex | MilvusCollection
     index_dir = Path(index_dir or Path(export_dir, "index"))
@@ -71,9 +76,45 @@ def open_search(
     else:
         index = DocumentIndex(index_dir)
         _check_collection(index_dir, index.manifest, choose_data)
+    searched = _searched(export_dir, index.manifest, choose_data)
+    lexical = _lexical_model(export_dir, index, retriever)
+    if retriever == AUTO:
+        retriever = "dense" if lexical is None else lexical.retriever
+    if retriever == "lexical":
+        if server:
+            reason = "a lexical search reads its queries in this process"
+            raise input_error(f"--server={server}", reason, "Leave the flag out")
+        return WordSearch(lexical, index, searched)
+    if isinstance(index, DocumentIndex) and index.dense is None:
+        raise _missing(retriever, "the index has no vectors")
     encode = _remote(server, index.manifest) if server else _local(export_dir, index.manifest)
+    if retriever == "hybrid":
+        return WordSearch(lexical, index, searched, encode)
     load = functools.partial(_tower_of_index, export_dir, index.manifest.version)
-    return DenseSearch(encode, index, load, _searched(export_dir, index.manifest, choose_data))
+    return DenseSearch(encode, index, load, searched)
+
+
+def _lexical_model(
+    export_dir: str | os.PathLike, index: DocumentIndex | MilvusCollection, retriever: str
+) -> LexicalParts | None:
+    """Loads the lexical model that an index was built with; None to rank by vectors alone."""
+    has_impacts = isinstance(index, DocumentIndex) and index.lexical is not None
+    if retriever == "dense" or (retriever == AUTO and not has_impacts):
+        return None
+    if not has_impacts:
+        raise _missing(retriever, "the index has no impacts of words")
+    version = index.manifest.version
+    there = version in exported_versions(export_dir, "lexical")
+    lexical, manifest = load_lexical(export_dir, version if there else None)
+    check_pair(manifest, index.manifest)
+    if retriever == "hybrid" and lexical.fusion is None:
+        raise _missing(retriever, "the exported run has no towers")
+    return lexical
+
+
+def _missing(retriever: str, reason: str) -> InputError:
+    remedy = "Leave the flag out, or export and index a run that has what it needs"
+    return input_error(f"--retriever={retriever}", reason, remedy)
 
 
 def _searched(
@@ -81,8 +122,8 @@ def _searched(
     manifest: IndexManifest | CollectionNote,
     choose_data: ChooseData,
 ) -> SearchedCollection:
-    """Describes the collection of an index; files of documents are in the towers' languages."""
-    data = choose_data(manifest.data or _data_of_towers(export_dir))
+    """Describes the collection of an index; files of documents are in the models' languages."""
+    data = choose_data(manifest.data or _data_of_export(export_dir))
     return SearchedCollection(
         query_language=data.query_language,
         document_language=data.document_language,
@@ -91,13 +132,12 @@ def _searched(
     )
 
 
-def _data_of_towers(export_dir: str | os.PathLike) -> DataSettings:
-    """Returns the set that the towers were trained on; the default one without towers."""
-    versions = exported_versions(export_dir, "document")
-    if not versions:  # a model server has them
+def _data_of_export(export_dir: str | os.PathLike) -> DataSettings:
+    """Returns the set that the models were trained on; the default one without models."""
+    try:
+        return latest_manifest(export_dir).data
+    except InputError:  # a model server has them
         return DataSettings()
-    latest = part_dir(export_dir, "document") / str(versions[-1])
-    return ExportManifest.read(latest, ["document"]).data
 
 
 def _tower_of_index(export_dir: str | os.PathLike, version: int, role: str) -> LoadedPart:

@@ -1,0 +1,234 @@
+"""Search by words, and by words and vectors: it ranks as evaluation does, and says why."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import json
+import math
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from tests.training.tiny_set import DOCUMENTS
+from tf_smoothclir.data.sources.opening import source_of
+from tf_smoothclir.data.sources.source import SPLITS
+from tf_smoothclir.hybrid.fusion import Fusion
+from tf_smoothclir.index.builder import build_index
+from tf_smoothclir.index.document_collections import SourceCollection
+from tf_smoothclir.index.document_index import DocumentIndex
+from tf_smoothclir.index.encoding import encode_texts
+from tf_smoothclir.index.export_halves import export_halves
+from tf_smoothclir.index.lexical_half import LexicalHalf
+from tf_smoothclir.publishing.export_directory import load_tower
+from tf_smoothclir.publishing.exported_lexical import load_lexical
+from tf_smoothclir.search import word_ranker
+from tf_smoothclir.search.dense_search import DenseSearch
+from tf_smoothclir.search.opening import open_search
+from tf_smoothclir.search.word_search import WordSearch
+from tf_smoothclir.training.retrievers import load_models
+from tf_smoothclir.training.train import tokenized_set_of
+from tf_smoothclir.utils.errors import InputError
+
+QUERIES = ["word1 word4", "word8 unheard", "mot3 word0 word0", "nothing", ""]
+
+
+def the_same(trained_on):
+    return trained_on
+
+
+@pytest.fixture(scope="module")
+def opened(ranking_exports, tmp_path_factory):
+    """`opened(name, retriever)` searches the export of a run by an index that it builds once."""
+    indexes = tmp_path_factory.mktemp("indexes")
+
+    @functools.lru_cache
+    def opened(name, retriever="auto"):
+        return open_search(ranking_exports[name], indexes / name, the_same, retriever=retriever)
+
+    opened.indexes = indexes
+    return opened
+
+
+@pytest.fixture(scope="module")
+def evaluated(ranking_runs):
+    """`evaluated(name, retriever, **changes)`: ids and scores that evaluation gives all queries."""
+
+    def evaluated(name, retriever, **changes):
+        run = ranking_runs[name]
+        models, settings = load_models(run), run.settings()
+        models = dataclasses.replace(models, **changes)
+        source = source_of(settings.data)
+        tokenized_set = tokenized_set_of(source, settings, run, SPLITS)
+        retrieval_set = tokenized_set.retrieval_set
+        found = models.retrievers(tokenized_set)[retriever]
+        rows = np.arange(len(retrieval_set.query_ids))
+        rankings = list(found.rank(rows, DOCUMENTS))
+        ids = [retrieval_set.document_ids[row] for r in rankings for row in r.document_rows.ravel()]
+        scores = np.concatenate([ranking.scores for ranking in rankings])
+        texts = [text.text for text in source.queries()]
+        return texts, np.reshape(ids, scores.shape).tolist(), scores
+
+    return evaluated
+
+
+def check_ranks(search, texts, ids, scores):
+    found = search.search(texts, DOCUMENTS)
+    np.testing.assert_allclose([[h.score for h in hits] for hits in found], scores, rtol=1e-5)
+    for hits, expected, own in zip(found, ids, scores):
+        keys = {id_: round(float(score), 3) for id_, score in zip(expected, own)}
+        assert [keys[hit.id] for hit in hits] == [keys[id_] for id_ in expected]
+        assert sorted(hit.id for hit in hits) == sorted(expected)
+        assert [hit.rank for hit in hits] == list(range(1, DOCUMENTS + 1))
+
+
+@pytest.mark.parametrize(
+    ("name", "retriever"), [("lexical", "lexical"), ("hybrid", "lexical"), ("hybrid", "hybrid")]
+)
+def test_it_ranks_as_evaluation_does(opened, evaluated, name, retriever):
+    texts, ids, scores = evaluated(name, retriever)
+    search = opened(name, retriever)
+    check_ranks(search, texts, ids, scores)
+    if retriever == "lexical":  # nothing but sums of the same float32 numbers: ties too are equal
+        assert [[hit.id for hit in hits] for hits in search.search(texts, DOCUMENTS)] == ids
+
+
+@pytest.fixture(scope="module")
+def hybrid(opened, ranking_exports, tmp_path_factory):
+    """`hybrid(fusion)` is a search of the hybrid export by this fusion."""
+    search, path = opened("hybrid"), ranking_exports["hybrid"]
+    lexical, manifest = load_lexical(path)
+    with_feedback = dataclasses.replace(lexical, fusion=Fusion(0.5, 1.0, 1.0, feedback=1.0))
+    halves = [export_halves(path).halves[0], LexicalHalf(with_feedback)]
+    index_dir = tmp_path_factory.mktemp("hybrid") / "index"
+    build_index(index_dir, SourceCollection(source_of(manifest.data)), halves, manifest)
+    index = DocumentIndex(index_dir)
+    encode = functools.partial(encode_texts, load_tower(path, "query").encode)
+
+    def hybrid(fusion):
+        parts = dataclasses.replace(lexical, fusion=fusion)
+        return WordSearch(parts, index, search.collection, encode)
+
+    return hybrid
+
+
+@pytest.mark.parametrize("first", [1, 100])
+@pytest.mark.parametrize("feedback", [0.0, 7.0])
+@pytest.mark.parametrize("share", [0.0, 0.01, 0.3, 0.9, 1.0])
+def test_any_fusion_ranks_as_evaluation_does(
+    hybrid, evaluated, share, feedback, first, monkeypatch
+):
+    monkeypatch.setattr(word_ranker, "_FIRST", first)
+    fusion = Fusion(share, 2.0, 0.25, feedback)
+    check_ranks(hybrid(fusion), *evaluated("hybrid", "hybrid", fusion=fusion))
+
+
+def test_vectors_of_documents_that_cannot_be_among_the_best_are_not_read(hybrid, monkeypatch):
+    search = hybrid(Fusion(0.01, 2.0, 0.25))
+    (expected,) = search.search(["word1 word4"], 3)
+    read = []
+    about = word_ranker.WordRanker._about
+
+    def counted(ranker, known, query, positions):
+        read.append(len(positions))
+        return about(ranker, known, query, positions)
+
+    monkeypatch.setattr(word_ranker.WordRanker, "_about", counted)
+    monkeypatch.setattr(word_ranker, "_FIRST", 1)
+    assert search.search(["word1 word4"], 3) == [expected]
+    assert 3 <= max(read) < DOCUMENTS
+
+
+def test_a_retriever_of_a_hybrid_may_be_chosen(opened, ranking_exports):
+    assert isinstance(opened("hybrid", "dense"), DenseSearch)
+    assert isinstance(opened("dense"), DenseSearch)
+    alone = [opened("hybrid", name).search(["word1 word4"], 5)[0] for name in ("dense", "lexical")]
+    assert [hit.score for hit in alone[0]] != [hit.score for hit in alone[1]]
+
+
+@pytest.mark.parametrize(
+    ("name", "retriever", "reason"),
+    [
+        ("dense", "lexical", "no impacts"),
+        ("dense", "hybrid", "no impacts"),
+        ("lexical", "dense", "no vectors"),
+        ("lexical", "hybrid", "no towers"),
+    ],
+)
+def test_a_retriever_that_is_not_there_is_refused(opened, name, retriever, reason):
+    opened(name)
+    with pytest.raises(InputError, match=rf"--retriever={retriever}.*{reason}"):
+        opened(name, retriever)
+
+
+def test_a_lexical_search_needs_no_model_server(ranking_exports, opened):
+    opened("lexical")
+    with pytest.raises(InputError, match=r"--server=localhost:1.*in this process"):
+        open_search(
+            ranking_exports["lexical"],
+            opened.indexes / "lexical",
+            the_same,
+            server="localhost:1",
+        )
+
+
+@pytest.mark.parametrize("role", ["document", "query"])
+@pytest.mark.parametrize("name", ["lexical", "hybrid"])
+def test_explanations_add_up_to_the_scores(opened, name, role):
+    search = opened(name)
+    for query, hits in zip(QUERIES, search.search(QUERIES, 6)):
+        explanations = search.explain(query, hits, role)
+        for hit, explanation in zip(hits, explanations):
+            assert explanation.score == pytest.approx(hit.score, rel=1e-5, abs=1e-5)
+            assert explanation.remainder == pytest.approx(0, abs=1e-3)
+            words = math.fsum(word.share for word in explanation.words)
+            assert words == pytest.approx(explanation.of_words, abs=1e-3)
+            for word in explanation.words:
+                assert word.share == pytest.approx(sum(match.share for match in word.matches))
+                assert all(0 < match.probability <= 1 + 1e-6 for match in word.matches)
+                text = query if role == "query" else hit.text
+                other = hit.text if role == "query" else query
+                assert word.word in text.split()
+                assert all(match.word in other.split() for match in word.matches)
+
+
+def test_a_hit_is_explained_by_the_words_that_translate_each_other(opened):
+    search = opened("lexical")
+    (hits,) = search.search(["word1 word4"], 1)
+    (explanation,) = search.explain("word1 word4", hits)
+    for word in explanation.words:
+        if word.word in ("mot1", "mot4"):
+            assert word.matches[0].word == word.word.replace("mot", "word")
+            assert word.matches[0].probability > 0.2
+
+
+def test_what_towers_and_feedback_add_is_told_apart(hybrid):
+    search = hybrid(Fusion(0.3, 2.0, 0.25, 7.0))
+    (hits,) = search.search(["word1 word4"], 4)
+    vectors = hybrid(Fusion(0.3, 2.0, 0.25))
+    for hit, explanation in zip(hits, search.explain("word1 word4", hits)):
+        assert 0 < explanation.feedback <= 7 + 1e-4
+        (without,) = vectors.explain("word1 word4", [hit])
+        assert without.feedback == 0
+        assert without.towers == explanation.towers != 0
+        assert without.score == pytest.approx(explanation.score - explanation.feedback, abs=1e-4)
+
+
+def test_the_command_explains_in_json(ranking_exports, opened):
+    opened("hybrid")
+    command = [sys.executable, "-m", "export.search", "--query=word1 word4", "--top_k=2"]
+    flags = {"export_dir": ranking_exports["hybrid"], "index_dir": opened.indexes / "hybrid"}
+    more = [f"--{name}={value}" for name, value in flags.items()]
+    found = subprocess.run(
+        [*command, *more, "--json", "--explain", "--retriever=lexical"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    first = json.loads(found.stdout)["results"][0]
+    assert first["grade"] is None
+    explanation = first["explanation"]
+    assert {"score", "words", "remainder", "towers", "feedback"} == explanation.keys()
+    assert {"word", "probability", "share"} == explanation["words"][0]["matches"][0].keys()
