@@ -90,6 +90,13 @@ class Alignments:
             `[document words, query words]` float32: the row of each word of a pair sums to 1, all
             others are empty. And the log-likelihood of the pairs before each round.
         """
+        counts, likelihoods = self.learn_counts(rounds, pair_weights)
+        return probabilities(counts), likelihoods
+
+    def learn_counts(
+        self, rounds: int = ROUNDS, pair_weights: np.ndarray | None = None
+    ) -> tuple[sp.csr_array, list[float]]:
+        """Returns the same as `learn_table`, but c(w, t) of the last round in place of T(w | t)."""
         counts = self.counts
         if pair_weights is not None:
             counts = counts * pair_weights[self.pairs].astype(np.float32)
@@ -101,7 +108,8 @@ class Alignments:
             table = np.zeros(len(expected), np.float32)
             np.divide(expected, totals, out=table, where=totals > 0, casting="same_kind")
             likelihoods.append(likelihood)
-        found = sp.csr_array((table, (self.rows, self.columns)), shape=self.shape)
+        values = expected.astype(np.float32)
+        found = sp.csr_array((values, (self.rows, self.columns)), shape=self.shape)
         found.eliminate_zeros()
         return found, likelihoods
 
@@ -114,6 +122,13 @@ class Alignments:
         parts *= np.repeat(odds, np.diff(np.append(self.begins, len(parts))))
         likelihood = np.sum(counts[counted] * np.log(sums[counted], dtype=np.float64))
         return np.bincount(self.slots, parts, minlength=len(table)), float(likelihood)
+
+
+def probabilities(counts: sp.csr_array) -> sp.csr_array:
+    """Returns T(w | t) from expected counts: rows that sum to 1, or are empty, float32."""
+    totals = np.asarray(counts.sum(axis=1, dtype=np.float64)).ravel()
+    scale = np.divide(1, totals, out=np.zeros_like(totals), where=totals > 0)
+    return sp.csr_array(sp.diags_array(scale) @ counts, dtype=np.float32)
 
 
 def pruned(table: sp.csr_array, least: float = LEAST_PROBABILITY) -> sp.csr_array:

@@ -15,10 +15,11 @@ from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.sources.source import SPLITS
 from tf_smoothclir.lexical.dictionary import Dictionary, mixed
 from tf_smoothclir.lexical.feedback import Feedback, with_feedback
-from tf_smoothclir.lexical.ibm_model_1 import Alignments, pruned
+from tf_smoothclir.lexical.ibm_model_1 import Alignments, probabilities, pruned
 from tf_smoothclir.lexical.model import LexicalModel
 from tf_smoothclir.lexical.positions import FLAT, PROFILES, PositionProfile
 from tf_smoothclir.lexical.psq import background, impacts
+from tf_smoothclir.lexical.related_words import shared_counts
 from tf_smoothclir.lexical.retriever import ScoreRows, lexical_rows, query_chunks
 from tf_smoothclir.lexical.texts import LexicalTexts
 from tf_smoothclir.lexical.validation import Validation
@@ -26,7 +27,7 @@ from tf_smoothclir.lexical.word_weights import candidate_features, learn_word_we
 from tf_smoothclir.utils.errors import input_error
 
 DICTIONARY_SHARES = (0.0, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0)
-FEEDBACK_WEIGHTS = (0.0, 12.5, 25.0, 50.0, 100.0, 200.0)
+FEEDBACK_WEIGHTS = (0.0, 12.5, 25.0, 50.0, 100.0, 200.0, 400.0)
 # About one standard error of the difference of two rankings over the validation sample.
 _CLEARLY = 0.005
 _FOLDS = 4
@@ -209,8 +210,10 @@ class _Learner:
     def _table(self, profile: PositionProfile, query_rows: np.ndarray) -> sp.csr_array:
         """Learns a table from the mates of some queries."""
         queries, _ = self._mates
-        table, _ = self._alignments(profile).learn_table(pair_weights=np.isin(queries, query_rows))
-        return pruned(table)
+        counts, _ = self._alignments(profile).learn_counts(
+            pair_weights=np.isin(queries, query_rows)
+        )
+        return pruned(probabilities(shared_counts(counts, *self._texts.similar_words)))
 
     def _alignments(self, profile: PositionProfile) -> Alignments:
         """Returns those of all training pairs; of the last profile alone, they are large."""

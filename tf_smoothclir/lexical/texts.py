@@ -12,9 +12,11 @@ from tf_smoothclir.data.tokenized_set import ROLES, TokenizedSet
 from tf_smoothclir.lexical.feedback import Feedback, tf_idf
 from tf_smoothclir.lexical.model import LexicalModel
 from tf_smoothclir.lexical.rankers.term_weights import Collection
+from tf_smoothclir.lexical.related_words import similar_words
 from tf_smoothclir.lexical.retriever import RowRetriever, ScoreRows, lexical_rows
 from tf_smoothclir.lexical.text_reader import DocumentReader, QueryReader
 from tf_smoothclir.lexical.words import Words, document_words, same_spelling
+from tf_smoothclir.text.vocabulary import UNKNOWN_ID
 
 
 class LexicalTexts:
@@ -42,6 +44,20 @@ class LexicalTexts:
         self.documents: Words = document_words(tokenized_set)
         self.spelling: sp.csr_array = same_spelling(*self.vocabularies)
         self.known = len(self.vocabularies[0])
+
+    @functools.cached_property
+    def similar_words(self) -> tuple[sp.csr_array, sp.csr_array]:
+        """How alike document words are spelled, and query words; see `related_words`.
+
+        `[document words, document words]` and `[query words, query words]` float32.
+        """
+        special = [""] * (UNKNOWN_ID + 1)
+        queries, documents = (
+            similar_words(special + vocabulary[len(special) :]) for vocabulary in self.vocabularies
+        )
+        # Words that only documents have are in no training query.
+        queries.resize(self.queries.shape[1], self.queries.shape[1])
+        return documents, queries
 
     @functools.cached_property
     def vectors(self) -> sp.csr_array:

@@ -10,7 +10,7 @@ documents that rank high without being judged,
     Σ_q -log(exp(score(q, d+)) / Σ_d exp(score(q, d))) + λ/2 (Σ θ² + Σ_f log² (a_f / a_f0)),
 
 where a_f0 is where a_f begins. The penalty keeps a word near the weight of its field until many
-queries speak for another one, so a few hundred queries do no harm. The table stays as EM made it.
+queries speak for another one, so a few hundred queries do no harm. The table stays as it is.
 """
 
 from __future__ import annotations

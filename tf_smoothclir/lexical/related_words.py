@@ -1,0 +1,122 @@
+"""Words of similar spelling share what they stand for: tables for languages that inflect.
+
+A word that training pairs have once or never still looks like others: `walked` like `walks`, and
+in Zulu or Basque most forms of a word are rare. So the expected counts of EM, c(w, t), are shared
+among words of similar spelling before they become probabilities. With s from `similar_words`,
+
+    c'(w, t) = c(w, t) + 0.1 Σ_w' s(w', w) c(w', t)                                query words
+    c''(w, t) = c'(w, t) + 2 min(1, n_t) Σ_t' s(t, t') c'(w, t') / n_t          document words
+    T(w | t) = c''(w, t) / Σ_w' c''(w', t)
+
+where n_t = Σ_w Σ_t' s(t, t') c'(w, t'): the neighbours of a document word count together as much as
+two occurrences of its own, so they decide about rare words and hardly touch frequent ones. This is
+Dirichlet smoothing (MacKay and Peto 1995) with a prior of its own for each word.
+
+The constants were chosen on validation queries of mdn-en-de, bible-en-fr and bible-en-tl, and of
+Bibles in Zulu and Basque.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import scipy.sparse as sp
+
+QUERY_SHARE = 0.1
+DOCUMENT_COUNT = 2.0
+_SHORTEST, _LONGEST = 3, 5  # n-grams, in characters
+_LEAST_COSINE = 0.3
+_POWER = 4  # of the cosine: near neighbours count far more than distant ones
+_MOST_WORDS = 2000  # an n-gram of more words says nothing, and costs most
+_ROWS_AT_ONCE = 2000
+_LEAST_SHARE = 0.001  # of a row of counts; what is below is most of the work, and of no use
+
+
+def similar_words(words: Sequence[str]) -> sp.csr_array:
+    """Returns how alike words are spelled.
+
+    Two words are compared by the cosine of TF-IDF vectors of their n-grams of 3 to 5 characters,
+    where the beginning and the end of a word count as one character each.
+
+    Args:
+        words: A vocabulary. Words of one character, and words without a letter, are like no other.
+
+    Returns:
+        `[words, words]` float32: cosine⁴ where the cosine is at least 0.3; 0 on the diagonal.
+    """
+    vectors = _ngram_vectors(words)
+    frequency = np.bincount(vectors.indices, minlength=vectors.shape[1])
+    telling = sp.csr_array(vectors[:, np.flatnonzero((frequency > 1) & (frequency < _MOST_WORDS))])
+    transposed = sp.csr_array(telling.T)
+    parts = []
+    for begin in range(0, len(words), _ROWS_AT_ONCE):
+        part = sp.coo_array(telling[begin : begin + _ROWS_AT_ONCE] @ transposed)
+        rows, columns = part.coords
+        kept = (part.data >= _LEAST_COSINE) & (rows + begin != columns)
+        places = rows[kept], columns[kept]
+        parts.append(sp.csr_array((part.data[kept] ** _POWER, places), shape=part.shape))
+    if not parts:
+        return sp.csr_array((0, 0), dtype=np.float32)
+    return sp.csr_array(sp.vstack(parts, format="csr"))
+
+
+def _ngram_vectors(words: Sequence[str]) -> sp.csr_array:
+    """Returns TF-IDF vectors of length 1, `[words, n-grams]` float32."""
+    numbers: dict[str, int] = {}
+    rows, columns = [], []
+    for row, word in enumerate(words):
+        for ngram in _ngrams(word):
+            rows.append(row)
+            columns.append(numbers.setdefault(ngram, len(numbers)))
+    rarity = np.log(len(words) / np.bincount(columns, minlength=len(numbers))) if columns else []
+    values = np.asarray(rarity, np.float32)[columns]
+    vectors = sp.csr_array((values, (rows, columns)), shape=(len(words), len(numbers)))
+    lengths = np.sqrt(np.asarray(vectors.power(2).sum(axis=1)).ravel())
+    scale = np.divide(1, lengths, out=np.zeros_like(lengths), where=lengths > 0)
+    return sp.csr_array(sp.diags_array(scale.astype(np.float32)) @ vectors)
+
+
+def _ngrams(word: str) -> set[str]:
+    if len(word) < 2 or not any(map(str.isalpha, word)):
+        return set()
+    marked = f"\0{word}\1"
+    return {
+        marked[begin : begin + length]
+        for length in range(_SHORTEST, _LONGEST + 1)
+        for begin in range(len(marked) - length + 1)
+    }
+
+
+def shared_counts(
+    counts: sp.csr_array, similar_documents: sp.csr_array, similar_queries: sp.csr_array
+) -> sp.csr_array:
+    """Shares expected counts among words of similar spelling; see the module.
+
+    Args:
+        counts: `[document words, query words]`, c(w, t).
+        similar_documents: `[document words, document words]`, of `similar_words`.
+        similar_queries: `[query words, query words]`, the same.
+
+    Returns:
+        The shape of `counts`, float32.
+    """
+    counts = _without_small_shares(counts)
+    shared = sp.csr_array(counts + QUERY_SHARE * (counts @ similar_queries))
+    of_neighbours = sp.csr_array(similar_documents @ shared)
+    totals = np.asarray(of_neighbours.sum(axis=1)).ravel()
+    scale = np.divide(
+        DOCUMENT_COUNT * np.minimum(1, totals),
+        totals,
+        out=np.zeros_like(totals),
+        where=totals > 0,
+    )
+    return sp.csr_array(shared + sp.diags_array(scale) @ of_neighbours, dtype=np.float32)
+
+
+def _without_small_shares(counts: sp.csr_array) -> sp.csr_array:
+    totals = np.asarray(counts.sum(axis=1)).ravel()
+    kept = counts.data >= _LEAST_SHARE * np.repeat(totals, np.diff(counts.indptr))
+    rows = np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))
+    places = rows[kept], counts.indices[kept]
+    return sp.csr_array((counts.data[kept], places), shape=counts.shape)
