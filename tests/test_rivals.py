@@ -207,10 +207,14 @@ def test_what_is_done_is_not_done_again_unless_something_changed(
     monkeypatch.setattr(systems, "RIVALS", {"it": rival(1.0)})
     work = Work(TOY, tmp_path, "a set", 20)
     first = result(work)
-    monkeypatch.setattr(systems, "RIVALS", {"it": Rival("A rival", "", PACKAGE, failing)})
+    now_failing = dataclasses.replace(rival(1.0), variants=failing)
+    monkeypatch.setattr(systems, "RIVALS", {"it": now_failing})
     assert result(work) == first
     for change in ({"fingerprint": "another set"}, {"latency_queries": 21}):
         assert result(dataclasses.replace(work, **change)) == {"A rival": "RuntimeError: no room"}
+    monkeypatch.setattr(systems, "RIVALS", {"it": dataclasses.replace(now_failing, recipe="new")})
+    assert result(work) == {"A rival": "RuntimeError: no room"}
+    monkeypatch.setattr(systems, "RIVALS", {"it": now_failing})
     # A failure keeps what was there; a damaged file is an error that names it.
     assert result(work) == first
     (tmp_path / "it" / "result.json").write_text("{}")
@@ -325,8 +329,8 @@ def test_significance_is_marked_against_our_best_run(in_this_process, monkeypatc
 def test_a_package_answers_with_the_best_documents_of_its_scores(name, toy_texts, monkeypatch):
     if RIVALS[name].missing():
         pytest.skip(RIVALS[name].missing())
-    monkeypatch.setattr(static_embedding, "_FEW_EPOCHS", 1)
-    monkeypatch.setattr(static_embedding, "_MORE_EPOCHS", 2)
+    monkeypatch.setattr(static_embedding, "_FEW_STEPS", 1)
+    monkeypatch.setattr(static_embedding, "_MORE_STEPS", 2)
     monkeypatch.setattr(fast_text, "_SHUFFLES", 2)
     rows = toy_texts.retrieval_set.queries_in("test")[:20]
     settings = []

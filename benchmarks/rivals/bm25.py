@@ -11,7 +11,8 @@ from benchmarks.rivals.rival import DEPTH, Ready
 from benchmarks.rivals.texts import RivalTexts
 from benchmarks.rivals.translations import Translations
 
-_K1_B = ((1.5, 0.75), (0.9, 0.4))  # the package's default, and Anserini's
+# The package's default, Anserini's, and two for documents that were all cut at one length.
+_K1_B = ((1.5, 0.75), (0.9, 0.4), (0.6, 1.0), (0.3, 1.0))
 _SEVERAL = (3, 5, 10)
 # BM25 adds up the words of a query, so a word that stands there twice counts twice: its
 # translations share this many places by their probabilities.

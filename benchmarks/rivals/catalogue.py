@@ -18,7 +18,7 @@ RIVALS = {
     "bm25-several": Rival(
         "BM25 (bm25s), several translations",
         "the same table, turned round by Bayes' rule; a word's translations share its weight by"
-        " their probabilities",
+        " their probabilities. k1 and b of BM25 are chosen on validation",
         _BM25S,
         bm25.several_translations,
     ),

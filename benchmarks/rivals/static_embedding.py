@@ -19,7 +19,7 @@ from benchmarks.rivals.texts import RivalTexts
 from tf_smoothclir.lexical.validation import Validation
 
 _RATES = (0.1, 0.3)
-_FEW_EPOCHS, _MORE_EPOCHS = 6, 24
+_FEW_STEPS, _MORE_STEPS = 100, 400
 _DIMENSIONS = (512, 256, 128, 64)
 _BATCH = 512
 _PIECES = 30_522  # BERT's
@@ -27,18 +27,18 @@ _SEED = 13
 
 
 def variants(texts: RivalTexts) -> Iterator[Ready]:
-    """Yields a model of few epochs for each learning rate, and one of more for the better rate."""
+    """Yields a model of few steps for each learning rate, and one of more for the better rate."""
     validation, qualities = Validation(texts.retrieval_set), {}
     for rate in _RATES:
-        ready = _ready(texts, rate, _FEW_EPOCHS)
+        ready = _ready(texts, rate, _FEW_STEPS)
         qualities[rate] = validation(ready.rows)
         yield ready
-    yield _ready(texts, max(qualities, key=qualities.get), _MORE_EPOCHS)
+    yield _ready(texts, max(qualities, key=qualities.get), _MORE_STEPS)
 
 
-def _ready(texts: RivalTexts, rate: float, epochs: int) -> Ready:
+def _ready(texts: RivalTexts, rate: float, steps: int) -> Ready:
     begin = time.monotonic()
-    model = _trained(texts, rate, epochs)
+    model = _trained(texts, rate, steps)
     queries, documents = (_encoded(model, lines) for lines in (texts.queries, texts.documents))
     seconds = time.monotonic() - begin
 
@@ -48,10 +48,11 @@ def _ready(texts: RivalTexts, rate: float, epochs: int) -> Ready:
     def answer(query):
         return best_documents(documents @ _encoded(model, [query])[0])
 
-    return Ready(rows, answer, seconds, f"rate {rate:g}, {epochs} epochs")
+    epochs = steps * _batch(texts) / len(texts.pairs)
+    return Ready(rows, answer, seconds, f"rate {rate:g}, {epochs:.0f} epochs")
 
 
-def _trained(texts: RivalTexts, rate: float, epochs: int):
+def _trained(texts: RivalTexts, rate: float, steps: int):
     from datasets import Dataset
     from sentence_transformers import (
         SentenceTransformer,
@@ -76,8 +77,8 @@ def _trained(texts: RivalTexts, rate: float, epochs: int):
     with tempfile.TemporaryDirectory() as directory:
         arguments = SentenceTransformerTrainingArguments(
             output_dir=directory,
-            num_train_epochs=epochs,
-            per_device_train_batch_size=min(_BATCH, len(texts.pairs)),
+            max_steps=steps,
+            per_device_train_batch_size=_batch(texts),
             learning_rate=rate,
             warmup_steps=0.1,
             batch_sampler=BatchSamplers.NO_DUPLICATES,
@@ -92,6 +93,10 @@ def _trained(texts: RivalTexts, rate: float, epochs: int):
             model=model, args=arguments, train_dataset=Dataset.from_dict(pairs), loss=loss
         ).train()
     return model
+
+
+def _batch(texts: RivalTexts) -> int:
+    return min(_BATCH, len(texts.pairs))
 
 
 def _tokenizer(texts: RivalTexts):

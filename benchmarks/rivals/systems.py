@@ -143,7 +143,7 @@ class Systems:
         if missing:
             self._leave_out(rival.title, missing)
             return
-        key = self._work.key(name, rival.versions())
+        key = self._work.key(name, rival.recipe, rival.versions())
         self._add(name, rival.title, key, partial(measured_rival, name, self._work, key))
 
     def _add(self, name: str, title: str, key: str, measure: Callable[[], Measured]) -> None:
