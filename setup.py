@@ -35,6 +35,7 @@ COMMANDS = {
     "search": "export.search",
     "serve": "export.serve",
     "client": "export.client",
+    "anserini": "export.anserini",
 }
 
 PYARROW = "pyarrow>=15,<22 | pyarrow>=18,<27"  # from 22 on it needs NumPy 2

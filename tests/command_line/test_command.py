@@ -37,6 +37,7 @@ MAINS = {
     "export.export": [],
     "export.build_index": ["data"],
     "export.search": ["data"],
+    "export.anserini": ["data"],
     "export.client": [],
     "export.serve": ["data"],
 }
