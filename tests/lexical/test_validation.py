@@ -87,3 +87,13 @@ def test_the_deviation_is_that_of_a_query_over_the_collection(retrieval_set):
     rows = scores_of(retrieval_set, 0.5)
     expected = np.mean([rows(query).std() for query in range(QUERIES)])
     assert Validation(retrieval_set).deviation(rows) == pytest.approx(expected)
+
+
+def test_each_query_has_its_metrics(retrieval_set):
+    rows = scores_of(retrieval_set, 0.2)
+    ranker = RowRetriever(rows, retrieval_set.tie_order)
+    metrics = evaluate_split(retrieval_set, ranker, "validation", negatives=40).metrics
+    (found,) = Validation(retrieval_set, None).per_query(lambda query_rows: [rows(query_rows)])
+    assert found.shape == (QUERIES, 3)
+    expected = [metrics[name] for name in ("NDCG@5", "full/MRR@10", "full/Recall@1")]
+    np.testing.assert_allclose(found.mean(axis=0), expected, rtol=1e-6)

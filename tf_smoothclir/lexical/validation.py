@@ -24,8 +24,8 @@ class Validation:
     over the whole collection, in [0, 1]. Ties count against a document.
     """
 
-    def __init__(self, retrieval_set: RetrievalSet, most_queries: int = _MOST_QUERIES):
-        """Samples `most_queries` validation queries, by a hash of their ids."""
+    def __init__(self, retrieval_set: RetrievalSet, most_queries: int | None = _MOST_QUERIES):
+        """Samples `most_queries` validation queries, by a hash of their ids; None takes all."""
         lists = candidate_lists(retrieval_set, "validation", negatives=_NEGATIVES, seed=13)
         hashes = hash_ids([retrieval_set.query_ids[row] for row in lists.query_rows])
         self._chosen = np.sort(np.argsort(hashes, kind="stable")[:most_queries])
@@ -47,13 +47,22 @@ class Validation:
         Returns:
             The measure of each.
         """
+        return [quality(measured) for measured in self.per_query(variants)]
+
+    def per_query(self, variants: Callable[[np.ndarray], Iterable[np.ndarray]]) -> list[np.ndarray]:
+        """Measures each query; otherwise like `of_variants`.
+
+        Returns:
+            For each ranking `[queries, 3]` float64: NDCG@5, NaN for a query without a relevant
+            document; reciprocal rank up to 10, and 1 for a mate on the first rank, else 0.
+        """
         measured: list[list] = []
         for chosen in self._chunks():
             for number, scores in enumerate(variants(self._lists.query_rows[chosen])):
                 if number == len(measured):
                     measured.append([])
                 measured[number] += map(self._of_list, chosen, scores)
-        return [self._mean(lists) for lists in measured]
+        return [self._metrics(lists) for lists in measured]
 
     def deviation(self, rows: ScoreRows) -> float:
         """Returns the standard deviation of the scores of a query, the mean over the queries."""
@@ -72,11 +81,17 @@ class Validation:
         rank = np.count_nonzero(row >= row[mates].max()) if len(mates) else np.inf
         return part, row[documents], 1 / rank if rank <= _DEPTH else 0.0
 
-    def _mean(self, measured: Sequence[tuple[slice, np.ndarray, float]]) -> float:
+    def _metrics(self, measured: Sequence[tuple[slice, np.ndarray, float]]) -> np.ndarray:
         parts, scores, reciprocals = zip(*measured)
         pairs = np.concatenate([np.arange(part.start, part.stop) for part in parts])
         offsets = np.cumsum([0, *map(len, scores)])
         ties = self._set.tie_order[self._lists.document_rows[pairs]]
         ranked = ranked_grades(np.concatenate(scores), self._lists.grades[pairs], offsets, ties)
-        ndcg = mean_metrics(per_query_metrics(ranked, self._set.num_grades))["NDCG@5"]
-        return (ndcg + float(np.mean(reciprocals))) / 2
+        ndcg = per_query_metrics(ranked, self._set.num_grades)["NDCG@5"]
+        return np.stack([ndcg, reciprocals, np.equal(reciprocals, 1)], axis=1)
+
+
+def quality(measured: np.ndarray) -> float:
+    """Returns the measure of a ranking from what `Validation.per_query` says of its queries."""
+    ndcg, reciprocals, _ = measured.T
+    return float(np.mean([mean_metrics({"NDCG@5": ndcg})["NDCG@5"], reciprocals.mean()]))
