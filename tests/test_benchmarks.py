@@ -20,6 +20,7 @@ from benchmarks import (
     batching,
     common,
     encoding,
+    engine,
     evaluation,
     index,
     optimizers,
@@ -32,6 +33,7 @@ from benchmarks import (
     training,
 )
 from benchmarks.workload import Workload, tokenized_set_of, zipf_ranks
+from tests.engines.lite import needs_milvus
 from tf_smoothclir._compat import ON_KERAS_3
 from tf_smoothclir.data.candidate_lists import candidate_lists
 from tf_smoothclir.data.tokenized_set import ROLES
@@ -302,6 +304,16 @@ def test_index():
         rows = rows_of(table, "queries/s alone", "queries/s at once", "recall@10")
         assert set(rows) == {index.FLAT, "hnsw", "hnsw:128", index.MATMUL}
         assert rows[index.FLAT]["recall@10"] == 1
+
+
+@needs_milvus
+@pytest.mark.slow
+def test_engine():
+    (table,) = engine.measure(documents=60, dim=8, queries=5, rounds=1, uri="", words=True)
+    rows = rows_of(table, "documents/s written", "p50 ms", "p99 ms", "recall@10")
+    assert set(rows) == {engine.FLAT, engine.HNSW, engine.MILVUS, engine.MILVUS_WORDS}
+    for name in (engine.FLAT, engine.MILVUS, engine.MILVUS_WORDS):  # all are candidates
+        assert rows[name]["recall@10"] == 1
 
 
 def test_a_synthetic_collection_has_topics(tmp_path):

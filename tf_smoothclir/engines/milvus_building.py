@@ -12,6 +12,7 @@ from tf_smoothclir.data.hashing import hash_ids
 from tf_smoothclir.data.sources.source import Text
 from tf_smoothclir.engines.milvus import CollectionNote, Milvus
 from tf_smoothclir.engines.milvus_collection import MilvusCollection
+from tf_smoothclir.engines.milvus_fields import field_values
 from tf_smoothclir.index.document_collections import Collection
 from tf_smoothclir.index.halves import Half
 from tf_smoothclir.index.vector_index import LARGEST_FLAT, IndexSettings
@@ -181,7 +182,7 @@ def _write(
 ) -> None:
     def encoded(batch: Sequence[Text]) -> tuple[Sequence[Text], dict]:
         texts = [document.text for document in batch]
-        return batch, {half.name: list(half.encode(texts)) for half in halves}
+        return batch, {half.name: field_values(half.name, half.encode(texts)) for half in halves}
 
     batches = text_batches(documents, size=_TEXTS_PER_CALL, text=operator.attrgetter("text"))
     with progress_bar(count, "Write the collection", "documents") as bar:

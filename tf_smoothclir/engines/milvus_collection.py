@@ -8,25 +8,37 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from tf_smoothclir.data.hashing import hash_ids
 from tf_smoothclir.data.sources.source import Text
 from tf_smoothclir.engines.milvus import Address, CollectionNote, Milvus
+from tf_smoothclir.engines.milvus_fields import MOST_BYTES, schema_and_indexes
 from tf_smoothclir.index.dense_half import DenseHalf
-from tf_smoothclir.index.vector_index import IndexSettings
 from tf_smoothclir.losses.grades import predicted_grades
 from tf_smoothclir.protocols.text_search import SearchHit
 from tf_smoothclir.text.batches import in_batches
 from tf_smoothclir.utils.errors import input_error
 
 MOST_HITS = 16_384  # Milvus gives no more
-_MOST_BYTES = 65_535  # of a string field
 _ROWS_PER_CALL = 256  # texts of the longest kind stay below 64 MB, the limit of a request
 _IDS_PER_CALL = 1000
-_HNSW_CONSTRUCTION = 200
+
+
+class PartOfQuery(NamedTuple):
+    """What a query asks of one half.
+
+    Attributes:
+        half: Name of the half.
+        value: A vector, `[dim]` float32, or words, as `sparse_value` returns them.
+        weight: What the inner product is multiplied by.
+    """
+
+    half: str
+    value: Any
+    weight: float
 
 
 class MilvusCollection:
@@ -62,15 +74,8 @@ class MilvusCollection:
             note: What it is to remember.
             dim: Length of the vectors.
         """
-        kinds, client = milvus.api.DataType, milvus.client
-        schema = client.create_schema(auto_id=False, enable_dynamic_field=False)
-        schema.add_field("id", kinds.VARCHAR, is_primary=True, max_length=_MOST_BYTES)
-        for field in ("title", "text"):
-            schema.add_field(field, kinds.VARCHAR, max_length=_MOST_BYTES)
-        indexes = client.prepare_index_params()
-        if DenseHalf.name in note.halves:
-            schema.add_field(DenseHalf.name, kinds.FLOAT_VECTOR, dim=dim)
-            indexes.add_index(DenseHalf.name, metric_type="IP", **_index(note.settings))
+        client = milvus.client
+        schema, indexes = schema_and_indexes(milvus, note, dim)
         with milvus.explained(f"--engine_collection={name}"):
             client.create_collection(
                 name,
@@ -153,40 +158,102 @@ class MilvusCollection:
         Raises:
             InputError: `depth` is more than Milvus gives, or it refuses the filter.
         """
+        vectors = list(np.asarray(query_vectors, np.float32))
+        found = self._search(DenseHalf.name, vectors, depth)
+        return [self._hits(row, 1.0, self.manifest.thresholds) for row in found]
+
+    def search_sum(self, parts: Sequence[PartOfQuery], depth: int) -> list[SearchHit]:
+        """Returns the best documents of a query by a weighted sum, which Milvus computes.
+
+        It adds the scores of the best `candidates(depth)` documents by words, and as many by
+        vectors; a document that is among one of them only has nothing of the other score.
+
+        Args:
+            parts: What the query asks of each half.
+            depth: Documents.
+
+        Raises:
+            InputError: As for `search`.
+        """
+        if not parts:
+            return []
+        if len(parts) == 1:
+            ((half, value, weight),) = parts
+            (found,) = self._search(half, [value], depth)
+            return self._hits(found, weight, None)
+        api, most = self._milvus.api, max(part.weight for part in parts)
         check_depth(depth)
-        effort = max(self.manifest.settings.search_effort, depth)
-        with self.refusing_filter():
-            found = self._milvus.client.search(
+        requests = [
+            api.AnnSearchRequest(
+                [part.value],
+                part.half,
+                self._parameters(part.half, candidates(depth)),
+                candidates(depth),
+                expr=self._filter or None,
+            )
+            for part in parts
+        ]
+        # Weights of Milvus are at most 1; without norm_score, it adds the scores as they are.
+        ranker = api.WeightedRanker(*(part.weight / most for part in parts), norm_score=False)
+        with self._refusing_filter():
+            (found,) = self._milvus.client.hybrid_search(
+                self._name, requests, ranker, limit=depth, output_fields=["title", "text"]
+            )
+        return self._hits(found, most, None)
+
+    def values(self, ids: Sequence[str]) -> list[dict[str, Any]]:
+        """Returns the fields of the halves of documents, for each of `ids`."""
+        with self._milvus.explained():
+            rows = self._milvus.client.query(
+                self._name, filter=_one_of(ids), output_fields=["id", *self.manifest.halves]
+            )
+        found = {row["id"]: row for row in rows}
+        return [found[id_] for id_ in ids]
+
+    def _search(self, half: str, values: list, depth: int):
+        check_depth(depth)
+        with self._refusing_filter():
+            return self._milvus.client.search(
                 self._name,
-                data=list(np.asarray(query_vectors, np.float32)),
-                anns_field=DenseHalf.name,
+                data=values,
+                anns_field=half,
                 limit=depth,
                 filter=self._filter,
                 output_fields=["title", "text"],
-                search_params={"metric_type": "IP", "params": {"ef": effort}},
+                search_params=self._parameters(half, depth),
             )
-        return [self._hits(row) for row in found]
 
-    def refusing_filter(self):
-        """Returns a context in which a refusal names the filter, if there is one."""
+    def _parameters(self, half: str, depth: int) -> dict:
+        effort = max(self.manifest.settings.search_effort, depth)
+        of_half = {"ef": effort} if half == DenseHalf.name else {}
+        return {"metric_type": "IP", "params": of_half}
+
+    def _refusing_filter(self):
         where = f"--filter={self._filter}" if self._filter else ""
         return self._milvus.explained(where, "See milvus.io/docs/boolean.md for the syntax")
 
-    def _hits(self, found) -> list[SearchHit]:
-        scores = np.array([hit["distance"] for hit in found], np.float32)
+    def _hits(self, found, weight: float, thresholds: Sequence[float] | None) -> list[SearchHit]:
+        scores = np.array([weight * hit["distance"] for hit in found], np.float32)
         hashes = hash_ids([hit["id"] for hit in found])
-        grades = predicted_grades(scores, self.manifest.thresholds).numpy()
+        grades: Sequence = [None] * len(found)
+        if thresholds is not None:
+            grades = predicted_grades(scores, thresholds).numpy().tolist()
         return [
             SearchHit(
                 rank,
                 float(scores[place]),
-                int(grades[place]),
+                grades[place],
                 found[place]["id"],
                 found[place]["entity"]["title"],
                 found[place]["entity"]["text"],
             )
             for rank, place in enumerate(np.lexsort((hashes, -scores)), start=1)
         ]
+
+
+def candidates(depth: int) -> int:
+    """Returns how many documents each half finds before their scores are added."""
+    return min(max(100, 10 * depth), MOST_HITS)
 
 
 def check_depth(depth: int) -> None:
@@ -201,13 +268,6 @@ def check_depth(depth: int) -> None:
         )
 
 
-def _index(settings: IndexSettings) -> dict:
-    if settings.kind == "flat":
-        return {"index_type": "FLAT"}
-    parameters = {"M": settings.hnsw_neighbours, "efConstruction": _HNSW_CONSTRUCTION}
-    return {"index_type": "HNSW", "params": parameters}
-
-
 def _one_of(ids: Sequence[str]) -> str:
     """Returns the expression for documents with these ids; it has JSON's strings."""
     return f"id in {json.dumps(list(ids), ensure_ascii=False)}"
@@ -215,4 +275,4 @@ def _one_of(ids: Sequence[str]) -> str:
 
 def _cut(value: str) -> str:
     """Returns as much of a string as Milvus keeps."""
-    return value.encode()[:_MOST_BYTES].decode(errors="ignore")
+    return value.encode()[:MOST_BYTES].decode(errors="ignore")

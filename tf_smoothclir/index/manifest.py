@@ -116,9 +116,14 @@ class IndexManifest:
         """Writes the manifest of the index in `directory`."""
         write_json(directory / MANIFEST, {"role": self.role, **dataclasses.asdict(self)})
 
+    @property
+    def halves(self) -> tuple[str, ...]:
+        """The names of the halves that the index has."""
+        return tuple(name for name in ("vectors", "impacts") if getattr(self, name) is not None)
+
     def __str__(self):
-        halves = filter(None, [self.vectors, self.impacts])
-        return "; ".join([f"{self.documents} documents", *map(str, halves)])
+        halves = (str(getattr(self, name)) for name in self.halves)
+        return "; ".join([f"{self.documents} documents", *halves])
 
 
 def check_is_index(directory: Path) -> dict:

@@ -13,10 +13,12 @@ from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.engines.milvus import Address, CollectionNote
 from tf_smoothclir.engines.milvus_collection import MilvusCollection
 from tf_smoothclir.index.builder import build_index
+from tf_smoothclir.index.dense_half import DenseHalf
 from tf_smoothclir.index.document_collections import SourceCollection
 from tf_smoothclir.index.document_index import DocumentIndex
 from tf_smoothclir.index.encoding import encode_texts
 from tf_smoothclir.index.export_halves import export_halves
+from tf_smoothclir.index.lexical_half import LexicalHalf
 from tf_smoothclir.index.manifest import IndexManifest
 from tf_smoothclir.protocols.text_search import SearchedCollection, TextSearch
 from tf_smoothclir.publishing.export_directory import (
@@ -29,6 +31,7 @@ from tf_smoothclir.publishing.export_directory import (
 from tf_smoothclir.publishing.exported_lexical import LexicalParts, load_lexical
 from tf_smoothclir.publishing.manifest import check_pair, check_pair_id
 from tf_smoothclir.search.dense_search import DenseSearch, EncodeQueries
+from tf_smoothclir.search.engine_search import EngineSearch
 from tf_smoothclir.search.word_search import WordSearch
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.utils.errors import InputError, input_error
@@ -76,6 +79,7 @@ def open_search(
     else:
         index = DocumentIndex(index_dir)
         _check_collection(index_dir, index.manifest, choose_data)
+    word_search = WordSearch if engine is None else EngineSearch
     searched = _searched(export_dir, index.manifest, choose_data)
     lexical = _lexical_model(export_dir, index, retriever)
     if retriever == AUTO:
@@ -84,12 +88,12 @@ def open_search(
         if server:
             reason = "a lexical search reads its queries in this process"
             raise input_error(f"--server={server}", reason, "Leave the flag out")
-        return WordSearch(lexical, index, searched)
-    if isinstance(index, DocumentIndex) and index.dense is None:
+        return word_search(lexical, index, searched)
+    if DenseHalf.name not in index.manifest.halves:
         raise _missing(retriever, "the index has no vectors")
     encode = _remote(server, index.manifest) if server else _local(export_dir, index.manifest)
     if retriever == "hybrid":
-        return WordSearch(lexical, index, searched, encode)
+        return word_search(lexical, index, searched, encode)
     load = functools.partial(_tower_of_index, export_dir, index.manifest.version)
     return DenseSearch(encode, index, load, searched)
 
@@ -98,7 +102,7 @@ def _lexical_model(
     export_dir: str | os.PathLike, index: DocumentIndex | MilvusCollection, retriever: str
 ) -> LexicalParts | None:
     """Loads the lexical model that an index was built with; None to rank by vectors alone."""
-    has_impacts = isinstance(index, DocumentIndex) and index.lexical is not None
+    has_impacts = LexicalHalf.name in index.manifest.halves
     if retriever == "dense" or (retriever == AUTO and not has_impacts):
         return None
     if not has_impacts:

@@ -1,0 +1,233 @@
+"""Milvus beside the index on disk: documents/s written, milliseconds per query, recall.
+
+python -m benchmarks.engine --documents=20000
+python -m benchmarks.engine --documents=1000000 --uri=http://localhost:19530
+
+Without --uri, Milvus Lite in a temporary file: a stand-in for tests, slower than a server. Vectors
+are those of `benchmarks.index --vectors=topics`. With --words, each document has impacts of 300
+words too, and each query asks for 12, drawn by Zipf's law from 30,000; Milvus adds both scores.
+Queries come one at a time; answers have titles and texts of the best ten.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import scipy.sparse as sp
+from absl import flags
+
+from benchmarks import common
+from benchmarks.index import vectors
+from tf_smoothclir.data.sources.source import Text
+from tf_smoothclir.index.document_collections import Collection
+from tf_smoothclir.index.vector_index import IndexSettings
+from tf_smoothclir.publishing.manifest import ExportManifest
+from tf_smoothclir.settings.data import DataSettings
+
+FLAT, HNSW, MILVUS, MILVUS_WORDS = "on disk, flat", "on disk, hnsw", "Milvus", "Milvus, words too"
+_NAME = "smoothclir_benchmark"
+_DEPTH, _WARM_UP = 10, 5
+_OF_WORDS = 0.05  # both scores then vary about as much
+_VOCABULARY, _WORDS_PER_DOCUMENT, _WORDS_PER_QUERY = 30_000, 300, 12
+
+
+class _Numbers(Collection):
+    """Documents whose text is their number."""
+
+    name = "benchmark"
+
+    def __init__(self, documents: int):
+        self._documents = documents
+
+    def documents(self) -> Iterator[Text]:
+        for number in range(self._documents):
+            yield Text(str(number), f"Title {number}", str(number))
+
+    def place(self, index: int) -> str:
+        return f"{self.name}:{index + 1}"
+
+    def fingerprint(self) -> str:
+        return str(self._documents)
+
+
+def words_of(texts: int, words: int, seed: int) -> sp.csr_array:
+    """Returns `[texts, vocabulary]` float32, positive weights of up to `words` words each."""
+    generator = np.random.default_rng(seed)
+    chances = 1 / (10 + np.arange(_VOCABULARY - 1))
+    drawn = generator.choice(_VOCABULARY - 1, (texts, words), p=chances / chances.sum()) + 1
+    weights = generator.exponential(size=drawn.size).astype(np.float32)
+    rows = np.repeat(np.arange(texts), words)
+    return sp.csr_array((weights, (rows, drawn.ravel())), shape=(texts, _VOCABULARY))
+
+
+def _halves(kind: str, documents: int, dim: int, *, words: bool) -> list:
+    """Returns halves that look up what they would encode."""
+    import tensorflow as tf
+
+    from tf_smoothclir.index.dense_half import DenseHalf
+    from tf_smoothclir.index.lexical_half import LexicalHalf, LexicalRows
+
+    made = vectors(documents, dim, seed=1)
+    halves: list = [
+        DenseHalf(
+            lambda text: {"vector": tf.constant(made[text.numpy().astype(int)])},
+            dim,
+            IndexSettings(kind),
+        )
+    ]
+    if words:
+        impacts = words_of(documents, _WORDS_PER_DOCUMENT, seed=3)
+
+        class Lookup(LexicalHalf):
+            def __init__(self):
+                pass
+
+            def encode(self, texts):
+                own = impacts[np.array(texts).astype(int)]
+                return LexicalRows(own, own)
+
+        halves.append(Lookup())
+    return halves
+
+
+def _export(dim: int) -> ExportManifest:
+    return ExportManifest("document", 1, "benchmark", dim, 1.0, (0.2, 0.7), DataSettings())
+
+
+def on_disk(kind: str, documents: int, dim: int, queries: int) -> dict[str, float]:
+    """Builds an index on disk, and times it."""
+    from tf_smoothclir.index.builder import build_index
+    from tf_smoothclir.index.document_index import DocumentIndex
+
+    with tempfile.TemporaryDirectory() as directory:
+        path, halves = Path(directory, "index"), _halves(kind, documents, dim, words=False)
+        begin = time.perf_counter()
+        build_index(path, _Numbers(documents), halves, _export(dim))
+        written = documents / (time.perf_counter() - begin)
+        index, asked = DocumentIndex(path), vectors(queries, dim, seed=2)
+        found, times = _timed(lambda query: index.search(asked[[query]], _DEPTH)[0], queries)
+    return {"documents/s written": written, **times, "recall@10": _recall(found, documents, dim)}
+
+
+def in_milvus(uri: str, documents: int, dim: int, queries: int, *, words: bool) -> dict[str, float]:
+    """Writes a collection into Milvus, and times it; the collection is deleted."""
+    from tf_smoothclir.engines.milvus import Milvus
+    from tf_smoothclir.engines.milvus_building import build_collection
+    from tf_smoothclir.engines.milvus_collection import PartOfQuery
+    from tf_smoothclir.engines.milvus_fields import field_values
+    from tf_smoothclir.index.lexical_half import LexicalRows
+
+    asked = vectors(queries, dim, seed=2)
+    sparse = words_of(queries, _WORDS_PER_QUERY, seed=4)
+    with (
+        tempfile.TemporaryDirectory() as directory,
+        Milvus(uri or str(Path(directory, "milvus.db"))) as milvus,
+    ):
+        halves, begin = _halves("auto", documents, dim, words=words), time.perf_counter()
+        target = build_collection(
+            milvus,
+            _NAME,
+            _Numbers(documents),
+            halves,
+            _export(dim),
+            IndexSettings(),
+            overwrite=True,
+        )
+        written = documents / (time.perf_counter() - begin)
+
+        def search(query):
+            if not words:
+                return target.search(asked[[query]], _DEPTH)[0]
+            (own,) = field_values("impacts", LexicalRows(sparse[[query]], None))
+            parts = [
+                PartOfQuery("vectors", asked[query], 1.0),
+                PartOfQuery("impacts", own, _OF_WORDS),
+            ]
+            return target.search_sum(parts, _DEPTH)
+
+        found, times = _timed(search, queries)
+        with milvus.explained():
+            milvus.client.drop_collection(_NAME)
+    recall = _recall(found, documents, dim, words=words)
+    return {"documents/s written": written, **times, "recall@10": recall}
+
+
+def _timed(search: Callable[[int], list], queries: int) -> tuple[list[list], dict[str, float]]:
+    """Returns the hits of each query, and the median and the 99th percentile of the times."""
+    for query in range(min(_WARM_UP, queries)):
+        search(query)
+    found, times = [], []
+    for query in range(queries):
+        begin = time.perf_counter()
+        found.append(search(query))
+        times.append(1000 * (time.perf_counter() - begin))
+    return found, {"p50 ms": float(np.median(times)), "p99 ms": float(np.percentile(times, 99))}
+
+
+def _recall(found: list[list], documents: int, dim: int, *, words: bool = False) -> float:
+    """Returns the share of hits that are among the exact best."""
+    made, asked = vectors(documents, dim, seed=1), vectors(len(found), dim, seed=2)
+    impacts = words_of(documents, _WORDS_PER_DOCUMENT, seed=3) if words else None
+    sparse = words_of(len(found), _WORDS_PER_QUERY, seed=4)
+    good = 0
+    for number, hits in enumerate(found):
+        scores = made @ asked[number]
+        if impacts is not None:
+            scores += _OF_WORDS * (impacts @ sparse[[number]].toarray()[0])
+        least = np.partition(scores, -_DEPTH)[-_DEPTH]
+        good += sum(scores[int(hit.id)] >= least - 1e-5 for hit in hits)
+    return good / (_DEPTH * len(found))
+
+
+def measure(
+    *, documents: int, dim: int, queries: int, rounds: int, uri: str, words: bool
+) -> list[dict]:
+    """Returns a table.
+
+    Args:
+        documents: Size of the collection.
+        dim: Dimension of the vectors.
+        queries: Number of queries.
+        rounds: Number of measurements of each rival.
+        uri: Of Milvus; empty for Milvus Lite.
+        words: Whether to measure vectors and words together too.
+    """
+    sizes = (documents, dim, queries)
+    rivals = {
+        FLAT: partial(on_disk, "flat", *sizes),
+        HNSW: partial(on_disk, "hnsw", *sizes),
+        MILVUS: partial(in_milvus, uri, *sizes, words=False),
+    }
+    if words:
+        rivals[MILVUS_WORDS] = partial(in_milvus, uri, *sizes, words=True)
+    measurements = common.interleaved(rivals, rounds)
+    title = f"{documents:,} documents of {dim} dimensions, Milvus at {uri or 'a file (Lite)'}"
+    return [common.table(title, measurements, ratio_of="p50 ms", references=[FLAT])]
+
+
+def _define_flags() -> None:
+    flags.DEFINE_integer("documents", 20_000, "Size of the collection.", lower_bound=_DEPTH)
+    flags.DEFINE_integer("dim", 64, "Dimension of the vectors.", lower_bound=1)
+    flags.DEFINE_integer("queries", 200, "Number of queries.", lower_bound=1)
+    flags.DEFINE_string("uri", "", "Address of Milvus; empty: Milvus Lite in a temporary file.")
+    flags.DEFINE_boolean("words", False, "Measure vectors and words together, too.")
+
+
+def _measure(values: flags.FlagValues) -> list[dict]:
+    return measure(
+        documents=values.documents,
+        dim=values.dim,
+        queries=values.queries,
+        rounds=values.rounds,
+        uri=values.uri,
+        words=values.words,
+    )
+
+
+if __name__ == "__main__":
+    common.run(_define_flags, _measure)

@@ -1,0 +1,175 @@
+"""Search by words and vectors in Milvus Lite: the order of the index on disk without feedback."""
+
+import dataclasses
+import functools
+
+import numpy as np
+import pytest
+
+from tests.engines.lite import needs_milvus
+from tests.index.helpers import Documents, document
+from tests.training.tiny_set import DOCUMENTS
+from tf_smoothclir.data.sources.opening import source_of
+from tf_smoothclir.engines import milvus_collection
+from tf_smoothclir.engines.milvus import Address, Milvus
+from tf_smoothclir.engines.milvus_building import build_collection, change_collection
+from tf_smoothclir.engines.milvus_collection import MilvusCollection
+from tf_smoothclir.hybrid.fusion import Fusion
+from tf_smoothclir.index.builder import build_index
+from tf_smoothclir.index.document_collections import SourceCollection
+from tf_smoothclir.index.document_index import DocumentIndex
+from tf_smoothclir.index.encoding import encode_texts
+from tf_smoothclir.index.export_halves import export_halves
+from tf_smoothclir.index.vector_index import IndexSettings
+from tf_smoothclir.publishing.exported_models import load_exported_models
+from tf_smoothclir.search.dense_search import DenseSearch
+from tf_smoothclir.search.engine_search import EngineSearch
+from tf_smoothclir.search.opening import open_search
+from tf_smoothclir.search.word_search import WordSearch
+from tf_smoothclir.utils.errors import InputError
+
+pytestmark = needs_milvus
+QUERIES = ["word1 word4 word2", "word8 word8", "word3 unheard", "unheard", ""]
+
+
+@pytest.fixture(scope="module")
+def export(ranking_exports):
+    """The models of a hybrid run."""
+    return load_exported_models(ranking_exports["hybrid"])
+
+
+@pytest.fixture(scope="module")
+def halves(ranking_exports):
+    return export_halves(ranking_exports["hybrid"]).halves
+
+
+@pytest.fixture(scope="module")
+def collection(export):
+    return SourceCollection(source_of(export.manifest.data))
+
+
+@pytest.fixture(scope="module")
+def index(export, halves, collection, tmp_path_factory):
+    path = tmp_path_factory.mktemp("index") / "index"
+    build_index(path, collection, halves, export.manifest)
+    return DocumentIndex(path)
+
+
+@pytest.fixture(scope="module")
+def address(export, halves, collection, tmp_path_factory):
+    """A collection with both halves."""
+    address = Address(str(tmp_path_factory.mktemp("milvus") / "milvus.db"), "texts")
+    with Milvus(address.uri) as milvus:
+        build_collection(milvus, "texts", collection, halves, export.manifest, IndexSettings())
+    return address
+
+
+@pytest.fixture(scope="module")
+def searches(export, index, address):
+    """`searches(fusion, filter)`: the search on disk and the one in Milvus, by this fusion."""
+    encode = functools.partial(encode_texts, export.towers["query"].encode)
+
+    def searches(fusion, filter_=""):
+        lexical = dataclasses.replace(export.lexical, fusion=fusion)
+        there = MilvusCollection.at(dataclasses.replace(address, filter=filter_))
+        return (
+            WordSearch(lexical, index, None, encode),
+            EngineSearch(lexical, there, None, encode),
+        )
+
+    return searches
+
+
+@pytest.mark.parametrize("share", [0.0, 0.01, 0.3, 0.9, 1.0])
+def test_engine_adds_the_scores_as_the_index_does(searches, share):
+    # Feedback is what the engine leaves out; all documents are among the candidates.
+    here, there = searches(Fusion(share, 2.0, 0.25, feedback=0.0))
+    compared = 0
+    for of_index, of_engine in zip(
+        here.search(QUERIES, DOCUMENTS), there.search(QUERIES, DOCUMENTS)
+    ):
+        expected = {hit.id: hit.score for hit in of_index}
+        for hit in of_engine:
+            assert hit.score == pytest.approx(expected[hit.id], rel=1e-5, abs=1e-5)
+        # A document that shares no word with the query has no score by words alone.
+        without = sorted(expected.keys() - {hit.id for hit in of_engine})
+        assert [expected[id_] for id_ in without] == pytest.approx([0.0] * len(without))
+        assert [hit.rank for hit in of_engine] == list(range(1, len(of_engine) + 1))
+        compared += len(of_engine)
+    assert compared > DOCUMENTS
+
+
+def test_document_that_one_half_finds_has_nothing_of_the_other_score(searches, monkeypatch):
+    monkeypatch.setattr(milvus_collection, "candidates", lambda depth: 2)
+    here, there = searches(Fusion(0.3, 2.0, 0.25))
+    (of_index,), (hits,) = here.search(QUERIES[:1], DOCUMENTS), there.search(QUERIES[:1], 4)
+    whole = {hit.id: hit.score for hit in of_index}
+    parts = {
+        hit.id: (explained.score - explained.towers, explained.towers)
+        for hit, explained in zip(hits, there.explain(QUERIES[0], hits))
+    }
+    for hit in hits:
+        possible = (whole[hit.id], *parts[hit.id])
+        assert min(abs(hit.score - score) for score in possible) < 1e-4
+
+
+@pytest.mark.parametrize(("depth", "found"), [(1, 100), (10, 100), (50, 500), (9000, 16_384)])
+def test_more_candidates_are_found_than_documents_are_wanted(depth, found):
+    assert milvus_collection.candidates(depth) == found
+
+
+def test_filter_holds_for_both_halves(searches):
+    (hits,) = searches(Fusion(0.3, 2.0, 0.25), 'id in ["3", "5"]')[1].search(QUERIES[:1], 9)
+    assert {hit.id for hit in hits} == {"3", "5"}
+
+
+@pytest.mark.parametrize("retriever", ["auto", "dense", "lexical", "hybrid"])
+def test_each_retriever_is_opened_as_for_an_index(
+    ranking_exports, searches, address, export, retriever
+):
+    there = open_search(
+        ranking_exports["hybrid"], "", lambda data: data, engine=address, retriever=retriever
+    )
+    (hits,) = there.search(QUERIES[:1], 3)
+    assert isinstance(there, DenseSearch if retriever == "dense" else EngineSearch)
+    expected = {"dense": Fusion(1.0, 1.0, 1.0), "lexical": Fusion(0.0, 1.0, 1.0)}
+    fusion = expected.get(retriever, dataclasses.replace(export.lexical.fusion, feedback=0.0))
+    (best,) = searches(fusion)[0].search(QUERIES[:1], 3)
+    assert [hit.score for hit in hits] == pytest.approx([hit.score for hit in best], rel=1e-5)
+
+
+def test_export_of_a_lexical_run_needs_no_vectors(ranking_exports, tmp_path):
+    path = ranking_exports["lexical"]
+    found, manifest = export_halves(path)
+    address = Address(str(tmp_path / "milvus.db"), "texts")
+    documents = SourceCollection(source_of(manifest.data))
+    with Milvus(address.uri) as milvus:
+        build_collection(milvus, "texts", documents, found, manifest, IndexSettings())
+    search = open_search(path, "", lambda data: data, engine=address)
+    assert search.search(["unheard"], 3) == [[]]
+    (hits,) = search.search(QUERIES[:1], 3)
+    assert len(hits) == 3
+    with pytest.raises(InputError, match="--retriever=dense: the index has no vectors"):
+        open_search(path, "", lambda data: data, engine=address, retriever="dense")
+
+
+@pytest.mark.parametrize("role", ["document", "query"])
+def test_explanations_are_those_of_the_index(searches, role):
+    here, there = searches(Fusion(0.3, 2.0, 0.25))
+    (hits,) = there.search(QUERIES[:1], 4)
+    for one, other in zip(
+        there.explain(QUERIES[0], hits, role), here.explain(QUERIES[0], hits, role)
+    ):
+        assert one.score == pytest.approx(other.score, rel=1e-5)
+        assert one.towers == pytest.approx(other.towers, rel=1e-5)
+        assert [word.word for word in one.words] == [word.word for word in other.words]
+
+
+def test_document_without_words_is_found_by_its_vector(export, halves, collection, tmp_path):
+    with Milvus(str(tmp_path / "milvus.db")) as milvus:
+        build_collection(milvus, "texts", collection, halves, export.manifest, IndexSettings())
+        added = Documents([document("empty", "")])
+        changed = change_collection(milvus, "texts", halves, export.manifest, add=added)
+        assert len(changed) == DOCUMENTS + 1
+        (found,) = changed.search(np.ones((1, export.manifest.dim), np.float32), DOCUMENTS + 1)
+        assert "dempty" in {hit.id for hit in found}

@@ -1,0 +1,76 @@
+"""The fields of a collection in Milvus that hold the halves of an index."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from tf_smoothclir.engines.milvus import CollectionNote, Milvus
+from tf_smoothclir.index.dense_half import DenseHalf
+from tf_smoothclir.index.lexical_half import LexicalHalf
+from tf_smoothclir.index.vector_index import IndexSettings
+from tf_smoothclir.lexical.words import NO_WORD
+
+MOST_BYTES = 65_535  # of a string
+_HNSW_CONSTRUCTION = 200
+# Milvus refuses an empty sparse vector; no query asks for this word.
+_EMPTY = {NO_WORD: 1.0}
+
+
+def schema_and_indexes(milvus: Milvus, note: CollectionNote, dim: int) -> tuple[Any, Any]:
+    """Returns the schema of a collection, and the indexes of its fields.
+
+    Args:
+        milvus: The connection.
+        note: What the collection remembers.
+        dim: Length of the vectors.
+    """
+    kinds, client = milvus.api.DataType, milvus.client
+    schema = client.create_schema(auto_id=False, enable_dynamic_field=False)
+    schema.add_field("id", kinds.VARCHAR, is_primary=True, max_length=MOST_BYTES)
+    for field in ("title", "text"):
+        schema.add_field(field, kinds.VARCHAR, max_length=MOST_BYTES)
+    indexes = client.prepare_index_params()
+    if DenseHalf.name in note.halves:
+        schema.add_field(DenseHalf.name, kinds.FLOAT_VECTOR, dim=dim)
+        indexes.add_index(DenseHalf.name, metric_type="IP", **_index(note.settings))
+    if LexicalHalf.name in note.halves:
+        schema.add_field(LexicalHalf.name, kinds.SPARSE_FLOAT_VECTOR)
+        indexes.add_index(LexicalHalf.name, metric_type="IP", index_type="SPARSE_INVERTED_INDEX")
+    return schema, indexes
+
+
+def field_values(half: str, rows: Any) -> list:
+    """Returns what the field of a half holds for each document.
+
+    Args:
+        half: Name of the half.
+        rows: What its `encode` returned.
+    """
+    if half == LexicalHalf.name:
+        return [sparse_value(*row) for row in _rows(rows.impacts)]
+    return list(rows)
+
+
+def sparse_value(words: np.ndarray, weights: np.ndarray) -> dict[int, float]:
+    """Returns a sparse vector as Milvus takes it.
+
+    Args:
+        words: `[words]` int.
+        weights: `[words]` float32.
+    """
+    return dict(zip(words.tolist(), weights.tolist())) or _EMPTY
+
+
+def _rows(matrix: sp.csr_array):
+    ends = zip(matrix.indptr[:-1], matrix.indptr[1:])
+    return ((matrix.indices[begin:end], matrix.data[begin:end]) for begin, end in ends)
+
+
+def _index(settings: IndexSettings) -> dict:
+    if settings.kind == "flat":
+        return {"index_type": "FLAT"}
+    parameters = {"M": settings.hnsw_neighbours, "efConstruction": _HNSW_CONSTRUCTION}
+    return {"index_type": "HNSW", "params": parameters}

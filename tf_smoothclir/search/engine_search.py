@@ -1,0 +1,95 @@
+"""Search by words, or by words and vectors, in a collection that an engine holds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from absl import logging
+
+from tf_smoothclir.engines.milvus_collection import MilvusCollection, PartOfQuery
+from tf_smoothclir.engines.milvus_fields import sparse_value
+from tf_smoothclir.index.dense_half import DenseHalf
+from tf_smoothclir.index.lexical_half import LexicalHalf
+from tf_smoothclir.lexical.words import NO_WORD
+from tf_smoothclir.protocols.text_search import Explanation, SearchedCollection, SearchHit
+from tf_smoothclir.publishing.exported_lexical import LexicalParts
+from tf_smoothclir.search.word_explanation import WordExplainer
+
+EncodeQueries = Callable[[Sequence[str]], np.ndarray]
+
+
+class EngineSearch:
+    """A `TextSearch` with a lexical model, and with towers where it has an encoder of queries.
+
+    The engine adds the weighted scores. There is no feedback, which needs the whole collection.
+
+    Attributes:
+        collection: What is searched.
+    """
+
+    def __init__(
+        self,
+        lexical: LexicalParts,
+        documents: MilvusCollection,
+        collection: SearchedCollection,
+        encode_queries: EncodeQueries | None = None,
+    ):
+        """Joins models and a collection.
+
+        Args:
+            lexical: The exported lexical model; with an encoder, its fusion decides.
+            documents: Of the same export.
+            collection: What is known about the documents.
+            encode_queries: From queries to `[queries, dim]`; None to rank by words alone.
+        """
+        self.collection = collection
+        self._lexical, self._documents, self._encode = lexical, documents, encode_queries
+        self._weights = (1.0, 0.0) if encode_queries is None else lexical.fusion.weights
+        self._explainer = WordExplainer(lexical, self._weights[0])
+        feedback = lexical.model.feedback if encode_queries is None else lexical.fusion.feedback
+        if feedback:
+            logging.info("Milvus ranks without feedback, which the export has (%g).", feedback)
+
+    def search(self, queries: Sequence[str], depth: int) -> list[list[SearchHit]]:
+        """Returns the best `depth` documents of each query, best first."""
+        return [self._documents.search_sum(parts, depth) for parts in self._read(queries)]
+
+    def explain(
+        self, query: str, hits: Sequence[SearchHit], role: str = "document"
+    ) -> list[Explanation]:
+        """Splits the score of each hit into words and towers; see `TextSearch.explain`.
+
+        Where the engine found a document by one half only, its score here is the higher one.
+        """
+        if not hits:
+            return []
+        (parts,) = self._read([query])
+        found = self._documents.values([hit.id for hit in hits])
+        scores = np.zeros((len(hits), 3), np.float32)  # words, towers, feedback
+        for half, value, weight in parts:
+            for row, fields in zip(scores, found):
+                if half == LexicalHalf.name:
+                    of_words = fields[half]
+                    row[0] = weight * sum(n * of_words.get(word, 0) for word, n in value.items())
+                else:
+                    row[1] = weight * np.dot(np.asarray(fields[half], np.float32), value)
+        words = self._lexical.query_reader.batch([query]).ids
+        return self._explainer.explain(words, [hit.text for hit in hits], scores, role)
+
+    def _read(self, queries: Sequence[str]) -> list[list[PartOfQuery]]:
+        """Returns what each query asks of the halves that have a weight."""
+        if not len(queries):
+            return []
+        of_words, of_vectors = self._weights
+        parts: list[list[PartOfQuery]] = [[] for _ in queries]
+        words = self._lexical.query_reader.batch(queries)
+        for own, ids in zip(parts, np.split(words.ids, words.offsets[1:-1])):
+            different, counts = np.unique(ids[ids != NO_WORD], return_counts=True)
+            if of_words and len(different):
+                value = sparse_value(different, counts.astype(np.float32))
+                own.append(PartOfQuery(LexicalHalf.name, value, of_words))
+        if self._encode is not None and of_vectors:
+            for own, vector in zip(parts, np.asarray(self._encode(queries), np.float32)):
+                own.append(PartOfQuery(DenseHalf.name, vector, of_vectors))
+        return parts
