@@ -31,12 +31,14 @@ from benchmarks import (
     serving,
     stacks,
     training,
+    translation_table,
 )
 from benchmarks.workload import Workload, tokenized_set_of, zipf_ranks
 from tests.engines.lite import needs_milvus
 from tf_smoothclir._compat import ON_KERAS_3
 from tf_smoothclir.data.candidate_lists import candidate_lists
 from tf_smoothclir.data.tokenized_set import ROLES
+from tf_smoothclir.lexical.positions import FLAT
 from tf_smoothclir.optimizers import OPTIMIZERS
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.settings.run import RunSettings
@@ -158,6 +160,17 @@ def test_optimizers_of_the_toy_world():
 
 
 @pytest.mark.slow
+def test_translation_tables_of_the_toy_world(tmp_path):
+    data = DataSettings(toy_entities=300, cache_dir=str(tmp_path))
+    (table,) = translation_table.measure(data, FLAT)
+    rows = {row.pop("name"): row for row in table["rows"]}
+    assert rows.keys() == translation_table.variants(FLAT).keys()
+    entries = [rows[f"least {least}"]["entries"]["median"] for least in ("0", "0.001", "0.1")]
+    assert entries == sorted(entries, reverse=True)
+    assert entries[0] > entries[-1]
+    assert all(0 < row["quality"]["median"] <= 1 for row in rows.values())
+
+
 def test_presets_of_the_toy_world():
     data = DataSettings(toy_entities=300)
     (table,) = presets.measure(data, ["paper", "best,dim=4,batch_size=64"], rounds=1, threads=1)
