@@ -34,8 +34,10 @@ OURS = "smoothclir-serve"
 
 def export(directory: str, documents: int, dim: int, vocabulary: int) -> dict[str, float]:
     """Exports random towers and a search model over random vectors."""
+    from tf_smoothclir.protocols.cut_points import CutPoints
+    from tf_smoothclir.publishing.export_search import build_search_model
+    from tf_smoothclir.publishing.exported_collection import Collection
     from tf_smoothclir.publishing.exported_tower import ExportedTower
-    from tf_smoothclir.publishing.search_model import SearchModel
     from tf_smoothclir.publishing.version_writer import PairInfo, publish_version
     from tf_smoothclir.settings.data import DataSettings
     from tf_smoothclir.text.vocabulary import PADDING, UNKNOWN, TextEncoder, write_vocabulary
@@ -57,9 +59,11 @@ def export(directory: str, documents: int, dim: int, vocabulary: int) -> dict[st
     vectors = np.random.default_rng(13).normal(0, 0.05, (documents, dim)).astype(np.float32)
     ids = [f"d{row}" for row in range(documents)]
     thresholds = (0.2, 0.7)
-    search = SearchModel(towers, ids, vectors, thresholds=thresholds, depth=10)
+    cut_points = CutPoints(thresholds, (), thresholds)
+    collection = Collection.of(ids, vectors)
+    search = build_search_model(collection, towers, None, cut_points=cut_points, depth=10)
     probes = [text.encode() for text in texts(64, _QUERY_TOKENS, known)]
-    info = PairInfo(dim, 1.0, thresholds, DataSettings())
+    info = PairInfo(dim, 1.0, thresholds, DataSettings(), cut_points)
     begin = time.perf_counter()
     parts = {**towers, "search": search}
     publish_version(parts, directory, info, {"query": probes, "document": probes})

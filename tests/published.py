@@ -13,11 +13,12 @@ from tensorflow.python.framework import op_def_registry
 from tests.graphs import operations_in
 from tests.training.tiny_set import tiny_settings, write_tiny_set
 from tf_smoothclir.data.tokenized_set import ROLES
+from tf_smoothclir.protocols.cut_points import CutPoints
 from tf_smoothclir.publishing import version_writer
 from tf_smoothclir.publishing.export import export_run
+from tf_smoothclir.publishing.export_search import build_search_model
+from tf_smoothclir.publishing.exported_collection import Collection
 from tf_smoothclir.publishing.exported_tower import ExportedTower
-from tf_smoothclir.publishing.search_model import SearchModel
-from tf_smoothclir.publishing.verification import Verifier
 from tf_smoothclir.publishing.version_writer import PairInfo
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.text.vocabulary import TextEncoder, write_vocabulary
@@ -27,6 +28,7 @@ from tf_smoothclir.training.train import train
 
 WORDS = {"query": ["red", "apple", "sea"], "document": ["roter", "apfel", "meer", "日"]}
 DIM, EPSILON, THRESHOLDS, DEPTH = 3, 0.5, (0.2, 0.7), 4
+CUT_POINTS = CutPoints(scores=(0.2, 0.7), shares=(0.5, 0.9), alone=(0.3, 0.6))
 
 
 @pytest.fixture(scope="session")
@@ -61,12 +63,16 @@ def ranking_runs(tiny, tiny_run, tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def ranking_exports(ranking_runs, tmp_path_factory):
-    """Name of a retriever -> directory with version 1 of the export of its run; read-only."""
+    """Name of a retriever -> directory with version 1 of the export of its run; read-only.
+
+    Only that of the hybrid is compared in a fresh process, which takes seconds.
+    """
     path = tmp_path_factory.mktemp("exports")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Verifier, "compare", lambda verifier: None)
-        for name, run in ranking_runs.items():
-            assert export_run(run, path / name, search_model=False) == 1
+    for name, run in ranking_runs.items():
+        with pytest.MonkeyPatch.context() as patch:
+            if name != "hybrid":
+                patch.setattr(version_writer, "Verifier", NoVerifier)
+            assert export_run(run, path / name, search_depth=DEPTH) == 1
     return {name: path / name for name in ranking_runs}
 
 
@@ -89,7 +95,8 @@ def small_search_model(towers, depth=DEPTH):
     documents = [*WORDS["document"], ""]
     vectors = towers["document"].serve(tf.constant(documents))["vector"].numpy()
     ids = [f"id of {document}" for document in documents]
-    return SearchModel(towers, ids, vectors, thresholds=THRESHOLDS, depth=depth)
+    collection = Collection.of(ids, vectors)
+    return build_search_model(collection, towers, None, cut_points=CUT_POINTS, depth=depth)
 
 
 def publish_small_parts(vocabulary_dir, path, seed=0, *, search=False):
@@ -97,7 +104,7 @@ def publish_small_parts(vocabulary_dir, path, seed=0, *, search=False):
     towers = {role: small_tower(vocabulary_dir, role, seed) for role in ROLES}
     texts = {role: [*map(str.encode, WORDS[role])] for role in ROLES}
     added = {"search": small_search_model(towers)} if search else {}
-    info = PairInfo(DIM, EPSILON, THRESHOLDS, DataSettings())
+    info = PairInfo(DIM, EPSILON, THRESHOLDS, DataSettings(), CUT_POINTS)
     return version_writer.publish_version({**towers, **added}, path, info, texts)
 
 
@@ -145,6 +152,16 @@ def publish_pair(tmp_path_factory):
 def no_child_process(monkeypatch):
     """Skips the comparison in a fresh process, which takes seconds."""
     monkeypatch.setattr(version_writer, "Verifier", NoVerifier)
+
+
+def grades_of_hits(scores, cut_points):
+    """The grades of one ranking, best first: by the score and by its share of the first one."""
+    first = max(scores[0], 0)
+    shares = [score / first if first else 0 for score in scores]
+    return [
+        min(sum(score > cut for cut in own) for score, own in zip(pair, cut_points))
+        for pair in zip(scores, shares)
+    ]
 
 
 def encode(signature, texts):

@@ -122,7 +122,7 @@ def test_training_knows_the_families_of_models_where_it_trains_and_where_it_rank
     assert knowing == {f"tf_smoothclir.training.{name}" for name in ("retrievers", "tasks")}
 
 
-def test_only_two_modules_of_training_and_export_know_the_two_tower_model():
+def test_only_two_modules_of_training_know_the_two_tower_model():
     """Everything else that evaluates, tunes or searches takes any family of models."""
     model = {f"tf_smoothclir.two_tower.{name}" for name in ("builder", "model", "scorer", "task")}
     knowing = {
@@ -130,8 +130,7 @@ def test_only_two_modules_of_training_and_export_know_the_two_tower_model():
         for name, path in (LIBRARY | MAINS).items()
         if piece(name) != "two_tower" and imports(path) & model
     }
-    training = {f"tf_smoothclir.training.{name}" for name in ("retrievers", "tasks")}
-    assert knowing == training | {"tf_smoothclir.publishing.export"}
+    assert knowing == {f"tf_smoothclir.training.{name}" for name in ("retrievers", "tasks")}
 
 
 def test_publishing_knows_the_families_of_models_in_exports_alone():

@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tests.published import encode
+from tests.published import DEPTH, encode, grades_of_hits, undesired_operations
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.sources.source import SPLITS
 from tf_smoothclir.lexical.feedback import Feedback, tf_idf
 from tf_smoothclir.lexical.retriever import RowRetriever, lexical_rows
+from tf_smoothclir.protocols.cut_points import CutPoints
 from tf_smoothclir.publishing.export import export_run
 from tf_smoothclir.publishing.export_directory import (
     DIRECTORIES,
@@ -23,12 +24,13 @@ from tf_smoothclir.publishing.export_directory import (
 )
 from tf_smoothclir.publishing.exported_lexical import ExportedLexical, LexicalParts, load_lexical
 from tf_smoothclir.publishing.exported_models import load_exported_models
+from tf_smoothclir.publishing.manifest import ExportManifest
 from tf_smoothclir.publishing.verification import Verifier
 from tf_smoothclir.publishing.version_writer import PairInfo, publish_version
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.settings.text import TextSettings
 from tf_smoothclir.text.vocabulary import write_vocabulary
-from tf_smoothclir.training.retrievers import load_models
+from tf_smoothclir.training.retrievers import load_cut_points, load_models
 from tf_smoothclir.training.train import tokenized_set_of
 from tf_smoothclir.utils.errors import InputError
 
@@ -54,7 +56,7 @@ def copy(exports, tmp_path):
 @pytest.mark.parametrize("name", PARTS)
 def test_an_export_has_the_parts_that_rank(exports, name):
     there = {role for role in DIRECTORIES if exported_versions(exports[name], role) == [1]}
-    assert there == set(PARTS[name])
+    assert there == {*PARTS[name], "search"}
     models = load_exported_models(exports[name])
     assert models.retriever == name
     assert models.manifest.parts == PARTS[name]
@@ -89,7 +91,7 @@ def scores_by_the_export(models, queries, documents):
         rows = parts.fusion.rows(
             rows, lambda chosen: vectors["query"][chosen] @ vectors["document"].T
         )
-    feedback = Feedback(tf_idf(read.matrix()), parts.feedback) if parts.feedback else None
+    feedback = Feedback.of(tf_idf(read.matrix()), parts.feedback) if parts.feedback else None
     ranker = RowRetriever(rows, np.arange(len(documents)), feedback)
     return ranker.scores(np.arange(len(queries)))
 
@@ -107,6 +109,42 @@ def test_an_export_scores_as_its_run(exports, ranking_runs, name):
     found = scores_by_the_export(load_exported_models(exports[name]), queries, documents)
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
     assert np.ptp(expected) > 0.1
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_search_model_ranks_as_the_run(exports, ranking_runs, name):
+    run = ranking_runs[name]
+    source = source_of(run.settings().data)
+    tokenized_set = tokenized_set_of(source, run.settings(), run, SPLITS)
+    models, ids = load_models(run), tokenized_set.retrieval_set.document_ids
+    scores = models.retrievers(tokenized_set)[name].scores(np.arange(20))
+    model, manifest = load_part(exports[name], "search")
+    queries = tf.constant([text.text for text in source.queries()])
+    found = {k: v.numpy() for k, v in model.signatures["serving_default"](text=queries).items()}
+    rows = np.vectorize(lambda id_: ids.index(id_.decode()))(found["ids"])
+    ours = np.take_along_axis(scores, rows, axis=1)
+    np.testing.assert_allclose(found["scores"], ours, rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(ours, -np.sort(-scores)[:, :DEPTH], rtol=1e-5, atol=1e-5)
+    cut_points = load_cut_points(run, models)[name]
+    assert manifest.cut_points == manifest.grades == cut_points
+    own = np.float32(cut_points.scores), np.float32(cut_points.shares)
+    expected = [grades_of_hits(row, own) for row in found["scores"]]
+    np.testing.assert_array_equal(found["grades"], expected)
+
+
+@pytest.mark.parametrize("role", ["search", "query"])
+def test_all_parts_have_core_operations_only(exports, role):
+    assert not undesired_operations(load_part(exports["hybrid"], role)[0])
+
+
+def test_an_export_of_before_there_were_cut_points_grades_by_the_thresholds(copy):
+    file = part_dir(copy("dense"), "search") / "1" / "manifest.json"
+    entries = json.loads(file.read_text())
+    del entries["cut_points"], entries["parts"]
+    file.write_text(json.dumps(entries))
+    manifest = ExportManifest.read(file.parent)
+    assert manifest.grades == CutPoints((0.2, 0.7), (), (0.2, 0.7))
+    assert manifest.parts == ("query", "document")
 
 
 @pytest.mark.parametrize("missing", ["query", "document", "lexical"])
@@ -201,8 +239,9 @@ CHANGES = {
 }
 
 
-def pair_id(parts, path, thresholds=(0.2, 0.7)):
-    info = PairInfo(0, 0.0, thresholds, DataSettings())
+def pair_id(parts, path, cut_point=0.3, threshold=0.7):
+    cut_points = CutPoints((0.2, cut_point), (0.5, 0.9), (0.2, 0.7))
+    info = PairInfo(0, 0.0, (0.2, threshold), DataSettings(), cut_points)
     texts = {"query": [b"a"], "document": [b"b"]}
     version = publish_version({"lexical": ExportedLexical(parts)}, path, info, texts)
     return load_lexical(path, version)[1].pair_id
@@ -217,7 +256,7 @@ def test_whatever_determines_the_scores_is_in_the_pair_id(
     assert pair_id(changed, tmp_path / "export") != before
 
 
-def test_thresholds_are_in_the_pair_id_and_seconds_are_not(
+def test_thresholds_and_cut_points_are_in_the_pair_id_and_seconds_are_not(
     parts_of_hybrid, tmp_path, no_child_process
 ):
     before = pair_id(parts_of_hybrid, tmp_path)
@@ -225,7 +264,8 @@ def test_thresholds_are_in_the_pair_id_and_seconds_are_not(
     fusion = dataclasses.replace(parts_of_hybrid.fusion, seconds=77.0)
     slower = LexicalParts(model, parts_of_hybrid.vocabulary_dir, parts_of_hybrid.text, fusion)
     assert pair_id(slower, tmp_path) == before
-    assert pair_id(slower, tmp_path, (0.2, 0.6)) != before
+    assert pair_id(slower, tmp_path, cut_point=0.4) != before
+    assert pair_id(slower, tmp_path, threshold=0.6) != before
 
 
 def test_words_are_read_by_the_vocabularies_of_the_export(parts_of_hybrid):

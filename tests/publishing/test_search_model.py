@@ -7,12 +7,13 @@ import pytest
 import tensorflow as tf
 
 from tests.oracles import maths
-from tests.published import DEPTH, EPSILON, THRESHOLDS, WORDS, small_search_model
+from tests.published import CUT_POINTS, DEPTH, EPSILON, WORDS, grades_of_hits, small_search_model
 from tf_smoothclir.data.hashing import hash_ids
 from tf_smoothclir.data.sources.source import Text
 from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.publishing import search_model as search_module
-from tf_smoothclir.publishing.search_model import SearchModel, encode_collection
+from tf_smoothclir.publishing.export_search import build_search_model
+from tf_smoothclir.publishing.exported_collection import Collection
 
 # All sets of words, including the empty one, each three times: equal vectors, different ids.
 COLLECTION = {
@@ -34,12 +35,19 @@ def towers(make_tower):
     return {role: make_tower(role) for role in ROLES}
 
 
+def encoded(towers):
+    return towers["document"].serve(tf.constant(list(COLLECTION.values())))["vector"].numpy()
+
+
+def dense_model(towers, ids, vectors, depth):
+    collection = Collection.of(ids, vectors)
+    return build_search_model(collection, towers, None, cut_points=CUT_POINTS, depth=depth)
+
+
 @pytest.fixture(scope="module")
 def model(towers):
     """A search model of the collection above."""
-    documents = [Text(id_, "", text) for id_, text in COLLECTION.items()]
-    ids, vectors = encode_collection(documents, len(documents), towers["document"])
-    return SearchModel(towers, ids, vectors, thresholds=THRESHOLDS, depth=LOADED_DEPTH)
+    return dense_model(towers, list(COLLECTION), encoded(towers), LOADED_DEPTH)
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +79,7 @@ def smooth_cosine(towers, query, document):
 
 
 def grade(score):
-    return sum(score > threshold for threshold in THRESHOLDS)
+    return sum(score > cut for cut in CUT_POINTS.alone)
 
 
 def test_names_types_and_shapes_are_frozen(signatures):
@@ -104,9 +112,10 @@ def test_ranks_as_brute_force_with_ties_by_the_hash_of_the_id(signatures, towers
     ):
         exact = {id_: smooth_cosine(towers, query, text) for id_, text in COLLECTION.items()}
         order = sorted(exact, key=lambda id_: (-round(exact[id_], 6), hashes[id_]))
+        best = [exact[id_] for id_ in order[:LOADED_DEPTH]]
         assert [id_.decode() for id_ in ids] == order[:LOADED_DEPTH]
-        np.testing.assert_allclose(scores, [exact[i] for i in order[:LOADED_DEPTH]], atol=1e-6)
-        assert grades.tolist() == [grade(exact[id_]) for id_ in order[:LOADED_DEPTH]]
+        np.testing.assert_allclose(scores, best, atol=1e-6)
+        assert grades.tolist() == grades_of_hits(best, (CUT_POINTS.scores, CUT_POINTS.shares))
     assert {0, 1} <= set(found["grades"].ravel())
 
 
@@ -116,7 +125,7 @@ def test_equal_documents_have_equal_scores_at_any_position(towers):
     different = generator.normal(size=(53, 3)).astype(np.float32)
     positions = generator.integers(0, 53, 1999)
     ids = [f"d{number}" for number in range(1999)]
-    model = SearchModel(towers, ids, different[positions], thresholds=THRESHOLDS, depth=1999)
+    model = dense_model(towers, ids, different[positions], 1999)
     hashes = dict(zip(ids, hash_ids(ids)))
     of = dict(zip(ids, positions))
     for batch in (["red"], ["red", "apple sea", "sea"] * 30):
@@ -133,14 +142,8 @@ def test_equal_documents_have_equal_scores_at_any_position(towers):
 @pytest.mark.parametrize("rows", [0, 1, 3, 4, 9])
 def test_answers_do_not_depend_on_the_step_size(model, towers, monkeypatch, rows):
     queries = [QUERIES[row % len(QUERIES)] for row in range(rows)]
-    monkeypatch.setattr(search_module, "_QUERIES_PER_STEP", 4)
-    other = SearchModel(
-        towers,
-        list(COLLECTION),
-        towers["document"].serve(tf.constant(list(COLLECTION.values())))["vector"].numpy(),
-        thresholds=THRESHOLDS,
-        depth=LOADED_DEPTH,
-    )
+    monkeypatch.setattr(search_module, "_MOST_QUERIES_PER_STEP", 4)
+    other = dense_model(towers, list(COLLECTION), encoded(towers), LOADED_DEPTH)
     found, expected = (m.serve(tf.constant(queries, tf.string)) for m in (other, model))
     assert found["ids"].shape == (rows, LOADED_DEPTH)
     np.testing.assert_array_equal(found["ids"], expected["ids"])
@@ -179,9 +182,10 @@ def test_depth_is_at_most_the_collection(towers, depth):
     assert len(set(ids[0])) == min(depth, documents)
 
 
-def test_collection_is_encoded_by_the_document_tower_in_its_order(towers):
-    documents = [Text("b", "", "apfel"), Text("ä", "title", "")]
-    ids, vectors = encode_collection(iter(documents), 2, towers["document"])
-    assert ids == ["b", "ä"]
-    expected = towers["document"].serve(tf.constant(["apfel", ""]))["vector"]
-    np.testing.assert_array_equal(vectors, expected)
+def test_collection_is_encoded_by_the_document_tower_and_sorted_by_the_hash_of_the_id(towers):
+    documents = [Text(id_, "a title", text) for id_, text in COLLECTION.items()]
+    found = Collection.read(lambda: iter(documents), len(documents), towers["document"])
+    order = np.argsort(hash_ids(list(COLLECTION)))
+    assert found.ids == [list(COLLECTION)[row] for row in order]
+    np.testing.assert_array_equal(found.vectors, encoded(towers)[order])
+    assert found.words is None

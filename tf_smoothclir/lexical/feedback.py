@@ -129,8 +129,8 @@ class Feedback:
         parts = [share * self._vectors.values[row] for row, share in zip(rows, shares)]
         words, places = np.unique(ids, return_inverse=True)
         weights = np.bincount(places, np.concatenate(parts)).astype(np.float32)
-        if len(words) > TERMS:
-            heaviest = np.sort(np.argpartition(-weights, TERMS)[:TERMS])
+        if len(words) > TERMS:  # among words of one weight, which are many, the first
+            heaviest = np.sort(np.argsort(-weights, kind="stable")[:TERMS])
             words, weights = words[heaviest], weights[heaviest]
         return words, weights
 

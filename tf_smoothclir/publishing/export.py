@@ -12,16 +12,16 @@ from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.sources.source import Source
 from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.lexical.translated_queries import TranslatedQueries
+from tf_smoothclir.protocols.cut_points import CutPoints
+from tf_smoothclir.publishing.export_search import build_search_model
+from tf_smoothclir.publishing.exported_collection import Collection
 from tf_smoothclir.publishing.exported_lexical import ExportedLexical, LexicalParts
 from tf_smoothclir.publishing.exported_tower import ExportedTower
-from tf_smoothclir.publishing.search_model import SearchModel, encode_collection
 from tf_smoothclir.publishing.verification import Verifier
 from tf_smoothclir.publishing.version_writer import PairInfo, Part, publish_version
-from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.text.subword_encoder import text_encoder
-from tf_smoothclir.training.retrievers import load_models
+from tf_smoothclir.training.retrievers import RunModels, load_cut_points, load_models
 from tf_smoothclir.training.run_directory import RunDirectory
-from tf_smoothclir.two_tower.model import TwoTower
 from tf_smoothclir.utils.errors import InputError, input_error
 
 # How many texts of each role the warm-up requests and the comparison choose from.
@@ -59,16 +59,12 @@ def export_run(
     """
     models = load_models(run)
     settings = models.settings
-    if isinstance(models.lexical, TranslatedQueries):
-        raise input_error(
-            run.path,
-            f"a run with --ranker={models.lexical.name} cannot be exported",
-            "Train with --ranker=psq, which is better too",
-        )
-    towers = _towers(run, settings, models.towers) if models.towers is not None else {}
+    towers, lexical = _towers(run, models), _lexical_parts(run, models)
+    thresholds = models.thresholds
+    cut_points = load_cut_points(run, models).get(settings.retrieval.retriever)
+    cut_points = cut_points or CutPoints(thresholds, (), thresholds)
     parts: dict[str, Part] = dict(towers)
-    if models.lexical is not None:
-        lexical = LexicalParts(models.lexical, run.vocabulary, settings.text, models.fusion)
+    if lexical is not None:
         parts["lexical"] = ExportedLexical(lexical)
     try:
         source = source_of(settings.data)
@@ -76,12 +72,12 @@ def export_run(
             "query": _sample(text.text for text in source.queries()),
             "document": _sample(text.text for text in source.documents()),
         }
-        if search_model and models.lexical is None:
-            collection = _collection(source, towers["document"], max_search_documents)
-            if collection:
-                parts["search"] = SearchModel(
-                    towers, *collection, thresholds=models.thresholds, depth=search_depth
-                )
+        if search_model and (number := _collection_size(source, max_search_documents)):
+            tower, reader = towers.get("document"), lexical and lexical.document_reader
+            collection = Collection.read(source.documents, number, tower, reader)
+            parts["search"] = build_search_model(
+                collection, towers, lexical, cut_points=cut_points, depth=search_depth
+            )
     except InputError as error:
         if search_model:
             raise InputError(
@@ -94,14 +90,17 @@ def export_run(
         texts = {role: _made_up_texts(run.vocabulary_tokens(role)) for role in ROLES}
     model = settings.model
     dim, epsilon = (model.dim, model.epsilon) if towers else (0, 0.0)
-    info = PairInfo(dim, epsilon, models.thresholds, settings.data)
+    info = PairInfo(dim, epsilon, thresholds, settings.data, cut_points)
     return publish_version(parts, export_dir, info, texts, verifier)
 
 
-def _towers(run: RunDirectory, settings: RunSettings, model: TwoTower) -> dict[str, ExportedTower]:
+def _towers(run: RunDirectory, models: RunModels) -> dict[str, ExportedTower]:
+    if models.towers is None:
+        return {}
+    settings = models.settings
     return {
         role: ExportedTower(
-            getattr(model, f"{role}_tower"),
+            getattr(models.towers, f"{role}_tower"),
             text_encoder(run.vocabulary / f"{role}.txt", settings.text, role),
             epsilon=settings.model.epsilon,
             name=f"{role}_tower",
@@ -110,12 +109,24 @@ def _towers(run: RunDirectory, settings: RunSettings, model: TwoTower) -> dict[s
     }
 
 
+def _lexical_parts(run: RunDirectory, models: RunModels) -> LexicalParts | None:
+    if models.lexical is None:
+        return None
+    if isinstance(models.lexical, TranslatedQueries):
+        raise input_error(
+            run.path,
+            f"a run with --ranker={models.lexical.name} cannot be exported",
+            "Train with --ranker=psq, which is better too",
+        )
+    return LexicalParts(models.lexical, run.vocabulary, models.settings.text, models.fusion)
+
+
 def _sample(texts) -> list[bytes]:
     return [text.encode() for text in itertools.islice(texts, _SAMPLED_TEXTS)]
 
 
-def _collection(source: Source, tower: ExportedTower, most: int):
-    """Returns the ids and vectors of a collection; None if it is too large."""
+def _collection_size(source: Source, most: int) -> int:
+    """Returns the number of documents; 0 if they are too many."""
     number = sum(1 for _ in itertools.islice(source.documents(), most + 1))
     if number > most:
         logging.info(
@@ -123,8 +134,8 @@ def _collection(source: Source, tower: ExportedTower, most: int):
             " smoothclir-index, or raise --max_search_documents.",
             most,
         )
-        return None
-    return encode_collection(source.documents(), number, tower)
+        return 0
+    return number
 
 
 def _made_up_texts(tokens: Sequence[str]) -> list[bytes]:

@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from tf_smoothclir.data.tokenized_set import ROLES
+from tf_smoothclir.protocols.cut_points import CutPoints
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.utils.digests import compare_digests, file_digests, files_below
 from tf_smoothclir.utils.errors import input_error
 from tf_smoothclir.utils.files import read_json, write_json
+from tf_smoothclir.utils.records import record_from_json
 
 MANIFEST = "manifest.json"
 EXPORTED_ROLES = (*ROLES, "lexical", "search")
@@ -46,8 +48,10 @@ class ExportManifest:
         pair_id: As in `Manifest`.
         dim: Length of the vectors; 0 without towers.
         epsilon: ε of the similarity; 0 without towers.
-        thresholds: Scores at which the predicted grade changes.
+        thresholds: Those of the loss of the towers.
         data: The retrieval set of the training run; finds its collection again.
+        cut_points: Those that predict grades, found on validation; None in the manifests of before
+            there were any, whose grades are predicted by the thresholds.
         parts: Roles of the parts that rank together; the version is complete if all are there.
         documents: Size of the collection of a search model; None for another part.
         depth: Documents that a search model returns per query; None for another part.
@@ -61,6 +65,7 @@ class ExportManifest:
     epsilon: float
     thresholds: tuple[float, ...]
     data: DataSettings
+    cut_points: CutPoints | None = None
     parts: tuple[str, ...] = ROLES
     documents: int | None = None
     depth: int | None = None
@@ -89,9 +94,15 @@ class ExportManifest:
             role=entries["role"],
             epsilon=entry(entries, "epsilon", (int, float)),
             data=DataSettings(**entry(entries, "data", dict)),
+            cut_points=_cut_points(entries),
             parts=_parts(entries),
             **sizes,
         )
+
+    @property
+    def grades(self) -> CutPoints:
+        """The scores at which the predicted grade changes."""
+        return self.cut_points or CutPoints(self.thresholds, (), self.thresholds)
 
     def write(self, directory: Path) -> None:
         """Writes the manifest of the part in `directory`."""
@@ -99,6 +110,12 @@ class ExportManifest:
         digests = entries.pop("digests")
         known = {name: value for name, value in entries.items() if value is not None}
         write_json(directory / MANIFEST, {**known, "files": digests})
+
+
+def _cut_points(entries: dict) -> CutPoints | None:
+    if "cut_points" not in entries:
+        return None
+    return record_from_json(CutPoints, entry(entries, "cut_points", dict))
 
 
 def _parts(entries: dict) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""The search model: both towers and an encoded collection in one SavedModel, for small collections.
+"""The search model: all that ranks, and a collection, in one SavedModel, for small collections.
 
 A model server that loads it answers a query string with document ids, scores and grades, without a
 separate index.
@@ -6,77 +6,83 @@ separate index.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
+from typing import Protocol
 
-import numpy as np
 import tensorflow as tf
 
-from tf_smoothclir.data.hashing import hash_ids
-from tf_smoothclir.data.sources.source import Text
-from tf_smoothclir.losses.grades import predicted_grades
-from tf_smoothclir.ops.top_k import top_k
-from tf_smoothclir.publishing.exported_tower import ExportedTower
-from tf_smoothclir.text.batches import text_batches
-from tf_smoothclir.utils.parallel import map_in_threads
-from tf_smoothclir.utils.progress import progress_bar
+from tf_smoothclir.losses.grades import hit_grades, predicted_grades
+from tf_smoothclir.protocols.cut_points import CutPoints
 
-# Bounds the memory of a request of any size: 51 MB of scores for 200,000 documents.
-_QUERIES_PER_STEP = 64
+# Bounds the memory of a request of any size: 16 MB for the scores of a step, and feedback needs a
+# few times as much.
+_SCORES_PER_STEP = 1 << 22
+_MOST_QUERIES_PER_STEP = 64
+
+
+class GraphScorer(Protocol):
+    """Gives scores in the graph; a `tf.Module`."""
+
+    def all_documents(self, queries: tf.Tensor) -> tf.Tensor:
+        """Returns the scores of the collection, `[queries, documents]`; `queries` are strings."""
+
+    def pairs(self, queries: tf.Tensor, documents: tf.Tensor) -> tf.Tensor:
+        """Returns the score of each query with one document, `[pairs]`; both are strings."""
 
 
 class SearchModel(tf.Module):
-    """Exact search by SCS, as a model server loads it; consists of core operations.
+    """Exact search, as a model server loads it; consists of core operations.
 
     Signatures:
 
     * `serving_default` takes `text`, `[batch]` string, and returns the best documents, best first,
       equal scores by a hash of the id: `ids`, `[batch, depth]` string, `scores`, `[batch, depth]`
-      float32 (SCS), and `grades`, `[batch, depth]` int32;
+      float32, and `grades`, `[batch, depth]` int32;
     * `score` takes pairs, `query` and `document`, both `[batch]` string, and returns `score`,
-      `[batch]` float32 (SCS), and `grade`, `[batch]` int32. The documents need not be in the
-      collection.
+      `[batch]` float32, and `grade`, `[batch]` int32. The documents need not be in the collection.
+      A pair has no collection that feedback could come from: where a model ranks with feedback,
+      `score` is what it ranked by before feedback, and lower than the score of a search.
 
-    Texts may be any bytes. A grade is the number of thresholds below the score.
+    Texts may be any bytes. `CutPoints` says what the grades of hits and of pairs are.
     """
 
     def __init__(
         self,
-        towers: dict[str, ExportedTower],
         ids: Sequence[str],
-        vectors: np.ndarray,
+        scorer: GraphScorer,
         *,
-        thresholds: Sequence[float],
+        cut_points: CutPoints,
         depth: int,
+        feedback: Callable[[tf.Tensor], tf.Tensor] | None = None,
     ):
-        """Combines two towers and an encoded collection.
+        """Combines a scorer and the ids of its collection.
 
         Args:
-            towers: "query" and "document" -> tower.
-            ids: Ids of the documents.
-            vectors: `[documents, dim]`, from the document tower.
-            thresholds: Scores at which the grade changes.
+            ids: Ids of the documents, sorted by the tie rule.
+            scorer: Scores these documents, in this order.
+            cut_points: Scores at which the grade changes.
             depth: Documents per query; fewer if the collection is smaller.
+            feedback: From scores, `[queries, documents]`, to those that rank; None for the same.
         """
         super().__init__(name="search")
+        self.pair_id = ""
         self.depth = min(depth, len(ids))
-        self._query_tower, self._document_tower = towers["query"], towers["document"]
-        # Sorted by the tie rule, because top_k puts the lower position first among equal scores.
-        order = np.argsort(hash_ids(ids), kind="stable")
-        self._ids = tf.Variable([ids[row] for row in order], trainable=False, dtype=tf.string)
-        self._vectors = tf.Variable(vectors[order], trainable=False)
-        self._thresholds = tuple(thresholds)
+        self._ids = tf.Variable(list(ids), trainable=False, dtype=tf.string)
+        self._scorer = scorer
+        self._feedback = feedback
+        self._cut_points = cut_points
 
     @property
     def num_documents(self) -> int:
         """The number of documents in the collection."""
-        return self._vectors.shape[0]
+        return self._ids.shape[0]
 
     @tf.function(autograph=False, input_signature=[tf.TensorSpec([None], tf.string, "text")])
     def serve(self, text):
         """Searches the collection."""
-        scores, positions = self._best(self._query_tower.serve(text)["vector"])
-        ids = tf.gather(self._ids, positions)
-        return {"ids": ids, "scores": scores, "grades": predicted_grades(scores, self._thresholds)}
+        scores, positions = self._best(text)
+        grades = hit_grades(scores, self._cut_points.scores, self._cut_points.shares)
+        return {"ids": tf.gather(self._ids, positions), "scores": scores, "grades": grades}
 
     @tf.function(
         autograph=False,
@@ -92,10 +98,8 @@ class SearchModel(tf.Module):
         checked = tf.debugging.Assert(tf.equal(*sizes), [message, *sizes])
         with tf.control_dependencies([checked]):  # otherwise one row would be broadcast
             query = tf.identity(query)
-        queries = self._query_tower.serve(query)["vector"]
-        documents = self._document_tower.serve(document)["vector"]
-        scores = tf.reduce_sum(queries * documents, axis=-1)
-        return {"score": scores, "grade": predicted_grades(scores, self._thresholds)}
+        scores = self._scorer.pairs(query, document)
+        return {"score": scores, "grade": predicted_grades(scores, self._cut_points.alone)}
 
     @property
     def signatures(self) -> dict:
@@ -108,49 +112,22 @@ class SearchModel(tf.Module):
 
     def _best(self, queries) -> tuple[tf.Tensor, tf.Tensor]:
         """Returns the best scores and their positions, `[queries, depth]` each, best first."""
+        step = max(1, min(_MOST_QUERIES_PER_STEP, _SCORES_PER_STEP // self.num_documents))
 
         def search_some(begin, scores, positions):
-            some = queries[begin : begin + _QUERIES_PER_STEP]
-            best_scores, best = top_k(some, [self._vectors], self.depth)
+            found = self._scorer.all_documents(queries[begin : begin + step])
+            if self._feedback is not None:
+                found = self._feedback(found)
+            best_scores, best = tf.math.top_k(found, self.depth)
             scores = tf.concat([scores, best_scores], axis=0)
             positions = tf.concat([positions, best], axis=0)
-            return begin + _QUERIES_PER_STEP, scores, positions
+            return begin + step, scores, positions
 
         shape = tf.TensorShape([None, self.depth])
         _, scores, positions = tf.while_loop(
-            lambda begin, *_: begin < tf.shape(queries)[0],
+            lambda begin, *_: begin < tf.size(queries),
             search_some,
             (0, tf.zeros([0, self.depth]), tf.zeros([0, self.depth], tf.int32)),
             shape_invariants=(tf.TensorShape([]), shape, shape),
         )
         return scores, positions
-
-
-def encode_collection(
-    documents: Iterable[Text], number: int, tower: ExportedTower
-) -> tuple[list[str], np.ndarray]:
-    """Encodes a collection that fits in memory.
-
-    Args:
-        documents: The collection; its texts are streamed.
-        number: How many documents there are, for the progress bar.
-        tower: The document tower.
-
-    Returns:
-        The ids, and `[documents, dim]` float32.
-    """
-    ids, vectors = [], []
-
-    def texts():
-        for document in documents:
-            ids.append(document.id)
-            yield document.text
-
-    def encoded(batch):
-        return tower.serve(tf.constant(batch, tf.string))["vector"].numpy()
-
-    with progress_bar(number, "Encode the collection", "documents") as bar:
-        for some in map_in_threads(encoded, text_batches(texts())):
-            vectors.append(some)
-            bar.update(len(some))
-    return ids, np.concatenate(vectors)

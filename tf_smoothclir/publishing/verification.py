@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-TOLERANCE = 1e-6
+TOLERANCE = 1e-6  # of the larger of 1 and the number itself
 _NUM_PROBES = 32
 # Uses TensorFlow and nothing of this package. Each line of input is a directory and the requests to
 # run there; the answers are printed when the input ends, as it also does when the parent is killed.
@@ -129,12 +129,14 @@ def _requests(role: str, part, texts: dict[str, Sequence[bytes]]) -> dict[str, d
 def _compare(name: str, expected: dict[str, Any], found: dict[str, list]) -> None:
     for output, tensor in expected.items():
         if tensor.dtype.is_floating:
-            difference = np.abs(np.array(found[output], np.float64) - tensor).max()
+            difference = np.abs(np.array(found[output], np.float64) - tensor)
+            difference = (difference / np.maximum(1, np.abs(tensor))).max(initial=0)
             if not difference <= TOLERANCE:
                 raise RuntimeError(f"{name} differs from the trained one by {difference}.")
     if "ids" in expected:
         # Neighbours with almost equal scores may swap places because of rounding.
-        gaps = -np.diff(expected["scores"], axis=1) > 2 * TOLERANCE
+        scores = expected["scores"].numpy()
+        gaps = -np.diff(scores, axis=1) > 2 * TOLERANCE * np.maximum(1, np.abs(scores[:, 1:]))
         apart = np.pad(gaps, ((0, 0), (1, 0)), constant_values=True)
         apart &= np.pad(gaps, ((0, 0), (0, 1)), constant_values=False)
         ids = np.char.encode(np.array(found["ids"]), "latin-1")

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Protocol
 
 from tf_smoothclir.data.tokenized_set import ROLES
+from tf_smoothclir.protocols.cut_points import CutPoints
 from tf_smoothclir.publishing.export_directory import (
     DIRECTORIES,
     MODELS,
@@ -56,14 +57,16 @@ class PairInfo:
     Attributes:
         dim: Length of the vectors; 0 without towers.
         epsilon: ε of the similarity; 0 without towers.
-        thresholds: Scores at which the predicted grade changes.
+        thresholds: Those of the loss of the towers.
         data: The retrieval set of the training run; finds its collection again.
+        cut_points: Those that predict grades; None for the thresholds.
     """
 
     dim: int
     epsilon: float
     thresholds: tuple[float, ...]
     data: DataSettings
+    cut_points: CutPoints | None = None
 
 
 def publish_version(
@@ -144,6 +147,7 @@ def _manifest(
         epsilon=info.epsilon,
         thresholds=info.thresholds,
         data=info.data,
+        cut_points=info.cut_points,
         parts=ranking,
         documents=part.num_documents if is_search else None,
         depth=part.depth if is_search else None,
@@ -189,6 +193,8 @@ def _rename(temporary: Path, path: Path) -> None:
 
 
 def _pair_id(ranking: Sequence[Part], info: PairInfo) -> str:
-    """Returns a digest of the parts that rank, and θ; equal for equal content."""
+    """Returns a digest of the parts that rank, θ and cut points; equal for equal content."""
     digests = [part.digest() for part in ranking] + [repr(info.thresholds)]
+    if info.cut_points is not None:
+        digests.append(repr(info.cut_points))
     return hashlib.sha256(" ".join(digests).encode()).hexdigest()

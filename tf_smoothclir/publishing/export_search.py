@@ -1,0 +1,57 @@
+"""Building the search model of whatever a run ranks with."""
+
+from __future__ import annotations
+
+from tf_smoothclir.lexical.feedback import tf_idf
+from tf_smoothclir.protocols.cut_points import CutPoints
+from tf_smoothclir.publishing.exported_collection import Collection
+from tf_smoothclir.publishing.exported_feedback import ExportedFeedback
+from tf_smoothclir.publishing.exported_lexical import LexicalParts
+from tf_smoothclir.publishing.exported_scorers import DenseScorer, LexicalScorer, WeightedSum
+from tf_smoothclir.publishing.exported_tower import ExportedTower
+from tf_smoothclir.publishing.search_model import GraphScorer, SearchModel
+
+
+def build_search_model(
+    collection: Collection,
+    towers: dict[str, ExportedTower],
+    lexical: LexicalParts | None,
+    *,
+    cut_points: CutPoints,
+    depth: int,
+) -> SearchModel:
+    """Combines a collection and what ranks it.
+
+    Args:
+        collection: Has vectors if there are towers, and words if there is a lexical model.
+        towers: "query" and "document" -> tower; empty for a lexical model alone.
+        lexical: None for towers alone.
+        cut_points: Scores at which the grade changes.
+        depth: Documents per query; fewer if the collection is smaller.
+    """
+    feedback = None
+    if lexical is not None and lexical.feedback:
+        feedback = ExportedFeedback(tf_idf(collection.words.matrix()), lexical.feedback)
+    return SearchModel(
+        collection.ids,
+        _scorer(collection, towers, lexical),
+        cut_points=cut_points,
+        depth=depth,
+        feedback=feedback,
+    )
+
+
+def _scorer(
+    collection: Collection, towers: dict[str, ExportedTower], lexical: LexicalParts | None
+) -> GraphScorer:
+    if lexical is None:
+        return DenseScorer(towers, collection.vectors)
+    if lexical.fusion is None:
+        return LexicalScorer(lexical, collection.words)
+    of_lexical, of_dense = lexical.fusion.weights
+    parts = []
+    if of_lexical:
+        parts.append((of_lexical, LexicalScorer(lexical, collection.words)))
+    if of_dense:
+        parts.append((of_dense, DenseScorer(towers, collection.vectors)))
+    return WeightedSum(parts)

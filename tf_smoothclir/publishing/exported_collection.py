@@ -1,0 +1,82 @@
+"""A collection that fits in memory, as a search model holds it."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+import numpy as np
+import tensorflow as tf
+
+from tf_smoothclir.data.hashing import hash_ids
+from tf_smoothclir.data.sources.source import Text
+from tf_smoothclir.lexical.text_reader import DocumentReader
+from tf_smoothclir.lexical.words import Words
+from tf_smoothclir.publishing.exported_tower import ExportedTower
+from tf_smoothclir.text.batches import text_batches
+from tf_smoothclir.utils.parallel import map_in_threads
+from tf_smoothclir.utils.progress import progress_bar
+
+
+@dataclasses.dataclass(frozen=True)
+class Collection:
+    """Documents, sorted by the tie rule: among equal scores, top_k takes the lower place first.
+
+    Attributes:
+        ids: Ids of the documents.
+        vectors: `[documents, dim]` float32, of the document tower; None without towers.
+        words: None without a lexical model.
+    """
+
+    ids: list[str]
+    vectors: np.ndarray | None = None
+    words: Words | None = None
+
+    @classmethod
+    def of(
+        cls, ids: Sequence[str], vectors: np.ndarray | None = None, words: Words | None = None
+    ) -> Collection:
+        """Sorts documents."""
+        order = np.argsort(hash_ids(ids), kind="stable")
+        return cls(
+            [ids[row] for row in order],
+            None if vectors is None else vectors[order],
+            None if words is None else words.of(order),
+        )
+
+    @classmethod
+    def read(
+        cls,
+        documents: Callable[[], Iterable[Text]],
+        number: int,
+        tower: ExportedTower | None = None,
+        reader: DocumentReader | None = None,
+    ) -> Collection:
+        """Encodes documents and reads their words.
+
+        Args:
+            documents: Yields the documents, always in the same order.
+            number: How many documents there are, for the progress bar.
+            tower: The document tower, if any.
+            reader: Of the lexical model, if any.
+        """
+        ids = [document.id for document in documents()]
+
+        def texts(what: str) -> Iterator[str]:
+            with progress_bar(number, what, "documents") as bar:
+                for document in documents():
+                    yield document.text
+                    bar.update(1)
+
+        return cls.of(
+            ids,
+            tower and _encoded(tower, texts("Encode the collection")),
+            reader and reader.words(texts("Read the words of the collection")),
+        )
+
+
+def _encoded(tower: ExportedTower, texts: Iterable[str]) -> np.ndarray:
+    def encoded(batch):
+        return tower.serve(tf.constant(batch, tf.string))["vector"].numpy()
+
+    return np.concatenate(list(map_in_threads(encoded, text_batches(texts))))

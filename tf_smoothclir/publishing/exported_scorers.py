@@ -1,0 +1,103 @@
+"""What gives scores in a search model: towers, a lexical model, or both."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import scipy.sparse as sp
+import tensorflow as tf
+
+from tf_smoothclir.lexical.postings import Postings
+from tf_smoothclir.lexical.words import NO_WORD, Words
+from tf_smoothclir.publishing.exported_lexical import LexicalParts
+from tf_smoothclir.publishing.exported_pairs import LexicalPairs
+from tf_smoothclir.publishing.exported_postings import PostingSums
+from tf_smoothclir.publishing.exported_tower import ExportedTower
+
+_DOCUMENTS_PER_STEP = 20_000
+
+
+class DenseScorer(tf.Module):
+    """Scores by inner products of vectors."""
+
+    def __init__(self, towers: dict[str, ExportedTower], vectors: np.ndarray):
+        """Takes "query" and "document" -> tower, and the documents, `[documents, dim]`."""
+        super().__init__(name="dense")
+        self._query_tower, self._document_tower = towers["query"], towers["document"]
+        self._vectors = tf.Variable(vectors, trainable=False)
+
+    def all_documents(self, queries: tf.Tensor) -> tf.Tensor:
+        """Returns the scores of the collection, `[queries, documents]`; `queries` are strings."""
+        vectors = self._query_tower.serve(queries)["vector"]
+        return tf.matmul(vectors, self._vectors, transpose_b=True)
+
+    def pairs(self, queries: tf.Tensor, documents: tf.Tensor) -> tf.Tensor:
+        """Returns the score of each query with one document, `[pairs]`; both are strings."""
+        vectors = self._query_tower.serve(queries)["vector"]
+        return tf.reduce_sum(vectors * self._document_tower.serve(documents)["vector"], axis=-1)
+
+
+class LexicalScorer(tf.Module):
+    """Scores by the words of queries, as a `RowRetriever` of the lexical model without feedback."""
+
+    def __init__(self, parts: LexicalParts, words: Words):
+        """Takes the lexical model and the words of the documents."""
+        super().__init__(name="lexical")
+        self.pairs = LexicalPairs(parts)
+        self._read = parts.query_reader
+        impacts = collection_impacts(parts, words)
+        postings = Postings.of(impacts)
+        places = np.full(impacts.shape[1], -1, np.int32)
+        places[postings.common] = np.arange(len(postings.common))
+        self._common_places = tf.Variable(places, trainable=False)
+        self._common = tf.Variable(postings.common_values, trainable=False)
+        self._rare = PostingSums(postings.rare, postings.documents)
+
+    def all_documents(self, queries: tf.Tensor) -> tf.Tensor:
+        """Returns the scores of the collection, `[queries, documents]`; `queries` are strings."""
+        tokens = self._read(queries)
+        known = tokens.ids != NO_WORD
+        words, rows = tf.boolean_mask(tokens.ids, known), tf.boolean_mask(tokens.texts, known)
+        places = tf.gather(self._common_places, words)
+        common = places >= 0
+        scores = tf.raw_ops.SparseSegmentSumWithNumSegments(
+            data=self._common,
+            indices=tf.boolean_mask(places, common),
+            segment_ids=tf.boolean_mask(rows, common),
+            num_segments=tf.size(queries),
+        )
+        words, rows = tf.boolean_mask(words, ~common), tf.boolean_mask(rows, ~common)
+        return scores + self._rare(words, None, rows, tf.size(queries))
+
+
+class WeightedSum(tf.Module):
+    """Scores by a weighted sum of other scorers."""
+
+    def __init__(self, parts: Sequence[tuple[float, tf.Module]]):
+        """Takes weights and scorers; those whose weight is 0 are better left out."""
+        super().__init__(name="sum")
+        self._weights = [weight for weight, _ in parts]
+        self._scorers = [scorer for _, scorer in parts]
+
+    def all_documents(self, queries: tf.Tensor) -> tf.Tensor:
+        """Returns the scores of the collection, `[queries, documents]`; `queries` are strings."""
+        return self._sum(scorer.all_documents(queries) for scorer in self._scorers)
+
+    def pairs(self, queries: tf.Tensor, documents: tf.Tensor) -> tf.Tensor:
+        """Returns the score of each query with one document, `[pairs]`; both are strings."""
+        return self._sum(scorer.pairs(queries, documents) for scorer in self._scorers)
+
+    def _sum(self, scores: Iterable[tf.Tensor]) -> tf.Tensor:
+        return tf.add_n([weight * some for weight, some in zip(self._weights, scores)])
+
+
+def collection_impacts(parts: LexicalParts, words: Words) -> sp.csr_array:
+    """Returns what each query word adds to the score of each document, some documents at a time."""
+    number = len(words.offsets) - 1
+    rows = [
+        np.arange(begin, min(begin + _DOCUMENTS_PER_STEP, number))
+        for begin in range(0, number, _DOCUMENTS_PER_STEP)
+    ]
+    some = [parts.model.impacts(words.of(own), parts.spelling) for own in rows]
+    return sp.csr_array(sp.vstack(some, format="csr"))
