@@ -87,7 +87,9 @@ def test_a_word_that_occurs_everywhere_says_nothing(tokenized_set):
         assert variance == pytest.approx(expected, abs=5 * expected * math.sqrt(2 / 64) + 1e-9)
 
 
-def test_an_ngram_occurs_where_its_words_occur(small_set, tmp_path):
+@pytest.mark.parametrize("buckets_at_a_time", [3, 100])
+def test_an_ngram_occurs_where_its_words_occur(small_set, tmp_path, monkeypatch, buckets_at_a_time):
+    monkeypatch.setattr(module, "_BUCKETS_PER_PIECE", buckets_at_a_time)
     tokenized_set = tokenize_set(small_set, TextSettings(ngram_buckets=7), tmp_path)
     words, ngrams = (
         occurrences_of(tokenized_set, "document", dim=4),
@@ -98,9 +100,11 @@ def test_an_ngram_occurs_where_its_words_occur(small_set, tmp_path):
         for bucket in ngrams[word]:
             sums[bucket] += words.sums[word]
             counts[bucket] += words.counts[word]
-    found = words.of_ngrams(ngrams, 7)
-    np.testing.assert_allclose(found.sums, sums, atol=1e-4)
-    np.testing.assert_array_equal(found.counts, counts)
+    pieces = list(words.of_ngrams(ngrams, 7))
+    for buckets, found in pieces:
+        np.testing.assert_allclose(found.sums, sums[buckets], atol=1e-4)
+        np.testing.assert_array_equal(found.counts, counts[buckets])
+    assert [i for buckets, _ in pieces for i in range(7)[buckets]] == list(range(7))
 
 
 def test_the_size_of_chunks_changes_nothing_but_rounding(tokenized_set, monkeypatch):

@@ -18,6 +18,7 @@ from tf_smoothclir.data.tokenized_set import TokenizedSet
 from tf_smoothclir.text.vocabulary import UNKNOWN_ID
 
 _LISTS_PER_CHUNK = 1 << 11
+_BUCKETS_PER_PIECE = 1 << 14
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,8 +43,10 @@ class Occurrences:
         """
         return self.sums / np.sqrt(np.maximum(self.counts, 1), dtype=np.float32)[:, np.newaxis]
 
-    def of_ngrams(self, ngrams: RaggedStore, buckets: int) -> Occurrences:
-        """Returns the occurrences of n-grams: each occurs where the words that contain it occur.
+    def of_ngrams(self, ngrams: RaggedStore, buckets: int) -> Iterator[tuple[slice, Occurrences]]:
+        """Yields the occurrences of n-grams, some buckets at a time, to save memory.
+
+        An n-gram occurs where the words that contain it occur.
 
         Args:
             ngrams: Token id -> buckets of the token's n-grams.
@@ -52,10 +55,14 @@ class Occurrences:
         size = len(self.counts)
         of_words = np.asarray(ngrams.values[: ngrams.offsets[size]])
         order = np.argsort(of_words, kind="stable")
-        words = np.repeat(np.arange(size), ngrams.lengths[:size])[order]
-        sums = tf.sparse.segment_sum(self.sums, words, of_words[order], num_segments=buckets)
-        counts = np.bincount(of_words[order], self.counts[words], minlength=buckets)
-        return Occurrences(sums.numpy(), counts.astype(np.int64))
+        words, sorted_buckets = np.repeat(np.arange(size), ngrams.lengths[:size]), of_words[order]
+        for begin in range(0, buckets, _BUCKETS_PER_PIECE):
+            end = min(begin + _BUCKETS_PER_PIECE, buckets)
+            part = slice(*np.searchsorted(sorted_buckets, (begin, end)))
+            places, of_part = sorted_buckets[part] - begin, words[order[part]]
+            sums = tf.sparse.segment_sum(self.sums, of_part, places, num_segments=end - begin)
+            counts = np.bincount(places, self.counts[of_part], minlength=end - begin)
+            yield slice(begin, end), Occurrences(sums.numpy(), counts.astype(np.int64))
 
 
 def occurrences(

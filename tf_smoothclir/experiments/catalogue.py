@@ -103,6 +103,7 @@ _OPTIONS = (
     _option("Character n-grams", _best("ngram_buckets", "min_ngram")),
     _option("Dimension 512", _best("dim")),
     _option("Learned token weights", _best("token_weights")),
+    _option("Learned position weights", {"position_weights": "learned"}),
     _option("Fresh negatives", _best("fresh_negatives")),
     _option("In-batch negatives", _best("batching", "train_negatives")),
     _option("Hard negatives", _best("hard_negatives")),

@@ -38,7 +38,7 @@ _DENSE = {
     "train_negatives": 0,
     "hard_negatives": 5,
     "batching": "in_batch",
-    "batch_size": 1024,
+    "batch_size": 512,
     "learning_rate": 0.025,
     "learning_rate_decay": 0.7,
     "epochs": 4,

@@ -11,6 +11,7 @@ import tensorflow as tf
 from absl import logging
 from tensorflow import keras
 
+from tf_smoothclir._compat.keras_api import tf_variable
 from tf_smoothclir.data.bilingual_vectors import occurrences
 from tf_smoothclir.data.token_frequency import inverse_document_frequency
 from tf_smoothclir.data.tokenized_set import ROLES, TokenizedSet
@@ -159,9 +160,11 @@ def start_bilingual(model: TwoTower, settings: RunSettings, tokenized_set: Token
         )
         tower.embeddings.assign(tower.bilingual_scale * found.vectors())
         if tower.ngram_buckets:
-            of_ngrams = found.of_ngrams(tokenized_set.ngrams(roles[0]), tower.ngram_buckets)
             share = tower.bilingual_scale * _SHARE_OF_NGRAMS
-            tower.ngram_embeddings.assign(share * of_ngrams.vectors())
+            table = tf_variable(tower.ngram_embeddings)
+            pieces = found.of_ngrams(tokenized_set.ngrams(roles[0]), tower.ngram_buckets)
+            for buckets, of_ngrams in pieces:
+                table[buckets].assign(share * of_ngrams.vectors())
         logging.info(
             "%s vectors: %d of %d words occur in a training pair",
             " and ".join(roles).capitalize(),
@@ -188,17 +191,25 @@ def start_token_weights(
 def _tower(settings: RunSettings, role: str, vocabularies: Mapping[str, list[str]], seed: int):
     model = settings.model
     kind = TOWERS[model.tower]
-    normal = functools.partial(keras.initializers.RandomNormal, stddev=kind.initial_stddev)
+    start = functools.partial(keras.initializers.RandomNormal, stddev=kind.initial_stddev)
+    if model.initial_vectors == "bilingual":
+        # `start_bilingual` sets all rows, and random ones would need three times their memory.
+        start = _zeros
     own = {"token_weights": model.token_weights, "position_weights": model.position_weights}
     if issubclass(kind, SequenceTower):
         own = {"as_published": model.published_towers, "seed": seed}
     return kind(
         len(vocabularies[role]),
         model.dim,
-        embeddings_initializer=normal(seed=seed),
+        embeddings_initializer=start(seed=seed),
         train_embeddings=getattr(model, f"train_{role}_embeddings"),
         ngram_buckets=settings.text.ngram_buckets,
-        ngram_initializer=normal(seed=seed + len(ROLES)),
+        ngram_initializer=start(seed=seed + len(ROLES)),
         name=f"{role}_tower",
         **own,
     )
+
+
+def _zeros(seed: int) -> keras.initializers.Initializer:
+    del seed
+    return keras.initializers.Zeros()
