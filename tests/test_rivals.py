@@ -14,7 +14,7 @@ import pytest
 import scipy.sparse as sp
 
 from benchmarks import common
-from benchmarks.rivals import bm25, fast_text, measured, set_page, static_embedding, systems
+from benchmarks.rivals import bm25, fast_text, measured, ours, set_page, static_embedding, systems
 from benchmarks.rivals.catalogue import RIVALS
 from benchmarks.rivals.page import FULL_MRR, METRICS, compared, full_mrr
 from benchmarks.rivals.rival import DEPTH, Ready, Rival, best_documents, best_variant
@@ -258,18 +258,19 @@ def test_two_runs_have_two_names():
 def test_the_command_of_a_page_has_no_path_of_this_machine(monkeypatch, tmp_path):
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     data = DataSettings(data_dir=str(tmp_path / "set"), document_language="de", cache_dir="x")
-    assert set_page._command(data, {"a": tmp_path}) == (
+    assert set_page._command(data, {"a": tmp_path}, []) == (
         "python -m benchmarks.rivals --data_dir=set --document_language=de --run_dir=a=..."
     )
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
-    expected = "OMP_NUM_THREADS=1 python -m benchmarks.rivals --toy_entities=300"
-    assert set_page._command(TOY, {}) == expected
+    expected = "OMP_NUM_THREADS=1 python -m benchmarks.rivals --toy_entities=300 --rival=x"
+    assert set_page._command(TOY, {}, ["--rival=x"]) == expected
 
 
 def test_a_set_gets_one_page_with_ours_and_the_rivals(
     in_this_process, monkeypatch, tmp_path, tiny_dir, tiny, without_plots, capsys
 ):
     run = tmp_path / "run"
+    monkeypatch.setattr(ours, "_search", lambda run, export_dir: lambda query: None)
     # 40 negatives as in the candidate lists of the rivals.
     train(tiny(negatives=40, retriever="lexical"), run)
     rivals = {"good": rival(1.0, 0.1, title="Good"), "poor": rival(0.05, title="Poor")}
@@ -294,7 +295,8 @@ def test_a_set_gets_one_page_with_ours_and_the_rivals(
     assert content["best"] == "ours"
     assert content["systems"]["Good"]["metrics"]["NDCG@5"] == pytest.approx(1)
     assert content["systems"]["Good"]["setting"] == "quality 1.0"
-    assert content["systems"]["Good"]["latency"]["queries"] == 1  # the others warm up
+    for system in content["systems"].values():
+        assert system["latency"]["queries"] == 1  # of four; the others warm up
     tested = {(one["system"], one["metric"]) for one in content["differences"]}
     assert tested == {(name, metric) for name in ("Good", "Poor") for metric in METRICS}
     assert content["left_out"].keys() == {"none", "Failing"}
@@ -304,6 +306,16 @@ def test_a_set_gets_one_page_with_ours_and_the_rivals(
         assert str(tmp_path) not in written  # paths of this machine are of no use to readers
         assert str(tiny_dir.parent) not in written
     assert f"Page: {page}" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_a_run_answers_by_its_export(finished, tmp_path):
+    search = ours._search(finished, tmp_path)
+    (hits,) = search("word0 word3")
+    assert len(hits) == DEPTH
+    again = ours._search(finished, tmp_path)  # exports nothing
+    assert again("word0 word3") == [hits]
+    assert [path.name for path in (tmp_path / "query_tower").iterdir()] == ["1"]
 
 
 def test_a_run_of_another_set_is_left_out(in_this_process, tmp_path, finished):

@@ -72,6 +72,12 @@ def main(argv) -> None:
         work_dir=_WORK_DIR.value,
         output_dir=_OUTPUT_DIR.value,
         latency_queries=_LATENCY_QUERIES.value,
+        choices=[
+            f"--{flag.name}={value}"
+            for flag in (_PRESETS, _RIVALS)
+            if flag.present
+            for value in flag.value
+        ],
     )
 
 

@@ -47,10 +47,12 @@ class Measured:
         tuned_seconds: Time spent on all variants; 0 where there is none to choose from.
         setting: Of the chosen variant, or what a run chose.
         tried: Setting -> quality of each variant.
-        latency: Zero queries where it was not measured.
+        latency: Of single queries.
         megabytes: Peak memory of the process.
         load: Of the machine in the minute before.
         packages: Distribution -> version.
+        cpu_seconds: Of the process that learned, until it had evaluated, on all cores; 0 for a run
+            that was given.
     """
 
     title: str
@@ -66,6 +68,7 @@ class Measured:
     megabytes: float
     load: float
     packages: dict[str, str]
+    cpu_seconds: float = 0.0
 
     def save(self, directory: Path) -> None:
         """Writes the result of a directory."""

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import functools
 import os
+import time
 from collections.abc import Callable
 from pathlib import Path
 
-from benchmarks.rivals.measured import Latency, Measured, latency_of
+from benchmarks.rivals.measured import Measured, latency_of
 from benchmarks.rivals.rival import DEPTH
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.settings.presets import changed, preset_settings
@@ -17,12 +18,19 @@ from tf_smoothclir.utils.files import read_json
 _PACKAGES = ("tensorflow", "numpy", "scipy")
 
 
-def train_preset(preset: str, data: DataSettings, run_dir: Path) -> None:
-    """Trains a preset on a set, or continues; a finished run is left as it is."""
+def train_preset(preset: str, data: DataSettings, run_dir: Path) -> float:
+    """Trains a preset on a set, or continues; a finished run is left as it is.
+
+    Returns:
+        CPU seconds of this process so far; 0 if the run was finished.
+    """
+    from tf_smoothclir.training.run_directory import RunDirectory
     from tf_smoothclir.training.train import train  # slow import
 
+    finished = RunDirectory(run_dir).finished
     settings = changed(preset_settings(preset), data.values())
     train(settings, run_dir)
+    return 0.0 if finished else time.process_time()
 
 
 def checked_run(run_dir: Path, fingerprint: str) -> Path:
@@ -71,17 +79,11 @@ def measured_run(
         tuned_seconds=0.0,
         setting="",
         tried={},
-        latency=_latency(run, export_dir, queries),
+        latency=latency_of(_search(run, export_dir), queries),
         megabytes=content["training"]["peak_rss_mb"],
         load=os.getloadavg()[0],
         packages=versions_of(_PACKAGES),
     )
-
-
-def _latency(run, export_dir: Path, queries: list[str]) -> Latency:
-    if run.settings().retrieval.has_lexical_model:
-        return Latency(0.0, 0.0, 0)  # neither exported nor searched yet
-    return latency_of(_search(run, export_dir), queries)
 
 
 def _search(run, export_dir: Path) -> Callable[[str], object]:

@@ -48,6 +48,7 @@ def measure_set(
     work_dir: str,
     output_dir: str,
     latency_queries: int,
+    choices: Sequence[str] = (),
 ) -> None:
     """Measures all systems on a set and writes `<set>.md` and `<set>.json`.
 
@@ -59,6 +60,7 @@ def measure_set(
         work_dir: Keeps what is done; empty for a directory in the cache.
         output_dir: Gets both files.
         latency_queries: Test queries to time.
+        choices: Flags that chose presets and rivals, for the page.
 
     Raises:
         InputError: The set has a defect, a directory cannot be written to, no system could be
@@ -89,10 +91,10 @@ def measure_set(
             bar.update()
     if not systems.done:
         raise input_error(source.name, "no system could be measured", "See the reasons above")
-    _write(output, source.name, _command(data, runs), systems)
+    _write(output, source.name, _command(data, runs, choices), systems)
 
 
-def _command(data: DataSettings, runs: Mapping[str, Path]) -> str:
+def _command(data: DataSettings, runs: Mapping[str, Path], choices: Sequence[str]) -> str:
     """Returns the command as a reader can give it: without the paths of this machine."""
     parts = [f"{_THREADS}={os.environ[_THREADS]}"] if _THREADS in os.environ else []
     parts += ["python -m benchmarks.rivals"]
@@ -102,7 +104,7 @@ def _command(data: DataSettings, runs: Mapping[str, Path]) -> str:
         value = getattr(data, field.name)
         if value != field.default and field.name not in WITHOUT_EFFECT:
             parts.append(f"--{field.name}={value_text(value)}")
-    return " ".join([*parts, *(f"--run_dir={name}=..." for name in runs)])
+    return " ".join([*parts, *choices, *(f"--run_dir={name}=..." for name in runs)])
 
 
 def _write(output_dir: Path, name: str, command: str, systems: Systems) -> None:

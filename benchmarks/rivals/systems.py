@@ -6,6 +6,7 @@ import dataclasses
 import hashlib
 import json
 import os
+import time
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
@@ -77,7 +78,7 @@ def measured_rival(name: str, work: Work, key: str) -> Measured:
         trec_dir=evaluation,
     )
     test = retrieval_set.queries_in("test")[: work.latency_queries]
-    megabytes = peak_memory() / 2**20
+    megabytes, cpu_seconds = peak_memory() / 2**20, time.process_time()
     return Measured(
         title=rival.title,
         key=key,
@@ -92,16 +93,21 @@ def measured_rival(name: str, work: Work, key: str) -> Measured:
         megabytes=megabytes,
         load=load,
         packages=rival.versions(),
+        cpu_seconds=cpu_seconds,
     )
 
 
-def measured_ours(name: str, title: str, run_dir: Path, work: Work, key: str) -> Measured:
+def measured_ours(
+    name: str, title: str, run_dir: Path, work: Work, key: str, cpu_seconds: float
+) -> Measured:
     """Takes the figures of a finished run and times its answers."""
     retrieval_set = work.retrieval_set()
     rows = set(retrieval_set.queries_in("test")[: work.latency_queries].tolist())
     texts = enumerate(retrieval_set.source.queries())
     queries = [text.text for row, text in texts if row in rows]
-    return ours.measured_run(title, run_dir, key, queries, work.directory / name / "export")
+    export_dir = work.directory / name / f"export-{key}"
+    found = ours.measured_run(title, run_dir, key, queries, export_dir)
+    return dataclasses.replace(found, cpu_seconds=cpu_seconds)
 
 
 class Systems:
@@ -120,21 +126,22 @@ class Systems:
     def add_preset(self, preset: str) -> None:
         """Trains a preset unless that is done, and measures it."""
         title, run_dir = f"--preset={preset}", self._work.directory / preset / "run"
-        _, reason = _alone(partial(ours.train_preset, preset, self._work.data, run_dir))
+        cpu_seconds, reason = _alone(partial(ours.train_preset, preset, self._work.data, run_dir))
         if reason:
             self._leave_out(title, reason)
         else:
-            self.add_run(preset, title, run_dir)
+            self.add_run(preset, title, run_dir, cpu_seconds)
 
-    def add_run(self, name: str, title: str, run_dir: Path) -> None:
-        """Measures a finished run."""
+    def add_run(self, name: str, title: str, run_dir: Path, cpu_seconds: float = 0.0) -> None:
+        """Measures a finished run, which took `cpu_seconds` to train; 0 if unknown."""
         try:
             run = ours.checked_run(run_dir, self._work.fingerprint)
         except InputError as error:
             self._leave_out(title, failure(error))
             return
         key = self._work.key(title, file_digest(run / "metrics.json"))
-        self._add(name, title, key, partial(measured_ours, name, title, run, self._work, key))
+        measure = partial(measured_ours, name, title, run, self._work, key, cpu_seconds)
+        self._add(name, title, key, measure)
 
     def add_rival(self, name: str) -> None:
         """Measures a rival, if its packages are installed."""
