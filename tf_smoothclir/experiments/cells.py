@@ -35,6 +35,8 @@ _YOUNGER = {
     "max_queries": 0,
     "related_per_query": -1.0,
     "max_skipped": 0.01,
+    "position_weights": "none",
+    "lower_grade_weight": 0.1,
 }
 
 
