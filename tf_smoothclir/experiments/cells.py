@@ -37,6 +37,10 @@ _YOUNGER = {
     "max_skipped": 0.01,
     "position_weights": "none",
     "lower_grade_weight": 0.1,
+    "ranker": "psq",
+    "query_translation": "table",
+    "dictionary": "",
+    "dictionary_direction": "query_to_document",
 }
 
 
