@@ -2,7 +2,7 @@
 
 import pytest
 
-from tf_smoothclir.protocols.text_search import Explanation, SearchHit, WordShare
+from tf_smoothclir.protocols.text_search import Explanation, SearchHit, WordMatch, WordShare
 from tf_smoothclir.search.display import carrying_words, highlighted, print_hits, shares
 
 EXPLANATION = Explanation(
@@ -61,3 +61,16 @@ def test_carrying_words_have_a_tenth_of_the_score_each():
 def test_whole_words_are_highlighted_and_parts_of_runs_without_spaces(text, words, expected):
     bold = expected.replace("<", "\033[1m").replace(">", "\033[0m")
     assert highlighted(text, words) == bold
+
+
+def test_what_a_word_met_and_what_else_adds_to_the_score():
+    met = (WordMatch("apple", 0.93, 0.4), WordMatch("fruit", 0.01, 0.1))
+    explanation = Explanation(9.0, (WordShare("apfel", 0.5, met),), 0.0, towers=1.5, feedback=7.0)
+    expected = "apfel (apple 0.93) +0.500, towers +1.500, feedback +7.000, remainder +0.000"
+    assert shares(explanation) == f"9.000 = {expected}"
+    assert carrying_words(explanation) == ["apfel"]  # of 2 that words add
+
+
+def test_a_hit_without_a_grade(capsys):
+    print_hits("apple", [SearchHit(1, 0.5, None, "d1", "", "Ein Apfel")])
+    assert capsys.readouterr().out.splitlines()[3].split()[:4] == ["1", "0.500", "-", "d1"]

@@ -186,7 +186,12 @@ def test_explanations_add_up_to_the_scores(opened, name, role):
             words = math.fsum(word.share for word in explanation.words)
             assert words == pytest.approx(explanation.of_words, abs=1e-3)
             for word in explanation.words:
-                assert word.share == pytest.approx(sum(match.share for match in word.matches))
+                met = sum(match.share for match in word.matches)
+                if len(word.matches) == 3:
+                    assert word.share > met - 1e-5
+                else:
+                    assert word.share == pytest.approx(met)
+                assert 1 <= len(word.matches) <= 3
                 assert all(0 < match.probability <= 1 + 1e-6 for match in word.matches)
                 text = query if role == "query" else hit.text
                 other = hit.text if role == "query" else query

@@ -18,6 +18,7 @@ from tf_smoothclir.protocols.text_search import (
     Explanation,
     SearchedCollection,
     SearchHit,
+    WordMatch,
     WordShare,
 )
 from tf_smoothclir.search.opening import open_search
@@ -94,6 +95,30 @@ def test_answer_has_rank_score_grade_and_the_words_that_carry_the_score(address)
         [f". {EVIL}", None],
     ]
     assert [part for part in second["parts"] if part[1]] == [["Rouge", 0.5]]
+    assert first["matches"] == {"rouge": [], "pomme": []}
+    assert first["added"] == {"words": 0.8, "towers": 0, "feedback": 0}
+
+
+class Words(Documents):
+    """Explains scores by words that met words of the query."""
+
+    def search(self, queries, depth):
+        return [[SearchHit(1, 9.0, None, "d1", "", "Une pomme Rouge")]]
+
+    def explain(self, query, results):
+        met = (WordMatch("red", 0.75, 1.5), WordMatch("apple", 0.125, 0.5))
+        words = (WordShare("rouge", 2.0, met), WordShare("une", 0.001, met[:1]))
+        return [Explanation(9.0, words, -0.001, towers=1.0, feedback=6.0)]
+
+
+def test_answer_says_which_words_met_and_what_towers_and_feedback_add():
+    answer = json.loads(SearchPage(Words()).search({"q": "red apple"}).body)
+    (result,) = answer["results"]
+    assert result["grade"] is None
+    # A tenth of what words add is 0.2: "une" has less.
+    assert result["parts"] == [["Une pomme ", None], ["Rouge", 2.0]]
+    assert result["matches"] == {"rouge": [["red", 0.75], ["apple", 0.125]]}
+    assert result["added"] == {"words": 2.0, "towers": 1.0, "feedback": 6.0}
 
 
 @pytest.mark.parametrize(

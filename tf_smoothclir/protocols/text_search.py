@@ -56,8 +56,8 @@ class WordShare:
     Attributes:
         word: As the tokeniser gives it, in lower case.
         share: Sum over its occurrences; negative where the word lowers the score.
-        matches: What it met in the other text, largest share first; empty where a score does not
-            come from pairs of words.
+        matches: What it met in the other text, the three largest shares first to last; empty where
+            a score does not come from pairs of words.
     """
 
     word: str

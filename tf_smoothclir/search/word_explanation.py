@@ -19,10 +19,12 @@ import numpy as np
 import scipy.sparse as sp
 
 from tf_smoothclir.data.tokenized_set import ROLES
-from tf_smoothclir.lexical.words import NO_WORD, Words
+from tf_smoothclir.lexical.words import NO_WORD
 from tf_smoothclir.protocols.text_search import Explanation, WordMatch, WordShare
 from tf_smoothclir.publishing.exported_lexical import LexicalParts
 from tf_smoothclir.text.vocabulary import read_vocabulary
+
+_MOST_MATCHES = 3  # of a word
 
 
 class WordExplainer:
@@ -44,13 +46,14 @@ class WordExplainer:
             role: "document" for the words of the documents, "query" for those of the query.
         """
         words, counts = np.unique(query[query != NO_WORD], return_counts=True)
-        probabilities = self._probabilities[:, words].toarray()
+        probabilities = self._probabilities(words)
         read = self._lexical.document_reader.batch(texts)
         of_query = [self._query_word(word) for word in words]
         explanations = []
         for number, (_, towers, feedback) in enumerate(parts.tolist()):
-            ids, shares = self._shares(read.of(np.array([number])), words, counts, probabilities)
-            found = probabilities[ids].T  # [query words, words], as the shares
+            document = read.ids[read.offsets[number] : read.offsets[number + 1]]
+            ids, shares = self._shares(document, words, counts, probabilities)
+            found = probabilities[:, ids]
             of_document = [self._vocabularies[1][word] for word in ids]
             if role == "query":
                 explained = _word_shares(of_query, of_document, shares, found)
@@ -62,24 +65,33 @@ class WordExplainer:
         return explanations
 
     def _shares(
-        self, document: Words, words: np.ndarray, counts: np.ndarray, probabilities: np.ndarray
+        self, document: np.ndarray, words: np.ndarray, counts: np.ndarray, chances: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Returns the words of a document, `[words]`, and `[query words, words]` shares."""
+        """Returns the different words of a document, and `[query words, words]` shares."""
         model = self._lexical.model
         odds = (1 - model.psq.alpha) / model.psq.alpha / model.background[words]
-        ids = np.unique(document.ids[document.ids != NO_WORD])
+        ids, places = np.unique(document, return_inverse=True)
         shares = np.zeros((len(words), len(ids)))
         for field, weights in zip(model.fields, model.weights):
-            frequency = document.matrix(field)[:, ids].toarray()[0]
-            parts = probabilities[ids].T * frequency  # [query words, words]
+            of_positions = field(np.arange(len(document)))
+            frequency = np.bincount(places, of_positions, len(ids)) / max(1, of_positions.sum())
+            parts = chances[:, ids] * frequency  # no column of NO_WORD has a probability
             totals = parts.sum(axis=1)
             added = counts * weights[words] * np.log1p(totals * odds) * self._weight
             each = np.divide(added, totals, out=np.zeros(len(words)), where=totals > 0)
             shares += parts * each[:, np.newaxis]
         return ids, shares
 
+    def _probabilities(self, words: np.ndarray) -> np.ndarray:
+        """Returns M(w | t) of some query words, `[words, document words]` float32."""
+        found = np.zeros((len(words), self._mixed.shape[0]), np.float32)
+        for row, word in zip(found, words):
+            own = slice(*self._mixed.indptr[word : word + 2])
+            row[self._mixed.indices[own]] = self._mixed.data[own]
+        return found
+
     @functools.cached_property
-    def _probabilities(self) -> sp.csc_array:
+    def _mixed(self) -> sp.csc_array:
         """M(w | t), `[document words, query words]` float32."""
         model, spelling = self._lexical.model, self._lexical.spelling
         return ((1 - model.psq.beta) * model.table + model.psq.beta * spelling).tocsc()
@@ -98,7 +110,7 @@ class WordExplainer:
 def _word_shares(
     words: list[str], others: list[str], shares: np.ndarray, probabilities: np.ndarray
 ) -> tuple[WordShare, ...]:
-    """Returns the words that add to the score, largest share first, each with what it met.
+    """Returns the words that add to the score, largest share first, each with what it met most.
 
     Args:
         words: The words to explain.
@@ -106,11 +118,20 @@ def _word_shares(
         shares: `[words, others]`, what each pair adds.
         probabilities: `[words, others]`.
     """
-    found = []
-    for word, own, chances in zip(words, shares.tolist(), probabilities.tolist()):
-        matches = [WordMatch(*match) for match in zip(others, chances, own) if match[2]]
-        matches.sort(key=lambda match: -match.share)
-        if matches:
-            share = math.fsum(match.share for match in matches)
-            found.append(WordShare(word, share, tuple(matches)))
-    return tuple(sorted(found, key=lambda word: -word.share))
+    totals = shares.sum(axis=1)
+    order = np.argsort(-totals, kind="stable")[: np.count_nonzero(totals)]
+    most = np.argsort(-shares[order], axis=1, kind="stable")[:, :_MOST_MATCHES]
+    found = (np.take_along_axis(array[order], most, axis=1) for array in (probabilities, shares))
+    rows = zip(order.tolist(), most.tolist(), *(array.tolist() for array in found))
+    return tuple(
+        WordShare(
+            words[row],
+            float(totals[row]),
+            tuple(
+                WordMatch(others[column], chance, share)
+                for column, chance, share in zip(columns, chances, own)
+                if share
+            ),
+        )
+        for row, columns, chances, own in rows
+    )

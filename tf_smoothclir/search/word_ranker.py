@@ -50,6 +50,7 @@ class WordRanker:
         self._index = index
         self._of_lexical, self._of_dense = map(np.float32, weights)
         self._feedback: Feedback | None = index.lexical.feedback(feedback)
+        self._latest: tuple[Query | None, tuple | None] = None, None
 
     @property
     def has_vectors(self) -> bool:
@@ -75,7 +76,17 @@ class WordRanker:
         return np.stack(self._parts(query, positions, *self._rows(query)))
 
     def _rows(self, query: Query) -> tuple[np.ndarray, np.ndarray | None]:
-        """Returns what words and feedback add to the score of each document, `[documents]`."""
+        """Returns what words and feedback add to the score of each document, `[documents]`.
+
+        The latest are kept, because hits are explained right after they are found.
+        """
+        latest, rows = self._latest
+        if latest is not query:
+            rows = self._new_rows(query)
+            self._latest = query, rows
+        return rows
+
+    def _new_rows(self, query: Query) -> tuple[np.ndarray, np.ndarray | None]:
         lexical = self._of_lexical * self._index.lexical.scores(query.words)
         if self._feedback is None:
             return lexical, None

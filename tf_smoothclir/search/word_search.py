@@ -46,6 +46,7 @@ class WordSearch:
             weights, feedback = lexical.fusion.weights, lexical.fusion.feedback
         self._ranker = WordRanker(index, weights, feedback)
         self._explainer = WordExplainer(lexical, weights[0])
+        self._latest: tuple[str, Query | None] = "", None
 
     def search(self, queries: Sequence[str], depth: int) -> list[list[SearchHit]]:
         """Returns the best `depth` documents of each query, best first."""
@@ -60,7 +61,9 @@ class WordSearch:
         """Splits the score of each hit into words, towers and feedback; see `TextSearch`."""
         if not hits:
             return []
-        (read,) = self._read([query])
+        text, read = self._latest
+        if text != query or read is None:
+            (read,) = self._read([query])
         positions = np.array([self._position(hit.id) for hit in hits])
         parts = self._ranker.parts(read, positions)
         texts = [hit.text for hit in hits]
@@ -74,7 +77,9 @@ class WordSearch:
         vectors = [None] * len(queries)
         if self._encode is not None and self._ranker.has_vectors:
             vectors = self._encode(queries)
-        return [Query(*read) for read in zip(texts, vectors)]
+        found = [Query(*read) for read in zip(texts, vectors)]
+        self._latest = queries[-1], found[-1]
+        return found
 
     def _position(self, id_: str) -> int:
         same = np.flatnonzero(self._index.documents.hashes == hash_ids([id_])[0])

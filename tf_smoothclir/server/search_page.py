@@ -70,9 +70,16 @@ class SearchPage:
     def search(self, fields: Mapping[str, str]) -> Response:
         """Answers `/api/search?q=...&k=10`.
 
-        The JSON has `query`, `milliseconds` and `results`. A result has `rank`, `score`, `grade`,
-        `id`, `title`, and `parts`: pairs of a piece of the text and its share of the score, which
-        is null for pieces that are not highlighted.
+        The JSON has `query`, `milliseconds` and `results`. A result has
+
+        * `rank`, `score`, `id`, `title`, and `grade`, which is null where none is predicted;
+        * `parts`: pairs of a piece of the text and its share of the score, which is null for pieces
+          that are not highlighted;
+        * `matches`: for each highlighted word, in lower case, pairs of a word of the query that it
+          met and the probability by which it stands for it, largest share first; empty where only
+          towers rank;
+        * `added`: what `words`, `towers` and `feedback` add to the score; null where the search
+          does not explain scores.
         """
         query, depth = fields.get("q", ""), fields.get("k", str(_DEFAULT_DEPTH))
         if not query.strip() or len(query) > _LONGEST_QUERY:
@@ -138,11 +145,21 @@ def _bad_request(message: str) -> Response:
 
 def _result(hit: SearchHit, explanation: Explanation | None) -> dict:
     fields = {name: getattr(hit, name) for name in ("rank", "score", "grade", "id", "title")}
-    shares = {}
+    shares, matches, added = {}, {}, None
     if explanation:
         carrying = set(carrying_words(explanation))
-        shares = {word.word: word.share for word in explanation.words if word.word in carrying}
-    return {**fields, "parts": text_parts(hit.text, shares)}
+        words = [word for word in explanation.words if word.word in carrying]
+        shares = {word.word: word.share for word in words}
+        matches = {
+            word.word: [(match.word, match.probability) for match in word.matches] for word in words
+        }
+        added = {
+            "words": explanation.of_words,
+            "towers": explanation.towers,
+            "feedback": explanation.feedback,
+        }
+    parts = text_parts(hit.text, shares)
+    return {**fields, "parts": parts, "matches": matches, "added": added}
 
 
 def text_parts(text: str, shares: Mapping[str, float]) -> list[tuple[str, float | None]]:

@@ -1,0 +1,204 @@
+"""Retrievers of an export: build time, size, and latency of one query at a time as documents grow.
+
+python -m benchmarks.retrieval --export_dir=runs/train --documents=100000
+
+Takes the export of a run, and of a hybrid one all three retrievers. The collection is made of the
+texts that the run was trained on: each document is the first half of one text and the second half
+of another, both drawn at random, so words are as frequent, and stand together, nearly as in real
+texts. Queries are those of the set. "search" calls the search in a process; "server" asks
+smoothclir-serve --ui for /api/search over HTTP, which explains the hits too.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import json
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.parse
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+from absl import flags
+
+from benchmarks import common
+from tf_smoothclir.data.sources.source import Text
+from tf_smoothclir.index.document_collections import Collection
+
+_DEPTH = 10
+_WARM_UP = 20
+_PATIENCE = 60.0  # seconds
+
+
+class MixedTexts(Collection):
+    """Halves of real texts, put together at random; the same ones for the same number."""
+
+    def __init__(self, texts: Sequence[str], documents: int):
+        """Mixes `texts`."""
+        self.name = f"{documents} mixed texts"
+        self._texts, self._documents = texts, documents
+
+    def documents(self) -> Iterator[Text]:
+        random = np.random.default_rng(13)
+        for number in range(self._documents):
+            first, second = (
+                self._texts[place].split() for place in random.integers(0, len(self._texts), 2)
+            )
+            words = first[: len(first) // 2 + 1] + second[len(second) // 2 :]
+            yield Text(f"d{number}", "", " ".join(words))
+
+    def place(self, index: int) -> str:
+        return f"{self.name}:{index + 1}"
+
+    def fingerprint(self) -> str:
+        return f"{self.name} {len(self._texts)}"
+
+
+def build(export_dir: str, index_dir: str, documents: int) -> dict[str, float]:
+    """Builds the index of a collection; `queries.json` beside it gets the queries."""
+    from tf_smoothclir.data.sources.opening import source_of
+    from tf_smoothclir.index.builder import build_index
+    from tf_smoothclir.index.export_halves import export_halves
+
+    halves, manifest = export_halves(export_dir)
+    source = source_of(manifest.data)
+    collection = MixedTexts([text.text for text in source.documents()], documents)
+    begin = time.perf_counter()
+    built = build_index(index_dir, collection, halves, manifest)
+    seconds = time.perf_counter() - begin
+    queries = [text.text for text in source.queries() if text.text.strip()]
+    Path(index_dir).with_name("queries.json").write_text(json.dumps(queries))
+    sizes = {
+        f"{half.name} MB": _megabytes(Path(index_dir, built.content, half.name)) for half in halves
+    }
+    return {"build s": seconds, **sizes}
+
+
+def search(export_dir: str, index_dir: str, retriever: str, queries: int) -> dict[str, float]:
+    """Times the search of a retriever, one query at a time."""
+    from tf_smoothclir.search.opening import open_search
+
+    opened = open_search(export_dir, index_dir, lambda data: data, retriever=retriever)
+    return _percentiles(lambda query: opened.search([query], _DEPTH), _asked(index_dir, queries))
+
+
+def server(export_dir: str, index_dir: str, retriever: str, queries: int) -> dict[str, float]:
+    """Times answers of the server's page, one query at a time."""
+    with _serving(export_dir, index_dir, retriever) as connection:
+
+        def ask(query: str) -> None:
+            fields = urllib.parse.urlencode({"q": query, "k": _DEPTH})
+            connection.request("GET", f"/api/search?{fields}")
+            with connection.getresponse() as response:
+                if response.status != 200 or not json.load(response)["results"]:
+                    raise RuntimeError(f"{query!r}: the server found nothing")
+
+        return _percentiles(ask, _asked(index_dir, queries))
+
+
+@contextlib.contextmanager
+def _serving(
+    export_dir: str, index_dir: str, retriever: str
+) -> Iterator[http.client.HTTPConnection]:
+    command = [sys.executable, "-m", "export.serve", "--ui", "--port=0", "--rest_api_port=0"]
+    command += [f"--export_dir={export_dir}", f"--index_dir={index_dir}"]
+    command += [f"--retriever={retriever}", "--verbosity=-1"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:
+        try:
+            address = child.stdout.readline().split("rest=http://")[1].strip()
+            with contextlib.closing(http.client.HTTPConnection(address, timeout=_PATIENCE)) as one:
+                yield one
+        finally:
+            child.terminate()
+
+
+def _asked(index_dir: str, number: int) -> list[str]:
+    """Returns queries, chosen at random."""
+    queries = json.loads(Path(index_dir).with_name("queries.json").read_text())
+    order = np.random.default_rng(2).permutation(len(queries))
+    return [queries[place] for place in order[: number + _WARM_UP]]
+
+
+def _percentiles(ask: Callable[[str], object], queries: Sequence[str]) -> dict[str, float]:
+    """Returns milliseconds an answer, after some that warm up."""
+    seconds = []
+    for query in queries:
+        begin = time.perf_counter()
+        ask(query)
+        seconds.append(time.perf_counter() - begin)
+    found = 1000 * np.array(seconds[_WARM_UP:])
+    return {
+        "mean ms": float(found.mean()),
+        "p50 ms": float(np.percentile(found, 50)),
+        "p99 ms": float(np.percentile(found, 99)),
+    }
+
+
+def _megabytes(directory: Path) -> float:
+    return sum(path.stat().st_size for path in directory.iterdir()) / 1e6
+
+
+def measure(
+    *,
+    export_dir: str,
+    documents: Sequence[int],
+    retrievers: Sequence[str],
+    queries: int,
+    rounds: int,
+) -> list[dict]:
+    """Returns two tables for each size: how the index was built, and latency.
+
+    Args:
+        export_dir: Where smoothclir-export wrote.
+        documents: Sizes of the collection.
+        retrievers: "dense", "lexical" and "hybrid", as far as the export has them.
+        queries: Number of queries.
+        rounds: Number of measurements of each.
+    """
+    tables = []
+    for size in documents:
+        with tempfile.TemporaryDirectory() as directory:
+            index_dir = f"{directory}/index"
+            built = common.in_new_process(partial(build, export_dir, index_dir, size))
+            rivals = {
+                f"{name}, {way.__name__}": partial(way, export_dir, index_dir, name, queries)
+                for name in retrievers
+                for way in (search, server)
+            }
+            measured = common.interleaved(rivals, rounds)
+        title, references = f"{size:,} documents", [next(iter(rivals))]
+        tables += [
+            common.table(
+                f"{title}, index", {"built": [built]}, ratio_of="build s", references=["built"]
+            ),
+            common.table(
+                f"{title}, top {_DEPTH}", measured, ratio_of="p50 ms", references=references
+            ),
+        ]
+    return tables
+
+
+def _define_flags() -> None:
+    flags.DEFINE_string("export_dir", "runs/train", "Directory that smoothclir-export wrote to.")
+    flags.DEFINE_list("documents", ["100000"], "Sizes of the collection.")
+    flags.DEFINE_list("retrievers", ["lexical", "hybrid", "dense"], "Retrievers to measure.")
+    flags.DEFINE_integer("queries", 500, "Number of queries.", lower_bound=1)
+
+
+def _measure(values: flags.FlagValues) -> list[dict]:
+    return measure(
+        export_dir=values.export_dir,
+        documents=[int(size) for size in values.documents],
+        retrievers=values.retrievers,
+        queries=values.queries,
+        rounds=values.rounds,
+    )
+
+
+if __name__ == "__main__":
+    common.run(_define_flags, _measure)
