@@ -6,7 +6,8 @@ A query word w adds to the score of a document, over the fields f (profiles of p
 
 where o_w is (1 - α) / (α P(w)), and M(w | t) = (1 - β) T(w | t) + β [w is spelled like t] is the
 probability by which the document word t stands for w. Each t has the share of these logarithms that
-it has of P_f(w | d). So the shares of all pairs of words sum to the lexical score.
+it has of P_f(w | d). So the shares of all pairs of words sum to the lexical score. Words that carry
+less than a hundredth of it are left to the remainder.
 """
 
 from __future__ import annotations
@@ -24,6 +25,9 @@ from tf_smoothclir.protocols.text_search import Explanation, WordMatch, WordShar
 from tf_smoothclir.publishing.exported_lexical import LexicalParts
 from tf_smoothclir.text.vocabulary import read_vocabulary
 
+_LEAST_SHARE = (
+    0.01  # of what words add, that a word carries; dozens carry less, all together little
+)
 _MOST_MATCHES = 3  # of a word
 
 
@@ -110,7 +114,7 @@ class WordExplainer:
 def _word_shares(
     words: list[str], others: list[str], shares: np.ndarray, probabilities: np.ndarray
 ) -> tuple[WordShare, ...]:
-    """Returns the words that add to the score, largest share first, each with what it met most.
+    """Returns the words that carry the score, largest share first, each with what it met most.
 
     Args:
         words: The words to explain.
@@ -119,7 +123,8 @@ def _word_shares(
         probabilities: `[words, others]`.
     """
     totals = shares.sum(axis=1)
-    order = np.argsort(-totals, kind="stable")[: np.count_nonzero(totals)]
+    kept = np.count_nonzero(totals > _LEAST_SHARE * totals.sum())
+    order = np.argsort(-totals, kind="stable")[:kept]
     most = np.argsort(-shares[order], axis=1, kind="stable")[:, :_MOST_MATCHES]
     found = (np.take_along_axis(array[order], most, axis=1) for array in (probabilities, shares))
     rows = zip(order.tolist(), most.tolist(), *(array.tolist() for array in found))
