@@ -3,7 +3,8 @@
 The flags of smoothclir-train give the fixed settings; --tune names the settings to search. Without
 --data_dir, the search is on the built-in toy world. The same command continues an interrupted or
 killed search: no trial is lost or repeated. At the end it writes tables of all trials, a heat map
-of the thresholds, and best.flags, which smoothclir-train takes with --flagfile.
+of the thresholds, and best.flags, which smoothclir-train takes with --flagfile. Trials are ranked
+by the metrics of the --retriever: those of a hybrid are of the sum of its halves.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ _TUNE = flags.DEFINE_list(
     ["thresholds"],
     "Settings to search: thresholds (rising, from 0.1 to 0.9 in steps of 0.1), epsilon (0.1 to 2),"
     " learning_rate (0.001 to 0.1), dim (32, 64, 128), temperature (0.05 to 1), loss, tower,"
-    " optimizer (all choices).",
+    " optimizer (all choices); with --retriever=lexical or hybrid, psq_alpha (0.003 to 0.3),"
+    " psq_beta (0 to 0.7).",
     **_OWN,
 )
 _SEARCH = flags.DEFINE_enum(

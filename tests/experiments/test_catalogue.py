@@ -32,13 +32,20 @@ def test_systems_differ_and_have_valid_settings(name):
 
 
 def test_the_ablation_has_each_option_of_the_best_preset_alone_and_all_together():
-    paper, *options, best = EXPERIMENTS["ablation"].systems
+    paper, *options, best, _, _, _ = EXPERIMENTS["ablation"].systems
     assert paper.changes == {"loss": "sosl", "tower": "average_pooling"}  # whatever the flags say
     expected = {name: value for name, value in PRESETS["best"].items() if name != "epochs"}
     assert best.changes == {**paper.changes, **expected}
     alone = {name: value for option in options for name, value in option.changes.items()}
     assert alone.items() >= expected.items()
     assert all(system.tuned_with is None for system in EXPERIMENTS["ablation"].systems)
+
+
+def test_the_ablation_has_each_retriever_by_its_preset():
+    for system, name in zip(EXPERIMENTS["ablation"].systems[-3:], ("dense", "lexical", "hybrid")):
+        assert system.name == f"--preset={name}"
+        assert changed(RunSettings(), system.changes).retrieval.retriever == name
+        assert system.changes.items() >= PRESETS[name].items()
 
 
 def test_figures_4_and_5_span_what_the_paper_spans():

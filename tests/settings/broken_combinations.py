@@ -83,6 +83,8 @@ _SETTINGS = {
     ("seeds", "shards_dir"): {"seeds": (1, 2), "shards_dir": "gs://shards"},
     ("seeds", "distribution"): {"seeds": (1, 2), "distribution": "multi_worker"},
     ("tune", "retriever"): {"tune": ("dim",), "retriever": "lexical"},
+    ("tune", "ranker"): {"tune": ("psq_beta",), "retriever": "lexical", "ranker": "ql"},
+    ("seeds", "retriever"): {"seeds": (1, 2), "retriever": "hybrid"},
 }
 _GIVEN = {  # other values than the defaults of these flags
     "queries": "queries.tsv",

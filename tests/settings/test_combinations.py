@@ -54,11 +54,19 @@ def test_no_rule_fires_for_a_preset(preset):
     assert broken_rules(changed(dense, {"ngram_buckets": 0}), **COMMANDS) == []
 
 
-@pytest.mark.parametrize("preset", ["lexical", "hybrid"])
-def test_tuning_is_for_towers_alone(preset):
-    ((_, error),) = broken_rules(preset_settings(preset), tune=("dim",))
-    retriever = preset_settings(preset).retrieval.retriever
-    assert f"--retriever={retriever}: only smoothclir-train learns lexical models" in str(error)
+@pytest.mark.parametrize(
+    ("retriever", "tune", "names"),
+    [
+        ("dense", ("dim", "epsilon"), []),
+        ("dense", ("psq_beta",), [("tune", "retriever")]),
+        ("lexical", ("psq_beta", "psq_alpha"), []),
+        ("lexical", ("psq_beta", "dim"), [("tune", "retriever")]),
+        ("hybrid", ("psq_beta", "dim"), []),
+    ],
+)
+def test_what_ranks_decides_what_can_be_searched(retriever, tune, names):
+    settings = changed(RunSettings(), {"retriever": retriever})
+    assert [rule.names for rule, _ in broken_rules(settings, tune=tune)] == names
 
 
 def test_a_rule_about_missing_settings_is_skipped():

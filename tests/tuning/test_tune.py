@@ -14,6 +14,7 @@ import pytest
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.settings.training import METRICS
 from tf_smoothclir.training import tasks, train
+from tf_smoothclir.training.retrievers import load_models
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.tuning import tune, tuner
 from tf_smoothclir.tuning.search_directory import Search, only_search
@@ -268,3 +269,27 @@ def test_memory_does_not_grow_over_the_trials(tiny, tmp_path, monkeypatch):
     tune.tune(tiny(epochs=1, dim=30_000), Search("grid", max_trials=8), tmp_path / "out")
     growth = max(used[4:]) - max(used[:4])  # 30 MB if all stayed
     assert growth < 2 * 7.5, f"{growth:.1f} MB: {used}"
+
+
+@pytest.mark.parametrize("retriever", ["lexical", "hybrid"])
+def test_trials_of_another_retriever_have_its_metrics(retriever, tiny, tmp_path):
+    fixed = tiny(retriever=retriever, epochs=1, select_metric="MAP")
+    search = Search("random", ("psq_beta",), max_trials=2)
+    found = tune.tune(fixed, search, tmp_path / "out")
+    assert len({result.values["psq_beta"] for result in found}) == 2
+    expected = train.train(with_values(fixed, found[0].values), tmp_path / "run")
+    assert found[0].metrics == {name: expected["validation"][name] for name in METRICS}
+    assert found[0].best_epoch == (retriever == "hybrid")
+    kept = {path.parent.name for path in (tmp_path / "out" / "trials").glob("*/lexical")}
+    assert kept == {found[0].id}
+    load_models(RunDirectory.load(tmp_path / "out" / "trials" / found[0].id))  # does not raise
+
+
+@pytest.mark.parametrize(
+    ("retriever", "names"),
+    [("lexical", ("dim",)), ("lexical", ("psq_alpha", "epsilon")), ("dense", ("psq_beta",))],
+)
+def test_what_a_retriever_ranks_without_cannot_be_searched(retriever, names, tiny, tmp_path):
+    with pytest.raises(InputError, match=r"^--tune=.* it ranks without one of these"):
+        tune.tune(tiny(retriever=retriever), Search("grid", names), tmp_path / "out")
+    assert not (tmp_path / "out").exists()

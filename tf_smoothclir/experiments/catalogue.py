@@ -113,6 +113,7 @@ _OPTIONS = (
     _option("Bilingual initial vectors", _best("initial_vectors")),
     _option("Learned thresholds", {"learn_thresholds": True}),
     _option("--preset=best", _BEST),
+    *(_option(f"--preset={name}", PRESETS[name]) for name in ("dense", "lexical", "hybrid")),
 )
 _ALL = (
     Experiment(
@@ -188,7 +189,8 @@ _ALL = (
     Experiment(
         "ablation",
         "Ablation: beyond the paper",
-        "Each option alone, and those of --preset=best together, compared with the paper's setting:"
+        "Each option alone, those of --preset=best together, and each retriever at its best (the"
+        " other presets, with no more epochs than they name), compared with the paper's setting:"
         " re-ranking of the candidate lists, and full/MRR@10 over the whole collection. All systems"
         " have the thresholds of --thresholds.",
         "setting",

@@ -31,6 +31,8 @@ SCORE_BINS = 80
 # of a cell's name only with another value, so that old cells keep their names.
 _YOUNGER = {
     "retriever": "dense",
+    "psq_alpha": 0.03,
+    "psq_beta": 0.3,
     "published_towers": False,
     "max_queries": 0,
     "related_per_query": -1.0,
@@ -156,7 +158,8 @@ class CellDirectory:
     def complete(self) -> None:
         """Trains and evaluates, or continues; then deletes what is no longer needed."""
         train(self.cell.settings, self.path)
-        if not (self.cell.tuning or self._scores.is_file()):
+        is_dense = self.cell.settings.retrieval.retriever == "dense"  # others have no range
+        if is_dense and not (self.cell.tuning or self._scores.is_file()):
             write_json(self._scores, _training_scores(self.run, self.cell.settings))
         self._delete_intermediate_files()
         cell = self.cell

@@ -18,7 +18,7 @@ from tf_smoothclir.lexical.feedback import Feedback, with_feedback
 from tf_smoothclir.lexical.ibm_model_1 import Alignments, probabilities, pruned
 from tf_smoothclir.lexical.model import LexicalModel
 from tf_smoothclir.lexical.positions import FLAT, PROFILES, PositionProfile
-from tf_smoothclir.lexical.psq import background, impacts
+from tf_smoothclir.lexical.psq import DEFAULT, PsqSettings, background, impacts
 from tf_smoothclir.lexical.related_words import shared_counts
 from tf_smoothclir.lexical.retriever import ScoreRows, lexical_rows, query_chunks
 from tf_smoothclir.lexical.texts import LexicalTexts
@@ -36,7 +36,11 @@ _QUERIES_FOR_WEIGHTS = 8000
 
 
 def learn_lexical_model(
-    texts: LexicalTexts, *, seed: int, dictionary: Dictionary | None = None
+    texts: LexicalTexts,
+    *,
+    seed: int,
+    dictionary: Dictionary | None = None,
+    psq: PsqSettings = DEFAULT,
 ) -> LexicalModel:
     """Learns a model from the training queries of a set, and chooses on its validation queries.
 
@@ -44,6 +48,7 @@ def learn_lexical_model(
         texts: The set.
         seed: Deals the training queries into folds.
         dictionary: Is mixed into the translation table. With it, there need be no training pairs.
+        psq: The mixture of the model.
 
     Returns:
         The model whose profile of positions, share of the dictionary and feedback have the best
@@ -54,7 +59,7 @@ def learn_lexical_model(
             dictionary has no words of the set.
     """
     begin = time.monotonic()
-    learner = _Learner(texts, seed, dictionary)
+    learner = _Learner(texts, seed, dictionary, psq)
     model = learner.model()
     logging.info(
         "Translation table: %d entries, %s (%.1f s)",
@@ -93,8 +98,15 @@ def feedback_variants(feedback: Feedback, scores: np.ndarray) -> Iterator[np.nda
 class _Learner:
     """What the steps of learning share."""
 
-    def __init__(self, texts: LexicalTexts, seed: int, dictionary: Dictionary | None):
+    def __init__(
+        self,
+        texts: LexicalTexts,
+        seed: int,
+        dictionary: Dictionary | None,
+        psq: PsqSettings = DEFAULT,
+    ):
         self._texts = texts
+        self._psq = psq
         self._seed = seed
         self._validation = Validation(texts.retrieval_set)
         self._shares = {FLAT: texts.documents.matrix(FLAT)}
@@ -131,7 +143,9 @@ class _Learner:
         weights[0] = 1
         table = self._mixed(self._whole_table(profile))
         share = self._dictionary_share
-        return LexicalModel(table, self._background, fields, weights, dictionary=share)
+        return LexicalModel(
+            table, self._background, fields, weights, psq=self._psq, dictionary=share
+        )
 
     def _best_profile(self) -> PositionProfile:
         """Returns the profile by which a table of all positions alike ranks best.
@@ -225,7 +239,8 @@ class _Learner:
         return self._last[1]
 
     def _impacts(self, profile: PositionProfile, table: sp.csr_array) -> sp.csr_array:
-        return impacts(self._share(profile), table, self._texts.spelling, self._background)
+        spelling = self._texts.spelling
+        return impacts(self._share(profile), table, spelling, self._background, self._psq)
 
     def _share(self, profile: PositionProfile) -> sp.csr_array:
         if profile not in self._shares:

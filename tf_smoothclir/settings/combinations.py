@@ -41,6 +41,7 @@ class Rule:
         return input_error(where, self.reason, self.remedy)
 
 
+LEXICAL = ("psq_alpha", "psq_beta")  # what smoothclir-tune can search in a lexical model
 _FROM_SHARDS = "the documents of shards were sampled when the shards were written"
 _OF_IDS = "shards hold the ids of words, not their n-grams"
 _ONE_RUN = "only smoothclir-train trains from shards and with several workers"
@@ -68,9 +69,23 @@ RULES = (
     ),
     Rule(
         ("tune", "retriever"),
+        lambda tune, retriever: any(
+            (retriever == "dense") if name in LEXICAL else (retriever == "lexical") for name in tune
+        ),
+        "it ranks without one of these settings",
+        f"Name {' or '.join(LEXICAL)} for a lexical model, others for towers, any for a hybrid",
+    ),
+    Rule(
+        ("tune", "ranker"),
+        lambda tune, ranker: ranker != "psq" and any(name in LEXICAL for name in tune),
+        "only psq has these settings",
+        "Leave --ranker out",
+    ),
+    Rule(
+        ("seeds", "retriever"),
         lambda _, retriever: retriever != "dense",
-        "only smoothclir-train learns lexical models",
-        "Use --retriever=dense here, and give the other one to smoothclir-train",
+        "the experiments decide what ranks; the ablation has rows of each retriever",
+        "Leave it out",
     ),
     Rule(
         ("retriever", "ranker"),

@@ -28,6 +28,20 @@ class RetrievalSettings(Settings):
         " validation. Only psq can be exported, indexed and served.",
         choices=("psq", "bm25", "ql"),
     )
+    psq_alpha: float = setting(
+        0.03,
+        "Only for --ranker=psq: share of the language at large in what a document is expected to"
+        " say. Larger: a word that a document does not have costs less.",
+        minimum=0.0001,
+        maximum=0.9999,
+    )
+    psq_beta: float = setting(
+        0.3,
+        "Only for --ranker=psq: share of words that are spelled alike in both languages, such as"
+        " names, beside their translations.",
+        minimum=0.0,
+        maximum=1.0,
+    )
     query_translation: str = setting(
         "table",
         "How queries are translated for --ranker=bm25 and ql. table: by the translation table, the"

@@ -16,6 +16,7 @@ from tf_smoothclir.hybrid.learning import learn_fusion
 from tf_smoothclir.lexical.dictionary import Dictionary
 from tf_smoothclir.lexical.learning import learn_lexical_model
 from tf_smoothclir.lexical.model import LexicalModel
+from tf_smoothclir.lexical.psq import PsqSettings
 from tf_smoothclir.lexical.ranker_learning import NEAREST, learn_translated_queries
 from tf_smoothclir.lexical.retriever import RowRetriever
 from tf_smoothclir.lexical.texts import LexicalTexts
@@ -228,7 +229,8 @@ def _lexical_model(
     if not run.lexical.is_dir():
         dictionary = _dictionary(settings)
         if retrieval.ranker == "psq":
-            model = learn_lexical_model(texts, seed=seed, dictionary=dictionary)
+            psq = PsqSettings(retrieval.psq_alpha, retrieval.psq_beta)
+            model = learn_lexical_model(texts, seed=seed, dictionary=dictionary, psq=psq)
         else:
             vectors, translation = None, retrieval.query_translation
             if translation == NEAREST:

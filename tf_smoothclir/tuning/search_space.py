@@ -27,6 +27,8 @@ VALUES = {
     "dim": (32, 64, 128),
     "temperature": (0.05, 0.1, 0.2, 0.5, 1.0),
     "loss": ModelSettings.__dataclass_fields__["loss"].metadata["choices"],
+    "psq_alpha": (0.003, 0.01, 0.03, 0.1, 0.3),
+    "psq_beta": (0.0, 0.1, 0.3, 0.5, 0.7),
     "tower": ModelSettings.__dataclass_fields__["tower"].metadata["choices"],
     "optimizer": TrainingSettings.__dataclass_fields__["optimizer"].metadata["choices"],
 }

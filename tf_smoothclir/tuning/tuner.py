@@ -1,4 +1,4 @@
-"""Trials: each trains a model with the package's trainer, in its own run directory."""
+"""Trials: each trains what ranks as smoothclir-train does, in its own run directory."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import gc
 import shutil
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import grpc
@@ -24,11 +24,15 @@ from tensorflow import keras
 from tf_smoothclir.data.preparation import tokenize_set
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.tokenized_set import TokenizedSet
+from tf_smoothclir.protocols.scorer import Retriever
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.settings.training import METRICS
+from tf_smoothclir.training.checkpoints import Progress
+from tf_smoothclir.training.retrievers import learn_models
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.train import retrieval_set_of, trainer_of
 from tf_smoothclir.training.trainer import DivergedRun
+from tf_smoothclir.training.validation import Validation
 from tf_smoothclir.tuning.cross_validation import fold_sets
 from tf_smoothclir.tuning.oracles import trial_values
 from tf_smoothclir.tuning.search_directory import LOGS, TRIALS
@@ -57,9 +61,10 @@ class TrainedTrial:
     """What a trial's `metrics.json` says of its training on one set.
 
     Attributes:
-        validation: Metric -> value at the best epoch; 0 if the trial diverged.
+        validation: Metric -> value of the retriever, with towers of their best epoch; 0 if the
+            trial diverged.
         seconds: Training time.
-        best_epoch: Epoch with the best objective.
+        best_epoch: Epoch in which the towers have the best objective; 0 without towers.
         diverged: Whether the loss, a gradient or a weight became infinite or NaN.
     """
 
@@ -223,20 +228,25 @@ def train_trial(
 
 
 def _train(settings: RunSettings, tokenized_set: TokenizedSet, run: RunDirectory) -> dict:
-    trainer = trainer_of(settings, tokenized_set, run)
-    diverged = False
-    try:
-        trainer.train()
-    except DivergedRun:
-        diverged = True
-    progress = trainer.progress
-    best = dict.fromkeys(METRICS, 0.0)
-    if not diverged:
+    towers, progress, diverged = None, Progress(), False
+    if settings.retrieval.has_towers:
+        trainer = trainer_of(settings, tokenized_set, run)
+        try:
+            trainer.train()
+        except DivergedRun:
+            diverged = True
+        towers, progress = trainer.task.model, trainer.progress
+    best, seconds = dict.fromkeys(METRICS, 0.0), progress.seconds
+    if settings.retrieval.has_lexical_model and not diverged:
+        models, retrievers = learn_models(settings, run, tokenized_set, towers)
+        best = _validation_metrics(retrievers, settings, tokenized_set)
+        seconds += models.seconds
+    elif not diverged:
         best = progress.history[progress.best_epoch - 1]["validation"]
     return {
         "validation": best,
         "training": {
-            "seconds": round(progress.seconds, 3),
+            "seconds": round(seconds, 3),
             "pairs": progress.pairs,
             "epochs": progress.epoch,
             "best_epoch": progress.best_epoch,
@@ -244,6 +254,17 @@ def _train(settings: RunSettings, tokenized_set: TokenizedSet, run: RunDirectory
         "diverged": diverged,
         "history": progress.history,
     }
+
+
+def _validation_metrics(
+    retrievers: Mapping[str, Retriever], settings: RunSettings, tokenized_set: TokenizedSet
+) -> dict[str, float]:
+    retriever = retrievers[settings.retrieval.retriever]
+    measure = Validation(
+        lambda: retriever, tokenized_set.retrieval_set, settings.training.negatives
+    )
+    metrics, _ = measure()
+    return metrics
 
 
 @contextlib.contextmanager
@@ -263,5 +284,6 @@ def _quiet() -> Iterator[None]:
 
 def _delete_model(path: Path) -> None:
     run = RunDirectory(path)
-    for part in (run.checkpoints, run.vocabulary):
+    for part in (run.checkpoints, run.vocabulary, run.lexical):
         shutil.rmtree(part, ignore_errors=True)
+    run.fusion.unlink(missing_ok=True)
