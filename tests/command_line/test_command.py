@@ -30,7 +30,7 @@ MAINS = {
     "trainers.evaluate": ["data"],
     "trainers.compare": [],
     "trainers.tune": ["data", "text", "model", "training", "retrieval"],
-    "trainers.reproduce": ["text", "model", "training"],
+    "trainers.reproduce": ["text", "model", "training", "retrieval"],
     "trainers.stats": ["data"],
     "trainers.write_shards": ["data", "text"],
     "trainers.prepare": ["data", "text"],

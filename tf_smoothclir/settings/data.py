@@ -37,7 +37,7 @@ class DataSettings(Settings):
     related_per_query: float = setting(
         -1.0,
         "Keep only as many judgments of grade 1 as give this mean per judged query, drawn by"
-        " --split_seed: to see what a set with fewer related documents would give. -1: all.",
+        " --split_seed, to see what a set with fewer related documents would give. -1: all.",
         minimum=-1.0,
     )
     max_skipped: float = setting(
