@@ -186,6 +186,25 @@ def test_idf_is_kept_and_learned_weights_begin_equal_and_come_back_trained(
         assert same.all() == (kind == "idf")
 
 
+@pytest.mark.parametrize("shared", [False, True])
+def test_weights_of_positions_are_trained_come_back_and_are_drawn(
+    shared, tiny, tmp_path, monkeypatch
+):
+    from tf_smoothclir.evaluation import plots
+
+    drawn = {}
+    monkeypatch.setattr(plots, "position_profiles", lambda path, profiles: drawn.update(profiles))
+    settings = tiny(position_weights="learned", shared_vocabulary=shared, epochs=1)
+    train(settings, tmp_path / "run")
+    assert set(drawn) == ({"queries and documents"} if shared else {"queries", "documents"})
+    model = load_model(RunDirectory.load(tmp_path / "run"))
+    kept = model.document_tower.position_profile(100)
+    np.testing.assert_array_equal(list(drawn.values())[-1], kept)
+    for profile in drawn.values():
+        assert profile.max() == 1
+        assert profile.min() < 0.99  # they begin equal
+
+
 @pytest.mark.parametrize("average_weights", [0.0, 0.5])
 def test_learned_thresholds_are_reported_and_come_back(tiny, tmp_path, average_weights):
     settings = tiny(learn_thresholds=True, average_weights=average_weights)
