@@ -23,51 +23,103 @@ from absl import flags
 
 from benchmarks import common
 from benchmarks.encoding import texts, words
-from benchmarks.workload import Workload, two_tower
+from benchmarks.workload import FIRST_TOKEN, ZIPF, Workload, two_tower, zipf_ranks
+from tf_smoothclir.data.tokenized_set import ROLES
 
-_QUERY_TOKENS, _MAX_TOKENS = 12, 200
+_QUERY_TOKENS, _MAX_TOKENS = 17, 200
+_TRANSLATIONS, _FEEDBACK = 9, 100.0
 _LEAD_IN = 1.0  # seconds of requests that are not counted
 _PATIENCE = 30.0  # seconds
 _TF_SERVING = "tensorflow_model_server"
 OURS = "smoothclir-serve"
 
 
-def export(directory: str, documents: int, dim: int, vocabulary: int) -> dict[str, float]:
-    """Exports random towers and a search model over random vectors."""
+def export(
+    directory: str, retriever: str, documents: int, dim: int, vocabulary: int
+) -> dict[str, float]:
+    """Exports random models and a search model over random vectors and texts of random words."""
     from tf_smoothclir.protocols.cut_points import CutPoints
     from tf_smoothclir.publishing.export_search import build_search_model
     from tf_smoothclir.publishing.exported_collection import Collection
+    from tf_smoothclir.publishing.exported_lexical import ExportedLexical
     from tf_smoothclir.publishing.exported_tower import ExportedTower
     from tf_smoothclir.publishing.version_writer import PairInfo, publish_version
     from tf_smoothclir.settings.data import DataSettings
     from tf_smoothclir.text.vocabulary import PADDING, UNKNOWN, TextEncoder, write_vocabulary
 
     known = words(vocabulary)
-    workload = Workload(vocabulary=len(known) + 3, dim=dim)
-    model = two_tower(workload, workload.settings())
-    path = Path(directory, "vocabulary.txt")
-    write_vocabulary(path, [PADDING, UNKNOWN, ",", *known])
-    towers = {
-        role: ExportedTower(
-            getattr(model, f"{role}_tower"),
-            TextEncoder(path, _MAX_TOKENS),
-            epsilon=1.0,
-            name=f"{role}_tower",
-        )
-        for role in ("query", "document")
-    }
-    vectors = np.random.default_rng(13).normal(0, 0.05, (documents, dim)).astype(np.float32)
-    ids = [f"d{row}" for row in range(documents)]
-    thresholds = (0.2, 0.7)
-    cut_points = CutPoints(thresholds, (), thresholds)
-    collection = Collection.of(ids, vectors)
-    search = build_search_model(collection, towers, None, cut_points=cut_points, depth=10)
+    for role in ROLES:
+        write_vocabulary(Path(directory, f"{role}.txt"), [PADDING, UNKNOWN, ",", *known])
+    generator, size = np.random.default_rng(13), len(known) + 3
+    collection, parts, towers, lexical = {}, {}, {}, None
+    if retriever != "lexical":
+        workload = Workload(vocabulary=size, dim=dim)
+        model = two_tower(workload, workload.settings())
+        for role in ROLES:
+            tower, name = getattr(model, f"{role}_tower"), f"{role}_tower"
+            encoder = TextEncoder(Path(directory, f"{role}.txt"), _MAX_TOKENS)
+            towers[role] = ExportedTower(tower, encoder, epsilon=1.0, name=name)
+        vectors = generator.normal(0, 0.05, (documents, dim))
+        collection["vectors"] = vectors.astype(np.float32)
+    if retriever != "dense":
+        lexical = _lexical_parts(directory, size, with_towers=bool(towers))
+        parts["lexical"] = ExportedLexical(lexical)
+        collection["words"] = _words(generator, documents, size)
+    cut_points = CutPoints((0.2, 0.7), (), (0.2, 0.7))
+    search = build_search_model(
+        Collection.of([f"d{row}" for row in range(documents)], **collection),
+        towers,
+        lexical,
+        cut_points=cut_points,
+        depth=10,
+    )
     probes = [text.encode() for text in texts(64, _QUERY_TOKENS, known)]
-    info = PairInfo(dim, 1.0, thresholds, DataSettings(), cut_points)
+    info = PairInfo(dim, 1.0, (0.2, 0.7), DataSettings(), cut_points)
     begin = time.perf_counter()
-    parts = {**towers, "search": search}
-    publish_version(parts, directory, info, {"query": probes, "document": probes})
+    publish_version(
+        {**parts, **towers, "search": search}, directory, info, dict.fromkeys(ROLES, probes)
+    )
     return {"s": time.perf_counter() - begin}
+
+
+def _lexical_parts(directory: str, size: int, *, with_towers: bool):
+    """Returns a lexical model of random translations, as many as on mdn-en-de, and feedback.
+
+    Words translate into words of about their frequency.
+    """
+    import scipy.sparse as sp
+
+    from tf_smoothclir.hybrid.fusion import Fusion
+    from tf_smoothclir.lexical.model import LexicalModel
+    from tf_smoothclir.lexical.positions import FLAT, PositionProfile
+    from tf_smoothclir.publishing.exported_lexical import LexicalParts
+    from tf_smoothclir.settings.text import TextSettings
+
+    generator, known = np.random.default_rng(7), np.arange(FIRST_TOKEN, size)
+    rows = np.repeat(known, _TRANSLATIONS)
+    columns = (
+        (rows * np.exp(generator.normal(0, 1, len(rows)))).astype(int).clip(FIRST_TOKEN, size - 1)
+    )
+    shares = generator.dirichlet(np.ones(_TRANSLATIONS), len(known)).ravel()
+    background = np.zeros(2 * size)
+    background[FIRST_TOKEN:size] = (1.0 + np.arange(len(known))) ** -ZIPF
+    background = np.maximum(background / background.sum(), 1e-8).astype(np.float32)
+    weights = generator.uniform(0.1, 0.4, (2, 2 * size)).astype(np.float32)
+    table = sp.csr_array((shares.astype(np.float32), (rows, columns)), shape=(size, 2 * size))
+    fields = (PositionProfile(100.0, 15.0), FLAT)
+    model = LexicalModel(table, background, fields, weights, feedback=_FEEDBACK)
+    fusion = Fusion(0.3, 5.0, 0.1, _FEEDBACK) if with_towers else None
+    text = TextSettings(max_query_tokens=_MAX_TOKENS, max_document_tokens=_MAX_TOKENS)
+    return LexicalParts(model, Path(directory), text, fusion)
+
+
+def _words(generator: np.random.Generator, documents: int, size: int):
+    """Returns documents of 100 to 200 words by their ids."""
+    from tf_smoothclir.lexical.words import Words
+
+    offsets = np.cumsum([0, *generator.integers(100, 201, documents)])
+    ids = FIRST_TOKEN + zipf_ranks(generator, offsets[-1], size - FIRST_TOKEN)
+    return Words(ids.astype(np.int32), offsets, size)
 
 
 @contextlib.contextmanager
@@ -203,6 +255,7 @@ def _megabytes(process: int) -> float:
 
 def measure(
     *,
+    retriever: str = "dense",
     documents: int,
     dim: int,
     vocabulary: int,
@@ -215,6 +268,7 @@ def measure(
     """Returns two tables: open loops at some rates, and closed loops of one and many clients.
 
     Args:
+        retriever: What the search model ranks with: "dense", "lexical" or "hybrid".
         documents: Number of documents in the search model.
         dim: Dimension of the vectors.
         vocabulary: Number of different words.
@@ -227,7 +281,7 @@ def measure(
     queries = texts(512, _QUERY_TOKENS, words(vocabulary))
     kinds = [OURS] + ([_TF_SERVING] if shutil.which(_TF_SERVING) else [])
     with tempfile.TemporaryDirectory() as directory:
-        common.in_new_process(partial(export, directory, documents, dim, vocabulary))
+        common.in_new_process(partial(export, directory, retriever, documents, dim, vocabulary))
         lengths = [seconds] + [curve_seconds] * (len(rates) - 1)
         rivals = {
             f"{kind}, {rate:g}/s": partial(open_loop, kind, directory, rate, length, queries)
@@ -241,7 +295,7 @@ def measure(
             for kind in kinds
             for number in dict.fromkeys((1, clients))
         }
-        size = f"top 10 of {documents:,} x {dim}"
+        size = f"{retriever}, top 10 of {documents:,}" + f" x {dim}" * (retriever != "lexical")
         return [
             common.table(
                 f"Queries at a rate, {size}",
@@ -259,6 +313,9 @@ def measure(
 
 
 def _define_flags() -> None:
+    flags.DEFINE_enum(
+        "retriever", "dense", ["dense", "lexical", "hybrid"], "What the search model ranks with."
+    )
     flags.DEFINE_integer("documents", 100_000, "Documents in the search model.", lower_bound=10)
     flags.DEFINE_integer("dim", 64, "Dimension of the vectors.", lower_bound=1)
     flags.DEFINE_integer("vocabulary", 100_000, "Number of different words.", lower_bound=100)
@@ -274,6 +331,7 @@ def _define_flags() -> None:
 
 def _measure(values: flags.FlagValues) -> list[dict]:
     return measure(
+        retriever=values.retriever,
         documents=values.documents,
         dim=values.dim,
         vocabulary=values.vocabulary,

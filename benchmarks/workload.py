@@ -24,7 +24,7 @@ from tf_smoothclir.two_tower.task import TwoTowerTask
 
 # Token frequencies fall as rank^-0.91: a batch of 128 pairs of 20 and 150 tokens then touches about
 # 11,000 different rows of two tables of 100,000.
-_ZIPF = 0.91
+ZIPF = 0.91
 _NEGATIVES = 40
 FIRST_TOKEN = 2  # after padding and unknown
 _VALIDATION_QUERIES = 20
@@ -162,7 +162,7 @@ def training_loop(workload: Workload, settings: RunSettings, directory: Path):
 
 def zipf_ranks(generator: np.random.Generator, count: int, in_use: int) -> np.ndarray:
     """Returns `[count]` int64 token ranks from 0, drawn by frequency."""
-    ends = np.cumsum(np.arange(1, in_use + 1) ** -_ZIPF)
+    ends = np.cumsum(np.arange(1, in_use + 1) ** -ZIPF)
     return np.searchsorted(ends, generator.random(count) * ends[-1], side="right")
 
 

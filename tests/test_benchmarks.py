@@ -340,8 +340,10 @@ def test_a_synthetic_collection_has_topics(tmp_path):
 
 
 @pytest.mark.slow
-def test_serving():
+@pytest.mark.parametrize("retriever", ["dense", "lexical", "hybrid"])
+def test_serving(retriever):
     sizes = {"documents": 50, "dim": 4, "vocabulary": 200, "clients": 2, "rounds": 1}
+    sizes["retriever"] = retriever
     for table in serving.measure(**sizes, rates=[20.0], seconds=1.0, curve_seconds=0.5):
         for measurements in rows_of(table, "p50 ms", "answers/s").values():
             assert measurements["errors"] == 0

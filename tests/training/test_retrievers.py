@@ -119,7 +119,7 @@ def test_the_report_shows_what_was_chosen_and_its_plots_are_there(runs, name):
         assert (run.path / plot).read_bytes().startswith(b"\x89PNG")
     assert "| chosen on validation | " in report
     assert ("## Components" in report) == (name == "hybrid")
-    assert "smoothclir-export" not in report  # it would refuse, or export the towers alone
+    assert "smoothclir-export" in report
 
 
 @pytest.mark.parametrize("name", ["lexical", "hybrid"])

@@ -15,8 +15,7 @@ class RetrievalSettings(Settings):
         "dense",
         "What ranks the documents. dense: the two towers (paper). lexical: a translation table,"
         " learned from the training pairs in seconds; no towers. hybrid: both in one ranking; the"
-        " validation queries decide how much each counts. So far, only towers can be"
-        " indexed and searched.",
+        " validation queries decide how much each counts.",
         choices=("dense", "lexical", "hybrid"),
     )
     ranker: str = setting(
