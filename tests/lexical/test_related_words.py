@@ -98,7 +98,7 @@ def test_query_words_get_a_tenth_of_what_their_neighbours_have():
     np.testing.assert_allclose(found, [[5, 0.1 * 0.8 * 5, 1]], rtol=1e-6)
 
 
-def test_shares_below_a_thousandth_are_left_out():
-    counts = sp.csr_array(np.array([[1000.0, 0.9, 2]], np.float32))
+def test_shares_below_two_thousandths_are_left_out():
+    counts = sp.csr_array(np.array([[1000.0, 1.9, 3]], np.float32))
     nothing = [sp.csr_array((size, size), dtype=np.float32) for size in (1, 3)]
-    np.testing.assert_allclose(shared_counts(counts, *nothing).toarray(), [[1000, 0, 2]])
+    np.testing.assert_allclose(shared_counts(counts, *nothing).toarray(), [[1000, 0, 3]])

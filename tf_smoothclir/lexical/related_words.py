@@ -28,9 +28,9 @@ DOCUMENT_COUNT = 2.0
 _SHORTEST, _LONGEST = 3, 5  # n-grams, in characters
 _LEAST_COSINE = 0.3
 _POWER = 4  # of the cosine: near neighbours count far more than distant ones
-_MOST_WORDS = 2000  # an n-gram of more words says nothing, and costs most
+_MOST_WORDS = 1000  # an n-gram of more words says nothing, and costs most
 _ROWS_AT_ONCE = 2000
-_LEAST_SHARE = 0.001  # of a row of counts; what is below is most of the work, and of no use
+_LEAST_SHARE = 0.002  # of a row of counts; what is below is most of the work, and of no use
 
 
 def similar_words(words: Sequence[str]) -> sp.csr_array:
@@ -99,24 +99,26 @@ def shared_counts(
         similar_queries: `[query words, query words]`, the same.
 
     Returns:
-        The shape of `counts`, float32.
+        The shape of `counts`, float32. Shares of a row below 0.002 are left out at each step.
     """
     counts = _without_small_shares(counts)
-    shared = sp.csr_array(counts + QUERY_SHARE * (counts @ similar_queries))
-    of_neighbours = sp.csr_array(similar_documents @ shared)
-    totals = np.asarray(of_neighbours.sum(axis=1)).ravel()
-    scale = np.divide(
-        DOCUMENT_COUNT * np.minimum(1, totals),
-        totals,
-        out=np.zeros_like(totals),
-        where=totals > 0,
-    )
-    return sp.csr_array(shared + sp.diags_array(scale) @ of_neighbours, dtype=np.float32)
+    shared = _without_small_shares(counts + QUERY_SHARE * (counts @ similar_queries))
+    parts = []
+    for begin in range(0, counts.shape[0], _ROWS_AT_ONCE):  # most of each product is small shares
+        rows = slice(begin, begin + _ROWS_AT_ONCE)
+        of_neighbours = similar_documents[rows] @ shared
+        totals = np.asarray(of_neighbours.sum(axis=1)).ravel()
+        scale = np.full_like(totals, DOCUMENT_COUNT)
+        np.divide(DOCUMENT_COUNT, totals, out=scale, where=totals > 1)
+        parts.append(_without_small_shares(shared[rows] + sp.diags_array(scale) @ of_neighbours))
+    return sp.csr_array(sp.vstack(parts, format="csr"), dtype=np.float32)
 
 
-def _without_small_shares(counts: sp.csr_array) -> sp.csr_array:
+def _without_small_shares(counts: sp.sparray) -> sp.csr_array:
+    counts = sp.csr_array(counts)
     totals = np.asarray(counts.sum(axis=1)).ravel()
-    kept = counts.data >= _LEAST_SHARE * np.repeat(totals, np.diff(counts.indptr))
-    rows = np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))
+    lengths = np.diff(counts.indptr)
+    kept = counts.data >= _LEAST_SHARE * np.repeat(totals, lengths)
+    rows = np.repeat(np.arange(counts.shape[0]), lengths)
     places = rows[kept], counts.indices[kept]
     return sp.csr_array((counts.data[kept], places), shape=counts.shape)
