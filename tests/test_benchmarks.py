@@ -329,6 +329,18 @@ def test_engine():
         assert rows[name]["recall@10"] == 1
 
 
+def test_candidates_of_each_half_are_added_up():
+    lexical = np.tile(np.arange(20.0), (2, 1))
+    dense = np.zeros((2, 20))
+    dense[0, 0], dense[1, 15] = 100, 3
+    found = engine._found_by(lexical, dense, 11)
+    assert found == {"recall@10": 1, "same first": 1}
+    # One candidate each: 19 by words, 0 and 15 by vectors. So 15 has 3 here, and 15 + 3 in truth.
+    found = engine._found_by(lexical, dense, 1)
+    assert found["same first"] == 1
+    assert found["recall@10"] < 0.5
+
+
 def test_a_synthetic_collection_has_topics(tmp_path):
     index.write_collection(str(tmp_path), "topics", documents=300, dim=64, queries=100)
     queries = np.load(tmp_path / "queries.npy")

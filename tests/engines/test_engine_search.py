@@ -113,7 +113,7 @@ def test_document_that_one_half_finds_has_nothing_of_the_other_score(searches, m
         assert min(abs(hit.score - score) for score in possible) < 1e-4
 
 
-@pytest.mark.parametrize(("depth", "found"), [(1, 100), (10, 100), (50, 500), (9000, 16_384)])
+@pytest.mark.parametrize(("depth", "found"), [(1, 1000), (10, 1000), (500, 5000), (9000, 16_384)])
 def test_more_candidates_are_found_than_documents_are_wanted(depth, found):
     assert milvus_collection.candidates(depth) == found
 

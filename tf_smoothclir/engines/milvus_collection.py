@@ -23,6 +23,7 @@ from tf_smoothclir.text.batches import in_batches
 from tf_smoothclir.utils.errors import input_error
 
 MOST_HITS = 16_384  # Milvus gives no more
+_LEAST_CANDIDATES = 1000  # python -m benchmarks.engine --run_dir shows what more and fewer find
 _ROWS_PER_CALL = 256  # texts of the longest kind stay below 64 MB, the limit of a request
 _IDS_PER_CALL = 1000
 
@@ -253,7 +254,7 @@ class MilvusCollection:
 
 def candidates(depth: int) -> int:
     """Returns how many documents each half finds before their scores are added."""
-    return min(max(100, 10 * depth), MOST_HITS)
+    return min(max(_LEAST_CANDIDATES, 10 * depth), MOST_HITS)
 
 
 def check_depth(depth: int) -> None:
