@@ -1,14 +1,16 @@
 """Every table and figure of the paper has an experiment with valid settings."""
 
+import itertools
+
 import pytest
 
-from tf_smoothclir.experiments.catalogue import EXPERIMENTS
+from tf_smoothclir.experiments.catalogue import EXPERIMENTS, RELATED
 from tf_smoothclir.experiments.paper_numbers import paper_values
-from tf_smoothclir.settings.presets import PRESETS, changed
+from tf_smoothclir.settings.presets import PAPER_TOWERS, PRESETS, changed, preset_settings
 from tf_smoothclir.settings.run import RunSettings
 
 PAPER = [f"table{n}" for n in (1, 2, 3)] + [f"figure{n}" for n in (1, 2, 3, 4, 5)] + ["theory"]
-NAMES = [*PAPER, "ablation"]
+NAMES = [*PAPER, "gradients", "related", "ablation"]
 WITHOUT_TRAINING = {"table1", "figure1", "figure2", "theory"}
 
 
@@ -62,3 +64,25 @@ def test_the_baseline_comes_first_and_the_paper_has_the_same_systems(name):
     assert ours[0] in ("SOSL", "Average pooling")
     for systems in paper_values(name).values():
         assert [system for system in ours if system in systems] == list(systems)
+
+
+def test_clipping_is_compared_with_and_without_smoothness():
+    systems = EXPERIMENTS["gradients"].systems
+    found = {(s.changes["epsilon"], s.changes["clip_norm"]) for s in systems}
+    assert found == set(itertools.product((0, 0.25, 1), (0, 5)))
+    assert (systems[0].changes["epsilon"], systems[0].changes["clip_norm"]) == (0, 5)
+
+
+def test_losses_of_table_2_are_compared_with_few_and_many_related_documents():
+    systems = EXPERIMENTS["related"].systems
+    losses = {system.changes["loss"] for system in systems}
+    assert losses == {"sosl", "three_part_l2", "mse", "proportional_odds"}
+    assert len(systems) == len(RELATED) * len(losses)
+
+
+def test_towers_of_table_3_are_those_of_the_papers_preset():
+    for system in EXPERIMENTS["table3"].systems[1:]:
+        tower = system.changes["tower"]
+        paper = preset_settings("paper", tower).values()
+        assert system.changes.items() <= {**paper, "loss": "sosl"}.items(), tower
+        assert PAPER_TOWERS[tower].items() <= system.changes.items()

@@ -15,7 +15,7 @@ from tf_smoothclir.settings.text import TextSettings
 from tf_smoothclir.settings.training import TrainingSettings
 from tf_smoothclir.utils.errors import InputError
 
-GRID = ((0.0, 0.5), (0.2, 0.7), (0.4, 0.9))
+GRID = ((0.0, 0.5), (0.2, 0.7), (0.4, 0.75))
 CUTS = ((0.0, 0.4, 0.7), (0.2, 0.55, 0.9))
 GRIDS = {"thresholds": GRID, "cut_points": CUTS}
 SOSL, THREE_PART = EXPERIMENTS["table2"].systems[:2]
@@ -109,9 +109,34 @@ def test_tables_and_figures_share_cells(tmp_path):
 
 
 def test_tuning_of_several_experiments_is_done_once(study):
-    # SOSL, MSE, PO twice and the 8 ε other than 1, by 3 pairs of thresholds; 3PartL2 by 2 triples
+    # SOSL, MSE, PO, cumulative logits and the 4 ε below 1, by 3 pairs of thresholds; scores reach
+    # 0.7 but not 0.75 with ε = 1.25 and 1.5, and not 0.7 with 1.75 and 2. 3PartL2 by 2 triples.
     cells = names(study.tuning_cells(ONE, list(EXPERIMENTS.values())))
-    assert len(cells) == (4 + 8) * 3 + 2
+    assert len(cells) == (4 + 4) * 3 + 2 * 2 + 2 * 1 + 2
+
+
+def test_where_the_best_lies_at_an_edge_more_are_tried_until_it_does_not(tmp_path):
+    grids = {"thresholds": ((0.0, 0.5), (0.0, 0.6), (0.2, 0.5), (0.2, 0.6)), "cut_points": CUTS}
+    study = Study(tmp_path, (13,), grids, 2)
+    rounds = []
+    for _ in range(9):
+        new = {t: cell for t, cell in candidates(study).items() if not cell.finished}
+        if not new:
+            break
+        rounds.append(len(new))
+        for (low, high), cell in new.items():  # best at (0.2, 0.4)
+            finish(cell, validation=1 - (low - 0.2) ** 2 - (high - 0.4) ** 2, test=0.0)
+    assert len(rounds) > 1
+    low, high = study.chosen(ONE, SOSL)
+    assert (low, high) == pytest.approx((0.2, 0.4), abs=0.06)
+    on_line = [t[1] for t in candidates(study) if t[0] == low]
+    assert min(on_line) < high < max(on_line)
+
+
+def test_half_finished_tuning_is_not_extended(study):
+    first, *_ = candidates(study).values()
+    finish(first, validation=0.9, test=0.9)
+    assert tuple(candidates(study)) == GRID
 
 
 @pytest.mark.parametrize(

@@ -127,6 +127,8 @@ def test_history_has_every_epoch_once_with_the_mean_loss_of_its_pairs(whole):
     assert (progress.epoch, progress.step, progress.pairs) == (2, 0, 2 * 60)
     assert all(set(record["validation"]) == set(METRICS) for record in progress.history)
     assert all(0 < record["loss"] < 4 for record in progress.history)
+    for record in progress.history:  # 60 pairs in batches of 8
+        assert sum(record["gradient_norm_counts"].values()) == 8
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import dataclasses
 import itertools
 from collections.abc import Mapping
 
+from tf_smoothclir.experiments.paper_numbers import FIGURE_5
 from tf_smoothclir.settings.presets import PAPER_TOWERS, PRESETS
 from tf_smoothclir.settings.training import METRICS
 
@@ -79,6 +80,27 @@ _LOSSES = (
     _loss("MSE", "mse"),
     _loss("PO", "proportional_odds"),
     _loss("Cumulative logits", "cumulative_logits", temperature=0.1),
+)
+# Mean number of documents of grade 1 per query; -1 is the whole set.
+RELATED = (0.5, 1.0, 1.75, 2.5, -1.0)
+_OF_RELATED = tuple(
+    dataclasses.replace(
+        system,
+        name=f"{system.name}, {'all' if mean < 0 else f'{mean:g}'}",
+        changes={**system.changes, "related_per_query": mean},
+    )
+    for mean in RELATED
+    for system in _LOSSES[:4]
+)
+_CLIPPING = {"clipped at 5": 5.0, "not clipped": 0.0}
+_GRADIENTS = tuple(
+    System(
+        f"ε = {epsilon:g}, {clipping}",
+        {**_SOSL, "epsilon": epsilon, "clip_norm": norm},
+        {**_SOSL, "epsilon": epsilon},
+    )
+    for epsilon in (0.0, 0.25, 1.0)
+    for clipping, norm in _CLIPPING.items()
 )
 _TOWERS = (
     _tower("Average pooling", "average_pooling"),
@@ -176,10 +198,31 @@ _ALL = (
         "figure5",
         "Figure 5: negatives",
         "The paper: with five times the negatives, NDCG, MRR and MAP fall by about a tenth, P_mr@1"
-        " more. SOSL with its thresholds of Table 2; training and evaluation lists have the same"
-        " number of negatives.",
+        " more. Its authors' numbers are in their repository (result/Negative_sample.R), which does"
+        " not name the set. SOSL with its thresholds of Table 2; training and evaluation lists have"
+        " the same number of negatives.",
         "negatives",
         tuple(System(str(n), {**_SOSL, "negatives": n}, _SOSL) for n in NEGATIVES),
+        metrics=tuple(FIGURE_5),
+    ),
+    Experiment(
+        "gradients",
+        "Gradients: smoothness and clipping",
+        "The paper, section 3.3: clipping gradients alone does not suffice, SCS improves on it. The"
+        " authors' code clips the joint norm at 5. SOSL, thresholds of each ε as in Figure 4; norms"
+        " are those before clipping.",
+        "similarity",
+        _GRADIENTS,
+        compared=True,
+    ),
+    Experiment(
+        "related",
+        "Few and many related documents",
+        "The paper's languages have 0.6 to 12.6 documents of grade 1 per query (SR/Q). Here the"
+        " judgments of grade 1 of one set are thinned to a mean (--related_per_query), in training"
+        " and evaluation; 'all' is the whole set. Thresholds of each loss as in Table 2.",
+        "loss, SR/Q",
+        _OF_RELATED,
     ),
     Experiment(
         "theory",

@@ -19,6 +19,7 @@ from tf_smoothclir.data.candidate_lists import candidate_lists
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.sources.source import SPLITS
 from tf_smoothclir.losses.registry import LOSSES
+from tf_smoothclir.settings.retrieval import RetrievalSettings
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.training.retrievers import load_scorer
 from tf_smoothclir.training.run_directory import RunDirectory
@@ -30,20 +31,14 @@ SCORE_BINS = 80
 # Settings that are younger than some cells -> the value that those were trained with. They are part
 # of a cell's name only with another value, so that old cells keep their names.
 _YOUNGER = {
-    "retriever": "dense",
-    "psq_alpha": 0.03,
-    "psq_beta": 0.3,
     "published_towers": False,
     "max_queries": 0,
     "related_per_query": -1.0,
     "max_skipped": 0.01,
     "position_weights": "none",
     "lower_grade_weight": 0.1,
-    "ranker": "psq",
-    "query_translation": "table",
-    "dictionary": "",
-    "dictionary_direction": "query_to_document",
 }
+_RETRIEVAL = {field.name for field in dataclasses.fields(RetrievalSettings)}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -84,6 +79,8 @@ class Cell:
             for name, value in self.settings.values_with_effect().items()
             if name not in _YOUNGER or value != _YOUNGER[name]
         }
+        if values["retriever"] == "dense":  # the group concerns other retrievers, and is younger
+            values = {name: values[name] for name in values.keys() - _RETRIEVAL}
         if values["loss"] == "proportional_odds":  # older cells of that name had another loss
             values["loss"] += " of the authors"
         content = json.dumps([values, self.fingerprint, self.tuning], sort_keys=True)
@@ -145,6 +142,10 @@ class CellDirectory:
     def metrics(self) -> CellMetrics:
         """Reads the metrics of a finished cell."""
         return CellMetrics.read(self.run.metrics)
+
+    def history(self) -> list[dict]:
+        """Returns the history of a finished cell: a record for each epoch."""
+        return read_json(self.run.metrics)["history"]
 
     def trec_files(self, split: str, *, full: bool = False) -> tuple[Path, Path]:
         """Returns the TREC run and qrels of a split: candidate lists, or full retrieval."""

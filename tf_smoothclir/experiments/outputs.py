@@ -11,9 +11,9 @@ from tf_smoothclir.data.statistics import PERCENTILES, CollectionStatistics, col
 from tf_smoothclir.evaluation.compare import Difference
 from tf_smoothclir.evaluation.comparison_report import legend, write_comparison
 from tf_smoothclir.evaluation.significance import SAMPLES
-from tf_smoothclir.experiments import system_plots, tables
-from tf_smoothclir.experiments.catalogue import Experiment
-from tf_smoothclir.experiments.paper_numbers import LANGUAGES, TABLE_1, paper_values
+from tf_smoothclir.experiments import curve_plots, system_plots, tables
+from tf_smoothclir.experiments.catalogue import NEGATIVES, Experiment
+from tf_smoothclir.experiments.paper_numbers import FIGURE_5, LANGUAGES, TABLE_1, paper_values
 from tf_smoothclir.experiments.plan import TUNED_ON, Study, StudySet
 from tf_smoothclir.experiments.system_metrics import (
     ALPHA,
@@ -36,6 +36,7 @@ _STATISTICS = {
 }
 TEST_SEED = 13  # of the randomisation test
 _VARIED = {"figure4": "smoothness ε", "figure5": "sampled negatives per query"}
+_CURVES = {"gradients": curve_plots.plot_gradients, "related": curve_plots.plot_related}
 _COSTS_NOTE = (
     "Time and memory are those of a training process that shares the machine with others like it:"
     " compare them within a table only."
@@ -88,6 +89,10 @@ def paper_blocks(experiment: Experiment) -> list[tables.Table]:
         rows = tuple((LANGUAGES[code], *counts) for code, counts in TABLE_1.items())
         columns = ("documents", "queries", "SR/Q", "number of documents")
         return [tables.Table(NOT_COMPARABLE, columns, rows)]
+    if experiment.name == "figure5":
+        values = zip(NEGATIVES, *FIGURE_5.values())
+        rows = tuple((str(number), *map("{:.3f}".format, row)) for number, *row in values)
+        return [tables.Table(NOT_COMPARABLE, (experiment.first_column, *FIGURE_5), rows)]
     named = {LANGUAGES[code]: of for code, of in paper_values(experiment.name).items()}
     if not named:
         return []
@@ -154,6 +159,9 @@ def _trained(experiment: Experiment, study_set: StudySet, study: Study, director
     )
     if experiment.name in _VARIED:
         system_plots.plot_metric_curves(plot, title, _VARIED[experiment.name], systems)
+        written.plots.append(plot)
+    if experiment.name in _CURVES:
+        _CURVES[experiment.name](plot, title, systems)
         written.plots.append(plot)
     if experiment.costs:
         written.notes.append(_COSTS_NOTE)
@@ -224,9 +232,10 @@ def _setting_notes(
     if study.grids:
         counts = {name: len(values) for name, values in study.grids.items()}
         notes.append(
-            f"Thresholds: the best by {TUNED_ON} {select} of {counts['thresholds']} pairs (cut"
-            f" points of 3PartL2: of {counts['cut_points']}), epochs: {study.tune_epochs}, seed:"
-            f" {study.seeds[0]}."
+            f"Thresholds: the best by {TUNED_ON} {select} of {counts['thresholds']} pairs, as far"
+            f" as scores can reach them (cut points of 3PartL2: of {counts['cut_points']}), and of"
+            " those beyond while the best lay at an edge; epochs:"
+            f" {study.tune_epochs}, seed: {study.seeds[0]}."
         )
     else:
         notes.append("Thresholds: not tuned; those of --thresholds.")

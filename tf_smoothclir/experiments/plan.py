@@ -8,6 +8,7 @@ from pathlib import Path
 
 from tf_smoothclir.experiments.catalogue import CUT_POINTS, Experiment, System
 from tf_smoothclir.experiments.cells import Cell, CellDirectory
+from tf_smoothclir.experiments.grids import beyond_edge, highest_score, reachable
 from tf_smoothclir.settings.presets import changed
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.utils.errors import input_error
@@ -58,7 +59,10 @@ class Study:
     def tuning_cells(
         self, study_set: StudySet, experiments: Sequence[Experiment]
     ) -> list[CellDirectory]:
-        """Returns the cells needed to choose thresholds."""
+        """Returns the cells needed to choose thresholds, as far as it is known by now.
+
+        Once all are finished, there may be more: those beyond the edge that the best one lies on.
+        """
         tuned = {
             tuple(sorted(system.tuned_with.items())): system
             for experiment in experiments
@@ -74,17 +78,12 @@ class Study:
     def chosen(self, study_set: StudySet, system: System) -> tuple[float, ...] | None:
         """Returns the thresholds, or cut points, that are best on validation.
 
-        Of equally good ones, the first in the grid wins. None if every candidate has failed.
+        Of equally good ones, the first that was tried wins. None if every candidate has failed.
         """
         if not self.grids or system.tuned_with is None:
             return getattr(study_set.settings.model, system.tuned)
-        select = study_set.settings.training.select_metric
-        values = {
-            thresholds: cell.metrics().splits[TUNED_ON][select]
-            for thresholds, cell in self._candidates(study_set, system).items()
-            if cell.finished
-        }
-        return max(values, key=values.get, default=None)
+        candidates = self._candidates(study_set, system)
+        return _best(study_set, {t: cell for t, cell in candidates.items() if cell.finished})
 
     def cells(self, study_set: StudySet, system: System) -> list[CellDirectory]:
         """Returns the cells of a system, one for each seed; none if it has no thresholds."""
@@ -106,18 +105,36 @@ class Study:
     def _candidates(
         self, study_set: StudySet, system: System
     ) -> dict[tuple[float, ...], CellDirectory]:
-        changes = {**system.tuned_with, "epochs": self.tune_epochs, "seed": self.seeds[0]}
+        """Returns thresholds -> tuning cell: the grid, and once it is finished what lies beyond."""
         if not self.grids:
             return {}
-        return {
-            values: self._cell(study_set, {**changes, system.tuned: values}, tuning=True)
-            for values in self.grids[system.tuned]
-        }
+        model = changed(study_set.settings, system.tuned_with).model
+        has_limit = system.tuned == "thresholds" and model.tower == "average_pooling"
+        limit = highest_score(model.dim, model.epsilon) if has_limit else 1.0
+        changes = {**system.tuned_with, "epochs": self.tune_epochs, "seed": self.seeds[0]}
+        found, more = {}, reachable(self.grids[system.tuned], limit)
+        while more:
+            for values in more:
+                tuned = {**changes, system.tuned: values}
+                found[values] = self._cell(study_set, tuned, tuning=True)
+            if not all(cell.finished for cell in found.values()):
+                break
+            more = beyond_edge(_best(study_set, found), found, limit)
+        return found
 
     def _cell(self, study_set: StudySet, changes: Mapping, tuning: bool = False) -> CellDirectory:
         settings = changed(study_set.settings, changes)
         cell = Cell(settings, study_set.name, study_set.fingerprint, tuning)
         return CellDirectory(self.output_dir, cell)
+
+
+def _best(
+    study_set: StudySet, cells: Mapping[tuple[float, ...], CellDirectory]
+) -> tuple[float, ...] | None:
+    """Returns the thresholds whose cell is best on validation; None if there are no cells."""
+    select = study_set.settings.training.select_metric
+    values = {t: cell.metrics().splits[TUNED_ON][select] for t, cell in cells.items()}
+    return max(values, key=values.get, default=None)
 
 
 def threshold_grids(lower: Sequence[float], upper: Sequence[float]) -> dict:

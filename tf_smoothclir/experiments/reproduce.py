@@ -52,7 +52,13 @@ def reproduce(
 
 def _run(experiments, sets, study: Study, processes: int) -> list[CellDirectory]:
     """Runs the tuning cells, then the others; returns those that failed."""
-    failed = run_cells([c for one in sets for c in study.tuning_cells(one, experiments)], processes)
+    failed = []
+    while cells := [c for one in sets for c in study.tuning_cells(one, experiments)]:
+        tried = {cell.path for cell in failed}
+        cells = [cell for cell in cells if not cell.finished and cell.path not in tried]
+        if not cells:
+            break
+        failed += run_cells(cells, processes)
     final = [c for one in sets for c in study.final_cells(one, experiments)]
     return failed + run_cells(final, processes)
 

@@ -48,6 +48,11 @@ class SystemMetrics:
         return tuple(cell.cell.settings.training.seed for cell in self.cells)
 
     @property
+    def histories(self) -> list[list[dict]]:
+        """The history of each seed: a record for each epoch."""
+        return [cell.history() for cell in self.cells]
+
+    @property
     def score_counts(self) -> np.ndarray:
         """`[K, bins]`: training pairs of all seeds, by grade and score."""
         return np.sum([cell.score_counts() for cell in self.cells], axis=0)

@@ -10,6 +10,7 @@ from pathlib import Path
 import tensorflow as tf
 
 from tf_smoothclir.protocols.task import LOSS, TaskVariables
+from tf_smoothclir.training.histograms import bin_of
 
 _BEST = "best"
 
@@ -26,7 +27,10 @@ class Progress:
         pairs: Pairs trained on in total.
         seconds: Time spent on them.
         best_epoch: Epoch, from 1, whose weights are kept; 0 for none yet.
-        history: For each epoch its number, losses, validation metrics, and what was mined.
+        history: For each epoch its number, losses, validation metrics, and what was mined; and
+            "<name>_counts", the histogram of a checked number, such as "gradient_norm".
+        counts: Name of a checked number -> bin of `histograms.bin_of`, as text -> its steps in the
+            current epoch.
     """
 
     epoch: int = 0
@@ -37,6 +41,7 @@ class Progress:
     seconds: float = 0.0
     best_epoch: int = 0
     history: list[dict] = dataclasses.field(default_factory=list)
+    counts: dict[str, dict[str, int]] = dataclasses.field(default_factory=dict)
 
     def count_step(self, losses: Iterable[tuple[str, float]], pairs: int) -> None:
         """Counts a step, by names and values of its losses and the number of its pairs."""
@@ -46,6 +51,12 @@ class Progress:
         for name, loss in losses:
             self.loss_sums[name] = self.loss_sums.get(name, 0.0) + loss * pairs
 
+    def count_checked(self, numbers: Iterable[tuple[str, float]]) -> None:
+        """Counts names and values of the checked numbers of a step."""
+        for name, value in numbers:
+            of_name, bin_ = self.counts.setdefault(name, {}), str(bin_of(value))
+            of_name[bin_] = of_name.get(bin_, 0) + 1
+
     def mean_losses(self) -> dict[str, float]:
         """Returns the mean of each loss over the pairs of the current epoch."""
         return {name: total / self.epoch_pairs for name, total in self.loss_sums.items()}
@@ -53,12 +64,15 @@ class Progress:
     def begin_epoch(self, completed: int) -> None:
         """Moves to the first step after `completed` epochs."""
         self.epoch, self.step, self.epoch_pairs, self.loss_sums = completed, 0, 0, {LOSS: 0.0}
+        self.counts = {}
 
     def to_json(self) -> str:
         """Returns the text that a checkpoint holds."""
         values = dataclasses.asdict(self)
         sums = values.pop("loss_sums")
         values["loss_sum"] = sums.pop(LOSS)
+        if not values["counts"]:
+            del values["counts"]
         return json.dumps({**values, **({"other_loss_sums": sums} if sums else {})})
 
     @classmethod

@@ -75,6 +75,7 @@ class StepMonitor:
         """
         self._progress = progress
         self._losses = tuple(losses)
+        self._checked = tuple(checked)
         self._names = (*losses, *checked)
         self._bar = bar
         self._save = save
@@ -97,6 +98,7 @@ class StepMonitor:
                 if not math.isfinite(value):
                     raise Diverged(progress.step, name)
             progress.count_step(zip(self._losses, map(float, values)), int(number))
+            progress.count_checked(zip(self._checked, values[len(self._losses) :]))
         now = time.monotonic()
         progress.seconds += now - self._clock
         means = {name: f"{mean:.5f}" for name, mean in progress.mean_losses().items()}

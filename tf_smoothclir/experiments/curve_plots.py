@@ -1,0 +1,74 @@
+"""Plots of training runs: gradient norms and losses, and metrics against related documents."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from tf_smoothclir.evaluation.plots import COLOURS, plt, save_png
+from tf_smoothclir.experiments.system_metrics import SystemMetrics
+from tf_smoothclir.training.histograms import lower_edge
+
+_STYLES = ("-", "--")
+_RELATED_METRICS = ("P_mr@1", "P_r@5", "NDCG@5", "MAP")
+_LOOKS = (("o", "-"), ("s", "--"), ("^", "-."), ("v", ":"))
+
+
+def plot_gradients(path: Path, title: str, systems: Sequence[SystemMetrics]) -> None:
+    """Draws the distribution of the gradient norms of all steps, and the loss of each epoch.
+
+    Args:
+        path: PNG file to write.
+        title: Heading.
+        systems: In pairs that share a colour: with clipping, then without.
+    """
+    figure, (norms, losses) = plt.subplots(1, 2, figsize=(9.5, 4.6), constrained_layout=True)
+    for index, system in enumerate(systems):
+        look = {"color": COLOURS[index // 2 % len(COLOURS)], "linestyle": _STYLES[index % 2]}
+        histories = system.histories
+        records = [record for history in histories for record in history]
+        counts = sum((Counter(r.get("gradient_norm_counts", {})) for r in records), Counter())
+        if counts:  # runs of earlier versions have none
+            bins = range(min(map(int, counts)), max(map(int, counts)) + 1)
+            shares = np.array([counts[str(number)] for number in bins]) / sum(counts.values())
+            edges = [lower_edge(number) for number in (*bins, bins[-1] + 1)]
+            norms.stairs(shares, edges, linewidth=1.8, **look)
+        curve = np.mean([[record["loss"] for record in h] for h in histories], axis=0)
+        losses.plot(np.arange(1, len(curve) + 1), curve, linewidth=1.8, label=system.name, **look)
+    norms.axvline(5, color="grey", linewidth=1, zorder=0)
+    norms.set(xscale="log", xlabel="norm of the gradient before clipping", ylabel="share of steps")
+    losses.set(xlabel="epoch", ylabel="training loss (SOSL)")
+    for panel in (norms, losses):
+        panel.grid(alpha=0.3)
+    figure.legend(loc="outside lower center", ncols=3)
+    figure.suptitle(title)
+    save_png(figure, path, dpi=150)
+
+
+def plot_related(path: Path, title: str, systems: Sequence[SystemMetrics]) -> None:
+    """Draws metrics of each loss against the mean number of documents of grade 1 per query.
+
+    Args:
+        path: PNG file to write.
+        title: Heading.
+        systems: Named "loss, mean"; the whole set, of mean "all", stands at the right.
+    """
+    means = list(dict.fromkeys(system.name.rsplit(", ")[1] for system in systems))
+    losses = list(dict.fromkeys(system.name.rsplit(", ")[0] for system in systems))
+    figure, panels = plt.subplots(
+        1, len(_RELATED_METRICS), figsize=(11, 3.8), sharex=True, constrained_layout=True
+    )
+    for panel, metric in zip(panels, _RELATED_METRICS):
+        for loss, colour, (marker, style) in zip(losses, COLOURS, _LOOKS):
+            of_loss = [s for s in systems if s.name.rsplit(", ")[0] == loss]
+            places = [means.index(system.name.rsplit(", ")[1]) for system in of_loss]
+            values = [system.values[metric].mean() for system in of_loss]
+            panel.plot(places, values, color=colour, marker=marker, linestyle=style, label=loss)
+        panel.set(title=metric, xlabel="SR/Q", xticks=range(len(means)), xticklabels=means)
+        panel.grid(alpha=0.3)
+    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
+    figure.suptitle(title)
+    save_png(figure, path, dpi=150)

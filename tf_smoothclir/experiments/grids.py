@@ -1,0 +1,68 @@
+"""Where thresholds are searched: below what scores can reach, and on beyond the edge of a grid."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Sequence
+
+_SMALLEST_STEP = 0.05
+_FIRST_STEP = 0.2  # where all values of a grid are alike
+
+
+def highest_score(dim: int, epsilon: float) -> float:
+    """Returns what SCS stays below for two vectors of tanh: (√dim / (√dim + ε))².
+
+    Entries of tanh lie inside (-1, 1), so a vector is shorter than √dim, and its smooth-normalised
+    vector shorter than √dim / (√dim + ε). With 64 dimensions, this is 0.79 for ε = 1, 0.64 for 2.
+    """
+    root = math.sqrt(dim)
+    return (root / (root + epsilon)) ** 2
+
+
+def reachable(grid: Collection[Sequence[float]], limit: float) -> tuple[tuple[float, ...], ...]:
+    """Returns the thresholds of a grid that lie below a limit; if none do, all times the limit."""
+    below = tuple(tuple(values) for values in grid if values[-1] < limit)
+    return below or tuple(tuple(round(v * limit, 3) for v in values) for values in grid)
+
+
+def beyond_edge(
+    best: tuple[float, ...], tried: Collection[tuple[float, ...]], limit: float
+) -> list[tuple[float, ...]]:
+    """Returns what to try next: one step further where the best thresholds lie at an edge.
+
+    Each threshold is moved alone, then all together, up and down. A step that would pass the next
+    threshold or the limit goes half the way there, unless that is less than 0.05.
+
+    Args:
+        best: The best thresholds so far.
+        tried: All thresholds so far, the best ones too.
+        limit: What thresholds stay below.
+    """
+    found = []
+    bounds = (-1.0, *best, limit)
+    for index, value in enumerate(best):
+        before, after = best[:index], best[index + 1 :]
+        values = sorted(t[index] for t in tried if (t[:index], t[index + 1 :]) == (before, after))
+        if value == values[-1]:
+            found.append((*before, _moved(value, values, bounds[index + 2]), *after))
+        if value == values[0]:
+            mirrored = [-other for other in reversed(values)]
+            found.append((*before, -_moved(-value, mirrored, -bounds[index]), *after))
+    if found:
+        for step in (_FIRST_STEP, -_FIRST_STEP):
+            found.append(tuple(round(value + step, 3) for value in best))
+    return [t for t in dict.fromkeys(found) if t not in tried and _rises(t, limit)]
+
+
+def _moved(value: float, values: Sequence[float], bound: float) -> float:
+    """Returns the last of some values one step up, or half the way to the bound, or as it is."""
+    target = value + (values[-1] - values[-2] if len(values) > 1 else _FIRST_STEP)
+    if target >= bound:
+        target = (value + bound) / 2
+    target = round(target, 3)
+    return target if round(target - value, 3) >= _SMALLEST_STEP else value
+
+
+def _rises(thresholds: Sequence[float], limit: float) -> bool:
+    edges = (-1.0, *thresholds, limit)
+    return all(low < high for low, high in zip(edges, edges[1:]))
