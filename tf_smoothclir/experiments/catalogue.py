@@ -102,6 +102,26 @@ _GRADIENTS = tuple(
     for epsilon in (0.0, 0.25, 1.0)
     for clipping, norm in _CLIPPING.items()
 )
+_ADAM = {**_SOSL, "optimizer": "adam"}
+
+
+def _departure(name: str, tower: str = "average_pooling", **changes) -> System:
+    """Returns the paper's setting for a tower with some settings changed."""
+    paper = {"published_towers": True, **PAPER_TOWERS[tower]} if tower in PAPER_TOWERS else {}
+    return System(name, {**_ADAM, "tower": tower, **paper, **changes}, _ADAM)
+
+
+_DEPARTURES = (
+    _departure("Average pooling: the paper's"),
+    _departure("Adam without momentum", optimizer="rmsprop"),
+    _departure("lazy Adam", optimizer="lazy_adam"),
+    _departure("not clipped", clip_norm=0.0),
+    _departure("batches of whole lists", batching="lists"),
+    _departure("CNN: the authors'", "cnn"),
+    _departure("CNN of --preset=fast", "cnn", published_towers=False),
+    _departure("LSTM: the authors'", "lstm"),
+    _departure("LSTM of --preset=fast", "lstm", published_towers=False),
+)
 _TOWERS = (
     _tower("Average pooling", "average_pooling"),
     _tower("DSSM-CNN", "cnn", published_towers=True, **PAPER_TOWERS["cnn"]),
@@ -223,6 +243,17 @@ _ALL = (
         " and evaluation; 'all' is the whole set. Thresholds of each loss as in Table 2.",
         "loss, SR/Q",
         _OF_RELATED,
+    ),
+    Experiment(
+        "fast",
+        "What departs from the paper for speed",
+        "Each default of the flags that differs from --preset=paper, alone: what it costs or"
+        " brings, and its time.",
+        "setting",
+        _DEPARTURES,
+        compared=True,
+        metrics=("P_mr@1", "NDCG@5", "MAP", "full/MRR@10"),
+        costs=True,
     ),
     Experiment(
         "theory",
