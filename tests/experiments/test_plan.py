@@ -109,10 +109,10 @@ def test_tables_and_figures_share_cells(tmp_path):
 
 
 def test_tuning_of_several_experiments_is_done_once(study):
-    # SOSL, MSE, PO, cumulative logits and the 4 ε below 1, by 3 pairs of thresholds; scores reach
-    # 0.7 but not 0.75 with ε = 1.25 and 1.5, and not 0.7 with 1.75 and 2. 3PartL2 by 2 triples.
+    # SOSL (with Adam too), MSE, PO, cumulative logits and the 4 ε below 1, by 3 pairs; scores
+    # reach 0.7 but not 0.75 with ε = 1.25 and 1.5, and not 0.7 with 1.75 and 2. 3PartL2 by 2.
     cells = names(study.tuning_cells(ONE, list(EXPERIMENTS.values())))
-    assert len(cells) == (4 + 4) * 3 + 2 * 2 + 2 * 1 + 2
+    assert len(cells) == (5 + 4) * 3 + 2 * 2 + 2 * 1 + 2
 
 
 def test_where_the_best_lies_at_an_edge_more_are_tried_until_it_does_not(tmp_path):
