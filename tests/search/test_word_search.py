@@ -28,7 +28,7 @@ from tf_smoothclir.search import word_ranker
 from tf_smoothclir.search.dense_search import DenseSearch
 from tf_smoothclir.search.opening import open_search
 from tf_smoothclir.search.word_search import WordSearch
-from tf_smoothclir.training.retrievers import load_models
+from tf_smoothclir.training.retrievers import load_cut_points, load_models
 from tf_smoothclir.training.train import tokenized_set_of
 from tf_smoothclir.utils.errors import InputError
 
@@ -174,6 +174,26 @@ def test_a_lexical_search_needs_no_model_server(ranking_exports, opened):
         )
 
 
+@pytest.mark.parametrize("name", ["dense", "lexical", "hybrid"])
+def test_hits_have_the_grades_of_the_cut_points_of_the_run(opened, ranking_runs, name):
+    cut_points = load_cut_points(ranking_runs[name], load_models(ranking_runs[name]))[name]
+    texts = [text.text for text in source_of(ranking_runs[name].settings().data).queries()]
+    grades = set()
+    for hits in opened(name).search(texts, 8):
+        for hit in hits:
+            share = hit.score / hits[0].score if hits[0].score > 0 else 0
+            by_score = sum(hit.score > cut for cut in cut_points.scores)
+            by_share = sum(share > cut for cut in cut_points.shares)
+            assert hit.grade == (min(by_score, by_share) if cut_points.shares else by_score)
+            grades.add(hit.grade)
+    assert len(grades) > 1
+
+
+def test_words_of_a_hybrid_alone_have_no_grades(opened):
+    (hits,) = opened("hybrid", "lexical").search(["word1 word4"], 3)
+    assert [hit.grade for hit in hits] == [None] * 3
+
+
 @pytest.mark.parametrize("role", ["document", "query"])
 @pytest.mark.parametrize("name", ["lexical", "hybrid"])
 def test_explanations_add_up_to_the_scores(opened, name, role):
@@ -223,7 +243,7 @@ def test_what_towers_and_feedback_add_is_told_apart(hybrid):
 
 
 def test_the_command_explains_in_json(ranking_exports, opened):
-    opened("hybrid")
+    opened("hybrid")  # builds the index
     command = [sys.executable, "-m", "export.search", "--query=word1 word4", "--top_k=2"]
     flags = {"export_dir": ranking_exports["hybrid"], "index_dir": opened.indexes / "hybrid"}
     more = [f"--{name}={value}" for name, value in flags.items()]

@@ -18,7 +18,7 @@ from tf_smoothclir.index.encoding import encode_segments
 from tf_smoothclir.index.halves import Half
 from tf_smoothclir.index.manifest import IndexManifest, check_is_index
 from tf_smoothclir.index.work_directory import claimed, locked_work_directory, work_directory
-from tf_smoothclir.publishing.manifest import Manifest, check_pair
+from tf_smoothclir.publishing.manifest import ExportManifest, check_pair
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.utils.digests import file_digests, files_below
 from tf_smoothclir.utils.errors import input_error
@@ -33,7 +33,7 @@ def build_index(
     directory: str | os.PathLike,
     collection: Collection,
     halves: Sequence[Half],
-    export: Manifest,
+    export: ExportManifest,
     *,
     data: DataSettings | None = None,
     overwrite: bool = False,
@@ -90,6 +90,7 @@ def build_index(
             version=export.version,
             pair_id=export.pair_id,
             thresholds=tuple(export.thresholds),
+            cut_points=export.cut_points,
             fingerprint=collection.fingerprint(),
             collection_name=collection.name,
             data=data,
@@ -128,7 +129,7 @@ def _check_same(
     there: IndexManifest,
     collection: Collection,
     halves: Sequence[Half],
-    export: Manifest,
+    export: ExportManifest,
 ) -> None:
     try:
         check_pair(there, export)

@@ -13,7 +13,8 @@ from tf_smoothclir.index.documents import DOCUMENTS, DocumentStore
 from tf_smoothclir.index.lexical_half import LexicalHalf, LexicalIndex
 from tf_smoothclir.index.manifest import REMEDY, IndexManifest
 from tf_smoothclir.index.ranker import Ranker
-from tf_smoothclir.losses.grades import predicted_grades
+from tf_smoothclir.losses.grades import hit_grades
+from tf_smoothclir.protocols.cut_points import CutPoints
 from tf_smoothclir.protocols.text_search import SearchHit
 from tf_smoothclir.utils.digests import check_digests
 from tf_smoothclir.utils.errors import InputError, input_error
@@ -69,21 +70,22 @@ class DocumentIndex:
                 "Use the query tower of the same training run",
             )
         ranked = self.dense.rank(query_vectors, depth)
-        return [self.hits(*found, self.manifest.thresholds) for found in ranked]
+        cut_points = self.manifest.cut_points_of(DenseHalf.name)
+        return [self.hits(*found, cut_points) for found in ranked]
 
     def hits(
-        self, positions: np.ndarray, scores: np.ndarray, thresholds: Sequence[float] | None
+        self, positions: np.ndarray, scores: np.ndarray, cut_points: CutPoints | None
     ) -> list[SearchHit]:
         """Returns ranked documents as hits.
 
         Args:
             positions: `[documents]` int64, best first.
             scores: `[documents]` float32.
-            thresholds: Scores at which the predicted grade changes; None for no grades.
+            cut_points: Those that predict grades; None for no grades.
         """
         grades: Sequence = [None] * len(scores)
-        if thresholds is not None:
-            grades = predicted_grades(scores, thresholds).numpy().tolist()
+        if cut_points is not None:
+            grades = hit_grades(scores, cut_points.scores, cut_points.shares).numpy().tolist()
         return [
             SearchHit(rank, float(score), grade, *self.documents[position])
             for rank, (position, score, grade) in enumerate(zip(positions, scores, grades), start=1)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import ClassVar, Optional
 
 from tf_smoothclir.index.vector_index import IndexSettings
+from tf_smoothclir.protocols.cut_points import CutPoints
 from tf_smoothclir.publishing.manifest import MANIFEST, read_manifest
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.utils.errors import input_error
@@ -84,6 +85,7 @@ class IndexManifest:
         digests: Relative path -> hex SHA-256 of each file.
         vectors: About the dense half; None if there is none.
         impacts: About the lexical half; None if there is none.
+        cut_points: Those that predict grades where all halves rank; None if the export has none.
         role: "index".
     """
 
@@ -98,6 +100,7 @@ class IndexManifest:
     digests: dict[str, str]
     vectors: Optional[DenseNote] = None  # noqa: UP045
     impacts: Optional[LexicalNote] = None  # noqa: UP045
+    cut_points: Optional[CutPoints] = None  # noqa: UP045
     role: ClassVar[str] = "index"
 
     @classmethod
@@ -120,6 +123,16 @@ class IndexManifest:
     def halves(self) -> tuple[str, ...]:
         """The names of the halves that the index has."""
         return tuple(name for name in ("vectors", "impacts") if getattr(self, name) is not None)
+
+    def cut_points_of(self, *ranking: str) -> CutPoints | None:
+        """Returns the cut points of scores by some halves; None where none are known.
+
+        Vectors alone have the thresholds of the loss where nothing better is known.
+        """
+        if self.cut_points is not None and set(ranking) == set(self.halves):
+            return self.cut_points
+        by_vectors = CutPoints(self.thresholds, (), self.thresholds)
+        return by_vectors if ranking == ("vectors",) else None
 
     def __str__(self):
         halves = (str(getattr(self, name)) for name in self.halves)

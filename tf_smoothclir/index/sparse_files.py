@@ -42,7 +42,7 @@ def open_rows(directory: Path, name: str) -> SparseRows:
     """Opens what `SparseWriter` wrote."""
     store = RaggedStore(directory, name, "<i4")
     weights = map_array(directory / f"{name}.weights", "<f4", (len(store.values),))
-    return SparseRows(store.offsets, store.values, weights)
+    return SparseRows(store.offsets, np.asarray(store.values), weights)
 
 
 def matrices(parts: Sequence[SparseRows], columns: int) -> Iterator[sp.csr_array]:
@@ -98,8 +98,13 @@ def open_postings(directory: Path, name: str, documents: int) -> Postings:
 
 
 def map_array(path: Path, dtype: str, shape: tuple[int, ...], mode: str = "r") -> np.ndarray:
-    """Maps a file as a plain array; an empty one, which cannot be mapped, is made if it is new."""
+    """Maps a file; an empty one, which cannot be mapped, is made if it is new.
+
+    Returns:
+        To read, a plain array: slices of `np.memmap` take several times as long.
+    """
     if 0 in shape:
         path.touch()
         return np.zeros(shape, dtype)
-    return np.memmap(path, dtype, mode=mode, shape=tuple(map(int, shape)))
+    mapped = np.memmap(path, dtype, mode=mode, shape=tuple(map(int, shape)))
+    return mapped if mode == "w+" else np.asarray(mapped)

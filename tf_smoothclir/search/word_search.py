@@ -7,7 +7,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from tf_smoothclir.data.hashing import hash_ids
+from tf_smoothclir.index.dense_half import DenseHalf
 from tf_smoothclir.index.document_index import DocumentIndex
+from tf_smoothclir.index.lexical_half import LexicalHalf
 from tf_smoothclir.protocols.text_search import Explanation, SearchedCollection, SearchHit
 from tf_smoothclir.publishing.exported_lexical import LexicalParts
 from tf_smoothclir.search.word_explanation import WordExplainer
@@ -45,13 +47,15 @@ class WordSearch:
         if encode_queries is not None:
             weights, feedback = lexical.fusion.weights, lexical.fusion.feedback
         self._ranker = WordRanker(index, weights, feedback)
+        halves = [] if encode_queries is None else [DenseHalf.name]
+        self._cut_points = index.manifest.cut_points_of(*halves, LexicalHalf.name)
         self._explainer = WordExplainer(lexical, weights[0])
         self._latest: tuple[str, Query | None] = "", None
 
     def search(self, queries: Sequence[str], depth: int) -> list[list[SearchHit]]:
         """Returns the best `depth` documents of each query, best first."""
         return [
-            self._index.hits(*self._ranker.rank(query, depth), None)
+            self._index.hits(*self._ranker.rank(query, depth), self._cut_points)
             for query in self._read(queries)
         ]
 
