@@ -61,15 +61,15 @@ def test_finished_segments_are_kept(
     with pytest.raises(KeyboardInterrupt):
         build_index(tmp_path / "index", collection, *halves, encode_all=interrupted)
     kept = work_directory(tmp_path / "index") / "part-000001" / "vectors" / "vectors"
-    before = kept.stat().st_ino, []
+    inodes = [kept.stat().st_ino]
 
     def again(work, *arguments):
         segments = encoder(work, *arguments)
-        before[1].append(kept.stat().st_ino)
+        inodes.append(kept.stat().st_ino)
         return segments
 
     build_index(tmp_path / "index", collection, *halves, encode_all=again)
-    assert before == (before[0], [before[0]])
+    assert inodes[0] == inodes[1]
     assert len(DocumentIndex(tmp_path / "index")) == 60
 
 
