@@ -60,7 +60,7 @@ def measure(data: DataSettings, variants: Sequence[str], rounds: int, threads: i
 
 
 def variant_settings(text: str, data: DataSettings) -> RunSettings:
-    """Returns the settings that a text such as "best,dim=64" names, with two epochs."""
+    """Returns the settings that a text such as "dense,dim=64" names, with two epochs."""
     preset, *parts = text.split(",")
     changes = {name: json.loads(value) for name, value in (part.split("=") for part in parts)}
     settings = changed(preset_settings(preset), {**changes, **TWO_EPOCHS})
@@ -73,8 +73,8 @@ def _define_flags() -> None:
     flags.DEFINE_integer("threads", 2, "Threads of each run.", lower_bound=1)
     flags.DEFINE_multi_string(
         "variant",
-        [PAPER, "best,dim=64", "best"],
-        "A preset with changed numbers, such as best,dim=64; may be repeated.",
+        [PAPER, "dense,dim=64", "dense"],
+        "A preset with changed numbers, such as dense,dim=64; may be repeated.",
     )
 
 

@@ -4,7 +4,7 @@ The flags of smoothclir-train give the fixed settings; --tune names the settings
 --data_dir, the search is on the built-in toy world. The same command continues an interrupted or
 killed search: no trial is lost or repeated. At the end it writes tables of all trials, a heat map
 of the thresholds, and best.flags, which smoothclir-train takes with --flagfile. Trials are ranked
-by the metrics of the --retriever: those of a hybrid are of the sum of its halves.
+by the metrics of the chosen --retriever; those of a hybrid are of the sum of its halves.
 """
 
 from __future__ import annotations

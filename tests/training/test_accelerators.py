@@ -10,7 +10,7 @@ from tf_smoothclir.ops import table_sum
 from tf_smoothclir.settings.presets import PRESETS
 from tf_smoothclir.training.steps import compile_steps
 
-BEST = {**PRESETS["best"], "dim": 4, "ngram_buckets": 50, "mine_ranks": (1, 5), "epochs": 1}
+BEST = {**PRESETS["dense"], "dim": 4, "ngram_buckets": 50, "mine_ranks": (1, 5), "epochs": 1}
 OPTIONS = [
     {},
     {"batching": "lists", "loss": "softmax"},
