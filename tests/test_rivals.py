@@ -270,7 +270,7 @@ def test_a_set_gets_one_page_with_ours_and_the_rivals(
     in_this_process, monkeypatch, tmp_path, tiny_dir, tiny, without_plots, capsys
 ):
     run = tmp_path / "run"
-    monkeypatch.setattr(ours, "_search", lambda run, export_dir: lambda query: None)
+    monkeypatch.setattr(ours, "_search", lambda *arguments: lambda query: None)
     # 40 negatives as in the candidate lists of the rivals.
     train(tiny(negatives=40, retriever="lexical"), run)
     rivals = {"good": rival(1.0, 0.1, title="Good"), "poor": rival(0.05, title="Poor")}
@@ -308,12 +308,41 @@ def test_a_set_gets_one_page_with_ours_and_the_rivals(
     assert f"Page: {page}" in capsys.readouterr().out
 
 
+def test_the_halves_of_a_hybrid_have_rows_of_their_own(in_this_process, monkeypatch, tmp_path):
+    values = {"NDCG@5": 0.8, "full/MRR@10": 0.6}
+    content = {
+        "validation": values,
+        "components": {name: {"validation": values} for name in ("dense", "lexical")},
+        "training": {"seconds": 100.0, "peak_rss_mb": 1.0},
+        "lexical": {"seconds": 30.0},
+        "hybrid": {"seconds": 10.0},
+    }
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "metrics.json").write_text(json.dumps(content))
+    (tmp_path / "run" / "config.json").write_text("{}")
+    monkeypatch.setattr(ours, "checked_run", lambda run_dir, fingerprint: run_dir)
+    monkeypatch.setattr(ours, "_search", lambda *arguments: lambda query: None)
+    measuring = Systems(Work(TOY, tmp_path / "work", "a set", 20))
+    measuring.add_run("it", "it", tmp_path / "run", cpu_seconds=50.0)
+    found = {
+        title: (system.seconds, system.cpu_seconds, Path(system.evaluation).relative_to(tmp_path))
+        for title, system in measuring.done.items()
+    }
+    folder = Path("run", "evaluation")
+    assert found == {
+        "it": (100.0, 50.0, folder / "test"),
+        "it, its dense half": (60.0, 0.0, folder / "components" / "dense" / "test"),
+        "it, its lexical half": (30.0, 0.0, folder / "components" / "lexical" / "test"),
+    }
+    assert measuring.done["it"].quality == pytest.approx(0.7)
+
+
 @pytest.mark.slow
 def test_a_run_answers_by_its_export(finished, tmp_path):
-    search = ours._search(finished, tmp_path)
+    search = ours._search(finished, tmp_path, "")
     (hits,) = search("word0 word3")
     assert len(hits) == DEPTH
-    again = ours._search(finished, tmp_path)  # exports nothing
+    again = ours._search(finished, tmp_path, "dense")  # exports nothing
     assert again("word0 word3") == [hits]
     assert [path.name for path in (tmp_path / "query_tower").iterdir()] == ["1"]
 

@@ -51,14 +51,20 @@ def checked_run(run_dir: Path, fingerprint: str) -> Path:
     return run.path
 
 
+def components_of(run_dir: Path) -> list[str]:
+    """Returns the retrievers that a finished run is made of; none where it is one alone."""
+    return list(read_json(run_dir / "metrics.json").get("components", {}))
+
+
 def measured_run(
-    title: str, run_dir: Path, key: str, queries: list[str], export_dir: Path
+    title: str, run_dir: Path, component: str, key: str, queries: list[str], export_dir: Path
 ) -> Measured:
     """Returns what a finished run says of itself, and times its queries.
 
     Args:
         title: For tables.
         run_dir: The run.
+        component: Of `components_of`; empty for what the run ranks with.
         key: Of the result.
         queries: To time.
         export_dir: Gets the models and the index that answer them.
@@ -67,35 +73,49 @@ def measured_run(
     from tf_smoothclir.training.run_directory import RunDirectory
 
     run = RunDirectory.load(run_dir)
-    content = read_json(run.metrics)
-    validation = content["validation"]
+    content, evaluation = read_json(run.metrics), run.evaluation.resolve()
+    part = content["components"][component] if component else content
+    folder = evaluation / "components" / component if component else evaluation
+    validation = part["validation"]
     return Measured(
         title=title,
         key=key,
-        evaluation=os.fspath(run.evaluation.resolve() / "test"),
+        evaluation=os.fspath(folder / "test"),
         ours=True,
         quality=(validation["NDCG@5"] + validation["full/MRR@10"]) / 2,
-        seconds=content["training"]["seconds"],
+        seconds=_seconds(content, component),
         tuned_seconds=0.0,
         setting="",
         tried={},
-        latency=latency_of(_search(run, export_dir), queries),
+        latency=latency_of(_search(run, export_dir, component), queries),
         megabytes=content["training"]["peak_rss_mb"],
         load=os.getloadavg()[0],
         packages=versions_of(_PACKAGES),
     )
 
 
-def _search(run, export_dir: Path) -> Callable[[str], object]:
+def _seconds(content: dict, component: str) -> float:
+    """Returns how long a run, or one of its components, was learned."""
+    whole = content["training"]["seconds"]
+    if not component:
+        return whole
+    lexical = content["lexical"]["seconds"]
+    return lexical if component == "lexical" else whole - lexical - content["hybrid"]["seconds"]
+
+
+def _search(run, export_dir: Path, component: str) -> Callable[[str], object]:
     """Returns what `smoothclir-search` answers a query with, after an export and an index."""
     from tf_smoothclir.publishing.export import export_run
-    from tf_smoothclir.search.opening import open_search
+    from tf_smoothclir.search.opening import AUTO, open_search
 
+    opened = functools.partial(
+        open_search, export_dir, "", lambda data: data, retriever=component or AUTO
+    )
     try:
-        found = open_search(export_dir, "", lambda data: data)
+        found = opened()
     except InputError:
         export_run(run, export_dir, search_model=False)
-        found = open_search(export_dir, "", lambda data: data)
+        found = opened()
     return functools.partial(_answer, found)
 
 

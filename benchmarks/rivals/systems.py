@@ -98,15 +98,22 @@ def measured_rival(name: str, work: Work, key: str) -> Measured:
 
 
 def measured_ours(
-    name: str, title: str, run_dir: Path, work: Work, key: str, cpu_seconds: float
+    name: str,
+    title: str,
+    run_dir: Path,
+    component: str,
+    work: Work,
+    key: str,
+    cpu_seconds: float,
 ) -> Measured:
     """Takes the figures of a finished run and times its answers."""
     retrieval_set = work.retrieval_set()
     rows = set(retrieval_set.queries_in("test")[: work.latency_queries].tolist())
     texts = enumerate(retrieval_set.source.queries())
     queries = [text.text for row, text in texts if row in rows]
-    export_dir = work.directory / name / f"export-{key}"
-    found = ours.measured_run(title, run_dir, key, queries, export_dir)
+    run_key = file_digest(run_dir / "metrics.json")[:16]
+    export_dir = work.directory / name / f"export-{run_key}"
+    found = ours.measured_run(title, run_dir, component, key, queries, export_dir)
     return dataclasses.replace(found, cpu_seconds=cpu_seconds)
 
 
@@ -139,9 +146,14 @@ class Systems:
         except InputError as error:
             self._leave_out(title, failure(error))
             return
-        key = self._work.key(title, file_digest(run / "metrics.json"))
-        measure = partial(measured_ours, name, title, run, self._work, key, cpu_seconds)
-        self._add(name, title, key, measure)
+        digest = file_digest(run / "metrics.json")
+        for component in ("", *ours.components_of(run)):
+            own_title = f"{title}, its {component} half" if component else title
+            key = self._work.key(own_title, digest)
+            cost = 0.0 if component else cpu_seconds
+            measure = partial(measured_ours, name, own_title, run, component, self._work, key, cost)
+            directory = os.path.join(name, component) if component else name
+            self._add(directory, own_title, key, measure)
 
     def add_rival(self, name: str) -> None:
         """Measures a rival, if its packages are installed."""
