@@ -136,8 +136,9 @@ def page(
         f"# {title}: this package and its rivals",
         f"`{command}`",
         f"Test split, {comparison.queries:,} queries, 95% bootstrap intervals. All systems learned"
-        " from the same training pairs, choose on the same validation queries, and rank the same"
-        " candidate lists and, for full/MRR@10, the whole collection.",
+        " from the same training queries, the rivals from their documents of the highest grade; all"
+        " choose on the same validation queries, and rank the same candidate lists and, for"
+        " full/MRR@10, the whole collection.",
         _quality_table(comparison),
     ]
     if comparison.differences:
