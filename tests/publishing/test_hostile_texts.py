@@ -74,6 +74,20 @@ def test_search_model_gives_finite_scores_and_documents_of_the_collection(export
         assert set(pairs["grade"].numpy()) <= {0, 1, 2}
 
 
+@pytest.mark.parametrize("name", ["lexical", "hybrid"])
+def test_search_by_words_gives_finite_scores_and_documents_of_the_collection(ranking_exports, name):
+    model, manifest = load_part(ranking_exports[name], "search")
+    ids = {str(number).encode() for number in range(manifest.documents)}
+    for batch in itertools.islice(batches(), 0, None, 4):
+        found = model.signatures["serving_default"](text=tf.constant(batch))
+        assert np.isfinite(found["scores"]).all()
+        assert set(found["ids"].numpy().ravel()) <= ids
+        turned = tf.constant(batch[::-1])
+        pairs = model.signatures["score"](query=tf.constant(batch), document=turned)
+        assert np.isfinite(pairs["score"]).all()
+        assert set(pairs["grade"].numpy()) <= {0, 1, 2}
+
+
 def test_tokens_with_any_ids_give_finite_vectors(export_dir):
     model, _ = load_part(export_dir, "query")
     generator = np.random.default_rng(20201)

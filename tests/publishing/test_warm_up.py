@@ -25,8 +25,12 @@ def requests_of(export_dir, role):
     ]
 
 
-@pytest.mark.parametrize("role", MODELS)
-def test_requests_replay_through_the_loaded_signatures(export_dir, role):
+@pytest.mark.parametrize(
+    ("name", "role"),
+    [*(("dense", role) for role in MODELS), ("lexical", "search"), ("hybrid", "search")],
+)
+def test_requests_replay_through_the_loaded_signatures(ranking_exports, name, role):
+    export_dir = ranking_exports[name]
     signatures = tf.saved_model.load(str(part_dir(export_dir, role) / "1")).signatures
     sizes = {}
     for request in requests_of(export_dir, role):
