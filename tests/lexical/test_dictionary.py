@@ -76,7 +76,7 @@ def test_fast_align_writes_logarithms_and_its_empty_word(tmp_path):
 
 
 def test_giza_writes_probabilities_and_its_empty_word(tmp_path):
-    # `*.actual.t3.final`: source, target, P(target | source), by spaces.
+    # `*.actual.ti.final`: target, source, P(source | target), by spaces.
     content = "NULL le 0.3\nthe le 0.5\nthe la 4.06e-06\ndog chien 1\n"
     found = entries(table_of(tmp_path, content))
     assert found == {("le", "the"): 1, ("la", "the"): 1, ("chien", "dog"): 1}

@@ -3,7 +3,7 @@
 One entry a line, columns separated by tabs or by spaces:
 
     word translation               MUSE, and simple dictionaries
-    word translation probability   GIZA++ (*.actual.t3.final), Moses (lex.e2f), and the like
+    word translation probability   GIZA++ (*.actual.ti.final)
     word translation logarithm     fast_align -p
 
 Every number is P(translation | word), or its natural logarithm where a number is negative. The

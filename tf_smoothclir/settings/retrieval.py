@@ -54,7 +54,7 @@ class RetrievalSettings(Settings):
         "",
         "A dictionary to mix into the translation table, by a weight chosen on validation: lines"
         " of a word, a translation and perhaps its probability or the logarithm of that, separated"
-        " by tabs or spaces, as in MUSE, fast_align -p and GIZA++ (*.actual.t3.final). Its words"
+        " by tabs or spaces, as in MUSE, fast_align -p and GIZA++ (*.actual.ti.final). Its words"
         " join the vocabulary of queries; with --retriever=lexical, no training pairs are needed.",
         is_path=True,
     )
