@@ -27,6 +27,7 @@ from benchmarks import (
     preparation,
     presets,
     profile,
+    retrieval,
     scaling,
     serving,
     stacks,
@@ -339,6 +340,24 @@ def test_candidates_of_each_half_are_added_up():
     found = engine._found_by(lexical, dense, 1)
     assert found["same first"] == 1
     assert found["recall@10"] < 0.5
+
+
+@pytest.mark.slow
+def test_retrieval(ranking_exports):
+    sizes = {"documents": [60], "queries": 5, "rounds": 1}
+    retrievers = ["lexical", "hybrid", "dense"]
+    export_dir = str(ranking_exports["hybrid"])
+    built, measured = retrieval.measure(export_dir=export_dir, retrievers=retrievers, **sizes)
+    assert rows_of(built, "build s", "vectors MB", "impacts MB").keys() == {"built"}
+    rows = rows_of(measured, "mean ms", "p50 ms", "p99 ms")
+    assert rows.keys() == {f"{name}, {way}" for name in retrievers for way in ("search", "server")}
+
+
+def test_mixed_texts_are_halves_of_two_texts():
+    texts = ["a b c d", "e f"]
+    found = [text.text for text in retrieval.MixedTexts(texts, 50).documents()]
+    halves = {"a b c": "c d", "e f": "f"}
+    assert set(found) == {f"{first} {second}" for first in halves for second in halves.values()}
 
 
 def test_a_synthetic_collection_has_topics(tmp_path):
