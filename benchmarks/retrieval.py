@@ -118,10 +118,10 @@ def _serving(
 
 
 def _asked(index_dir: str, number: int) -> list[str]:
-    """Returns queries, chosen at random."""
+    """Returns queries, chosen at random; some more than once if there are too few."""
     queries = json.loads(Path(index_dir).with_name("queries.json").read_text())
     order = np.random.default_rng(2).permutation(len(queries))
-    return [queries[place] for place in order[: number + _WARM_UP]]
+    return [queries[place] for place in np.resize(order, number + _WARM_UP)]
 
 
 def _percentiles(ask: Callable[[str], object], queries: Sequence[str]) -> dict[str, float]:
