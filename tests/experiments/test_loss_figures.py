@@ -90,11 +90,11 @@ def test_figure2_plots_the_oracle_over_the_whole_range(name, oracle, drawn):
     scores = [float(row["score"]) for row in rows]
     assert (min(scores), max(scores)) == (-1, 1)
     for row in rows:
-        expected = oracle(float(row["score"]), int(row["grade"]), (0.2, 0.7))
+        expected = oracle(float(row["score"]), int(row["grade"]), (0.0, 0.5))
         assert float(row["value"]) == pytest.approx(expected, rel=1e-4, abs=1e-6)
 
 
-@pytest.mark.parametrize("thresholds", [(0.0, 0.5), (0.3,), (-0.5, 0.0, 0.25, 0.5)])
+@pytest.mark.parametrize("thresholds", [(0.2, 0.7), (0.3,), (-0.5, 0.0, 0.25, 0.5)])
 def test_figure2_with_other_thresholds_has_a_panel_for_each_grade(thresholds, tmp_path):
     rows = read(loss_figures.figure2(tmp_path, thresholds)[1])
     assert {int(row["grade"]) for row in rows} == set(range(len(thresholds) + 1))

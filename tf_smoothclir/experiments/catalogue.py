@@ -92,7 +92,7 @@ _OF_RELATED = tuple(
     for mean in RELATED
     for system in _LOSSES[:4]
 )
-_CLIPPING = {"clipped at 5": 5.0, "not clipped": 0.0}
+_CLIPPING = {"clipped at 5": 5.0, "clipped at 0.05": 0.05, "not clipped": 0.0}
 _GRADIENTS = tuple(
     System(
         f"ε = {epsilon:g}, {clipping}",
@@ -229,8 +229,8 @@ _ALL = (
         "gradients",
         "Gradients: smoothness and clipping",
         "The paper, section 3.3: clipping gradients alone does not suffice, SCS improves on it. The"
-        " authors' code clips the joint norm at 5. SOSL, thresholds of each ε as in Figure 4; norms"
-        " are those before clipping.",
+        " authors' code clips the joint norm at 5, which may never be reached. SOSL, thresholds of"
+        " each ε as in Figure 4; norms are those before clipping.",
         "similarity",
         _GRADIENTS,
         compared=True,

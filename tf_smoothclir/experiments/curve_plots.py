@@ -12,7 +12,7 @@ from tf_smoothclir.evaluation.plots import COLOURS, plt, save_png
 from tf_smoothclir.experiments.system_metrics import SystemMetrics
 from tf_smoothclir.training.histograms import lower_edge
 
-_STYLES = ("-", "--")
+_STYLES = ("-", ":", "--")
 _RELATED_METRICS = ("P_mr@1", "P_r@5", "NDCG@5", "MAP")
 _LOOKS = (("o", "-"), ("s", "--"), ("^", "-."), ("v", ":"))
 
@@ -23,11 +23,12 @@ def plot_gradients(path: Path, title: str, systems: Sequence[SystemMetrics]) -> 
     Args:
         path: PNG file to write.
         title: Heading.
-        systems: In pairs that share a colour: with clipping, then without.
+        systems: In threes that share a colour: clipped, clipped hard, not clipped.
     """
     figure, (norms, losses) = plt.subplots(1, 2, figsize=(9.5, 4.6), constrained_layout=True)
     for index, system in enumerate(systems):
-        look = {"color": COLOURS[index // 2 % len(COLOURS)], "linestyle": _STYLES[index % 2]}
+        look = {"color": COLOURS[index // len(_STYLES) % len(COLOURS)]}
+        look["linestyle"] = _STYLES[index % len(_STYLES)]
         histories = system.histories
         records = [record for history in histories for record in history]
         counts = sum((Counter(r.get("gradient_norm_counts", {})) for r in records), Counter())
