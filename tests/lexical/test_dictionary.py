@@ -77,9 +77,14 @@ def test_fast_align_writes_logarithms_and_its_empty_word(tmp_path):
 
 def test_giza_writes_probabilities_and_its_empty_word(tmp_path):
     # `*.actual.ti.final`: target, source, P(source | target), by spaces.
-    content = "NULL le 0.3\nthe le 0.5\nthe la 4.06e-06\ndog chien 1\n"
+    content = "dog NULL 0.3\nNULL le 0.3\nthe le 0.5\nthe la 4.06e-06\ndog chien 1\n"
     found = entries(table_of(tmp_path, content))
     assert found == {("le", "the"): 1, ("la", "the"): 1, ("chien", "dog"): 1}
+
+
+def test_the_empty_word_of_giza_is_no_word_that_is_spelled_like_it(tmp_path):
+    dictionary = read(tmp_path, "dog NULL 0.3\nNULL le 0.3\nnull nul 1\n")
+    assert (dictionary.query_words, dictionary.document_words) == (["null"], ["nul"])
 
 
 def test_entries_of_several_words_are_left_out_and_counted(tmp_path, caplog):

@@ -31,7 +31,7 @@ from tf_smoothclir.utils.errors import InputError, input_error
 
 QUERY_TO_DOCUMENT = "query_to_document"
 DIRECTIONS = (QUERY_TO_DOCUMENT, "document_to_query")
-_EMPTY_WORDS = ("NULL", "<eps>")
+_EMPTY_WORDS = frozenset({"NULL", "<eps>"})
 
 
 @dataclasses.dataclass(frozen=True)
@@ -66,8 +66,8 @@ class Dictionary:
         lines, words, values = _columns(Path(path))
         tokens = [list(tokenized_lines(column, max_tokens=2)) for column in words]
         single = [
-            first not in _EMPTY_WORDS and "" not in pair and " " not in "".join(pair)
-            for first, pair in zip(words[0], zip(*tokens))
+            _EMPTY_WORDS.isdisjoint(given) and "" not in pair and " " not in "".join(pair)
+            for given, pair in zip(zip(*words), zip(*tokens))
         ]
         if not any(single):
             raise input_error(path, "no entry has one word in both columns", "Give single words")
