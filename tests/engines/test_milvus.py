@@ -3,6 +3,7 @@
 import dataclasses
 import sys
 
+import numpy as np
 import pytest
 
 from tests.engines.lite import needs_milvus
@@ -17,11 +18,13 @@ from tests.index.helpers import (
     queries,
 )
 from tf_smoothclir.data.sources.source import Text
-from tf_smoothclir.engines.milvus import Address, Milvus
+from tf_smoothclir.engines.milvus import Address, CollectionNote, Milvus
 from tf_smoothclir.engines.milvus_building import build_collection, change_collection
 from tf_smoothclir.engines.milvus_collection import MOST_HITS, MilvusCollection
 from tf_smoothclir.index.dense_half import DenseHalf
 from tf_smoothclir.index.vector_index import IndexSettings
+from tf_smoothclir.losses.grades import hit_grades
+from tf_smoothclir.protocols.cut_points import CutPoints
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.utils.errors import InputError
 
@@ -77,6 +80,34 @@ def built(milvus):
 def test_collection_ranks_as_brute_force(milvus, kind):
     build(milvus, settings=IndexSettings(kind))
     assert_holds(milvus, TEXTS)
+
+
+FOUND = CutPoints((0.1, 0.4), (0.6, 0.9), (0.1, 0.4))
+
+
+@pytest.mark.parametrize(
+    ("halves", "cut_points", "expected"),
+    [
+        (("vectors",), FOUND, FOUND),
+        (("vectors",), None, CutPoints((0.2, 0.7), (), (0.2, 0.7))),  # an export without any
+        (("vectors", "impacts"), FOUND, CutPoints((0.2, 0.7), (), (0.2, 0.7))),  # of the sum
+    ],
+)
+def test_which_cut_points_vectors_have(halves, cut_points, expected):
+    note = CollectionNote(1, "a" * 64, (0.2, 0.7), None, halves, IndexSettings(), cut_points)
+    assert note.cut_points_of_vectors == expected
+
+
+@needs_milvus
+def test_hits_are_graded_by_score_and_share_of_the_first(tmp_path):
+    with Milvus(str(tmp_path / "milvus.db")) as milvus:
+        build(milvus, export=dataclasses.replace(TOWER, cut_points=FOUND))
+        index = MilvusCollection(milvus, NAME)
+        assert index.manifest.cut_points == FOUND
+        for hits in index.search(queries(20) * 2, 40):
+            scores = np.float32([hit.score for hit in hits])
+            expected = hit_grades(scores, FOUND.scores, FOUND.shares).numpy().tolist()
+            assert [hit.grade for hit in hits] == expected
 
 
 @needs_milvus

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from typing import ClassVar, Optional
 
 from tf_smoothclir.index.vector_index import IndexSettings
+from tf_smoothclir.protocols.cut_points import CutPoints
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.utils.errors import input_error
 from tf_smoothclir.utils.records import record_from_json
@@ -33,6 +34,7 @@ class CollectionNote:
         data: Finds the documents again if they are a retrieval set; None for files.
         halves: Names of the halves of an index that it holds, each in a field of this name.
         settings: How vectors are indexed.
+        cut_points: Those of what the exported run ranks with; None if the export has none.
         role: "collection".
     """
 
@@ -42,7 +44,18 @@ class CollectionNote:
     data: Optional[DataSettings]  # noqa: UP045 - Python 3.9 reads the types of the fields
     halves: tuple[str, ...]
     settings: IndexSettings
+    cut_points: Optional[CutPoints] = None  # noqa: UP045
     role: ClassVar[str] = "collection"
+
+    @property
+    def cut_points_of_vectors(self) -> CutPoints:
+        """The cut points of inner products; the thresholds of the loss if nothing better is known.
+
+        Those of a hybrid are of its sum.
+        """
+        if self.cut_points is not None and self.halves == ("vectors",):
+            return self.cut_points
+        return CutPoints(self.thresholds, (), self.thresholds)
 
 
 @dataclasses.dataclass(frozen=True)

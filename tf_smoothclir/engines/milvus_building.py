@@ -69,6 +69,7 @@ def build_collection(
         version=export.version,
         pair_id=export.pair_id,
         thresholds=tuple(export.thresholds),
+        cut_points=export.cut_points,
         data=data,
         halves=tuple(half.name for half in halves),
         settings=_resolved(settings, documents),

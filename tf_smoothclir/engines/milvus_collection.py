@@ -17,7 +17,8 @@ from tf_smoothclir.data.sources.source import Text
 from tf_smoothclir.engines.milvus import Address, CollectionNote, Milvus
 from tf_smoothclir.engines.milvus_fields import MOST_BYTES, schema_and_indexes
 from tf_smoothclir.index.dense_half import DenseHalf
-from tf_smoothclir.losses.grades import predicted_grades
+from tf_smoothclir.losses.grades import hit_grades
+from tf_smoothclir.protocols.cut_points import CutPoints
 from tf_smoothclir.protocols.text_search import SearchHit
 from tf_smoothclir.text.batches import in_batches
 from tf_smoothclir.utils.errors import input_error
@@ -161,7 +162,7 @@ class MilvusCollection:
         """
         vectors = list(np.asarray(query_vectors, np.float32))
         found = self._search(DenseHalf.name, vectors, depth)
-        return [self._hits(row, 1.0, self.manifest.thresholds) for row in found]
+        return [self._hits(row, 1.0, self.manifest.cut_points_of_vectors) for row in found]
 
     def search_sum(self, parts: Sequence[PartOfQuery], depth: int) -> list[SearchHit]:
         """Returns the best documents of a query by a weighted sum, which Milvus computes.
@@ -233,22 +234,25 @@ class MilvusCollection:
         where = f"--filter={self._filter}" if self._filter else ""
         return self._milvus.explained(where, "See milvus.io/docs/boolean.md for the syntax")
 
-    def _hits(self, found, weight: float, thresholds: Sequence[float] | None) -> list[SearchHit]:
+    def _hits(self, found, weight: float, cut_points: CutPoints | None) -> list[SearchHit]:
         scores = np.array([weight * hit["distance"] for hit in found], np.float32)
         hashes = hash_ids([hit["id"] for hit in found])
+        order = np.lexsort((hashes, -scores))
         grades: Sequence = [None] * len(found)
-        if thresholds is not None:
-            grades = predicted_grades(scores, thresholds).numpy().tolist()
+        if cut_points is not None:
+            grades = (
+                hit_grades(scores[order], cut_points.scores, cut_points.shares).numpy().tolist()
+            )
         return [
             SearchHit(
                 rank,
                 float(scores[place]),
-                grades[place],
+                grade,
                 found[place]["id"],
                 found[place]["entity"]["title"],
                 found[place]["entity"]["text"],
             )
-            for rank, place in enumerate(np.lexsort((hashes, -scores)), start=1)
+            for rank, (place, grade) in enumerate(zip(order, grades), start=1)
         ]
 
 
