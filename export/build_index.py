@@ -1,8 +1,9 @@
 """Indexes a collection for search with exported models, on disk or in an engine.
 
 The collection is the one given by --collection or, without it, a retrieval set: by default the one
-that the towers were trained on. If the command is interrupted, run it again: an index on disk
-continues where it stopped.
+that the models were trained on. If the command is interrupted, run it again: an index on disk
+continues where it stopped. An index on disk is built in one go; to change it, build it again with
+--overwrite. Documents are added, replaced and removed in an engine (--engine=milvus).
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ _SEARCH_EFFORT = flags.DEFINE_integer(
 _OVERWRITE = flags.DEFINE_boolean(
     "overwrite",
     False,
-    "Replace the index, whatever its towers, collection and type are.",
+    "Replace the index, whatever its export, collection and type are.",
     module_name=command.COMMAND,
 )
 _BEAM = flags.DEFINE_string(

@@ -1,9 +1,11 @@
-"""Trains a two-tower model with Smooth Cosine Similarity and Smooth Ordinal Search Loss.
+"""Trains what ranks documents: two towers, a translation table, or both.
 
 It tokenises the set, trains, evaluates the test split, and writes a run directory with metrics.json
-and report.md. Without --data_dir, it trains on the built-in toy world. --preset=paper
-trains as the paper does; the defaults are faster. --retriever=lexical learns a translation table
-instead, --retriever=hybrid both. To continue after an interruption, give the same command again.
+and report.md. Without --data_dir, it trains on the built-in toy world. The default is two towers
+with Smooth Cosine Similarity and Smooth Ordinal Search Loss; --preset=paper trains them as the
+paper does, more slowly. --preset=best ranks best here. --retriever=lexical learns a translation
+table instead, --retriever=hybrid both. To continue after an interruption, give the same command
+again.
 """
 
 from __future__ import annotations

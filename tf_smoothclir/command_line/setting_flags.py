@@ -33,14 +33,15 @@ def define_preset() -> None:
         "preset",
         "fast",
         list(PRESETS),
-        "Defaults of all other flags. fast: the paper's settings, but Adam without momentum, and"
-        " --tower=cnn and lstm as they rank best. paper: Adam and the towers of the paper and its"
-        " authors' code, with the paper's learning rate, batches and epochs for each --tower."
-        " best: the towers that rank best here: shared vocabulary,"
-        " character n-grams, bilingual initial vectors, learned token weights, in-batch and hard"
-        " negatives, 512 dimensions; an epoch takes several times as long. lexical: a translation"
-        " table, no towers; seconds. hybrid: a translation table and the towers of best with 64"
-        " dimensions in one ranking.",
+        "Defaults of all other flags; those that you give override it. fast: the paper's towers,"
+        " loss and sizes, with Adam without momentum, all queries, and every --tower trained alike."
+        " paper: as the paper and its authors' code train: Adam, their cnn and lstm, 25,000"
+        " queries, and the paper's learning rate, batches and epochs for each --tower. dense: the"
+        " towers that rank best here: shared vocabulary, character n-grams, bilingual initial"
+        " vectors, learned weights of words and positions, --loss=ordinal_softmax, in-batch and"
+        " hard negatives, 512 dimensions; an epoch takes several times as long. lexical: a"
+        " translation table and no towers. best: the towers of dense and the table in one ranking"
+        " (--retriever=hybrid).",
         module_name=COMMAND,
     )
 

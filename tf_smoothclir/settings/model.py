@@ -24,7 +24,8 @@ class ModelSettings(Settings):
     tower: str = setting(
         "average_pooling",
         "Kind of tower. average_pooling: the mean of the word vectors. cnn, lstm: read word order,"
-        " and take a hundred times as long. All three are the paper's.",
+        " and take many times as long. The paper has all three; --published_towers builds cnn and"
+        " lstm as its authors do.",
         choices=("average_pooling", "cnn", "lstm"),
     )
     published_towers: bool = setting(

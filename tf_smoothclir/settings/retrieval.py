@@ -13,9 +13,9 @@ class RetrievalSettings(Settings):
 
     retriever: str = setting(
         "dense",
-        "What ranks the documents. dense: the two towers (paper). lexical: a translation table,"
-        " learned from the training pairs in seconds; no towers. hybrid: both in one ranking; the"
-        " validation queries decide how much each counts.",
+        "What ranks the documents. dense: the two towers (paper). lexical: a translation table"
+        " learned from the training pairs; no towers. hybrid: both in one ranking; the validation"
+        " queries decide how much each counts, and whether the better half ranks alone.",
         choices=("dense", "lexical", "hybrid"),
     )
     ranker: str = setting(
