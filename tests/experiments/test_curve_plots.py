@@ -24,7 +24,9 @@ def drawn(monkeypatch):
 
     monkeypatch.setattr(curve_plots, "save_png", keep)
     monkeypatch.setattr(plots.plt, "close", lambda figure: None)
-    return figures
+    yield figures
+    monkeypatch.undo()
+    plots.plt.close("all")
 
 
 def with_history(system, *epochs):

@@ -70,10 +70,11 @@ def load(path, vocabulary=VOCABULARY, dim=DIM, seed=0):
 @every_format
 def test_rows_by_hand(write, tmp_path):
     path = write(tmp_path / "words") or tmp_path / "words"
-    matrix, found, total = load(path)
+    matrix, found, total, in_file = load(path)
     assert matrix.dtype == np.float32
     assert matrix.shape == (7, DIM)
     assert (found, total) == (4, 5)  # all but "absent"
+    assert in_file[2:].tolist() == [True, True, True, False, True]
     np.testing.assert_array_equal(matrix[0], 0)
     np.testing.assert_array_equal(matrix[2], [-0.125, 0, 4])
     np.testing.assert_array_equal(matrix[3], [0.5, -1, 2])
@@ -87,7 +88,7 @@ def test_many_rows_cross_every_chunk_border(write, tmp_path):
     words = [f"w{i}" + "é" * (i % 5) for i in range(3000)]
     rows = rng.normal(size=(3000, 100)).astype("f4")  # 1.2 MB, more than one chunk
     path = write(tmp_path / "words", words, rows) or tmp_path / "words"
-    matrix, found, _ = load(path, ["[PAD]", "[UNK]", *words[::-1]], dim=100)
+    matrix, found, _, _ = load(path, ["[PAD]", "[UNK]", *words[::-1]], dim=100)
     assert found == 3000
     np.testing.assert_allclose(matrix[2:], rows[::-1], rtol=1e-6)
 
@@ -96,7 +97,7 @@ def test_many_rows_cross_every_chunk_border(write, tmp_path):
 def test_exact_token_wins_over_cased_ones_in_any_order(order, tmp_path):
     rows = np.float32([[0, 0, 1], [0, 0, 2], [0, 0, 3]])
     write_glove(tmp_path / "words", order, rows)
-    matrix, found, _ = load(tmp_path / "words", ["[PAD]", "[UNK]", "été"])
+    matrix, found, _, _ = load(tmp_path / "words", ["[PAD]", "[UNK]", "été"])
     np.testing.assert_array_equal(matrix[2], rows[order.index("été")])
     assert found == 1
 
@@ -108,7 +109,7 @@ def test_first_of_equal_tokens_wins(tmp_path):
 
 def test_unknown_row_comes_from_the_file_and_is_not_counted(tmp_path):
     write_glove(tmp_path / "words", ["[UNK]", "chat"], np.float32([[1, 2, 3], [4, 5, 6]]))
-    matrix, found, total = load(tmp_path / "words")
+    matrix, found, total, _ = load(tmp_path / "words")
     np.testing.assert_array_equal(matrix[1], [1, 2, 3])
     assert (found, total) == (1, 5)
 

@@ -75,7 +75,7 @@ def test_the_hand_made_bytes_are_what_pickle_and_numpy_read():
 def test_round_trip_of_either_python_2_string(string, tmp_path):
     data = py2_polyglot([string(word) for word in WORDS], py2_array(ROWS))
     assert convert_polyglot(write(tmp_path / "in.pkl", data), tmp_path / "out.npz") == (5, 3)
-    matrix, found, _ = read_back(tmp_path / "out.npz")
+    matrix, found, _, _ = read_back(tmp_path / "out.npz")
     np.testing.assert_array_equal(matrix[1:5], ROWS[[0, 4, 5, 6]])  # <UNK> is [UNK]
     assert found == 3  # "<S>" and "<PAD>" are gone
     # Letters that only look like UTF-8 read as latin1 stay as they are.
