@@ -114,13 +114,14 @@ def hybrid(opened, ranking_exports, tmp_path_factory):
     return hybrid
 
 
-@pytest.mark.parametrize("first", [1, 100])
+@pytest.mark.parametrize(("first", "most_read"), [(1, 1.0), (100, 1.0), (1, 0.0)])
 @pytest.mark.parametrize("feedback", [0.0, 7.0])
 @pytest.mark.parametrize("share", [0.0, 0.01, 0.3, 0.9, 1.0])
 def test_any_fusion_ranks_as_evaluation_does(
-    hybrid, evaluated, share, feedback, first, monkeypatch
+    hybrid, evaluated, share, feedback, first, most_read, monkeypatch
 ):
     monkeypatch.setattr(word_ranker, "_FIRST", first)
+    monkeypatch.setattr(word_ranker, "_MOST_READ", most_read)
     fusion = Fusion(share, 2.0, 0.25, feedback)
     check_ranks(hybrid(fusion), *evaluated("hybrid", "hybrid", fusion=fusion))
 

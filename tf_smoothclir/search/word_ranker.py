@@ -22,6 +22,7 @@ from tf_smoothclir.lexical.postings import highest
 
 _FIRST = 100  # documents that show which others can be among the best
 _VECTORS_PER_CALL = 1 << 16
+_MOST_READ = 0.1  # of all vectors; to multiply them all costs no more than to copy so many
 
 
 class Query(NamedTuple):
@@ -51,6 +52,7 @@ class WordRanker:
         self._of_lexical, self._of_dense = map(np.float32, weights)
         self._feedback: Feedback | None = index.lexical.feedback(feedback)
         self._latest: tuple[Query | None, tuple | None] = None, None
+        self._latest_products: tuple[Query | None, np.ndarray | None] = None, None
 
     @property
     def has_vectors(self) -> bool:
@@ -129,11 +131,24 @@ class WordRanker:
 
     def _about(self, known: np.ndarray, query: Query, positions: np.ndarray) -> np.ndarray:
         """Returns the whole scores of some documents, nearly: in float32."""
+        if len(positions) > _MOST_READ * len(known):
+            return known[positions] + self._of_dense * self._products(query)[positions]
         vectors, sums = self._index.dense.vectors, known[positions]
         for begin in range(0, len(positions), _VECTORS_PER_CALL):
             part = slice(begin, begin + _VECTORS_PER_CALL)
             sums[part] += self._of_dense * (vectors[positions[part]] @ query.vector)
         return sums
+
+    def _products(self, query: Query) -> np.ndarray:
+        """Returns the inner products of a query with all vectors, `[documents]` float32.
+
+        The latest are kept, because feedback and the ranking after it both ask for them.
+        """
+        latest, products = self._latest_products
+        if latest is not query:
+            products = self._index.dense.vectors @ query.vector
+            self._latest_products = query, products
+        return products
 
 
 def _sum(lexical: np.ndarray, dense: np.ndarray, fed: np.ndarray) -> np.ndarray:
