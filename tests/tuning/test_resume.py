@@ -1,5 +1,6 @@
 """smoothclir-tune after kills at random moments, of itself and of its workers."""
 
+import contextlib
 import json
 import os
 import random
@@ -108,9 +109,15 @@ def test_killed_five_times_it_ends_with_the_same_trials_and_the_same_best(
 
 
 def children(process):
+    """The worker processes of a search. One may end while this looks, and is then none of them."""
     path = Path(f"/proc/{process.pid}/task/{process.pid}/children")
-    found = path.read_text().split()
-    return [int(pid) for pid in found if "spawn_main" in Path(f"/proc/{pid}/cmdline").read_text()]
+    return [int(pid) for pid in path.read_text().split() if is_worker(pid)]
+
+
+def is_worker(pid):
+    with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+        return "spawn_main" in Path(f"/proc/{pid}/cmdline").read_text()
+    return False
 
 
 @pytest.mark.skipif(not Path("/proc/self/cmdline").is_file(), reason="reads /proc")

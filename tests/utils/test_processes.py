@@ -101,7 +101,9 @@ def write_pid_and_sleep(path):
 def is_running(pid):
     try:
         os.kill(pid, 0)
+        # A zombie that nobody has waited for has ended too.
+        return ") Z " not in Path(f"/proc/{pid}/stat").read_text()
     except ProcessLookupError:
         return False
-    stat = Path(f"/proc/{pid}/stat")  # a zombie that nobody has waited for has ended too
-    return not (stat.is_file() and ") Z " in stat.read_text())
+    except FileNotFoundError:  # it ended between the two looks, or this system has no /proc
+        return not Path("/proc/self/stat").exists()
