@@ -15,7 +15,6 @@ import numpy as np
 from absl import logging
 
 from tf_smoothclir.hybrid.fusion import Fusion
-from tf_smoothclir.lexical.feedback import Feedback, with_feedback
 from tf_smoothclir.lexical.learning import FEEDBACK_WEIGHTS, feedback_variants
 from tf_smoothclir.lexical.retriever import ScoreRows
 from tf_smoothclir.lexical.texts import LexicalTexts
@@ -73,12 +72,11 @@ class _Learner:
     """What the steps of choosing share."""
 
     def __init__(self, texts: LexicalTexts, lexical: ScoreRows, dense: ScoreRows):
-        self._set = texts.retrieval_set
+        self._texts = texts
         self._lexical, self._dense = lexical, dense
-        self._sample = Validation(self._set)
+        self._sample = Validation(texts.retrieval_set)
         deviations = self._sample.deviation(lexical), self._sample.deviation(dense)
         self._start = Fusion(0.0, *deviations)
-        self._feedback = Feedback.of(texts.vectors, 1.0)
 
     def best_shares(self) -> list[float]:
         """Returns the shares that are best without feedback, and that of the lexical model."""
@@ -90,11 +88,12 @@ class _Learner:
     def best_weights(self, shares: Sequence[float]) -> list[Fusion]:
         """Returns a fusion for each share, with the weight of feedback that is best for it."""
         fusions = [dataclasses.replace(self._start, share=share) for share in shares]
+        feedback = self._texts.feedback(1.0)
         qualities = self._sample.of_variants(
             lambda query_rows: (
                 variant
                 for scores in self._sums(fusions, query_rows)
-                for variant in feedback_variants(self._feedback, scores)
+                for variant in feedback_variants(feedback, scores)
             )
         )
         best = np.reshape(qualities, (len(shares), -1)).argmax(axis=1)
@@ -107,7 +106,7 @@ class _Learner:
         """Returns the best of fusions and of the halves, each as it ranks alone."""
         towers = dataclasses.replace(self._start, share=1.0)
         fusions = list(dict.fromkeys([*fusions, towers]))
-        validation = Validation(self._set, most_queries=None)
+        validation = Validation(self._texts.retrieval_set, most_queries=None)
         measured = dict(
             zip(fusions, validation.per_query(lambda rows: self._scores(fusions, rows)))
         )
@@ -125,7 +124,4 @@ class _Learner:
     def _scores(self, fusions: Sequence[Fusion], query_rows: np.ndarray) -> Iterator[np.ndarray]:
         """Yields the same with feedback."""
         for fusion, scores in zip(fusions, self._sums(fusions, query_rows)):
-            if fusion.feedback:
-                similarities = self._feedback.similarities(scores)
-                scores = with_feedback(scores, similarities, fusion.feedback)
-            yield scores
+            yield self._texts.feedback(fusion.feedback).added_to(scores)

@@ -16,6 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from tf_smoothclir.lexical.postings import Postings, SparseRows, highest
+from tf_smoothclir.lexical.sparse_tables import unit_rows
 
 DEPTH = 10
 TERMS = 64  # of the mixture; more change no ranking worth the time
@@ -45,9 +46,7 @@ def tf_idf(counts: sp.csr_array, of_words: np.ndarray | None = None) -> sp.csr_a
         of_words = rarity(frequency, counts.shape[0])
     vectors = counts.copy().astype(np.float32)
     vectors.data = (np.log1p(counts.data) * of_words[counts.indices]).astype(np.float32)
-    lengths = np.sqrt(np.asarray(vectors.power(2).sum(axis=1)).ravel())
-    scale = np.divide(1, lengths, out=np.zeros_like(lengths), where=lengths > 0)
-    return sp.csr_array(sp.diags_array(scale.astype(np.float32)) @ vectors)
+    return unit_rows(vectors)
 
 
 class Feedback:
@@ -71,6 +70,10 @@ class Feedback:
     def of(cls, vectors: sp.csr_array, weight: float, depth: int = DEPTH) -> Feedback:
         """Takes a collection as one matrix, `[documents, words]`, of `tf_idf`."""
         return cls(SparseRows.of(vectors), Postings.of(vectors), weight, depth)
+
+    def weighted(self, weight: float) -> Feedback:
+        """Returns the same with another weight."""
+        return Feedback(self._vectors, self._postings, weight, self.depth)
 
     def added_to(self, scores: np.ndarray) -> np.ndarray:
         """Returns scores of the whole collection with feedback, `[queries, documents]` float32."""

@@ -18,6 +18,8 @@ import dataclasses
 import numpy as np
 import scipy.sparse as sp
 
+from tf_smoothclir.lexical.sparse_tables import kept_entries, rows_of_1
+
 ROUNDS = 6
 # Least probability that is kept: on mdn-en-de a tenth of all entries, with the same figures.
 LEAST_PROBABILITY = 0.005
@@ -91,7 +93,7 @@ class Alignments:
             others are empty. And the log-likelihood of the pairs before each round.
         """
         counts, likelihoods = self.learn_counts(rounds, pair_weights)
-        return probabilities(counts), likelihoods
+        return rows_of_1(counts), likelihoods
 
     def learn_counts(
         self, rounds: int = ROUNDS, pair_weights: np.ndarray | None = None
@@ -124,16 +126,6 @@ class Alignments:
         return np.bincount(self.slots, parts, minlength=len(table)), float(likelihood)
 
 
-def probabilities(counts: sp.csr_array) -> sp.csr_array:
-    """Returns T(w | t) from expected counts: rows that sum to 1, or are empty, float32."""
-    totals = np.asarray(counts.sum(axis=1, dtype=np.float64)).ravel()
-    scale = np.divide(1, totals, out=np.zeros_like(totals), where=totals > 0)
-    return sp.csr_array(sp.diags_array(scale) @ counts, dtype=np.float32)
-
-
 def pruned(table: sp.csr_array, least: float = LEAST_PROBABILITY) -> sp.csr_array:
     """Returns a table without the entries below `least`; what is left is not scaled up."""
-    entries = table.tocoo()
-    kept = entries.data >= least
-    places = entries.row[kept], entries.col[kept]
-    return sp.csr_array((entries.data[kept], places), shape=table.shape)
+    return kept_entries(table, table.data >= least)

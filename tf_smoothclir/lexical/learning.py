@@ -15,12 +15,13 @@ from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.sources.source import SPLITS
 from tf_smoothclir.lexical.dictionary import Dictionary, mixed
 from tf_smoothclir.lexical.feedback import Feedback, with_feedback
-from tf_smoothclir.lexical.ibm_model_1 import Alignments, probabilities, pruned
+from tf_smoothclir.lexical.ibm_model_1 import Alignments, pruned
 from tf_smoothclir.lexical.model import LexicalModel
 from tf_smoothclir.lexical.positions import FLAT, PROFILES, PositionProfile
 from tf_smoothclir.lexical.psq import DEFAULT, PsqSettings, background, impacts
 from tf_smoothclir.lexical.related_words import shared_counts
 from tf_smoothclir.lexical.retriever import ScoreRows, lexical_rows, query_chunks
+from tf_smoothclir.lexical.sparse_tables import rows_of_1
 from tf_smoothclir.lexical.texts import LexicalTexts
 from tf_smoothclir.lexical.validation import Validation
 from tf_smoothclir.lexical.word_weights import candidate_features, learn_word_weights
@@ -206,10 +207,7 @@ class _Learner:
     def best_feedback(self, model: LexicalModel) -> float:
         """Returns the weight of feedback that ranks best."""
         found = model.impacts(self._texts.documents, self._texts.spelling)
-        rows, feedback = (
-            lexical_rows(self._texts.queries, found),
-            Feedback.of(self._texts.vectors, 1),
-        )
+        rows, feedback = lexical_rows(self._texts.queries, found), self._texts.feedback(1)
         qualities = self._validation.of_variants(
             lambda query_rows: feedback_variants(feedback, rows(query_rows))
         )
@@ -227,7 +225,7 @@ class _Learner:
         counts, _ = self._alignments(profile).learn_counts(
             pair_weights=np.isin(queries, query_rows)
         )
-        return pruned(probabilities(shared_counts(counts, *self._texts.similar_words)))
+        return pruned(rows_of_1(shared_counts(counts, *self._texts.similar_words)))
 
     def _alignments(self, profile: PositionProfile) -> Alignments:
         """Returns those of all training pairs; of the last profile alone, they are large."""

@@ -9,6 +9,8 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
+from tf_smoothclir.lexical.sparse_tables import entry_rows, kept_entries, rows_of_1
+
 _SIMILARITIES_AT_ONCE = 1 << 24
 
 
@@ -29,9 +31,7 @@ def by_table(table: sp.csr_array, spelling: sp.csr_array, most: int) -> sp.csr_a
     places = np.empty_like(order)
     places[order] = np.arange(len(order))
     kept = places - table.indptr[entry_rows(table)] < most
-    rows, columns = entry_rows(table)[kept], table.indices[kept]
-    best = sp.csr_array((table.data[kept], (rows, columns)), shape=table.shape)
-    return or_literal(rows_of_1(best), spelling)
+    return or_literal(rows_of_1(kept_entries(table, kept)), spelling)
 
 
 def by_nearest(
@@ -82,20 +82,6 @@ def inverted(table: sp.csr_array, shares: np.ndarray) -> sp.csr_array:
     """
     joint = sp.csr_array((sp.diags_array(shares) @ table).T)
     return rows_of_1(joint)
-
-
-def rows_of_1(table: sp.csr_array) -> sp.csr_array:
-    """Returns a table whose rows are scaled to a sum of 1, but for empty ones; float32."""
-    sums = np.asarray(table.sum(axis=1)).ravel()
-    scale = np.divide(1, sums, out=np.zeros(len(sums)), where=sums > 0)
-    found = sp.csr_array(table.astype(np.float32))
-    found.data = (table.data * scale[entry_rows(table)]).astype(np.float32)
-    return found
-
-
-def entry_rows(table: sp.csr_array) -> np.ndarray:
-    """Returns `[entries]`, the row of each entry of a sparse matrix."""
-    return np.repeat(np.arange(table.shape[0]), np.diff(table.indptr))
 
 
 def _units(vectors: np.ndarray) -> np.ndarray:

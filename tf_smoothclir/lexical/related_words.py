@@ -23,6 +23,8 @@ from collections.abc import Sequence
 import numpy as np
 import scipy.sparse as sp
 
+from tf_smoothclir.lexical.sparse_tables import entry_rows, kept_entries, unit_rows
+
 QUERY_SHARE = 0.1
 DOCUMENT_COUNT = 2.0
 _SHORTEST, _LONGEST = 3, 5  # n-grams, in characters
@@ -72,9 +74,7 @@ def _ngram_vectors(words: Sequence[str]) -> sp.csr_array:
     rarity = np.log(len(words) / np.bincount(columns, minlength=len(numbers))) if columns else []
     values = np.asarray(rarity, np.float32)[columns]
     vectors = sp.csr_array((values, (rows, columns)), shape=(len(words), len(numbers)))
-    lengths = np.sqrt(np.asarray(vectors.power(2).sum(axis=1)).ravel())
-    scale = np.divide(1, lengths, out=np.zeros_like(lengths), where=lengths > 0)
-    return sp.csr_array(sp.diags_array(scale.astype(np.float32)) @ vectors)
+    return unit_rows(vectors)
 
 
 def _ngrams(word: str) -> set[str]:
@@ -117,8 +117,4 @@ def shared_counts(
 def _without_small_shares(counts: sp.sparray) -> sp.csr_array:
     counts = sp.csr_array(counts)
     totals = np.asarray(counts.sum(axis=1)).ravel()
-    lengths = np.diff(counts.indptr)
-    kept = counts.data >= _LEAST_SHARE * np.repeat(totals, lengths)
-    rows = np.repeat(np.arange(counts.shape[0]), lengths)
-    places = rows[kept], counts.indices[kept]
-    return sp.csr_array((counts.data[kept], places), shape=counts.shape)
+    return kept_entries(counts, counts.data >= _LEAST_SHARE * totals[entry_rows(counts)])

@@ -60,9 +60,13 @@ class LexicalTexts:
         return documents, queries
 
     @functools.cached_property
-    def vectors(self) -> sp.csr_array:
-        """`[documents, document words]` float32, the documents as feedback compares them."""
-        return tf_idf(self.documents.matrix())
+    def _feedback(self) -> Feedback:
+        """Feedback of weight 1."""
+        return Feedback.of(tf_idf(self.documents.matrix()), 1.0)
+
+    def feedback(self, weight: float) -> Feedback:
+        """Returns what adds feedback of a weight to scores of the set."""
+        return self._feedback.weighted(weight)
 
     @functools.cached_property
     def collection(self) -> Collection:
@@ -93,5 +97,5 @@ class LexicalTexts:
 
     def with_feedback(self, rows: ScoreRows, weight: float) -> RowRetriever:
         """Returns what ranks the set by some scores and feedback; none for weight 0."""
-        feedback = Feedback.of(self.vectors, weight) if weight else None
+        feedback = self.feedback(weight) if weight else None
         return RowRetriever(rows, self.retrieval_set.tie_order, feedback)

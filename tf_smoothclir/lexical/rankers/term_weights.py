@@ -7,8 +7,7 @@ import dataclasses
 import numpy as np
 import scipy.sparse as sp
 
-from tf_smoothclir.lexical.postings import Postings
-from tf_smoothclir.lexical.retriever import ScoreRows
+from tf_smoothclir.lexical.retriever import ScoreRows, lexical_rows
 from tf_smoothclir.lexical.words import Words
 
 
@@ -54,13 +53,13 @@ class TermWeights:
         Args:
             queries: `[queries, words]`, counts or weights of words.
         """
-        postings = Postings.of(self.impacts)
+        sums = lexical_rows(queries, self.impacts)
         if self.of_length is None:
-            return lambda query_rows: postings.sums(queries[query_rows])
+            return sums
         occurring = np.bincount(self.impacts.indices, minlength=self.impacts.shape[1]) > 0
         sizes = np.asarray(queries @ occurring.astype(np.float32))
 
         def rows(query_rows: np.ndarray) -> np.ndarray:
-            return postings.sums(queries[query_rows]) + np.outer(sizes[query_rows], self.of_length)
+            return sums(query_rows) + np.outer(sizes[query_rows], self.of_length)
 
         return rows
