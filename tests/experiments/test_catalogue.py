@@ -4,13 +4,14 @@ import itertools
 
 import pytest
 
-from tf_smoothclir.experiments.catalogue import EXPERIMENTS, RELATED
+from tf_smoothclir.experiments.catalogue import EXPERIMENTS
 from tf_smoothclir.experiments.paper_numbers import paper_values
+from tf_smoothclir.experiments.systems import RELATED
 from tf_smoothclir.settings.presets import PAPER_TOWERS, PRESETS, changed, preset_settings
 from tf_smoothclir.settings.run import RunSettings
 
 PAPER = [f"table{n}" for n in (1, 2, 3)] + [f"figure{n}" for n in (1, 2, 3, 4, 5)] + ["theory"]
-NAMES = [*PAPER, "gradients", "related", "fast", "ablation"]
+NAMES = [*PAPER, "gradients", "related", "fast", "choices", "ablation"]
 WITHOUT_TRAINING = {"table1", "figure1", "figure2", "theory"}
 
 
@@ -27,7 +28,8 @@ def test_an_experiment_trains_systems_or_needs_none(name):
 def test_systems_differ_and_have_valid_settings(name):
     systems = EXPERIMENTS[name].systems
     assert len({system.name for system in systems}) == len(systems)
-    settings = [changed(RunSettings(), system.changes) for system in systems]
+    given = changed(RunSettings(), {"query_embeddings": "q.vec", "document_embeddings": "d.vec"})
+    settings = [changed(given, system.changes) for system in systems]
     assert len(set(settings)) == len(settings)
     for system in systems:
         changed(RunSettings(), system.tuned_with or {})
@@ -78,6 +80,13 @@ def test_losses_of_table_2_are_compared_with_few_and_many_related_documents():
     losses = {system.changes["loss"] for system in systems}
     assert losses == {"sosl", "three_part_l2", "mse", "proportional_odds"}
     assert len(systems) == len(RELATED) * len(losses)
+
+
+def test_modules_are_compared_with_the_same_vectors():
+    pairs = EXPERIMENTS["choices"].systems[3:]
+    for two, one in zip(pairs[::2], pairs[1::2]):
+        assert {**two.changes, "shared_vocabulary": True} == one.changes
+        assert one.changes["query_embeddings"] == one.changes["document_embeddings"] == ""
 
 
 def test_towers_of_table_3_are_those_of_the_papers_preset():

@@ -6,35 +6,21 @@ All are from Liu et al. 2020, except the ablation of what goes beyond the paper.
 from __future__ import annotations
 
 import dataclasses
-import itertools
-from collections.abc import Mapping
 
 from tf_smoothclir.experiments.paper_numbers import FIGURE_5
-from tf_smoothclir.settings.presets import PAPER_TOWERS, PRESETS
+from tf_smoothclir.experiments.systems import (
+    CHOICES,
+    CLIPPING,
+    DEPARTURES,
+    FEWER_RELATED,
+    LOSSES,
+    MORE_NEGATIVES,
+    OPTIONS,
+    SMOOTHNESS,
+    TOWERS,
+    System,
+)
 from tf_smoothclir.settings.training import METRICS
-
-EPSILONS = tuple(step / 4 for step in range(9))  # 0 to 2
-# Of 3PartL2.
-CUT_POINTS = tuple(itertools.product((0.0, 0.2), (0.4, 0.55), (0.7, 0.9)))
-NEGATIVES = tuple(range(20, 101, 10))  # the paper's nine sets
-
-
-@dataclasses.dataclass(frozen=True)
-class System:
-    """One row of a table, or one curve or point of a figure.
-
-    Attributes:
-        name: As shown in the table.
-        changes: Setting -> value, the changes to the base settings; "epochs" never raises them.
-        tuned_with: Setting -> value, the changes for which `tuned` is tuned on validation; None if
-            nothing is tuned.
-        tuned: The setting with the scores between the grades: "thresholds" or "cut_points".
-    """
-
-    name: str
-    changes: Mapping[str, object]
-    tuned_with: Mapping[str, object] | None = None
-    tuned: str = "thresholds"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -62,101 +48,6 @@ class Experiment:
     costs: bool = False
 
 
-_SOSL = {"loss": "sosl", "tower": "average_pooling"}
-
-
-def _loss(name: str, loss: str, tuned: str = "thresholds", **options) -> System:
-    changes = {**_SOSL, "loss": loss, **options}
-    return System(name, changes, changes, tuned)
-
-
-def _tower(name: str, tower: str, **changes) -> System:
-    return System(name, {**_SOSL, "tower": tower, **changes}, _SOSL)
-
-
-_LOSSES = (
-    _loss("SOSL", "sosl"),
-    _loss("3PartL2", "three_part_l2", tuned="cut_points"),
-    _loss("MSE", "mse"),
-    _loss("PO", "proportional_odds"),
-    _loss("Cumulative logits", "cumulative_logits", temperature=0.1),
-)
-# Mean number of documents of grade 1 per query; -1 is the whole set.
-RELATED = (0.5, 1.0, 1.75, 2.5, -1.0)
-_OF_RELATED = tuple(
-    dataclasses.replace(
-        system,
-        name=f"{system.name}, {'all' if mean < 0 else f'{mean:g}'}",
-        changes={**system.changes, "related_per_query": mean},
-    )
-    for mean in RELATED
-    for system in _LOSSES[:4]
-)
-_CLIPPING = {"clipped at 5": 5.0, "clipped at 0.05": 0.05, "not clipped": 0.0}
-_GRADIENTS = tuple(
-    System(
-        f"ε = {epsilon:g}, {clipping}",
-        {**_SOSL, "epsilon": epsilon, "clip_norm": norm},
-        {**_SOSL, "epsilon": epsilon},
-    )
-    for epsilon in (0.0, 0.25, 1.0)
-    for clipping, norm in _CLIPPING.items()
-)
-_ADAM = {**_SOSL, "optimizer": "adam"}
-
-
-def _departure(name: str, tower: str = "average_pooling", **changes) -> System:
-    """Returns the paper's setting for a tower with some settings changed."""
-    paper = {"published_towers": True, **PAPER_TOWERS[tower]} if tower in PAPER_TOWERS else {}
-    return System(name, {**_ADAM, "tower": tower, **paper, **changes}, _ADAM)
-
-
-_DEPARTURES = (
-    _departure("Average pooling: the paper's"),
-    _departure("Adam without momentum", optimizer="rmsprop"),
-    _departure("lazy Adam", optimizer="lazy_adam"),
-    _departure("not clipped", clip_norm=0.0),
-    _departure("batches of whole lists", batching="lists"),
-    _departure("CNN: the authors'", "cnn"),
-    _departure("CNN of --preset=fast", "cnn", published_towers=False),
-    _departure("LSTM: the authors'", "lstm"),
-    _departure("LSTM of --preset=fast", "lstm", published_towers=False),
-)
-_TOWERS = (
-    _tower("Average pooling", "average_pooling"),
-    _tower("DSSM-CNN", "cnn", published_towers=True, **PAPER_TOWERS["cnn"]),
-    _tower("DSSM-LSTM", "lstm", published_towers=True, **PAPER_TOWERS["lstm"]),
-)
-_DENSE = PRESETS["dense"]
-
-
-def _dense(*names: str) -> dict[str, object]:
-    """Returns these settings with their values in --preset=dense."""
-    return {name: _DENSE[name] for name in names}
-
-
-def _option(name: str, changes: Mapping[str, object]) -> System:
-    return System(name, {**_SOSL, **changes})
-
-
-_OPTIONS = (
-    _option("Paper", {}),
-    _option("Shared vocabulary", _dense("shared_vocabulary")),
-    _option("Character n-grams", _dense("ngram_buckets", "min_ngram")),
-    _option("Dimension 512", _dense("dim")),
-    _option("Learned token weights", _dense("token_weights")),
-    _option("Learned position weights", _dense("position_weights")),
-    _option("Fresh negatives", {"fresh_negatives": True}),
-    _option("In-batch negatives", _dense("batching", "train_negatives")),
-    _option("Ordinal softmax", _dense("loss", "batching", "train_negatives")),
-    _option("Hard negatives", _dense("hard_negatives")),
-    _option("Larger batches and steps", _dense("batch_size", "learning_rate")),
-    _option("Averaged weights", {"average_weights": 0.5}),
-    _option("Falling learning rate", _dense("learning_rate_decay")),
-    _option("Bilingual initial vectors", _dense("initial_vectors")),
-    _option("Learned thresholds", {"learn_thresholds": True}),
-    *(_option(f"--preset={name}", PRESETS[name]) for name in ("dense", "lexical", "best")),
-)
 _ALL = (
     Experiment(
         "table1",
@@ -172,7 +63,7 @@ _ALL = (
         " a multiple of MSE. Cumulative logits, not in the paper, are McCullagh's proportional odds"
         " with scores divided by 0.1.",
         "loss",
-        _LOSSES,
+        LOSSES,
         compared=True,
     ),
     Experiment(
@@ -183,7 +74,7 @@ _ALL = (
         " 0.001, falling by 5% per epoch, and the LSTM has batches of 64 and no more than 15"
         " epochs. CNN and LSTM are those of the authors' code (--published_towers).",
         "tower",
-        _TOWERS,
+        TOWERS,
         compared=True,
     ),
     Experiment(
@@ -203,7 +94,7 @@ _ALL = (
         "The paper, on training pairs: SOSL separates the three grades well; 3PartL2 mixes NR and"
         " SR; MSE and PO mix SR and MR and place few MR in their segment.",
         "loss",
-        _LOSSES,
+        LOSSES,
     ),
     Experiment(
         "figure4",
@@ -211,7 +102,7 @@ _ALL = (
         "The paper: any ε from 0.25 to 1.75 is better than the plain cosine (ε = 0), and the choice"
         " matters little. SOSL, thresholds of each ε by grid search on validation.",
         "ε",
-        tuple(System(f"{e:g}", {**_SOSL, "epsilon": e}, {**_SOSL, "epsilon": e}) for e in EPSILONS),
+        SMOOTHNESS,
         compared=True,
     ),
     Experiment(
@@ -222,7 +113,7 @@ _ALL = (
         " not name the set. SOSL with its thresholds of Table 2; training and evaluation lists have"
         " the same number of negatives.",
         "negatives",
-        tuple(System(str(n), {**_SOSL, "negatives": n}, _SOSL) for n in NEGATIVES),
+        MORE_NEGATIVES,
         metrics=tuple(FIGURE_5),
     ),
     Experiment(
@@ -232,7 +123,7 @@ _ALL = (
         " authors' code clips the joint norm at 5, which may never be reached. SOSL, thresholds of"
         " each ε as in Figure 4; norms are those before clipping.",
         "similarity",
-        _GRADIENTS,
+        CLIPPING,
         compared=True,
     ),
     Experiment(
@@ -242,7 +133,7 @@ _ALL = (
         " judgments of grade 1 of one set are thinned to a mean (--related_per_query), in training"
         " and evaluation; 'all' is the whole set. Thresholds of each loss as in Table 2.",
         "loss, SR/Q",
-        _OF_RELATED,
+        FEWER_RELATED,
     ),
     Experiment(
         "fast",
@@ -250,7 +141,23 @@ _ALL = (
         "Each default of the flags that differs from --preset=paper, alone: what it costs or"
         " brings, and its time.",
         "setting",
-        _DEPARTURES,
+        DEPARTURES,
+        compared=True,
+        metrics=("P_mr@1", "NDCG@5", "MAP", "full/MRR@10"),
+        costs=True,
+    ),
+    Experiment(
+        "choices",
+        "Shuffling, pre-trained vectors, separate modules",
+        "The paper says without figures that shuffled pairs train better, and separate modules of"
+        " CNN and LSTM better than one for both languages; it starts from Polyglot's vectors. All"
+        " as in --preset=paper. Its authors' batches without shuffling are consecutive pairs of a"
+        " file in the order of the queries; here they are whole lists of a few queries, in a new"
+        " order each epoch. One module means one vocabulary, one table and one set of layers. The"
+        " first two rows start from --query_embeddings and --document_embeddings, all others from"
+        " random vectors; without these flags, the third row is the first.",
+        "setting",
+        CHOICES,
         compared=True,
         metrics=("P_mr@1", "NDCG@5", "MAP", "full/MRR@10"),
         costs=True,
@@ -268,7 +175,7 @@ _ALL = (
         " re-ranking of the candidate lists, and full/MRR@10 over the whole collection. All systems"
         " have the thresholds of --thresholds.",
         "setting",
-        _OPTIONS,
+        OPTIONS,
         compared=True,
         metrics=("P_mr@1", "NDCG@5", "MAP", "full/MRR@10"),
         costs=True,

@@ -12,7 +12,7 @@ from tf_smoothclir.evaluation.compare import Difference
 from tf_smoothclir.evaluation.comparison_report import legend, write_comparison
 from tf_smoothclir.evaluation.significance import SAMPLES
 from tf_smoothclir.experiments import curve_plots, system_plots, tables
-from tf_smoothclir.experiments.catalogue import NEGATIVES, Experiment
+from tf_smoothclir.experiments.catalogue import Experiment
 from tf_smoothclir.experiments.paper_numbers import FIGURE_5, LANGUAGES, TABLE_1, paper_values
 from tf_smoothclir.experiments.plan import TUNED_ON, Study, StudySet
 from tf_smoothclir.experiments.system_metrics import (
@@ -23,6 +23,7 @@ from tf_smoothclir.experiments.system_metrics import (
     read_system_metrics,
     significant,
 )
+from tf_smoothclir.experiments.systems import NEGATIVES
 from tf_smoothclir.utils.files import make_directory, write_text
 
 _STATISTICS = {

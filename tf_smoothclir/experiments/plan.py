@@ -6,9 +6,10 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from tf_smoothclir.experiments.catalogue import CUT_POINTS, Experiment, System
+from tf_smoothclir.experiments.catalogue import Experiment
 from tf_smoothclir.experiments.cells import Cell, CellDirectory
 from tf_smoothclir.experiments.grids import beyond_edge, highest_score, reachable
+from tf_smoothclir.experiments.systems import CUT_POINTS, System
 from tf_smoothclir.settings.presets import changed
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.utils.errors import input_error

@@ -1,0 +1,145 @@
+"""What the experiments train: the systems of each table and figure."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from collections.abc import Mapping
+
+from tf_smoothclir.settings.presets import PAPER_TOWERS, PRESETS
+
+EPSILONS = tuple(step / 4 for step in range(9))  # 0 to 2
+# Of 3PartL2.
+CUT_POINTS = tuple(itertools.product((0.0, 0.2), (0.4, 0.55), (0.7, 0.9)))
+NEGATIVES = tuple(range(20, 101, 10))  # the paper's nine sets
+
+
+@dataclasses.dataclass(frozen=True)
+class System:
+    """One row of a table, or one curve or point of a figure.
+
+    Attributes:
+        name: As shown in the table.
+        changes: Setting -> value, the changes to the base settings; "epochs" never raises them.
+        tuned_with: Setting -> value, the changes for which `tuned` is tuned on validation; None if
+            nothing is tuned.
+        tuned: The setting with the scores between the grades: "thresholds" or "cut_points".
+    """
+
+    name: str
+    changes: Mapping[str, object]
+    tuned_with: Mapping[str, object] | None = None
+    tuned: str = "thresholds"
+
+
+_SOSL = {"loss": "sosl", "tower": "average_pooling"}
+
+
+def _loss(name: str, loss: str, tuned: str = "thresholds", **options) -> System:
+    changes = {**_SOSL, "loss": loss, **options}
+    return System(name, changes, changes, tuned)
+
+
+def _tower(name: str, tower: str, **changes) -> System:
+    return System(name, {**_SOSL, "tower": tower, **changes}, _SOSL)
+
+
+LOSSES = (
+    _loss("SOSL", "sosl"),
+    _loss("3PartL2", "three_part_l2", tuned="cut_points"),
+    _loss("MSE", "mse"),
+    _loss("PO", "proportional_odds"),
+    _loss("Cumulative logits", "cumulative_logits", temperature=0.1),
+)
+# Mean number of documents of grade 1 per query; -1 is the whole set.
+RELATED = (0.5, 1.0, 1.75, 2.5, -1.0)
+FEWER_RELATED = tuple(
+    dataclasses.replace(
+        system,
+        name=f"{system.name}, {'all' if mean < 0 else f'{mean:g}'}",
+        changes={**system.changes, "related_per_query": mean},
+    )
+    for mean in RELATED
+    for system in LOSSES[:4]
+)
+_NORMS = {"clipped at 5": 5.0, "clipped at 0.05": 0.05, "not clipped": 0.0}
+CLIPPING = tuple(
+    System(
+        f"ε = {epsilon:g}, {clipping}",
+        {**_SOSL, "epsilon": epsilon, "clip_norm": norm},
+        {**_SOSL, "epsilon": epsilon},
+    )
+    for epsilon in (0.0, 0.25, 1.0)
+    for clipping, norm in _NORMS.items()
+)
+_ADAM = {**_SOSL, "optimizer": "adam"}
+
+
+def _departure(name: str, tower: str = "average_pooling", **changes) -> System:
+    """Returns the paper's setting for a tower with some settings changed."""
+    paper = {"published_towers": True, **PAPER_TOWERS[tower]} if tower in PAPER_TOWERS else {}
+    return System(name, {**_ADAM, "tower": tower, **paper, **changes}, _ADAM)
+
+
+DEPARTURES = (
+    _departure("Average pooling: the paper's"),
+    _departure("Adam without momentum", optimizer="rmsprop"),
+    _departure("lazy Adam", optimizer="lazy_adam"),
+    _departure("not clipped", clip_norm=0.0),
+    _departure("batches of whole lists", batching="lists"),
+    _departure("CNN: the authors'", "cnn"),
+    _departure("CNN of --preset=fast", "cnn", published_towers=False),
+    _departure("LSTM: the authors'", "lstm"),
+    _departure("LSTM of --preset=fast", "lstm", published_towers=False),
+)
+# What the paper says without figures. Vectors of one language cannot start a table of both.
+_RANDOM = {"query_embeddings": "", "document_embeddings": ""}
+CHOICES = (
+    _departure("Average pooling: the paper's"),
+    _departure("batches of whole lists", batching="lists"),
+    _departure("random word vectors", **_RANDOM),
+    *(
+        _departure(f"{name}, {modules}", tower, shared_vocabulary=shared, **_RANDOM)
+        for name, tower in (("CNN", "cnn"), ("LSTM", "lstm"))
+        for modules, shared in (("two modules", False), ("one module", True))
+    ),
+)
+TOWERS = (
+    _tower("Average pooling", "average_pooling"),
+    _tower("DSSM-CNN", "cnn", published_towers=True, **PAPER_TOWERS["cnn"]),
+    _tower("DSSM-LSTM", "lstm", published_towers=True, **PAPER_TOWERS["lstm"]),
+)
+_DENSE = PRESETS["dense"]
+
+
+def _dense(*names: str) -> dict[str, object]:
+    """Returns these settings with their values in --preset=dense."""
+    return {name: _DENSE[name] for name in names}
+
+
+def _option(name: str, changes: Mapping[str, object]) -> System:
+    return System(name, {**_SOSL, **changes})
+
+
+OPTIONS = (
+    _option("Paper", {}),
+    _option("Shared vocabulary", _dense("shared_vocabulary")),
+    _option("Character n-grams", _dense("ngram_buckets", "min_ngram")),
+    _option("Dimension 512", _dense("dim")),
+    _option("Learned token weights", _dense("token_weights")),
+    _option("Learned position weights", _dense("position_weights")),
+    _option("Fresh negatives", {"fresh_negatives": True}),
+    _option("In-batch negatives", _dense("batching", "train_negatives")),
+    _option("Ordinal softmax", _dense("loss", "batching", "train_negatives")),
+    _option("Hard negatives", _dense("hard_negatives")),
+    _option("Larger batches and steps", _dense("batch_size", "learning_rate")),
+    _option("Averaged weights", {"average_weights": 0.5}),
+    _option("Falling learning rate", _dense("learning_rate_decay")),
+    _option("Bilingual initial vectors", _dense("initial_vectors")),
+    _option("Learned thresholds", {"learn_thresholds": True}),
+    *(_option(f"--preset={name}", PRESETS[name]) for name in ("dense", "lexical", "best")),
+)
+SMOOTHNESS = tuple(
+    System(f"{e:g}", {**_SOSL, "epsilon": e}, {**_SOSL, "epsilon": e}) for e in EPSILONS
+)
+MORE_NEGATIVES = tuple(System(str(n), {**_SOSL, "negatives": n}, _SOSL) for n in NEGATIVES)
