@@ -5,12 +5,14 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import os
+import shutil
 import threading
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
+from tests.full_disk import room_for
 from tests.small_world import DOCUMENTS, JUDGMENTS, QUERIES, SPLITS, SmallWorld
 from tf_smoothclir.data import preparation
 from tf_smoothclir.data.preparation import tokenize_set
@@ -22,6 +24,7 @@ from tf_smoothclir.text import batches
 from tf_smoothclir.text.token_counter import TokenCounter
 from tf_smoothclir.text.vocabulary import PADDING, UNKNOWN, TextEncoder, write_vocabulary
 from tf_smoothclir.utils.errors import InputError
+from tf_smoothclir.utils.sealed import SEAL
 
 TEXTS = {"query": list(QUERIES.values()), "document": list(DOCUMENTS.values())}
 
@@ -267,3 +270,57 @@ def test_default_cache_is_in_the_user_s_cache_directory(monkeypatch, tmp_path):
     monkeypatch.delenv("XDG_CACHE_HOME")
     monkeypatch.setenv("HOME", str(tmp_path))
     assert default_cache_dir() == tmp_path / ".cache" / "tf_smoothclir"
+
+
+def flip(path):
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+
+
+DAMAGE = {
+    "flipped": flip,
+    "cut": lambda path: os.truncate(path, path.stat().st_size - 2),
+    "deleted": os.remove,
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE.keys())
+@pytest.mark.parametrize("given", [False, True], ids=["counted", "given"])
+@pytest.mark.parametrize(
+    "name", ["query.values", "document.offsets", "query.ngrams.values", "query.txt", SEAL]
+)
+def test_a_damaged_cache_is_made_again_with_a_line_in_the_log(
+    name, given, damage, small_set, tmp_path, caplog
+):
+    settings = TextSettings(ngram_buckets=50)
+    found = tokenize_set(small_set, settings, tmp_path)
+    vocabulary = found.vocabulary_dir
+    if given:
+        vocabulary = shutil.copytree(vocabulary, tmp_path / "run" / "vocabulary")
+    before = {path: contents(path) for path in (found.directory, found.vocabulary_dir)}
+    damaged = found.vocabulary_dir if name == "query.txt" else found.directory
+    damage(damaged / name)
+    with caplog.at_level("WARNING"):
+        again = tokenize_set(small_set, settings, tmp_path, vocabulary if given else None)
+    assert again.directory == found.directory
+    if given and name == "query.txt":  # the vocabulary of the cache was not used
+        assert caplog.text == ""
+    else:
+        assert caplog.text.count(f"{damaged} is damaged: ") == 1
+        assert {path: contents(path) for path in before} == before
+    assert not [entry for entry in entries(tmp_path) if entry.startswith(".")]
+
+
+def test_a_cache_of_an_earlier_release_is_made_again(small_set, tokenized_set, caplog):
+    (tokenized_set.directory / SEAL).unlink()
+    with caplog.at_level("WARNING"):
+        tokenize_set(small_set, TextSettings(), tokenized_set.directory.parent)
+    assert f"{tokenized_set.directory} is damaged: it has no {SEAL}. It is made" in caplog.text
+
+
+@pytest.mark.parametrize("room", [0, 8, 60])
+def test_a_disk_that_fills_leaves_no_store(tokenized_set, small_set, tmp_path, room):
+    with room_for(room), pytest.raises(OSError, match="File too large"):
+        tokenize_set(small_set, TextSettings(), tmp_path, tokenized_set.vocabulary_dir)
+    assert entries(tmp_path) == []

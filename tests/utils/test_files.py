@@ -255,7 +255,7 @@ def test_leftovers_of_a_killed_writer_are_recognised_by_name(tmp_path, monkeypat
     left = []
     monkeypatch.setattr(files, "flush_to_disk", lambda file: left.append(file.name))
     write_text(tmp_path / "config.json", "{}")
-    assert [is_unfinished(name) for name in left] == [True]
+    assert [is_unfinished(name) for name in left] == [True, False]  # the file, then its directory
     assert not any(is_unfinished(name) for name in ("config.json", ".config.json", "a.new", "1"))
 
 

@@ -21,7 +21,12 @@ from tf_smoothclir.data.ragged_store import RaggedWriter, join_stores
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.sources.line_files import FileSource, Piece
 from tf_smoothclir.data.sources.source import SPLITS
-from tf_smoothclir.data.token_cache import default_cache_dir, token_directory, vocabulary_directory
+from tf_smoothclir.data.token_cache import (
+    default_cache_dir,
+    is_usable,
+    token_directory,
+    vocabulary_directory,
+)
 from tf_smoothclir.data.tokenized_set import TokenizedSet
 from tf_smoothclir.settings.combinations import check_combinations
 from tf_smoothclir.settings.text import TextSettings
@@ -30,8 +35,9 @@ from tf_smoothclir.text.token_counter import TokenCounter, no_token_left
 from tf_smoothclir.text.vocabulary import PADDING, UNKNOWN, TextEncoder, write_vocabulary
 from tf_smoothclir.utils.beam import load_beam, new_pipeline
 from tf_smoothclir.utils.errors import input_error
-from tf_smoothclir.utils.files import make_directory, new_directory, read_json, write_json
+from tf_smoothclir.utils.files import make_directory, read_json, write_json
 from tf_smoothclir.utils.records import record_from_json
+from tf_smoothclir.utils.sealed import sealed_directory
 
 _BYTES_PER_PIECE = 1 << 26
 
@@ -79,12 +85,12 @@ class BeamPreparation:
         """
         cache = make_directory(cache_dir or default_cache_dir(), "--cache_dir").absolute()
         vocabulary = vocabulary_directory(self._set, self._settings, cache)
-        if not vocabulary.is_dir():
-            with new_directory(vocabulary) as temporary:
+        if not is_usable(vocabulary):
+            with sealed_directory(vocabulary) as temporary:
                 self._write_vocabularies(temporary)
         directory = token_directory(self._set, self._settings, cache, vocabulary)
-        if not directory.is_dir():
-            with new_directory(directory) as temporary:
+        if not is_usable(directory):
+            with sealed_directory(directory) as temporary:
                 encode_role("query", self._set, self._settings, temporary, vocabulary)
                 self._encode_documents(temporary, vocabulary / "document.txt")
         return TokenizedSet(self._set, directory, vocabulary)

@@ -14,16 +14,22 @@ from absl import logging
 from tf_smoothclir.data.ragged_store import RaggedWriter, copy_mapped
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.sources.source import SPLITS
-from tf_smoothclir.data.token_cache import default_cache_dir, token_directory, vocabulary_directory
+from tf_smoothclir.data.token_cache import (
+    default_cache_dir,
+    is_usable,
+    token_directory,
+    vocabulary_directory,
+)
 from tf_smoothclir.data.tokenized_set import ROLES, TokenizedSet, ngrams_store
 from tf_smoothclir.settings.text import TextSettings
 from tf_smoothclir.text.batches import text_batches
 from tf_smoothclir.text.subwords import ngrams
 from tf_smoothclir.text.token_counter import TokenCounter
 from tf_smoothclir.text.vocabulary import TextEncoder, read_vocabulary, write_vocabulary
-from tf_smoothclir.utils.files import make_directory, new_directory, scratch_directory
+from tf_smoothclir.utils.files import make_directory, scratch_directory
 from tf_smoothclir.utils.parallel import map_in_threads
 from tf_smoothclir.utils.progress import progress_bar
+from tf_smoothclir.utils.sealed import sealed_directory
 
 
 def tokenize_set(
@@ -49,12 +55,12 @@ def tokenize_set(
     has_ngrams = settings.ngram_buckets > 0
     if not vocabulary_dir:
         vocabulary_dir = vocabulary_directory(retrieval_set, settings, cache)
-        if not vocabulary_dir.is_dir():
+        if not is_usable(vocabulary_dir):
             directory = _count_and_encode(retrieval_set, settings, cache, vocabulary_dir)
             return TokenizedSet(retrieval_set, directory, vocabulary_dir, has_ngrams)
     vocabulary_dir = Path(vocabulary_dir)
     directory = token_directory(retrieval_set, settings, cache, vocabulary_dir)
-    if directory.is_dir():
+    if is_usable(directory):
         logging.info("Token store: found in %s", directory)
     elif has_ngrams:  # words outside the vocabularies need ids, which only counting gives
         _count_and_encode(retrieval_set, settings, cache, vocabulary_dir)
@@ -67,7 +73,7 @@ def _encode(
     retrieval_set: RetrievalSet, settings: TextSettings, directory: Path, vocabulary_dir: Path
 ) -> None:
     """Writes the token stores of both roles with existing vocabularies."""
-    with new_directory(directory) as temporary:
+    with sealed_directory(directory) as temporary:
         for role in ROLES:
             encode_role(role, retrieval_set, settings, temporary, vocabulary_dir)
     logging.info("Token store: written to %s", directory)
@@ -105,8 +111,8 @@ def _count_and_encode(
         if not vocabulary_dir.is_dir():
             _write_vocabularies(counters, settings, vocabulary_dir)
         directory = token_directory(retrieval_set, settings, cache, vocabulary_dir)
-        if not directory.is_dir():
-            with new_directory(directory) as temporary:
+        if not is_usable(directory):
+            with sealed_directory(directory) as temporary:
                 for role in ROLES:
                     vocabulary = read_vocabulary(vocabulary_dir / f"{role}.txt")
                     if settings.ngram_buckets:
@@ -122,7 +128,7 @@ def _count_and_encode(
 def _write_vocabularies(
     counters: dict[str, TokenCounter], settings: TextSettings, vocabulary_dir: Path
 ) -> None:
-    with new_directory(vocabulary_dir) as temporary:
+    with sealed_directory(vocabulary_dir) as temporary:
         for role in ROLES:
             tokens = counters[role].vocabulary(
                 max_size=settings.vocabulary_size,

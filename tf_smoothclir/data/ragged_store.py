@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 from collections.abc import Sequence
@@ -9,6 +10,8 @@ from pathlib import Path
 
 import numpy as np
 import tensorflow as tf
+
+from tf_smoothclir.utils.files import write_array
 
 _VALUES_PER_PIECE = 1 << 22
 
@@ -66,14 +69,14 @@ class RaggedWriter:
         self._values = open(Path(directory, f"{name}.values"), "wb")  # noqa: SIM115
         self._offsets = open(Path(directory, f"{name}.offsets"), "wb")  # noqa: SIM115
         self._end = 0
-        np.zeros(1, "<i8").tofile(self._offsets)
+        write_array(self._offsets, np.zeros(1), "<i8")
 
     def __enter__(self) -> RaggedWriter:
         return self
 
     def __exit__(self, *exc) -> None:
-        self._values.close()
-        self._offsets.close()
+        with contextlib.closing(self._offsets):  # also if the disk is full
+            self._values.close()
 
     def add(self, values: np.ndarray, lengths: np.ndarray) -> None:
         """Appends rows.
@@ -83,8 +86,8 @@ class RaggedWriter:
             lengths: `[rows]`, the number of values in each row.
         """
         ends = self._end + np.cumsum(lengths, dtype=np.int64)
-        np.ascontiguousarray(values, self._dtype).tofile(self._values)
-        ends.astype("<i8").tofile(self._offsets)
+        write_array(self._values, values, self._dtype)
+        write_array(self._offsets, ends, "<i8")
         if len(ends):
             self._end = int(ends[-1])
 
@@ -123,7 +126,7 @@ def copy_mapped(
     values, mapped = (Path(directory, f"{name}.values") for directory in (source, target))
     with open(values, "rb") as numbers, open(mapped, "wb") as ids:
         while len(piece := np.fromfile(numbers, "<i4", _VALUES_PER_PIECE)):
-            mapping[piece].astype("<i4", copy=False).tofile(ids)
+            write_array(ids, mapping[piece], "<i4")
 
 
 def gather_rows(

@@ -1,7 +1,7 @@
 """Where in the cache the vocabularies and the tokens of a set are, or will be.
 
-A directory's name contains a digest of everything that its content depends on, so whatever exists
-can be used as it is.
+A directory's name contains a digest of everything that its content depends on, so whatever is
+there as it was written can be used.
 """
 
 from __future__ import annotations
@@ -13,11 +13,14 @@ import os
 from pathlib import Path
 
 import numpy as np
+from absl import logging
 
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.settings.text import TextSettings
 from tf_smoothclir.utils.digests import file_digest
+from tf_smoothclir.utils.files import discard_directory
+from tf_smoothclir.utils.sealed import damage_in
 
 _FORMAT = 1  # part of every digest; increase it when the tokeniser or the files change
 _NGRAM_SETTINGS = ("ngram_buckets", "min_ngram", "max_ngram")
@@ -50,6 +53,21 @@ def token_directory(
         parts.append([getattr(settings, name) for name in _NGRAM_SETTINGS])
         parts.append(settings.shared_vocabulary)  # decides if both roles share the ids of new words
     return cache / f"{source.name}-tokens-{_key(parts)}"
+
+
+def is_usable(directory: Path) -> bool:
+    """Returns whether a directory of the cache is there as it was written.
+
+    One that is not is deleted, so that it is made again; the log says so. So are those that earlier
+    releases wrote without the digests of their files.
+    """
+    if not directory.is_dir():
+        return False
+    damage = damage_in(directory)
+    if damage:
+        logging.warning("%s is damaged: %s. It is made again", directory, damage)
+        discard_directory(directory)
+    return not damage
 
 
 def _key(parts: list) -> str:

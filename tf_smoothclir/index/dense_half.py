@@ -18,7 +18,7 @@ from tf_smoothclir.index.manifest import DenseNote
 from tf_smoothclir.index.ranker import Ranker
 from tf_smoothclir.index.recall import measured_recall
 from tf_smoothclir.index.vector_index import IndexSettings, VectorIndex
-from tf_smoothclir.utils.files import join_files
+from tf_smoothclir.utils.files import join_files, write_array
 
 _VECTORS, _FAISS = "vectors", "faiss"
 QueryVectors = Callable[[], Optional[np.ndarray]]
@@ -97,7 +97,7 @@ class VectorWriter:
 
     def add(self, rows: np.ndarray) -> None:
         """Appends vectors, `[documents, dim]` float32."""
-        rows.astype("<f4", copy=False).tofile(self._file)
+        write_array(self._file, rows, "<f4")
 
 
 def open_ranker(directory: Path, dim: int, settings: IndexSettings, hashes: np.ndarray) -> Ranker:

@@ -14,7 +14,7 @@ import numpy as np
 from tf_smoothclir.data.hashing import hash_ids
 from tf_smoothclir.data.ragged_store import RaggedStore, RaggedWriter
 from tf_smoothclir.data.sources.source import Text
-from tf_smoothclir.utils.files import join_files
+from tf_smoothclir.utils.files import join_files, write_array
 
 DOCUMENTS = "documents"  # its directory in an index, and in an encoded segment
 _HASHES = "hashes"
@@ -39,7 +39,7 @@ class DocumentWriter:
 
     def add(self, documents: Sequence[Text]) -> None:
         """Appends documents."""
-        hash_ids([document.id for document in documents]).astype("<u8").tofile(self._hashes)
+        write_array(self._hashes, hash_ids([document.id for document in documents]), "<u8")
         for name, writer in self._fields.items():
             values = [getattr(document, name).encode() for document in documents]
             writer.add(np.frombuffer(b"".join(values), "u1"), np.array(list(map(len, values))))

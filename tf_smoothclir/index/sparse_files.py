@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -10,6 +12,7 @@ import scipy.sparse as sp
 
 from tf_smoothclir.data.ragged_store import RaggedStore, RaggedWriter
 from tf_smoothclir.lexical.postings import Postings, SparseRows, filled_postings
+from tf_smoothclir.utils.files import write_array
 
 _ROWS_AT_ONCE = 1 << 14
 
@@ -35,7 +38,7 @@ class SparseWriter:
     def add(self, rows: sp.csr_array) -> None:
         """Appends `[rows, columns]` float32."""
         self._ids.add(rows.indices, np.diff(rows.indptr))
-        rows.data.astype("<f4", copy=False).tofile(self._weights)
+        write_array(self._weights, rows.data, "<f4")
 
 
 def open_rows(directory: Path, name: str) -> SparseRows:
@@ -76,8 +79,12 @@ def write_postings(
         return map_array(directory / f"{name}.{field}", dtype, shape, mode="w+")
 
     found = filled_postings(chunks, lengths, documents, allocate)
-    found.rare.ends.astype("<i8").tofile(directory / f"{name}.ends")
-    found.common.astype("<i4").tofile(directory / f"{name}.common")
+    for field, array, dtype in (
+        ("ends", found.rare.ends, "<i8"),
+        ("common", found.common, "<i4"),
+    ):
+        with open(directory / f"{name}.{field}", "wb") as file:
+            write_array(file, array, dtype)
     for array in (found.rare.ids, found.rare.values, found.common_values):
         if isinstance(array, np.memmap):
             array.flush()
@@ -106,5 +113,9 @@ def map_array(path: Path, dtype: str, shape: tuple[int, ...], mode: str = "r") -
     if 0 in shape:
         path.touch()
         return np.zeros(shape, dtype)
+    if mode == "w+":  # a page that finds no room when it is written would kill the process
+        with open(path, "wb") as file:
+            os.posix_fallocate(file.fileno(), 0, int(math.prod(shape)) * np.dtype(dtype).itemsize)
+        mode = "r+"
     mapped = np.memmap(path, dtype, mode=mode, shape=tuple(map(int, shape)))
-    return mapped if mode == "w+" else np.asarray(mapped)
+    return mapped if mode == "r+" else np.asarray(mapped)

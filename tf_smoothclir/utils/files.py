@@ -13,7 +13,9 @@ import tempfile
 import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import BinaryIO
 
+import numpy as np
 from absl import logging
 
 from tf_smoothclir.utils.errors import input_error
@@ -93,9 +95,8 @@ def new_directory(path: Path, *, replace: bool = False) -> Iterator[Path]:
         temporary, former = scratch / "new", scratch / _FORMER
         temporary.mkdir()
         yield temporary
-        for file in temporary.rglob("*"):
-            if file.is_file():
-                flush_to_disk(file)
+        for file in (*temporary.rglob("*"), temporary):
+            flush_to_disk(file)
         temporary.chmod(0o755)
         if replace and path.is_dir():
             os.rename(path, former)  # after a kill here, it is still in the hidden directory
@@ -107,6 +108,16 @@ def new_directory(path: Path, *, replace: bool = False) -> Iterator[Path]:
                 raise
             if not path.is_dir():
                 raise
+        flush_to_disk(path.parent)  # else its name may be lost with the power
+
+
+def discard_directory(path: Path) -> None:
+    """Deletes a directory as one step: no process sees half of it, whenever this one is killed."""
+    with (
+        scratch_directory(path.parent, path.name) as scratch,
+        contextlib.suppress(FileNotFoundError),
+    ):
+        os.rename(path, scratch / "discarded")
 
 
 def write_text(path: str | os.PathLike, text: str) -> None:
@@ -117,6 +128,7 @@ def write_text(path: str | os.PathLike, text: str) -> None:
         temporary.write_text(text, encoding="utf-8")
         flush_to_disk(temporary)
         os.replace(temporary, path)
+        flush_to_disk(path.parent)
     finally:
         temporary.unlink(missing_ok=True)
 
@@ -151,6 +163,14 @@ def write_json(path: str | os.PathLike, value) -> None:
 def read_json(path: str | os.PathLike):
     """Reads a JSON file."""
     return json.loads(Path(path).read_text(encoding="utf-8"))
+
+
+def write_array(file: BinaryIO, array: np.ndarray, dtype: str | np.dtype) -> None:
+    """Writes the numbers of an array as `dtype`, row by row.
+
+    `ndarray.tofile` does not notice that the disk is full: it ignores that closing the file failed.
+    """
+    file.write(np.ascontiguousarray(array, dtype).reshape(-1).view("u1"))
 
 
 def join_files(parts: Iterable[Path], path: Path) -> None:
