@@ -30,8 +30,8 @@ _SPLITS = flags.DEFINE_multi_enum(
 _OUTPUT_DIR = flags.DEFINE_string(
     "output_dir",
     "",
-    "Where metrics.json and the TREC files go; empty: evaluation/ in the run, with --first_stage=A"
-    " evaluation/over-A/.",
+    "Where metrics.json and the TREC files go; empty: evaluation/ in the run, in it dim-64/ with"
+    " --dim=64 and over-A/ with --first_stage=A.",
     module_name=command.COMMAND,
 )
 _FIRST_STAGE = flags.DEFINE_string(
@@ -48,6 +48,14 @@ _RERANK_DEPTH = flags.DEFINE_integer(
     lower_bound=1,
     module_name=command.COMMAND,
 )
+_DIM = flags.DEFINE_integer(
+    "dim",
+    0,
+    "Evaluates the first so many numbers of the vectors: one of the --matryoshka_dims of the run."
+    " 0: all of them.",
+    lower_bound=0,
+    module_name=command.COMMAND,
+)
 setting_flags.define_settings(["data"])
 
 
@@ -60,6 +68,8 @@ def main(argv) -> None:
 
     run, first_stage = RunDirectory.load(_RUN_DIR.value), None
     output_dir, ranking = run.evaluation, ""
+    if _DIM.value:
+        output_dir /= f"dim-{_DIM.value}"
     if _FIRST_STAGE.value:
         first_stage = RunDirectory.load(_FIRST_STAGE.value, "--first_stage")
         output_dir /= f"over-{first_stage.path.resolve().name}"
@@ -73,13 +83,14 @@ def main(argv) -> None:
     data = setting_flags.settings_from_flags("data", base=settings.data)
     settings = dataclasses.replace(settings, data=data)
     source = source_of(data)
+    retrievers.check_cut(settings, _DIM.value)
     retrievers.check_trained(run)
     if first_stage:
         two_stages.check_first_stage(first_stage, run, source)
     output_dir = make_directory(Path(_OUTPUT_DIR.value or output_dir), "--output_dir")
     tokenized_set = train.tokenized_set_of(source, settings, run, _SPLITS.value)
     retrieval_set, negatives = tokenized_set.retrieval_set, settings.training.negatives
-    graded = retrievers.load_scorer(run, tokenized_set)
+    graded = retrievers.load_scorer(run, tokenized_set, _DIM.value)
     scorer = graded.scorer
     if first_stage:
         found = two_stages.load_first_stage(first_stage, retrieval_set, data.cache_dir)

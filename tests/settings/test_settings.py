@@ -74,6 +74,11 @@ def test_metrics_are_the_seven_of_the_paper():
             "--mine_ranks must be the first and the last rank, such as 10,200, but is 0,10.",
         ),
         (
+            ModelSettings,
+            {"matryoshka_dims": (64, 32)},
+            "--matryoshka_dims must be rising numbers from 1 on, such as 64,128,256, but is 64,32.",
+        ),
+        (
             TrainingSettings,
             {"average_weights": 1.5},
             "--average_weights must be at most 1.0, but is 1.5.",

@@ -110,7 +110,7 @@ def settings_from_flags(
     try:
         for field in dataclasses.fields(GROUPS[group]):
             if isinstance(field.default, tuple):
-                kind = type(field.default[0])
+                kind = type(field.default[0]) if field.default else int
                 values[field.name] = tuple(
                     _number(field.name, text, kind) for text in values[field.name]
                 )

@@ -144,6 +144,12 @@ RULES = (
         _LEAVE_OUT,
     ),
     Rule(
+        ("matryoshka_dims", "tower"),
+        lambda dims, tower: bool(dims) and tower != "average_pooling",
+        "the first numbers of a vector come from layers that need all of it",
+        _LEAVE_OUT,
+    ),
+    Rule(
         ("loss", "batching"),
         lambda loss, batching: loss in LIST_LOSSES and batching not in ("lists", "in_batch"),
         "this loss compares the documents of a whole candidate list",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from tf_smoothclir.settings.base import Settings, setting
+from tf_smoothclir.settings.base import Settings, setting, value_text
 
 # They compare the documents of a whole candidate list.
 LIST_LOSSES = (
@@ -50,6 +50,12 @@ class ModelSettings(Settings):
         choices=("none", "learned"),
     )
     dim: int = setting(64, "Length of the vectors (paper: 64).", minimum=1)
+    matryoshka_dims: tuple[int, ...] = setting(
+        (),
+        "Rising numbers such as 64,128,256: the first 64 numbers of a vector are trained to rank by"
+        " themselves too, and so on, so that the vectors can be cut to these lengths without"
+        " another training. Those from --dim on have no effect. Empty: none (paper).",
+    )
     epsilon: float = setting(
         1.0,
         "Smoothness of the cosine (paper: 1; it suggests 0.25 to 1). 0 is the plain cosine, for"
@@ -122,3 +128,17 @@ class ModelSettings(Settings):
         True,
         "Train the word vectors of the documents; --notrain_document_embeddings freezes them.",
     )
+
+    def __post_init__(self):
+        super().__post_init__()
+        dims = self.matryoshka_dims
+        if any(dim < 1 for dim in dims) or sorted(set(dims)) != list(dims):
+            raise ValueError(
+                "--matryoshka_dims must be rising numbers from 1 on, such as 64,128,256, but is"
+                f" {value_text(dims)}."
+            )
+
+    @property
+    def shorter_dims(self) -> tuple[int, ...]:
+        """The lengths that vectors can be cut to, rising, all below `dim`."""
+        return tuple(dim for dim in self.matryoshka_dims if dim < self.dim)

@@ -24,12 +24,14 @@ from tf_smoothclir.lexical.translated_queries import TranslatedQueries
 from tf_smoothclir.lexical.word_vectors import WordVectors, given_vectors
 from tf_smoothclir.protocols.cut_points import CutPoints, read_cut_points
 from tf_smoothclir.protocols.scorer import GradedScorer, Retriever, Scorer
+from tf_smoothclir.settings.presets import changed
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.text.vocabulary import read_vocabulary, write_vocabulary
 from tf_smoothclir.training.run_directory import RunDirectory
-from tf_smoothclir.training.tasks import check_weights, load_model
+from tf_smoothclir.training.tasks import check_dim, check_weights, load_model
 from tf_smoothclir.two_tower.model import TwoTower
 from tf_smoothclir.two_tower.scorer import SetEncoder, thresholds_of, vectors_of_words
+from tf_smoothclir.utils.errors import input_error
 
 
 @dataclasses.dataclass(frozen=True)
@@ -136,17 +138,40 @@ def check_trained(run: RunDirectory) -> None:
         raise run.incomplete("has not chosen the weights of its hybrid yet")
 
 
-def load_models(run: RunDirectory) -> RunModels:
-    """Restores the models of a run; towers with the weights of their best epoch.
+def check_cut(settings: RunSettings, dim: int) -> None:
+    """Checks that the vectors of a run may be cut to their first `dim` numbers; 0 keeps all.
 
     Raises:
-        InputError: A model is missing: the run is not complete.
+        InputError: The run was not trained for that, or ranks by more than its vectors.
     """
+    retriever = settings.retrieval.retriever
+    if dim and retriever != "dense":
+        raise input_error(
+            f"--dim={dim}",
+            f"the run ranks by --retriever={retriever}, and only vectors alone can be cut",
+            "Leave --dim out, or train with --retriever=dense",
+        )
+    check_dim(settings.model, dim)
+
+
+def load_models(run: RunDirectory, dim: int = 0) -> RunModels:
+    """Restores the models of a run; towers with the weights of their best epoch.
+
+    Args:
+        run: The run directory.
+        dim: Cuts the vectors of towers to their first `dim` numbers; `settings.model.dim` of the
+            result says so. 0 keeps all.
+
+    Raises:
+        InputError: A model is missing: the run is not complete. Or as in `check_cut`.
+    """
+    settings = run.settings()
+    check_cut(settings, dim)
     check_trained(run)
-    retrieval = run.settings().retrieval
+    retrieval = settings.retrieval
     return RunModels(
-        run.settings(),
-        towers=load_model(run) if retrieval.has_towers else None,
+        changed(settings, {"dim": dim or settings.model.dim}),
+        towers=load_model(run, dim) if retrieval.has_towers else None,
         lexical=_load_lexical(run, retrieval.ranker) if retrieval.has_lexical_model else None,
         fusion=Fusion.load(run.fusion) if retrieval.retriever == "hybrid" else None,
     )
@@ -162,7 +187,10 @@ def load_cut_points(run: RunDirectory, models: RunModels) -> dict[str, CutPoints
         InputError: The file of the run has another content.
     """
     if run.cut_points.is_file():
-        return read_cut_points(run.cut_points)
+        found, dim = read_cut_points(run.cut_points), models.settings.model.dim
+        if dim != run.settings().model.dim:
+            return {"dense": found[_name_of_cut(dim)]}
+        return found
     if models.towers is None or models.towers.loss.thresholds is None:
         return {}
     logging.warning(
@@ -181,18 +209,27 @@ def scorer_of_pairs(retriever: Retriever) -> Scorer | None:
     return None
 
 
-def load_scorer(run: RunDirectory, tokenized_set: TokenizedSet) -> GradedScorer:
+def load_scorer(run: RunDirectory, tokenized_set: TokenizedSet, dim: int = 0) -> GradedScorer:
     """Returns what a trained run ranks with, over a set.
 
     Whoever evaluates a run calls this, and need not know what the run trained.
 
+    Args:
+        run: The run directory.
+        tokenized_set: The set.
+        dim: As in `load_models`.
+
     Raises:
-        InputError: A model is missing: the run is not complete.
+        InputError: As in `load_models`.
     """
-    models = load_models(run)
+    models = load_models(run, dim)
     name = models.settings.retrieval.retriever
     cut_points = load_cut_points(run, models).get(name)
     return GradedScorer(models.retrievers(tokenized_set)[name], cut_points)
+
+
+def _name_of_cut(dim: int) -> str:
+    return f"dense-{dim}"
 
 
 class _SetRetrievers:
@@ -202,7 +239,12 @@ class _SetRetrievers:
         self.found: dict[str, Retriever] = {}
         self.texts = None
         if towers is not None:
-            self.found["dense"] = SetEncoder(towers, tokenized_set)()
+            dense = SetEncoder(towers, tokenized_set)()
+            if settings.retrieval.retriever == "dense":
+                model = settings.model
+                for dim in model.shorter_dims:
+                    self.found[_name_of_cut(dim)] = dense.cut_to(dim, model.epsilon)
+            self.found["dense"] = dense
         if settings.retrieval.has_lexical_model:
             self.texts = LexicalTexts(tokenized_set, settings.text.max_query_tokens)
 

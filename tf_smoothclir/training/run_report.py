@@ -113,6 +113,7 @@ def _of_components(models: RunModels, evaluations: Mapping[str, Mapping[str, Eva
         content["lexical"] = models.lexical.choices()
     if models.fusion is not None:
         content["hybrid"] = dataclasses.asdict(models.fusion)
+    if len(evaluations) > 1:
         content["components"] = {
             name: {split: evaluation.metrics for split, evaluation in splits.items()}
             for name, splits in evaluations.items()

@@ -9,6 +9,7 @@ from __future__ import annotations
 from tf_smoothclir._compat.keras_api import tf_weights
 from tf_smoothclir.data.shards.reading import Shards
 from tf_smoothclir.data.tokenized_set import ROLES, TokenizedSet
+from tf_smoothclir.settings.model import ModelSettings
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.training.batches import SampledBatches
 from tf_smoothclir.training.checkpoints import BestWeights
@@ -18,12 +19,14 @@ from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.two_tower.builder import (
     build_model,
     configured_loss,
+    cut_to,
     load_pretrained,
     start_bilingual,
     start_token_weights,
 )
 from tf_smoothclir.two_tower.model import TwoTower
 from tf_smoothclir.two_tower.task import TwoTowerTask
+from tf_smoothclir.utils.errors import input_error
 
 
 def check_model(settings: RunSettings) -> None:
@@ -82,14 +85,34 @@ def check_weights(run: RunDirectory) -> None:
         raise run.incomplete("has not completed an epoch yet")
 
 
-def load_model(run: RunDirectory) -> TwoTower:
-    """Restores the model of a run with the weights of its best epoch.
+def check_dim(model: ModelSettings, dim: int) -> None:
+    """Checks that vectors were trained to be cut to their first `dim` numbers; 0 keeps all.
 
     Raises:
-        InputError: The run has not completed an epoch.
+        InputError: They were not.
+    """
+    possible = (*model.shorter_dims, model.dim)
+    if dim and dim not in possible:
+        raise input_error(
+            f"--dim={dim}",
+            f"the run trained vectors of {', '.join(map(str, possible))} numbers",
+            "Choose one of these, or train with others in --matryoshka_dims",
+        )
+
+
+def load_model(run: RunDirectory, dim: int = 0) -> TwoTower:
+    """Restores the model of a run with the weights of its best epoch.
+
+    Args:
+        run: The run directory.
+        dim: Cuts the vectors to their first `dim` numbers; 0 keeps all.
+
+    Raises:
+        InputError: The run has not completed an epoch, or did not train vectors of this length.
     """
     check_weights(run)
     settings = run.settings()
+    check_dim(settings.model, dim)
     model = build_model(settings, {role: run.vocabulary_tokens(role) for role in ROLES})
     BestWeights(run.checkpoints, tf_weights(model)).restore()
-    return model
+    return cut_to(model, dim) if dim not in (0, settings.model.dim) else model

@@ -11,7 +11,7 @@ import tensorflow as tf
 from absl import logging
 from tensorflow import keras
 
-from tf_smoothclir._compat.keras_api import tf_variable
+from tf_smoothclir._compat.keras_api import tf_variable, tf_weights
 from tf_smoothclir.data.bilingual_vectors import occurrences
 from tf_smoothclir.data.token_frequency import inverse_document_frequency
 from tf_smoothclir.data.tokenized_set import ROLES, TokenizedSet
@@ -108,7 +108,30 @@ def _unbuilt_model(settings: RunSettings, vocabularies: Mapping[str, list[str]])
         SmoothCosineSimilarity(epsilon=model.epsilon),
         clip_norm=training.clip_norm,
         in_batch=training.batching == "in_batch",
+        matryoshka_dims=model.shorter_dims,
     )
+
+
+def cut_to(model: TwoTower, dim: int) -> TwoTower:
+    """Returns a model with the first `dim` numbers of the vectors of another one.
+
+    Its word vectors are the first numbers of the other's, all else is the same.
+
+    Args:
+        model: Compiled, with average-pooling towers.
+        dim: At most that of `model`; ranks well if it is one of `matryoshka_dims`.
+    """
+    config = model.get_config()
+    for role in ROLES:
+        if config[f"{role}_tower"] is not None:  # None: the same as the other one
+            zeros = {f"{kind}_initializer": "zeros" for kind in ("embeddings", "ngram")}
+            config[f"{role}_tower"]["config"] |= {"dim": dim, **zeros}
+    config["matryoshka_dims"] = [shorter for shorter in model.matryoshka_dims if shorter < dim]
+    cut = TwoTower.from_config(config)
+    cut.compile(loss=type(model.loss).from_config(model.loss.get_config()))
+    for part, whole in zip(tf_weights(cut), tf_weights(model)):
+        part.assign(whole if part.shape == whole.shape else whole[:, :dim])
+    return cut
 
 
 def load_pretrained(

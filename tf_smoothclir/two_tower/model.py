@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import tensorflow as tf
 from tensorflow import keras
 
@@ -43,6 +45,7 @@ class TwoTower(keras.Model):
         *,
         clip_norm: float = 0.0,
         in_batch: bool = False,
+        matryoshka_dims: Sequence[int] = (),
         **kwargs,
     ):
         """Joins two towers.
@@ -57,6 +60,8 @@ class TwoTower(keras.Model):
                 norm, which is logged, a second time.
             in_batch: Scores every query of a batch with every document (in-batch negatives), by one
                 matrix product.
+            matryoshka_dims: Training takes the mean of the losses of the whole vectors and of their
+                first so many numbers, each as vectors of their own (Kusupati et al. 2022).
             **kwargs: Of the Keras model.
         """
         super().__init__(**kwargs)
@@ -65,6 +70,7 @@ class TwoTower(keras.Model):
         self.similarity = SmoothCosineSimilarity() if similarity is None else similarity
         self.clip_norm = clip_norm
         self.in_batch = in_batch
+        self.matryoshka_dims = tuple(matryoshka_dims)
 
     def build(self, input_shape=None):
         """Creates the variables of the towers."""
@@ -87,7 +93,7 @@ class TwoTower(keras.Model):
         self.compile(**keras.utils.deserialize_keras_object(config))
         self.optimizer.build(self.trainable_variables)
 
-    def call(self, inputs, training=None):
+    def call(self, inputs, training=None, each_dim=False):
         """Scores pairs.
 
         Args:
@@ -96,6 +102,8 @@ class TwoTower(keras.Model):
                 more key, "list_lengths", `[queries]` int, makes them candidate lists: the number of
                 documents of each query, one list after the other.
             training: Whether the gradient is wanted.
+            each_dim: Returns a list: the scores by the whole vectors, then by their first numbers,
+                one for each of `matryoshka_dims`.
 
         Returns:
             `[documents]` float, the score of each document with its query: the one of the same
@@ -105,7 +113,15 @@ class TwoTower(keras.Model):
             ValueError: The dictionary has other keys.
         """
         inputs = self._typed(inputs)
-        query_vectors, document_vectors = self._encoded(inputs)
+        vectors = self._encoded(inputs)
+        scores = self._scores(inputs, *vectors, training)
+        if not each_dim:
+            return scores
+        cut = ((texts[:, :dim] for texts in vectors) for dim in self.matryoshka_dims)
+        return [scores, *(self._scores(inputs, *texts, training) for texts in cut)]
+
+    def _scores(self, inputs: ModelInputs, query_vectors, document_vectors, training) -> tf.Tensor:
+        """Returns what `call` does, of vectors."""
         if self.in_batch:
             queries, documents = (
                 smooth_normalize(vectors, self.similarity.epsilon)
@@ -156,8 +172,11 @@ class TwoTower(keras.Model):
         inputs, grades, weights = keras.utils.unpack_x_y_sample_weight(data)
         inputs = self._typed(inputs)
         with tf.GradientTape() as tape:
-            scores = self(inputs, training=True)
+            scores, *shorter = self(inputs, training=True, each_dim=True)
             loss = self.compute_loss(inputs, grades, scores, weights)
+            for of_dim in shorter:
+                loss += self.compute_loss(inputs, grades, of_dim, weights)
+            loss /= 1 + len(shorter)
             scale = tf.cast(gradient_policy(self.optimizer).loss_scale(), loss.dtype)
             scaled_loss = scale * loss
         gradients = tape.gradient(scaled_loss, self.trainable_variables)
@@ -224,6 +243,7 @@ class TwoTower(keras.Model):
             "similarity": serialize(self.similarity),
             "clip_norm": self.clip_norm,
             "in_batch": self.in_batch,
+            "matryoshka_dims": self.matryoshka_dims,
         }
 
     @classmethod

@@ -18,6 +18,7 @@ from tf_smoothclir.text.batches import text_batches
 from tf_smoothclir.text.subword_encoder import text_encoder
 from tf_smoothclir.text.vocabulary import UNKNOWN_ID
 from tf_smoothclir.two_tower.model import TwoTower
+from tf_smoothclir.two_tower.similarity import smooth_normalize
 
 _TEXTS_PER_BATCH = 1024
 _PAIRS_PER_CHUNK = 1 << 17
@@ -56,6 +57,19 @@ class DenseRetriever:
         """Returns the scores of all documents, `[queries, documents]` float32."""
         return self.queries[query_rows] @ self.documents.T
 
+    def cut_to(self, dim: int, epsilon: float) -> DenseRetriever:
+        """Returns the same with the first `dim` numbers of the towers' vectors.
+
+        Args:
+            dim: At most the length of the vectors.
+            epsilon: The smoothness factor of the similarity.
+        """
+        return dataclasses.replace(
+            self,
+            queries=_cut(self.queries, dim, epsilon),
+            documents=_cut(self.documents, dim, epsilon),
+        )
+
     def rank(self, query_rows: np.ndarray, depth: int) -> Iterator[Ranking]:
         """Ranks the collection for each query, some queries at a time; see `Retriever.rank`."""
         # Sorted by the tie rule: among equal scores, top_k takes the lower position first.
@@ -66,6 +80,18 @@ class DenseRetriever:
             rows = query_rows[begin : begin + step]
             scores, positions = top_k(tf.constant(self.queries[rows]), in_chunks(documents), depth)
             yield Ranking(rows, by_tie_order[positions.numpy()], scores.numpy())
+
+
+def _cut(vectors: np.ndarray, dim: int, epsilon: float) -> np.ndarray:
+    """Returns the first numbers of vectors x, smooth-normalised, given x / (‖x‖ + ε).
+
+    The norm n of what is given is ‖x‖ / (‖x‖ + ε), so that ‖x‖ + ε = ε / (1 - n).
+    """
+    cut = vectors[:, :dim]
+    if epsilon:
+        norms = np.linalg.norm(vectors.astype(np.float64), axis=1, keepdims=True)
+        cut = cut * (epsilon / (1 - norms))
+    return smooth_normalize(cut.astype(np.float32), epsilon).numpy()
 
 
 class SetEncoder:

@@ -1,0 +1,151 @@
+"""Matryoshka vectors: their first numbers are trained to rank by themselves, and can be cut off."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from tests.oracles import maths
+from tests.two_tower.test_model import FORMS, apart, make_model, tensors
+from tf_smoothclir import LazyAdam, SmoothOrdinalSearchLoss, TwoTower
+from tf_smoothclir.losses.softmax import SoftmaxLoss
+from tf_smoothclir.protocols.cut_points import read_cut_points
+from tf_smoothclir.training.retrievers import load_cut_points, load_models, load_scorer
+from tf_smoothclir.training.run_directory import RunDirectory
+from tf_smoothclir.training.train import train
+from tf_smoothclir.two_tower.builder import cut_to
+from tf_smoothclir.two_tower.scorer import DenseRetriever
+from tf_smoothclir.utils.errors import InputError
+
+DIMS = (1, 3)  # of vectors of 4 numbers
+SOSL, SOFTMAX = SmoothOrdinalSearchLoss((0.2, 0.7)), SoftmaxLoss()
+
+
+def matryoshka(form, loss, dims=DIMS, **kwargs):
+    model = make_model(in_batch=form == "in_batch", **kwargs)
+    model.matryoshka_dims = dims
+    model.compile(LazyAdam(0.1), loss)
+    return model
+
+
+@pytest.mark.parametrize(
+    ("form", "loss"), [("pairs", SOSL), ("lists", SOSL), ("in_batch", SOSL), ("in_batch", SOFTMAX)]
+)
+def test_the_loss_is_the_mean_of_those_of_the_models_with_cut_vectors(form, loss):
+    grades, inputs = FORMS[form]
+    batch = inputs(apart()), tf.constant(grades)
+    model = matryoshka(form, loss)
+    apart_losses = [
+        float(cut.compute_loss(*batch, cut(batch[0])))
+        for cut in (cut_to(model, dim) for dim in (4, *DIMS))
+    ]
+    found = float(model.train_step(batch)["batch_loss"])
+    assert found == pytest.approx(np.mean(apart_losses), rel=1e-5)
+    assert max(apart_losses) > min(apart_losses)
+
+
+def test_training_learns_to_rank_by_the_first_numbers_alone():
+    _, inputs = FORMS["in_batch"]
+    batch = inputs(apart()), tf.constant(np.eye(4, dtype=np.int32))
+
+    def loss_of_first(dims):
+        model = matryoshka("in_batch", SOFTMAX, dims)
+        for _ in range(30):
+            model.train_step(batch)
+        cut = cut_to(model, 2)
+        return float(cut.compute_loss(*batch, cut(batch[0])))
+
+    assert loss_of_first((2,)) < loss_of_first(())
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.5])
+@pytest.mark.parametrize("shared", [False, True])
+def test_cut_vectors_are_the_first_numbers_of_the_towers_normalised_anew(shared, epsilon):
+    model = matryoshka("lists", SOSL, shared=shared, epsilon=epsilon)
+    cut = cut_to(model, 3)
+    assert cut.is_shared == shared
+    assert cut.matryoshka_dims == (1,)
+    first = {
+        "query": model.query_tower(tensors()["query"]).numpy()[:, :3],
+        "document": model.document_tower(tensors()["document"]).numpy()[:, :3],
+    }
+    whole = {role: model.vectors(role, tensors()[role]).numpy() for role in first}
+    retriever = DenseRetriever(whole["query"], whole["document"], np.arange(4))
+    retriever = retriever.cut_to(3, epsilon)
+    for role, of_set in (("query", retriever.queries), ("document", retriever.documents)):
+        expected = [maths.smooth_normalize(vector, epsilon) for vector in first[role]]
+        np.testing.assert_allclose(cut.vectors(role, tensors()[role]), expected, atol=1e-6)
+        np.testing.assert_allclose(of_set, expected, atol=1e-6)
+
+
+def test_the_dims_are_kept_in_the_configuration_and_do_not_change_scores():
+    model = matryoshka("lists", SOSL)
+    copy = TwoTower.from_config(model.get_config())
+    assert copy.matryoshka_dims == DIMS
+    np.testing.assert_array_equal(model(tensors()), make_model()(tensors()))
+
+
+@pytest.fixture(scope="module")
+def run(tiny, tmp_path_factory):
+    """A finished run of vectors that can be cut from 16 to 8 and to 4 numbers."""
+    path = tmp_path_factory.mktemp("matryoshka") / "run"
+    train(tiny(dim=16, matryoshka_dims=(4, 8, 16)), path)
+    return RunDirectory.load(path)
+
+
+def test_a_run_evaluates_every_length(run):
+    result = json.loads(run.metrics.read_text())
+    assert list(result["components"]) == ["dense-4", "dense-8"]
+    assert result["components"]["dense-4"]["test"].keys() == result["test"].keys()
+    assert set(read_cut_points(run.cut_points)) == {"dense", "dense-4", "dense-8"}
+    assert "dense-8" in run.report.read_text()
+
+
+def test_a_run_loads_with_any_of_its_lengths(run, tokenized_set_of_run):
+    for dim in (0, 4, 8, 16):
+        models = load_models(run, dim)
+        assert models.settings.model.dim == models.towers.query_tower.dim == (dim or 16)
+        cut_points = load_cut_points(run, models)["dense"]
+        name = f"dense-{dim}" if dim in (4, 8) else "dense"
+        assert cut_points == read_cut_points(run.cut_points)[name]
+        graded = load_scorer(run, tokenized_set_of_run, dim)
+        assert graded.cut_points == cut_points
+        kept = models.retrievers(tokenized_set_of_run)["dense"]
+        np.testing.assert_array_equal(graded.scorer.queries, kept.queries)
+
+
+def test_the_components_of_a_run_are_its_models_with_cut_vectors(run, tokenized_set_of_run):
+    component = load_models(run).retrievers(tokenized_set_of_run)["dense-8"]
+    cut = load_models(run, 8).retrievers(tokenized_set_of_run)["dense"]
+    np.testing.assert_allclose(component.documents, cut.documents, atol=1e-6)
+
+
+@pytest.fixture(scope="module")
+def tokenized_set_of_run(run):
+    from tf_smoothclir.data.sources.opening import source_of
+    from tf_smoothclir.training.train import tokenized_set_of
+
+    settings = run.settings()
+    return tokenized_set_of(source_of(settings.data), settings, run, ["test"])
+
+
+def test_other_lengths_are_refused(run):
+    with pytest.raises(InputError) as error:
+        load_models(run, 32)
+    assert str(error.value) == (
+        "--dim=32: the run trained vectors of 4, 8, 16 numbers. Choose one of these, or"
+        " train with others in --matryoshka_dims."
+    )
+
+
+def test_only_vectors_alone_can_be_cut(run, tmp_path):
+    settings = run.settings()
+    hybrid = dataclasses.replace(
+        settings, retrieval=dataclasses.replace(settings.retrieval, retriever="hybrid")
+    )
+    with pytest.raises(InputError, match="the run ranks by --retriever=hybrid"):
+        load_models(RunDirectory.create(tmp_path / "hybrid", hybrid), 8)
