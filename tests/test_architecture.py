@@ -26,6 +26,7 @@ MAX_LINES = 350
 ORDER = (
     "utils",
     "settings",
+    "encoder",
     "_compat",
     "ops",
     "text",

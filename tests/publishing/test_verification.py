@@ -9,11 +9,14 @@ import tensorflow as tf
 
 from tests.published import WORDS, small_search_model
 from tf_smoothclir.data.tokenized_set import ROLES
+from tf_smoothclir.encoder import Encoder
 from tf_smoothclir.publishing import verification
 from tf_smoothclir.publishing.export_directory import exported_versions
 from tf_smoothclir.publishing.exported_tower import ExportedTower
+from tf_smoothclir.publishing.manifest import MANIFEST, digests_below
 from tf_smoothclir.publishing.search_model import SearchModel
 from tf_smoothclir.publishing.verification import Verifier, _compare
+from tf_smoothclir.utils.files import write_json
 
 TEXTS = {role: [word.encode() for word in WORDS[role]] for role in ROLES}
 EXPECTED = {
@@ -29,7 +32,22 @@ def test_written_models_that_answer_as_the_trained_ones_pass(make_tower, tmp_pat
         for role, part in parts.items():
             part.save(str(tmp_path / role))
             verifier.send(role, part, tmp_path / role, TEXTS)
+            write_json(tmp_path / role / MANIFEST, manifest_of(role, tmp_path / role))
         verifier.compare()
+
+
+def manifest_of(role, directory):
+    return {"role": role, "version": 1, "pair_id": "", "files": digests_below(directory)}
+
+
+def test_tower_with_other_vectors_without_tensorflow_is_not_published(
+    publish_pair, tmp_path, monkeypatch
+):
+    encode = Encoder.encode
+    monkeypatch.setattr(Encoder, "encode", lambda *arguments: encode(*arguments) + 1e-5)
+    with pytest.raises(RuntimeError, match=r"_tower without TensorFlow differs .* by 1\..*e-05"):
+        publish_pair(tmp_path)
+    assert exported_versions(tmp_path, "query") == exported_versions(tmp_path, "document") == []
 
 
 def test_tower_with_wrong_vectors_is_not_published(publish_pair, make_tower, tmp_path, monkeypatch):

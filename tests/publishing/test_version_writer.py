@@ -308,6 +308,7 @@ def test_loads_the_latest_version_or_the_one_asked_for(publish_pair, tmp_path, n
         "saved_model.pb",
         "variables/variables.data-00000-of-00001",
         "assets/query.txt",
+        "assets.extra/encoder.json",
         "assets.extra/tf_serving_warmup_requests",
     ],
 )

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import hashlib
+from pathlib import Path
 
 import numpy as np
 import tensorflow as tf
 
-from tf_smoothclir._compat.keras_api import tf_weights
+from tf_smoothclir.encoder.description import Ngrams, TowerDescription, stored_arrays
+from tf_smoothclir.publishing.exported_tables import ExportedTables, TableSettings
+from tf_smoothclir.text.subword_encoder import SubwordTextEncoder
 from tf_smoothclir.text.tokenizer import tokenize
 from tf_smoothclir.text.vocabulary import UNKNOWN_ID, TextEncoder
+from tf_smoothclir.towers.average_pooling import PACE, AveragePoolingTower
+from tf_smoothclir.towers.positions import PART_BEGINS
 from tf_smoothclir.towers.word_table import WordTableTower
 from tf_smoothclir.two_tower.similarity import smooth_normalize
 
@@ -37,7 +42,15 @@ class ExportedTower(tf.Module):
     mean of.
     """
 
-    def __init__(self, tower: WordTableTower, encoder: TextEncoder, *, epsilon: float, name: str):
+    def __init__(
+        self,
+        tower: WordTableTower,
+        encoder: TextEncoder,
+        *,
+        epsilon: float,
+        name: str,
+        tables: TableSettings | None = None,
+    ):
         """Wraps a trained tower.
 
         Args:
@@ -45,17 +58,22 @@ class ExportedTower(tf.Module):
             encoder: Has the vocabulary that the tower was trained with.
             epsilon: ε of the similarity.
             name: "query_tower" or "document_tower".
+            tables: How its tables are stored; None for as they are.
         """
         super().__init__(name=name)
         self.encoder = encoder
         self.pair_id = ""
-        self.weights = tf_weights(tower)
+        self.tables = ExportedTables(tower, tables or TableSettings())
+        self.weights = self.tables.weights_of(tower)
         self._epsilon = epsilon
         self._vocabulary_size = tower.vocabulary_size
         # In a closure, so that the SavedModel holds the weights but nothing of Keras.
-        self._call_tower = lambda tokens: tower(tokens)
+        self._call_tower = self.tables.read_in(tower, lambda tokens: tower(tokens))
+        self._described = None
+        if isinstance(tower, AveragePoolingTower):
+            self._described = lambda directory: self._description(tower, directory)
         if tower.has_token_vectors:
-            self._token_vectors = lambda tokens: tower.token_vectors(tokens)
+            self._token_vectors = self.tables.read_in(tower, tower.token_vectors)
             self.words = tf.function(self._words, autograph=False, input_signature=[_TEXT])
 
     @tf.function(autograph=False, input_signature=[_TEXT])
@@ -108,6 +126,8 @@ class ExportedTower(tf.Module):
     def save(self, path: str) -> None:
         """Writes the SavedModel."""
         tf.saved_model.save(self, path, signatures=self.signatures)
+        if self._described is not None:
+            self._described(Path(path)).write(Path(path))
 
     def _words(self, text) -> dict[str, tf.Tensor]:
         """Returns the tokens of texts with their word vectors.
@@ -129,6 +149,24 @@ class ExportedTower(tf.Module):
             "lengths": tokens.lengths,
             "vectors": self._token_vectors(tokens),
         }
+
+    def _description(self, tower: AveragePoolingTower, directory: Path) -> TowerDescription:
+        """Returns what the encoder without TensorFlow reads; the SavedModel is written already."""
+        arrays = self.tables.arrays(tower)
+        arrays.update((name, array.numpy()) for name, array in tower.other_arrays().items())
+        (vocabulary,) = (directory / "assets").iterdir()
+        ngrams = None
+        if isinstance(self.encoder, SubwordTextEncoder):
+            ngrams = Ngrams(*self.encoder.ngrams)
+        return TowerDescription(
+            vocabulary=vocabulary.relative_to(directory).as_posix(),
+            max_tokens=self.encoder.max_tokens,
+            epsilon=self._epsilon,
+            arrays=stored_arrays(directory, arrays),
+            part_begins=PART_BEGINS,
+            pace=PACE,
+            ngrams=ngrams,
+        )
 
     def _vectors(self, tokens) -> dict[str, tf.Tensor]:
         return {"vector": smooth_normalize(self._call_tower(tokens), self._epsilon)}

@@ -14,6 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from tf_smoothclir.encoder.description import DESCRIPTION
+from tf_smoothclir.encoder.encoder import Encoder
+
 TOLERANCE = 1e-6  # of the larger of 1 and the number itself
 _NUM_PROBES = 32
 # Uses TensorFlow and nothing of this package. Each line of input is a directory and the requests to
@@ -64,7 +67,7 @@ class Verifier:
         self._child = subprocess.Popen(
             [sys.executable, "-c", _LOAD_AND_RUN], text=True, env=environment, **pipes
         )
-        self._sent: list[tuple[Any, dict]] = []
+        self._sent: list[tuple[str, Any, Path, dict]] = []
 
     def __enter__(self) -> Verifier:
         return self
@@ -87,17 +90,19 @@ class Verifier:
         line = json.dumps([str(directory), requests], default=_latin_1)
         with contextlib.suppress(BrokenPipeError):  # it has failed already: `compare` reports why
             print(line, file=self._child.stdin, flush=True)
-        self._sent.append((part, requests))
+        self._sent.append((role, part, directory, requests))
 
     def compare(self) -> None:
-        """Runs the parts in this process too, and compares. Call it once, after the last `send`.
+        """Runs the parts in this process too, and compares. Call it once, when all is written.
+
+        Towers that can be computed without TensorFlow are, and compared too.
 
         Raises:
             RuntimeError: A written part does not load, or differs from the trained one.
         """
         expected = [  # computed while the process works
             {name: part.signatures[name](**_arrays(inputs)) for name, inputs in requests.items()}
-            for part, requests in self._sent
+            for _, part, _, requests in self._sent
         ]
         answers, _ = self._child.communicate()
         if self._child.returncode:
@@ -105,9 +110,14 @@ class Verifier:
             errors = self._errors.read().decode(errors="replace")
             raise RuntimeError(f"The written models do not load and run:\n{errors}")
         found = json.loads(answers.splitlines()[-1])
-        for (part, requests), ours, theirs in zip(self._sent, expected, found):
+        for (role, part, directory, requests), ours, theirs in zip(self._sent, expected, found):
             for name in requests:
                 _compare(f"The written {part.name}, {name},", ours[name], theirs[name])
+            if (directory / DESCRIPTION).exists():
+                texts = requests["serving_default"]["text"]
+                vectors = Encoder.of_version(directory, role).encode(texts)
+                name = f"The written {part.name} without TensorFlow"
+                _compare(name, ours["serving_default"], {"vector": vectors})
 
 
 def _requests(role: str, part, texts: dict[str, Sequence[bytes]]) -> dict[str, dict]:
@@ -126,7 +136,7 @@ def _requests(role: str, part, texts: dict[str, Sequence[bytes]]) -> dict[str, d
     }
 
 
-def _compare(name: str, expected: dict[str, Any], found: dict[str, list]) -> None:
+def _compare(name: str, expected: dict[str, Any], found: dict[str, Any]) -> None:
     for output, tensor in expected.items():
         if tensor.dtype.is_floating:
             difference = np.abs(np.array(found[output], np.float64) - tensor)

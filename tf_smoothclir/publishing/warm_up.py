@@ -75,7 +75,7 @@ def write_warm_up(
     # Imported here because it takes a second.
     from tensorflow_serving.apis import model_pb2, predict_pb2, prediction_log_pb2
 
-    (directory / "assets.extra").mkdir()
+    (directory / "assets.extra").mkdir(exist_ok=True)
     path = directory / "assets.extra" / "tf_serving_warmup_requests"
     with tf.io.TFRecordWriter(str(path)) as writer:
         for signature, inputs in requests:

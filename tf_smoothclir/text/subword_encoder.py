@@ -18,14 +18,17 @@ class SubwordTextEncoder(TextEncoder):
     """A `TextEncoder` for towers with `ngram_buckets`.
 
     It returns `SubwordTokens`, int32, in which unknown words are distinct by their spelling.
+
+    Attributes:
+        ngrams: Buckets, and characters of the shortest and of the longest n-grams.
     """
 
     def __init__(self, vocabulary_path: str | os.PathLike, max_tokens: int, settings: TextSettings):
-        """Looks tokens up in `vocabulary_path`; `settings` define the n-grams."""
+        """Looks tokens up in `vocabulary_path`; `settings` define `ngrams`."""
         super().__init__(vocabulary_path, max_tokens)
         self._words = words_by_id(vocabulary_path)
-        self._ngrams = (settings.ngram_buckets, settings.min_ngram, settings.max_ngram)
-        decisive = f"{self.vocabulary_digest} {self._ngrams}"
+        self.ngrams = (settings.ngram_buckets, settings.min_ngram, settings.max_ngram)
+        decisive = f"{self.vocabulary_digest} {self.ngrams}"
         self.vocabulary_digest = hashlib.sha256(decisive.encode()).hexdigest()
 
     @tf.function(autograph=False, input_signature=[tf.TensorSpec([None], tf.string)])
@@ -55,7 +58,7 @@ class SubwordTextEncoder(TextEncoder):
         return self._with_ngrams(tokens, words)
 
     def _with_ngrams(self, tokens: DistinctTokens, words: tf.Tensor) -> SubwordTokens:
-        found = ngrams(words, *self._ngrams)
+        found = ngrams(words, *self.ngrams)
         of_ngrams = DistinctTokens(
             *tf.unique(found.flat_values),
             tf.cast(found.row_lengths(), tf.int32),

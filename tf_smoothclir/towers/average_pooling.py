@@ -24,7 +24,7 @@ TOKEN_WEIGHTS = ("none", "idf", "learned")
 POSITION_WEIGHTS = ("none", "learned")
 # Factor on the trained numbers behind the weights. It makes a weight change less in a step than a
 # word vector: at the same pace, the weights overfit the training queries.
-_PACE = 0.1
+PACE = 0.1
 
 
 @keras.utils.register_keras_serializable(package="tf_smoothclir")
@@ -94,11 +94,20 @@ class AveragePoolingTower(WordTableTower):
                 name="position_weights", shape=(NUM_PARTS,), initializer="zeros"
             )
 
+    def other_arrays(self) -> dict[str, tf.Variable]:
+        """Returns the numbers behind the weights of tokens and of positions, by name."""
+        found = {}
+        if self.token_weights != "none":
+            found["token_weights"] = tf_variable(self._raw_weights)
+        if self.position_weights != "none":
+            found["position_weights"] = tf_variable(self._log_profile)
+        return found
+
     def start_token_weights(self, weights: np.ndarray) -> None:
         """Sets the weight of each token, `[vocabulary_size]`, all above 0."""
         # The inverse of softplus, in a form that does not overflow.
         raw = weights + np.log(-np.expm1(-np.asarray(weights, np.float64)))
-        self._raw_weights.assign((raw / _PACE)[:, np.newaxis].astype(np.float32))
+        self._raw_weights.assign((raw / PACE)[:, np.newaxis].astype(np.float32))
 
     def call(self, tokens, training=None):
         """Returns the vectors of texts; see the class."""
@@ -161,13 +170,13 @@ class AveragePoolingTower(WordTableTower):
     def _weights(self, words: tf.Tensor) -> tf.Tensor:
         """Returns `[distinct, 1]`, the weights of distinct ids; it reads each row once."""
         if not self.ngram_buckets:
-            return tf.nn.softplus(_PACE * tf.gather(tf_variable(self._raw_weights), words))
+            return tf.nn.softplus(PACE * tf.gather(tf_variable(self._raw_weights), words))
         # Words outside the vocabulary weigh as much as "unknown", but do not train its weight.
         known = words < self.vocabulary_size
         own = tf.gather(tf_variable(self._raw_weights), tf.boolean_mask(words, known))
         own = tf.scatter_nd(tf.where(known), own, [tf.size(words, tf.int64), 1])
         unknown = tf.stop_gradient(tf.gather(tf_variable(self._raw_weights), [UNKNOWN_ID]))
-        return tf.nn.softplus(_PACE * tf.where(known[:, tf.newaxis], own, unknown))
+        return tf.nn.softplus(PACE * tf.where(known[:, tf.newaxis], own, unknown))
 
     def get_config(self):
         """Returns the arguments of the constructor."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import contextlib
+from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
 import tensorflow as tf
@@ -41,6 +42,7 @@ class WordTableTower(keras.layers.Layer):
     pads_texts = False
     has_token_vectors = False
     gradient_policy = GradientPolicy()
+    _read_rows: Callable[[str, tf.Tensor], tf.Tensor] | None = None
 
     def __init__(
         self,
@@ -105,6 +107,24 @@ class WordTableTower(keras.layers.Layer):
     def build_rest(self) -> None:
         """Creates the weights besides the tables: none, unless a subclass does."""
 
+    def tables(self) -> dict[str, tf.Variable]:
+        """Returns the tables by name: `embeddings` and, with n-grams, `ngram_embeddings`."""
+        names = ("embeddings", "ngram_embeddings") if self.ngram_buckets else ("embeddings",)
+        return {name: tf_variable(getattr(self, name)) for name in names}
+
+    @contextlib.contextmanager
+    def reading_rows_by(self, read: Callable[[str, tf.Tensor], tf.Tensor] | None) -> Iterator[None]:
+        """Makes the tower read the rows of its tables elsewhere, such as in narrow copies of them.
+
+        Args:
+            read: From the name of a table and `[rows]` ids to `[rows, dim]`; None for the tables.
+        """
+        self._read_rows = read
+        try:
+            yield
+        finally:
+            self._read_rows = None
+
     def token_vectors(self, tokens) -> tf.Tensor:
         """Returns `[tokens, dim]`: the mean over a text, then tanh, is the vector of the text.
 
@@ -134,7 +154,7 @@ class WordTableTower(keras.layers.Layer):
         """
         words = tokens.distinct
         if not self.ngram_buckets:
-            return tf.nn.embedding_lookup(tf_variable(self.embeddings), words)
+            return self._rows("embeddings", words)
         if not isinstance(tokens, SubwordTokens):
             raise ValueError(
                 "tokens: this tower has ngram_buckets and needs the n-grams of the words. Give it"
@@ -143,7 +163,7 @@ class WordTableTower(keras.layers.Layer):
             )
         ngrams = tokens.ngrams
         of_ngrams = segment_sum(
-            tf.gather(tf_variable(self.ngram_embeddings), ngrams.distinct),
+            self._rows("ngram_embeddings", ngrams.distinct),
             ngrams.positions,
             ngrams.texts,
             tf.size(words),
@@ -152,8 +172,13 @@ class WordTableTower(keras.layers.Layer):
         root = tf.sqrt(tf.cast(ngrams.lengths, of_ngrams.dtype))
         of_ngrams *= tf.math.divide_no_nan(1.0, root)[:, tf.newaxis]
         has_own = (words > UNKNOWN_ID) & (words < self.vocabulary_size)
-        own = tf.gather(tf_variable(self.embeddings), tf.boolean_mask(words, has_own))
+        own = self._rows("embeddings", tf.boolean_mask(words, has_own))
         return of_ngrams + tf.scatter_nd(tf.where(has_own), own, tf.shape(of_ngrams, tf.int64))
+
+    def _rows(self, table: str, numbers: tf.Tensor) -> tf.Tensor:
+        if self._read_rows is not None:
+            return self._read_rows(table, numbers)
+        return tf.gather(tf_variable(getattr(self, table)), numbers)
 
     def get_config(self):
         """Returns the arguments of the constructor."""

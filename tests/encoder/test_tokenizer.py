@@ -1,0 +1,96 @@
+"""Tokens without TensorFlow: those of the graph, on hostile texts and on every character."""
+
+from __future__ import annotations
+
+import pytest
+import tensorflow as tf
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.encoder.unicode_of_the_graph import CHARACTERS, classes
+from tests.text.test_tokenizer import SCRIPTS, tokens
+from tf_smoothclir.encoder import unicode_tables
+from tf_smoothclir.encoder.tokenizer import _class, _lower_case, tokens_of
+from tf_smoothclir.text.tokenizer import tokenize
+
+SETTINGS = settings(deadline=None, max_examples=150, derandomize=True)
+# Sigmas and what decides about them, unspaced scripts and their marks, joiners, kinds of space,
+# letters whose lower case is special.
+_TRAPS = (
+    "aAbZ09_ΣσςİIıßẞ中タกำ\u0301\u0345\u200b\u200d\xad.,'’ⓐⒶ\u3099한Ꙁ\0\t\xa0\u3000\x85\ufffd😀K"
+)
+TEXTS = st.lists(
+    st.one_of(st.text(_TRAPS, max_size=30), st.text(max_size=20)), min_size=1, max_size=20
+)
+# Lead and continuation bytes that almost make characters: overlong, surrogates, too large, cut.
+_BYTES = (
+    b"aA \0\xc0\xc2\x85\xa0\xc3\xa4\xce\xa3\xe0\xbf\xe4\xb8\xad\xed\xa0\x80\xf0\x9f\xf4\x90\xff"
+)
+
+
+def tokens_in_graph(texts):
+    rows = tokenize(tf.constant(texts, tf.string), 1_000_000).to_list()
+    return [[token.decode() for token in row] for row in rows]
+
+
+@pytest.mark.parametrize(("text", "expected"), SCRIPTS.values(), ids=SCRIPTS.keys())
+def test_scripts(text, expected):
+    assert tokens_of(text) == expected
+
+
+@given(TEXTS)
+@SETTINGS
+def test_texts_have_the_tokens_of_the_graph(texts):
+    assert [tokens_of(text) for text in texts] == tokens_in_graph(texts)
+
+
+@given(
+    st.lists(
+        st.one_of(
+            st.lists(st.sampled_from(_BYTES), max_size=16).map(bytes), st.binary(max_size=16)
+        ),
+        min_size=1,
+        max_size=20,
+    )
+)
+@SETTINGS
+def test_bytes_have_the_tokens_of_the_graph(texts):
+    found = [tokens_of(text.decode("utf-8", "replace")) for text in texts]
+    assert found == tokens_in_graph(texts)
+
+
+@given(TEXTS)
+@SETTINGS
+def test_chunks_between_spaces_have_their_own_tokens(texts):
+    for text in texts:
+        parts = [token for chunk in text.split(" ") for token in tokens_of(chunk)]
+        assert parts == tokens_of(text)
+
+
+def test_long_texts():
+    text = "Wörter Σ 漢字! " * 20_000
+    assert tokens_of(text) == tokens(text)
+    assert tokens_of("x" * (1 << 20)) == ["x" * (1 << 20)]
+
+
+def test_lone_surrogates_are_replaced():
+    assert tokens_of("a\ud800b") == ["a", "\ufffd", "b"]
+
+
+@pytest.mark.parametrize(
+    "characters",
+    [
+        CHARACTERS[:0x600],
+        pytest.param(CHARACTERS, marks=pytest.mark.slow),
+    ],
+    ids=["latin, greek, cyrillic, hebrew", "all"],
+)
+def test_the_tables_are_those_of_the_graph(characters):
+    found, lower = classes(characters)
+    codes = set(map(ord, characters))
+    for name, members in found.items():
+        of_table = {code for range_ in _class(name.upper()).ranges for code in range(*range_)}
+        assert of_table & codes == set(members), name
+    table = {code: text.strip(" ") for code, text in _lower_case().items()}
+    assert {code: text for code, text in table.items() if code in codes} == lower
+    assert set(unicode_tables.LONG_LOWER) == {0x130}

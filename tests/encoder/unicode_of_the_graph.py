@@ -1,0 +1,112 @@
+"""What the graph of text/tokenizer.py does with each Unicode character, found by asking it.
+
+python -m tests.encoder.unicode_of_the_graph > tf_smoothclir/encoder/unicode_tables.py
+"""
+
+from __future__ import annotations
+
+import textwrap
+
+import tensorflow as tf
+
+from tf_smoothclir.text.tokenizer import normalize
+
+CHARACTERS = [chr(code) for code in range(0x110000) if not 0xD800 <= code < 0xE000]
+_HAN, _MARK, _SIGMA, _FINAL_SIGMA = "\u4e2d", "\u0301", "\u03a3", "\u03c2"
+_HEADER = '''"""Classes of Unicode characters and lower-case letters, exactly as the graph has them.
+
+Written by `python -m tests.encoder.unicode_of_the_graph`, which asks the graph. Python's own
+tables are of another version of Unicode.
+
+Ranges are "gap" or "gap+length" in hexadecimal, the gap from the end of the range before. Ranges of
+`LOWER` also have "/step" if not every character counts, and ":distance" to the lower-case letters.
+"""
+'''
+
+
+def classes(characters: list[str]) -> tuple[dict[str, list[int]], dict[int, str]]:
+    """Returns class -> codes of its characters, and code -> lower-case text where it differs."""
+    found = {name: [] for name in ("space", "invisible", "single", "unspaced", "mark")}
+    found |= {"cased": [], "ignorable": []}
+    lower = {}
+    for character, alone, marked, after_han, before, between in zip(
+        characters,
+        _normalized(characters),
+        _normalized([f"{c}{_MARK}" for c in characters]),
+        _normalized([f"{_HAN}{c}" for c in characters]),
+        _normalized([f"{c}{_SIGMA}" for c in characters]),
+        _normalized([f"A{c}{_SIGMA}" for c in characters]),
+    ):
+        code, visible = ord(character), alone.strip(" ")
+        if not visible:
+            found["space" if alone else "invisible"].append(code)
+        elif visible != alone:
+            found["unspaced" if marked == f" {visible}{_MARK} " else "single"].append(code)
+        if visible and visible != character:
+            lower[code] = visible
+        if visible and after_han == f" {_HAN}{visible} ":
+            found["mark"].append(code)
+        if before[-1:] == _FINAL_SIGMA:
+            found["cased"].append(code)
+        elif between[-1:] == _FINAL_SIGMA:
+            found["ignorable"].append(code)
+    return found, lower
+
+
+def _normalized(texts: list[str]) -> list[str]:
+    return [text.decode() for text in normalize(tf.constant(texts)).numpy().tolist()]
+
+
+def _ranges(codes: list[int]) -> str:
+    ranges = []
+    for code in codes:
+        if ranges and code == ranges[-1][1]:
+            ranges[-1][1] += 1
+        else:
+            ranges.append([code, code + 1])
+    return _written((begin, end, "") for begin, end in ranges)
+
+
+def _lower_ranges(lower: dict[int, str]) -> str:
+    ranges = []
+    for code, text in lower.items():
+        distance = ord(text) - code
+        if ranges:
+            begin, last, step, other = ranges[-1]
+            if other == distance and code - last in ((step,) if last > begin else (1, 2)):
+                ranges[-1] = (begin, code, code - last, distance)
+                continue
+        ranges.append((code, code, 1, distance))
+    return _written(
+        (begin, last + 1, ("" if step == 1 else f"/{step}") + f":{distance:x}")
+        for begin, last, step, distance in ranges
+    )
+
+
+def _written(ranges) -> str:
+    last, words = 0, []
+    for begin, end, rest in ranges:
+        length = f"+{end - begin:x}" if end - begin > 1 else ""
+        words.append(f"{begin - last:x}{length}{rest}")
+        last = end
+    return " ".join(words)
+
+
+def _constant(name: str, value: str) -> str:
+    lines = textwrap.wrap(value, 93, break_on_hyphens=False)
+    spaced = [f'    "{line} "' for line in lines[:-1]] + [f'    "{lines[-1]}"']
+    return "\n".join([f"{name} = (", *spaced, ")"]) if len(spaced) > 1 else f'{name} = "{value}"'
+
+
+if __name__ == "__main__":
+    by_class, lower_case = classes(CHARACTERS)
+    long = {code: text for code, text in lower_case.items() if len(text) > 1}
+    short = {code: text for code, text in lower_case.items() if len(text) == 1}
+    print(_HEADER)
+    for class_, codes in by_class.items():
+        print(_constant(class_.upper(), _ranges(codes)))
+    print(_constant("LOWER", _lower_ranges(short)))
+    print("LONG_LOWER = {")
+    for code, text in long.items():
+        print(f"    0x{code:X}: {text!a},".replace("'", '"'))
+    print("}")

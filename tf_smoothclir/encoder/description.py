@@ -1,0 +1,178 @@
+"""What the encoder without TensorFlow reads of an exported tower, and where in its files it is.
+
+`assets.extra/encoder.json` stands in the SavedModel of a tower. The arrays are not written twice: a
+SavedModel has the bytes of its variables one after the other in one file, and the description says
+where each begins.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import mmap
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Optional
+
+import numpy as np
+
+from tf_smoothclir.utils.digests import check_digests
+from tf_smoothclir.utils.errors import input_error
+from tf_smoothclir.utils.records import record_from_json
+
+DESCRIPTION = "assets.extra/encoder.json"
+_VARIABLES = "variables/variables.data-00000-of-00001"
+_TYPES = ("float32", "float16", "int8")
+_BYTES_TO_COMPARE = 1 << 16
+
+
+@dataclasses.dataclass(frozen=True)
+class StoredArray:
+    """Where an array is.
+
+    Attributes:
+        offset: Bytes of the variables' file before it.
+        shape: Its shape.
+        type: "float32", "float16" or "int8"; little-endian.
+    """
+
+    offset: int
+    shape: tuple[int, ...]
+    type: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Ngrams:
+    """Character n-grams, as in `settings/text.py`.
+
+    Attributes:
+        buckets: Rows of their table.
+        shortest: Characters of the shortest ones.
+        longest: Characters of the longest ones.
+    """
+
+    buckets: int
+    shortest: int
+    longest: int
+
+
+@dataclasses.dataclass(frozen=True)
+class TowerDescription:
+    """How a tower of average pooling makes vectors from texts.
+
+    Attributes:
+        vocabulary: Relative path of the file of its words.
+        max_tokens: Longer texts are cut to this many tokens.
+        epsilon: ε of the similarity.
+        arrays: `embeddings`, `[words, dim]`, and as far as the tower has them `ngram_embeddings`,
+            `[buckets, dim]`; `token_weights`, `[words, 1]`, of which the weights are softplus after
+            multiplication by `pace`; `position_weights`, `[parts]`, logarithms. A table of a
+            narrow type with `<name>_scales`, `[rows, 1]`, is multiplied by them.
+        part_begins: First position of each of the parts of a text that `position_weights` weigh.
+        pace: See `arrays`.
+        ngrams: None for words alone.
+    """
+
+    vocabulary: str
+    max_tokens: int
+    epsilon: float
+    arrays: dict[str, StoredArray]
+    part_begins: tuple[int, ...] = (0,)
+    pace: float = 1.0
+    ngrams: Optional[Ngrams] = None  # noqa: UP045 (read by `utils.records` on Python 3.9)
+
+    def write(self, directory: Path) -> None:
+        """Writes the description into the directory of a SavedModel, which is not published yet."""
+        path = directory / DESCRIPTION
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(json.dumps(dataclasses.asdict(self), indent=2) + "\n", encoding="utf-8")
+
+    @classmethod
+    def read(cls, directory: Path) -> TowerDescription:
+        """Reads the description of a tower.
+
+        Raises:
+            InputError: There is none, or it is damaged.
+        """
+        path = directory / DESCRIPTION
+        try:
+            return record_from_json(cls, json.loads(path.read_text(encoding="utf-8")))
+        except FileNotFoundError:
+            raise input_error(
+                directory,
+                "this tower cannot be computed without TensorFlow: only towers of average pooling"
+                " can, in exports of this version of tf_smoothclir or a later one",
+                "Export the run again, or load the tower as a SavedModel",
+            ) from None
+        except (OSError, ValueError) as error:
+            raise input_error(
+                path, f"it cannot be read ({error})", "Export the run again"
+            ) from None
+
+    def check(self, directory: Path, digests: Mapping[str, str]) -> None:
+        """Checks that the files that the description needs are those of a manifest.
+
+        Args:
+            directory: Of the SavedModel.
+            digests: Relative path -> hex SHA-256, of the manifest.
+
+        Raises:
+            InputError: A file is missing, changed or not in the manifest; the message names it.
+        """
+        needed = (DESCRIPTION, self.vocabulary, _VARIABLES)
+        expected = {name: digests.get(name, "") for name in needed}
+        check_digests(directory, expected, "Copy the export again")
+
+    def array(self, directory: Path, name: str) -> np.ndarray:
+        """Returns an array, read from the file of the variables.
+
+        Raises:
+            InputError: The file ends before the array does, or the type is unknown.
+        """
+        stored = self.arrays[name]
+        path = directory / _VARIABLES
+        size = int(np.prod(stored.shape, dtype=np.int64))
+        if stored.type in _TYPES:
+            kind = np.dtype(stored.type).newbyteorder("<")
+            with open(path, "rb") as file:
+                file.seek(stored.offset)
+                found = np.fromfile(file, kind, size)
+            if found.size == size:
+                return found.reshape(stored.shape)
+        raise input_error(path, f"it has no {stored.type} array {name!r}", "Export the run again")
+
+
+def stored_arrays(directory: Path, arrays: Mapping[str, np.ndarray]) -> dict[str, StoredArray]:
+    """Finds arrays by their bytes among the variables of a SavedModel.
+
+    Args:
+        directory: Of the SavedModel.
+        arrays: Name -> array, each the content of a variable.
+
+    Raises:
+        ValueError: The variables do not hold these bytes.
+    """
+    with (
+        open(directory / _VARIABLES, "rb") as file,
+        mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data,
+    ):
+        return {name: _stored(data, name, array) for name, array in arrays.items()}
+
+
+def _stored(data: mmap.mmap, name: str, array: np.ndarray) -> StoredArray:
+    content = memoryview(np.ascontiguousarray(array)).cast("B")
+    start = bytes(content[:_BYTES_TO_COMPARE])
+    offset = data.find(start)
+    while offset >= 0:
+        if _is_at(data, offset, content):
+            return StoredArray(offset, array.shape, array.dtype.name)
+        offset = data.find(start, offset + 1)
+    raise ValueError(f"{name}: the variables of the SavedModel do not hold it.")
+
+
+def _is_at(data: mmap.mmap, offset: int, content: memoryview) -> bool:
+    for begin in range(0, len(content), _BYTES_TO_COMPARE):
+        piece = bytes(content[begin : begin + _BYTES_TO_COMPARE])
+        if data[offset + begin : offset + begin + len(piece)] != piece:
+            return False
+    return True

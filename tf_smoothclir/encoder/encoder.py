@@ -1,0 +1,249 @@
+"""Texts to vectors by an exported tower, with NumPy alone: for clients without TensorFlow."""
+
+from __future__ import annotations
+
+import collections
+import itertools
+import json
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Union
+
+import numpy as np
+
+from tf_smoothclir.encoder.description import TowerDescription
+from tf_smoothclir.encoder.ngram_buckets import LONGEST_NGRAM, ngram_buckets
+from tf_smoothclir.encoder.tokenizer import tokens_of
+from tf_smoothclir.utils.errors import input_error
+
+ROLES = ("query", "document")
+_UNKNOWN_ID = 1
+_TEXTS_PER_BATCH = 1024
+_NUMBERS_PER_STEP = 1 << 21  # of rows of a table, 8 MB: they stay in the cache of the processor
+_MOST_CHUNKS = 1 << 18  # whose tokens are remembered
+
+Text = Union[str, bytes]
+
+
+class Encoder:
+    """An exported tower of average pooling, as `load_tower` has it, without TensorFlow.
+
+    Its vectors are those of the SavedModel, up to rounding (1e-6). The inner product of a query
+    vector and a document vector is their score.
+
+    Attributes:
+        dim: Length of the vectors.
+        pair_id: Equal for the towers and the index that belong together.
+        version: Version of the export.
+    """
+
+    def __init__(self, export_dir: str | os.PathLike, role: str, version: int | None = None):
+        """Loads a tower, after checking its files against its manifest.
+
+        Args:
+            export_dir: Where `smoothclir-export` wrote, or a copy of it. A copy of `query_tower`
+                alone, or `document_tower` alone, will do.
+            role: "query" or "document".
+            version: None for the latest complete one.
+
+        Raises:
+            InputError: There is no such version, the tower is not one of average pooling, or a file
+                is not the one that was written.
+        """
+        self._load(_version_dir(Path(export_dir), role, version), role)
+
+    @classmethod
+    def of_version(cls, directory: Path, role: str) -> Encoder:
+        """Loads a tower from the directory of its version; see the constructor."""
+        encoder = cls.__new__(cls)
+        encoder._load(directory, role)
+        return encoder
+
+    def _load(self, directory: Path, role: str) -> None:
+        manifest = _manifest(directory / "manifest.json", role)
+        tower = TowerDescription.read(directory)
+        tower.check(directory, manifest["files"])
+        if tower.ngrams and tower.ngrams.longest > LONGEST_NGRAM:
+            raise input_error(
+                directory,
+                f"its n-grams have up to {tower.ngrams.longest} characters, and those that can be"
+                f" computed without TensorFlow at most {LONGEST_NGRAM}",
+                "Load the tower as a SavedModel",
+            )
+        self.version, self.pair_id = manifest["version"], manifest["pair_id"]
+        self._tower = tower
+        vocabulary = (directory / tower.vocabulary).read_text(encoding="utf-8").split("\n")[:-1]
+        self._ids = {word: id_ for id_, word in enumerate(vocabulary)}
+        self._arrays = {name: tower.array(directory, name) for name in tower.arrays}
+        self._token_weights = None
+        if "token_weights" in self._arrays:
+            raw = self._arrays.pop("token_weights")[:, 0]
+            self._token_weights = np.logaddexp(0, np.float32(tower.pace) * raw)
+        self._profile = _profile(tower, self._arrays.pop("position_weights", None))
+        self._chunks: dict[str, list[str]] = {}
+        self.dim = self._arrays["embeddings"].shape[1]
+
+    def encode(self, texts: Iterable[Text]) -> np.ndarray:
+        """Returns the smooth-normalised vectors of texts, `[texts, dim]` float32.
+
+        Args:
+            texts: Any texts: empty ones and bytes that are not UTF-8 have finite vectors too.
+
+        Raises:
+            TypeError: `texts` is a single text.
+        """
+        if isinstance(texts, (str, bytes)):
+            raise TypeError("texts must be several texts: write [text] for a single one.")
+        texts = list(texts)
+        vectors = np.empty([len(texts), self.dim], np.float32)
+        for begin in range(0, len(texts), _TEXTS_PER_BATCH):
+            part = slice(begin, begin + _TEXTS_PER_BATCH)
+            vectors[part] = self._encoded(texts[part])
+        return vectors
+
+    def _encoded(self, texts: list[Text]) -> np.ndarray:
+        words, numbers, lengths = self._words(texts)
+        ids = np.array([self._ids.get(word, _UNKNOWN_ID) for word in words], np.int64)
+        vectors = self._word_vectors(words, ids)
+        ends = np.cumsum(lengths)
+        weights = self._profile[np.arange(len(numbers)) - np.repeat(ends - lengths, lengths)]
+        if self._token_weights is not None:
+            weights = weights * self._token_weights[ids[numbers]]
+        pooled = np.zeros([len(texts), self.dim], np.float32)
+        for row, (begin, end) in enumerate(zip((ends - lengths).tolist(), ends.tolist())):
+            if begin < end:
+                of_text = weights[begin:end]
+                np.dot(of_text, vectors[numbers[begin:end]], out=pooled[row])
+                pooled[row] /= of_text.sum()
+        pooled = np.tanh(pooled).astype(np.float64)
+        norms = np.linalg.norm(pooled, axis=1, keepdims=True) + self._tower.epsilon
+        return np.divide(pooled, norms, out=np.zeros_like(pooled), where=norms > 0)
+
+    def _words(self, texts: list[Text]) -> tuple[list[str], np.ndarray, np.ndarray]:
+        """Returns the distinct words; `[tokens]`, the place of each token there; `[texts]` lengths.
+
+        No token reaches over a plain space, so that what stands between two of them, a chunk, has
+        its tokens whatever is around it: each different chunk is split once.
+        """
+        split = [
+            (text.decode("utf-8", "replace") if isinstance(text, bytes) else text).split(" ")
+            for text in texts
+        ]
+        chunks = _Numbers()
+        of_texts = chunks.of(itertools.chain.from_iterable(split))
+        if len(self._chunks) > _MOST_CHUNKS:
+            self._chunks.clear()
+        tokens = [self._tokens(chunk) for chunk in chunks]
+        words = _Numbers()
+        of_chunks = words.of(itertools.chain.from_iterable(tokens))
+        sizes = np.fromiter(map(len, tokens), np.int64, len(tokens))
+        numbers = of_chunks[_runs((np.cumsum(sizes) - sizes)[of_texts], sizes[of_texts])]
+        counts = np.fromiter(map(len, split), np.int64, len(split))
+        ends = np.concatenate([[0], np.cumsum(sizes[of_texts])])[np.cumsum(counts)]
+        begins = np.concatenate([[0], ends[:-1]])
+        lengths = np.minimum(ends - begins, self._tower.max_tokens)
+        return list(words), numbers[_runs(begins, lengths)], lengths
+
+    def _tokens(self, chunk: str) -> list[str]:
+        found = self._chunks.get(chunk)
+        if found is None:
+            found = self._chunks[chunk] = tokens_of(chunk)
+        return found
+
+    def _word_vectors(self, words: Sequence[str], ids: np.ndarray) -> np.ndarray:
+        """Returns `[words, dim]` float32; see `towers/word_table.py`."""
+        if not self._tower.ngrams:
+            return self._rows("embeddings", ids)
+        settings = self._tower.ngrams
+        buckets, numbers = ngram_buckets(
+            words, settings.buckets, settings.shortest, settings.longest
+        )
+        vectors = np.zeros([len(words), self.dim], np.float32)
+        for part, of_part in _steps(numbers, _NUMBERS_PER_STEP // self.dim):
+            rows = self._rows("ngram_embeddings", buckets[of_part])
+            has_some = numbers[part] > 0
+            counts = numbers[part][has_some]
+            sums = np.add.reduceat(rows, np.cumsum(counts) - counts) if counts.size else rows
+            vectors[part][has_some] = sums / np.sqrt(counts)[:, np.newaxis]
+        has_own = np.flatnonzero(ids > _UNKNOWN_ID)
+        vectors[has_own] += self._rows("embeddings", ids[has_own])
+        return vectors
+
+    def _rows(self, table: str, numbers: np.ndarray) -> np.ndarray:
+        rows = self._arrays[table][numbers].astype(np.float32, copy=False)
+        scales = self._arrays.get(f"{table}_scales")
+        return rows if scales is None else rows * scales[numbers]
+
+
+class _Numbers(collections.defaultdict):
+    """Numbers different items from 0, in the order in which they come."""
+
+    def __init__(self):
+        super().__init__(itertools.count().__next__)
+
+    def of(self, items: Iterable[str]) -> np.ndarray:
+        """Returns the numbers of items, `[items]` int64."""
+        return np.fromiter(map(self.__getitem__, items), np.int64)
+
+
+def _runs(begins: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    """Returns `begin`, `begin + 1`, ... of each length, one after the other."""
+    ends = np.cumsum(lengths)
+    return np.arange(ends[-1] if ends.size else 0) + np.repeat(begins - ends + lengths, lengths)
+
+
+def _steps(numbers: np.ndarray, most: int) -> Iterator[tuple[slice, slice]]:
+    """Yields slices of words and of their n-grams, about `most` n-grams at a time."""
+    ends = np.concatenate([[0], np.cumsum(numbers)])
+    begin = 0
+    while begin < len(numbers):
+        end = max(begin + 1, int(np.searchsorted(ends, ends[begin] + most, side="right")) - 1)
+        yield slice(begin, end), slice(ends[begin], ends[end])
+        begin = end
+
+
+def _profile(tower: TowerDescription, logs: np.ndarray | None) -> np.ndarray:
+    """Returns the weight of each position, `[max_tokens]` float32."""
+    if logs is None:
+        return np.ones(tower.max_tokens, np.float32)
+    positions = np.arange(tower.max_tokens)
+    parts = np.searchsorted(tower.part_begins, positions, side="right") - 1
+    return np.exp(logs - logs.max())[parts]
+
+
+def _version_dir(export_dir: Path, role: str, version: int | None) -> Path:
+    if role not in ROLES:
+        raise input_error("role", f"it is {role!r}", "Give 'query' or 'document'")
+    found = _versions(export_dir / f"{role}_tower")
+    others = _versions(export_dir / "query_tower")
+    if others:  # published last: where it is, everything is
+        found &= others
+    if version is not None:
+        found &= {version}
+    if not found:
+        wanted = "" if version is None else f" of version {version}"
+        raise input_error(
+            export_dir,
+            f"there is no complete {role} tower{wanted}",
+            "Give the directory that smoothclir-export wrote",
+        )
+    return export_dir / f"{role}_tower" / str(max(found))
+
+
+def _versions(directory: Path) -> set[int]:
+    names = os.listdir(directory) if directory.is_dir() else []
+    return {int(name) for name in names if name.isascii() and name.isdigit()}
+
+
+def _manifest(path: Path, role: str) -> dict:
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        if found["role"] == role and isinstance(found["files"], dict):
+            return {name: found[name] for name in ("version", "pair_id", "files")}
+        reason = f"its role is {found['role']!r}"
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        reason = f"{type(error).__name__}: {error}"
+    raise input_error(
+        path, f"this is not the manifest of a {role} tower ({reason})", "Export again"
+    )

@@ -1,0 +1,130 @@
+"""The tokens of `text/tokenizer.py`, which works in graphs, in plain Python.
+
+A property test compares the two on hostile texts, and another one on every Unicode character.
+"""
+
+from __future__ import annotations
+
+import bisect
+import functools
+import re
+
+from tf_smoothclir.encoder import unicode_tables
+
+_CAPITAL_SIGMA, _SIGMA, _FINAL_SIGMA = "\u03a3", "\u03c3", "\u03c2"
+_REPLACEMENT = "\ufffd"
+
+
+def tokens_of(text: str) -> list[str]:
+    """Returns the tokens of a text; of a text of several words, they are those of its words.
+
+    Args:
+        text: Any text. Lone surrogates count as U+FFFD.
+    """
+    if text.isascii():
+        return text.translate(_replacements()).split()
+    if _CAPITAL_SIGMA in text:
+        text = "".join(_lower_sigmas(text))
+    text = text.translate(_replacements())
+    return _unspaced().sub(r" \g<0> ", text).split()
+
+
+class _Class:
+    """A set of code points."""
+
+    def __init__(self, ranges: str):
+        self.ranges, end = [], 0
+        for gap, length in (word.partition("+")[::2] for word in ranges.split()):
+            begin = end + int(gap, 16)
+            end = begin + int(length or "1", 16)
+            self.ranges.append((begin, end))
+        self._begins = [begin for begin, _ in self.ranges]
+
+    def __contains__(self, code: int) -> bool:
+        place = bisect.bisect_right(self._begins, code)
+        return place > 0 and code < self.ranges[place - 1][1]
+
+    def pattern(self) -> str:
+        """Returns a regular expression for one character."""
+        return "[{}]".format(
+            "".join(f"\\U{begin:08x}-\\U{end - 1:08x}" for begin, end in self.ranges)
+        )
+
+
+class _Replacements(dict):
+    """Code point -> what stands for it in a text whose tokens are separated by spaces.
+
+    Only characters of unspaced scripts stay as they are: what is right depends on their marks.
+    """
+
+    def __init__(self):
+        super().__init__(_lower_case())
+        names = ("SPACE", "INVISIBLE", "SINGLE")
+        self._space, self._invisible, self._single = map(_class, names)
+
+    def __missing__(self, code: int) -> str:
+        self[code] = self._replacement(code)
+        return self[code]
+
+    def _replacement(self, code: int) -> str:
+        if code in self._space:
+            return " "
+        if code in self._invisible:
+            return ""
+        if 0xD800 <= code < 0xE000:
+            return f" {_REPLACEMENT} "
+        return f" {chr(code)} " if code in self._single else chr(code)
+
+
+def _lower_case() -> dict[int, str]:
+    single, end = _class("SINGLE"), 0
+    found = dict(unicode_tables.LONG_LOWER)
+    for word in unicode_tables.LOWER.split():
+        place, _, distance = word.partition(":")
+        place, _, step = place.partition("/")
+        gap, _, length = place.partition("+")
+        begin = end + int(gap, 16)
+        end = begin + int(length or "1", 16)
+        for code in range(begin, end, int(step or "1")):
+            lower = chr(code + int(distance, 16))
+            found[code] = f" {lower} " if code in single else lower
+    return found
+
+
+@functools.cache
+def _class(name: str) -> _Class:
+    return _Class(getattr(unicode_tables, name))
+
+
+@functools.cache
+def _replacements() -> _Replacements:
+    return _Replacements()
+
+
+@functools.cache
+def _unspaced() -> re.Pattern:
+    return re.compile(f"{_class('UNSPACED').pattern()}{_class('MARK').pattern()}*")
+
+
+def _lower_sigmas(text: str):
+    """Yields the characters of a text with its capital sigmas in lower case.
+
+    A sigma is final if a cased letter stands before it and none behind it; ignorable characters
+    between them do not matter (Unicode standard, section 3.13, Final_Sigma).
+    """
+    for place, character in enumerate(text):
+        if character != _CAPITAL_SIGMA:
+            yield character
+            continue
+        before = _next_to_cased(text, range(place - 1, -1, -1))
+        final = before and not _next_to_cased(text, range(place + 1, len(text)))
+        yield _FINAL_SIGMA if final else _SIGMA
+
+
+def _next_to_cased(text: str, places: range) -> bool:
+    ignorable = _class("IGNORABLE")
+    for place in places:
+        code = ord(text[place])
+        if code not in ignorable:
+            return code in _class("CASED")
+    return False
