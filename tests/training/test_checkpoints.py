@@ -1,6 +1,7 @@
 """Checkpoints: everything comes back, the last two are kept, a torn one is not read."""
 
 import json
+import os
 
 import numpy as np
 import pytest
@@ -12,8 +13,10 @@ from tf_smoothclir.settings.model import ModelSettings
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.settings.training import TrainingSettings
 from tf_smoothclir.training.checkpoints import BestWeights, Checkpoints, Progress
+from tf_smoothclir.training.saved_states import has_state
 from tf_smoothclir.two_tower.builder import build_model
 from tf_smoothclir.two_tower.task import TwoTowerTask
+from tf_smoothclir.utils.errors import InputError
 
 PROGRESS = Progress(
     epoch=2,
@@ -121,15 +124,20 @@ def test_nothing_to_restore_leaves_the_initial_weights(tmp_path):
         np.testing.assert_array_equal(found, expected)
 
 
+def names(path):
+    return sorted(file.name for file in path.iterdir())
+
+
+def files_of(name, number):
+    return [f"{name}-{number}.{kind}" for kind in ("data-00000-of-00001", "index", "json")]
+
+
 def test_last_two_are_kept_also_across_restarts(tmp_path):
     for step in range(1, 4):
         checkpoints = checkpoints_of(tmp_path, make_model())
         checkpoints.restore()
         checkpoints.save(Progress(step=step))
-    assert sorted(path.name for path in tmp_path.glob("state-*.index")) == [
-        "state-2.index",
-        "state-3.index",
-    ]
+    assert names(tmp_path) == [*files_of("state", 2), *files_of("state", 3)]
     assert checkpoints_of(tmp_path, make_model()).restore() == Progress(step=3)
 
 
@@ -143,6 +151,129 @@ def test_checkpoint_that_was_torn_in_a_crash_is_never_restored(tmp_path):
     assert checkpoints.restore() == Progress(step=1)
     checkpoints.save(Progress(step=2))
     assert checkpoints_of(tmp_path, make_model()).restore() == Progress(step=2)
+    assert names(tmp_path) == [*files_of("state", 1), *files_of("state", 3)]
+
+
+def flip(path, place=None):
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2 if place is None else place] ^= 1
+    path.write_bytes(content)
+
+
+def saved_twice(path):
+    """A model, and its checkpoints with two states of which the second has better weights."""
+    model = make_model()
+    checkpoints, best = checkpoints_of(path, model), BestWeights(path, tf_weights(model))
+    for epoch in (1, 2):
+        best.save()
+        checkpoints.save(Progress(epoch=epoch, best_epoch=epoch))
+        shift(model)
+    return model
+
+
+@pytest.mark.parametrize("name", [*files_of("state", 2), *files_of("best", 2)])
+@pytest.mark.parametrize("damage", [flip, lambda path: os.truncate(path, 9)])
+def test_the_state_before_is_restored_if_the_last_one_is_damaged(tmp_path, caplog, name, damage):
+    saved_twice(tmp_path)
+    damage(tmp_path / name)
+    model = make_model(seed=2)
+    checkpoints, best = checkpoints_of(tmp_path, model), BestWeights(tmp_path, tf_weights(model))
+    with caplog.at_level("WARNING"):
+        assert checkpoints.restore() == Progress(epoch=1, best_epoch=1)
+    assert caplog.text.count(f"{tmp_path}/state-2 is damaged: {name}") == 1
+    for found, expected in zip(state(model), state(make_model())):
+        np.testing.assert_array_equal(found, expected)
+    # The epoch is trained again, and the damaged files go.
+    best.save()
+    checkpoints.save(Progress(epoch=2, best_epoch=2))
+    assert checkpoints_of(tmp_path, make_model()).restore() == Progress(epoch=2, best_epoch=2)
+    best.restore()
+    assert [file for file in names(tmp_path) if file.endswith("json")] == [
+        "best-1.json",
+        "best-2.json",
+        "state-1.json",
+        "state-3.json",
+    ]
+
+
+def test_better_weights_than_those_of_the_restored_state_are_forgotten(tmp_path):
+    """A kill between the best weights and the state: the epoch is trained again."""
+    model = saved_twice(tmp_path)
+    BestWeights(tmp_path, tf_weights(model)).save()
+    assert BestWeights.prefix(tmp_path) == f"{tmp_path}/best-3"
+    assert checkpoints_of(tmp_path, model).restore().best_epoch == 2
+    assert BestWeights.prefix(tmp_path) == f"{tmp_path}/best-2"
+
+
+def test_a_run_whose_states_are_all_damaged_says_so(tmp_path):
+    saved_twice(tmp_path)
+    for number in (1, 2):
+        flip(tmp_path / f"state-{number}.index")
+    with pytest.raises(InputError, match=r"all states of the run are damaged: state-1\.index"):
+        checkpoints_of(tmp_path, make_model()).restore()
+
+
+def test_every_flipped_byte_of_the_best_weights_is_found(tmp_path):
+    saved_twice(tmp_path)
+    for name in files_of("best", 2)[:2]:
+        content = (tmp_path / name).read_bytes()
+        for place in range(len(content)):
+            flip(tmp_path / name, place)
+            assert BestWeights.damage(tmp_path) == (
+                f"{name} is not the file that was written (its SHA-256 differs)"
+            )
+            (tmp_path / name).write_bytes(content)
+    assert BestWeights.damage(tmp_path) == ""
+
+
+class Earlier:
+    """Checkpoints as earlier releases wrote them."""
+
+    def __init__(self, path, model):
+        variables = task_of(model).variables
+        self.progress = tf.Variable("", dtype=tf.string)
+        checkpoint = tf.train.Checkpoint(
+            weights=variables.weights,
+            optimizer=variables.optimizer,
+            progress=self.progress,
+            **variables.more,
+        )
+        self.manager = tf.train.CheckpointManager(checkpoint, str(path), 2, checkpoint_name="state")
+        self.best = tf.train.Checkpoint(weights=tf_weights(model)), str(path / "best")
+
+    def save(self, progress):
+        self.progress.assign(progress.to_json())
+        self.best[0].write(self.best[1])
+        self.manager.save()
+
+
+def test_checkpoints_of_earlier_releases_are_continued_and_replaced(tmp_path):
+    model = make_model()
+    shift(model)
+    earlier = Earlier(tmp_path, model)
+    for epoch in (1, 2):
+        earlier.save(Progress(epoch=epoch, best_epoch=epoch))
+    assert has_state(tmp_path)
+    other = make_model(seed=2)
+    checkpoints, best = checkpoints_of(tmp_path, other), BestWeights(tmp_path, tf_weights(other))
+    assert checkpoints.restore() == Progress(epoch=2, best_epoch=2)
+    for found, expected in zip(state(other), state(model)):
+        np.testing.assert_array_equal(found, expected)
+    shift(other)
+    best.restore()
+    np.testing.assert_array_equal(other.weights[0], model.weights[0])
+    best.save()
+    checkpoints.save(Progress(epoch=3, best_epoch=3))
+    assert names(tmp_path) == [*files_of("best", 1), *files_of("state", 3)]
+    assert checkpoints_of(tmp_path, other).restore() == Progress(epoch=3, best_epoch=3)
+
+
+@pytest.mark.parametrize("name", ["state-1.index", "state-1.data-00000-of-00001"])
+def test_damage_in_checkpoints_of_earlier_releases_is_an_error_in_words(tmp_path, name):
+    Earlier(tmp_path, make_model()).save(PROGRESS)
+    os.truncate(tmp_path / name, 20)
+    with pytest.raises(InputError, match=r"state-1: the files are damaged .*--overwrite"):
+        checkpoints_of(tmp_path, make_model()).restore()
 
 
 def test_best_weights_are_those_of_the_moment_not_the_last(tmp_path):

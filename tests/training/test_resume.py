@@ -16,6 +16,7 @@ import pytest
 import tensorflow as tf
 
 from tests.training import stopped_train
+from tf_smoothclir.training.saved_states import BEST, STATE, SavedStates
 
 pytestmark = pytest.mark.slow
 
@@ -112,15 +113,15 @@ def test_each_process_went_on_where_the_one_before_was_saved(runs):
     assert messages[2][1].startswith("Epoch 1/2: loss")
 
 
-@pytest.mark.parametrize("name", ["best", "last"])
+@pytest.mark.parametrize("name", [BEST, STATE])
 def test_weights_and_optimizer_are_the_same_to_the_last_bit(runs, name):
     def path(run):
-        directory = run / "checkpoints"
-        return directory / "best" if name == "best" else tf.train.latest_checkpoint(str(directory))
+        states = SavedStates(run / "checkpoints", name)
+        return states.prefix(states.latest())
 
     expected, found = (tensors(path(run)) for run in runs[:2])
     assert found.keys() == expected.keys()
-    assert len(found) >= (2 if name == "best" else 2 + 2 + 1)  # tables, squares, step
+    assert len(found) >= (2 if name == BEST else 2 + 2 + 1)  # tables, squares, step
     for key, value in expected.items():
         np.testing.assert_array_equal(found[key], value, err_msg=key)
 

@@ -101,10 +101,11 @@ def changed(**training):
     return RunSettings(training=TrainingSettings(**training))
 
 
-def test_other_settings_are_refused_with_the_flag_and_both_values(tmp_path):
+@pytest.mark.parametrize("name", ["checkpoint", "state-3.json"])  # of earlier releases, and now
+def test_other_settings_are_refused_with_the_flag_and_both_values(tmp_path, name):
     run = RunDirectory.create(tmp_path, changed(learning_rate=0.5, epochs=3))
     run.checkpoints.mkdir()
-    (run.checkpoints / "checkpoint").touch()
+    (run.checkpoints / name).touch()
     with pytest.raises(InputError) as error:
         RunDirectory.create(tmp_path, changed(learning_rate=0.25, epochs=7))
     message = str(error.value)

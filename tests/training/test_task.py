@@ -9,6 +9,7 @@ import tensorflow as tf
 from tests.training.test_trainer import call_at_step, train_until_killed
 from tests.training.toy_task import DISCRIMINATOR_STEPS, PAIRS_IN_BATCH, STEPS, ToyTask
 from tf_smoothclir.data.sources.opening import source_of
+from tf_smoothclir.training.checkpoints import BestWeights
 from tf_smoothclir.training.distributed.exchange import pack, unpack
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.steps import StepLoop
@@ -101,7 +102,7 @@ def test_killed_run_continues_bit_for_bit(start, whole, tmp_path, steps):
 
 def test_only_the_weights_are_kept_as_the_best(whole):
     path, trainer = whole
-    saved = tf.train.load_checkpoint(str(path / "checkpoints" / "best"))
+    saved = tf.train.load_checkpoint(BestWeights.prefix(path / "checkpoints"))
     names = [name for name in saved.get_variable_to_shape_map() if name.startswith("weights/")]
     assert len(names) == len(saved.get_variable_to_shape_map()) - 1 == 1  # and the object graph
     np.testing.assert_array_equal(saved.get_tensor(names[0]), trainer.task.weights)

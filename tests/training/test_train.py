@@ -14,6 +14,7 @@ from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.protocols.cut_points import CutPoints, read_cut_points
 from tf_smoothclir.settings.training import METRICS
 from tf_smoothclir.training import train as train_module
+from tf_smoothclir.training.checkpoints import BestWeights
 from tf_smoothclir.training.retrievers import load_scorer
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.tasks import load_model
@@ -157,7 +158,7 @@ def test_load_model_has_the_weights_of_the_best_epoch(finished):
     import tensorflow as tf
 
     model = load_model(finished)
-    saved = tf.train.load_checkpoint(str(finished.checkpoints / "best"))
+    saved = tf.train.load_checkpoint(BestWeights.prefix(finished.checkpoints))
     for index, weight in enumerate(model.weights):
         name = f"weights/{index}/.ATTRIBUTES/VARIABLE_VALUE"
         np.testing.assert_array_equal(weight, saved.get_tensor(name))

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
-from collections.abc import Iterable, Sequence
+import os
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import tensorflow as tf
+from absl import logging
 
 from tf_smoothclir.protocols.task import LOSS, TaskVariables
 from tf_smoothclir.training.histograms import bin_of
+from tf_smoothclir.training.saved_states import BEST, EARLIER_STATES, STATE, SavedStates
+from tf_smoothclir.utils.errors import input_error
 
-_BEST = "best"
+_TRAIN_AGAIN = "Restore the files from a copy, or train again with --overwrite"
 
 
 @dataclasses.dataclass
@@ -88,31 +93,64 @@ class Checkpoints:
 
     def __init__(self, directory: Path, variables: TaskVariables):
         """Saves the variables of a task to files in `directory`, and restores them."""
+        self._directory = directory
         self._progress = tf.Variable("", dtype=tf.string)
         more = {**variables.more, **({"helpers": variables.helpers} if variables.helpers else {})}
-        state = tf.train.Checkpoint(
+        self._checkpoint = tf.train.Checkpoint(
             weights=variables.weights,
             optimizer=variables.optimizer,
             progress=self._progress,
             **more,
         )
-        self._manager = tf.train.CheckpointManager(
-            state, str(directory), max_to_keep=2, checkpoint_name="state"
-        )
+        # Earlier releases save it; now the name of a state has its number.
+        _ = self._checkpoint.save_counter
+        self._states, self._best = SavedStates(directory, STATE), SavedStates(directory, BEST)
+        self._former = 0  # the state that this process has restored or saved
 
     def save(self, progress: Progress) -> None:
-        """Saves the state. A file that a crash leaves incomplete is never restored."""
+        """Saves the state, completely or not at all, with the best weights so far."""
         self._progress.assign(progress.to_json())
-        self._manager.save()
+        needs = self._best.latest() if progress.best_epoch else 0
+        write = self._checkpoint.write
+        self._former = self._states.save(write, former=self._former, needs=needs)
+        (self._directory / EARLIER_STATES).unlink(missing_ok=True)
 
     def restore(self) -> Progress | None:
-        """Restores the last state; returns None if there is none yet."""
+        """Restores the last state that is not damaged; returns None if there is none yet.
+
+        Raises:
+            InputError: All states are damaged.
+        """
         # Looked up in the directory: another worker may have saved it.
-        latest = tf.train.latest_checkpoint(self._manager.directory)
-        if not latest:
+        there = self._states.complete()
+        for number in there:
+            damage = self._damage(number)
+            if not damage:
+                needs = self._states.needs(number)
+                if needs:
+                    self._best.discard_after(needs)
+                self._former = number
+                return self._restored(self._states.prefix(number))
+            logging.warning("%s is damaged: %s", self._states.prefix(number), damage)
+        latest = tf.train.latest_checkpoint(str(self._directory))  # of an earlier release
+        if latest and not there:
+            return self._restored(latest)
+        if not there:
             return None
-        self._manager.checkpoint.restore(latest).assert_consumed()
-        return Progress.from_json(self._progress.numpy())
+        raise input_error(
+            self._directory, f"all states of the run are damaged: {damage}", _TRAIN_AGAIN
+        )
+
+    def _damage(self, number: int) -> str:
+        """Returns what is wrong with a state, or with the best weights that belong to it."""
+        damage = self._states.damage(number)
+        needs = 0 if damage else self._states.needs(number)
+        return damage or (self._best.damage(needs) if needs else "")
+
+    def _restored(self, prefix: str) -> Progress:
+        with _readable(prefix):
+            self._checkpoint.restore(prefix).assert_consumed()
+            return Progress.from_json(self._progress.numpy())
 
 
 class BestWeights:
@@ -124,7 +162,7 @@ class BestWeights:
         weights: Sequence[tf.Variable],
         kept: Sequence[tf.Variable] | None = None,
     ):
-        """Saves variables to a file in `directory`, and restores them.
+        """Saves variables to files in `directory`, and restores them.
 
         Args:
             directory: The checkpoints of the run.
@@ -133,17 +171,50 @@ class BestWeights:
         """
         self._weights = tf.train.Checkpoint(weights=weights)
         self._kept = tf.train.Checkpoint(weights=kept if kept is not None else weights)
-        self._path = str(directory / _BEST)
+        self._directory = directory
+
+    @staticmethod
+    def prefix(directory: Path) -> str | None:
+        """Returns the path of the best weights in a directory, as TensorFlow takes it, or None."""
+        states = SavedStates(directory, BEST)
+        if number := states.latest():
+            return states.prefix(number)
+        earlier = os.fspath(directory / BEST)  # of an earlier release
+        return earlier if os.path.exists(f"{earlier}.index") else None
 
     @staticmethod
     def exist(directory: Path) -> bool:
         """Returns whether an epoch has been completed in a run with these checkpoints."""
-        return tf.io.gfile.exists(f"{directory / _BEST}.index")
+        return BestWeights.prefix(directory) is not None
+
+    @staticmethod
+    def damage(directory: Path) -> str:
+        """Returns how the best weights differ from what was written; empty if they do not."""
+        states = SavedStates(directory, BEST)
+        return states.damage(states.latest()) if states.latest() else ""
 
     def save(self) -> None:
-        """Saves the present values."""
-        self._kept.write(self._path)
+        """Saves the present values, completely or not at all."""
+        SavedStates(self._directory, BEST).save(self._kept.write)
+        for path in self._directory.glob(f"{BEST}.*"):
+            path.unlink()  # of an earlier release
 
     def restore(self) -> None:
-        """Restores the values of the best epoch."""
-        self._weights.read(self._path).assert_consumed()
+        """Restores the values of the best epoch.
+
+        Raises:
+            InputError: The files are damaged.
+        """
+        prefix = self.prefix(self._directory)
+        with _readable(prefix):
+            self._weights.read(prefix).assert_consumed()
+
+
+@contextlib.contextmanager
+def _readable(prefix: str) -> Iterator[None]:
+    """Turns TensorFlow's errors about damaged files into input errors."""
+    try:
+        yield
+    except (tf.errors.OpError, IndexError, RuntimeError, ValueError) as error:
+        reason = f"the files are damaged ({str(error).splitlines()[0]})"
+        raise input_error(prefix, reason, _TRAIN_AGAIN) from error

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from tf_smoothclir.settings.run import RunSettings, differences
 from tf_smoothclir.training.run_config import RunConfig, RunData
+from tf_smoothclir.training.saved_states import has_state
 from tf_smoothclir.utils.errors import InputError, input_error
 from tf_smoothclir.utils.files import (
     delete_in,
@@ -65,7 +66,7 @@ class RunDirectory:
     @property
     def begun(self) -> bool:
         """Whether there is a checkpoint, which would be lost if the run were replaced."""
-        return (self.checkpoints / "checkpoint").is_file()
+        return has_state(self.checkpoints)
 
     @property
     def knows_data(self) -> bool:
