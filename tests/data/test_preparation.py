@@ -13,11 +13,12 @@ import pytest
 import tensorflow as tf
 
 from tests.full_disk import room_for
+from tests.power_loss import PowerLoss, write_disk
 from tests.small_world import DOCUMENTS, JUDGMENTS, QUERIES, SPLITS, SmallWorld
 from tf_smoothclir.data import preparation
 from tf_smoothclir.data.preparation import tokenize_set
 from tf_smoothclir.data.retrieval_set import RetrievalSet
-from tf_smoothclir.data.token_cache import default_cache_dir
+from tf_smoothclir.data.token_cache import default_cache_dir, is_usable
 from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.settings.text import TextSettings
 from tf_smoothclir.text import batches
@@ -324,3 +325,18 @@ def test_a_disk_that_fills_leaves_no_store(tokenized_set, small_set, tmp_path, r
     with room_for(room), pytest.raises(OSError, match="File too large"):
         tokenize_set(small_set, TextSettings(), tmp_path, tokenized_set.vocabulary_dir)
     assert entries(tmp_path) == []
+
+
+def test_whenever_the_power_goes_the_cache_is_whole_or_made_again(small_set, tmp_path, monkeypatch):
+    (tmp_path / "cache").mkdir()
+    with PowerLoss(tmp_path / "cache", monkeypatch) as losses:
+        found = tokenize_set(small_set, TextSettings(), tmp_path / "cache")
+    whole = [contents(path) for path in (found.directory, found.vocabulary_dir)]
+    there = set()
+    for number, disk in enumerate(losses.disks):
+        cache = write_disk(disk, tmp_path / str(number))
+        names = [path.name for path in (found.directory, found.vocabulary_dir)]
+        there.add(tuple((cache / name).is_dir() and is_usable(cache / name) for name in names))
+        again = tokenize_set(small_set, TextSettings(), cache)
+        assert [contents(path) for path in (again.directory, again.vocabulary_dir)] == whole
+    assert there == {(False, False), (False, True), (True, True)}

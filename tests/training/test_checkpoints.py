@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from tests.power_loss import PowerLoss, write_disk
 from tf_smoothclir._compat.keras_api import optimizer_variables, tf_weights
 from tf_smoothclir.protocols.task import Batches, TaskVariables
 from tf_smoothclir.settings.model import ModelSettings
@@ -290,3 +291,38 @@ def test_best_weights_are_those_of_the_moment_not_the_last(tmp_path):
     BestWeights(tmp_path, tf_weights(other)).restore()
     for found, expected in zip(other.weights, best):
         np.testing.assert_array_equal(found, expected)
+
+
+def test_whenever_the_power_goes_the_old_or_the_new_state_is_there(tmp_path, monkeypatch):
+    model = saved_twice(tmp_path / "run")
+    checkpoints, best = (
+        checkpoints_of(tmp_path / "run", model),
+        BestWeights(tmp_path / "run", tf_weights(model)),
+    )
+    checkpoints.restore()
+    with PowerLoss(tmp_path / "run", monkeypatch) as losses:
+        best.save()
+        checkpoints.save(Progress(epoch=3, best_epoch=3))
+    found = []
+    for number, disk in enumerate(losses.disks):
+        directory = write_disk(disk, tmp_path / str(number))
+        found.append(checkpoints_of(directory, model).restore().epoch)
+        assert BestWeights.damage(directory) == ""
+        BestWeights(directory, tf_weights(model)).restore()
+    assert sorted(found) == found  # once the new state is there, it stays
+    assert {*found} == {2, 3}
+    assert len(found) > 20
+
+
+def test_a_first_state_that_the_power_cut_short_is_no_state(tmp_path, monkeypatch):
+    (tmp_path / "run").mkdir()
+    with PowerLoss(tmp_path / "run", monkeypatch) as losses:
+        checkpoints_of(tmp_path / "run", make_model()).save(PROGRESS)
+    model = make_model()
+    found = [
+        checkpoints_of(write_disk(disk, tmp_path / str(number)), model).restore()
+        for number, disk in enumerate(losses.disks)
+    ]
+    assert found[0] is None
+    assert found[-1] == PROGRESS
+    assert all(progress in (None, PROGRESS) for progress in found)
