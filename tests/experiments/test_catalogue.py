@@ -11,7 +11,7 @@ from tf_smoothclir.settings.presets import PAPER_TOWERS, PRESETS, changed, prese
 from tf_smoothclir.settings.run import RunSettings
 
 PAPER = [f"table{n}" for n in (1, 2, 3)] + [f"figure{n}" for n in (1, 2, 3, 4, 5)] + ["theory"]
-NAMES = [*PAPER, "gradients", "related", "fast", "choices", "ablation"]
+NAMES = [*PAPER, "gradients", "related", "fast", "choices", "gap", "ablation"]
 WITHOUT_TRAINING = {"table1", "figure1", "figure2", "theory"}
 
 

@@ -11,7 +11,7 @@ from tf_smoothclir.data.statistics import PERCENTILES, CollectionStatistics, col
 from tf_smoothclir.evaluation.compare import Difference
 from tf_smoothclir.evaluation.comparison_report import legend, write_comparison
 from tf_smoothclir.evaluation.significance import SAMPLES
-from tf_smoothclir.experiments import curve_plots, system_plots, tables
+from tf_smoothclir.experiments import curve_plots, generalization, system_plots, tables
 from tf_smoothclir.experiments.catalogue import Experiment
 from tf_smoothclir.experiments.paper_numbers import FIGURE_5, LANGUAGES, TABLE_1, paper_values
 from tf_smoothclir.experiments.plan import TUNED_ON, Study, StudySet
@@ -139,6 +139,8 @@ def _trained(experiment: Experiment, study_set: StudySet, study: Study, director
     column, notes = experiment.first_column, _setting_notes(systems, study_set, study)
     if experiment.name == "figure3":
         return _densities(plot, title, column, systems, notes)
+    if experiment.name == "gap":
+        return _gaps(plot, title, column, systems, notes)
     written = Written([], notes=[*_metric_notes(systems, study), *notes])
     differences = []
     # Without the baseline, the next system would silently take its place.
@@ -205,6 +207,14 @@ def _densities(plot: Path, title: str, column: str, systems, notes: list[str]) -
             for system, of in zip(systems, overlaps)
         ),
     )
+    return Written([table], [plot], notes, tables.plain_csv(table))
+
+
+def _gaps(plot: Path, title: str, column: str, systems, notes: list[str]) -> Written:
+    """Draws and tabulates the gap between training and test loss."""
+    gaps = [generalization.gap_of(system) for system in systems]
+    generalization.plot_gaps(plot, title, gaps)
+    table = generalization.gap_table(column, gaps)
     return Written([table], [plot], notes, tables.plain_csv(table))
 
 

@@ -11,6 +11,7 @@ from tf_smoothclir.settings.presets import PAPER_TOWERS, PRESETS
 EPSILONS = tuple(step / 4 for step in range(9))  # 0 to 2
 # Of 3PartL2.
 CUT_POINTS = tuple(itertools.product((0.0, 0.2), (0.4, 0.55), (0.7, 0.9)))
+QUERIES = (500, 1000, 2000, 4000, 8000, 0)  # of all splits; 0 is the whole set
 NEGATIVES = tuple(range(20, 101, 10))  # the paper's nine sets
 
 
@@ -143,3 +144,6 @@ SMOOTHNESS = tuple(
     System(f"{e:g}", {**_SOSL, "epsilon": e}, {**_SOSL, "epsilon": e}) for e in EPSILONS
 )
 MORE_NEGATIVES = tuple(System(str(n), {**_SOSL, "negatives": n}, _SOSL) for n in NEGATIVES)
+FEWER_QUERIES = tuple(
+    System(f"{count or 'all'}", {**_SOSL, "max_queries": count}, _SOSL) for count in QUERIES
+)
