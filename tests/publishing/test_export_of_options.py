@@ -9,12 +9,15 @@ from tests.training.tiny_set import tiny_settings, write_tiny_set
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.sources.source import SPLITS
 from tf_smoothclir.data.tokenized_set import ROLES
+from tf_smoothclir.encoder import Encoder
+from tf_smoothclir.protocols.cut_points import read_cut_points
 from tf_smoothclir.publishing.export import export_run
 from tf_smoothclir.publishing.export_directory import load_part, load_tower
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.tasks import load_model
 from tf_smoothclir.training.train import tokenized_set_of, train
 from tf_smoothclir.two_tower.scorer import SetEncoder
+from tf_smoothclir.utils.errors import InputError
 from tf_smoothclir.utils.files import read_json
 
 OPTIONS = {
@@ -29,6 +32,7 @@ OPTIONS = {
     "average_weights": 0.5,
     "fresh_negatives": True,
     "learn_thresholds": True,
+    "matryoshka_dims": (2,),
 }
 
 
@@ -87,6 +91,39 @@ def test_grades_are_those_of_the_learned_thresholds(run, exported):
     assert learned != list(run.settings().model.thresholds)
     for role in ("query", "document", "search"):
         assert load_part(exported, role).manifest.thresholds == tuple(learned)
+
+
+@pytest.mark.parametrize("options", [{"table_type": "int8"}, {"dim": 2, "table_type": "float16"}])
+def test_narrow_tables_are_measured_and_short_vectors_are_the_first_numbers(
+    run, exported, tmp_path, options
+):
+    export_run(run, tmp_path, **options)
+    dim = options.get("dim", run.settings().model.dim)
+    expected = []
+    for role in ROLES:
+        texts = tf.constant(texts_of(run, role))
+        encode, manifest = load_tower(tmp_path, role)
+        vectors = encode(text=texts)["vector"].numpy()
+        np.testing.assert_allclose(
+            Encoder(tmp_path, role).encode(texts_of(run, role)), vectors, atol=1e-6
+        )
+        whole = load_tower(exported, role).encode(text=texts)["vector"].numpy()
+        first = whole[:, :dim] / (1 - np.linalg.norm(whole, axis=1, keepdims=True))  # tanh / ε
+        first *= EPSILON
+        expected.append(first / (np.linalg.norm(first, axis=1, keepdims=True) + EPSILON))
+        distances = np.linalg.norm(vectors - expected[-1], axis=1)
+        assert manifest.dim == dim
+        assert 0 < distances.max() <= manifest.tables.largest_distance + 1e-5
+    assert manifest.tables.type == options["table_type"]
+    assert set(manifest.tables.exact) == set(manifest.tables.narrow)
+    cut = "dense" if dim == run.settings().model.dim else f"dense-{dim}"
+    assert manifest.cut_points == read_cut_points(run.cut_points)[cut]
+    assert manifest.pair_id != load_tower(exported, "query").manifest.pair_id
+
+
+def test_lengths_that_were_not_trained_are_refused(run, tmp_path):
+    with pytest.raises(InputError, match=r"--dim=3: .*matryoshka_dims"):
+        export_run(run, tmp_path, dim=3)
 
 
 def test_all_parts_have_core_operations_only(exported):

@@ -182,6 +182,11 @@ def test_the_latest_version_may_be_of_another_retriever(copy, ranking_runs, monk
     assert load_tower(path, "query").manifest.version == 1
 
 
+def test_narrow_tables_without_towers_are_refused(ranking_runs, tmp_path):
+    with pytest.raises(InputError, match=r"--table_type=int8: .* has no towers"):
+        export_run(ranking_runs["lexical"], tmp_path, table_type="int8")
+
+
 def test_a_lexical_export_has_no_tower(exports):
     with pytest.raises(InputError, match=r"there is no query tower\. Write all parts"):
         load_tower(exports["lexical"], "query")

@@ -153,6 +153,15 @@ def test_manifest_of_before_there_were_lexical_models_has_two_towers(part):
     "added",
     [
         {"parts": PARTS},
+        {
+            "tables": {
+                "type": "int8",
+                "largest_distance": 0.01,
+                "exact": {"full/MRR@10": 0.8},
+                "narrow": {"full/MRR@10": 0.79},
+            },
+            "parts": PARTS,
+        },
         {"parts": ["lexical"], "role": "lexical", "dim": 0, "epsilon": 0.0},
         {"parts": [*PARTS, "lexical"], "role": "search", "documents": 7, "depth": 5},
     ],

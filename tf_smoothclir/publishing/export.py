@@ -13,9 +13,11 @@ from tf_smoothclir.data.sources.source import Source
 from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.lexical.translated_queries import TranslatedQueries
 from tf_smoothclir.protocols.cut_points import CutPoints
+from tf_smoothclir.publishing.export_quality import measured_quality
 from tf_smoothclir.publishing.export_search import build_search_model
 from tf_smoothclir.publishing.exported_collection import Collection
 from tf_smoothclir.publishing.exported_lexical import ExportedLexical, LexicalParts
+from tf_smoothclir.publishing.exported_tables import EXACT
 from tf_smoothclir.publishing.exported_tower import ExportedTower
 from tf_smoothclir.publishing.verification import Verifier
 from tf_smoothclir.publishing.version_writer import PairInfo, Part, publish_version
@@ -35,6 +37,8 @@ def export_run(
     search_model: bool = True,
     max_search_documents: int = 200_000,
     search_depth: int = 10,
+    dim: int = 0,
+    table_type: str = EXACT,
     verifier: Verifier | None = None,
 ) -> int:
     """Exports what a run ranks with; towers with the weights of their best epoch.
@@ -48,18 +52,32 @@ def export_run(
             data of the run are not needed.
         max_search_documents: A larger collection gets no search model.
         search_depth: Documents that the search model returns per query.
+        dim: Cuts the vectors to their first `dim` numbers, which the run must have trained; 0 keeps
+            all.
+        table_type: How the tables of towers are stored, one of `TABLE_TYPES`. What a narrow type
+            costs is measured on the validation queries, logged, and written to the manifests.
         verifier: As for `publish_version`.
 
     Returns:
         The version.
 
     Raises:
-        InputError: The run is not complete, its ranker cannot be exported, or data that are needed
-            are missing.
+        InputError: The run is not complete, its ranker cannot be exported, it did not train vectors
+            of `dim` numbers, or data that are needed are missing.
     """
-    models = load_models(run)
+    models = load_models(run, dim)
     settings = models.settings
-    towers, lexical = _towers(run, models), _lexical_parts(run, models)
+    towers, lexical = _towers(run, models, table_type), _lexical_parts(run, models)
+    quality = None
+    if table_type != EXACT:
+        if not towers:
+            raise input_error(
+                f"--table_type={table_type}",
+                f"{run.path} has no towers, and so no tables of word vectors",
+                "Leave it out",
+            )
+        tables = {role: tower.tables for role, tower in towers.items()}
+        quality = measured_quality(run, models, tables)
     thresholds = models.thresholds
     cut_points = load_cut_points(run, models).get(settings.retrieval.retriever)
     cut_points = cut_points or CutPoints(thresholds, (), thresholds)
@@ -89,12 +107,12 @@ def export_run(
         )
         texts = {role: _made_up_texts(run.vocabulary_tokens(role)) for role in ROLES}
     model = settings.model
-    dim, epsilon = (model.dim, model.epsilon) if towers else (0, 0.0)
-    info = PairInfo(dim, epsilon, thresholds, settings.data, cut_points)
+    sizes = (model.dim, model.epsilon) if towers else (0, 0.0)
+    info = PairInfo(*sizes, thresholds, settings.data, cut_points, quality)
     return publish_version(parts, export_dir, info, texts, verifier)
 
 
-def _towers(run: RunDirectory, models: RunModels) -> dict[str, ExportedTower]:
+def _towers(run: RunDirectory, models: RunModels, table_type: str) -> dict[str, ExportedTower]:
     if models.towers is None:
         return {}
     settings = models.settings
@@ -104,6 +122,7 @@ def _towers(run: RunDirectory, models: RunModels) -> dict[str, ExportedTower]:
             text_encoder(run.vocabulary / f"{role}.txt", settings.text, role),
             epsilon=settings.model.epsilon,
             name=f"{role}_tower",
+            table_type=table_type,
         )
         for role in ROLES
     }

@@ -1,8 +1,8 @@
-"""Tables of word vectors as an exported tower stores them: narrow, or fewer dimensions of them."""
+"""Tables of word vectors as an exported tower stores them: as they are, or narrow."""
 
 from __future__ import annotations
 
-import dataclasses
+import contextlib
 from collections.abc import Callable
 
 import numpy as np
@@ -11,45 +11,35 @@ import tensorflow as tf
 from tf_smoothclir._compat.keras_api import tf_weights
 from tf_smoothclir.towers.word_table import WordTableTower
 
-TABLE_TYPES = ("float32", "float16", "int8")
-_LARGEST = 127  # of int8; -128 is left out, so that a row and its negative have the same bytes
-
-
-@dataclasses.dataclass(frozen=True)
-class TableSettings:
-    """How the tables of an export are stored.
-
-    Attributes:
-        type: One of `TABLE_TYPES`. In int8, each row has a scale of its own, in float32.
-        dim: How many dimensions of the vectors are kept, the first ones; 0 for all.
-    """
-
-    type: str = "float32"
-    dim: int = 0
+EXACT, TABLE_TYPES = "float32", ("float32", "float16", "int8")
+_LARGEST = 127  # of int8; without -128, a row and its negative have the same precision
 
 
 class ExportedTables(tf.Module):
-    """What an exported tower reads instead of its tables; nothing if they stay as they are."""
+    """What an exported tower reads instead of its tables; nothing if they stay as they are.
 
-    def __init__(self, tower: WordTableTower, settings: TableSettings):
-        """Copies the tables of a tower, as far as they change.
+    In int8, each row has a scale of its own, its largest number divided by 127. A row becomes
+    float32 when it is read; everything behind it stays as it is.
+    """
+
+    def __init__(self, tower: WordTableTower, table_type: str = EXACT):
+        """Copies the tables of a tower, unless they stay as they are.
 
         Args:
-            tower: A built tower; with fewer dimensions, one whose vectors are functions of each
-                dimension alone, as in `AveragePoolingTower`.
-            settings: How they are stored.
+            tower: A built tower.
+            table_type: One of `TABLE_TYPES`.
         """
         super().__init__(name="tables")
+        self.type = table_type
         self._values, self._scales = {}, {}
-        dim = settings.dim or tower.dim
-        if settings.type == "float32" and dim == tower.dim:
+        if table_type == EXACT:
             return
         for name, table in tower.tables().items():
-            values = table.numpy()[:, :dim]
-            if settings.type == "int8":
+            values = table.numpy()
+            if table_type == "int8":
                 values, scales = _quantized(values)
                 self._scales[name] = tf.Variable(scales, trainable=False)
-            self._values[name] = tf.Variable(values.astype(settings.type), trainable=False)
+            self._values[name] = tf.Variable(values.astype(table_type), trainable=False)
 
     def weights_of(self, tower: WordTableTower) -> list[tf.Variable]:
         """Returns all variables that the vectors depend on."""
@@ -63,11 +53,15 @@ class ExportedTables(tf.Module):
         tables.update((f"{name}_scales", scales) for name, scales in self._scales.items())
         return {name: table.numpy() for name, table in tables.items()}
 
+    def read_by(self, tower: WordTableTower) -> contextlib.AbstractContextManager:
+        """Returns a context in which functions of the tower are traced that read these tables."""
+        return tower.reading_rows_by(self._rows if self._values else None)
+
     def read_in(self, tower: WordTableTower, function: Callable) -> Callable:
-        """Returns a function of the tower that reads the stored tables instead of its own."""
+        """Returns a function of the tower's tokens that reads these tables."""
 
         def reading(tokens):
-            with tower.reading_rows_by(self._rows if self._values else None):
+            with self.read_by(tower):
                 return function(tokens)
 
         return reading
@@ -82,5 +76,4 @@ class ExportedTables(tf.Module):
 def _quantized(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Returns integers from -127 to 127, and the scales, `[rows, 1]`, that give values back."""
     scales = np.abs(values).max(axis=1, keepdims=True) / np.float32(_LARGEST)
-    divisors = np.where(scales > 0, scales, 1)
-    return np.rint(values / divisors), scales
+    return np.rint(values / np.where(scales > 0, scales, 1)), scales

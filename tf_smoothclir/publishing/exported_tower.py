@@ -9,7 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 from tf_smoothclir.encoder.description import Ngrams, TowerDescription, stored_arrays
-from tf_smoothclir.publishing.exported_tables import ExportedTables, TableSettings
+from tf_smoothclir.publishing.exported_tables import EXACT, ExportedTables
 from tf_smoothclir.text.subword_encoder import SubwordTextEncoder
 from tf_smoothclir.text.tokenizer import tokenize
 from tf_smoothclir.text.vocabulary import UNKNOWN_ID, TextEncoder
@@ -49,7 +49,7 @@ class ExportedTower(tf.Module):
         *,
         epsilon: float,
         name: str,
-        tables: TableSettings | None = None,
+        table_type: str = EXACT,
     ):
         """Wraps a trained tower.
 
@@ -58,12 +58,12 @@ class ExportedTower(tf.Module):
             encoder: Has the vocabulary that the tower was trained with.
             epsilon: ε of the similarity.
             name: "query_tower" or "document_tower".
-            tables: How its tables are stored; None for as they are.
+            table_type: How its tables are stored, one of `TABLE_TYPES`.
         """
         super().__init__(name=name)
         self.encoder = encoder
         self.pair_id = ""
-        self.tables = ExportedTables(tower, tables or TableSettings())
+        self.tables = ExportedTables(tower, table_type)
         self.weights = self.tables.weights_of(tower)
         self._epsilon = epsilon
         self._vocabulary_size = tower.vocabulary_size

@@ -17,6 +17,7 @@ from tf_smoothclir.utils.records import record_from_json
 
 MANIFEST = "manifest.json"
 EXPORTED_ROLES = (*ROLES, "lexical", "search")
+RecordT = TypeVar("RecordT")
 
 
 class Manifest(Protocol):
@@ -39,6 +40,23 @@ class Manifest(Protocol):
 
 
 @dataclasses.dataclass(frozen=True)
+class TableQuality:
+    """What narrow tables of word vectors cost, on the validation queries of the run.
+
+    Attributes:
+        type: "float16" or "int8".
+        largest_distance: Between the vectors of a text by exact and by narrow tables.
+        exact: Metric -> mean, with exact tables.
+        narrow: The same with these tables.
+    """
+
+    type: str
+    largest_distance: float
+    exact: dict[str, float]
+    narrow: dict[str, float]
+
+
+@dataclasses.dataclass(frozen=True)
 class ExportManifest:
     """The manifest of an exported tower, lexical model or search model.
 
@@ -52,6 +70,7 @@ class ExportManifest:
         data: The retrieval set of the training run; finds its collection again.
         cut_points: Those that predict grades, found on validation; None in the manifests of before
             there were any, whose grades are predicted by the thresholds.
+        tables: What the narrow tables of the towers cost; None for exact ones.
         parts: Roles of the parts that rank together; the version is complete if all are there.
         documents: Size of the collection of a search model; None for another part.
         depth: Documents that a search model returns per query; None for another part.
@@ -66,6 +85,7 @@ class ExportManifest:
     thresholds: tuple[float, ...]
     data: DataSettings
     cut_points: CutPoints | None = None
+    tables: TableQuality | None = None
     parts: tuple[str, ...] = ROLES
     documents: int | None = None
     depth: int | None = None
@@ -94,7 +114,8 @@ class ExportManifest:
             role=entries["role"],
             epsilon=entry(entries, "epsilon", (int, float)),
             data=DataSettings(**entry(entries, "data", dict)),
-            cut_points=_cut_points(entries),
+            cut_points=_record(CutPoints, entries, "cut_points"),
+            tables=_record(TableQuality, entries, "tables"),
             parts=_parts(entries),
             **sizes,
         )
@@ -112,10 +133,9 @@ class ExportManifest:
         write_json(directory / MANIFEST, {**known, "files": digests})
 
 
-def _cut_points(entries: dict) -> CutPoints | None:
-    if "cut_points" not in entries:
-        return None
-    return record_from_json(CutPoints, entry(entries, "cut_points", dict))
+def _record(kind: type[RecordT], entries: dict, name: str) -> RecordT | None:
+    """Returns an entry that need not be there."""
+    return record_from_json(kind, entry(entries, name, dict)) if name in entries else None
 
 
 def _parts(entries: dict) -> tuple[str, ...]:

@@ -20,7 +20,7 @@ from tf_smoothclir.publishing.export_directory import (
     exported_versions,
     part_dir,
 )
-from tf_smoothclir.publishing.manifest import ExportManifest, digests_below
+from tf_smoothclir.publishing.manifest import ExportManifest, TableQuality, digests_below
 from tf_smoothclir.publishing.verification import Verifier
 from tf_smoothclir.publishing.warm_up import warm_up_requests, write_warm_up
 from tf_smoothclir.settings.data import DataSettings
@@ -60,6 +60,7 @@ class PairInfo:
         thresholds: Those of the loss of the towers.
         data: The retrieval set of the training run; finds its collection again.
         cut_points: Those that predict grades; None for the thresholds.
+        quality: What the narrow tables of the towers cost; None for exact ones.
     """
 
     dim: int
@@ -67,6 +68,7 @@ class PairInfo:
     thresholds: tuple[float, ...]
     data: DataSettings
     cut_points: CutPoints | None = None
+    quality: TableQuality | None = None
 
 
 def publish_version(
@@ -148,6 +150,7 @@ def _manifest(
         thresholds=info.thresholds,
         data=info.data,
         cut_points=info.cut_points,
+        tables=info.quality,
         parts=ranking,
         documents=part.num_documents if is_search else None,
         depth=part.depth if is_search else None,

@@ -1,0 +1,103 @@
+"""Narrow tables: how far rows may move, what a tower reads, and how large its files are."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from tests.published import EPSILON, undesired_operations
+from tf_smoothclir.publishing.exported_tables import ExportedTables
+from tf_smoothclir.publishing.exported_tower import ExportedTower
+from tf_smoothclir.text.vocabulary import PADDING, UNKNOWN, TextEncoder, write_vocabulary
+from tf_smoothclir.towers import AveragePoolingTower, CNNTower
+
+WORDS = [f"word{number}" for number in range(3000)]
+TEXTS = ["word1 word2", "word7", "", "unseen word2999 word0 word0", b"\xff"]
+
+
+def build(kind=AveragePoolingTower, **options):
+    tower = kind(len(WORDS) + 2, 16, **options)
+    tower.build()
+    generator = np.random.default_rng(13)
+    for table in tower.tables().values():
+        scales = generator.lognormal(size=(table.shape[0], 1))  # rows of very different lengths
+        table.assign(scales * generator.normal(size=table.shape))
+    return tower
+
+
+def read(tower, table_type, name):
+    tables = ExportedTables(tower, table_type)
+    numbers = tf.range(tower.tables()[name].shape[0])
+    with tables.read_by(tower):
+        return tower._rows(name, numbers).numpy()
+
+
+@pytest.mark.parametrize("name", ["embeddings", "ngram_embeddings"])
+@pytest.mark.parametrize(
+    ("table_type", "share"),
+    # Of the largest number of a row: half of one of 127 steps; half of the last of 10 bits.
+    [("int8", 0.5 / 127), ("float16", 2.0**-11), ("float32", 0.0)],
+)
+def test_no_number_moves_by_more_than_the_type_rounds(name, table_type, share):
+    tower = build(ngram_buckets=40)
+    exact = tower.tables()[name].numpy()
+    largest = np.abs(exact).max(axis=1, keepdims=True)
+    distances = np.abs(read(tower, table_type, name) - exact)
+    assert (distances <= largest * (share * 1.001)).all()
+    assert share == 0 or distances.max() > 0
+
+
+def test_zero_rows_stay_zero_and_the_largest_number_of_a_row_is_exact():
+    tower = build()
+    table = tower.embeddings.numpy()
+    table[5] = 0
+    tower.embeddings.assign(table)
+    found = read(tower, "int8", "embeddings")
+    assert not found[5].any()
+    rows = np.arange(len(table))
+    columns = np.abs(table).argmax(axis=1)
+    np.testing.assert_allclose(found[rows, columns], table[rows, columns], rtol=1e-6)
+
+
+@pytest.fixture
+def encoder(tmp_path):
+    path = tmp_path / "query.txt"
+    write_vocabulary(path, [PADDING, UNKNOWN, *WORDS])
+    return TextEncoder(path, 10)
+
+
+def export(tower, encoder, table_type, directory):
+    exported = ExportedTower(
+        tower, encoder, epsilon=EPSILON, name="query_tower", table_type=table_type
+    )
+    exported.save(str(directory / table_type))
+    model = tf.saved_model.load(str(directory / table_type))
+    (variables,) = (directory / table_type / "variables").glob("*.data*")
+    vectors = model.signatures["serving_default"](text=tf.constant(TEXTS))["vector"].numpy()
+    return exported, model, variables.stat().st_size, vectors
+
+
+@pytest.mark.parametrize("kind", [AveragePoolingTower, CNNTower])
+def test_models_are_smaller_with_core_operations_and_almost_the_same_vectors(
+    kind, encoder, tmp_path
+):
+    tower = build(kind)
+    exact, _, whole, expected = export(tower, encoder, "float32", tmp_path)
+    for table_type, saved in (("float16", 1 / 2), ("int8", 3 / 4)):
+        exported, model, size, vectors = export(tower, encoder, table_type, tmp_path)
+        assert not undesired_operations(model)
+        # An int8 row of 16 numbers has a scale of 4 bytes.
+        scales = 4 * len(WORDS) if table_type == "int8" else 0
+        table = 4 * tower.embeddings.numpy().size
+        assert size == pytest.approx(whole - saved * table + scales, abs=2000)
+        np.testing.assert_allclose(vectors, expected, atol=0.02)
+        assert np.abs(vectors - expected).max() > 0
+        assert exported.digest() != exact.digest()
+
+
+def test_the_trained_tower_goes_on_reading_its_own_tables(encoder):
+    tower = build()
+    tokens = encoder(tf.constant(TEXTS))
+    before = tower(tokens).numpy()
+    narrow = ExportedTower(tower, encoder, epsilon=EPSILON, name="t", table_type="int8")
+    assert np.abs(narrow.serve(tf.constant(TEXTS))["vector"]).max() > 0
+    np.testing.assert_array_equal(tower(tokens), before)
