@@ -89,11 +89,12 @@ def main(argv) -> None:
     # Typed queries are answered line by line.
     for batch in in_batches(queries, _BATCH if _QUERIES.value or _TREC_RUN.value else 1):
         found = search.search([query.text for query in batch], _TOP_K.value)
-        for query, hits in zip(batch, found):
+        readings = search.read([query.text for query in batch])
+        for query, hits, reading in zip(batch, found, readings):
             if _TREC_RUN.value:
                 run_file.add(query.id, hits)
             else:
-                _show(search, query, hits)
+                _show(search, query, hits, reading)
     if _TREC_RUN.value:
         run_file.write(_TREC_RUN.value, _TAG.value)
 
@@ -116,7 +117,7 @@ def _check_flags() -> None:
         )
 
 
-def _show(search, query, hits) -> None:
+def _show(search, query, hits, reading) -> None:
     from tf_smoothclir.search.display import print_hits
 
     explanations = search.explain(query.text, hits) if _EXPLAIN.value else None
@@ -124,13 +125,13 @@ def _show(search, query, hits) -> None:
         found = [dataclasses.asdict(hit) for hit in hits]
         for answer, explanation in zip(found, explanations or ()):
             answer["explanation"] = dataclasses.asdict(explanation)
-        answer = {"query": query.text, "results": found}
+        answer = {"query": query.text, **dataclasses.asdict(reading), "results": found}
         if _QUERIES.value:
             answer = {"id": query.id, **answer}
         print(json.dumps(answer, ensure_ascii=False))
     else:
         bold = sys.stdout.isatty()
-        print_hits(query.text, hits, _WIDTH.value, explanations, bold=bold)
+        print_hits(query.text, hits, _WIDTH.value, explanations, bold=bold, reading=reading)
     sys.stdout.flush()
 
 

@@ -21,6 +21,7 @@ from tf_smoothclir.publishing.exported_collection import Collection
 from tf_smoothclir.publishing.exported_tower import ExportedTower
 from tf_smoothclir.publishing.version_writer import PairInfo
 from tf_smoothclir.settings.data import DataSettings
+from tf_smoothclir.text.evidence import WordEvidence
 from tf_smoothclir.text.vocabulary import TextEncoder, write_vocabulary
 from tf_smoothclir.towers import AveragePoolingTower
 from tf_smoothclir.training.run_directory import RunDirectory
@@ -87,7 +88,13 @@ def small_tower(directory, role, seed=0):
     )
     tower.build()
     encoder = TextEncoder(directory / f"{role}.txt", max_tokens=5)
-    return ExportedTower(tower, encoder, epsilon=EPSILON, name=f"{role}_tower")
+    return ExportedTower(
+        tower,
+        encoder,
+        epsilon=EPSILON,
+        name=f"{role}_tower",
+        evidence=WordEvidence(encoder) if role == "query" else None,
+    )
 
 
 def small_search_model(towers, depth=DEPTH):

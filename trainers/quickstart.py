@@ -56,7 +56,8 @@ def main(argv) -> None:
     world = RetrievalSet.load(source_of(SETTINGS.data))
     unseen = {world.query_ids[row] for row in world.queries_in("test")}
     for query in example_queries(world.source, unseen):
-        print_hits(query, search.search([query], 3)[0], width=400)
+        (hits,), (reading,) = search.search([query], 3), search.read([query])
+        print_hits(query, hits, width=400, reading=reading)
     print(f"\nReport: {output_dir}/report.md. Search for more, one query per line:")
     print(f"  smoothclir-search --export_dir={output_dir}")
 

@@ -113,10 +113,15 @@ def test_search_model_has_the_collection_of_the_run(export_dir, tiny_run):
     scores = vectors["query"] @ vectors["document"].T
     hashes = hash_ids([document.id for document in documents])
     found = model.signatures["serving_default"](text=tf.constant(TEXTS["query"]))
-    for row, ids, found_scores in zip(scores, found["ids"].numpy(), found["scores"]):
+    answers = (found[name].numpy() for name in ("ids", "scores", "evidence"))
+    for row, ids, found_scores, evidence in zip(scores, *answers):
+        if evidence == b"nothing":
+            assert not ids.any()
+            continue
         order = sorted(range(len(row)), key=lambda i: (-row[i].round(6), hashes[i]))[:DEPTH]
         assert [id_.decode() for id_ in ids] == [documents[i].id for i in order]
         np.testing.assert_allclose(found_scores, row[order], atol=1e-6)
+    assert b"words" in found["evidence"].numpy()
 
 
 @pytest.mark.parametrize("options", [{"search_model": False}, {"max_search_documents": 29}])

@@ -52,7 +52,19 @@ def test_signatures_are_frozen(loaded):
         "serving_default": ({"text": (tf.string, [None])}, vector),
         "tokens": ({"ids": (tf.int32, [None]), "lengths": (tf.int32, [None])}, vector),
         "pair_id": ({"text": (tf.string, [None])}, {"pair_id": (tf.string, [None])}),
+        "evidence": (
+            {"text": (tf.string, [None])},
+            {"evidence": (tf.string, [None]), "unknown": (tf.string, [None])},
+        ),
     }
+
+
+def test_evidence_is_a_known_word_and_never_punctuation(loaded):
+    found = loaded[1].signatures["evidence"](
+        text=tf.constant(["Red ZEBRA on", "zebra", "", "?!", "red"])
+    )
+    assert found["evidence"].numpy().tolist() == [b"words", *[b"nothing"] * 3, b"words"]
+    assert found["unknown"].numpy().tolist() == [b"zebra on", b"zebra", b"", b"", b""]
 
 
 def test_vectors_by_hand(loaded):

@@ -97,6 +97,7 @@ def test_names_types_and_shapes_are_frozen(signatures):
         ("serving_default", "ids"): (tf.string, [None, LOADED_DEPTH]),
         ("serving_default", "scores"): (tf.float32, [None, LOADED_DEPTH]),
         ("serving_default", "grades"): (tf.int32, [None, LOADED_DEPTH]),
+        ("serving_default", "evidence"): (tf.string, [None]),
         ("score", "query"): (tf.string, [None]),
         ("score", "document"): (tf.string, [None]),
         ("score", "score"): (tf.float32, [None]),
@@ -107,9 +108,15 @@ def test_names_types_and_shapes_are_frozen(signatures):
 def test_ranks_as_brute_force_with_ties_by_the_hash_of_the_id(signatures, towers):
     hashes = dict(zip(COLLECTION, hash_ids(list(COLLECTION))))
     found = search(signatures, QUERIES)
-    for query, ids, scores, grades in zip(
-        QUERIES, *(found[name] for name in ("ids", "scores", "grades"))
+    for query, ids, scores, grades, evidence in zip(
+        QUERIES, *(found[name] for name in ("ids", "scores", "grades", "evidence"))
     ):
+        assert evidence == (b"words" if set(query.split()) & set(WORDS["query"]) else b"nothing")
+        if evidence == b"nothing":
+            assert not ids.any()
+            assert not scores.any()
+            assert not grades.any()
+            continue
         exact = {id_: smooth_cosine(towers, query, text) for id_, text in COLLECTION.items()}
         order = sorted(exact, key=lambda id_: (-round(exact[id_], 6), hashes[id_]))
         best = [exact[id_] for id_ in order[:LOADED_DEPTH]]

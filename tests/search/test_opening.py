@@ -21,6 +21,7 @@ from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.index.builder import build_index
 from tf_smoothclir.index.document_collections import SourceCollection
 from tf_smoothclir.index.export_halves import export_halves, training_query_vectors
+from tf_smoothclir.protocols.text_search import QueryReading
 from tf_smoothclir.publishing.export_directory import load_tower
 from tf_smoothclir.publishing.exported_models import load_exported_models
 from tf_smoothclir.search.opening import open_search
@@ -71,7 +72,17 @@ def brute_force(run, query):
     return [(documents[i], scores[i]) for i in order]
 
 
-@pytest.mark.parametrize("query", [QUERY, "word8", "word3 unheard", ""])
+@pytest.mark.parametrize(
+    ("query", "unknown"),
+    [("", ()), (" \t", ()), ("zebra", ("zebra",)), ("unheard ÄÖ!", ("unheard", "äö"))],
+)
+def test_query_without_a_known_word_finds_nothing(search, query, unknown):
+    assert search.search([query, QUERY], 3)[0] == []
+    assert search.read([query]) == [QueryReading("nothing", unknown)]
+    assert len(search.search([query, QUERY], 3)[1]) == 3
+
+
+@pytest.mark.parametrize("query", [QUERY, "word8", "word3 unheard"])
 def test_ranks_as_brute_force_over_the_raw_model(search, tiny_run, query):
     (results,) = search.search([query], DOCUMENTS)
     expected = brute_force(tiny_run, query)
@@ -198,7 +209,7 @@ def test_there_may_be_no_queries_of_the_run(export_dir, monkeypatch, caplog):
 def server(export_dir, monkeypatch):
     """A stand-in for the client of a model server; its `pair` may be set."""
     encode, manifest = load_tower(export_dir, "query")
-    state = types.SimpleNamespace(pair=manifest.pair_id, asked=[], extra=0)
+    state = types.SimpleNamespace(pair=manifest.pair_id, asked=[], extra=0, old=False)
 
     class ServingClient:
         def __init__(self, address):
@@ -207,6 +218,9 @@ def server(export_dir, monkeypatch):
         def pair_id(self, role):
             assert role == "query"
             return state.pair
+
+        def read(self, texts):
+            return None if state.old else [("words", "")] * len(texts)
 
         def encode(self, texts, role="query"):
             state.asked += texts
@@ -220,7 +234,7 @@ def server(export_dir, monkeypatch):
 
 @pytest.mark.parametrize("known", [True, False])
 def test_queries_are_encoded_by_the_server(export_dir, index_dir, search, server, known):
-    server.pair = server.pair if known else None
+    server.pair, server.old = (server.pair if known else None), not known
     remote = open_search(export_dir, index_dir, the_same, server="localhost:8500")
     assert remote.search([QUERY, "word8"], 5) == search.search([QUERY, "word8"], 5)
     assert server.asked == [QUERY, "word8"]

@@ -16,6 +16,7 @@ from tf_smoothclir.index.document_collections import open_files
 from tf_smoothclir.index.export_halves import export_halves
 from tf_smoothclir.protocols.text_search import (
     Explanation,
+    QueryReading,
     SearchedCollection,
     SearchHit,
     WordMatch,
@@ -39,11 +40,15 @@ class Documents:
 
     collection = SearchedCollection("en", "fr", 3, None)
 
+    def read(self, queries):
+        known = {"zebra": QueryReading("nothing", ("zebra",)), "none": QueryReading("words")}
+        return [known.get(query, QueryReading("words", ("lilac",))) for query in queries]
+
     def search(self, queries, depth):
         (query,) = queries
         if query == "fail":
             raise RuntimeError("the search is broken")
-        if query == "none":
+        if query in ("none", "zebra"):
             return [[]]
         results = [
             SearchHit(rank, 0.9 - rank / 100, rank % 3, f"d{rank}", f"Titre {EVIL}", text)
@@ -306,6 +311,15 @@ def test_error_is_shown_as_an_alert(tab, address, path, message):
     assert tab.evaluate(RESULTS) == 0
 
 
-def test_page_says_that_nothing_was_found(tab, address):
-    show(tab, address, "/?q=none")
-    tab.wait_for("document.getElementById('state').textContent === 'No documents found.'")
+@pytest.mark.parametrize(
+    ("query", "remark"),
+    [
+        ("none", "No document has anything to do with the query"),
+        ("zebra", "No word of the query is known"),
+        ("red", "Not known, so not searched for by meaning: lilac"),
+    ],
+)
+def test_page_says_what_it_did_not_understand(tab, address, query, remark):
+    show(tab, address, f"/?q={query}")
+    tab.wait_for(f"document.getElementById('state').textContent.includes('{remark}')")
+    assert (tab.evaluate(RESULTS) > 0) == (query == "red")

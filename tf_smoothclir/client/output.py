@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Iterator, Sequence
 
 from tf_smoothclir.client.serving_client import SEARCH_MODEL, ServingClient
+from tf_smoothclir.protocols.text_search import DOUBTS
 from tf_smoothclir.utils.errors import input_error
 
 Printed = Iterator[tuple[dict, str]]
@@ -26,6 +27,10 @@ def searched(client: ServingClient, texts: Sequence[bytes], *, role: str) -> Pri
         results = [{"rank": n, **dataclasses.asdict(d)} for n, d in enumerate(documents, start=1)]
         lines = [f"\n{_shown(text)}", "  rank   score  grade  id"]
         lines += ["  {rank:4}  {score:6.3f}  {grade:5}  {id}".format(**r) for r in results]
+        if not documents:
+            lines = [*lines[:1], f"  {DOUBTS['nothing']}"]
+        elif documents[0].evidence in DOUBTS:
+            lines.insert(1, f"  {DOUBTS[documents[0].evidence]}")
         yield {"query": _shown(text), "results": results}, "\n".join(lines)
 
 

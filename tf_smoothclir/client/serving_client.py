@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import random
 import re
 import time
@@ -41,11 +42,14 @@ class FoundDocument:
         id: Id of the document.
         score: Smooth cosine similarity.
         grade: Predicted from the score.
+        evidence: By what the query was understood: "words", "spelling" or "n-grams"; empty where
+            the search model does not say.
     """
 
     id: str
     score: float
     grade: int
+    evidence: str = ""
 
 
 class ServingClient:
@@ -108,20 +112,46 @@ class ServingClient:
     def search(self, texts: Sequence[str | bytes]) -> list[list[FoundDocument]]:
         """Returns the documents that the search model finds for each query, best first.
 
+        There are none for a query of which the model knows nothing.
+
         Raises:
             InputError: The request failed; names the server, the model, the cause and a remedy.
         """
         found = []
         for output in self._batches(SEARCH_MODEL, "serving_default", {"text": texts}):
             rows = zip(*(self._named(output, name) for name in ("ids", "scores", "grades")))
+            evidence = output.get("evidence", itertools.repeat(b""))  # not in earlier exports
             found += [
                 [
-                    FoundDocument(id.decode("utf-8", "replace"), float(s), int(g))
+                    FoundDocument(id.decode("utf-8", "replace"), float(s), int(g), known.decode())
                     for id, s, g in zip(*row)
+                    if id
                 ]
-                for row in rows
+                for row, known in zip(rows, evidence)
             ]
         return found
+
+    def read(self, texts: Sequence[str | bytes]) -> list[tuple[str, str]] | None:
+        """Returns by what the query tower understands each text, and its unknown words.
+
+        Returns:
+            None if the tower has no signature `evidence`, as those of earlier releases.
+
+        Raises:
+            InputError: The request failed; names the server, the model, the cause and a remedy.
+        """
+        try:
+            answers = list(self._batches("query_tower", "evidence", {"text": texts}))
+        except InputError as error:
+            if "ignature" in str(error):
+                return None
+            raise
+        names = ("evidence", "unknown")
+        return [
+            tuple(value.decode("utf-8", "replace") for value in row)
+            for answer in answers
+            for row in zip(*(self._named(answer, name) for name in names))
+        ]
 
     def score(self, pairs: Sequence[tuple[str | bytes, str | bytes]]) -> list[tuple[float, int]]:
         """Returns the score and grade of each pair of a query and a document text.

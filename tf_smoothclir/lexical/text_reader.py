@@ -14,6 +14,7 @@ import tensorflow as tf
 
 from tf_smoothclir.lexical.words import NO_WORD, Words
 from tf_smoothclir.text.batches import text_batches
+from tf_smoothclir.text.evidence import NOTHING, SPELLING, WORDS, Evidence, evidence_of
 from tf_smoothclir.text.tokenizer import tokenize
 from tf_smoothclir.text.tokens import Tokens
 from tf_smoothclir.text.vocabulary import UNKNOWN_ID, TextEncoder
@@ -95,9 +96,24 @@ class QueryReader(TextReader):
     def __call__(self, texts: tf.Tensor) -> Tokens:
         """See `TextReader`."""
         words = tokenize(texts, self._max_tokens)
+        return _tokens(words, self._ids(words))
+
+    @tf.function(autograph=False, input_signature=_TEXTS)
+    def evidence(self, texts: tf.Tensor) -> Evidence:
+        """Returns what is known of texts; words that only documents have count by their spelling.
+
+        Args:
+            texts: `[batch]` string, any bytes.
+        """
+        words = tokenize(texts, self._max_tokens)
+        ids = self._ids(words)
+        own = tf.where(ids < self._own_size, WORDS, SPELLING)
+        return evidence_of(words, tf.where(ids == NO_WORD, NOTHING, own))
+
+    def _ids(self, words: tf.RaggedTensor) -> tf.Tensor:
         own, spelled = (_known_ids(encoder, words) for encoder in (self._own, self._spelled))
         spelled = tf.where(spelled == NO_WORD, NO_WORD, self._own_size + spelled)
-        return _tokens(words, tf.where(own == NO_WORD, spelled, own))
+        return tf.where(own == NO_WORD, spelled, own)
 
 
 def _known_ids(encoder: TextEncoder, words: tf.RaggedTensor) -> tf.Tensor:

@@ -12,6 +12,14 @@ from typing import Optional, Protocol
 
 from tf_smoothclir.settings.data import DataSettings
 
+# What to tell people where a query is not understood by its words.
+DOUBTS = {
+    "spelling": "No word of the query is known from training: found by words of the same spelling.",
+    "n-grams": "No word of the query is known: found by letters that it shares with known words, so"
+    " perhaps by chance.",
+    "nothing": "No word of the query is known, so there is nothing to search with.",
+}
+
 
 @dataclasses.dataclass(frozen=True)
 class SearchHit:
@@ -32,6 +40,25 @@ class SearchHit:
     id: str
     title: str
     text: str
+
+
+@dataclasses.dataclass(frozen=True)
+class QueryReading:
+    """What a search knows of a query.
+
+    Attributes:
+        evidence: "words" if it knows one; else "spelling" if documents have one, spelled alike;
+            else "n-grams" if one looks like known words; else "nothing".
+        unknown: Its words that neither queries nor documents had in training.
+    """
+
+    evidence: str
+    unknown: tuple[str, ...] = ()
+
+    @property
+    def says_something(self) -> bool:
+        """Whether there is anything to search with."""
+        return self.evidence != "nothing"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -116,7 +143,14 @@ class TextSearch(Protocol):
     collection: SearchedCollection
 
     def search(self, queries: Sequence[str], depth: int) -> list[list[SearchHit]]:
-        """Returns the best `depth` documents of each query, best first."""
+        """Returns the best `depth` documents of each query, best first.
+
+        There are none for a query of which nothing is known, and none whose score is zero because
+        they have nothing to do with it.
+        """
+
+    def read(self, queries: Sequence[str]) -> list[QueryReading]:
+        """Returns what the search knows of each query."""
 
     def explain(
         self, query: str, hits: Sequence[SearchHit], role: str = "document"

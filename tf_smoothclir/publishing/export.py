@@ -21,6 +21,7 @@ from tf_smoothclir.publishing.exported_tables import EXACT
 from tf_smoothclir.publishing.exported_tower import ExportedTower
 from tf_smoothclir.publishing.verification import Verifier
 from tf_smoothclir.publishing.version_writer import PairInfo, Part, publish_version
+from tf_smoothclir.text.evidence import word_evidence
 from tf_smoothclir.text.subword_encoder import text_encoder
 from tf_smoothclir.training.retrievers import RunModels, load_cut_points, load_models
 from tf_smoothclir.training.run_directory import RunDirectory
@@ -115,17 +116,20 @@ def export_run(
 def _towers(run: RunDirectory, models: RunModels, table_type: str) -> dict[str, ExportedTower]:
     if models.towers is None:
         return {}
-    settings = models.settings
-    return {
-        role: ExportedTower(
+    settings, towers = models.settings, {}
+    for role in ROLES:
+        vocabulary = run.vocabulary / f"{role}.txt"
+        encoder = text_encoder(vocabulary, settings.text, role)
+        asked = role == "query"
+        towers[role] = ExportedTower(
             getattr(models.towers, f"{role}_tower"),
-            text_encoder(run.vocabulary / f"{role}.txt", settings.text, role),
+            encoder,
             epsilon=settings.model.epsilon,
             name=f"{role}_tower",
             table_type=table_type,
+            evidence=word_evidence(vocabulary, encoder, settings.text) if asked else None,
         )
-        for role in ROLES
-    }
+    return towers
 
 
 def _lexical_parts(run: RunDirectory, models: RunModels) -> LexicalParts | None:

@@ -10,6 +10,7 @@ import tensorflow as tf
 
 from tf_smoothclir.encoder.description import Ngrams, TowerDescription, stored_arrays
 from tf_smoothclir.publishing.exported_tables import EXACT, ExportedTables
+from tf_smoothclir.text.evidence import NAMES, WordEvidence
 from tf_smoothclir.text.subword_encoder import SubwordTextEncoder
 from tf_smoothclir.text.tokenizer import tokenize
 from tf_smoothclir.text.vocabulary import UNKNOWN_ID, TextEncoder
@@ -34,6 +35,10 @@ class ExportedTower(tf.Module):
     A third signature, `pair_id`, returns the `pair_id` of the export once per text of `text`
     (servers refuse a signature without inputs), so that a client can check what belongs together.
 
+    A query tower has a fourth, `evidence`: by what each of `text`, `[batch]` string, is understood
+    ("words", "n-grams" or "nothing"), and its `unknown` words, with spaces between them; both
+    `[batch]` string. The vector of a text of which nothing is known is not zero: it finds anything.
+
     The inner product of a query vector and a document vector is their SCS, so any inner-product
     index ranks by SCS.
 
@@ -50,6 +55,7 @@ class ExportedTower(tf.Module):
         epsilon: float,
         name: str,
         table_type: str = EXACT,
+        evidence: WordEvidence | None = None,
     ):
         """Wraps a trained tower.
 
@@ -59,9 +65,15 @@ class ExportedTower(tf.Module):
             epsilon: ε of the similarity.
             name: "query_tower" or "document_tower".
             table_type: How its tables are stored, one of `TABLE_TYPES`.
+            evidence: Of a query tower: says how much it knows of a text.
         """
         super().__init__(name=name)
         self.encoder = encoder
+        self.evidence = evidence
+        if evidence is not None:
+            self.serve_evidence = tf.function(
+                self._evidence, autograph=False, input_signature=[_TEXT]
+            )
         self.pair_id = ""
         self.tables = ExportedTables(tower, table_type)
         self.weights = self.tables.weights_of(tower)
@@ -112,6 +124,7 @@ class ExportedTower(tf.Module):
             "serving_default": self.serve,
             "tokens": self.serve_tokens,
             "pair_id": self.serve_pair_id,
+            **({} if self.evidence is None else {"evidence": self.serve_evidence}),
         }
 
     def digest(self) -> str:
@@ -167,6 +180,10 @@ class ExportedTower(tf.Module):
             pace=PACE,
             ngrams=ngrams,
         )
+
+    def _evidence(self, text) -> dict[str, tf.Tensor]:
+        found = self.evidence(text)
+        return {"evidence": tf.gather(NAMES, found.levels), "unknown": found.unknown}
 
     def _vectors(self, tokens) -> dict[str, tf.Tensor]:
         return {"vector": smooth_normalize(self._call_tower(tokens), self._epsilon)}

@@ -13,6 +13,7 @@ import tensorflow as tf
 
 from tf_smoothclir.losses.grades import hit_grades, predicted_grades
 from tf_smoothclir.protocols.cut_points import CutPoints
+from tf_smoothclir.text.evidence import NAMES, NOTHING, Evidence
 
 # Bounds the memory of a request of any size: 16 MB for the scores of a step, and feedback needs a
 # few times as much.
@@ -37,7 +38,10 @@ class SearchModel(tf.Module):
 
     * `serving_default` takes `text`, `[batch]` string, and returns the best documents, best first,
       equal scores by a hash of the id: `ids`, `[batch, depth]` string, `scores`, `[batch, depth]`
-      float32, and `grades`, `[batch, depth]` int32;
+      float32, and `grades`, `[batch, depth]` int32; and `evidence`, `[batch]` string: by what the
+      query is understood ("words", "spelling", "n-grams" or "nothing"). Where there are fewer
+      documents that have anything to do with the query, or none because nothing is known of it, the
+      last ids are empty, with score and grade 0;
     * `score` takes pairs, `query` and `document`, both `[batch]` string, and returns `score`,
       `[batch]` float32, and `grade`, `[batch]` int32. The documents need not be in the collection.
       A pair has no collection that feedback could come from: where a model ranks with feedback,
@@ -53,6 +57,7 @@ class SearchModel(tf.Module):
         *,
         cut_points: CutPoints,
         depth: int,
+        evidence: Callable[[tf.Tensor], Evidence],
         feedback: Callable[[tf.Tensor], tf.Tensor] | None = None,
     ):
         """Combines a scorer and the ids of its collection.
@@ -62,6 +67,7 @@ class SearchModel(tf.Module):
             scorer: Scores these documents, in this order.
             cut_points: Scores at which the grade changes.
             depth: Documents per query; fewer if the collection is smaller.
+            evidence: Says what is known of queries, `[batch]` string.
             feedback: From scores, `[queries, documents]`, to those that rank; None for the same.
         """
         super().__init__(name="search")
@@ -69,7 +75,7 @@ class SearchModel(tf.Module):
         self.depth = min(depth, len(ids))
         self._ids = tf.Variable(list(ids), trainable=False, dtype=tf.string)
         self._scorer = scorer
-        self._feedback = feedback
+        self._evidence, self._feedback = evidence, feedback
         self._cut_points = cut_points
 
     @property
@@ -81,8 +87,19 @@ class SearchModel(tf.Module):
     def serve(self, text):
         """Searches the collection."""
         scores, positions = self._best(text)
+        levels = self._evidence(text).levels
+        # Behind the last score that is not zero, documents stand by the hash of their ids alone.
+        found = tf.cumsum(tf.cast(scores != 0, tf.int32), axis=1, reverse=True) > 0
+        found &= tf.expand_dims(levels > NOTHING, 1)
+        levels = tf.where(tf.reduce_any(found, axis=1), levels, NOTHING)
+        scores = tf.where(found, scores, 0)
         grades = hit_grades(scores, self._cut_points.scores, self._cut_points.shares)
-        return {"ids": tf.gather(self._ids, positions), "scores": scores, "grades": grades}
+        return {
+            "ids": tf.where(found, tf.gather(self._ids, positions), ""),
+            "scores": scores,
+            "grades": tf.where(found, grades, 0),
+            "evidence": tf.gather(NAMES, levels),
+        }
 
     @tf.function(
         autograph=False,
@@ -116,8 +133,9 @@ class SearchModel(tf.Module):
 
         def search_some(begin, scores, positions):
             found = self._scorer.all_documents(queries[begin : begin + step])
-            if self._feedback is not None:
-                found = self._feedback(found)
+            if self._feedback is not None:  # on nothing, it would find what is like chance
+                says_something = tf.reduce_any(found != 0, axis=1, keepdims=True)
+                found = tf.where(says_something, self._feedback(found), 0)
             best_scores, best = tf.math.top_k(found, self.depth)
             scores = tf.concat([scores, best_scores], axis=0)
             positions = tf.concat([positions, best], axis=0)

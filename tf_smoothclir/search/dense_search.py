@@ -15,6 +15,7 @@ from tf_smoothclir.protocols.text_search import Explanation, SearchedCollection,
 from tf_smoothclir.publishing.export_directory import LoadedPart
 from tf_smoothclir.publishing.manifest import check_pair
 from tf_smoothclir.search.explanation import explain, word_vectors
+from tf_smoothclir.search.query_reading import ReadQueries, answered
 
 EncodeQueries = Callable[[Sequence[str]], np.ndarray]
 LoadTower = Callable[[str], LoadedPart]
@@ -25,11 +26,13 @@ class DenseSearch:
 
     Attributes:
         collection: What is searched.
+        read: See `TextSearch`.
     """
 
     def __init__(
         self,
         encode_queries: EncodeQueries,
+        read_queries: ReadQueries,
         index: DocumentIndex | MilvusCollection,
         load_tower: LoadTower,
         collection: SearchedCollection,
@@ -38,18 +41,23 @@ class DenseSearch:
 
         Args:
             encode_queries: From queries to `[queries, dim]`.
+            read_queries: Says what the query tower knows of them.
             index: Of the same training run.
             load_tower: From "query" or "document" to the exported tower. Only `explain` calls it.
             collection: What is known about the documents of the index.
         """
         self.collection = collection
+        self.read = read_queries
         self._encode = encode_queries
         self._index = index
         self._load_tower = functools.lru_cache(load_tower)
 
     def search(self, queries: Sequence[str], depth: int) -> list[list[SearchHit]]:
-        """Returns the best `depth` documents of each query, best first."""
-        return self._index.search(self._encode(queries), depth) if len(queries) else []
+        """Returns the best `depth` documents of each query, best first; see `TextSearch`."""
+        readings = self.read(queries) if len(queries) else []
+        return answered(
+            queries, readings, lambda asked: self._index.search(self._encode(asked), depth)
+        )
 
     def explain(
         self, query: str, hits: Sequence[SearchHit], role: str = "document"

@@ -7,10 +7,17 @@ import re
 import unicodedata
 from collections.abc import Sequence
 
-from tf_smoothclir.protocols.text_search import Explanation, SearchHit, WordShare
+from tf_smoothclir.protocols.text_search import (
+    DOUBTS,
+    Explanation,
+    QueryReading,
+    SearchHit,
+    WordShare,
+)
 
 _UNSPACED = ("CJK", "HIRAGANA", "KATAKANA", "THAI", "LAO", "KHMER", "MYANMAR")
 _BOLD, _PLAIN = "\033[1m", "\033[0m"
+_UNDERSTOOD = QueryReading("words")
 _MOST_WORDS = 8  # whose shares are shown
 _HIGHLIGHTED = 0.1  # least share of the score that a highlighted word carries
 
@@ -22,6 +29,7 @@ def print_hits(
     explanations: Sequence[Explanation] | None = None,
     *,
     bold: bool = False,
+    reading: QueryReading = _UNDERSTOOD,
 ) -> None:
     """Prints a query and its hits: rank, score, predicted grade, id, start of the text.
 
@@ -31,8 +39,13 @@ def print_hits(
         width: How many characters of a text are shown.
         explanations: One per hit; printed below it as the words with the largest shares.
         bold: Whether the words that carry the score are bold in the text, for a terminal.
+        reading: What the search knows of the query.
     """
     print(f"\n{query}")
+    for line in remarks(reading, hits):
+        print(f"  {line}")
+    if not hits:
+        return
     print("  rank   score  grade  id")
     for number, hit in enumerate(hits):
         text = f"{hit.title}: {hit.text}" if hit.title else hit.text
@@ -43,6 +56,18 @@ def print_hits(
         print(f"  {hit.rank:4}  {hit.score:6.3f}  {grade:>5}  {hit.id}  {shown}")
         if explanations:
             print(f"        {shares(explanations[number])}")
+
+
+def remarks(reading: QueryReading, hits: Sequence[SearchHit]) -> list[str]:
+    """Returns what people should know about an answer: what was not understood of the query."""
+    lines = []
+    if reading.evidence in DOUBTS:
+        lines.append(DOUBTS[reading.evidence])
+    elif not hits:
+        lines.append("No document has anything to do with the query.")
+    elif reading.unknown:
+        lines.append(f"Not known, so not searched for by meaning: {', '.join(reading.unknown)}.")
+    return lines
 
 
 def carrying_words(explanation: Explanation) -> list[str]:

@@ -14,6 +14,7 @@ from tf_smoothclir.index.lexical_half import LexicalHalf
 from tf_smoothclir.lexical.words import NO_WORD
 from tf_smoothclir.protocols.text_search import Explanation, SearchedCollection, SearchHit
 from tf_smoothclir.publishing.exported_lexical import LexicalParts
+from tf_smoothclir.search.query_reading import ReadQueries, answered, by_words
 from tf_smoothclir.search.word_explanation import WordExplainer
 
 EncodeQueries = Callable[[Sequence[str]], np.ndarray]
@@ -26,6 +27,7 @@ class EngineSearch:
 
     Attributes:
         collection: What is searched.
+        read: See `TextSearch`.
     """
 
     def __init__(
@@ -34,6 +36,7 @@ class EngineSearch:
         documents: MilvusCollection,
         collection: SearchedCollection,
         encode_queries: EncodeQueries | None = None,
+        read_queries: ReadQueries | None = None,
     ):
         """Joins models and a collection.
 
@@ -42,18 +45,21 @@ class EngineSearch:
             documents: Of the same export.
             collection: What is known about the documents.
             encode_queries: From queries to `[queries, dim]`; None to rank by words alone.
+            read_queries: Says what the query tower knows of queries; with an encoder only.
         """
         self.collection = collection
         self._lexical, self._documents, self._encode = lexical, documents, encode_queries
         self._weights = (1.0, 0.0) if encode_queries is None else lexical.fusion.weights
+        self.read = by_words(lexical, read_queries if self._weights[1] else None)
         self._explainer = WordExplainer(lexical, self._weights[0])
         feedback = lexical.model.feedback if encode_queries is None else lexical.fusion.feedback
         if feedback:
             logging.info("Milvus ranks without feedback, which the export has (%g).", feedback)
 
     def search(self, queries: Sequence[str], depth: int) -> list[list[SearchHit]]:
-        """Returns the best `depth` documents of each query, best first."""
-        return [self._documents.search_sum(parts, depth) for parts in self._read(queries)]
+        """Returns the best `depth` documents of each query, best first; see `TextSearch`."""
+        readings = self.read(queries) if len(queries) else []
+        return answered(queries, readings, lambda asked: self._found(asked, depth))
 
     def explain(
         self, query: str, hits: Sequence[SearchHit], role: str = "document"
@@ -64,7 +70,7 @@ class EngineSearch:
         """
         if not hits:
             return []
-        (parts,) = self._read([query])
+        (parts,) = self._parts([query])
         found = self._documents.values([hit.id for hit in hits])
         scores = np.zeros((len(hits), 3), np.float32)  # words, towers, feedback
         for half, value, weight in parts:
@@ -77,7 +83,10 @@ class EngineSearch:
         words = self._lexical.query_reader.batch([query]).ids
         return self._explainer.explain(words, [hit.text for hit in hits], scores, role)
 
-    def _read(self, queries: Sequence[str]) -> list[list[PartOfQuery]]:
+    def _found(self, queries: Sequence[str], depth: int) -> list[list[SearchHit]]:
+        return [self._documents.search_sum(parts, depth) for parts in self._parts(queries)]
+
+    def _parts(self, queries: Sequence[str]) -> list[list[PartOfQuery]]:
         """Returns what each query asks of the halves that have a weight."""
         if not len(queries):
             return []

@@ -6,6 +6,7 @@ import functools
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 from absl import logging
 
@@ -26,12 +27,12 @@ from tf_smoothclir.publishing.export_directory import (
     exported_versions,
     latest_manifest,
     load_part,
-    load_tower,
 )
 from tf_smoothclir.publishing.exported_lexical import LexicalParts, load_lexical
 from tf_smoothclir.publishing.manifest import check_pair, check_pair_id
 from tf_smoothclir.search.dense_search import DenseSearch, EncodeQueries
 from tf_smoothclir.search.engine_search import EngineSearch
+from tf_smoothclir.search.query_reading import ReadQueries, by_server, by_tower
 from tf_smoothclir.search.word_search import WordSearch
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.utils.errors import InputError, input_error
@@ -91,11 +92,11 @@ def open_search(
         return word_search(lexical, index, searched)
     if DenseHalf.name not in index.manifest.halves:
         raise _missing(retriever, "the index has no vectors")
-    encode = _remote(server, index.manifest) if server else _local(export_dir, index.manifest)
+    tower = _remote(server, index.manifest) if server else _local(export_dir, index.manifest)
     if retriever == "hybrid":
-        return word_search(lexical, index, searched, encode)
+        return word_search(lexical, index, searched, tower.encode, tower.read)
     load = functools.partial(_tower_of_index, export_dir, index.manifest.version)
-    return DenseSearch(encode, index, load, searched)
+    return DenseSearch(tower.encode, tower.read, index, load, searched)
 
 
 def _lexical_model(
@@ -174,19 +175,25 @@ def _check_collection(index_dir: Path, manifest: IndexManifest, choose_data: Cho
         )
 
 
-def _local(
-    export_dir: str | os.PathLike, manifest: IndexManifest | CollectionNote
-) -> EncodeQueries:
-    encode, tower = load_tower(export_dir, "query")
+class _QueryTower(NamedTuple):
+    """A query tower, wherever it is: from queries to vectors, and to what it knows of them."""
+
+    encode: EncodeQueries
+    read: ReadQueries
+
+
+def _local(export_dir: str | os.PathLike, manifest: IndexManifest | CollectionNote) -> _QueryTower:
+    model, tower = load_part(export_dir, "query")
     check_pair(tower, manifest)
-    return functools.partial(encode_texts, encode)
+    encode = functools.partial(encode_texts, model.signatures["serving_default"])
+    return _QueryTower(encode, by_tower(model))
 
 
-def _remote(server: str, manifest: IndexManifest | CollectionNote) -> EncodeQueries:
+def _remote(server: str, manifest: IndexManifest | CollectionNote) -> _QueryTower:
     from tf_smoothclir.client.serving_client import ServingClient
 
     client = ServingClient(server)
     pair_id = client.pair_id("query")
     if pair_id is not None:
         check_pair_id(f"query tower of {server}", pair_id, manifest)
-    return client.encode
+    return _QueryTower(client.encode, by_server(client))

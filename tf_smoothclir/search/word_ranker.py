@@ -63,10 +63,13 @@ class WordRanker:
         """Returns the best documents, best first; equal scores by the hash of the id.
 
         Returns:
-            `(positions int64, scores float32)`.
+            `(positions int64, scores float32)`; empty if no document has a word of the query and
+            only words rank: feedback would find what is like chance.
         """
         depth = min(depth, len(self._index))
         lexical, similar = self._rows(query)
+        if not self.has_vectors and not lexical.any():
+            return np.zeros(0, np.int64), np.zeros(0, np.float32)
         known = lexical if similar is None else with_feedback(lexical, similar, 1.0)
         positions = self._candidates(known, query, depth)
         scores = _sum(*self._parts(query, positions, lexical, similar))

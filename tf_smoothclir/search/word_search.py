@@ -12,6 +12,7 @@ from tf_smoothclir.index.document_index import DocumentIndex
 from tf_smoothclir.index.lexical_half import LexicalHalf
 from tf_smoothclir.protocols.text_search import Explanation, SearchedCollection, SearchHit
 from tf_smoothclir.publishing.exported_lexical import LexicalParts
+from tf_smoothclir.search.query_reading import ReadQueries, answered, by_words, without_zeros
 from tf_smoothclir.search.word_explanation import WordExplainer
 from tf_smoothclir.search.word_ranker import Query, WordRanker
 
@@ -24,6 +25,7 @@ class WordSearch:
 
     Attributes:
         collection: What is searched.
+        read: See `TextSearch`.
     """
 
     def __init__(
@@ -32,6 +34,7 @@ class WordSearch:
         index: DocumentIndex,
         collection: SearchedCollection,
         encode_queries: EncodeQueries | None = None,
+        read_queries: ReadQueries | None = None,
     ):
         """Joins models and an index.
 
@@ -40,6 +43,7 @@ class WordSearch:
             index: Of the same export; has impacts, and vectors for the encoder.
             collection: What is known about the documents of the index.
             encode_queries: From queries to `[queries, dim]`; None to rank by words alone.
+            read_queries: Says what the query tower knows of queries; with an encoder only.
         """
         self.collection = collection
         self._lexical, self._index, self._encode = lexical, index, encode_queries
@@ -49,15 +53,14 @@ class WordSearch:
         self._ranker = WordRanker(index, weights, feedback)
         halves = [] if encode_queries is None else [DenseHalf.name]
         self._cut_points = index.manifest.cut_points_of(*halves, LexicalHalf.name)
+        self.read = by_words(lexical, read_queries if self._ranker.has_vectors else None)
         self._explainer = WordExplainer(lexical, weights[0])
         self._latest: tuple[str, Query | None] = "", None
 
     def search(self, queries: Sequence[str], depth: int) -> list[list[SearchHit]]:
-        """Returns the best `depth` documents of each query, best first."""
-        return [
-            self._index.hits(*self._ranker.rank(query, depth), self._cut_points)
-            for query in self._read(queries)
-        ]
+        """Returns the best `depth` documents of each query, best first; see `TextSearch`."""
+        readings = self.read(queries) if len(queries) else []
+        return answered(queries, readings, lambda asked: self._found(asked, depth))
 
     def explain(
         self, query: str, hits: Sequence[SearchHit], role: str = "document"
@@ -67,13 +70,17 @@ class WordSearch:
             return []
         text, read = self._latest
         if text != query or read is None:
-            (read,) = self._read([query])
+            (read,) = self._as_queries([query])
         positions = np.array([self._position(hit.id) for hit in hits])
         parts = self._ranker.parts(read, positions)
         texts = [hit.text for hit in hits]
         return self._explainer.explain(read.words, texts, parts.T, role)
 
-    def _read(self, queries: Sequence[str]) -> list[Query]:
+    def _found(self, queries: Sequence[str], depth: int) -> list[list[SearchHit]]:
+        ranked = (self._ranker.rank(query, depth) for query in self._as_queries(queries))
+        return [self._index.hits(*without_zeros(*own), self._cut_points) for own in ranked]
+
+    def _as_queries(self, queries: Sequence[str]) -> list[Query]:
         if not len(queries):
             return []
         words = self._lexical.query_reader.batch(queries)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import dataclasses
 import hashlib
 import itertools
 import re
@@ -14,7 +15,7 @@ from absl import logging
 
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.protocols.text_search import Explanation, SearchHit, TextSearch
-from tf_smoothclir.search.display import carrying_words, word_pattern
+from tf_smoothclir.search.display import carrying_words, remarks, word_pattern
 from tf_smoothclir.server.rest import Response, Route, json_response
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.utils.errors import InputError
@@ -70,7 +71,8 @@ class SearchPage:
     def search(self, fields: Mapping[str, str]) -> Response:
         """Answers `/api/search?q=...&k=10`.
 
-        The JSON has `query`, `milliseconds` and `results`. A result has
+        The JSON has `query`, `milliseconds`, `evidence` and `unknown` (see `QueryReading`),
+        `remarks` (what people should know of them) and `results`. A result has
 
         * `rank`, `score`, `id`, `title`, and `grade`, which is null where none is predicted;
         * `parts`: pairs of a piece of the text and its share of the score, which is null for pieces
@@ -91,8 +93,16 @@ class SearchPage:
         milliseconds = 1000 * (time.perf_counter() - begin)
         explanations = self._explanations(query, hits)
         results = [_result(*pair) for pair in zip(hits, explanations)]
-        answer = {"query": query, "milliseconds": round(milliseconds, 2), "results": results}
-        return json_response(answer)
+        (reading,) = self._search.read([query])
+        return json_response(
+            {
+                "query": query,
+                "milliseconds": round(milliseconds, 2),
+                **dataclasses.asdict(reading),
+                "remarks": remarks(reading, hits),
+                "results": results,
+            }
+        )
 
     def _explanations(self, query: str, hits: Sequence[SearchHit]) -> Sequence[Explanation | None]:
         if self._explains and hits:
@@ -106,9 +116,10 @@ class SearchPage:
 
 def open_page(search: TextSearch) -> SearchPage:
     """Returns the page over a search, with examples of queries from the set of its collection."""
-    search.search([""], _DEFAULT_DEPTH)  # the first search takes longer
     data = search.collection.data
-    return SearchPage(search, _examples(data) if data else ())
+    examples = _examples(data) if data else ()
+    search.search([*examples[:1], "a"], _DEFAULT_DEPTH)  # the first search takes longer
+    return SearchPage(search, examples)
 
 
 def _examples(data: DataSettings) -> list[str]:

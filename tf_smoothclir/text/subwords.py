@@ -8,7 +8,9 @@ MAX_CHARACTERS = 50  # of a word: longer tokens are not words, and every n-gram 
 _BYTES = 4 * MAX_CHARACTERS  # always enough for that many characters of UTF-8
 
 
-def ngrams(words: tf.Tensor, buckets: int, shortest: int, longest: int) -> tf.RaggedTensor:
+def ngrams(
+    words: tf.Tensor, buckets: int, shortest: int, longest: int, kind: tf.DType = tf.int32
+) -> tf.RaggedTensor:
     """Returns the buckets of the n-grams of "<word>", in core TensorFlow string ops.
 
     The same graph runs over the words of a retrieval set and inside the exported towers. Characters
@@ -21,10 +23,11 @@ def ngrams(words: tf.Tensor, buckets: int, shortest: int, longest: int) -> tf.Ra
         buckets: Number of buckets.
         shortest: Number of characters in the shortest n-grams.
         longest: Number of characters in the longest n-grams.
+        kind: Of the result; one that holds `buckets`.
 
     Returns:
-        `[words, (n-grams)]` int32 from 0 to `buckets - 1`, ragged. Empty words have none, nor have
-        words that are shorter than `shortest` even with their two marks.
+        `[words, (n-grams)]` integers from 0 to `buckets - 1`, ragged. Empty words have none, nor
+        have words that are shorter than `shortest` even with their two marks.
     """
     characters = tf.strings.unicode_split(tf.strings.substr(words, 0, _BYTES), "UTF-8")
     characters = characters[:, :MAX_CHARACTERS]
@@ -38,4 +41,4 @@ def ngrams(words: tf.Tensor, buckets: int, shortest: int, longest: int) -> tf.Ra
     marked = tf.concat([before, characters, after], axis=1)
     found = tf.strings.ngrams(marked, tuple(range(shortest, longest + 1)), separator="")
     hashed = tf.strings.to_hash_bucket_fast(found.flat_values, buckets)
-    return found.with_flat_values(tf.cast(hashed, tf.int32))
+    return found.with_flat_values(tf.cast(hashed, kind))

@@ -1,0 +1,115 @@
+"""What a model knows of a query: its words, how they are spelled, their n-grams, or nothing.
+
+A query without any known word would still get the documents that happen to score highest. So
+searches ask first, and answer with no documents where there is no evidence. Punctuation is none.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import NamedTuple
+
+import numpy as np
+import tensorflow as tf
+
+from tf_smoothclir.settings.text import TextSettings
+from tf_smoothclir.text.batches import in_batches
+from tf_smoothclir.text.subwords import ngrams
+from tf_smoothclir.text.tokenizer import tokenize
+from tf_smoothclir.text.vocabulary import UNKNOWN_ID, TextEncoder, read_vocabulary
+
+# Levels of evidence, and what people and JSON call them.
+NOTHING, NGRAMS, SPELLING, WORDS = range(4)
+NAMES = ("nothing", "n-grams", "spelling", "words")
+
+_LEAST_SHARE = 0.5  # of the n-grams of a word, that words of the vocabulary must have
+_HASHES = (1 << 63) - 1  # so many that no two n-grams of a vocabulary share one
+_WORDS_AT_ONCE = 20_000
+_WORD = r".*[\p{L}\p{N}].*"
+
+
+class Evidence(NamedTuple):
+    """What is known of some texts.
+
+    Attributes:
+        levels: `[batch]` int32, the best evidence that a word of each text gives.
+        unknown: `[batch]` string, its words that are in no vocabulary, with spaces between them.
+    """
+
+    levels: tf.Tensor
+    unknown: tf.Tensor
+
+
+def evidence_of(tokens: tf.RaggedTensor, levels: tf.Tensor) -> Evidence:
+    """Sums up the evidence of words.
+
+    Args:
+        tokens: `[batch, (tokens)]` string.
+        levels: `[tokens]` int32, of each of them; what punctuation has does not count.
+    """
+    is_word = tf.strings.regex_full_match(tokens.flat_values, _WORD)
+    rows, batch = tokens.value_rowids(), tokens.nrows()
+    found = tf.where(is_word, levels, NOTHING)
+    best = tf.maximum(tf.math.unsorted_segment_max(found, rows, batch), NOTHING)
+    unknown = is_word & (levels < SPELLING)
+    joined = tf.strings.unsorted_segment_join(
+        tf.boolean_mask(tokens.flat_values, unknown),
+        tf.boolean_mask(rows, unknown),
+        tf.cast(batch, tf.int32),
+        separator=" ",
+    )
+    return Evidence(best, joined)
+
+
+class WordEvidence(tf.Module):
+    """What a tower knows of texts, in the graph: words of its vocabulary, or n-grams of them."""
+
+    def __init__(self, encoder: TextEncoder, ngrams_known: NgramSet | None = None):
+        """Takes the encoder of the tower and, if it has rows for n-grams, those of its words."""
+        super().__init__(name="evidence")
+        self._encoder, self._ngrams = encoder, ngrams_known
+
+    def __call__(self, texts: tf.Tensor) -> Evidence:
+        """Returns what is known of texts, `[batch]` string, any bytes."""
+        tokens = tokenize(texts, self._encoder.max_tokens)
+        known = self._encoder.ids(tokens.flat_values) > UNKNOWN_ID
+        levels = tf.fill(tf.shape(known), NOTHING)
+        if self._ngrams is not None:
+            levels = tf.where(self._ngrams.resembles(tokens.flat_values), NGRAMS, NOTHING)
+        return evidence_of(tokens, tf.where(known, WORDS, levels))
+
+
+class NgramSet(tf.Module):
+    """The character n-grams of the words of a vocabulary."""
+
+    def __init__(self, words: list[str], settings: TextSettings):
+        """Hashes the n-grams of words; `settings` say how long they are."""
+        super().__init__(name="ngram_set")
+        self._lengths = settings.min_ngram, settings.max_ngram
+        parts = [np.zeros(0, np.int64)]
+        for some in in_batches(words, _WORDS_AT_ONCE):
+            parts.append(np.unique(self._hashes(tf.constant(some)).flat_values))
+        self._known = tf.Variable(np.unique(np.concatenate(parts)), trainable=False)
+
+    def resembles(self, words: tf.Tensor) -> tf.Tensor:
+        """Returns which words have half of their n-grams from known words, `[words]` bool."""
+        found = self._hashes(words)
+        places = tf.searchsorted(self._known, found.flat_values)
+        places = tf.minimum(places, tf.size(self._known) - 1)
+        known = tf.cast(tf.equal(tf.gather(self._known, places), found.flat_values), tf.float32)
+        counts = tf.math.unsorted_segment_sum(known, found.value_rowids(), found.nrows())
+        lengths = tf.cast(found.row_lengths(), tf.float32)
+        return (counts >= _LEAST_SHARE * lengths) & (lengths > 0)
+
+    def _hashes(self, words: tf.Tensor) -> tf.RaggedTensor:
+        return ngrams(words, _HASHES, *self._lengths, kind=tf.int64)
+
+
+def word_evidence(
+    vocabulary_path: str | os.PathLike, encoder: TextEncoder, settings: TextSettings
+) -> WordEvidence:
+    """Returns what says how much a tower of a run knows of texts."""
+    if not settings.ngram_buckets:
+        return WordEvidence(encoder)
+    words = read_vocabulary(vocabulary_path)[UNKNOWN_ID + 1 :]
+    return WordEvidence(encoder, NgramSet(words, settings) if words else None)
