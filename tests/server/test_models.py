@@ -53,8 +53,13 @@ def export(three_versions, tmp_path):
     return tmp_path / "export"
 
 
-def add_version(three_versions, export, version, name="query_tower"):
-    """Publishes as the exporter does: whole, by a rename."""
+def add_version(three_versions, export, version):
+    """Publishes as the exporter does: each part whole, by a rename, the query tower last."""
+    for name in ("document_tower", "query_tower"):
+        add_part(three_versions, export, version, name)
+
+
+def add_part(three_versions, export, version, name):
     temporary = export / name / f".{version}.new"
     shutil.copytree(three_versions / name / str(version), temporary)
     temporary.rename(export / name / str(version))
@@ -123,6 +128,33 @@ def test_broken_config_changes_nothing(export, caplog):
     models.poll()
     assert available(models) == [1]
     assert "Keeping the last valid configuration" in caplog.text
+
+
+def test_a_version_is_served_once_all_its_parts_are_there(three_versions, export):
+    """A kill between the renames of an export leaves a document tower alone, for ever."""
+    models = ModelRegistry(lambda: configs_of_export(export))
+    models.start()
+    add_part(three_versions, export, 2, "document_tower")
+    models.poll()
+    served = {name: available(models, name) for name in ("document_tower", "query_tower")}
+    assert served == {"document_tower": [1], "query_tower": [1]}
+    add_part(three_versions, export, 2, "query_tower")
+    models.poll()
+    served = {name: available(models, name) for name in ("document_tower", "query_tower")}
+    assert served == {"document_tower": [2], "query_tower": [2]}
+
+
+def test_parts_of_two_exports_under_one_number_are_not_served(three_versions, export):
+    shutil.copytree(three_versions / "document_tower" / "3", export / "document_tower" / "2")
+    shutil.copytree(three_versions / "query_tower" / "2", export / "query_tower" / "2")
+    models = ModelRegistry(lambda: configs_of_export(export))
+    models.start()
+    assert available(models, "document_tower") == available(models, "query_tower") == [1]
+
+
+def test_a_tower_without_the_other_on_this_machine_is_served(three_versions, tmp_path):
+    shutil.copytree(three_versions / "query_tower", tmp_path / "query_tower")
+    assert available(registry(tmp_path)) == [3]
 
 
 def test_model_removed_from_the_config_is_not_found(export):

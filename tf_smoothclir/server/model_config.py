@@ -11,6 +11,7 @@ from google.protobuf import text_format
 from tensorflow_serving.config import model_server_config_pb2
 
 from tf_smoothclir.publishing import export_directory
+from tf_smoothclir.publishing.export_directory import lacks_parts
 from tf_smoothclir.utils.errors import input_error
 
 MODELS = tuple(export_directory.MODELS.values())
@@ -33,11 +34,15 @@ class ModelConfig:
     labels: Mapping[str, int] = dataclasses.field(default_factory=dict)
 
     def wanted(self) -> list[int]:
-        """Returns the versions to serve, in ascending order."""
+        """Returns the versions to serve, in ascending order; none that lacks parts of its export.
+
+        So two towers that are served together belong together, whenever an export was killed.
+        """
         if not self.base_path.is_dir():
             return []
         names = (path.name for path in self.base_path.iterdir() if path.is_dir())
-        return list(self.choose(sorted(int(name) for name in names if name.isdecimal())))
+        there = sorted(int(name) for name in names if name.isdecimal())
+        return list(self.choose([v for v in there if not lacks_parts(self.base_path / str(v))]))
 
 
 def configs_of_export(export_dir: str | os.PathLike) -> list[ModelConfig]:
