@@ -20,18 +20,19 @@ class PowerLoss:
         events: (name of a call, path) of each change of a name and each flush, in order.
         disks: The different disks that a loss of power could leave, oldest first: relative path ->
             content, None for a directory.
+        lasting: The one of them that is left at least once the code has returned.
     """
 
     def __init__(self, root, monkeypatch):
         self.root, self.events, self.disks = Path(root), [], []
-        self._patch = monkeypatch
+        self._stack, self._monkeypatch = contextlib.ExitStack(), monkeypatch
         self._kept = {}  # inode -> what is flushed of it: a list of one content, or of names
-        self._recording = False
 
     def __enter__(self):
         for path in (self.root, *self.root.rglob("*")):
             self._flush(path)  # what is there before has been on disk for long
         self._note()
+        patch = self._stack.enter_context(self._monkeypatch.context())
         fsync = os.fsync
 
         def flushed(descriptor):
@@ -41,13 +42,14 @@ class PowerLoss:
                 self._flush(path)
                 self._note("fsync", path)
 
-        self._patch.setattr(os, "fsync", flushed)
+        patch.setattr(os, "fsync", flushed)
         for name in _CHANGES:
-            self._patch.setattr(os, name, self._noting(name, getattr(os, name)))
+            patch.setattr(os, name, self._noting(name, getattr(os, name)))
         return self
 
     def __exit__(self, *error):
-        self._patch.undo()
+        self.lasting = self._note()
+        self._stack.close()
 
     def _noting(self, name, change):
         def noted(*arguments, dir_fd=None, **keywords):
@@ -97,6 +99,7 @@ class PowerLoss:
         for disk in (names, flushed):
             if disk not in self.disks[-4:]:
                 self.disks.append(disk)
+        return flushed
 
 
 def _in(directory):

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from tests.power_loss import PowerLoss, write_disk
 from tests.published import DIM, EPSILON, THRESHOLDS, NoVerifier, encode
 from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.publishing import manifest as manifest_module
@@ -25,6 +26,7 @@ from tf_smoothclir.publishing.export_directory import (
 )
 from tf_smoothclir.publishing.manifest import check_pair
 from tf_smoothclir.publishing.version_writer import PairInfo, publish_version
+from tf_smoothclir.server.model_config import configs_of_export
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.utils.errors import InputError
 
@@ -98,6 +100,11 @@ def fail():
     raise DiskFull
 
 
+def nothing_loaded(path):
+    """Stands in for `tf.saved_model.load`."""
+    return types.SimpleNamespace(signatures={"serving_default": types.SimpleNamespace()})
+
+
 def publish_fakes(path, seed=0, *, search=False):
     """Publishes parts that cannot be loaded; returns the version."""
     roles = (*ROLES, "search") if search else ROLES
@@ -129,8 +136,7 @@ def published(export_dir, tmp_path):
 @pytest.fixture
 def fakes(no_child_process, monkeypatch, tmp_path):
     """A directory with version 1 of all parts; `load_part` checks them and loads nothing."""
-    nothing = types.SimpleNamespace(signatures={"serving_default": types.SimpleNamespace()})
-    monkeypatch.setattr(tf.saved_model, "load", lambda path: nothing)
+    monkeypatch.setattr(tf.saved_model, "load", nothing_loaded)
     assert publish_fakes(tmp_path / "export", search=True) == 1
     return tmp_path / "export"
 
@@ -245,19 +251,9 @@ def test_concurrent_export_is_refused_and_deletes_nothing(fakes):
 def test_all_files_are_flushed_before_the_first_rename_and_names_after_each(
     tmp_path, no_child_process, monkeypatch
 ):
-    events, rename, fsync = [], os.rename, os.fsync
-
-    def noted_rename(source, target):
-        events.append(("rename", Path(target)))
-        rename(source, target)
-
-    def noted_fsync(descriptor):
-        events.append(("fsync", Path(os.readlink(f"/proc/self/fd/{descriptor}"))))
-        fsync(descriptor)
-
-    monkeypatch.setattr(os, "rename", noted_rename)
-    monkeypatch.setattr(os, "fsync", noted_fsync)
-    publish_fakes(tmp_path, search=True)
+    with PowerLoss(tmp_path, monkeypatch) as losses:
+        publish_fakes(tmp_path, search=True)
+    events = losses.events
     first = [event for event, _ in events].index("rename")
     flushed = {path.relative_to(tmp_path).parts[1:] for _, path in events[:first]}
     renamed = [path for event, path in events if event == "rename"]
@@ -270,6 +266,22 @@ def test_all_files_are_flushed_before_the_first_rename_and_names_after_each(
         assert len(written) == 6
         assert written <= flushed
         assert events[events.index(("rename", path)) + 1] == ("fsync", path.parent)
+
+
+def test_whenever_the_power_goes_the_old_or_the_new_version_loads(fakes, tmp_path, monkeypatch):
+    with PowerLoss(fakes, monkeypatch) as losses:
+        publish_fakes(fakes, seed=1, search=True)
+    found = []
+    for number, disk in enumerate(losses.disks):
+        path = write_disk(disk, tmp_path / str(number))
+        versions = {load_part(path, role).manifest.version for role in (*ROLES, "search")}
+        served = {config.name: config.wanted() for config in configs_of_export(path)}
+        assert {tuple(wanted) for wanted in served.values()} == {(*versions,)}
+        found.append(*versions)
+    assert {*found} == {1, 2}
+    assert (
+        load_part(write_disk(losses.lasting, tmp_path / "lasting"), "query").manifest.version == 2
+    )
 
 
 def test_next_version_follows_the_highest_and_ignores_other_names(tmp_path, no_child_process):

@@ -22,7 +22,7 @@ from tf_smoothclir.publishing.manifest import ExportManifest, check_pair
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.utils.digests import file_digests, files_below
 from tf_smoothclir.utils.errors import input_error
-from tf_smoothclir.utils.files import delete_in, new_directory
+from tf_smoothclir.utils.files import delete_in, flush_to_disk, new_directory
 
 EncodeAll = Callable[[Path, Collection, Sequence[Half]], "list[Path]"]
 _NUMBERED = re.compile(r"\d{6}")
@@ -117,6 +117,7 @@ def _put_in_place(directory: Path, work: Path, manifest: IndexManifest, content:
     os.rename(content, assembled / manifest.content)
     manifest.write(assembled)
     os.rename(assembled, directory)
+    flush_to_disk(directory.parent)  # before the work directory goes
 
 
 def _next_number(directory: Path) -> str:

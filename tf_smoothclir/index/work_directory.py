@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tf_smoothclir.index.document_collections import Collection
 from tf_smoothclir.utils.errors import InputError, input_error
-from tf_smoothclir.utils.files import locked, read_json, write_json
+from tf_smoothclir.utils.files import flush_to_disk, locked, read_json, write_json
 
 COMPLETE = "complete.json"
 _KEY = "key.json"
@@ -37,6 +37,9 @@ def locked_work_directory(index_dir: Path) -> Iterator[Path]:
             if not any(path.is_dir() for path in directory.iterdir()):  # nothing to continue from
                 shutil.rmtree(directory)
             raise
+        # First, and on disk: segments that are half deleted must not pass for complete.
+        (directory / COMPLETE).unlink(missing_ok=True)
+        flush_to_disk(directory)
         shutil.rmtree(directory)
 
 
