@@ -13,7 +13,7 @@ import gc
 
 from absl import flags
 
-from tf_smoothclir.command_line import command
+from tf_smoothclir.command_line import command, setting_flags
 
 _RUN_DIR = flags.DEFINE_string(
     "run_dir", "runs/train", "Run directory of smoothclir-train.", module_name=command.COMMAND
@@ -63,6 +63,7 @@ _TABLE_TYPE = flags.DEFINE_enum(
     " manifests; it is seldom anything.",
     module_name=command.COMMAND,
 )
+_VERIFY = setting_flags.define_verify()
 
 
 def main(argv) -> None:
@@ -72,7 +73,7 @@ def main(argv) -> None:
     from tf_smoothclir.training.run_directory import RunDirectory
     from tf_smoothclir.utils.files import make_directory
 
-    run = RunDirectory.load(_RUN_DIR.value)
+    run = RunDirectory.load(_RUN_DIR.value, verify=_VERIFY.value)
     with Verifier() as verifier:  # both processes import TensorFlow at the same time
         gc.disable()  # an import makes no garbage, and looking for it takes a fifth of the time
         from tf_smoothclir.publishing.export import export_run

@@ -107,7 +107,7 @@ def _files(path: str) -> tuple[Path, Path]:
             raise input_error(path, "it is not a run directory", "Give its judgments with --qrels")
         return Path(path), Path(_QRELS.value)
     split, prefix = _SPLIT.value, "full." if _FULL.value else ""
-    directory = RunDirectory.load(path).evaluation / split
+    directory = RunDirectory.load(path, verify=False).evaluation / split
     run, qrels = directory / f"{prefix}run.trec", directory / f"{prefix}qrels.trec"
     if not run.is_file():
         raise input_error(

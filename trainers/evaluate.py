@@ -56,6 +56,7 @@ _DIM = flags.DEFINE_integer(
     lower_bound=0,
     module_name=command.COMMAND,
 )
+_VERIFY = setting_flags.define_verify()
 setting_flags.define_settings(["data"])
 
 
@@ -66,12 +67,12 @@ def main(argv) -> None:
     from tf_smoothclir.training.run_directory import RunDirectory
     from tf_smoothclir.utils.files import make_directory, write_json
 
-    run, first_stage = RunDirectory.load(_RUN_DIR.value), None
+    run, first_stage = RunDirectory.load(_RUN_DIR.value, verify=_VERIFY.value), None
     output_dir, ranking = run.evaluation, ""
     if _DIM.value:
         output_dir /= f"dim-{_DIM.value}"
     if _FIRST_STAGE.value:
-        first_stage = RunDirectory.load(_FIRST_STAGE.value, "--first_stage")
+        first_stage = RunDirectory.load(_FIRST_STAGE.value, "--first_stage", verify=_VERIFY.value)
         output_dir /= f"over-{first_stage.path.resolve().name}"
         ranking = f"first {_RERANK_DEPTH.value} ranks of {first_stage.path}, re-ranked by this run"
     # These imports take seconds: report a missing run first.

@@ -76,6 +76,7 @@ def test_a_run_with_a_setting_that_is_no_longer_there_is_refused_and_can_be_over
     assert config["settings"]["training"]["distribution"] == "none"
     config["settings"]["training"]["distribution"] = "parameter_server"
     run.config.write_text(json.dumps(config))
+    (run.path / "written.json").unlink()  # an earlier release wrote the run
     for use in (run.settings, lambda: RunDirectory.create(run.path, RunSettings())):
         with pytest.raises(InputError, match=r"config.json: .* 'parameter_server'\. This version"):
             use()
@@ -170,7 +171,7 @@ def test_overwrite_deletes_the_run_and_nothing_else(tmp_path):
 
     run = RunDirectory.create(tmp_path, changed(epochs=7), overwrite=True)
     names = {path.name for path in tmp_path.iterdir()}
-    assert names == {"flags.txt", "config.json", "notes.txt", "query_tower"}
+    assert names == {"flags.txt", "config.json", "written.json", "notes.txt", "query_tower"}
     assert run.settings().training.epochs == 7
 
 

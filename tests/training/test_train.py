@@ -240,6 +240,7 @@ def test_load_scorer_has_the_cut_points_of_the_run(finished):
 def test_a_run_of_before_there_were_cut_points_has_its_thresholds(finished, tmp_path, caplog):
     run = RunDirectory.load(shutil.copytree(finished.path, tmp_path / "run"))
     run.cut_points.unlink()
+    (run.path / "written.json").unlink()
     settings = run.settings()
     tokenized_set = train_module.tokenized_set_of(
         source_of(settings.data), settings, run, ("test",)

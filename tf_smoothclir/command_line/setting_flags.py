@@ -46,6 +46,17 @@ def define_preset() -> None:
     )
 
 
+def define_verify() -> flags.FlagHolder:
+    """Defines --verify, for commands that read a run."""
+    return flags.DEFINE_bool(
+        "verify",
+        True,
+        "Checks that the files of the run are those that training wrote; --noverify reads a run"
+        " that you have changed by hand.",
+        module_name=COMMAND,
+    )
+
+
 def define_index_flags() -> tuple[flags.FlagHolder, flags.FlagHolder]:
     """Defines --export_dir and --index_dir, for commands that search or write an index."""
     export_dir = flags.DEFINE_string(

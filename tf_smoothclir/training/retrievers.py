@@ -285,7 +285,8 @@ def _lexical_model(
                 vectors=vectors,
                 dictionary=dictionary,
             )
-        model.save(run.lexical)
+        with run.writing(run.lexical) as path:
+            model.save(path)
     return _load_lexical(run, retrieval.ranker)
 
 
@@ -312,5 +313,7 @@ def _load_lexical(run: RunDirectory, ranker: str) -> LexicalModel | TranslatedQu
 def _fusion(run: RunDirectory, over: _SetRetrievers) -> Fusion:
     if not run.fusion.is_file():
         found = over.found
-        learn_fusion(over.texts, found["lexical"].rows, found["dense"].scores).save(run.fusion)
+        fusion = learn_fusion(over.texts, found["lexical"].rows, found["dense"].scores)
+        with run.writing(run.fusion) as path:
+            fusion.save(path)
     return Fusion.load(run.fusion)

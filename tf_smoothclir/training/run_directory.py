@@ -8,6 +8,7 @@ from pathlib import Path
 
 from tf_smoothclir.settings.run import RunSettings, differences
 from tf_smoothclir.training.run_config import RunConfig, RunData
+from tf_smoothclir.training.run_files import check_run, writing
 from tf_smoothclir.training.saved_states import has_state
 from tf_smoothclir.utils.errors import InputError, input_error
 from tf_smoothclir.utils.files import (
@@ -17,11 +18,13 @@ from tf_smoothclir.utils.files import (
     names_in,
     write_text,
 )
+from tf_smoothclir.utils.sealed import SEAL
 
 # In the order in which --overwrite deletes them. Stopped anywhere, it leaves a directory that still
 # is a run, but not a finished one.
 _PARTS = (
     "metrics.json",
+    SEAL,
     "grades.json",
     "hybrid.json",
     "lexical",
@@ -92,8 +95,12 @@ class RunDirectory:
         """
         run = cls(make_directory(path, "--output_dir"))
         if run.config.is_file():
+            if not overwrite:  # damaged weights are replaced by those before
+                check_run(run.path, finished=run.finished, best=False)
             differs = [] if overwrite else differences(run.settings(), settings)
             if not differs and not overwrite:
+                if not run.finished:
+                    sweep(run)
                 return run
             if (run.begun or run.finished) and not overwrite:
                 raise input_error(
@@ -106,7 +113,7 @@ class RunDirectory:
         flag_text = "\n".join(settings.flag_lines()) + "\n"
         _check_free(run, flag_text, overwrite)
         write_text(run.flags, flag_text)
-        RunConfig.of(settings).write(run.config)
+        run.write_config(RunConfig.of(settings))
         return run
 
     @classmethod
@@ -124,11 +131,18 @@ class RunDirectory:
         )
 
     @classmethod
-    def load(cls, path: str | Path, flag: str = "--run_dir") -> RunDirectory:
-        """Opens the run in `path`, finished or not; an error names the `flag` that gave the path.
+    def load(
+        cls, path: str | Path, flag: str = "--run_dir", *, verify: bool = True
+    ) -> RunDirectory:
+        """Opens the run in `path`, finished or not.
+
+        Args:
+            path: The run directory.
+            flag: What gave the path, for errors.
+            verify: Whether to check that its files are those that training wrote.
 
         Raises:
-            InputError: There is no run.
+            InputError: There is no run, or one of its files is damaged.
         """
         run = cls(Path(path))
         if not run.config.is_file():
@@ -137,7 +151,18 @@ class RunDirectory:
                 "there is no run (no config.json)",
                 "Give the --output_dir of smoothclir-train",
             )
+        if verify:
+            check_run(run.path, finished=run.finished, best=True)
         return run
+
+    def writing(self, path: Path) -> contextlib.AbstractContextManager[Path]:
+        """Yields the path at which to write one of the parts; `load` checks it from then on."""
+        return writing(self.path, path)
+
+    def write_config(self, config: RunConfig) -> None:
+        """Writes config.json."""
+        with self.writing(self.config) as path:
+            config.write(path)
 
     def settings(self) -> RunSettings:
         """Returns the settings that the run was made with.
@@ -198,7 +223,14 @@ class RunDirectory:
                 f"the run there was begun on other content of {there.name}{workers}",
                 "Choose another directory, or give --overwrite to train again",
             )
-        dataclasses.replace(config, data=data).write(self.config)
+        self.write_config(dataclasses.replace(config, data=data))
+
+
+def sweep(run: RunDirectory) -> None:
+    """Deletes what killed processes have left in a run; only for the process that trains it."""
+    delete_in(run.path)
+    if run.checkpoints.is_dir():
+        delete_in(run.checkpoints, [path.name for path in run.checkpoints.glob("*_temp")])
 
 
 def _check_free(run: RunDirectory, flag_text: str, overwrite: bool) -> None:
@@ -208,7 +240,7 @@ def _check_free(run: RunDirectory, flag_text: str, overwrite: bool) -> None:
     """
     others = names_in(run.path) - {_LOCK}
     if run.flags.is_file() and run.flags.read_bytes() == flag_text.encode():
-        others.remove(run.flags.name)
+        others -= {run.flags.name, SEAL}
     in_the_way = sorted(others.intersection(_PARTS))
     if in_the_way:
         raise input_error(

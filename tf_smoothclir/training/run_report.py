@@ -69,7 +69,8 @@ def evaluate_and_report(
         name: _calibrated(tokenized_set, retrievers[name], splits["validation"], negatives)
         for name, splits in evaluations.items()
     }
-    write_cut_points(run.cut_points, cut_points)
+    with run.writing(run.cut_points) as path:
+        write_cut_points(path, cut_points)
     evaluations = {
         name: {split: evaluation.graded(cut_points[name]) for split, evaluation in splits.items()}
         for name, splits in evaluations.items()
@@ -89,7 +90,8 @@ def evaluate_and_report(
     result |= _of_components(models, evaluations)
     captions = _draw(run, models, progress, evaluations[chosen]["test"], cut_points[chosen])
     _report(run, models, tokenized_set, evaluations, result, captions)
-    write_json(run.metrics, result)
+    with run.writing(run.metrics) as path:
+        write_json(path, result)
     return result
 
 

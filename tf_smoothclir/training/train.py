@@ -31,7 +31,7 @@ from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.run_report import evaluate_and_report
 from tf_smoothclir.training.tasks import check_model, make_task
 from tf_smoothclir.training.trainer import Trainer
-from tf_smoothclir.utils.files import new_directory, read_json
+from tf_smoothclir.utils.files import read_json
 
 
 def train(settings: RunSettings, output_dir: str | Path, *, overwrite: bool = False) -> dict | None:
@@ -183,7 +183,8 @@ def tokenized_set_of(
     known = run.vocabulary if run.vocabulary.is_dir() else None
     tokenized_set = tokenize_set(retrieval_set, settings.text, settings.data.cache_dir, known)
     if known is None:
-        with new_directory(run.vocabulary) as temporary:
+        with run.writing(run.vocabulary) as temporary:
+            temporary.mkdir()
             for role in ROLES:
                 shutil.copy(tokenized_set.vocabulary_dir / f"{role}.txt", temporary)
             if settings.retrieval.dictionary:
@@ -195,6 +196,7 @@ def tokenized_set_of(
 
 def _keep_vocabularies(shards: Shards, run: RunDirectory) -> None:
     """Copies the vocabularies that the ids of shards were looked up in to the run."""
-    with new_directory(run.vocabulary) as temporary:
+    with run.writing(run.vocabulary) as temporary:
+        temporary.mkdir()
         for role in ROLES:
             write_vocabulary(temporary / f"{role}.txt", shards.vocabulary(role))

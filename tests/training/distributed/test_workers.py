@@ -13,6 +13,7 @@ import tensorflow as tf
 from tests.training.distributed.worker_processes import WorkerProcesses, run_flags
 from tests.training.test_resume import tensors
 from tf_smoothclir.training.distributed.workers import is_of_cluster
+from tf_smoothclir.training.saved_states import STATE, SavedStates
 from tf_smoothclir.training.train import train
 
 pytestmark = pytest.mark.slow
@@ -40,7 +41,8 @@ def whole(flags, tmp_path_factory):
 
 
 def last(run):
-    return tensors(tf.train.latest_checkpoint(str(run / "checkpoints")))
+    states = SavedStates(run / "checkpoints", STATE)
+    return tensors(states.prefix(states.latest()))
 
 
 def metrics_of(run):

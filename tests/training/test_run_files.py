@@ -1,0 +1,165 @@
+"""The files of a run are those that training wrote, or the run says which is not."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+
+import pytest
+
+from tests.power_loss import PowerLoss, write_disk
+from tf_smoothclir.settings.run import RunSettings
+from tf_smoothclir.training.run_config import RunConfig, RunData
+from tf_smoothclir.training.run_directory import RunDirectory
+from tf_smoothclir.training.run_files import check_run
+from tf_smoothclir.training.train import train
+from tf_smoothclir.utils.errors import InputError
+from tf_smoothclir.utils.sealed import SEAL
+
+
+@pytest.fixture(scope="module")
+def trained(tiny, tmp_path_factory):
+    """A finished hybrid run, which has all kinds of files; read-only."""
+    path = tmp_path_factory.mktemp("run_files") / "run"
+    train(tiny(retriever="hybrid", epochs=1), path)
+    return path
+
+
+@pytest.fixture
+def path(trained, tmp_path):
+    return shutil.copytree(trained, tmp_path / "run")
+
+
+PARTS = [
+    "config.json",
+    "grades.json",
+    "hybrid.json",
+    "metrics.json",
+    "vocabulary/query.txt",
+    "vocabulary/document.txt",
+    "lexical/lexical.json",
+    "lexical/lexical.npz",
+]
+BEST = [f"best-1.{kind}" for kind in ("data-00000-of-00001", "index", "json")]
+
+
+def flip(path):
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+
+
+def test_all_files_that_are_read_again_are_noted(trained):
+    assert sorted(json.loads((trained / SEAL).read_text())["files"]) == sorted(PARTS)
+    assert {"report.md", "flags.txt", "logs", "plots", "evaluation"} < {*os.listdir(trained)}
+    RunDirectory.load(trained)
+
+
+@pytest.mark.parametrize("name", PARTS)
+@pytest.mark.parametrize("damage", [flip, lambda path: os.truncate(path, 5)])
+def test_a_damaged_file_is_named_with_the_remedy(path, name, damage):
+    damage(path / name)
+    message = rf"/{name}: the run is damaged: {name} .*\. Restore it from a copy, or train again"
+    with pytest.raises(InputError, match=message):
+        RunDirectory.load(path)
+    RunDirectory.load(path, verify=False)
+    with pytest.raises(InputError, match=message):
+        RunDirectory.create(path, RunDirectory(path).settings() if name != PARTS[0] else None)
+
+
+@pytest.mark.parametrize("name", BEST)
+def test_damaged_weights_are_named(path, name):
+    flip(path / "checkpoints" / name)
+    with pytest.raises(InputError, match=rf"checkpoints: the best weights are damaged: {name}"):
+        RunDirectory.load(path)
+
+
+def edit_epsilon(path):
+    config = json.loads((path / "config.json").read_text())
+    config["settings"]["model"]["epsilon"] *= 2
+    (path / "config.json").write_text(json.dumps(config))
+
+
+def swap_words(path):
+    lines = (path / "vocabulary" / "query.txt").read_text().splitlines(keepends=True)
+    lines[3], lines[4] = lines[4], lines[3]
+    (path / "vocabulary" / "query.txt").write_text("".join(lines))
+
+
+@pytest.mark.parametrize("edit", [edit_epsilon, swap_words])
+def test_an_edit_that_would_change_figures_silently_is_refused(path, edit):
+    edit(path)
+    with pytest.raises(InputError, match=r"the run is damaged: (config\.json|vocabulary)"):
+        RunDirectory.load(path)
+
+
+@pytest.mark.parametrize("name", ["grades.json", "metrics.json", "vocabulary/query.txt"])
+def test_a_missing_file_is_named(path, name):
+    (path / name).unlink()
+    if name == "metrics.json":  # the run is to be continued, then
+        assert not RunDirectory.load(path).finished
+    else:
+        with pytest.raises(InputError, match=f"{name} cannot be read"):
+            RunDirectory.load(path)
+
+
+def test_parts_that_are_deleted_as_a_whole_are_not_missed(path):
+    for name in ("checkpoints", "vocabulary", "lexical"):
+        shutil.rmtree(path / name)
+    RunDirectory.load(path)
+
+
+def test_what_people_edit_is_not_checked(path):
+    for name in ("report.md", "flags.txt"):
+        (path / name).write_text("edited")
+    shutil.rmtree(path / "plots")
+    (path / "notes.txt").write_text("mine")
+    RunDirectory.load(path)
+
+
+def test_runs_of_earlier_releases_are_not_checked(path):
+    (path / SEAL).unlink()
+    edit_epsilon(path)
+    RunDirectory.load(path)
+
+
+@pytest.mark.parametrize("content", ["{", "[1]", '{"files": {"config.json": [1]}}', "[" * 99_999])
+def test_a_damaged_manifest_is_an_error_in_words(path, content):
+    (path / SEAL).write_text(content)
+    with pytest.raises(InputError, match=r"written\.json: the list of the files of the run cannot"):
+        RunDirectory.load(path)
+
+
+def test_whenever_the_power_goes_the_run_is_whole(tmp_path, monkeypatch):
+    run = RunDirectory.create(tmp_path / "run", RunSettings())
+    with PowerLoss(run.path, monkeypatch) as losses:
+        run.remember_data(RunData("name", "fingerprint"))
+        with run.writing(run.vocabulary) as temporary:
+            temporary.mkdir()
+            (temporary / "query.txt").write_text("[PAD]\n")
+        with run.writing(run.metrics) as temporary:
+            temporary.write_text("{}")
+    found = set()
+    for number, disk in enumerate(losses.disks):
+        directory = write_disk(disk, tmp_path / str(number))
+        there = RunDirectory.load(directory)
+        found.add((there.knows_data, there.vocabulary.is_dir(), there.finished))
+        assert RunDirectory.create(directory, RunSettings()).settings() == RunSettings()
+    assert found == {(False,) * 3, (True, False, False), (True, True, False), (True,) * 3}
+    lasting = write_disk(losses.lasting, tmp_path / "lasting")
+    check_run(lasting, finished=True, best=True)
+    assert RunConfig.read(lasting / "config.json").data.name == "name"
+
+
+def test_what_killed_processes_left_goes_when_the_run_continues(tmp_path):
+    run = RunDirectory.create(tmp_path, RunSettings())
+    run.checkpoints.mkdir()
+    (tmp_path / ".metrics.json.0123abcd.new").write_text('{"a')
+    (tmp_path / ".lexical.host.0123abcd.new" / "lexical").mkdir(parents=True)
+    (run.checkpoints / ".state.host.0123abcd.new").mkdir()
+    (run.checkpoints / "state-3_temp").mkdir()
+    (run.checkpoints / "state-3_temp" / "part-00000-of-00001.index").touch()
+    RunDirectory.create(tmp_path, RunSettings())
+    assert {*os.listdir(tmp_path)} == {"config.json", "flags.txt", SEAL, "checkpoints"}
+    assert os.listdir(run.checkpoints) == []
