@@ -69,6 +69,7 @@ setup(
     packages=[*find_packages(include=["tf_smoothclir", "tf_smoothclir.*"]), *list(PACKAGE_DIR)[1:]],
     package_dir=PACKAGE_DIR,
     package_data={
+        "tf_smoothclir": ["py.typed"],
         "tf_smoothclir.export": ["serving/*"],
         "tf_smoothclir.server": ["page.html"],
     },

@@ -1,12 +1,49 @@
 """Cross-lingual document retrieval with smooth learning (Liu et al. 2020), for TensorFlow.
 
-With the package imported, tensorflow-datasets has the dataset `wiki_clir`. TensorFlow itself is
-loaded when a public name is first used.
+`train` and `load` return a `Model`, which encodes, searches, scores, evaluates and exports. With
+the package imported, tensorflow-datasets has the dataset `wiki_clir`. TensorFlow itself is loaded
+when a public name is first used.
 """
+
+from __future__ import annotations
 
 import contextlib
 import importlib
 import sys
+from importlib import metadata
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    # For editors and type checkers: the names of `_PUBLIC`.
+    from tf_smoothclir.api import metrics as metrics
+    from tf_smoothclir.api.model import Model as Model
+    from tf_smoothclir.api.model import load as load
+    from tf_smoothclir.api.training import train as train
+    from tf_smoothclir.client.serving_client import ServingClient as ServingClient
+    from tf_smoothclir.losses.approx_ndcg import ApproxNDCGLoss as ApproxNDCGLoss
+    from tf_smoothclir.losses.cumulative_logits import CumulativeLogits as CumulativeLogits
+    from tf_smoothclir.losses.list_mle import ListMLELoss as ListMLELoss
+    from tf_smoothclir.losses.mse import SegmentMeanSquaredError as SegmentMeanSquaredError
+    from tf_smoothclir.losses.pairwise import PairwiseHingeLoss as PairwiseHingeLoss
+    from tf_smoothclir.losses.pairwise import PairwiseLogisticLoss as PairwiseLogisticLoss
+    from tf_smoothclir.losses.proportional_odds import ProportionalOdds as ProportionalOdds
+    from tf_smoothclir.losses.softmax import SoftmaxLoss as SoftmaxLoss
+    from tf_smoothclir.losses.sosl import SmoothOrdinalSearchLoss as SmoothOrdinalSearchLoss
+    from tf_smoothclir.losses.three_part_l2 import ThreePartL2 as ThreePartL2
+    from tf_smoothclir.optimizers.lazy_adam import LazyAdam as LazyAdam
+    from tf_smoothclir.optimizers.sparse_adagrad import SparseAdagrad as SparseAdagrad
+    from tf_smoothclir.optimizers.sparse_rmsprop import SparseRMSprop as SparseRMSprop
+    from tf_smoothclir.towers.average_pooling import AveragePoolingTower as AveragePoolingTower
+    from tf_smoothclir.towers.cnn import CNNTower as CNNTower
+    from tf_smoothclir.towers.lstm import LSTMTower as LSTMTower
+    from tf_smoothclir.two_tower.model import TwoTower as TwoTower
+    from tf_smoothclir.two_tower.similarity import SmoothCosineSimilarity as SmoothCosineSimilarity
+    from tf_smoothclir.two_tower.similarity import smooth_normalize as smooth_normalize
+    from tf_smoothclir.utils.errors import InputError as InputError
+
+    __version__: str
 
 from tf_smoothclir.utils.import_hooks import around_import
 
@@ -19,10 +56,12 @@ _PUBLIC = {
     "LSTMTower": "towers.lstm",
     "LazyAdam": "optimizers.lazy_adam",
     "ListMLELoss": "losses.list_mle",
+    "Model": "api.model",
     "PairwiseHingeLoss": "losses.pairwise",
     "PairwiseLogisticLoss": "losses.pairwise",
     "ProportionalOdds": "losses.proportional_odds",
     "SegmentMeanSquaredError": "losses.mse",
+    "ServingClient": "client.serving_client",
     "SmoothCosineSimilarity": "two_tower.similarity",
     "SmoothOrdinalSearchLoss": "losses.sosl",
     "SoftmaxLoss": "losses.softmax",
@@ -30,23 +69,31 @@ _PUBLIC = {
     "SparseRMSprop": "optimizers.sparse_rmsprop",
     "ThreePartL2": "losses.three_part_l2",
     "TwoTower": "two_tower.model",
+    "load": "api.model",
     "smooth_normalize": "two_tower.similarity",
+    "train": "api.training",
 }
-__all__ = sorted(_PUBLIC)
+_VERSION = "__version__"
+_MODULES = {"metrics": "api.metrics"}
+__all__ = sorted([*_PUBLIC, *_MODULES])
 
 
-def __getattr__(name: str):
+def __getattr__(name: str) -> Any:
+    if name == _VERSION:
+        return metadata.version(__name__)
+    if name in _MODULES:
+        return importlib.import_module(f"{__name__}.{_MODULES[name]}")
     if name not in _PUBLIC:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(importlib.import_module(f"{__name__}.{_PUBLIC[name]}"), name)
 
 
-def __dir__():
-    return [*globals(), *_PUBLIC]
+def __dir__() -> list[str]:
+    return [*globals(), *__all__, _VERSION]
 
 
 @contextlib.contextmanager
-def _dataset_after():
+def _dataset_after() -> Iterator[None]:
     yield
     _register_dataset()
 

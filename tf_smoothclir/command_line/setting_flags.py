@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
-import os
 from collections.abc import Collection, Sequence
 
 from absl import flags
 
-from tf_smoothclir.settings.base import Settings
-from tf_smoothclir.settings.combinations import check_combinations
+from tf_smoothclir.settings.base import Settings, absolute
+from tf_smoothclir.settings.combinations import NOT_BESIDE_INIT_FROM, check_combinations
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.settings.model import ModelSettings
 from tf_smoothclir.settings.presets import PRESETS, preset_settings
 from tf_smoothclir.settings.run import GROUPS, RunSettings
-from tf_smoothclir.utils.errors import InputError
+from tf_smoothclir.utils.errors import InputError, input_error
 
 FLAGS = flags.FLAGS
 COMMAND = "command"  # group of a command's own flags in --help
@@ -115,9 +114,7 @@ def settings_from_flags(
     for field in dataclasses.fields(GROUPS[group]):
         flag = FLAGS[field.name]
         value = getattr(base, field.name) if base and not flag.present else flag.value
-        if field.metadata["is_path"] and value and "://" not in value:
-            value = os.path.abspath(value)  # a run is used from other directories too
-        values[field.name] = value
+        values[field.name] = absolute(field, value)
     try:
         for field in dataclasses.fields(GROUPS[group]):
             if isinstance(field.default, tuple):
@@ -142,7 +139,7 @@ def run_settings_from_flags(varied: Collection[str] = (), **flags_beside) -> Run
     Raises:
         InputError: As `settings_from_flags`.
     """
-    base = preset_settings(FLAGS.preset, FLAGS.tower if FLAGS["tower"].present else "")
+    base = _base_settings()
     settings = RunSettings(
         **{
             group: settings_from_flags(group, getattr(base, group), varied=varied, **flags_beside)
@@ -151,6 +148,23 @@ def run_settings_from_flags(varied: Collection[str] = (), **flags_beside) -> Run
     )
     check_combinations(settings, varied=varied, **flags_beside)
     return settings
+
+
+def _base_settings() -> RunSettings:
+    """Returns what flags that are not given are like: a preset, or the run of --init_from."""
+    if not FLAGS.init_from:
+        return preset_settings(FLAGS.preset, FLAGS.tower if FLAGS["tower"].present else "")
+    # Before the run is read, which may not be there.
+    check_combinations(**{name: FLAGS[name].value for name in NOT_BESIDE_INIT_FROM | {"init_from"}})
+    if FLAGS["preset"].present:
+        raise input_error(
+            f"--init_from={FLAGS.init_from} --preset={FLAGS.preset}",
+            "a run that begins with another one has its settings",
+            "Leave --preset out",
+        )
+    from tf_smoothclir.training.initial_run import settings_to_begin_with
+
+    return settings_to_begin_with(FLAGS.init_from)
 
 
 def data_like(trained_on: DataSettings) -> DataSettings:

@@ -74,6 +74,12 @@ class Evaluation:
     confusion: np.ndarray | None = None
     hit_confusion: np.ndarray | None = None
 
+    def __str__(self):
+        return "\n".join(
+            f"{name:16} {value:.4f} ({low:.4f} to {high:.4f}), {self.counts[name]:,} queries"
+            for (name, value), (low, high) in zip(self.metrics.items(), self.intervals.values())
+        )
+
     def graded(self, cut_points: CutPoints | None) -> Evaluation:
         """Returns the same with predicted grades; without cut points, itself."""
         if cut_points is None:

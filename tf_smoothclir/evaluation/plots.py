@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Mapping, Sequence
 
 import matplotlib
 import numpy as np
 
-matplotlib.use("Agg")  # needs no screen
+if "matplotlib.pyplot" not in sys.modules and "MPLBACKEND" not in os.environ:
+    matplotlib.use("Agg")  # needs no screen; a notebook has a back end of its own
 from matplotlib import pyplot as plt
 
 # Okabe and Ito (2008): colour-blind readers can tell them apart.

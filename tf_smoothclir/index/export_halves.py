@@ -51,6 +51,11 @@ def export_halves(
         InputError: There is no such version, or it is damaged.
     """
     models = load_exported_models(export_dir, version)
+    return ExportHalves(halves_of(models, settings), models.manifest)
+
+
+def halves_of(models: ExportedModels, settings: IndexSettings | None = None) -> list[Half]:
+    """Returns a half for each kind of model; the arguments are those of `export_halves`."""
     halves: list[Half] = []
     if models.towers:
         encode, manifest = models.towers["document"]
@@ -58,7 +63,7 @@ def export_halves(
         halves.append(DenseHalf(encode, manifest.dim, settings, asked))
     if models.lexical is not None:
         halves.append(LexicalHalf(models.lexical))
-    return ExportHalves(halves, models.manifest)
+    return halves
 
 
 def training_query_vectors(models: ExportedModels) -> np.ndarray | None:

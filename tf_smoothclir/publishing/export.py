@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import os
 from collections.abc import Sequence
@@ -13,14 +14,21 @@ from tf_smoothclir.data.sources.source import Source
 from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.lexical.translated_queries import TranslatedQueries
 from tf_smoothclir.protocols.cut_points import CutPoints
+from tf_smoothclir.publishing.export_directory import LoadedPart, LoadedTower
 from tf_smoothclir.publishing.export_quality import measured_quality
 from tf_smoothclir.publishing.export_search import build_search_model
 from tf_smoothclir.publishing.exported_collection import Collection
 from tf_smoothclir.publishing.exported_lexical import ExportedLexical, LexicalParts
+from tf_smoothclir.publishing.exported_models import ExportedModels
 from tf_smoothclir.publishing.exported_tables import EXACT
 from tf_smoothclir.publishing.exported_tower import ExportedTower
 from tf_smoothclir.publishing.verification import Verifier
-from tf_smoothclir.publishing.version_writer import PairInfo, Part, publish_version
+from tf_smoothclir.publishing.version_writer import (
+    PairInfo,
+    Part,
+    manifest_in_memory,
+    publish_version,
+)
 from tf_smoothclir.text.evidence import word_evidence
 from tf_smoothclir.text.subword_encoder import text_encoder
 from tf_smoothclir.training.retrievers import RunModels, load_cut_points, load_models
@@ -79,9 +87,7 @@ def export_run(
             )
         tables = {role: tower.tables for role, tower in towers.items()}
         quality = measured_quality(run, models, tables)
-    thresholds = models.thresholds
-    cut_points = load_cut_points(run, models).get(settings.retrieval.retriever)
-    cut_points = cut_points or CutPoints(thresholds, (), thresholds)
+    info = dataclasses.replace(_pair_info(run, models), quality=quality)
     parts: dict[str, Part] = dict(towers)
     if lexical is not None:
         parts["lexical"] = ExportedLexical(lexical)
@@ -95,7 +101,7 @@ def export_run(
             tower, reader = towers.get("document"), lexical and lexical.document_reader
             collection = Collection.read(source.documents, number, tower, reader)
             parts["search"] = build_search_model(
-                collection, towers, lexical, cut_points=cut_points, depth=search_depth
+                collection, towers, lexical, cut_points=info.cut_points, depth=search_depth
             )
     except InputError as error:
         if search_model:
@@ -107,10 +113,41 @@ def export_run(
             "%s Making the warm-up requests from the vocabulary instead of real texts.", error
         )
         texts = {role: _made_up_texts(run.vocabulary_tokens(role)) for role in ROLES}
-    model = settings.model
-    sizes = (model.dim, model.epsilon) if towers else (0, 0.0)
-    info = PairInfo(*sizes, thresholds, settings.data, cut_points, quality)
     return publish_version(parts, export_dir, info, texts, verifier)
+
+
+def models_of_run(run: RunDirectory) -> tuple[ExportedModels, dict[str, LoadedPart]]:
+    """Returns what `export_run` would export, in memory; version 0.
+
+    Args:
+        run: A complete run.
+
+    Returns:
+        The models, and the parts that are towers by role; both have the `pair_id` that an export of
+        the run has.
+
+    Raises:
+        InputError: The run is not complete, or its ranker cannot be exported.
+    """
+    models = load_models(run)
+    towers, lexical = _towers(run, models, EXACT), _lexical_parts(run, models)
+    parts: dict[str, Part] = dict(towers)
+    if lexical is not None:
+        parts["lexical"] = ExportedLexical(lexical)
+    manifest = manifest_in_memory(parts, _pair_info(run, models))
+    loaded = {role: LoadedPart(tower, manifest) for role, tower in towers.items()}
+    encoders = {role: LoadedTower(tower.serve, manifest) for role, tower in towers.items()}
+    return ExportedModels(manifest, encoders, lexical), loaded
+
+
+def _pair_info(run: RunDirectory, models: RunModels) -> PairInfo:
+    settings, thresholds = models.settings, models.thresholds
+    cut_points = load_cut_points(run, models).get(settings.retrieval.retriever)
+    cut_points = cut_points or CutPoints(thresholds, (), thresholds)
+    dim, epsilon = 0, 0.0
+    if models.towers is not None:
+        dim, epsilon = settings.model.dim, settings.model.epsilon
+    return PairInfo(dim, epsilon, thresholds, settings.data, cut_points)
 
 
 def _towers(run: RunDirectory, models: RunModels, table_type: str) -> dict[str, ExportedTower]:

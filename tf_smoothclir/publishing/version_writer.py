@@ -132,6 +132,23 @@ def publish_version(
     return version
 
 
+def manifest_in_memory(parts: dict[str, Part], info: PairInfo) -> ExportManifest:
+    """Returns the manifest of parts that nothing publishes, as version 0, with their `pair_id`."""
+    ranking = tuple(role for role in _RANKING if role in parts)
+    pair_id = _pair_id([parts[role] for role in ranking], info)
+    return ExportManifest(
+        role=ranking[0],
+        version=0,
+        pair_id=pair_id,
+        dim=info.dim,
+        epsilon=info.epsilon,
+        thresholds=info.thresholds,
+        data=info.data,
+        cut_points=info.cut_points,
+        parts=ranking,
+    )
+
+
 def _manifest(
     role: str,
     version: int,

@@ -29,8 +29,9 @@ from tf_smoothclir.publishing.export_directory import (
     load_part,
 )
 from tf_smoothclir.publishing.exported_lexical import LexicalParts, load_lexical
+from tf_smoothclir.publishing.exported_models import ExportedModels
 from tf_smoothclir.publishing.manifest import check_pair, check_pair_id
-from tf_smoothclir.search.dense_search import DenseSearch, EncodeQueries
+from tf_smoothclir.search.dense_search import DenseSearch, EncodeQueries, LoadTower
 from tf_smoothclir.search.engine_search import EngineSearch
 from tf_smoothclir.search.query_reading import ReadQueries, by_server, by_tower
 from tf_smoothclir.search.word_search import WordSearch
@@ -97,6 +98,45 @@ def open_search(
         return word_search(lexical, index, searched, tower.encode, tower.read)
     load = functools.partial(_tower_of_index, export_dir, index.manifest.version)
     return DenseSearch(tower.encode, tower.read, index, load, searched)
+
+
+def search_in(
+    index: DocumentIndex,
+    models: ExportedModels,
+    load_tower: LoadTower,
+    retriever: str = AUTO,
+) -> TextSearch:
+    """Returns the search of an open index by models that are in memory.
+
+    Args:
+        index: On disk.
+        models: Those that it was built with.
+        load_tower: As for `DenseSearch`.
+        retriever: As for `open_search`.
+
+    Raises:
+        InputError: Models and index come from different runs, or have not what the retriever needs.
+    """
+    check_pair(models.manifest, index.manifest)
+    data = index.manifest.data or models.manifest.data
+    searched = SearchedCollection(
+        query_language=data.query_language,
+        document_language=data.document_language,
+        num_grades=len(index.manifest.thresholds) + 1,
+        data=index.manifest.data,
+    )
+    retriever = models.retriever if retriever == AUTO else retriever
+    if retriever != "dense" and models.lexical is None:
+        raise _missing(retriever, "the run has no translation table")
+    if retriever == "lexical":
+        return WordSearch(models.lexical, index, searched)
+    if not models.towers or (retriever == "hybrid" and models.lexical.fusion is None):
+        raise _missing(retriever, "the run has no towers")
+    encode = functools.partial(encode_texts, models.towers["query"].encode)
+    read = by_tower(load_tower("query").model)
+    if retriever == "hybrid":
+        return WordSearch(models.lexical, index, searched, encode, read)
+    return DenseSearch(encode, read, index, load_tower, searched)
 
 
 def _lexical_model(

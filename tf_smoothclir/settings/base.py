@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import os
 from collections.abc import Sequence
 
 
@@ -24,8 +25,7 @@ def setting(
         minimum: Least number, or None.
         maximum: Largest number, or None.
         choices: The possible values, or None.
-        is_path: On the command line, a path relative to the working directory is made absolute,
-            unless it is a URL.
+        is_path: A path relative to the working directory is made absolute, unless it is a URL.
     """
     metadata = {
         "help": help_text,
@@ -68,6 +68,13 @@ class Settings:
     def values(self) -> dict[str, object]:
         """Returns name -> value of each setting."""
         return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+
+
+def absolute(field: dataclasses.Field, value):
+    """Returns the value of a setting; a relative path is made absolute, as `is_path` asks for."""
+    if field.metadata["is_path"] and value and "://" not in value:
+        return os.path.abspath(value)  # a run is used from other directories too
+    return value
 
 
 def value_text(value) -> str:

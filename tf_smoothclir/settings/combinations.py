@@ -47,6 +47,14 @@ _OF_IDS = "shards hold the ids of words, not their n-grams"
 _ONE_RUN = "only smoothclir-train trains from shards and with several workers"
 _LEAVE_OUT = "Leave one of the two out"
 _TRAIN_THE_BEST = "Leave it out here, and give it to smoothclir-train with the settings found here"
+_BESIDE_INIT_FROM = {
+    "shards_dir": "shards have vocabularies of their own, not those of that run",
+    "initial_vectors": "the word vectors start as those of that run",
+    "query_embeddings": "the word vectors start as those of that run",
+    "document_embeddings": "the word vectors start as those of that run",
+    "dictionary": "the translation table of that run takes its place",
+}
+NOT_BESIDE_INIT_FROM = {*_BESIDE_INIT_FROM, "ranker"}
 
 RULES = (
     # Beside settings, some rules read a flag that only one command has.
@@ -200,6 +208,21 @@ RULES = (
         lambda distribution, shards_dir: distribution != "none" and not shards_dir,
         "each worker reads shards of its own, and none are given",
         "Write them with smoothclir-shards, and give --shards_dir",
+    ),
+    *(
+        Rule(
+            ("init_from", other),
+            lambda path, value: bool(path) and value not in ("", "random"),
+            reason,
+            _LEAVE_OUT,
+        )
+        for other, reason in _BESIDE_INIT_FROM.items()
+    ),
+    Rule(
+        ("init_from", "ranker"),
+        lambda path, ranker: bool(path) and ranker != "psq",
+        "only psq begins with the translation table of another run",
+        _LEAVE_OUT,
     ),
     Rule(
         ("shards_dir", "batching"),

@@ -105,6 +105,13 @@ class TrainingSettings(Settings):
         " together, each on shards of its own (--shards_dir). See docs/distributed.md.",
         choices=("none", "multi_worker"),
     )
+    init_from: str = setting(
+        "",
+        "Begin with the models of this run (fine-tuning): its vocabularies, the weights of its"
+        " towers and, mixed in as validation queries want it, its translation table. Settings that"
+        " are not given are those of that run, except for the data.",
+        is_path=True,
+    )
     epochs: int = setting(30, "Passes over the training pairs (paper: 30).", minimum=1)
     patience: int = setting(
         0, "Stop after this many epochs without a better --select_metric; 0: never.", minimum=0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 import signal
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
@@ -25,7 +26,10 @@ class StopRequest:
 
     @contextlib.contextmanager
     def listening(self) -> Iterator[None]:
-        """Catches the signals inside the context."""
+        """Catches the signals inside the context; outside of the main thread, none arrives."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
         signals = (signal.SIGINT, signal.SIGTERM)
         previous = {number: signal.signal(number, self._note) for number in signals}
         try:

@@ -1,6 +1,7 @@
 """What a run ranks with: its towers, its lexical model, or both.
 
-Beside `tasks`, this is the one place in this room that knows the families of models.
+Beside `tasks` and `set_retrievers`, this is the one place in this room that knows the families of
+models.
 """
 
 from __future__ import annotations
@@ -27,10 +28,15 @@ from tf_smoothclir.protocols.scorer import GradedScorer, Retriever, Scorer
 from tf_smoothclir.settings.presets import changed
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.text.vocabulary import read_vocabulary, write_vocabulary
+from tf_smoothclir.training.initial_run import EarlierTable, initial_run
 from tf_smoothclir.training.run_directory import RunDirectory
+from tf_smoothclir.training.set_retrievers import SetRetrievers, name_of_cut, retrievers_over
 from tf_smoothclir.training.tasks import check_dim, check_weights, load_model
 from tf_smoothclir.two_tower.model import TwoTower
-from tf_smoothclir.two_tower.scorer import SetEncoder, thresholds_of, vectors_of_words
+from tf_smoothclir.two_tower.scorer import (
+    thresholds_of,
+    vectors_of_words,
+)
 from tf_smoothclir.utils.errors import input_error
 
 
@@ -64,7 +70,7 @@ class RunModels:
 
     def retrievers(self, tokenized_set: TokenizedSet) -> dict[str, Retriever]:
         """Returns name -> retriever over a set: the parts, and last what the run ranks with."""
-        over = _SetRetrievers(self.settings, tokenized_set, self.towers)
+        over = retrievers_over(self.settings, tokenized_set, self.towers)
         if self.lexical is not None:
             over.add_lexical(self.lexical)
         if self.fusion is not None:
@@ -91,7 +97,7 @@ def learn_models(
     Raises:
         InputError: No training query has a relevant document.
     """
-    over = _SetRetrievers(settings, tokenized_set, towers)
+    over = retrievers_over(settings, tokenized_set, towers)
     models = RunModels(settings, towers)
     if over.texts is not None:
         lexical = _lexical_model(settings, run, over.texts, tokenized_set, towers)
@@ -189,7 +195,7 @@ def load_cut_points(run: RunDirectory, models: RunModels) -> dict[str, CutPoints
     if run.cut_points.is_file():
         found, dim = read_cut_points(run.cut_points), models.settings.model.dim
         if dim != run.settings().model.dim:
-            return {"dense": found[_name_of_cut(dim)]}
+            return {"dense": found[name_of_cut(dim)]}
         return found
     if models.towers is None or models.towers.loss.thresholds is None:
         return {}
@@ -228,38 +234,6 @@ def load_scorer(run: RunDirectory, tokenized_set: TokenizedSet, dim: int = 0) ->
     return GradedScorer(models.retrievers(tokenized_set)[name], cut_points)
 
 
-def _name_of_cut(dim: int) -> str:
-    return f"dense-{dim}"
-
-
-class _SetRetrievers:
-    """The retrievers of a run over one set, by name."""
-
-    def __init__(self, settings: RunSettings, tokenized_set: TokenizedSet, towers: TwoTower | None):
-        self.found: dict[str, Retriever] = {}
-        self.texts = None
-        if towers is not None:
-            dense = SetEncoder(towers, tokenized_set)()
-            if settings.retrieval.retriever == "dense":
-                model = settings.model
-                for dim in model.shorter_dims:
-                    self.found[_name_of_cut(dim)] = dense.cut_to(dim, model.epsilon)
-            self.found["dense"] = dense
-        if settings.retrieval.has_lexical_model:
-            self.texts = LexicalTexts(tokenized_set, settings.text.max_query_tokens)
-
-    def add_lexical(self, model: LexicalModel | TranslatedQueries) -> None:
-        if isinstance(model, TranslatedQueries):
-            tie_order = self.texts.retrieval_set.tie_order
-            self.found["lexical"] = RowRetriever(model.rows(self.texts), tie_order)
-        else:
-            self.found["lexical"] = self.texts.retriever(model)
-
-    def add_hybrid(self, fusion: Fusion) -> None:
-        rows = fusion.rows(self.found["lexical"].rows, self.found["dense"].scores)
-        self.found["hybrid"] = self.texts.with_feedback(rows, fusion.feedback)
-
-
 def _lexical_model(
     settings: RunSettings,
     run: RunDirectory,
@@ -269,7 +243,9 @@ def _lexical_model(
 ) -> LexicalModel | TranslatedQueries:
     retrieval, seed = settings.retrieval, settings.training.seed
     if not run.lexical.is_dir():
-        dictionary = _dictionary(settings)
+        dictionary: Dictionary | EarlierTable | None = _dictionary(settings)
+        if (initial := initial_run(settings)) is not None:
+            dictionary = EarlierTable(LexicalModel.load(initial.lexical).table)
         if retrieval.ranker == "psq":
             psq = PsqSettings(retrieval.psq_alpha, retrieval.psq_beta)
             model = learn_lexical_model(texts, seed=seed, dictionary=dictionary, psq=psq)
@@ -310,7 +286,7 @@ def _load_lexical(run: RunDirectory, ranker: str) -> LexicalModel | TranslatedQu
     return kind.load(run.lexical)
 
 
-def _fusion(run: RunDirectory, over: _SetRetrievers) -> Fusion:
+def _fusion(run: RunDirectory, over: SetRetrievers) -> Fusion:
     if not run.fusion.is_file():
         found = over.found
         fusion = learn_fusion(over.texts, found["lexical"].rows, found["dense"].scores)

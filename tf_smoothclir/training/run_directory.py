@@ -39,6 +39,7 @@ _PARTS = (
     "config.json",
 )
 _LOCK = ".training.lock"
+_DATA = "data"
 
 
 class RunDirectory:
@@ -58,6 +59,7 @@ class RunDirectory:
         self.plots = self.path / "plots"
         self.evaluation = self.path / "evaluation"
         self.diverged_batch = self.path / "diverged_batch.tsv"
+        self.data = self.path / _DATA  # a set that was given in memory
         self.report = self.path / "report.md"
         self.metrics = self.path / "metrics.json"
 
@@ -238,7 +240,7 @@ def _check_free(run: RunDirectory, flag_text: str, overwrite: bool) -> None:
 
     A run that was killed before it wrote config.json may have left flags.txt and temporary files.
     """
-    others = names_in(run.path) - {_LOCK}
+    others = names_in(run.path) - {_LOCK, _DATA}
     if run.flags.is_file() and run.flags.read_bytes() == flag_text.encode():
         others -= {run.flags.name, SEAL}
     in_the_way = sorted(others.intersection(_PARTS))

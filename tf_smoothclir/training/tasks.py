@@ -15,6 +15,7 @@ from tf_smoothclir.training.batches import SampledBatches
 from tf_smoothclir.training.checkpoints import BestWeights
 from tf_smoothclir.training.distributed.shard_batches import ShardBatches
 from tf_smoothclir.training.distributed.workers import SingleProcess
+from tf_smoothclir.training.initial_run import initial_run
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.two_tower.builder import (
     build_model,
@@ -63,7 +64,10 @@ def make_task(
     training = settings.training
     vocabularies = {role: (shards or tokenized_set).vocabulary(role) for role in ROLES}
     model = build_model(settings, vocabularies)
-    if workers.is_chief and not run.begun:
+    if (initial := initial_run(settings)) is not None:
+        if not run.begun:
+            BestWeights(initial.checkpoints, tf_weights(model)).restore()
+    elif workers.is_chief and not run.begun:
         load_pretrained(model, settings, vocabularies)
         start_bilingual(model, settings, tokenized_set)
         start_token_weights(model, settings, tokenized_set)

@@ -25,7 +25,12 @@ from tf_smoothclir.training.checkpoints import Progress
 from tf_smoothclir.training.distributed.connect import connect
 from tf_smoothclir.training.distributed.shard_batches import check_set, check_workers, open_shards
 from tf_smoothclir.training.distributed.workers import SINGLE_PROCESS, SingleProcess
-from tf_smoothclir.training.retrievers import add_words_of_dictionary, learn_models
+from tf_smoothclir.training.initial_run import check_same_words, initial_run, keep_vocabularies
+from tf_smoothclir.training.retrievers import (
+    add_words_of_dictionary,
+    check_trained,
+    learn_models,
+)
 from tf_smoothclir.training.run_config import RunData
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.run_report import evaluate_and_report
@@ -99,6 +104,8 @@ def _begin(
     tokenized_set = None
     with workers.together():
         check_model(settings)
+        if (initial := initial_run(settings)) is not None:
+            check_trained(initial)
         if workers.is_chief:
             source = source_of(settings.data)
             if shards:
@@ -126,6 +133,10 @@ def _prepared(
         shutil.rmtree(run.vocabulary)  # its data had a defect, or may have changed since
     if shards and not run.vocabulary.is_dir():
         _keep_vocabularies(shards, run)
+    if (initial := initial_run(settings)) is not None:
+        if not run.vocabulary.is_dir():
+            keep_vocabularies(initial, run)
+        check_same_words(initial, run)
     splits = SPLITS if settings.retrieval.needs_training_pairs else SPLITS[1:]
     tokenized_set = tokenized_set_of(source, settings, run, splits)
     data = RunData(source.name, source.fingerprint())

@@ -1,0 +1,124 @@
+"""What people give: each form becomes the same records, anything else an error that says more."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tf_smoothclir.api.given import judgments_of, strings, texts_of, whole_number
+from tf_smoothclir.data.sources.source import Judgment, Text
+from tf_smoothclir.utils.errors import InputError
+
+TEXTS = [Text("7", "", "ein Apfel"), Text("d8", "", "")]
+JUDGMENTS = [Judgment("q1", "7", 2), Judgment("q1", "d8", 0)]
+
+
+class Frame:
+    """As much of a data frame as is used; neither pandas nor polars need be there."""
+
+    def __init__(self, **columns):
+        self._columns = columns
+        self.columns = list(columns)
+
+    def __getitem__(self, name):
+        return self._columns[name]
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {7: "ein Apfel", "d8": ""},
+        {np.int64(7): "ein Apfel", "d8": ""},
+        Frame(id=[7, "d8"], text=["ein Apfel", ""]),
+        Frame(text=["ein Apfel", ""], other=[1, 2], id=["7", "d8"]),
+    ],
+)
+def test_texts_by_id(given):
+    assert texts_of(given, "documents") == TEXTS
+
+
+def test_texts_of_a_list_have_their_positions_as_ids():
+    assert texts_of(["a", "b"], "queries") == [Text("0", "", "a"), Text("1", "", "b")]
+    assert texts_of(np.array(["a"]), "queries") == [Text("0", "", "a")]
+
+
+def test_a_frame_may_have_titles():
+    frame = Frame(id=["1"], text=["roter Apfel"], title=["Obst"])
+    assert texts_of(frame, "documents") == [Text("1", "Obst", "roter Apfel")]
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        [("q1", 7, 2), ("q1", "d8", 0)],
+        (row for row in [["q1", "7", 2.0], ["q1", "d8", np.int32(0)]]),
+        {"q1": {7: 2, "d8": 0}},
+        Frame(query_id=["q1", "q1"], document_id=[7, "d8"], grade=[2.0, 0.0]),
+    ],
+)
+def test_judgments(given):
+    assert judgments_of(given) == JUDGMENTS
+
+
+def test_frames_of_pandas():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"id": ["7", "d8"], "text": ["ein Apfel", ""]})
+    assert texts_of(frame, "documents") == TEXTS
+    assert texts_of(frame.set_index("id")["text"], "documents") == TEXTS
+    judged = pandas.DataFrame(JUDGMENTS)
+    assert judgments_of(judged) == JUDGMENTS
+    frame.loc[1, "text"] = None
+    with pytest.raises(InputError, match=r"documents\['d8'\]: it is None, None"):
+        texts_of(frame, "documents")
+    assert strings(pandas.Series(["a", "b"]), "texts") == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ("a text", "queries='a text': it is a single string. Give a list of strings"),
+        (b"bytes", "it is bytes"),
+        (None, "it is None, None"),
+        (7, "it is 7, an int"),
+        ([], "queries: it is empty"),
+        (["a", 7], r"queries\['1'\]: it is 7, an int. Give a string there"),
+        ({"a b": "text"}, "the id 'a b' is empty or contains white space"),
+        ({1.5: "text"}, "the id is 1.5, a float"),
+        ({True: "text"}, "the id is True"),
+        ({"q": "\ud800"}, "half of a surrogate pair"),
+        (Frame(key=["a"], text=["b"]), "no column 'id'; it has key, text. Rename"),
+    ],
+)
+def test_other_texts_are_errors(given, message):
+    with pytest.raises(InputError, match=message):
+        texts_of(given, "queries")
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ("q1 d1 2", "it is a single string"),
+        ([("q1", "d1")], r"judgments\[0\]: it is \('q1', 'd1'\), a tuple, not a triple"),
+        (["q1d"], r"judgments\[0\]: it is 'q1d', a str, not a triple"),
+        ([("q1", "d1", "2")], "the grade is '2', a str"),
+        ([("q1", "d1", 0.5)], "the grade is 0.5, a float"),
+        ([("q1", "d1", True)], "the grade is True, a bool"),
+        ({"q1": ["d1"]}, r"judgments\['q1'\]: it is \['d1'\], a list, not a dictionary"),
+        (Frame(query_id=["q"], doc=["d"], grade=[1]), "no column 'document_id'"),
+    ],
+)
+def test_other_judgments_are_errors(given, message):
+    with pytest.raises(InputError, match=message):
+        judgments_of(given)
+
+
+@pytest.mark.parametrize("given", ["one", b"one", {"a": "b"}, Frame(text=["a"]), 3, None, [3]])
+def test_a_list_of_strings_is_nothing_else(given):
+    with pytest.raises(InputError, match=r"list of strings|Give a string there"):
+        strings(given, "texts")
+
+
+@pytest.mark.parametrize("given", [0, -1, True, 2.0, "3", None])
+def test_a_whole_number_is_nothing_else(given):
+    with pytest.raises(InputError, match="Give a whole number from 1 on"):
+        whole_number(given, "k")

@@ -1,0 +1,111 @@
+"""Metrics of anybody's rankings, by hand, and the same as Keras metrics."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from tensorflow import keras
+
+from tf_smoothclir.api import metrics
+from tf_smoothclir.data.hashing import hash_ids
+from tf_smoothclir.utils.errors import InputError
+
+LOG3 = math.log2(3)
+JUDGMENTS = [
+    ("q1", "a", 2),
+    ("q1", "b", 1),
+    ("q1", "c", 0),
+    ("q2", "a", 1),
+    ("q3", "a", 1),  # not ranked: counts as 0
+    ("q4", "a", 0),  # nothing relevant: left out
+]
+RANKINGS = {"q1": ["x", "b", "a"], "q2": ["a"], "q4": ["a"], "q5": ["a"]}
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        # q1 has grades 0, 1, 2; the best order is 2, 1.
+        (lambda *g: metrics.ndcg(*g), ((1 / LOG3 + 2 / 2) / (2 + 1 / LOG3) + 1 + 0) / 3),
+        (lambda *g: metrics.ndcg(*g, k=2), ((1 / LOG3) / (2 + 1 / LOG3) + 1 + 0) / 3),
+        (lambda *g: metrics.precision(*g, k=2), (1 / 2 + 1 / 2 + 0) / 3),
+        (lambda *g: metrics.recall(*g, k=2), (1 / 2 + 1 + 0) / 3),
+        (lambda *g: metrics.mrr(*g), (1 / 2 + 1 + 0) / 3),
+        (lambda *g: metrics.mrr(*g, k=1), (0 + 1 + 0) / 3),
+        (lambda *g: metrics.mean_average_precision(*g), ((1 / 2 + 2 / 3) / 2 + 1 + 0) / 3),
+    ],
+)
+def test_by_hand(value, expected):
+    assert value(RANKINGS, JUDGMENTS) == pytest.approx(expected)
+
+
+def test_scores_are_sorted_and_ties_do_not_favour_the_first():
+    ids = sorted("abcdef", key=lambda id_: hash_ids([id_])[0])
+    scores = dict.fromkeys("abcdef", 0.5)
+    for place, id_ in enumerate(ids):
+        assert metrics.mrr({"q": scores}, [("q", id_, 1)]) == pytest.approx(1 / (place + 1))
+    assert metrics.mrr({"q": {**scores, "z": 0.6}}, [("q", "z", 1)]) == 1
+
+
+@pytest.mark.parametrize(
+    ("rankings", "judgments", "message"),
+    [
+        (["a"], JUDGMENTS, "rankings: it is a list. Give a dictionary"),
+        ({"q1": "a"}, JUDGMENTS, r"rankings\['q1'\]: it is a str"),
+        ({"q1": ["a", "b", "a"]}, JUDGMENTS, "'a' is there twice"),
+        (RANKINGS, [("q4", "a", 0)], "no query has a relevant document"),
+        (RANKINGS, "q1", "single string"),
+    ],
+)
+def test_other_input_is_an_error(rankings, judgments, message):
+    with pytest.raises(InputError, match=message):
+        metrics.ndcg(rankings, judgments)
+
+
+# Grades and scores of three lists, the last without a relevant document; -1 is padding.
+GRADES = np.array([[2, 0, 1, 0], [1, 0, -1, -1], [0, 0, 0, -1]])
+SCORES = np.array([[0.5, 0.9, 0.7, 0.1], [0.3, 0.2, 9.0, 9.0], [1.0, 2.0, 3.0, 0.0]])
+
+
+@pytest.mark.parametrize(
+    ("metric", "expected"),
+    [
+        # The first list is ranked 0, 1, 2, 0; the second 1, 0.
+        (metrics.NDCG(), ((1 / LOG3 + 2 / 2) / (2 + 1 / LOG3) + 1) / 2),
+        (metrics.NDCG(k=2), ((1 / LOG3) / (2 + 1 / LOG3) + 1) / 2),
+        (metrics.MRR(), (1 / 2 + 1) / 2),
+        (metrics.MRR(k=1), (0 + 1) / 2),
+        (metrics.Precision(k=2), (1 / 2 + 1 / 2) / 2),
+    ],
+    ids=lambda value: getattr(value, "name", ""),
+)
+def test_keras_metrics_by_hand(metric, expected):
+    metric.update_state(GRADES[:1], SCORES[:1])
+    metric.update_state(GRADES[1:], SCORES[1:])
+    assert float(metric.result()) == pytest.approx(expected)
+    copy = type(metric).from_config(metric.get_config())
+    copy.update_state(GRADES, SCORES, sample_weight=[0.0, 1.0, 1.0])
+    second = {"precision": 1 / 2}.get(metric.name.split("_")[0], 1.0)
+    assert float(copy.result()) == pytest.approx(second)
+    metric.reset_state()
+    assert float(metric.result()) == 0
+
+
+def test_equal_scores_do_not_favour_the_relevant_document():
+    metric = metrics.MRR()
+    metric.update_state([[2, 0, 1, 0]], [[0.5, 0.5, 0.5, 0.5]])
+    assert float(metric.result()) == pytest.approx(1 / 3)
+
+
+def test_fit_shows_them():
+    model = keras.Sequential([keras.layers.Dense(4)])
+    model.compile(loss="mse", metrics=[metrics.NDCG(5), metrics.MRR()])
+    shown = model.fit(SCORES, np.maximum(GRADES, 0), verbose=0).history
+    assert {"loss", "ndcg_at_5", "mrr"} <= set(shown)
+
+
+def test_single_scores_are_no_list():
+    with pytest.raises(ValueError, match="needs whole lists"):
+        metrics.NDCG().update_state(np.array([1, 0]), np.array([0.5, 0.1]))

@@ -1,0 +1,203 @@
+"""A model in Python: of runs and exports, of each retriever, with the figures of the commands."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tf_smoothclir as sc
+from tests.training.tiny_set import DOCUMENTS, words_of
+from tf_smoothclir.data.sources.opening import source_of
+from tf_smoothclir.settings.data import DataSettings
+from tf_smoothclir.utils.errors import InputError
+from tf_smoothclir.utils.files import read_json
+
+RETRIEVERS = ("dense", "lexical", "hybrid")
+QUERIES = ["word1 word4", "word2", "unheard of", ""]
+
+
+@pytest.fixture(scope="module")
+def models(ranking_runs, ranking_exports):
+    """Retriever and kind of directory -> model."""
+    return {
+        **{(name, "run"): sc.load(run.path) for name, run in ranking_runs.items()},
+        **{(name, "export"): sc.load(path) for name, path in ranking_exports.items()},
+    }
+
+
+@pytest.fixture(params=[(name, kind) for name in RETRIEVERS for kind in ("run", "export")], ids=str)
+def one(request, models):
+    return models[request.param]
+
+
+def texts(tiny_dir, stream):
+    source = source_of(DataSettings(data_dir=str(tiny_dir)))
+    return {text.id: text.text for text in getattr(source, stream)()}
+
+
+def facts(found):
+    return [[(hit.rank, hit.id, hit.grade, hit.text) for hit in hits] for hits in found]
+
+
+def scores(found):
+    return [[hit.score for hit in hits] for hits in found]
+
+
+def test_a_run_and_its_export_are_the_same_model(models, tiny_dir):
+    documents = list(texts(tiny_dir, "documents").values())[: len(QUERIES)]
+    for name in RETRIEVERS:
+        run, export = models[name, "run"], models[name, "export"]
+        assert run.retriever == export.retriever == name
+        np.testing.assert_allclose(
+            run.score(QUERIES, documents), export.score(QUERIES, documents), rtol=1e-5, atol=1e-6
+        )
+        found, of_export = run.search(QUERIES, 3), export.search(QUERIES, 3)
+        assert facts(found) == facts(of_export)
+        for own, other in zip(scores(found), scores(of_export)):
+            assert own == pytest.approx(other, rel=1e-5, abs=1e-6)
+
+
+@pytest.mark.parametrize("name", RETRIEVERS)
+@pytest.mark.parametrize("kind", ["run", "export"])
+def test_evaluate_gives_the_figures_of_training(models, ranking_runs, tiny_dir, name, kind):
+    expected = read_json(ranking_runs[name].metrics)
+    model = models[name, kind]
+    assert model.evaluate(negatives=3).metrics == pytest.approx(expected["test"], rel=1e-6)
+    again = model.evaluate(tiny_dir, split="validation", negatives=3)
+    assert again.metrics == pytest.approx(expected["validation"], rel=1e-6)
+    assert again.counts == expected["counts"]["validation"]
+    assert again.confusion is not None
+
+
+def test_the_figures_of_a_run_are_at_hand(models, ranking_runs):
+    model, written = models["hybrid", "run"], read_json(ranking_runs["hybrid"].metrics)
+    assert model.metrics == written["test"]
+    assert model.details == written
+    assert len(model.history) == 1
+    assert model.settings == ranking_runs["hybrid"].settings()
+    with pytest.raises(InputError, match="it is an export"):
+        _ = models["hybrid", "export"].metrics
+
+
+def test_vectors_are_those_that_rank(models):
+    model = models["dense", "run"]
+    queries, documents = model.encode_queries(QUERIES), model.encode_documents(QUERIES)
+    assert queries.shape == documents.shape == (len(QUERIES), model.dim)
+    assert queries.dtype == np.float32
+    np.testing.assert_allclose((queries * documents).sum(1), model.score(QUERIES, QUERIES))
+    assert model.encode_queries([]).shape == (0, model.dim)
+
+
+@pytest.mark.parametrize("kind", ["run", "export"])
+def test_a_lexical_model_says_that_it_has_no_vectors(models, kind):
+    for encode in (
+        models["lexical", kind].encode_queries,
+        models["lexical", kind].encode_documents,
+    ):
+        with pytest.raises(InputError, match=r"no vectors\. Use search or score, or train with"):
+            encode(["a"])
+
+
+def test_search_in_documents_given_in_memory(one, tiny_dir):
+    everything = texts(tiny_dir, "documents")
+    some = {id_: text for id_, text in everything.items() if int(id_) % 2}
+    found = one.search(QUERIES[:2], 20, documents=some)
+    assert all(hit.id in some and hit.text == some[hit.id] for hits in found for hit in hits)
+    assert [len(hits) for hits in found] == [len(some)] * 2
+    of_training = one.search(QUERIES[:2], DOCUMENTS, documents=everything)
+    assert facts(of_training) == facts(one.search(QUERIES[:2], DOCUMENTS))
+    of_list = one.search(QUERIES[:1], 3, documents=list(some.values()))
+    assert {hit.id for hit in of_list[0]} <= {str(place) for place in range(len(some))}
+
+
+def test_an_index_on_disk_is_used_and_checked(models, tmp_path, tiny_dir):
+    run, export = models["hybrid", "run"], models["hybrid", "export"]
+    index = run.build_index(tmp_path / "index")
+    assert facts(run.search(QUERIES, 3, index=index)) == facts(run.search(QUERIES, 3))
+    assert facts(export.search(QUERIES, 3, index=index)) == facts(run.search(QUERIES, 3))
+    small = run.build_index(tmp_path / "small", {"a": "mot1"})
+    assert [hit.id for hit in run.search(["word1"], index=small)[0]] == ["a"]
+    with pytest.raises(InputError, match="come from different training runs"):
+        models["dense", "run"].search(QUERIES, index=index)
+    with pytest.raises(InputError, match="there is an index already"):
+        run.build_index(small)
+
+
+def test_halves_of_a_hybrid_can_search_alone(models):
+    model = models["hybrid", "run"]
+    for name in ("dense", "lexical"):
+        assert len(model.search(QUERIES, 3, retriever=name)) == len(QUERIES)
+    with pytest.raises(InputError, match="no translation table"):
+        models["dense", "run"].search(QUERIES, retriever="lexical")
+    with pytest.raises(InputError, match="no towers"):
+        models["lexical", "run"].search(QUERIES, retriever="hybrid")
+
+
+@pytest.mark.parametrize("role", ["query", "document"])
+def test_explanations_add_up_to_the_score(one, role):
+    query, document = "word1 word4", " ".join(f"mot{word}" for word in words_of(1))
+    explanation = one.explain(query, document, role)
+    (score,) = one.score([query], [document])
+    parts = [word.share for word in explanation.words]
+    assert explanation.score == pytest.approx(score, rel=1e-5, abs=1e-6)
+    total = sum(parts) + explanation.remainder + explanation.towers + explanation.feedback
+    assert total == pytest.approx(score, rel=1e-5, abs=1e-6)
+
+
+def test_queries_that_were_trained_on_are_counted(models, tiny_dir, caplog):
+    judged = [(id_, id_, 2) for id_ in texts(tiny_dir, "queries")]
+    given = {name: texts(tiny_dir, name) for name in ("queries", "documents")}
+    found = models["dense", "run"].evaluate(**given, judgments=judged)
+    assert found.counts["MRR_mr"] == len(judged)
+    # Of 20 queries, 12 are in the training split; several queries have the same words.
+    assert "was trained on" in caplog.text
+    assert "of these 20 queries" in caplog.text
+    assert "NDCG@5" in str(found)
+
+
+def test_binary_judgments_have_a_highest_grade_of_their_own(models, tiny_dir):
+    judged = [(id_, id_, 1) for id_ in texts(tiny_dir, "queries")]
+    given = {name: texts(tiny_dir, name) for name in ("queries", "documents")}
+    found = models["dense", "run"].evaluate(**given, judgments=judged)
+    assert found.counts["MRR_mr"] == found.counts["full/MRR@10"] == len(judged)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda m: m.search("word1"), "queries='word1': it is a single string"),
+        (lambda m: m.search([1]), "Give a string there"),
+        (lambda m: m.search(["a"], 0), "k: it is 0, an int"),
+        (lambda m: m.search(["a"], documents="text"), "documents='text': it is a single string"),
+        (lambda m: m.search(["a"], documents=["b"], index="c"), "index is given too"),
+        (lambda m: m.search(["a"], retriever="bm25"), "there is no such retriever"),
+        (lambda m: m.encode_queries("word1"), "texts='word1': it is a single string"),
+        (lambda m: m.score(["a"], ["b", "c"]), "there are 1 queries and 2 documents"),
+        (lambda m: m.explain(["a"], "b"), r"query: it is \['a'\], a list"),
+        (lambda m: m.explain("a", "b", "queries"), "there is no such role"),
+        (lambda m: m.evaluate(split="tset"), "there is no such split"),
+        (lambda m: m.evaluate(queries=["a"]), "documents, judgments are missing"),
+        (lambda m: m.evaluate(3), "data: it is a int"),
+        (lambda m: m.evaluate("nowhere"), "there is no such directory"),
+    ],
+)
+def test_wrong_arguments_say_what_to_write(models, call, message):
+    with pytest.raises(InputError, match=message):
+        call(models["hybrid", "run"])
+
+
+def test_load_opens_runs_and_exports_alone(tmp_path):
+    with pytest.raises(InputError, match="there is no such directory"):
+        sc.load(tmp_path / "nowhere")
+    with pytest.raises(InputError, match="there is neither a run"):
+        sc.load(tmp_path)
+    with pytest.raises(InputError, match="it is a int"):
+        sc.load(3)
+
+
+def test_an_export_is_written_by_the_run_alone(models, tmp_path, no_child_process):
+    path = models["dense", "run"].export(tmp_path / "export", depth=2)
+    assert sc.load(path).retriever == "dense"
+    assert (path / "search" / "1").is_dir()
+    with pytest.raises(InputError, match=r"it is an export already\. Copy"):
+        models["dense", "export"].export(tmp_path / "again")

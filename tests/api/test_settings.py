@@ -1,0 +1,113 @@
+"""Keywords of `train`: the names of the flags, their types, and what a wrong one is answered."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import typing
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tf_smoothclir.api import keywords
+from tf_smoothclir.api.settings import FIELDS, run_settings, thresholds_for
+from tf_smoothclir.api.training import _ARGUMENTS, train
+from tf_smoothclir.settings.presets import PRESETS, changed, preset_settings
+from tf_smoothclir.settings.run import RunSettings
+from tf_smoothclir.utils.errors import InputError
+
+
+def settings_of(preset="", **given):
+    return run_settings(preset, given, _ARGUMENTS)
+
+
+def kind_of(field):
+    default = field.default
+    if isinstance(default, tuple):
+        return f"Sequence[{type(default[0]).__name__ if default else 'int'}]"
+    if isinstance(default, str) and field.metadata["is_path"]:
+        return "PathText"
+    return type(default).__name__
+
+
+def test_the_typed_keywords_are_the_settings():
+    declared = keywords.SettingKeywords.__annotations__
+    names = {name: getattr(kind, "__forward_arg__", kind) for name, kind in declared.items()}
+    assert names == {name: kind_of(field) for name, field in FIELDS.items()}
+    assert typing.get_type_hints(keywords.SettingKeywords, vars(keywords))
+
+
+def test_arguments_are_those_of_train():
+    parameters = inspect.signature(train).parameters
+    assert list(parameters) == [*_ARGUMENTS, "settings"]
+    assert not set(_ARGUMENTS) & set(FIELDS)
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_a_preset_is_that_of_the_command(preset):
+    assert settings_of(preset) == preset_settings(preset)
+    assert settings_of(preset, seed=5) == changed(preset_settings(preset), {"seed": 5})
+
+
+def test_without_a_preset_the_defaults_hold():
+    assert settings_of() == RunSettings()
+    assert settings_of("paper", tower="lstm") == preset_settings("paper", "lstm")
+
+
+def test_values_get_the_type_of_their_setting(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    found = settings_of(
+        epochs=np.int64(3),
+        learning_rate=1,
+        fresh_negatives=np.True_,
+        thresholds=[np.float32(0.25), 0.5],
+        cache_dir=Path("cache"),
+    )
+    assert (found.training.epochs, type(found.training.epochs)) == (3, int)
+    assert (found.training.learning_rate, type(found.training.learning_rate)) == (1.0, float)
+    assert found.training.fresh_negatives is True
+    assert found.model.thresholds == (0.25, 0.5)
+    assert found.data.cache_dir == os.path.join(os.getcwd(), "cache")
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"epoch": 3}, "epoch: there is no such setting. Did you mean epochs"),
+        ({"learningrate": 0.1}, "Did you mean learning_rate"),
+        ({"outputdir": "x"}, "Did you mean output_dir"),
+        ({"zzz": 1}, "zzz: there is no such setting. Settings have the names of the flags"),
+        ({"preset": "bset"}, "preset='bset': there is no such preset. Did you mean best"),
+        ({"epochs": "3"}, "epochs='3': it is a str. Give a whole number, such as epochs=30"),
+        ({"epochs": 2.5}, "Give a whole number"),
+        ({"epochs": True}, "it is a bool"),
+        ({"dim": None}, "it is a NoneType"),
+        ({"epsilon": "one"}, "Give a number, such as epsilon=1.0"),
+        ({"fresh_negatives": 1}, "Give True or False"),
+        ({"thresholds": 0.5}, "Give a list of numbers"),
+        ({"thresholds": "0.2,0.7"}, "Give a list of numbers"),
+        ({"tower": 3}, "Give a string, such as tower='average_pooling'"),
+        ({"tower": "gru"}, "must be one of average_pooling, cnn, lstm"),
+        ({"epochs": 0}, "must be at least 1"),
+        ({"loss": "softmax"}, "Add --batching=lists"),
+        ({"init_from": "nowhere"}, "there is no run"),
+    ],
+)
+def test_a_wrong_keyword_says_what_to_write(given, message):
+    with pytest.raises(InputError, match=message):
+        settings_of(**given)
+
+
+@pytest.mark.parametrize(
+    ("highest", "thresholds"),
+    # Three grades have the paper's; others spread from its first to its last.
+    [(1, (0.45,)), (2, (0.2, 0.7)), (3, (0.2, 0.45, 0.7))],
+)
+def test_thresholds_follow_the_grades(highest, thresholds):
+    assert thresholds_for(highest) == pytest.approx(thresholds)
+
+
+def test_many_grades_are_an_error():
+    with pytest.raises(InputError, match="the highest grade is 57"):
+        thresholds_for(57)

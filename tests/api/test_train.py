@@ -1,0 +1,160 @@
+"""Training from data at hand: the same run as of files, kept where it can be found again."""
+
+from __future__ import annotations
+
+import gc
+import threading
+
+import pytest
+from absl import flags
+
+import tf_smoothclir as sc
+from tests.training.tiny_set import tiny_settings
+from tf_smoothclir.data.retrieval_set import RetrievalSet
+from tf_smoothclir.data.sources.opening import source_of
+from tf_smoothclir.settings.data import DataSettings
+from tf_smoothclir.settings.run import RunSettings
+from tf_smoothclir.training.trainer import Interrupted, Trainer
+from tf_smoothclir.utils.errors import InputError
+
+pytestmark = pytest.mark.usefixtures("without_plots")
+
+
+@pytest.fixture(scope="module")
+def source(tiny_dir):
+    return source_of(DataSettings(data_dir=str(tiny_dir)))
+
+
+@pytest.fixture(scope="module")
+def parts(source):
+    """The tiny set as a person has it at hand."""
+    return {
+        "queries": {text.id: text.text for text in source.queries()},
+        "documents": {text.id: text.text for text in source.documents()},
+        "judgments": [tuple(judgment) for judgment in source.judgments()],
+        "splits": source.splits(),
+    }
+
+
+@pytest.fixture(scope="module")
+def tiny_keywords(tmp_path_factory):
+    """The settings of the tiny set that are not the defaults."""
+    cache, defaults = tmp_path_factory.mktemp("cache"), RunSettings().values()
+    values = tiny_settings("", cache, epochs=1, checkpoint_minutes=60.0).values()
+    return {name: value for name, value in values.items() if value != defaults[name]}
+
+
+def test_all_forms_give_the_run_of_the_files(source, parts, tiny_dir, tiny_keywords, tmp_path):
+    of_files = sc.train(tiny_dir, **tiny_keywords)
+    of_parts = sc.train(**parts, **tiny_keywords, output_dir=tmp_path / "kept")
+    opened = sc.train(RetrievalSet.load(source), **tiny_keywords)
+    assert of_parts.metrics == of_files.metrics == opened.metrics
+    found = of_parts.search(["word1 word4"], 3)
+    assert [hit.id for hit in found[0]] == [
+        hit.id for hit in of_files.search(["word1 word4"], 3)[0]
+    ]
+    again = sc.load(tmp_path / "kept")
+    assert again.evaluate().metrics == pytest.approx(of_parts.metrics)
+
+
+def test_it_trains_without_flags_in_any_thread_and_leaves_no_temporary_run(parts, tiny_keywords):
+    before = {name: flags.FLAGS[name].value for name in flags.FLAGS}
+    trained = []
+    # Where no signal handlers can be set.
+    thread = threading.Thread(target=lambda: trained.append(sc.train(**parts, **tiny_keywords)))
+    thread.start()
+    thread.join()
+    assert {name: flags.FLAGS[name].value for name in flags.FLAGS} == before
+    path = trained[0].path
+    assert (path / "report.md").is_file()
+    trained.clear()
+    gc.collect()
+    assert not path.exists()
+
+
+def test_a_finished_run_is_returned_and_other_data_are_refused(parts, tiny_keywords, tmp_path):
+    first = sc.train(**parts, **tiny_keywords, output_dir=tmp_path)
+    written = (tmp_path / "metrics.json").stat().st_mtime_ns
+    assert sc.train(**parts, **tiny_keywords, output_dir=tmp_path).metrics == first.metrics
+    assert (tmp_path / "metrics.json").stat().st_mtime_ns == written
+    other = {**parts, "documents": {**parts["documents"], "0": "autre"}}
+    with pytest.raises(InputError, match="it holds a run on other data"):
+        sc.train(**other, **tiny_keywords, output_dir=tmp_path)
+    with pytest.raises(InputError, match="it holds a run with other settings"):
+        sc.train(**parts, **{**tiny_keywords, "epochs": 2}, output_dir=tmp_path)
+    sc.train(**other, **tiny_keywords, output_dir=tmp_path, overwrite=True)
+    assert (tmp_path / "metrics.json").stat().st_mtime_ns > written
+
+
+def test_grades_decide_about_the_thresholds(parts, tiny_keywords):
+    binary = {**parts, "judgments": [(q, d, int(g == 2)) for q, d, g in parts["judgments"]]}
+    model = sc.train(**binary, **tiny_keywords)
+    assert model.settings.model.thresholds == (0.45,)
+    assert model.details["counts"]["test"]["full/MRR@10"] == 4  # of the test queries, all
+
+
+def test_ctrl_c_in_a_notebook_is_a_keyboard_interrupt(parts, tiny_keywords, monkeypatch, tmp_path):
+    def interrupted(self):
+        raise Interrupted(130)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Trainer, "train", interrupted)
+        with pytest.raises(KeyboardInterrupt, match="stopped and saved in"):
+            sc.train(**parts, **tiny_keywords, output_dir=tmp_path)
+    assert sc.train(**parts, **tiny_keywords, output_dir=tmp_path).metrics
+
+
+@pytest.mark.parametrize("name", ["dense", "lexical", "hybrid"])
+def test_fine_tuning_begins_with_the_models_of_a_run(
+    name, ranking_runs, parts, tiny_keywords, tmp_path
+):
+    first = ranking_runs[name]
+    begun = sc.train(
+        **parts,
+        init_from=first.path,
+        cache_dir=tiny_keywords["cache_dir"],
+        **({} if name == "lexical" else {"learning_rate": 1e-9, "epochs": 1}),
+        output_dir=tmp_path,
+    )
+    assert begun.settings.training.init_from == str(first.path)
+    assert begun.retriever == name
+    for role in ("query", "document"):
+        own, other = (path / f"{role}.txt" for path in (tmp_path / "vocabulary", first.vocabulary))
+        assert own.read_text() == other.read_text()
+    if name == "dense":  # a step of length nearly 0 from the weights of the first run
+        queries = list(parts["queries"].values())
+        found, expected = begun.encode_queries(queries), sc.load(first.path).encode_queries(queries)
+        assert abs(found - expected).max() < 1e-6
+    if name != "dense":
+        assert "dictionary" in begun.details["lexical"]
+
+
+def test_fine_tuning_refuses_other_forms(ranking_runs, parts, tiny_keywords):
+    def begin(of, **changes):
+        cache = {"cache_dir": tiny_keywords["cache_dir"]}
+        sc.train(**parts, **cache, init_from=ranking_runs[of].path, **changes)
+
+    with pytest.raises(InputError, match=r"--dim is 4 there, 5 here\. Leave --dim out"):
+        begin("dense", dim=5)
+    with pytest.raises(InputError, match="it has no hybrid models, but dense ones"):
+        begin("dense", retriever="hybrid")
+    with pytest.raises(InputError, match=r"has its settings\. Leave one of the two out"):
+        begin("dense", preset="best")
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"documents": None}, "documents are missing"),
+        ({"data": "somewhere"}, "queries, documents or judgments are given too"),
+        ({"data_dir": "somewhere"}, "Leave one of the two out"),
+        ({"judgments": [("0", "nowhere", 1)]}, r"judgments\[0\]: the judged document 'nowhere'"),
+        ({"judgments": [("0", "0", -1)]}, "grade -1 is outside"),
+        ({"judgments": [("0", "0", 0)]}, "no query has a relevant document"),
+        ({"splits": {"0": "tset"}}, r"splits\[0\]: 'tset' is not one of"),
+        ({"epoch": 3}, "Did you mean epochs"),
+    ],
+)
+def test_wrong_data_are_named_as_they_were_given(parts, tiny_keywords, changes, message):
+    with pytest.raises(InputError, match=message):
+        sc.train(**{**parts, **tiny_keywords, **changes})

@@ -1,0 +1,1 @@
+"""What `import tf_smoothclir` offers in a notebook: train, load, search, score, evaluate."""

@@ -1,0 +1,102 @@
+"""The documents that a model searches: those of training, in memory, or in an index on disk."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+from tf_smoothclir.api.given import Texts, texts_of
+from tf_smoothclir.api.keywords import PathText
+from tf_smoothclir.api.ranking_models import RankingModels
+from tf_smoothclir.data.sources.memory import MemorySource
+from tf_smoothclir.data.sources.opening import source_of
+from tf_smoothclir.index.builder import build_index
+from tf_smoothclir.index.document_collections import Collection, SourceCollection
+from tf_smoothclir.index.document_index import DocumentIndex
+from tf_smoothclir.protocols.text_search import TextSearch
+from tf_smoothclir.search.opening import search_in
+from tf_smoothclir.settings.data import DataSettings
+from tf_smoothclir.utils.errors import InputError, input_error
+from tf_smoothclir.utils.files import make_directory
+
+RETRIEVERS = ("auto", "dense", "lexical", "hybrid")
+
+
+class Searches:
+    """Opens searches of a model; the index of documents in memory lives as long as it does."""
+
+    def __init__(self, models: RankingModels, own_index: Path):
+        """Takes what ranks, and where an index of the documents of training may be."""
+        self._models, self._own_index = models, own_index
+        self._temporary: tempfile.TemporaryDirectory[str] | None = None
+        self._latest: tuple[tuple[str, str], TextSearch] | None = None
+
+    def opened(self, documents: Texts | None, index: PathText | None, retriever: str) -> TextSearch:
+        """Returns a search; the latest one is kept.
+
+        Args:
+            documents: To search, or None.
+            index: Directory of an index, or None.
+            retriever: One of `RETRIEVERS`.
+
+        Raises:
+            InputError: As for `Model.search`.
+        """
+        if retriever not in RETRIEVERS:
+            remedy = f"Give one of {', '.join(RETRIEVERS)}"
+            raise input_error(f"retriever={retriever!r}", "there is no such retriever", remedy)
+        if documents is not None:
+            source = _in_memory(documents)
+            key = source.fingerprint(), retriever
+        else:
+            source = None
+            key = os.path.abspath(index) if index is not None else "", retriever
+        if self._latest is None or self._latest[0] != key:
+            found = self._index(source, index)
+            search = search_in(found, self._models.models, self._models.load_tower, retriever)
+            self._latest = key, search
+        return self._latest[1]
+
+    def build(self, directory: Path, documents: Texts | None, *, overwrite: bool) -> Path:
+        """Writes an index; see `Model.build_index`."""
+        make_directory(directory.parent, "build_index: directory")
+        manifest = self._models.models.manifest
+        collection: Collection
+        data: DataSettings | None = None
+        if documents is not None:
+            collection = SourceCollection(_in_memory(documents))
+        else:
+            collection, data = self._of_training(), manifest.data
+        halves = self._models.halves()
+        build_index(directory, collection, halves, manifest, data=data, overwrite=overwrite)
+        return directory
+
+    def _index(self, source: MemorySource | None, index: PathText | None) -> DocumentIndex:
+        if index is not None:
+            return DocumentIndex(index)
+        manifest = self._models.models.manifest
+        if source is None and self._own_index.is_dir():
+            own = DocumentIndex(self._own_index)
+            if own.manifest.pair_id == manifest.pair_id and own.manifest.data is not None:
+                return own
+        collection = SourceCollection(source) if source is not None else self._of_training()
+        self._latest = None  # the index below it is about to go
+        self._temporary = tempfile.TemporaryDirectory(prefix="smoothclir-index-")
+        directory = Path(self._temporary.name, "index")
+        data = manifest.data if source is None else None
+        build_index(directory, collection, self._models.halves(), manifest, data=data)
+        return DocumentIndex(directory)
+
+    def _of_training(self) -> SourceCollection:
+        try:
+            return SourceCollection(source_of(self._models.models.manifest.data))
+        except InputError as error:
+            raise InputError(
+                f"The documents of training cannot be read: {error} Give documents=..., or the"
+                " directory of an index as index=..."
+            ) from None
+
+
+def _in_memory(documents: Texts) -> MemorySource:
+    return MemorySource([], texts_of(documents, "documents"), [])

@@ -1,0 +1,123 @@
+"""Measuring a model on judged queries, those of training or any others."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+from absl import logging
+
+from tf_smoothclir.api.ranking_models import RankingModels
+from tf_smoothclir.api.sets import GivenSet, highest_grade
+from tf_smoothclir.data.preparation import tokenize_set
+from tf_smoothclir.data.retrieval_set import RetrievalSet
+from tf_smoothclir.data.sources.opening import source_of
+from tf_smoothclir.data.sources.source import SPLITS, Source
+from tf_smoothclir.data.tokenized_set import ROLES
+from tf_smoothclir.evaluation.evaluate import Evaluation, evaluate_split
+from tf_smoothclir.protocols.scorer import Retriever
+from tf_smoothclir.settings.data import DataSettings
+from tf_smoothclir.training.set_retrievers import retriever_of_parts
+from tf_smoothclir.utils.errors import InputError, input_error
+
+
+def evaluate_on(models: RankingModels, given: GivenSet, split: str, negatives: int) -> Evaluation:
+    """Measures a model.
+
+    Args:
+        models: What ranks.
+        given: The set; an empty one stands for that of training.
+        split: Of the set; "" for all judged queries.
+        negatives: Sampled documents of grade 0 in each candidate list.
+
+    Raises:
+        InputError: The data cannot be used.
+    """
+    if split and split not in SPLITS:
+        remedy = f"Give one of {', '.join(SPLITS)}"
+        raise input_error(f"split={split!r}", "there is no such split", remedy)
+    manifest = models.models.manifest
+    trained_on = manifest.data
+    source = given.source
+    if source is None and given.directory is not None:
+        source = source_of(
+            DataSettings(
+                data_dir=given.directory,
+                query_language=trained_on.query_language,
+                document_language=trained_on.document_language,
+                split_seed=trained_on.split_seed,
+            )
+        )
+    if source is None:
+        retrieval_set = _trained_on(models)
+    else:
+        retrieval_set = _loaded(source, given.splits, trained_on.split_seed)
+        if not split:
+            split = "test"
+            everything = np.full_like(retrieval_set.splits, SPLITS.index(split))
+            retrieval_set = dataclasses.replace(retrieval_set, splits=everything)
+        _warn_of_known_queries(models, retrieval_set, split)
+    found = evaluate_split(
+        retrieval_set, _retriever(models, retrieval_set), split, negatives=negatives
+    )
+    same_grades = len(manifest.thresholds) + 1 == retrieval_set.num_grades
+    return found.graded(manifest.cut_points) if same_grades else found
+
+
+def _trained_on(models: RankingModels) -> RetrievalSet:
+    manifest = models.models.manifest
+    source, seed = source_of(manifest.data), manifest.data.split_seed
+    return RetrievalSet.load(source, num_grades=len(manifest.thresholds) + 1, seed=seed)
+
+
+def _loaded(source: Source, splits: dict[str, str] | None, seed: int) -> RetrievalSet:
+    """Loads a set whose grades are those that its judgments have."""
+    found = RetrievalSet.load(source, num_grades=max(1, highest_grade(source)) + 1, seed=seed)
+    if splits is None:
+        return found
+    places = {name: place for place, name in enumerate(SPLITS)}
+    rows = [places.get(splits.get(id_, ""), -1) for id_ in found.query_ids]
+    return dataclasses.replace(found, splits=np.array(rows, np.int8))
+
+
+def _retriever(models: RankingModels, retrieval_set: RetrievalSet) -> Retriever:
+    vectors = {}
+    if models.weights[1]:
+        source = retrieval_set.source
+        streams = zip(ROLES, (source.queries, source.documents))
+        vectors = {role: models.vectors(role, [t.text for t in texts()]) for role, texts in streams}
+    lexical = models.models.lexical
+    if lexical is None:
+        return retriever_of_parts(retrieval_set, vectors)
+    cache_dir = models.models.manifest.data.cache_dir
+    tokenized_set = tokenize_set(retrieval_set, lexical.text, cache_dir, lexical.vocabulary_dir)
+    return retriever_of_parts(
+        retrieval_set,
+        vectors,
+        tokenized_set=tokenized_set,
+        max_query_tokens=lexical.text.max_query_tokens,
+        lexical=lexical.model,
+        fusion=lexical.fusion,
+    )
+
+
+def _warn_of_known_queries(models: RankingModels, retrieval_set: RetrievalSet, split: str) -> None:
+    """Warns if queries that are evaluated are among those that the model was trained on."""
+    try:
+        trained = _trained_on(models)
+    except InputError:
+        return  # the data are gone
+    train = trained.splits == SPLITS.index("train")
+    known = {text.text for text, own in zip(trained.source.queries(), train) if own}
+    evaluated = set(retrieval_set.queries_in(split).tolist())
+    texts = (
+        text.text for row, text in enumerate(retrieval_set.source.queries()) if row in evaluated
+    )
+    number = sum(text in known for text in texts)
+    if number:
+        logging.warning(
+            "evaluate: the model was trained on %d of these %d queries, so its figures are too"
+            " good. evaluate() without data measures the test queries of its own set.",
+            number,
+            len(evaluated),
+        )

@@ -1,0 +1,241 @@
+"""Ranking metrics: of anybody's rankings, and as Keras metrics.
+
+The functions take rankings of any system and judgments:
+
+* rankings: query id -> document ids, best first; or query id -> document id -> score, where equal
+  scores are ordered by a hash of the document id, never in favour of a relevant document;
+* judgments: as `train` takes them.
+
+Each returns the mean over the judged queries that have a relevant document (grade 1 or more); those
+without a ranking count as 0. Gains are the grades themselves; the discount is log2(1 + rank).
+
+The classes are Keras metrics of whole candidate lists, for `model.compile(metrics=[...])`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Union
+
+import tensorflow as tf
+from tensorflow import keras
+
+from tf_smoothclir.api.given import Judgments, judgments_of, whole_number
+from tf_smoothclir.data.hashing import hash_ids
+from tf_smoothclir.utils.errors import input_error
+
+Rankings = Mapping[Any, Union[Sequence[Any], Mapping[Any, float]]]
+_Metric = Callable[[list[int], list[int]], float]
+_REMEDY = 'Give a dictionary such as {"q1": ["d3", "d1"]} or {"q1": {"d3": 0.9, "d1": 0.2}}'
+
+
+def ndcg(rankings: Rankings, judgments: Judgments, k: int = 10) -> float:
+    """Returns the mean normalised discounted cumulative gain of the first `k` documents.
+
+    Args:
+        rankings: See the module.
+        judgments: See the module.
+        k: How many documents count from the top.
+
+    Raises:
+        InputError: An argument has the wrong type, or no query has a relevant document.
+    """
+    depth = whole_number(k, "k")
+
+    def of_query(grades: list[int], judged: list[int]) -> float:
+        return _gain(grades[:depth]) / _gain(sorted(judged, reverse=True)[:depth])
+
+    return _mean(rankings, judgments, of_query)
+
+
+def precision(rankings: Rankings, judgments: Judgments, k: int = 10) -> float:
+    """Returns the mean share of relevant documents among the first `k` places; see `ndcg`."""
+    depth = whole_number(k, "k")
+    return _mean(rankings, judgments, lambda grades, _: _relevant(grades[:depth]) / depth)
+
+
+def recall(rankings: Rankings, judgments: Judgments, k: int = 100) -> float:
+    """Returns the mean share of the relevant documents among the first `k`; see `ndcg`."""
+    depth = whole_number(k, "k")
+    return _mean(
+        rankings, judgments, lambda grades, judged: _relevant(grades[:depth]) / _relevant(judged)
+    )
+
+
+def mrr(rankings: Rankings, judgments: Judgments, k: int | None = None) -> float:
+    """Returns the mean of 1 / rank of the first relevant document; 0 beyond rank `k`.
+
+    See `ndcg` for the arguments; `k` None is no limit.
+    """
+    depth = None if k is None else whole_number(k, "k")
+
+    def of_query(grades: list[int], _: list[int]) -> float:
+        ranks = (rank for rank, grade in enumerate(grades[:depth], start=1) if grade > 0)
+        return next((1 / rank for rank in ranks), 0.0)
+
+    return _mean(rankings, judgments, of_query)
+
+
+def mean_average_precision(rankings: Rankings, judgments: Judgments) -> float:
+    """Returns the mean of the precision at the rank of each relevant document; see `ndcg`.
+
+    A relevant document that is not ranked has precision 0.
+    """
+
+    def of_query(grades: list[int], judged: list[int]) -> float:
+        ranks = [rank for rank, grade in enumerate(grades, start=1) if grade > 0]
+        found = math.fsum(number / rank for number, rank in enumerate(ranks, start=1))
+        return found / _relevant(judged)
+
+    return _mean(rankings, judgments, of_query)
+
+
+def _gain(grades: Sequence[int]) -> float:
+    return math.fsum(grade / math.log2(1 + rank) for rank, grade in enumerate(grades, start=1))
+
+
+def _relevant(grades: Sequence[int]) -> int:
+    return sum(grade > 0 for grade in grades)
+
+
+def _mean(rankings: Rankings, judgments: Judgments, of_query: _Metric) -> float:
+    if not isinstance(rankings, Mapping):
+        raise input_error("rankings", f"it is a {type(rankings).__name__}", _REMEDY)
+    judged: dict[str, dict[str, int]] = {}
+    for query, document, grade in judgments_of(judgments):
+        judged.setdefault(query, {})[document] = grade
+    ranked = {str(query): _ordered(query, found) for query, found in rankings.items()}
+    values = []
+    for query, grades in judged.items():
+        if _relevant(list(grades.values())):
+            found = [grades.get(document, 0) for document in ranked.get(query, [])]
+            values.append(of_query(found, list(grades.values())))
+    if not values:
+        raise input_error("judgments", "no query has a relevant document", "Judge some with 1")
+    return math.fsum(values) / len(values)
+
+
+def _ordered(query: object, found: object) -> list[str]:
+    """Returns the document ids of a query, best first."""
+    if isinstance(found, (str, bytes)) or not hasattr(found, "__iter__"):
+        raise input_error(f"rankings[{query!r}]", f"it is a {type(found).__name__}", _REMEDY)
+    ids = [str(document) for document in found]
+    if len(set(ids)) < len(ids):
+        twice = next(id_ for id_ in ids if ids.count(id_) > 1)
+        raise input_error(f"rankings[{query!r}]", f"{twice!r} is there twice", "Rank it once")
+    if not isinstance(found, Mapping):
+        return ids
+    scores = [float(score) for score in found.values()]
+    ties = hash_ids(ids).tolist()
+    return [id_ for _, _, id_ in sorted(zip([-score for score in scores], ties, ids))]
+
+
+class _ListMetric(keras.metrics.Metric):
+    """Mean of a metric of candidate lists; a list without a relevant document is left out.
+
+    `y_true` are grades and `y_pred` scores, `[lists, list_size]` both; a negative grade is padding.
+    Of equal scores, the lower grade counts as ranked first.
+    """
+
+    def __init__(self, k: int | None = None, name: str | None = None, **kwargs: Any):
+        """Creates the metric.
+
+        Args:
+            k: How many documents count from the top; None for all.
+            name: Name in the history.
+            **kwargs: Of the Keras metric.
+        """
+        self.k = None if k is None else whole_number(k, "k")
+        default = type(self).__name__.lower() + ("" if k is None else f"_at_{k}")
+        super().__init__(name=name or default, **kwargs)
+        self.total = self.add_weight(name="total", initializer="zeros")
+        self.lists = self.add_weight(name="lists", initializer="zeros")
+
+    def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:
+        """Adds lists; `sample_weight` has one weight for each list."""
+        scores = tf.cast(y_pred, tf.float32)
+        grades = tf.cast(tf.reshape(y_true, tf.shape(scores)), tf.float32)
+        if scores.shape.rank != 2:
+            raise ValueError(
+                f"{self.name}: y_pred has shape {scores.shape}, but the metric needs whole lists,"
+                " [lists, list_size]. Compile it into a model that scores lists."
+            )
+        ranked = _ranked(grades, scores)
+        relevant = tf.cast(tf.reduce_any(ranked > 0, axis=1), tf.float32)
+        weights = relevant
+        if sample_weight is not None:
+            weights *= tf.reshape(tf.cast(sample_weight, tf.float32), tf.shape(relevant))
+        depth = tf.shape(ranked)[1] if self.k is None else self.k
+        self.total.assign_add(tf.reduce_sum(weights * self.of_lists(ranked, depth)))
+        self.lists.assign_add(tf.reduce_sum(weights))
+
+    def of_lists(self, ranked: tf.Tensor, depth: Any) -> tf.Tensor:
+        """Returns the metric of each list, `[lists]`.
+
+        Args:
+            ranked: `[lists, list_size]` float32, grades, best score first; 0 for padding.
+            depth: How many documents count.
+        """
+        raise NotImplementedError
+
+    def result(self) -> tf.Tensor:
+        """Returns the mean; 0 without lists."""
+        return tf.math.divide_no_nan(
+            tf.convert_to_tensor(self.total), tf.convert_to_tensor(self.lists)
+        )
+
+    def reset_state(self) -> None:
+        """Forgets all lists."""
+        self.total.assign(0.0)
+        self.lists.assign(0.0)
+
+    def get_config(self) -> dict[str, Any]:
+        """Returns the arguments of the constructor."""
+        return {**super().get_config(), "k": self.k}
+
+
+@keras.utils.register_keras_serializable(package="tf_smoothclir")
+class NDCG(_ListMetric):
+    """Normalised discounted cumulative gain, linear in the grade, as a Keras metric."""
+
+    def of_lists(self, ranked: tf.Tensor, depth: Any) -> tf.Tensor:
+        """Returns the NDCG of each list."""
+        ranks = tf.range(1, tf.shape(ranked)[1] + 1)
+        discount = math.log(2.0) / tf.math.log1p(tf.cast(ranks, tf.float32))
+        discount *= tf.cast(ranks <= depth, tf.float32)
+        best = tf.sort(ranked, direction="DESCENDING")
+        found, ideal = (tf.reduce_sum(grades * discount, axis=1) for grades in (ranked, best))
+        return tf.math.divide_no_nan(found, ideal)
+
+
+@keras.utils.register_keras_serializable(package="tf_smoothclir")
+class MRR(_ListMetric):
+    """Reciprocal rank of the first relevant document, as a Keras metric."""
+
+    def of_lists(self, ranked: tf.Tensor, depth: Any) -> tf.Tensor:
+        """Returns the reciprocal rank of each list."""
+        ranks = tf.range(1, tf.shape(ranked)[1] + 1)
+        counts = (ranked > 0) & (ranks <= depth)
+        return tf.reduce_max(tf.where(counts, 1 / tf.cast(ranks, tf.float32), 0.0), axis=1)
+
+
+@keras.utils.register_keras_serializable(package="tf_smoothclir")
+class Precision(_ListMetric):
+    """Share of relevant documents among the first `k` places, as a Keras metric."""
+
+    def of_lists(self, ranked: tf.Tensor, depth: Any) -> tf.Tensor:
+        """Returns the precision of each list."""
+        counts = (ranked > 0) & (tf.range(1, tf.shape(ranked)[1] + 1) <= depth)
+        return tf.reduce_sum(tf.cast(counts, tf.float32), axis=1) / tf.cast(depth, tf.float32)
+
+
+def _ranked(grades: tf.Tensor, scores: tf.Tensor) -> tf.Tensor:
+    """Returns grades in the order of scores, `[lists, list_size]`; padding is last, as 0."""
+    padding = grades < 0
+    scores = tf.where(padding, scores.dtype.min, scores)
+    # Two stable sorts: by grade from below, then by score.
+    by_grade = tf.argsort(tf.where(padding, float("inf"), grades), stable=True)
+    scores = tf.gather(scores, by_grade, batch_dims=1)
+    order = tf.argsort(scores, direction="DESCENDING", stable=True)
+    return tf.nn.relu(tf.gather(tf.gather(grades, by_grade, batch_dims=1), order, batch_dims=1))

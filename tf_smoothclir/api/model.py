@@ -1,0 +1,342 @@
+"""A trained model in Python: vectors, search, scores, honest figures, export."""
+
+from __future__ import annotations
+
+import functools
+import os
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tf_smoothclir.api.collections import Searches
+from tf_smoothclir.api.evaluation import evaluate_on
+from tf_smoothclir.api.given import Judgments, Texts, one_string, strings, whole_number
+from tf_smoothclir.api.keywords import PathText
+from tf_smoothclir.api.pairs import explain_pair
+from tf_smoothclir.api.quiet import without_retracing_warnings
+from tf_smoothclir.api.ranking_models import RankingModels
+from tf_smoothclir.api.sets import Data, given_set
+from tf_smoothclir.data.tokenized_set import ROLES
+from tf_smoothclir.evaluation.evaluate import Evaluation
+from tf_smoothclir.protocols.text_search import Explanation, SearchHit
+from tf_smoothclir.publishing.export import export_run
+from tf_smoothclir.publishing.export_directory import latest_manifest
+from tf_smoothclir.settings.data import DataSettings
+from tf_smoothclir.settings.run import RunSettings
+from tf_smoothclir.training.run_directory import RunDirectory
+from tf_smoothclir.utils.errors import InputError, input_error
+from tf_smoothclir.utils.files import read_json
+
+
+class Model:
+    """A trained model: towers, a translation table, or both.
+
+    `train` and `load` return it. Models are loaded when they are first needed. What a model cannot
+    do, such as the vectors of one without towers, is an error that says what to do.
+
+    Attributes:
+        path: The run directory or the export directory.
+    """
+
+    def __init__(self, path: PathText, *, held: tempfile.TemporaryDirectory[str] | None = None):
+        """Opens a run directory or an export directory; see `load`.
+
+        Args:
+            path: The directory.
+            held: Deleted with the model.
+
+        Raises:
+            InputError: It is neither.
+        """
+        self.path = Path(path)
+        self._held = held
+        self._run: RunDirectory | None = None
+        if RunDirectory(self.path).config.is_file():
+            self._run = RunDirectory.load(self.path)
+        else:
+            _check_is_export(self.path)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({str(self.path)!r})"
+
+    @property
+    def settings(self) -> RunSettings:
+        """All settings of the run.
+
+        Raises:
+            InputError: It is an export, which has none.
+        """
+        return self._of_run("settings").settings()
+
+    @property
+    def details(self) -> dict[str, Any]:
+        """The content of `metrics.json`: metrics by split, intervals, counts, rules, history.
+
+        Raises:
+            InputError: It is an export, or a run that is not finished.
+        """
+        run = self._of_run("metrics")
+        if not run.finished:
+            raise run.incomplete("is not finished yet")
+        return read_json(run.metrics)
+
+    @property
+    def metrics(self) -> dict[str, float]:
+        """Name -> value on the test queries of the set that the run was trained on.
+
+        Raises:
+            InputError: It is an export, or a run that is not finished.
+        """
+        return self.details["test"]
+
+    @property
+    def history(self) -> list[dict[str, Any]]:
+        """For each epoch its number, losses and validation metrics; empty without towers.
+
+        Raises:
+            InputError: It is an export, or a run that is not finished.
+        """
+        return self.details["history"]
+
+    @property
+    def retriever(self) -> str:
+        """What ranks: "dense", "lexical" or "hybrid"."""
+        return self._models.models.retriever
+
+    @property
+    def dim(self) -> int:
+        """Length of the vectors; 0 without towers."""
+        return self._models.models.manifest.dim
+
+    @without_retracing_warnings()
+    def encode_queries(self, texts: Sequence[str]) -> np.ndarray:
+        """Returns the vectors of queries, `[texts, dim]` float32.
+
+        They are smooth-normalised: the inner product with the vector of a document is the smooth
+        cosine similarity, so any inner-product index ranks by it.
+
+        Args:
+            texts: A list of strings.
+
+        Raises:
+            InputError: The model has no towers, or `texts` is no list of strings.
+        """
+        return self._models.vectors("query", strings(texts, "texts"))
+
+    @without_retracing_warnings()
+    def encode_documents(self, texts: Sequence[str]) -> np.ndarray:
+        """Returns the vectors of documents, `[texts, dim]` float32; see `encode_queries`."""
+        return self._models.vectors("document", strings(texts, "texts"))
+
+    @without_retracing_warnings()
+    def score(self, queries: Sequence[str], documents: Sequence[str]) -> np.ndarray:
+        """Returns the score of each query with the document of the same place, `[texts]` float32.
+
+        It is the score that ranks, but for feedback, which looks at a whole collection.
+
+        Args:
+            queries: A list of strings.
+            documents: As many.
+
+        Raises:
+            InputError: They are no lists of strings, or of different lengths.
+        """
+        pairs = strings(queries, "queries"), strings(documents, "documents")
+        if len(pairs[0]) != len(pairs[1]):
+            raise input_error(
+                "score",
+                f"there are {len(pairs[0])} queries and {len(pairs[1])} documents",
+                "Give one document for each query; repeat the query to score it with several",
+            )
+        return self._models.scores(*pairs)
+
+    @without_retracing_warnings()
+    def search(
+        self,
+        queries: Sequence[str],
+        k: int = 10,
+        *,
+        documents: Texts | None = None,
+        index: PathText | None = None,
+        retriever: str = "auto",
+    ) -> list[list[SearchHit]]:
+        """Returns the best documents of each query, best first.
+
+        Without `documents` and `index`, it searches the documents of training: by the index in
+        `index/` of the directory of the model, if there is one that belongs to it, else by an
+        index that is built the first time and kept as long as the model.
+
+        Args:
+            queries: A list of strings.
+            k: Documents per query.
+            documents: What to search, as for `train`. The same documents are indexed once.
+            index: Directory of an index, of `build_index` or `smoothclir-index`.
+            retriever: "dense", "lexical" or "hybrid"; "auto" is what the model ranks with.
+
+        Returns:
+            For each query its hits; none for a query of which the model knows no word. They have `rank`, `score`, `grade` (predicted), `id`, `title`
+            and `text`.
+
+        Raises:
+            InputError: An argument has the wrong type, or the index belongs to another model.
+        """
+        texts, depth = strings(queries, "queries"), whole_number(k, "k")
+        if documents is not None and index is not None:
+            raise input_error("search: documents", "index is given too", "Leave one of them out")
+        search = self._searches.opened(documents, index, retriever)
+        return search.search(texts, depth)
+
+    @without_retracing_warnings()
+    def build_index(
+        self, directory: PathText, documents: Texts | None = None, *, overwrite: bool = False
+    ) -> Path:
+        """Writes an index for `search` and `smoothclir-search`; continues an interrupted one.
+
+        Args:
+            directory: Where it goes.
+            documents: As for `train`; by default those of training.
+            overwrite: Replaces an index that is there.
+
+        Returns:
+            The directory.
+
+        Raises:
+            InputError: There is an index of something else, or the documents have a defect.
+        """
+        return self._searches.build(Path(directory), documents, overwrite=overwrite)
+
+    @without_retracing_warnings()
+    def explain(self, query: str, document: str, role: str = "document") -> Explanation:
+        """Splits the score of a query and a document into the shares of words.
+
+        Args:
+            query: A string.
+            document: A string.
+            role: "document" for the words of the document, "query" for those of the query.
+
+        Raises:
+            InputError: An argument has the wrong type, or towers that read word order rank.
+        """
+        if role not in ROLES:
+            raise input_error(
+                f"role={role!r}", "there is no such role", f"Give {' or '.join(ROLES)}"
+            )
+        pair = one_string(query, "query"), one_string(document, "document")
+        return explain_pair(self._models, *pair, role)
+
+    @without_retracing_warnings()
+    def evaluate(
+        self,
+        data: Data | None = None,
+        *,
+        queries: Texts | None = None,
+        documents: Texts | None = None,
+        judgments: Judgments | None = None,
+        split: str = "test",
+        negatives: int | None = None,
+    ) -> Evaluation:
+        """Measures the model on judged queries, as `smoothclir-evaluate` does.
+
+        Without data, on the test queries of the set that it was trained on. Queries that it was
+        trained on make figures too good; a warning counts them.
+
+        Args:
+            data: Directory of a retrieval set, or an open set.
+            queries: As for `train`; all judged ones are evaluated.
+            documents: As for `train`.
+            judgments: As for `train`.
+            split: Which queries of `data`: "test", "validation" or "train".
+            negatives: Sampled documents of grade 0 in each candidate list; None for as many as in
+                training.
+
+        Returns:
+            `metrics`, `intervals` and `counts` by the name of the metric, and more; `print` shows
+            them as a table. `full/...` rank all documents, the others candidate lists.
+
+        Raises:
+            InputError: The data cannot be used.
+        """
+        trained_on = self._models.models.manifest.data
+        languages = trained_on.query_language, trained_on.document_language
+        given = given_set("evaluate", data, queries, documents, judgments, languages=languages)
+        if negatives is None:
+            negatives = 40 if self._run is None else self._run.settings().training.negatives
+        if data is None and given.source is not None:
+            split = ""
+        return evaluate_on(self._models, given, split, whole_number(negatives, "negatives", 0))
+
+    @without_retracing_warnings()
+    def export(self, directory: PathText, *, search_model: bool = True, depth: int = 10) -> Path:
+        """Exports the model for TensorFlow Serving, as `smoothclir-export` does.
+
+        Args:
+            directory: Gets `query_tower/<version>` and `document_tower/<version>` if there are
+                towers, `lexical_model/<version>` if there is a translation table, and
+                `search/<version>`.
+            search_model: Whether to export the documents of training as a search model.
+            depth: Documents that the search model returns per query.
+
+        Returns:
+            The directory, which `load` takes.
+
+        Raises:
+            InputError: It is an export already, or the run cannot be exported.
+        """
+        run = self._of_run("export", "it is an export already", "Copy its directory")
+        export_run(
+            run, directory, search_model=search_model, search_depth=whole_number(depth, "depth")
+        )
+        return Path(directory)
+
+    @functools.cached_property
+    def _models(self) -> RankingModels:
+        if self._run is not None:
+            return RankingModels.of_run(self._run)
+        return RankingModels.of_export(self.path)
+
+    @functools.cached_property
+    def _searches(self) -> Searches:
+        return Searches(self._models, self.path / "index")
+
+    def _of_run(
+        self,
+        what: str,
+        reason: str = "it is an export, which does not keep them",
+        remedy: str = "Load the run directory of the training",
+    ) -> RunDirectory:
+        if self._run is None:
+            raise input_error(f"{self.path}: {what}", reason, remedy)
+        return self._run
+
+
+def load(path: PathText) -> Model:
+    """Opens a trained model.
+
+    Args:
+        path: A run directory (of `train` or `smoothclir-train`), or a directory that `Model.export`
+            or `smoothclir-export` wrote to. A run directory that also holds exports is opened as
+            the run.
+
+    Raises:
+        InputError: There is neither.
+    """
+    if not isinstance(path, (str, os.PathLike)):
+        remedy = "Give the path of a run or an export"
+        raise input_error("load: path", f"it is a {type(path).__name__}", remedy)
+    return Model(path)
+
+
+def _check_is_export(path: Path) -> DataSettings:
+    if not path.is_dir():
+        raise input_error(f"load: {path}", "there is no such directory", "Check the path")
+    try:
+        return latest_manifest(path).data
+    except InputError as error:
+        raise input_error(
+            f"load: {path}",
+            f"there is neither a run (config.json) nor an export ({error})",
+            "Give the output_dir of a training, or the directory of an export",
+        ) from None

@@ -1,0 +1,37 @@
+"""Explaining the score of one query and one document, by whatever a model ranks with."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tf_smoothclir.api.ranking_models import RankingModels
+from tf_smoothclir.data.tokenized_set import ROLES
+from tf_smoothclir.protocols.text_search import Explanation
+from tf_smoothclir.search.explanation import explain, word_vectors
+from tf_smoothclir.search.word_explanation import WordExplainer
+
+
+def explain_pair(models: RankingModels, query: str, document: str, role: str) -> Explanation:
+    """Splits the score of a pair into the shares of words.
+
+    Args:
+        models: What ranks.
+        query: The query.
+        document: The document.
+        role: "document" for the words of the document, "query" for those of the query.
+
+    Raises:
+        InputError: Towers alone rank, and they do not pool averages.
+    """
+    lexical = models.models.lexical
+    if lexical is None:
+        texts = {"query": [query], "document": [document]}
+        other = next(name for name in ROLES if name != role)
+        (vector,) = models.vectors(other, texts[other])
+        (words,) = word_vectors(models.load_tower(role).model, texts[role])
+        return explain(words, vector, models.models.manifest.epsilon)
+    of_words, of_towers = models.parts_of_scores([query], [document])
+    parts = np.stack([of_words, of_towers, np.zeros_like(of_words)]).T
+    read = lexical.query_reader.batch([query]).ids
+    explainer = WordExplainer(lexical, models.weights[0])
+    return explainer.explain(read, [document], parts, role)[0]

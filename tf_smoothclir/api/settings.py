@@ -1,0 +1,129 @@
+"""Keywords of `train` as settings: their names, types and presets are checked."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import operator
+import os
+from collections.abc import Collection, Mapping
+from typing import Any
+
+import numpy as np
+
+from tf_smoothclir.settings.base import absolute
+from tf_smoothclir.settings.combinations import check_combinations
+from tf_smoothclir.settings.presets import PRESETS, changed, preset_settings
+from tf_smoothclir.settings.run import GROUPS, RunSettings
+from tf_smoothclir.training.initial_run import settings_to_begin_with
+from tf_smoothclir.utils.errors import InputError, input_error
+
+FIELDS = {field.name: field for group in GROUPS.values() for field in dataclasses.fields(group)}
+_MOST_GRADES = 10
+_FIRST_CUT, _LAST_CUT = 0.2, 0.7  # the paper's thresholds
+
+
+def run_settings(preset: str, given: Mapping[str, Any], arguments: Collection[str]) -> RunSettings:
+    """Returns the settings that keywords give; what they leave out is as in the preset.
+
+    With `init_from`, what they leave out is as in that run instead, except for the data.
+
+    Args:
+        preset: One of `PRESETS`; empty for the default.
+        given: Name -> value.
+        arguments: Names of other arguments, which may be what a wrong name was meant to be.
+
+    Raises:
+        InputError: There is no such preset or setting, a value has the wrong type or is out of
+            range, or two settings do not go together.
+    """
+    for name in given:
+        if name not in FIELDS:
+            _unknown(name, "there is no such setting", {*FIELDS, *arguments})
+    values = {name: _typed(name, value) for name, value in given.items()}
+    if preset and preset not in PRESETS:
+        _unknown(f"preset={preset!r}", "there is no such preset", PRESETS, near=preset)
+    if preset and values.get("init_from"):
+        reason = "a run that begins with another one has its settings"
+        raise input_error("preset, init_from", reason, "Leave one of the two out")
+    try:
+        if values.get("init_from"):
+            base = settings_to_begin_with(str(values["init_from"]))
+        else:
+            base = preset_settings(preset or "fast", values.get("tower", ""))
+        settings = changed(base, values)
+    except InputError:
+        raise
+    except ValueError as error:
+        raise InputError(str(error)) from error
+    check_combinations(settings)
+    return settings
+
+
+def thresholds_for(highest_grade: int) -> tuple[float, ...]:
+    """Returns thresholds for grades from 0 to the highest: the paper's, or spread like them.
+
+    Raises:
+        InputError: There are more grades than judgments usually have.
+    """
+    if highest_grade >= _MOST_GRADES:
+        raise input_error(
+            "judgments",
+            f"the highest grade is {highest_grade}",
+            f"Give grades from 0 to at most {_MOST_GRADES - 1}, such as 0, 1 and 2, or the"
+            " thresholds between all of them",
+        )
+    if highest_grade <= 1:
+        return (round((_FIRST_CUT + _LAST_CUT) / 2, 4),)
+    return tuple(np.linspace(_FIRST_CUT, _LAST_CUT, highest_grade).round(4).tolist())
+
+
+def _unknown(place: str, reason: str, known: Collection[str], near: str = "") -> None:
+    found = difflib.get_close_matches(near or place, list(known), n=3, cutoff=0.5)
+    hint = f"Did you mean {' or '.join(found)}? " if found else ""
+    listed = "Presets are " if near else "Settings have the names of the flags: "
+    shown = ", ".join(known) if near else "smoothclir-train --help lists them"
+    raise input_error(place, reason, f"{hint}{listed}{shown}")
+
+
+def _typed(name: str, value: Any) -> Any:
+    """Returns a value in the type of its setting."""
+    field = FIELDS[name]
+    default = field.default
+    if isinstance(default, bool):
+        if isinstance(value, (bool, np.bool_)):
+            return bool(value)
+        raise _wrong(name, value, "True or False")
+    if isinstance(default, tuple):
+        return _numbers(name, value, type(default[0]) if default else int)
+    if isinstance(default, (int, float)):
+        return _number(name, value, type(default))
+    if isinstance(value, os.PathLike) and field.metadata["is_path"]:
+        value = os.fspath(value)
+    if isinstance(value, str):
+        return absolute(field, value)
+    raise _wrong(name, value, "a string")
+
+
+def _numbers(name: str, value: Any, kind: type) -> tuple[Any, ...]:
+    if isinstance(value, (str, bytes)) or not hasattr(value, "__iter__"):
+        raise _wrong(name, value, "a list of numbers")
+    return tuple(_number(name, one, kind) for one in value)
+
+
+def _number(name: str, value: Any, kind: type) -> Any:
+    what = "a whole number" if kind is int else "a number"
+    if isinstance(value, (str, bytes, bool)):
+        raise _wrong(name, value, what)
+    try:
+        return operator.index(value) if kind is int else float(value)
+    except (TypeError, ValueError):
+        raise _wrong(name, value, what) from None
+
+
+def _wrong(name: str, value: object, what: str) -> InputError:
+    default = FIELDS[name].default
+    example = f", such as {name}={default!r}" if default not in ("", ()) else ""
+    return input_error(
+        f"{name}={value!r}", f"it is a {type(value).__name__}", f"Give {what}{example}"
+    )

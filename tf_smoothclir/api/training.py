@@ -1,0 +1,161 @@
+"""Training from Python: what `smoothclir-train` does, on data that a program has at hand."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tf_smoothclir.api.given import Judgments, Texts
+from tf_smoothclir.api.keywords import PathText
+from tf_smoothclir.api.model import Model
+from tf_smoothclir.api.quiet import without_retracing_warnings
+from tf_smoothclir.api.sets import Data, directory_holds, given_set, highest_grade
+from tf_smoothclir.api.settings import run_settings, thresholds_for
+from tf_smoothclir.data.retrieval_set import RetrievalSet
+from tf_smoothclir.data.sources.memory import write_set
+from tf_smoothclir.data.sources.source import Source
+from tf_smoothclir.settings.presets import changed
+from tf_smoothclir.settings.run import RunSettings
+from tf_smoothclir.training.run_directory import RunDirectory
+from tf_smoothclir.training.train import train as train_run
+from tf_smoothclir.training.trainer import Interrupted
+from tf_smoothclir.utils.errors import input_error
+from tf_smoothclir.utils.files import make_directory
+from tf_smoothclir.utils.progress import progress_shown
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from tf_smoothclir.api.keywords import SettingKeywords
+
+_ARGUMENTS = (
+    "data",
+    "queries",
+    "documents",
+    "judgments",
+    "splits",
+    "preset",
+    "output_dir",
+    "overwrite",
+    "progress",
+)
+
+
+def train(
+    data: Data | None = None,
+    *,
+    queries: Texts | None = None,
+    documents: Texts | None = None,
+    judgments: Judgments | None = None,
+    splits: Mapping[str, str] | None = None,
+    preset: str = "",
+    output_dir: PathText | None = None,
+    overwrite: bool = False,
+    progress: bool | None = None,
+    **settings: Unpack[SettingKeywords],
+) -> Model:
+    """Trains what ranks documents of one language for queries of another, and evaluates it.
+
+    The same as the command `smoothclir-train`. The queries are split 3:1:1 into training,
+    validation and test, unless the set has splits of its own; `Model.metrics` are those of the test
+    queries, which nothing is trained or chosen on.
+
+    ```python
+    model = sc.train(queries=queries, documents=documents, judgments=judgments, preset="best")
+    ```
+
+    Args:
+        data: Directory of a retrieval set, as for `--data_dir`, or an open set (`RetrievalSet` or
+            `Source`). Without it and without `queries`, the built-in toy world.
+        queries: Id -> text, as a dictionary or a pandas series; a data frame with the columns `id`
+            and `text`; or a list of texts, whose ids are their positions from 0.
+        documents: The same. The column `title` of a frame is shown with search results; only the
+            text is searched.
+        judgments: Triples of query id, document id and grade, as a list or as a data frame with
+            the columns `query_id`, `document_id` and `grade`; or query id -> document id -> grade.
+            Grades are whole numbers from 0 (not relevant) on; what is not judged has grade 0.
+        splits: Query id -> "train", "validation" or "test", for every judged query.
+        preset: "fast" (the default), "paper", "dense", "lexical" or "best"; the README compares
+            them.
+        output_dir: The run directory: models, report, metrics. A set that is given in memory is
+            kept in its `data/`. By default a temporary directory, which is deleted with the model.
+        overwrite: Deletes the run that is there. Without it, an unfinished run with the same
+            settings and data continues, and a finished one is returned as it is.
+        progress: Whether to show progress bars; None shows them on a terminal and in a notebook.
+        **settings: All settings of `smoothclir-train`, by the names of its flags, such as
+            `epochs=10`. `init_from=RUN` begins with the models of another run, for fine-tuning.
+            Without `thresholds`, a set in memory gets as many as its grades need.
+
+    Returns:
+        The trained model, as `load` returns it for the run directory.
+
+    Raises:
+        InputError: An argument, a setting or the data cannot be used; the message says what to
+            write instead.
+        KeyboardInterrupt: You stopped it. With the same `output_dir`, the same call continues.
+    """
+    given: dict[str, Any] = dict(settings)
+    chosen = run_settings(preset, given, _ARGUMENTS)
+    languages = chosen.data.query_language, chosen.data.document_language
+    found = given_set("train", data, queries, documents, judgments, splits, languages=languages)
+    if found.source is not None or found.directory is not None:
+        named = [name for name in ("data_dir", "tfds_name") if given.get(name)]
+        if named:
+            reason = "queries, documents and judgments, or data, are given too"
+            raise input_error(f"train: {named[0]}", reason, "Leave one of the two out")
+    if found.source is not None and not ({"thresholds", "init_from"} & given.keys()):
+        thresholds = thresholds_for(highest_grade(found.source))
+        if len(thresholds) != len(chosen.model.thresholds):
+            chosen = changed(chosen, {"thresholds": thresholds})
+    temporary = None
+    if output_dir is None:
+        temporary = tempfile.TemporaryDirectory(prefix="smoothclir-")
+        output_dir = temporary.name
+    if found.source is not None:
+        kept = _keep(found.source, found.splits, chosen, output_dir, overwrite)
+        chosen = changed(chosen, {"data_dir": str(kept)})
+    elif found.directory is not None:
+        chosen = changed(chosen, {"data_dir": found.directory})
+    with progress_shown(progress), without_retracing_warnings():
+        try:
+            train_run(chosen, Path(output_dir), overwrite=overwrite)
+        except Interrupted:
+            raise KeyboardInterrupt(f"stopped and saved in {output_dir}") from None
+    return Model(output_dir, held=temporary)
+
+
+def _keep(
+    source: Source,
+    splits: Mapping[str, str] | None,
+    settings: RunSettings,
+    output_dir: PathText,
+    overwrite: bool,
+) -> Path:
+    """Writes a set into the run directory, after checking it; returns where it is.
+
+    Raises:
+        InputError: The set has a defect, or another one is there.
+    """
+    RetrievalSet.load(
+        source, num_grades=len(settings.model.thresholds) + 1, seed=settings.data.split_seed
+    )
+    directory = RunDirectory(make_directory(output_dir, "output_dir")).data
+    if not directory.exists():
+        write_set(source, directory, splits)
+        return directory
+    with tempfile.TemporaryDirectory(dir=output_dir, prefix=".", suffix=".new") as scratch:
+        written = Path(scratch, "data")
+        write_set(source, written, splits)
+        if directory_holds(directory, written):
+            return directory
+    if not overwrite:
+        raise input_error(
+            f"output_dir={os.fspath(output_dir)}",
+            "it holds a run on other data",
+            "Choose another directory, or give overwrite=True",
+        )
+    write_set(source, directory, splits, replace=True)
+    return directory

@@ -1,0 +1,101 @@
+"""A retrieval set in memory, and writing any set as the files that `UserDirectory` reads."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from tf_smoothclir.data.sources.source import Judgment, Source, Text
+from tf_smoothclir.utils.files import new_directory
+
+
+class MemorySource(Source):
+    """Queries, documents and judgments that a program has at hand.
+
+    Record i of a stream stands at `<stream>[i]`, as a Python list has it.
+    """
+
+    def __init__(
+        self,
+        queries: Sequence[Text],
+        documents: Sequence[Text],
+        judgments: Sequence[Judgment],
+        splits: Mapping[str, str] | None = None,
+        *,
+        query_language: str = "en",
+        document_language: str = "fr",
+    ):
+        """Takes the records.
+
+        Args:
+            queries: The queries.
+            documents: The documents.
+            judgments: The judgments.
+            splits: Query id -> "train", "validation" or "test"; None for a seeded split.
+            query_language: ISO 639-1 code, for reports.
+            document_language: ISO 639-1 code, for reports.
+        """
+        self.name = f"memory-{query_language}-{document_language}"
+        self.query_language, self.document_language = query_language, document_language
+        self._queries, self._documents, self._judgments = queries, documents, judgments
+        self._splits = None if splits is None else dict(splits)
+        self._fingerprint = _digest(self)
+
+    def queries(self) -> Iterator[Text]:
+        return iter(self._queries)
+
+    def documents(self) -> Iterator[Text]:
+        return iter(self._documents)
+
+    def judgments(self) -> Iterator[Judgment]:
+        return iter(self._judgments)
+
+    def splits(self) -> dict[str, str] | None:
+        return self._splits
+
+    def place(self, stream: str, index: int) -> str:
+        return f"{stream}[{index}]"
+
+    def fingerprint(self) -> str:
+        return self._fingerprint
+
+
+def write_set(
+    source: Source, directory: Path, splits: Mapping[str, str] | None, *, replace: bool = False
+) -> None:
+    """Writes a set as `documents.jsonl`, `queries.jsonl`, `judgments.jsonl` and `splits.tsv`.
+
+    Args:
+        source: The set; streamed.
+        directory: Gets the files, all of them or none.
+        splits: Query id -> split; None writes no file for them.
+        replace: Whether to replace a directory that is there.
+    """
+    with new_directory(directory, replace=replace) as temporary:
+        for stream in ("documents", "queries", "judgments"):
+            _write_lines(temporary / f"{stream}.jsonl", _lines(source, stream))
+        if splits is not None:
+            lines = (f"{query_id}\t{split}" for query_id, split in splits.items())
+            _write_lines(temporary / "splits.tsv", lines)
+
+
+def _write_lines(path: Path, lines: Iterable[str]) -> None:
+    with open(path, "w", encoding="utf-8", newline="\n") as file:
+        file.writelines(f"{line}\n" for line in lines)
+
+
+def _lines(source: Source, stream: str) -> Iterator[str]:
+    records: Iterable[Text | Judgment] = getattr(source, stream)()
+    return (json.dumps(record._asdict(), ensure_ascii=False) for record in records)
+
+
+def _digest(source: MemorySource) -> str:
+    digest = hashlib.sha256()
+    for stream in ("queries", "documents", "judgments"):
+        digest.update(f"{stream}\n".encode())
+        for line in _lines(source, stream):
+            digest.update(line.encode() + b"\n")
+    digest.update(json.dumps(source.splits()).encode())
+    return digest.hexdigest()

@@ -1,0 +1,136 @@
+"""Fine-tuning: a run that begins with the models of another one (`--init_from`).
+
+The new run has the vocabularies of the other one, because weights belong to words. Its towers begin
+with the weights of the other's best epoch. Its translation table is learned from the new pairs and
+mixed with the other's; the validation queries decide by which share, as for a dictionary.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import shutil
+
+import scipy.sparse as sp
+
+from tf_smoothclir.data.tokenized_set import ROLES
+from tf_smoothclir.settings.data import DataSettings
+from tf_smoothclir.settings.presets import changed
+from tf_smoothclir.settings.run import RunSettings
+from tf_smoothclir.training.run_directory import RunDirectory
+from tf_smoothclir.utils.digests import joint_digest
+from tf_smoothclir.utils.errors import input_error
+from tf_smoothclir.utils.files import new_directory
+
+_FLAG = "--init_from"
+# They decide which weights there are, in which order.
+_FORM = (
+    "shared_vocabulary",
+    "ngram_buckets",
+    "min_ngram",
+    "max_ngram",
+    "tower",
+    "published_towers",
+    "token_weights",
+    "position_weights",
+    "dim",
+    "learn_thresholds",
+    "train_query_embeddings",
+    "train_document_embeddings",
+)
+_OF_ITS_START = {
+    "initial_vectors": "random",
+    "query_embeddings": "",
+    "document_embeddings": "",
+    "dictionary": "",
+    "init_from": "",
+    "shards_dir": "",
+    "distribution": "none",
+}
+
+
+def settings_to_begin_with(path: str) -> RunSettings:
+    """Returns the settings of a run that begins with the run in `path`: its own, on other data.
+
+    Raises:
+        InputError: There is no run.
+    """
+    there = RunDirectory.load(path, _FLAG).settings()
+    data = DataSettings(
+        query_language=there.data.query_language,
+        document_language=there.data.document_language,
+        cache_dir=there.data.cache_dir,
+    )
+    return changed(dataclasses.replace(there, data=data), _OF_ITS_START)
+
+
+def initial_run(settings: RunSettings) -> RunDirectory | None:
+    """Returns the run that a run with these settings begins with; None for none.
+
+    Raises:
+        InputError: There is no run, or its models have another form.
+    """
+    path = settings.training.init_from
+    if not path:
+        return None
+    run = RunDirectory.load(path, _FLAG)
+    there, here = run.settings().values(), settings.values()
+    for name in _FORM if settings.retrieval.has_towers else _FORM[:1]:
+        if there[name] != here[name]:
+            raise input_error(
+                f"{_FLAG}={path}",
+                f"its models have another form: --{name} is {there[name]} there, {here[name]} here",
+                f"Leave --{name} out",
+            )
+    if settings.retrieval.retriever not in (
+        there["retriever"],
+        *_PARTS.get(there["retriever"], ()),
+    ):
+        raise input_error(
+            f"{_FLAG}={path}",
+            f"it has no {settings.retrieval.retriever} models, but {there['retriever']} ones",
+            "Leave --retriever out, or begin with a hybrid",
+        )
+    return run
+
+
+_PARTS = {"hybrid": ("dense", "lexical")}
+
+
+def keep_vocabularies(initial: RunDirectory, run: RunDirectory) -> None:
+    """Copies the vocabularies of the initial run to a new one."""
+    with new_directory(run.vocabulary) as temporary:
+        for role in ROLES:
+            shutil.copy(initial.vocabulary / f"{role}.txt", temporary)
+
+
+def check_same_words(initial: RunDirectory, run: RunDirectory) -> None:
+    """Checks that the weights of the initial run belong to the vocabularies of a run.
+
+    Raises:
+        InputError: The initial run was trained again since.
+    """
+    digests = {
+        joint_digest(one.vocabulary / f"{role}.txt" for role in ROLES) for one in (initial, run)
+    }
+    if len(digests) > 1:
+        raise input_error(
+            f"{_FLAG}={initial.path}",
+            f"it was trained again since {run.path} was begun, with other vocabularies",
+            "Train with --overwrite",
+        )
+
+
+@dataclasses.dataclass(frozen=True)
+class EarlierTable:
+    """The translation table of an initial run, in the place of a `Dictionary`.
+
+    Attributes:
+        found: `[document words, query words]`, T(w | t).
+    """
+
+    found: sp.csr_array
+
+    def table(self, *vocabularies_and_background: object) -> sp.csr_array:
+        """Returns the table; the vocabularies are the same."""
+        del vocabularies_and_background
+        return self.found
