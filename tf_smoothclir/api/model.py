@@ -177,8 +177,8 @@ class Model:
             retriever: "dense", "lexical" or "hybrid"; "auto" is what the model ranks with.
 
         Returns:
-            For each query its hits; none for a query of which the model knows no word. They have `rank`, `score`, `grade` (predicted), `id`, `title`
-            and `text`.
+            For each query its hits, which have `rank`, `score`, `grade` (predicted), `id`, `title`
+            and `text`; none for a query of which the model knows no word.
 
         Raises:
             InputError: An argument has the wrong type, or the index belongs to another model.
