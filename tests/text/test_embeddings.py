@@ -6,7 +6,8 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from tf_smoothclir.text.embeddings import load_embeddings, save_embeddings
+from tf_smoothclir.text.embedding_archive import save_embeddings
+from tf_smoothclir.text.embeddings import load_embeddings
 from tf_smoothclir.utils.errors import InputError
 
 VOCABULARY = ["[PAD]", "[UNK]", "maison", "chat", "été", "absent", "paris"]
@@ -270,6 +271,146 @@ def test_missing_file_and_directory_are_named(tmp_path):
         load(tmp_path / "nowhere")
     with pytest.raises(InputError, match=r"cannot be read"):
         load(tmp_path)
+
+
+@pytest.mark.parametrize("junk", [0, 1, 7, 8, 11, 12, 27, 31])
+def test_a_control_character_does_not_turn_text_into_binary(junk, tmp_path):
+    """It did, and every vector was wrong."""
+    words = ["the", "chat", f"x{chr(junk)}y", *WORDS[3:]]
+    write_word2vec_text(tmp_path / "words", words)
+    found = load(tmp_path / "words")
+    np.testing.assert_array_equal(found.matrix[3], ROWS[1])
+    np.testing.assert_array_equal(found.matrix[2], ROWS[5])
+
+
+@pytest.mark.parametrize("byte", [0, 255])
+@pytest.mark.parametrize("write", [write_word2vec_text, write_binary, write_npz])
+def test_any_changed_byte_gives_right_rows_or_an_error(write, byte, tmp_path):
+    """A row is as in the file; a changed number changes its own row alone."""
+    path = write(tmp_path / "words") or tmp_path / "words"
+    right, content = load(path).matrix, path.read_bytes()
+    loaded = 0
+    for place in range(len(content)):
+        path.write_bytes(content[:place] + bytes([byte]) + content[place + 1 :])
+        try:
+            matrix = load(path).matrix
+        except InputError:
+            continue
+        loaded += 1
+        differ = [row for row in (2, 3, 4, 6) if not np.array_equal(matrix[row], right[row])]
+        assert len(differ) <= 1, place
+    assert loaded > 10
+
+
+@pytest.mark.parametrize("more", [b"x", b"chat \0\0\0\0", b"\n\nx"])
+def test_more_bytes_than_the_records_of_a_binary_file_are_refused(more, tmp_path):
+    path = tmp_path / "words"
+    write_binary(path)
+    path.write_bytes(path.read_bytes() + more)
+    with pytest.raises(InputError, match="more bytes than the 6 records"):
+        load(path)
+
+
+def test_records_of_another_length_than_the_first_line_states_are_refused(tmp_path):
+    write_binary(tmp_path / "words", rows=np.ones([6, 5], "f4"))
+    content = (tmp_path / "words").read_bytes()
+    (tmp_path / "words").write_bytes(content.replace(b"6 5\n", b"6 3\n"))
+    with pytest.raises(InputError, match=r"record \d .*(another length|cut off)|more bytes"):
+        load(tmp_path / "words")
+
+
+# ---- encodings ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("write", "place"),
+    [(write_word2vec_text, "line 5"), (write_glove, "line 4"), (write_binary, "record 4")],
+)
+def test_another_encoding_is_named_with_its_first_line_and_can_be_given(write, place, tmp_path):
+    path = tmp_path / "words"
+    write(path)
+    path.write_bytes(path.read_bytes().replace("été".encode(), "été".encode("latin-1")))
+    message = rf"words: 1 of 6 tokens are not utf-8, the first of them in {place}\. Give the enc"
+    with pytest.raises(InputError, match=message):
+        load(path)
+    found = load_embeddings(path, VOCABULARY, dim=DIM, seed=0, encoding="latin-1")
+    np.testing.assert_array_equal(found.matrix[4], ROWS[3])
+
+
+def test_an_unknown_encoding_is_an_error_of_its_flag(tmp_path):
+    write_glove(tmp_path / "words")
+    with pytest.raises(InputError, match="--embeddings_encoding=klingon: there is no such"):
+        load_embeddings(tmp_path / "words", VOCABULARY, dim=DIM, seed=0, encoding="klingon")
+
+
+def test_few_cut_letters_are_left_out_with_a_warning(tmp_path, caplog):
+    texts = [f"w{i} 1 2 3\n".encode() for i in range(2000)]
+    texts[7] = b"cut\xc3 1 2 3\n"
+    (tmp_path / "words").write_bytes(b"chat 1 2 3\n" + b"".join(texts))
+    with caplog.at_level("WARNING"):
+        assert load(tmp_path / "words").found == 1
+    assert "1 of 2001 tokens are not utf-8, the first of them in line 9" in caplog.text
+
+
+def test_a_byte_order_mark_is_no_part_of_the_first_word(tmp_path):
+    for write in (write_word2vec_text, write_glove):
+        write(tmp_path / "words", ["chat", *WORDS[2:]], ROWS[1:])
+        (tmp_path / "words").write_bytes(b"\xef\xbb\xbf" + (tmp_path / "words").read_bytes())
+        np.testing.assert_array_equal(load(tmp_path / "words").matrix[3], ROWS[1])
+    (tmp_path / "words").write_text("chat 1 2 3\n", encoding="utf-16")
+    with pytest.raises(InputError, match=r"is UTF-16\. Convert it: iconv"):
+        load(tmp_path / "words")
+
+
+@pytest.mark.parametrize(
+    ("found", "message"),
+    [(200, "contains 200 of the 2000 words"), (21, "contains 21 of the 2000"), (201, "")],
+)
+def test_few_words_of_the_vocabulary_are_warned_of(found, message, tmp_path, caplog):
+    vocabulary = ["[PAD]", "[UNK]", *(f"w{i}" for i in range(2000))]
+    (tmp_path / "words").write_text("".join(f"w{i} 1 2 3\n" for i in range(found)))
+    with caplog.at_level("WARNING"):
+        assert load(tmp_path / "words", vocabulary).found == found
+    assert bool(caplog.text) == bool(message)
+    assert message in caplog.text
+
+
+def test_hardly_any_word_of_the_vocabulary_is_an_error(tmp_path):
+    vocabulary = ["[PAD]", "[UNK]", *(f"w{i}" for i in range(2000))]
+    (tmp_path / "words").write_text("".join(f"w{i} 1 2 3\n" for i in range(20)))
+    with pytest.raises(InputError, match="contains 20 of the 2000 words of the vocabulary"):
+        load(tmp_path / "words", vocabulary)
+
+
+# ---- archives -----------------------------------------------------------------------------------
+
+
+def with_headers(content, places, value):
+    """An archive with a byte of each local and each central header set."""
+    content = bytearray(content)
+    for magic, place in zip((b"PK\x03\x04", b"PK\x01\x02"), places):
+        begin = content.find(magic)
+        while begin >= 0:
+            content[begin + place] = value
+            begin = content.find(magic, begin + 4)
+    return bytes(content)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda content: with_headers(content, (6, 8), 1), "encrypted"),
+        (lambda content: with_headers(content, (8, 10), 77), "compression"),
+        (lambda content: content.replace(b"'shape': (6, 3)", b"'shape': (6, -)"), ""),
+        (lambda content: content.replace(b"'descr'", b"'descr("), ""),
+        (lambda content: content.replace(b"'shape': (7,)", b"'shape': (6,)"), ""),
+    ],
+)
+def test_archives_that_cannot_be_opened_are_errors_in_words(change, message, tmp_path):
+    path = write_npz(tmp_path / "words")
+    path.write_bytes(change(path.read_bytes()))
+    with pytest.raises(InputError, match=f"not a whole embedding archive .*{message}"):
+        load(path)
 
 
 def test_failed_save_leaves_the_old_file_and_nothing_else(tmp_path):

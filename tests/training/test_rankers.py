@@ -12,7 +12,7 @@ from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.lexical.learning import DICTIONARY_SHARES
 from tf_smoothclir.lexical.texts import LexicalTexts
 from tf_smoothclir.publishing.export import export_run
-from tf_smoothclir.text.embeddings import save_embeddings
+from tf_smoothclir.text.embedding_archive import save_embeddings
 from tf_smoothclir.training.retrievers import load_models
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.train import tokenized_set_of, train

@@ -13,7 +13,7 @@ import pickle
 
 import numpy as np
 
-from tf_smoothclir.text.embeddings import save_embeddings
+from tf_smoothclir.text.embedding_archive import save_embeddings
 from tf_smoothclir.text.vocabulary import UNKNOWN
 from tf_smoothclir.utils.errors import InputError, input_error
 
