@@ -93,6 +93,9 @@ setting_flags.define_settings(["data"])
 def main(argv) -> None:
     """Serves the models."""
     del argv
+    from tf_smoothclir.server.ports import check_ports
+
+    check_ports(_HOST.value, {"--rest_api_port": _REST_API_PORT.value, "--port": _PORT.value})
     import tensorflow as tf
 
     from tf_smoothclir.server.development_server import DevelopmentServer

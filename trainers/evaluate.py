@@ -1,8 +1,9 @@
 """Evaluates a trained run: seven metrics over candidate lists, full retrieval, predicted grades.
 
 It ranks with the retriever of the run. The default is the test split of the set that the run was
-trained on. Data flags choose another set; the vocabularies stay those of the run. Writes
-metrics.json and, for other tools, TREC run and qrels files.
+trained on. Data flags choose another set, whose figures get a directory of their own; the
+vocabularies stay those of the run. Writes metrics.json and, for other tools, TREC run and qrels
+files.
 
 With --first_stage=A, the run is evaluated as a re-ranker: full/... are then the metrics of the top
 ranks of run A in the order of this run's scores. Everything else is the run's own.
@@ -31,7 +32,7 @@ _OUTPUT_DIR = flags.DEFINE_string(
     "output_dir",
     "",
     "Where metrics.json and the TREC files go; empty: evaluation/ in the run, in it dim-64/ with"
-    " --dim=64 and over-A/ with --first_stage=A.",
+    " --dim=64, over-A/ with --first_stage=A, and on-NAME-DIGEST/ of another retrieval set.",
     module_name=command.COMMAND,
 )
 _FIRST_STAGE = flags.DEFINE_string(
@@ -88,6 +89,8 @@ def main(argv) -> None:
     retrievers.check_trained(run)
     if first_stage:
         two_stages.check_first_stage(first_stage, run, source)
+    if not run.was_trained_on(source.fingerprint()):
+        output_dir /= f"on-{source.name.replace('/', '-')}-{source.fingerprint()[:8]}"
     output_dir = make_directory(Path(_OUTPUT_DIR.value or output_dir), "--output_dir")
     tokenized_set = train.tokenized_set_of(source, settings, run, _SPLITS.value)
     retrieval_set, negatives = tokenized_set.retrieval_set, settings.training.negatives

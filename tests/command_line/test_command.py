@@ -119,9 +119,21 @@ def test_mistake_is_a_message_and_nothing_is_written(commands, tmp_path, argumen
 @pytest.mark.parametrize(
     ("module", "arguments", "message"),
     [
-        ("trainers.evaluate", ["--run_dir=nowhere"], "error: --run_dir=nowhere: there is no run"),
-        ("export.export", ["--run_dir=nowhere"], "error: --run_dir=nowhere: there is no run"),
-        ("export.search", ["--export_dir=nowhere"], "error: --export_dir=nowhere: there is no"),
+        (
+            "trainers.evaluate",
+            ["--run_dir=nowhere"],
+            "error: --run_dir=nowhere: there is no such",
+        ),
+        (
+            "export.export",
+            ["--run_dir=nowhere"],
+            "error: --run_dir=nowhere: there is no such",
+        ),
+        (
+            "export.search",
+            ["--export_dir=nowhere"],
+            "error: --export_dir=nowhere: there is no such",
+        ),
     ],
 )
 def test_missing_run_or_export_is_a_message(commands, tmp_path, module, arguments, message):

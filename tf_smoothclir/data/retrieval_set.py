@@ -9,6 +9,7 @@ import numpy as np
 
 from tf_smoothclir.data.hashing import hash_ids
 from tf_smoothclir.data.judgments import checked_judgments
+from tf_smoothclir.data.sources.languages import warn_of_alphabets
 from tf_smoothclir.data.sources.source import SPLITS, Source
 from tf_smoothclir.utils.errors import input_error
 
@@ -53,6 +54,7 @@ class RetrievalSet:
         query_ids, query_row = _rows(source, "queries")
         document_ids, document_row = _rows(source, "documents")
         judged = checked_judgments(source, query_row, document_row, num_grades)
+        warn_of_alphabets(source)
         splits = _splits(source, query_ids, query_row, np.unique(judged[:, 0]), seed)
         return cls(source, query_ids, document_ids, *judged.T, splits, num_grades)
 

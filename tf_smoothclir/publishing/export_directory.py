@@ -183,6 +183,8 @@ def lacks_parts(directory: Path) -> bool:
 
 
 def _not_exported(export_dir: str | os.PathLike, reason: str) -> InputError:
+    if not Path(export_dir).is_dir():
+        reason = "there is no such directory"
     return input_error(
         f"--export_dir={export_dir}", reason, "Write all parts with smoothclir-export"
     )

@@ -33,6 +33,7 @@ from tf_smoothclir.publishing.exported_models import ExportedModels
 from tf_smoothclir.publishing.manifest import check_pair, check_pair_id
 from tf_smoothclir.search.dense_search import DenseSearch, EncodeQueries, LoadTower
 from tf_smoothclir.search.engine_search import EngineSearch
+from tf_smoothclir.search.outdated import check_current
 from tf_smoothclir.search.query_reading import ReadQueries, by_server, by_tower
 from tf_smoothclir.search.word_search import WordSearch
 from tf_smoothclir.settings.data import DataSettings
@@ -80,6 +81,8 @@ def open_search(
         index = DocumentIndex(index_dir)
     else:
         index = DocumentIndex(index_dir)
+        if not server:  # which may serve earlier models
+            check_current(export_dir, index_dir, index.manifest)
         _check_collection(index_dir, index.manifest, choose_data)
     word_search = WordSearch if engine is None else EngineSearch
     searched = _searched(export_dir, index.manifest, choose_data)

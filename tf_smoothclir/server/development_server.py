@@ -11,8 +11,8 @@ import grpc
 
 from tf_smoothclir.server.grpc_service import add_services
 from tf_smoothclir.server.model_registry import ModelRegistry
+from tf_smoothclir.server.ports import port_taken
 from tf_smoothclir.server.rest import RestServer, Route
-from tf_smoothclir.utils.errors import input_error
 
 _GRACE = 10.0  # seconds for requests under way when the server stops
 
@@ -62,14 +62,14 @@ class DevelopmentServer:
                 (host, rest_api_port), models, max_bytes=max_bytes, routes=routes
             )
         except OSError as error:
-            raise _port_taken("--rest_api_port", rest_api_port, error) from None
+            raise port_taken("--rest_api_port", rest_api_port, error) from None
         self.rest_api_port = self._rest.server_address[1]
         self._grpc = _grpc_server(models, grpc_threads, max_bytes)
         try:
             self.port = self._grpc.add_insecure_port(f"{host}:{port}")
         except RuntimeError as error:
             self._rest.server_close()
-            raise _port_taken("--port", port, error) from None
+            raise port_taken("--port", port, error) from None
         self._stopping = threading.Event()
         self._threads = [
             threading.Thread(target=self._rest.serve_forever, daemon=True),
@@ -113,11 +113,3 @@ def _grpc_server(models: ModelRegistry, threads: int, max_bytes: int) -> grpc.Se
     )
     add_services(server, models)
     return server
-
-
-def _port_taken(flag: str, port: int, error: Exception):
-    return input_error(
-        f"{flag}={port}",
-        f"the port cannot be used ({error})",
-        "Choose another port, or 0 for any free one",
-    )

@@ -56,7 +56,9 @@ def configs_of_export(export_dir: str | os.PathLike) -> list[ModelConfig]:
     if not found:
         raise input_error(
             f"--export_dir={export_dir}",
-            f"there is no model ({', '.join(MODELS)})",
+            f"there is no model ({', '.join(MODELS)})"
+            if Path(export_dir).is_dir()
+            else "there is no such directory",
             "Write them with smoothclir-export",
         )
     return found

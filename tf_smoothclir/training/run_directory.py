@@ -148,9 +148,10 @@ class RunDirectory:
         """
         run = cls(Path(path))
         if not run.config.is_file():
+            there = run.path.is_dir()
             raise input_error(
                 f"{flag}={path}",
-                "there is no run (no config.json)",
+                f"there is no {'run (no config.json)' if there else 'such directory'}",
                 "Give the --output_dir of smoothclir-train",
             )
         if verify:
@@ -181,6 +182,10 @@ class RunDirectory:
             f"the run {reason}",
             f"Continue it: smoothclir-train --flagfile={self.flags} --output_dir={self.path}",
         )
+
+    def was_trained_on(self, fingerprint: str) -> bool:
+        """Returns whether a retrieval set, by its fingerprint, is that of the run."""
+        return RunConfig.read(self.config).data.fingerprint in (fingerprint, "")
 
     def vocabulary_tokens(self, role: str) -> list[str]:
         """Returns the vocabulary of the "query" or "document" side; the position is the id."""

@@ -18,13 +18,25 @@ from tf_smoothclir.utils.errors import InputError
     [
         (b"a\nb\n", ["a", "b"]),
         (b"a\nb", ["a", "b"]),
+        (b"a\nb\n\n", ["a", "b"]),
+        (b"a\nb\n \t\r\n\n", ["a", "b"]),
         (b"a\r\nb\r\n", ["a", "b"]),
         (b"a\r\r\nb\r", ["a\r", "b"]),
         (b"\xef\xbb\xbfa\n\xef\xbb\xbfb\n", ["a", "\ufeffb"]),
         (b" a \x00 \n", [" a \x00 "]),
         ("été\u2028\x85x\n".encode(), ["été\u2028\x85x"]),
     ],
-    ids=["lf", "no-last-end", "crlf", "one-cr-only", "bom", "nothing-stripped", "only-lf-ends"],
+    ids=[
+        "lf",
+        "no-last-end",
+        "blank-end",
+        "blank-ends",
+        "crlf",
+        "one-cr-only",
+        "bom",
+        "nothing-stripped",
+        "only-lf-ends",
+    ],
 )
 def test_lines_are_returned_unchanged(tmp_path, content, lines):
     path = tmp_path / "file"
@@ -38,7 +50,12 @@ def read_two_columns(path):
 
 BAD_FILES = [
     (read_lines, b"", "", "the file is empty", "Give it one record per line"),
-    (read_lines, b"\xef\xbb\xbf\n", ":1", "the line is blank", "Remove it"),
+    (read_lines, b"\xef\xbb\xbf\n", "", "the file is empty", "Give it one record per line"),
+    (read_lines, b"\na\n", ":1", "the line is blank", "Remove it"),
+    (read_lines, b"a\n\n\nb\n", ":2", "the line is blank", "Remove it"),
+    (read_two_columns, b"id\ttext\n1\ta\n", ":1", "the line is a header (id, text)", "Remove"),
+    (read_two_columns, b"#ID\tTitle\tText\n", ":1", "the line is a header (#ID,", "Remove it: "),
+    (read_two_columns, b"Corpus-ID\tquery\n", ":1", "the line is a header (Corpus-ID", "Remove"),
     (read_lines, b"a\n\nb\n", ":2", "the line is blank", "Remove it"),
     (read_lines, b"a\n \t\r\nb\n", ":2", "the line is blank", "Remove it"),
     (read_lines, b"ab\ncd\xe9f\n", ":2", "byte 0xe9 at offset 5 of the file", "Convert the file"),
@@ -98,6 +115,13 @@ def test_pieces_of_a_file_are_the_file(tmp_path, size, end):
     assert [line for piece in pieces for line in read_lines(path, piece)] == list(read_lines(path))
     assert [piece.begin for piece in pieces[1:]] == [piece.end for piece in pieces[:-1]]
     assert len(pieces) == (5 if size < 5 else 1 if size == 1000 else len(pieces))
+
+
+def test_a_blank_line_at_the_end_of_a_piece_is_one_inside_the_file(tmp_path):
+    path = tmp_path / "file"
+    path.write_bytes(b"one\n\nthree\n")
+    with pytest.raises(InputError, match="file:2: the line is blank"):
+        [line for piece in pieces_of(path, 1) for line in read_lines(path, piece)]
 
 
 def test_an_error_in_a_piece_names_the_line_of_the_file(tmp_path):

@@ -16,6 +16,12 @@ from tf_smoothclir.utils.digests import joint_digest
 from tf_smoothclir.utils.errors import input_error
 
 _BOM = b"\xef\xbb\xbf"
+# What people call columns; no text, id or grade is one of these words alone.
+_HEADER = {
+    *("id", "_id", "qid", "query_id", "queryid", "docid", "doc_id", "document_id", "documentid"),
+    *("corpus_id", "text", "title", "query", "document", "relevance", "rel", "grade", "label"),
+    *("score", "split"),
+}
 _INTEGER = re.compile(r"[+-]?[0-9]{1,18}")
 
 
@@ -53,23 +59,30 @@ def read_lines(path: Path, piece: Piece = WHOLE_FILE) -> Iterator[tuple[int, str
     """Yields (line number from 1, line without its ending) of a UTF-8 file or a piece of one.
 
     Lines end with LF or CRLF; the last line may have no ending. Only a byte order mark at the very
-    start is dropped.
+    start is dropped, and blank lines at the very end.
 
     Raises:
-        InputError: The file is missing or empty, or a line is blank or not UTF-8.
+        InputError: The file is missing or empty, or a line is not UTF-8, or blank and not at the
+            end.
     """
-    offset = piece.begin
+    offset, blank = piece.begin, 0
     try:
         with open(path, "rb") as file:
             file.seek(offset)
             for number, raw in enumerate(file, start=piece.line):
-                if offset == piece.end:
+                if offset == piece.end and not blank:
                     break
-                yield number, _decode(raw, path, number, offset)
+                line = _decode(raw, path, number, offset)
                 offset += len(raw)
+                if line.strip() and blank:
+                    raise input_error(path, "the line is blank", "Remove it", line=blank)
+                if line.strip():
+                    yield number, line
+                else:  # allowed if no other line follows, in this piece or behind it
+                    blank = blank or number
     except OSError as error:
         raise input_error(path, f"cannot be read: {error.strerror}", "Check the path") from None
-    if not offset:
+    if not offset or blank == 1:
         raise input_error(path, "the file is empty", "Give it one record per line")
 
 
@@ -87,8 +100,6 @@ def _decode(raw: bytes, path: Path, number: int, offset: int) -> str:
             "Convert the file to UTF-8, for example with iconv",
             line=number,
         ) from None
-    if not line.strip():
-        raise input_error(path, "the line is blank", "Remove it", line=number)
     return line
 
 
@@ -97,6 +108,8 @@ def read_tsv(
 ) -> Iterator[tuple[int, list[str]]]:
     """Yields (line number, fields) of a tab-separated file without header, quoting or escaping.
 
+    A first line that names columns is an error: it would be a text of its own.
+
     Args:
         path: The file.
         columns: Names of the columns. A line with more or fewer is an error that lists them.
@@ -104,6 +117,13 @@ def read_tsv(
     """
     for number, line in read_lines(path, piece):
         fields = line.split("\t")
+        if number == 1 and len(fields) > 1 and all(_column(field) in _HEADER for field in fields):
+            raise input_error(
+                path,
+                f"the line is a header ({', '.join(fields)})",
+                f"Remove it: the columns are always {', '.join(columns)}",
+                line=number,
+            )
         if len(fields) != len(columns):
             raise input_error(
                 path,
@@ -113,6 +133,10 @@ def read_tsv(
                 line=number,
             )
         yield number, fields
+
+
+def _column(field: str) -> str:
+    return field.strip().strip("#").lower().replace("-", "_").replace(" ", "_")
 
 
 def read_jsonl(path: Path, piece: Piece = WHOLE_FILE) -> Iterator[tuple[int, dict[str, Any]]]:

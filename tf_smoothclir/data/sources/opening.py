@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from tf_smoothclir.data.sources.languages import check_code
 from tf_smoothclir.data.sources.line_files import checked_directory
 from tf_smoothclir.data.sources.selection import SelectedJudgments
 from tf_smoothclir.data.sources.source import Source
 from tf_smoothclir.data.sources.toy_world import ToyWorld
 from tf_smoothclir.data.sources.user_files import STREAMS, UserDirectory
-from tf_smoothclir.data.sources.wikiclir_files import WikiClirDirectory, document_languages
+from tf_smoothclir.data.sources.wikiclir_files import (
+    PUBLISHED_FOLDERS,
+    WikiClirDirectory,
+    document_languages,
+)
 from tf_smoothclir.settings.combinations import check_combinations
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.utils.errors import input_error
@@ -20,6 +25,9 @@ def source_of(settings: DataSettings) -> Source:
         InputError: Both a directory and a TFDS dataset are given, or the directory is not a set.
     """
     check_combinations(settings)
+    names = {folder.partition("_(")[0]: code for code, folder in PUBLISHED_FOLDERS.items()}
+    for flag in ("query_language", "document_language"):
+        check_code(flag, getattr(settings, flag), {"english": "en", **names})
     source = _whole(settings)
     if not settings.max_queries and settings.related_per_query < 0:
         return source
