@@ -14,7 +14,7 @@ from tf_smoothclir.engines import milvus_collection
 from tf_smoothclir.engines.milvus import Address, Milvus
 from tf_smoothclir.engines.milvus_building import build_collection, change_collection
 from tf_smoothclir.engines.milvus_collection import MilvusCollection
-from tf_smoothclir.hybrid.fusion import Fusion
+from tf_smoothclir.hybrid.fusion import RECIPROCAL_RANK, Fusion
 from tf_smoothclir.index.builder import build_index
 from tf_smoothclir.index.document_collections import SourceCollection
 from tf_smoothclir.index.document_index import DocumentIndex
@@ -97,6 +97,19 @@ def test_engine_adds_the_scores_as_the_index_does(searches, share):
         assert [hit.rank for hit in of_engine] == list(range(1, len(of_engine) + 1))
         compared += len(of_engine)
     assert compared > DOCUMENTS
+
+
+def test_ranks_are_fused_as_in_the_index(searches):
+    here, there = searches(Fusion(0.3, 2.0, 0.25, formula=RECIPROCAL_RANK))
+    query = QUERIES[0]
+    (of_index,), (hits,) = here.search([query], DOCUMENTS), there.search([query], 5)
+    expected = {hit.id: hit.score for hit in of_index}
+    assert [hit.rank for hit in hits] == [1, 2, 3, 4, 5]
+    assert [hit.score for hit in hits] == pytest.approx([expected[hit.id] for hit in hits], 1e-3)
+    assert [hit.score for hit in hits] == pytest.approx([hit.score for hit in of_index[:5]], 1e-3)
+    for hit, explained in zip(hits, there.explain(query, hits)):
+        assert explained.score == pytest.approx(hit.score, rel=1e-5)
+        assert explained.towers > 0
 
 
 def test_document_that_one_half_finds_has_nothing_of_the_other_score(searches, monkeypatch):

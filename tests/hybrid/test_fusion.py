@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from tf_smoothclir.hybrid.fusion import Fusion
+from tf_smoothclir.hybrid import fusion as fusion_module
+from tf_smoothclir.hybrid.fusion import FORMULAS, RECIPROCAL_RANK, Fusion, reciprocal_ranks
 from tf_smoothclir.utils.errors import InputError
 
 RANDOM = np.random.default_rng(5)
 LEXICAL = RANDOM.random((4, 30)).astype(np.float32) * 20
 DENSE = RANDOM.random((4, 30)).astype(np.float32) / 3
+
+UNKNOWN_FORMULA = (
+    '{"share": 0.5, "lexical_deviation": 1.0, "dense_deviation": 1.0, "formula": "product"}'
+)
 
 
 def refuse(query_rows):
@@ -49,13 +56,68 @@ def test_scores_that_are_all_equal_are_no_error():
     assert np.isfinite(Fusion(0.5, 0.0, 0.09).weights).all()  # no word in common
 
 
-def test_it_is_kept_as_json(tmp_path):
-    fusion = Fusion(0.1 + 0.2, 1 / 3, 0.07, 12.5, 3.25)
+def test_points_of_ranks():
+    # The two best are equal: both are first, and the next one is third.
+    found = reciprocal_ranks(np.array([[5, -1, 5, 2]], np.float32))
+    np.testing.assert_allclose(found, [[60 / 61, 60 / 64, 60 / 61, 60 / 63]], rtol=1e-6)
+    assert found.dtype == np.float32
+
+
+def test_documents_beyond_the_depth_have_no_points(monkeypatch):
+    monkeypatch.setattr(fusion_module, "DEPTH", 2)
+    found = reciprocal_ranks(np.array([[5, 1, 4, 4], [0, 0, 0, 0]], np.float32))
+    np.testing.assert_allclose(
+        found, [[60 / 61, 0, 60 / 62, 60 / 62], [60 / 61] * 4], rtol=1e-6
+    )  # what equals the last of the best is not left out
+
+
+@given(
+    st.lists(st.integers(-3, 3), min_size=1, max_size=200),
+    st.integers(1, 250),
+)
+def test_ranks_count_the_documents_that_score_higher(scores, depth):
+    ranks = [1 + sum(other > one for other in scores) for one in scores]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(fusion_module, "DEPTH", depth)
+        found = reciprocal_ranks(np.array([scores], np.float32))
+    expected = [60 / (60 + rank) if rank <= depth else 0 for rank in ranks]
+    np.testing.assert_allclose(found, [expected], rtol=1e-6)
+
+
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.7])
+def test_ranks_are_fused_whatever_the_scores(share):
+    fusion = Fusion(share, 5.5, 0.09, formula=RECIPROCAL_RANK)
+    ranks = [1 + np.argsort(np.argsort(-half, axis=1), axis=1) for half in (LEXICAL, DENSE)]
+    expected = (1 - share) / (60 + ranks[0]) + share / (60 + ranks[1])
+    scale = 60 * 15 * 5.5
+    for change in (lambda scores: scores, np.exp, lambda scores: 1000 * scores - 7):
+        halves = [change(half).__getitem__ for half in (LEXICAL, DENSE)]
+        found = fusion.rows(*halves)(np.arange(4))
+        np.testing.assert_allclose(found, scale * expected, rtol=1e-5)
+
+
+def test_a_pair_is_scored_by_the_sum():
+    fusion = Fusion(0.3, 5.5, 0.09, feedback=7.0, formula=RECIPROCAL_RANK)
+    assert fusion.by_ranks
+    assert fusion.of_pairs == Fusion(0.3, 5.5, 0.09, feedback=7.0)
+    assert not fusion.of_pairs.by_ranks
+
+
+def test_a_file_without_a_formula_is_a_sum(tmp_path):
+    path = tmp_path / "hybrid.json"
+    path.write_text('{"share": 0.25, "lexical_deviation": 2.0, "dense_deviation": 0.5}')
+    assert Fusion.load(path) == Fusion(0.25, 2.0, 0.5)
+    assert Fusion.load(path).weights == (1, pytest.approx(2 / 0.5 / 3))
+
+
+@pytest.mark.parametrize("formula", FORMULAS)
+def test_it_is_kept_as_json(formula, tmp_path):
+    fusion = Fusion(0.1 + 0.2, 1 / 3, 0.07, 12.5, 3.25, formula)
     fusion.save(tmp_path / "hybrid.json")
     assert Fusion.load(tmp_path / "hybrid.json") == fusion
 
 
-@pytest.mark.parametrize("text", ["{}", '{"share": "much"}', "[", ""])
+@pytest.mark.parametrize("text", ["{}", '{"share": "much"}', "[", "", UNKNOWN_FORMULA])
 def test_another_content_is_a_message(text, tmp_path):
     path = tmp_path / "hybrid.json"
     path.write_text(text)

@@ -8,6 +8,7 @@ import pytest
 from tests.training.tiny_set import DOCUMENTS, QUERIES
 from tf_smoothclir.data.preparation import tokenize_set
 from tf_smoothclir.data.sources.opening import source_of
+from tf_smoothclir.hybrid.fusion import FORMULAS, RECIPROCAL_RANK, SUM
 from tf_smoothclir.hybrid.learning import SHARES, is_better, learn_fusion
 from tf_smoothclir.lexical.learning import FEEDBACK_WEIGHTS
 from tf_smoothclir.lexical.texts import LexicalTexts
@@ -50,7 +51,8 @@ def test_the_share_goes_to_what_knows_the_answer(texts, lexical, dense, shares):
     rows = [part.__getitem__ for part in parts]
     fusion = learn_fusion(texts, *rows)
     assert fusion.share in shares
-    assert fusion.share in SHARES
+    assert fusion.share in (0, *SHARES, 1)
+    assert fusion.formula == SUM
     assert fusion.feedback in FEEDBACK_WEIGHTS
     validation = Validation(texts.retrieval_set)
     assert fusion.lexical_deviation == pytest.approx(validation.deviation(rows[0]))
@@ -67,6 +69,30 @@ def test_no_part_alone_does_better_on_the_validation_queries(texts):
         assert found >= validation(part)
     for weight in FEEDBACK_WEIGHTS:
         assert found >= validation(texts.with_feedback(rows[0], weight).scores)
+
+
+def with_outliers(texts):
+    """Scores of halves that know the answer, but for one document that each scores far too high."""
+    halves = [knowing(texts, number, {2: 20, 1: 10}) for number in range(2)]
+    unjudged = np.ones((QUERIES, DOCUMENTS), bool)
+    unjudged[texts.retrieval_set.query_rows, texts.retrieval_set.document_rows] = False
+    for half, place in zip(halves, (0, 1)):
+        wrong = [np.flatnonzero(row)[place] for row in unjudged]
+        half[np.arange(QUERIES), wrong] += 1000
+    return [half.__getitem__ for half in halves]
+
+
+def test_ranks_are_fused_where_they_say_more_than_scores(texts):
+    # In a sum both wrong documents stay before the mate; by ranks the second of both is first.
+    fusion = learn_fusion(texts, *with_outliers(texts))
+    assert fusion.formula == RECIPROCAL_RANK
+    assert fusion.share in SHARES
+
+
+@pytest.mark.parametrize("formula", FORMULAS)
+def test_a_formula_may_be_wanted(texts, formula):
+    fusion = learn_fusion(texts, *with_outliers(texts), formulas=[formula])
+    assert fusion.formula == formula or fusion.share in (0, 1)
 
 
 BETTER = np.full((100, 3), 0.1)  # what each metric gains for each query

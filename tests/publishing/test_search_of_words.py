@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from tests.published import CUT_POINTS, DIM, grades_of_hits, undesired_operations
 from tf_smoothclir.data.hashing import hash_ids
 from tf_smoothclir.data.tokenized_set import ROLES
-from tf_smoothclir.hybrid.fusion import Fusion
+from tf_smoothclir.hybrid import fusion
+from tf_smoothclir.hybrid.fusion import RECIPROCAL_RANK, Fusion
 from tf_smoothclir.lexical import postings
 from tf_smoothclir.lexical.feedback import TERMS, tf_idf
 from tf_smoothclir.lexical.model import LexicalModel
@@ -37,12 +38,15 @@ DOCUMENT_WORDS = [*(f"w{number}" for number in range(110)), *QUERY_WORDS[:4], "x
 TEXT = TextSettings(max_query_tokens=30, max_document_tokens=50)
 FEEDBACK_DEPTH = 10
 FUSION = Fusion(share=0.4, lexical_deviation=2.0, dense_deviation=0.1, feedback=0.0)
+BY_RANKS = dataclasses.replace(FUSION, formula=RECIPROCAL_RANK)
 KINDS = {
     "lexical": {},
     "lexical with feedback": {"feedback": 30.0},
     "hybrid": {"fusion": FUSION},
     # The fusion decides; feedback of the lexical model alone does not count.
     "hybrid with feedback": {"fusion": dataclasses.replace(FUSION, feedback=20.0), "feedback": 5.0},
+    "hybrid by ranks": {"fusion": BY_RANKS},
+    "hybrid by ranks with feedback": {"fusion": dataclasses.replace(BY_RANKS, feedback=20.0)},
     "hybrid, towers alone": {"fusion": dataclasses.replace(FUSION, share=1.0, feedback=20.0)},
     "hybrid, no towers": {"fusion": dataclasses.replace(FUSION, share=0.0, feedback=20.0)},
 }
@@ -175,7 +179,10 @@ def house_scores(parts, towers, queries=QUERIES, *, feedback=True):
         parts.model.impacts(words, parts.spelling),
     )
     if parts.fusion is not None:
-        dense = vectors_of(towers, "query", queries) @ vectors_of(towers, "document", documents).T
+        vectors = [
+            vectors_of(towers, *side) for side in (("query", queries), ("document", documents))
+        ]
+        dense = tf.matmul(*vectors, transpose_b=True).numpy()  # the last bits decide about ranks
         rows = parts.fusion.rows(rows, lambda chosen: dense[chosen])
     scores = RowRetriever(rows, np.arange(len(documents))).scores(np.arange(len(queries)))
     if feedback and parts.feedback:
@@ -303,7 +310,8 @@ def test_pairs_score_as_in_a_search_without_feedback(built, parts, towers, kind)
         vectors = [
             vectors_of(towers, *side) for side in (("query", queries), ("document", documents))
         ]
-        expected = own.fusion.fused(expected, np.sum(vectors[0] * vectors[1], axis=1))
+        # A pair has no rank.
+        expected = own.fusion.of_pairs.added(expected, np.sum(vectors[0] * vectors[1], axis=1))
     np.testing.assert_allclose(found["score"], expected, rtol=1e-5, atol=1e-5)
     assert np.count_nonzero(expected > 0.5) > 20
     np.testing.assert_array_equal(
@@ -337,6 +345,16 @@ def test_small_collections_have_feedback_too(parts, number):
     expected *= rows(np.arange(5)).any(axis=1, keepdims=True)  # feedback on nothing is nothing
     scores = found.serve(tf.constant(QUERIES[:5]))["scores"].numpy()
     np.testing.assert_allclose(scores, -np.sort(-expected), rtol=1e-5, atol=2e-5)
+
+
+@pytest.mark.parametrize("depth", [1, 3, 1000])
+def test_ranks_in_the_graph_are_those_of_the_house(depth, monkeypatch):
+    monkeypatch.setattr(fusion, "DEPTH", depth)
+    monkeypatch.setattr(exported_scorers, "DEPTH", depth)
+    scores = np.random.default_rng(4).integers(-3, 4, (5, 40)).astype(np.float32)
+    found = exported_scorers._reciprocal_ranks(tf.constant(scores))
+    np.testing.assert_allclose(found, fusion.reciprocal_ranks(scores), rtol=1e-6)
+    assert np.count_nonzero(found == 0) > 0 or depth == 1000
 
 
 @given(st.lists(st.integers(0, 5), max_size=20))

@@ -15,7 +15,7 @@ import pytest
 from tests.training.tiny_set import DOCUMENTS
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.sources.source import SPLITS
-from tf_smoothclir.hybrid.fusion import Fusion
+from tf_smoothclir.hybrid.fusion import RECIPROCAL_RANK, Fusion
 from tf_smoothclir.index.builder import build_index
 from tf_smoothclir.index.document_collections import SourceCollection
 from tf_smoothclir.index.document_index import DocumentIndex
@@ -135,13 +135,38 @@ def hybrid(opened, ranking_exports, tmp_path_factory):
 @pytest.mark.parametrize(("first", "most_read"), [(1, 1.0), (100, 1.0), (1, 0.0)])
 @pytest.mark.parametrize("feedback", [0.0, 7.0])
 @pytest.mark.parametrize("share", [0.0, 0.01, 0.3, 0.9, 1.0])
-def test_any_fusion_ranks_as_evaluation_does(
+def test_any_sum_ranks_as_evaluation_does(
     hybrid, evaluated, share, feedback, first, most_read, monkeypatch
 ):
     monkeypatch.setattr(word_ranker, "_FIRST", first)
     monkeypatch.setattr(word_ranker, "_MOST_READ", most_read)
     fusion = Fusion(share, 2.0, 0.25, feedback)
     check_ranks(hybrid(fusion), *evaluated("hybrid", "hybrid", fusion=fusion))
+
+
+@pytest.mark.parametrize("feedback", [0.0, 7.0])
+@pytest.mark.parametrize("share", [0.0, 0.3, 1.0])
+def test_fusion_by_ranks_ranks_as_evaluation_does(hybrid, evaluated, share, feedback):
+    fusion = Fusion(share, 2.0, 0.25, feedback, formula=RECIPROCAL_RANK)
+    check_ranks(hybrid(fusion), *evaluated("hybrid", "hybrid", fusion=fusion))
+
+
+@pytest.mark.parametrize("role", ["document", "query"])
+def test_what_ranks_add_is_split_among_words(hybrid, role):
+    search = hybrid(Fusion(0.3, 2.0, 0.25, 7.0, formula=RECIPROCAL_RANK))
+    (hits,) = search.search(["word1 word4"], 4)
+    explanations = search.explain("word1 word4", hits, role)
+    assert len(hits) == 4
+    for hit, explanation in zip(hits, explanations):
+        assert explanation.score == pytest.approx(hit.score, rel=1e-5)
+        words = math.fsum(word.share for word in explanation.words)
+        assert words + explanation.remainder == pytest.approx(explanation.of_words, abs=1e-3)
+        assert words > 0.9 * explanation.of_words
+        # 15 * 2 * 60 / (60 + rank), in proportion to the shares of 0.7 and 0.3.
+        for added, share in ((explanation.of_words, 0.7), (explanation.towers, 0.3)):
+            rank = share * 15 * 2 * 60 / added - 60
+            assert rank == pytest.approx(round(rank), abs=1e-2)
+            assert 1 <= round(rank) <= DOCUMENTS
 
 
 def test_vectors_of_documents_that_cannot_be_among_the_best_are_not_read(hybrid, monkeypatch):

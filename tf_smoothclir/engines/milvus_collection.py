@@ -7,7 +7,7 @@ inner product) and `impacts` (sparse, inner product). Milvus keeps at most 65,53
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,6 +27,9 @@ MOST_HITS = 16_384  # Milvus gives no more
 _LEAST_CANDIDATES = 1000  # python -m benchmarks.engine --run_dir shows what more and fewer find
 _ROWS_PER_CALL = 256  # texts of the longest kind stay below 64 MB, the limit of a request
 _IDS_PER_CALL = 1000
+
+
+Points = Callable[[np.ndarray], np.ndarray]
 
 
 class PartOfQuery(NamedTuple):
@@ -202,6 +205,48 @@ class MilvusCollection:
                 self._name, requests, ranker, limit=depth, output_fields=["title", "text"]
             )
         return self._hits(found, most, None)
+
+    def search_points(
+        self, parts: Sequence[PartOfQuery], depth: int, points: Points
+    ) -> list[SearchHit]:
+        """Returns the best documents of a query by a weighted sum of points.
+
+        They are added here, because fusion by ranks has no weights in Milvus. Each half gives
+        points to the best `candidates(depth)` documents.
+
+        Args:
+            parts: What the query asks of each half.
+            depth: Documents.
+            points: As for `points`.
+
+        Raises:
+            InputError: As for `search`.
+        """
+        check_depth(depth)
+        hits: dict[str, dict] = {}
+        for part in parts:
+            for hit in self.points(part, depth, points):
+                known = hits.get(hit["id"], {"distance": 0.0})
+                hits[hit["id"]] = {**hit, "distance": known["distance"] + hit["distance"]}
+        return self._hits(list(hits.values()), 1.0, None)[:depth]
+
+    def points(self, part: PartOfQuery, depth: int, points: Points) -> list[dict]:
+        """Returns the best `candidates(depth)` documents of a half, with points as "distance".
+
+        Args:
+            part: What the query asks of the half.
+            depth: Documents that are wanted of the sum.
+            points: From scores, `[rankings, documents]`, to what they count, as `Fusion.points`.
+        """
+        (found,) = self._search(part.half, [part.value], candidates(depth))
+        if not found:
+            return []
+        counted = points(np.array([[hit["distance"] for hit in found]], np.float32))[0]
+        fields = ("id", "entity")
+        return [
+            {**{field: hit[field] for field in fields}, "distance": part.weight * float(own)}
+            for hit, own in zip(found, counted)
+        ]
 
     def values(self, ids: Sequence[str]) -> list[dict[str, Any]]:
         """Returns the fields of the halves of documents, for each of `ids`."""

@@ -1,38 +1,62 @@
-"""One ranking by a lexical model and two towers: a weighted sum of their scores, then feedback.
+"""One ranking by a lexical model and two towers: their scores become points, which are added.
 
-The weight is given as the share s that the towers have of a sum of standardised scores,
+With the share s that the towers have, and the points of a document by each half,
+
+    score(q, d) = a_lexical points_lexical(q, d) + a_dense points_dense(q, d).
+
+There are two formulas. The weighted sum of standardised scores,
 
     (1 - s) lexical(q, d) / σ_lexical + s SCS(q, d) / σ_dense,
 
 where σ is the standard deviation of the scores of a query over the collection, the mean over
-validation queries. The sum is scaled so that lexical scores count as they are, as feedback expects:
+validation queries. It is scaled so that lexical scores count as they are, as feedback expects:
 
-    lexical(q, d) + w SCS(q, d),  w = s / (1 - s) σ_lexical / σ_dense.
+    a_lexical = 1,  a_dense = s / (1 - s) σ_lexical / σ_dense.
+
+And reciprocal rank fusion (Cormack, Clarke and Büttcher, SIGIR 2009; there both weights are equal),
+in which the best `DEPTH` documents of each half have points for their ranks, and others have none:
+
+    points = 60 / (60 + rank),  a_lexical = (1 - s) 15 σ_lexical,  a_dense = s 15 σ_lexical.
+
+A rank is 1 plus the number of documents with a higher score, so equal scores have equal points.
+15 σ_lexical is about the score of the first document of a lexical ranking.
+
+Feedback comes after either formula.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import functools
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
+from tf_smoothclir.lexical.postings import highest
 from tf_smoothclir.lexical.retriever import ScoreRows
 from tf_smoothclir.utils.errors import input_error
 from tf_smoothclir.utils.files import read_json, write_json
 from tf_smoothclir.utils.records import record_from_json
 
+SUM, RECIPROCAL_RANK = "sum", "reciprocal_rank"
+FORMULAS = (SUM, RECIPROCAL_RANK)
+DEPTH = 1000
+RANK_CONSTANT = 60.0
+_FIRST_SCORE = 15.0
+
 
 @dataclasses.dataclass(frozen=True)
 class Fusion:
-    """How much the towers count beside the lexical model.
+    """How much the towers count beside the lexical model, and by which formula.
 
     Attributes:
         share: s, in [0, 1]: 0 ranks by the lexical model alone, 1 by the towers alone.
         lexical_deviation: σ of the lexical scores.
         dense_deviation: σ of the towers' scores.
-        feedback: Weight of feedback over the sum; 0 for none.
+        feedback: Weight of feedback over the fused scores; 0 for none.
         seconds: Time spent on choosing them.
+        formula: One of `FORMULAS`.
     """
 
     share: float
@@ -40,10 +64,31 @@ class Fusion:
     dense_deviation: float
     feedback: float = 0.0
     seconds: float = 0.0
+    formula: str = SUM
+
+    def __post_init__(self):
+        if self.formula not in FORMULAS:
+            raise ValueError(f"formula must be one of {', '.join(FORMULAS)}, not {self.formula!r}")
+
+    @property
+    def by_ranks(self) -> bool:
+        """Whether points depend on the other documents of the collection."""
+        return self.formula == RECIPROCAL_RANK
+
+    @property
+    def of_pairs(self) -> Fusion:
+        """What scores a query and a document that no collection is known of.
+
+        Such a pair has no rank, so this is the weighted sum, with the same share.
+        """
+        return dataclasses.replace(self, formula=SUM)
 
     @property
     def weights(self) -> tuple[float, float]:
-        """What a lexical score and an SCS are multiplied by."""
+        """What the points of the lexical model and of the towers are multiplied by."""
+        if self.by_ranks:
+            scale = _FIRST_SCORE * (self.lexical_deviation or 1.0)
+            return scale * (1 - self.share), scale * self.share
         if self.share == 0 or self.dense_deviation == 0:
             return 1.0, 0.0
         scale = (self.lexical_deviation or 1.0) / self.dense_deviation
@@ -51,19 +96,28 @@ class Fusion:
             return 0.0, scale
         return 1.0, scale * self.share / (1 - self.share)
 
-    def fused(self, lexical: np.ndarray, dense: np.ndarray) -> np.ndarray:
-        """Returns the weighted sum of scores of one shape, float32."""
+    def points(self, scores: np.ndarray) -> np.ndarray:
+        """Returns what the scores of all documents by one half count before they are weighed.
+
+        Args:
+            scores: `[queries, documents]` float32.
+
+        Returns:
+            The same shape, float32.
+        """
+        return reciprocal_ranks(scores) if self.by_ranks else scores
+
+    def added(self, lexical: np.ndarray, dense: np.ndarray) -> np.ndarray:
+        """Returns the weighted sum of points of one shape, float32."""
         of_lexical, of_dense = map(np.float32, self.weights)
         return of_lexical * lexical + of_dense * dense
 
     def rows(self, lexical: ScoreRows, dense: ScoreRows) -> ScoreRows:
-        """Returns what scores by the sum; a part that has no weight is not asked."""
-        of_lexical, of_dense = self.weights
-        if not of_dense:
-            return lexical
-        if not of_lexical:
-            return lambda query_rows: np.float32(of_dense) * dense(query_rows)
-        return lambda query_rows: self.fused(lexical(query_rows), dense(query_rows))
+        """Returns what scores by the formula; a part that has no weight is not asked."""
+        parts = [(np.float32(a), part) for a, part in zip(self.weights, (lexical, dense)) if a]
+        return lambda query_rows: functools.reduce(
+            np.add, (weight * self.points(part(query_rows)) for weight, part in parts)
+        )
 
     def save(self, path: Path) -> None:
         """Writes a JSON file."""
@@ -83,4 +137,24 @@ class Fusion:
             raise input_error(path, str(error).rstrip("."), remedy) from error
 
     def __str__(self):
-        return f"the towers have {self.share:.0%} of the score, feedback {self.feedback:g}"
+        formula = ", by reciprocal ranks" if self.by_ranks else ""
+        return f"the towers have {self.share:.0%} of the score{formula}, feedback {self.feedback:g}"
+
+
+def reciprocal_ranks(scores: Sequence[np.ndarray]) -> np.ndarray:
+    """Returns the points of the documents of several rankings.
+
+    Args:
+        scores: `[rankings, documents]` float32.
+
+    Returns:
+        The same shape, float32: 60 / (60 + rank) of the best `DEPTH` documents and of those that
+        equal the last of them, 0 of all others.
+    """
+    found = np.zeros(np.shape(scores), np.float32)
+    for row, own in zip(found, scores):
+        best = highest(own, min(DEPTH, len(own)))
+        descending = -own[best]
+        ranks = 1 + np.searchsorted(np.sort(descending), descending)
+        row[best] = RANK_CONSTANT / (RANK_CONSTANT + ranks)
+    return found

@@ -1,8 +1,8 @@
-"""Choosing the weights of a fusion on validation queries.
+"""Choosing the formula and the weights of a fusion on validation queries.
 
-What is best on a sample of queries is a little better than it deserves. So a sum has to show on all
-validation queries that it is better than its better half by more than a standard error, and by no
-metric worse. Else the better half ranks alone.
+What is best on a sample of queries is a little better than it deserves. So a fusion has to show on
+all validation queries that it is better than its better half by more than a standard error, and by
+no metric worse. Else the better half ranks alone.
 """
 
 from __future__ import annotations
@@ -14,27 +14,33 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from absl import logging
 
-from tf_smoothclir.hybrid.fusion import Fusion
+from tf_smoothclir.hybrid.fusion import FORMULAS, Fusion
 from tf_smoothclir.lexical.learning import FEEDBACK_WEIGHTS, feedback_variants
 from tf_smoothclir.lexical.retriever import ScoreRows
 from tf_smoothclir.lexical.texts import LexicalTexts
 from tf_smoothclir.lexical.validation import Validation, quality
 
-SHARES = (0.0, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0)
-_BEST_SHARES = 3  # feedback is tried with them
+SHARES = (0.05, 0.1, 0.2, 0.3, 0.5, 0.7)  # and either half alone
+_BEST_FUSIONS = 3  # feedback is tried with them
 
 
-def learn_fusion(texts: LexicalTexts, lexical: ScoreRows, dense: ScoreRows) -> Fusion:
-    """Chooses the share of the towers, and the weight of feedback over the sum.
+def learn_fusion(
+    texts: LexicalTexts,
+    lexical: ScoreRows,
+    dense: ScoreRows,
+    formulas: Sequence[str] = FORMULAS,
+) -> Fusion:
+    """Chooses the formula, the share of the towers, and the weight of feedback.
 
-    On a sample of the validation queries, feedback is tried with the three shares that are best
-    without it, and with the lexical model alone. The best weight with each share is then measured
-    on all validation queries.
+    On a sample of the validation queries, feedback is tried with the three fusions that are best
+    without it, and with the lexical model alone. The best weight with each is then measured on all
+    validation queries.
 
     Args:
         texts: The set.
         lexical: Scores of the lexical model, without feedback.
         dense: Scores of the towers.
+        formulas: Those that may be chosen, of `FORMULAS`.
 
     Returns:
         The fusion of the best mean of NDCG@5 of candidate lists and MRR@10 of full retrieval, among
@@ -42,7 +48,7 @@ def learn_fusion(texts: LexicalTexts, lexical: ScoreRows, dense: ScoreRows) -> F
     """
     begin = time.monotonic()
     learner = _Learner(texts, lexical, dense)
-    found = learner.choose(learner.best_weights(learner.best_shares()))
+    found = learner.choose(learner.best_weights(learner.best_fusions(formulas)))
     found = dataclasses.replace(found, seconds=round(time.monotonic() - begin, 3))
     logging.info("Hybrid: %s (%.1f s)", found, found.seconds)
     return found
@@ -76,27 +82,33 @@ class _Learner:
         self._lexical, self._dense = lexical, dense
         self._sample = Validation(texts.retrieval_set)
         deviations = self._sample.deviation(lexical), self._sample.deviation(dense)
-        self._start = Fusion(0.0, *deviations)
+        self._lexical_alone = Fusion(0.0, *deviations)
+        self._towers_alone = dataclasses.replace(self._lexical_alone, share=1.0)
 
-    def best_shares(self) -> list[float]:
-        """Returns the shares that are best without feedback, and that of the lexical model."""
-        fusions = [dataclasses.replace(self._start, share=share) for share in SHARES]
-        qualities = self._sample.of_variants(lambda query_rows: self._sums(fusions, query_rows))
+    def best_fusions(self, formulas: Sequence[str]) -> list[Fusion]:
+        """Returns the lexical model alone, and what is best without feedback."""
+        fusions = [self._lexical_alone, self._towers_alone]
+        fusions += [
+            dataclasses.replace(self._lexical_alone, share=share, formula=formula)
+            for formula in formulas
+            for share in SHARES
+        ]
+        qualities = self._sample.of_variants(lambda query_rows: self._fused(fusions, query_rows))
         best_first = np.argsort(-np.asarray(qualities), kind="stable")
-        return sorted({0.0, *(SHARES[place] for place in best_first[:_BEST_SHARES])})
+        best = (fusions[place] for place in best_first[:_BEST_FUSIONS])
+        return list(dict.fromkeys([self._lexical_alone, *best]))
 
-    def best_weights(self, shares: Sequence[float]) -> list[Fusion]:
-        """Returns a fusion for each share, with the weight of feedback that is best for it."""
-        fusions = [dataclasses.replace(self._start, share=share) for share in shares]
+    def best_weights(self, fusions: Sequence[Fusion]) -> list[Fusion]:
+        """Returns fusions with the weight of feedback that is best for each."""
         feedback = self._texts.feedback(1.0)
         qualities = self._sample.of_variants(
             lambda query_rows: (
                 variant
-                for scores in self._sums(fusions, query_rows)
+                for scores in self._fused(fusions, query_rows)
                 for variant in feedback_variants(feedback, scores)
             )
         )
-        best = np.reshape(qualities, (len(shares), -1)).argmax(axis=1)
+        best = np.reshape(qualities, (len(fusions), -1)).argmax(axis=1)
         return [
             dataclasses.replace(fusion, feedback=FEEDBACK_WEIGHTS[place])
             for fusion, place in zip(fusions, best)
@@ -104,24 +116,26 @@ class _Learner:
 
     def choose(self, fusions: Sequence[Fusion]) -> Fusion:
         """Returns the best of fusions and of the halves, each as it ranks alone."""
-        towers = dataclasses.replace(self._start, share=1.0)
-        fusions = list(dict.fromkeys([*fusions, towers]))
+        fusions = list(dict.fromkeys([*fusions, self._towers_alone]))
         validation = Validation(self._texts.retrieval_set, most_queries=None)
         measured = dict(
             zip(fusions, validation.per_query(lambda rows: self._scores(fusions, rows)))
         )
-        halves = [one for one in fusions if one.share == 0 or one == towers]
+        halves = [one for one in fusions if one.share == 0 or one == self._towers_alone]
         better_half = max(halves, key=lambda one: quality(measured[one]))
         sound = [one for one in fusions if is_better(measured[one], measured[better_half])]
         return max(sound, key=lambda one: quality(measured[one]), default=better_half)
 
-    def _sums(self, fusions: Sequence[Fusion], query_rows: np.ndarray) -> Iterator[np.ndarray]:
+    def _fused(self, fusions: Sequence[Fusion], query_rows: np.ndarray) -> Iterator[np.ndarray]:
         """Yields the scores of all documents by each fusion, without feedback."""
         scores = self._lexical(query_rows), self._dense(query_rows)
+        points: dict[str, list[np.ndarray]] = {}
         for fusion in fusions:
-            yield fusion.fused(*scores)
+            if fusion.formula not in points:
+                points[fusion.formula] = [fusion.points(part) for part in scores]
+            yield fusion.added(*points[fusion.formula])
 
     def _scores(self, fusions: Sequence[Fusion], query_rows: np.ndarray) -> Iterator[np.ndarray]:
         """Yields the same with feedback."""
-        for fusion, scores in zip(fusions, self._sums(fusions, query_rows)):
+        for fusion, scores in zip(fusions, self._fused(fusions, query_rows)):
             yield self._texts.feedback(fusion.feedback).added_to(scores)

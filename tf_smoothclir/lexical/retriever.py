@@ -48,26 +48,34 @@ class RowRetriever:
         rows: The scores without feedback.
     """
 
-    def __init__(self, rows: ScoreRows, tie_order: np.ndarray, feedback: Feedback | None = None):
+    def __init__(
+        self,
+        rows: ScoreRows,
+        tie_order: np.ndarray,
+        feedback: Feedback | None = None,
+        of_pairs: ScoreRows | None = None,
+    ):
         """Takes what scores the collection.
 
         Args:
             rows: The scores without feedback.
             tie_order: `[documents]` int64, as in `RetrievalSet.tie_order`.
             feedback: Over the same documents; None for none.
+            of_pairs: Scores of documents by themselves, if `rows` depend on the collection.
         """
         self.rows = rows
         self._tie_order = tie_order
         self._feedback = feedback
+        self._of_pairs = of_pairs
 
     @property
-    def has_feedback(self) -> bool:
+    def needs_collection(self) -> bool:
         """Whether scores depend on the other documents of the collection."""
-        return self._feedback is not None
+        return not (self._feedback is None and self._of_pairs is None)
 
-    def without_feedback(self) -> RowRetriever:
-        """Returns what ranks by `rows` alone."""
-        return RowRetriever(self.rows, self._tie_order)
+    def without_collection(self) -> RowRetriever:
+        """Returns what scores a document by itself."""
+        return RowRetriever(self._of_pairs or self.rows, self._tie_order)
 
     def score(self, lists: CandidateLists) -> np.ndarray:
         """Returns `[pairs]` float32, the score of each pair of the lists."""

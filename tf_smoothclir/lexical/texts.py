@@ -95,7 +95,15 @@ class LexicalTexts:
         rows = lexical_rows(self.queries, model.impacts(self.documents, self.spelling))
         return self.with_feedback(rows, model.feedback)
 
-    def with_feedback(self, rows: ScoreRows, weight: float) -> RowRetriever:
-        """Returns what ranks the set by some scores and feedback; none for weight 0."""
+    def with_feedback(
+        self, rows: ScoreRows, weight: float, of_pairs: ScoreRows | None = None
+    ) -> RowRetriever:
+        """Returns what ranks the set by some scores and feedback; none for weight 0.
+
+        Args:
+            rows: The scores without feedback.
+            weight: Of feedback.
+            of_pairs: As for `RowRetriever`.
+        """
         feedback = self.feedback(weight) if weight else None
-        return RowRetriever(rows, self.retrieval_set.tie_order, feedback)
+        return RowRetriever(rows, self.retrieval_set.tie_order, feedback, of_pairs)

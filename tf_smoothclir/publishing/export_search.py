@@ -9,7 +9,7 @@ from tf_smoothclir.protocols.cut_points import CutPoints
 from tf_smoothclir.publishing.exported_collection import Collection
 from tf_smoothclir.publishing.exported_feedback import ExportedFeedback
 from tf_smoothclir.publishing.exported_lexical import LexicalParts
-from tf_smoothclir.publishing.exported_scorers import DenseScorer, LexicalScorer, WeightedSum
+from tf_smoothclir.publishing.exported_scorers import DenseScorer, FusedScorer, LexicalScorer
 from tf_smoothclir.publishing.exported_tower import ExportedTower
 from tf_smoothclir.publishing.search_model import GraphScorer, SearchModel
 from tf_smoothclir.text.evidence import Evidence
@@ -74,9 +74,8 @@ def _scorer(
     if lexical.fusion is None:
         return LexicalScorer(lexical, collection.words)
     of_lexical, of_dense = lexical.fusion.weights
-    parts = []
-    if of_lexical:
-        parts.append((of_lexical, LexicalScorer(lexical, collection.words)))
-    if of_dense:
-        parts.append((of_dense, DenseScorer(towers, collection.vectors)))
-    return WeightedSum(parts)
+    return FusedScorer(
+        lexical.fusion,
+        LexicalScorer(lexical, collection.words) if of_lexical else None,
+        DenseScorer(towers, collection.vectors) if of_dense else None,
+    )

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-
 import numpy as np
 import scipy.sparse as sp
 import tensorflow as tf
 
+from tf_smoothclir.hybrid.fusion import DEPTH, RANK_CONSTANT, RECIPROCAL_RANK, SUM, Fusion
 from tf_smoothclir.lexical.postings import Postings
 from tf_smoothclir.lexical.words import NO_WORD, Words
 from tf_smoothclir.publishing.exported_lexical import LexicalParts
@@ -71,25 +70,45 @@ class LexicalScorer(tf.Module):
         return scores + self._rare(words, None, rows, tf.size(queries))
 
 
-class WeightedSum(tf.Module):
-    """Scores by a weighted sum of other scorers."""
+class FusedScorer(tf.Module):
+    """Scores by a fusion of a lexical model and towers."""
 
-    def __init__(self, parts: Sequence[tuple[float, tf.Module]]):
-        """Takes weights and scorers; those whose weight is 0 are better left out."""
-        super().__init__(name="sum")
-        self._weights = [weight for weight, _ in parts]
-        self._scorers = [scorer for _, scorer in parts]
+    def __init__(self, fusion: Fusion, lexical: LexicalScorer | None, dense: DenseScorer | None):
+        """Takes a fusion and its halves; None for one that has no weight."""
+        super().__init__(name="fused")
+        self._points = _POINTS[fusion.formula]
+        scorers = lexical, dense
+        self._of_documents = _weighted(fusion, scorers)
+        self._of_pairs = _weighted(fusion.of_pairs, scorers)
 
     def all_documents(self, queries: tf.Tensor) -> tf.Tensor:
         """Returns the scores of the collection, `[queries, documents]`; `queries` are strings."""
-        return self._sum(scorer.all_documents(queries) for scorer in self._scorers)
+        return tf.add_n(
+            [a * self._points(half.all_documents(queries)) for a, half in self._of_documents]
+        )
 
     def pairs(self, queries: tf.Tensor, documents: tf.Tensor) -> tf.Tensor:
         """Returns the score of each query with one document, `[pairs]`; both are strings."""
-        return self._sum(scorer.pairs(queries, documents) for scorer in self._scorers)
+        return tf.add_n([a * half.pairs(queries, documents) for a, half in self._of_pairs])
 
-    def _sum(self, scores: Iterable[tf.Tensor]) -> tf.Tensor:
-        return tf.add_n([weight * some for weight, some in zip(self._weights, scores)])
+
+def _weighted(fusion: Fusion, halves: tuple) -> list[tuple[float, tf.Module]]:
+    return [(weight, half) for weight, half in zip(fusion.weights, halves) if weight and half]
+
+
+def _reciprocal_ranks(scores: tf.Tensor) -> tf.Tensor:
+    """Returns the points of all documents, as `hybrid.fusion.reciprocal_ranks` does.
+
+    Args:
+        scores: `[queries, documents]` float32.
+    """
+    best, _ = tf.math.top_k(scores, min(DEPTH, scores.shape[1]))
+    higher = tf.raw_ops.LowerBound(sorted_inputs=-best, values=-scores)
+    points = RANK_CONSTANT / (RANK_CONSTANT + 1 + tf.cast(higher, tf.float32))
+    return tf.where(higher < best.shape[1], points, 0)
+
+
+_POINTS = {SUM: tf.identity, RECIPROCAL_RANK: _reciprocal_ranks}
 
 
 def collection_impacts(parts: LexicalParts, words: Words) -> sp.csr_array:

@@ -51,7 +51,8 @@ class EngineSearch:
         self._lexical, self._documents, self._encode = lexical, documents, encode_queries
         self._weights = (1.0, 0.0) if encode_queries is None else lexical.fusion.weights
         self.read = by_words(lexical, read_queries if self._weights[1] else None)
-        self._explainer = WordExplainer(lexical, self._weights[0])
+        self._by_ranks = encode_queries is not None and lexical.fusion.by_ranks
+        self._explainer = WordExplainer(lexical)
         feedback = lexical.model.feedback if encode_queries is None else lexical.fusion.feedback
         if feedback:
             logging.info("Milvus ranks without feedback, which the export has (%g).", feedback)
@@ -71,20 +72,38 @@ class EngineSearch:
         if not hits:
             return []
         (parts,) = self._parts([query])
-        found = self._documents.values([hit.id for hit in hits])
         scores = np.zeros((len(hits), 3), np.float32)  # words, towers, feedback
-        for half, value, weight in parts:
-            for row, fields in zip(scores, found):
-                if half == LexicalHalf.name:
-                    of_words = fields[half]
-                    row[0] = weight * sum(n * of_words.get(word, 0) for word, n in value.items())
-                else:
-                    row[1] = weight * np.dot(np.asarray(fields[half], np.float32), value)
+        added = self._points if self._by_ranks else self._products
+        for part in parts:
+            column = 0 if part.half == LexicalHalf.name else 1
+            scores[:, column] = added(part, [hit.id for hit in hits])
         words = self._lexical.query_reader.batch([query]).ids
         return self._explainer.explain(words, [hit.text for hit in hits], scores, role)
 
     def _found(self, queries: Sequence[str], depth: int) -> list[list[SearchHit]]:
+        if self._by_ranks:
+            points = self._lexical.fusion.points
+            return [
+                self._documents.search_points(parts, depth, points)
+                for parts in self._parts(queries)
+            ]
         return [self._documents.search_sum(parts, depth) for parts in self._parts(queries)]
+
+    def _products(self, part: PartOfQuery, ids: Sequence[str]) -> list[float]:
+        """Returns what a half adds to the scores of documents."""
+        fields = [fields[part.half] for fields in self._documents.values(ids)]
+        if part.half == LexicalHalf.name:
+            return [
+                part.weight * sum(n * own.get(word, 0) for word, n in part.value.items())
+                for own in fields
+            ]
+        return [part.weight * np.dot(np.asarray(own, np.float32), part.value) for own in fields]
+
+    def _points(self, part: PartOfQuery, ids: Sequence[str]) -> list[float]:
+        """Returns the same where ranks count."""
+        found = self._documents.points(part, len(ids), self._lexical.fusion.points)
+        points = {hit["id"]: hit["distance"] for hit in found}
+        return [points.get(id_, 0.0) for id_ in ids]
 
     def _parts(self, queries: Sequence[str]) -> list[list[PartOfQuery]]:
         """Returns what each query asks of the halves that have a weight."""

@@ -6,8 +6,8 @@ A query word w adds to the score of a document, over the fields f (profiles of p
 
 where o_w is (1 - α) / (α P(w)), and M(w | t) = (1 - β) T(w | t) + β [w is spelled like t] is the
 probability by which the document word t stands for w. Each t has the share of these logarithms that
-it has of P_f(w | d). So the shares of all pairs of words sum to the lexical score. Words that carry
-less than a hundredth of it are left to the remainder.
+it has of P_f(w | d). A fusion makes something else of the lexical score, which all pairs of words
+have in the same proportions. Words that carry less than a hundredth are left to the remainder.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ _MOST_MATCHES = 3  # of a word
 class WordExplainer:
     """Explains scores of a lexical model."""
 
-    def __init__(self, lexical: LexicalParts, weight: float = 1.0):
-        """Takes an exported model, and what its scores are multiplied by."""
-        self._lexical, self._weight = lexical, weight
+    def __init__(self, lexical: LexicalParts):
+        """Takes an exported model."""
+        self._lexical = lexical
 
     def explain(
         self, query: np.ndarray, texts: Sequence[str], parts: np.ndarray, role: str
@@ -54,9 +54,10 @@ class WordExplainer:
         read = self._lexical.document_reader.batch(texts)
         of_query = [self._query_word(word) for word in words]
         explanations = []
-        for number, (_, towers, feedback) in enumerate(parts.tolist()):
+        for number, (of_words, towers, feedback) in enumerate(parts.tolist()):
             document = read.ids[read.offsets[number] : read.offsets[number + 1]]
             ids, shares = self._shares(document, words, counts, probabilities)
+            shares *= of_words / (shares.sum() or 1.0)
             found = probabilities[:, ids]
             of_document = [self._vocabularies[1][word] for word in ids]
             if role == "query":
@@ -81,7 +82,7 @@ class WordExplainer:
             frequency = np.bincount(places, of_positions, len(ids)) / max(1, of_positions.sum())
             parts = chances[:, ids] * frequency  # no column of NO_WORD has a probability
             totals = parts.sum(axis=1)
-            added = counts * weights[words] * np.log1p(totals * odds) * self._weight
+            added = counts * weights[words] * np.log1p(totals * odds)
             each = np.divide(added, totals, out=np.zeros(len(words)), where=totals > 0)
             shares += parts * each[:, np.newaxis]
         return ids, shares

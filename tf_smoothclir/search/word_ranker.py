@@ -92,7 +92,7 @@ class WordRanker:
         return rows
 
     def _new_rows(self, query: Query) -> tuple[np.ndarray, np.ndarray | None]:
-        lexical = self._of_lexical * self._index.lexical.scores(query.words)
+        lexical = self._lexical(query)
         if self._feedback is None:
             return lexical, None
         first = self._candidates(lexical, query, self._feedback.depth)
@@ -103,12 +103,20 @@ class WordRanker:
         similar *= np.float32(self._feedback.weight)
         return lexical, similar
 
+    def _lexical(self, query: Query) -> np.ndarray:
+        """Returns what words add to the score of each document, `[documents]` float32."""
+        return self._of_lexical * self._index.lexical.scores(query.words)
+
+    def _dense(self, query: Query, positions: np.ndarray) -> np.ndarray:
+        """Returns what vectors add to the scores of some documents, `[positions]` float32."""
+        return self._of_dense * self._index.dense.scores(query.vector, positions)
+
     def _parts(
         self, query: Query, positions: np.ndarray, lexical: np.ndarray, similar: np.ndarray | None
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         dense = fed = np.zeros(len(positions), np.float32)
         if self.has_vectors:
-            dense = self._of_dense * self._index.dense.scores(query.vector, positions)
+            dense = self._dense(query, positions)
         if similar is not None:
             fed = similar[positions]
         return lexical[positions], dense, fed

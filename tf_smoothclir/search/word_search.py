@@ -13,6 +13,7 @@ from tf_smoothclir.index.lexical_half import LexicalHalf
 from tf_smoothclir.protocols.text_search import Explanation, SearchedCollection, SearchHit
 from tf_smoothclir.publishing.exported_lexical import LexicalParts
 from tf_smoothclir.search.query_reading import ReadQueries, answered, by_words, without_zeros
+from tf_smoothclir.search.rank_fusion import hybrid_ranker
 from tf_smoothclir.search.word_explanation import WordExplainer
 from tf_smoothclir.search.word_ranker import Query, WordRanker
 
@@ -47,14 +48,14 @@ class WordSearch:
         """
         self.collection = collection
         self._lexical, self._index, self._encode = lexical, index, encode_queries
-        weights, feedback = _LEXICAL_ALONE, lexical.model.feedback
-        if encode_queries is not None:
-            weights, feedback = lexical.fusion.weights, lexical.fusion.feedback
-        self._ranker = WordRanker(index, weights, feedback)
+        if encode_queries is None:
+            self._ranker = WordRanker(index, _LEXICAL_ALONE, lexical.model.feedback)
+        else:
+            self._ranker = hybrid_ranker(index, lexical.fusion)
         halves = [] if encode_queries is None else [DenseHalf.name]
         self._cut_points = index.manifest.cut_points_of(*halves, LexicalHalf.name)
         self.read = by_words(lexical, read_queries if self._ranker.has_vectors else None)
-        self._explainer = WordExplainer(lexical, weights[0])
+        self._explainer = WordExplainer(lexical)
         self._latest: tuple[str, Query | None] = "", None
 
     def search(self, queries: Sequence[str], depth: int) -> list[list[SearchHit]]:

@@ -116,6 +116,12 @@ RULES = (
         "Give both files, or neither",
     ),
     Rule(
+        ("fusion", "retriever"),
+        lambda fusion, retriever: fusion != "auto" and retriever != "hybrid",
+        "there is one ranking, and nothing to fuse",
+        "Add --retriever=hybrid, or leave --fusion out",
+    ),
+    Rule(
         ("dictionary", "retriever"),
         lambda dictionary, retriever: bool(dictionary) and retriever == "dense",
         "two towers have no translation table",

@@ -66,6 +66,15 @@ class RetrievalSettings(Settings):
         choices=("query_to_document", "document_to_query"),
     )
 
+    fusion: str = setting(
+        "auto",
+        "How --retriever=hybrid makes one score from two. sum: adds the scores of the lexical model"
+        " and of the towers, each divided by its standard deviation. reciprocal_rank: adds"
+        " 1 / (60 + rank) in either ranking (RRF). auto: whichever is better on validation. By all"
+        " of them, the validation queries decide how much each half counts.",
+        choices=("auto", "sum", "reciprocal_rank"),
+    )
+
     @property
     def has_towers(self) -> bool:
         """Whether towers are trained."""

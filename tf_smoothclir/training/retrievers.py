@@ -12,7 +12,7 @@ from pathlib import Path
 from absl import logging
 
 from tf_smoothclir.data.tokenized_set import ROLES, TokenizedSet
-from tf_smoothclir.hybrid.fusion import Fusion
+from tf_smoothclir.hybrid.fusion import FORMULAS, Fusion
 from tf_smoothclir.hybrid.learning import learn_fusion
 from tf_smoothclir.lexical.dictionary import Dictionary
 from tf_smoothclir.lexical.learning import learn_lexical_model
@@ -104,7 +104,7 @@ def learn_models(
         models = dataclasses.replace(models, lexical=lexical)
         over.add_lexical(lexical)
         if towers is not None:
-            fusion = _fusion(run, over)
+            fusion = _fusion(settings, run, over)
             models = dataclasses.replace(models, fusion=fusion)
             over.add_hybrid(fusion)
     return models, over.found
@@ -210,8 +210,8 @@ def load_cut_points(run: RunDirectory, models: RunModels) -> dict[str, CutPoints
 
 def scorer_of_pairs(retriever: Retriever) -> Scorer | None:
     """Returns what scores documents without their collection; None where that is `retriever`."""
-    if isinstance(retriever, RowRetriever) and retriever.has_feedback:
-        return retriever.without_feedback()
+    if isinstance(retriever, RowRetriever) and retriever.needs_collection:
+        return retriever.without_collection()
     return None
 
 
@@ -286,10 +286,12 @@ def _load_lexical(run: RunDirectory, ranker: str) -> LexicalModel | TranslatedQu
     return kind.load(run.lexical)
 
 
-def _fusion(run: RunDirectory, over: SetRetrievers) -> Fusion:
+def _fusion(settings: RunSettings, run: RunDirectory, over: SetRetrievers) -> Fusion:
     if not run.fusion.is_file():
-        found = over.found
-        fusion = learn_fusion(over.texts, found["lexical"].rows, found["dense"].scores)
+        wanted = settings.retrieval.fusion
+        formulas = FORMULAS if wanted == "auto" else (wanted,)
+        halves = over.found["lexical"].rows, over.found["dense"].scores
+        fusion = learn_fusion(over.texts, *halves, formulas)
         with run.writing(run.fusion) as path:
             fusion.save(path)
     return Fusion.load(run.fusion)

@@ -81,8 +81,10 @@ class SetRetrievers:
     def add_hybrid(self, fusion: Fusion) -> None:
         """Adds "hybrid", after "lexical"."""
         dense = self.found.get("dense")  # not needed where it has no weight
-        rows = fusion.rows(self.found["lexical"].rows, dense and dense.scores)
-        self.found["hybrid"] = self.texts.with_feedback(rows, fusion.feedback)
+        halves = self.found["lexical"].rows, dense and dense.scores
+        rows = fusion.rows(*halves)
+        of_pairs = fusion.of_pairs.rows(*halves) if fusion.by_ranks else None
+        self.found["hybrid"] = self.texts.with_feedback(rows, fusion.feedback, of_pairs)
 
 
 def retrievers_over(
