@@ -9,7 +9,7 @@ from tests.training.tiny_set import DOCUMENTS, QUERIES
 from tf_smoothclir.data.preparation import tokenize_set
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.hybrid.fusion import FORMULAS, RECIPROCAL_RANK, SUM
-from tf_smoothclir.hybrid.learning import SHARES, is_better, learn_fusion
+from tf_smoothclir.hybrid.learning import SHARES, learn_fusion
 from tf_smoothclir.lexical.learning import FEEDBACK_WEIGHTS
 from tf_smoothclir.lexical.texts import LexicalTexts
 from tf_smoothclir.lexical.validation import Validation
@@ -93,33 +93,6 @@ def test_ranks_are_fused_where_they_say_more_than_scores(texts):
 def test_a_formula_may_be_wanted(texts, formula):
     fusion = learn_fusion(texts, *with_outliers(texts), formulas=[formula])
     assert fusion.formula == formula or fusion.share in (0, 1)
-
-
-BETTER = np.full((100, 3), 0.1)  # what each metric gains for each query
-
-
-@pytest.mark.parametrize(
-    ("gains", "expected"),
-    [
-        (BETTER, True),
-        (-BETTER, False),
-        (np.zeros((100, 3)), False),  # as good is no reason to ask both halves
-        # 0.1 with a standard deviation of 1 over 100 queries: just the standard error.
-        (np.outer(np.tile([1.1, -0.9], 50), [1, 1, 1]), False),
-        (np.outer(np.tile([0.6, -0.4], 50), [1, 1, 1]), True),
-        (BETTER * [3, 1, -1], False),  # mates fall from the first rank
-        (BETTER * [3, -1, 0], False),
-        (BETTER * [3, 1, 0], True),
-        # Three mates that leave the first rank while two others reach it are chance; nine are not.
-        (BETTER * [1, 1, 0] + np.outer(np.repeat([-1, 1, 0], [3, 2, 95]), [0, 0, 1]), True),
-        (BETTER * [1, 1, 0] + np.outer(np.repeat([-1, 1, 0], [9, 2, 89]), [0, 0, 1]), False),
-        (np.where(np.arange(100)[:, None] < 50, BETTER, np.nan), True),
-        (np.full((100, 3), np.nan), False),  # no query has a relevant document
-    ],
-)
-def test_better_is_beyond_chance_and_worse_by_no_metric(gains, expected):
-    other = np.random.default_rng(3).random((100, 3))
-    assert is_better(other + gains, other) is expected
 
 
 def test_towers_that_know_nothing_have_no_share(texts):

@@ -10,7 +10,7 @@ from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.evaluation.evaluate import evaluate_split
 from tf_smoothclir.lexical import retriever
 from tf_smoothclir.lexical.retriever import RowRetriever
-from tf_smoothclir.lexical.validation import Validation
+from tf_smoothclir.lexical.validation import Validation, is_better
 
 QUERIES, DOCUMENTS = 12, 60
 
@@ -97,3 +97,30 @@ def test_each_query_has_its_metrics(retrieval_set):
     assert found.shape == (QUERIES, 3)
     expected = [metrics[name] for name in ("NDCG@5", "full/MRR@10", "full/Recall@1")]
     np.testing.assert_allclose(found.mean(axis=0), expected, rtol=1e-6)
+
+
+BETTER = np.full((100, 3), 0.1)  # what each metric gains for each query
+
+
+@pytest.mark.parametrize(
+    ("gains", "expected"),
+    [
+        (BETTER, True),
+        (-BETTER, False),
+        (np.zeros((100, 3)), False),  # as good is no reason to ask both halves
+        # 0.1 with a standard deviation of 1 over 100 queries: just the standard error.
+        (np.outer(np.tile([1.1, -0.9], 50), [1, 1, 1]), False),
+        (np.outer(np.tile([0.6, -0.4], 50), [1, 1, 1]), True),
+        (BETTER * [3, 1, -1], False),  # mates fall from the first rank
+        (BETTER * [3, -1, 0], False),
+        (BETTER * [3, 1, 0], True),
+        # Three mates that leave the first rank while two others reach it are chance; nine are not.
+        (BETTER * [1, 1, 0] + np.outer(np.repeat([-1, 1, 0], [3, 2, 95]), [0, 0, 1]), True),
+        (BETTER * [1, 1, 0] + np.outer(np.repeat([-1, 1, 0], [9, 2, 89]), [0, 0, 1]), False),
+        (np.where(np.arange(100)[:, None] < 50, BETTER, np.nan), True),
+        (np.full((100, 3), np.nan), False),  # no query has a relevant document
+    ],
+)
+def test_better_is_beyond_chance_and_worse_by_no_metric(gains, expected):
+    other = np.random.default_rng(3).random((100, 3))
+    assert is_better(other + gains, other) is expected

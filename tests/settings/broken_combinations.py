@@ -65,6 +65,7 @@ _SETTINGS = {
         "query_translation": "nearest",
         "query_embeddings": "en.vec",
     },
+    ("fusion", "retriever"): {"fusion": "reciprocal_rank", "retriever": "lexical"},
     ("dictionary", "retriever"): {"dictionary": "en-fr.txt"},
     ("dictionary", "query_translation"): {
         "retriever": "lexical",

@@ -18,7 +18,7 @@ from tf_smoothclir.hybrid.fusion import FORMULAS, Fusion
 from tf_smoothclir.lexical.learning import FEEDBACK_WEIGHTS, feedback_variants
 from tf_smoothclir.lexical.retriever import ScoreRows
 from tf_smoothclir.lexical.texts import LexicalTexts
-from tf_smoothclir.lexical.validation import Validation, quality
+from tf_smoothclir.lexical.validation import Validation, is_better, quality
 
 SHARES = (0.05, 0.1, 0.2, 0.3, 0.5, 0.7)  # and either half alone
 _BEST_FUSIONS = 3  # feedback is tried with them
@@ -52,26 +52,6 @@ def learn_fusion(
     found = dataclasses.replace(found, seconds=round(time.monotonic() - begin, 3))
     logging.info("Hybrid: %s (%.1f s)", found, found.seconds)
     return found
-
-
-def is_better(measured: np.ndarray, other: np.ndarray) -> bool:
-    """Returns whether a ranking is better than another one, beyond chance.
-
-    Args:
-        measured: `[queries, metrics]`, of `Validation.per_query`.
-        other: The same of the other ranking.
-
-    Returns:
-        Whether the measure that chooses is higher by more than its standard error, and no metric is
-        lower by more than its own.
-    """
-    gains = measured - other
-    gains = gains[np.isfinite(gains).all(axis=1)]
-    if not len(gains):
-        return False
-    gains = np.column_stack([gains[:, :2].mean(axis=1), gains])
-    mean, error = gains.mean(axis=0), gains.std(axis=0) / np.sqrt(len(gains))
-    return bool(mean[0] > error[0] and (mean >= -error).all())
 
 
 class _Learner:

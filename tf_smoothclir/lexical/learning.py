@@ -12,18 +12,15 @@ from absl import logging
 
 from tf_smoothclir.data.hashing import hash_ids
 from tf_smoothclir.data.retrieval_set import RetrievalSet
-from tf_smoothclir.data.sources.source import SPLITS
 from tf_smoothclir.lexical.dictionary import Dictionary, mixed
 from tf_smoothclir.lexical.feedback import Feedback, with_feedback
-from tf_smoothclir.lexical.ibm_model_1 import Alignments, pruned
 from tf_smoothclir.lexical.model import LexicalModel
 from tf_smoothclir.lexical.positions import FLAT, PROFILES, PositionProfile
 from tf_smoothclir.lexical.psq import DEFAULT, PsqSettings, background, impacts
-from tf_smoothclir.lexical.related_words import shared_counts
 from tf_smoothclir.lexical.retriever import ScoreRows, lexical_rows, query_chunks
-from tf_smoothclir.lexical.sparse_tables import rows_of_1
 from tf_smoothclir.lexical.texts import LexicalTexts
-from tf_smoothclir.lexical.validation import Validation
+from tf_smoothclir.lexical.training_pairs import LOWER_GRADES, TrainingPairs
+from tf_smoothclir.lexical.validation import Validation, is_better
 from tf_smoothclir.lexical.word_weights import candidate_features, learn_word_weights
 from tf_smoothclir.utils.errors import input_error
 
@@ -52,8 +49,9 @@ def learn_lexical_model(
         psq: The mixture of the model.
 
     Returns:
-        The model whose profile of positions, share of the dictionary and feedback have the best
-        mean of NDCG@5 of candidate lists and MRR@10 of full retrieval.
+        The model whose profile of positions, weight of pairs of lower grades, share of the
+        dictionary and feedback have the best mean of NDCG@5 of candidate lists and MRR@10 of full
+        retrieval.
 
     Raises:
         InputError: No training query has a relevant document, and there is no dictionary; or the
@@ -111,19 +109,16 @@ class _Learner:
         self._seed = seed
         self._validation = Validation(texts.retrieval_set)
         self._shares = {FLAT: texts.documents.matrix(FLAT)}
-        retrieval_set = texts.retrieval_set
-        of_training = retrieval_set.splits[retrieval_set.query_rows] == SPLITS.index("train")
-        self._training = np.unique(retrieval_set.query_rows[of_training])
-        highest = retrieval_set.grades[of_training].max(initial=0)
-        if not highest and dictionary is None:
+        self._pairs = TrainingPairs(texts, self._share)
+        learnable = len(self._pairs.mates[0]) > 0
+        if not learnable and dictionary is None:
             raise input_error(
-                retrieval_set.source.name,
+                texts.retrieval_set.source.name,
                 "no query of the train split has a relevant document",
                 "Judge some: a translation table is learned from pairs that say the same. Or give"
                 " a --dictionary",
             )
-        mates = of_training & (retrieval_set.grades == max(1, highest))
-        self._mates = retrieval_set.query_rows[mates], retrieval_set.document_rows[mates]
+        self._training, self._mates = self._pairs.training, self._pairs.mates
         self._background = background(texts.queries[self._training])
         self._dictionary: sp.csr_array | None = None
         if dictionary is not None:
@@ -131,21 +126,25 @@ class _Learner:
             if not len(self._training):  # then what the documents are expected to say
                 expected = texts.collection.occurrences @ self._dictionary
                 self._background = background(sp.csr_array(expected[None]))
-        self._dictionary_share = 0.0 if highest else 1.0
-        self._whole_tables: dict[PositionProfile, sp.csr_array] = {}
-        self._last: tuple[PositionProfile | None, Alignments | None] = (None, None)
+        self._dictionary_share = 0.0 if learnable else 1.0
+        self._lower_grades = 0.0
 
     def model(self) -> LexicalModel:
         """Returns a model of one table, all of whose words count alike."""
         profile = self._best_profile()
+        self._lower_grades = self._best_lower_grades(profile)
         self._dictionary_share = self._best_dictionary_share(profile)
         fields = (profile,) if profile.is_flat else (profile, FLAT)
         weights = np.zeros((len(fields), len(self._background)), np.float32)
         weights[0] = 1
-        table = self._mixed(self._whole_table(profile))
-        share = self._dictionary_share
         return LexicalModel(
-            table, self._background, fields, weights, psq=self._psq, dictionary=share
+            self._mixed(self._whole_table(profile)),
+            self._background,
+            fields,
+            weights,
+            psq=self._psq,
+            dictionary=self._dictionary_share,
+            lower_grades=self._lower_grades,
         )
 
     def _best_profile(self) -> PositionProfile:
@@ -160,6 +159,26 @@ class _Learner:
             quality[profile] = self._validation(lexical_rows(self._texts.queries, found))
         best = max(quality, key=quality.get)
         return best if quality[best] > quality[FLAT] + _CLEARLY else FLAT
+
+    def _best_lower_grades(self, profile: PositionProfile) -> float:
+        """Returns what pairs of lower grades count: more while that is better beyond chance."""
+        chosen = 0.0
+        if not len(self._mates[0]) or not len(self._pairs.lower[0]):
+            return chosen
+        best = self._measured(profile, chosen)
+        for weight in LOWER_GRADES:
+            measured = self._measured(profile, weight)
+            if not is_better(measured, best):
+                break
+            chosen, best = weight, measured
+        return chosen
+
+    def _measured(self, profile: PositionProfile, lower_grades: float) -> np.ndarray:
+        """Measures a learned table alone; returns what `Validation.per_query` does."""
+        found = self._impacts(profile, self._pairs.whole_table(profile, lower_grades))
+        rows = lexical_rows(self._texts.queries, found)
+        (measured,) = self._validation.per_query(lambda query_rows: [rows(query_rows)])
+        return measured
 
     def _best_dictionary_share(self, profile: PositionProfile) -> float:
         """Returns the share of the dictionary in the table that ranks best."""
@@ -196,7 +215,9 @@ class _Learner:
             rows = self._training[chosen & (fold == number)]
             if not np.isin(self._mates[0], rows).any():
                 continue  # a fold of a very small set
-            table = self._mixed(self._table(model.fields[0], self._training[fold != number]))
+            others = self._training[fold != number]
+            table = self._pairs.table(model.fields[0], self._lower_grades, others)
+            table = self._mixed(table)
             found = [self._impacts(field, table) for field in model.fields]
             queries, documents = self._hard_candidates(rows, found[0], candidates)
             for field, own in zip(features, found):
@@ -214,27 +235,7 @@ class _Learner:
         return FEEDBACK_WEIGHTS[int(np.argmax(qualities))]
 
     def _whole_table(self, profile: PositionProfile) -> sp.csr_array:
-        """Learns a table from all mates; once where the flat profile is chosen."""
-        if profile not in self._whole_tables:
-            self._whole_tables[profile] = self._table(profile, self._training)
-        return self._whole_tables[profile]
-
-    def _table(self, profile: PositionProfile, query_rows: np.ndarray) -> sp.csr_array:
-        """Learns a table from the mates of some queries."""
-        queries, _ = self._mates
-        counts, _ = self._alignments(profile).learn_counts(
-            pair_weights=np.isin(queries, query_rows)
-        )
-        return pruned(rows_of_1(shared_counts(counts, *self._texts.similar_words)))
-
-    def _alignments(self, profile: PositionProfile) -> Alignments:
-        """Returns those of all training pairs; of the last profile alone, they are large."""
-        if self._last[0] != profile:
-            queries, documents = self._mates
-            known = self._texts.queries[queries][:, : self._texts.known].tocsr()
-            known.resize(known.shape[0], self._texts.queries.shape[1])
-            self._last = profile, Alignments.of(known, self._share(profile)[documents])
-        return self._last[1]
+        return self._pairs.whole_table(profile, self._lower_grades)
 
     def _impacts(self, profile: PositionProfile, table: sp.csr_array) -> sp.csr_array:
         spelling = self._texts.spelling

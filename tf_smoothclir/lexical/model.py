@@ -29,6 +29,7 @@ class _Choices:
     psq: PsqSettings
     seconds: float
     dictionary: float = 0.0
+    lower_grades: float = 0.0
 
     @classmethod
     def read(cls, path: Path) -> _Choices:
@@ -52,6 +53,8 @@ class LexicalModel:
         psq: The mixture of the fields.
         seconds: Time spent on learning it.
         dictionary: Share of a person's dictionary in the table.
+        lower_grades: What a training pair of a lower grade counted in learning the table, where one
+            of the highest counts 1.
     """
 
     table: sp.csr_array
@@ -62,6 +65,7 @@ class LexicalModel:
     psq: PsqSettings = DEFAULT
     seconds: float = 0.0
     dictionary: float = 0.0
+    lower_grades: float = 0.0
     name: ClassVar[str] = "translation table"
 
     def impacts(self, documents: Words, spelling: sp.csr_array) -> sp.csr_array:
@@ -94,7 +98,8 @@ class LexicalModel:
                 background=self.background,
                 weights=self.weights,
             )
-            chosen = _Choices(self.fields, self.feedback, self.psq, self.seconds, self.dictionary)
+            names = [field.name for field in dataclasses.fields(_Choices)]
+            chosen = _Choices(**{name: getattr(self, name) for name in names})
             write_json(temporary / _SETTINGS, dataclasses.asdict(chosen))
 
     @classmethod
@@ -118,6 +123,7 @@ class LexicalModel:
             psq=chosen.psq,
             seconds=chosen.seconds,
             dictionary=chosen.dictionary,
+            lower_grades=chosen.lower_grades,
         )
 
     def choices(self) -> dict:
@@ -126,16 +132,19 @@ class LexicalModel:
             "translations": self.table.nnz,
             "fields": [dataclasses.asdict(field) for field in self.fields],
             "dictionary": self.dictionary,
+            "lower_grades": self.lower_grades,
             "feedback": self.feedback,
             "seconds": self.seconds,
         }
 
     def facts(self) -> dict[str, str]:
         """Returns what the run report says of it."""
+        lower = f"; pairs of lower grades count {self.lower_grades:g}" if self.lower_grades else ""
         dictionary = f", {self.dictionary:.0%} of the dictionary" if self.dictionary else ""
+        chosen = f"{self.fields[0]}; feedback {self.feedback:g}{dictionary}{lower}"
         return {
             "translation table": f"{self.table.nnz:,} entries, in {self.seconds:.0f} s",
-            "chosen on validation": f"{self.fields[0]}; feedback {self.feedback:g}{dictionary}",
+            "chosen on validation": chosen,
         }
 
     def describe(self) -> str:

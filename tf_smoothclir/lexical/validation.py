@@ -95,3 +95,23 @@ def quality(measured: np.ndarray) -> float:
     """Returns the measure of a ranking from what `Validation.per_query` says of its queries."""
     ndcg, reciprocals, _ = measured.T
     return float(np.mean([mean_metrics({"NDCG@5": ndcg})["NDCG@5"], reciprocals.mean()]))
+
+
+def is_better(measured: np.ndarray, other: np.ndarray) -> bool:
+    """Returns whether a ranking is better than another one, beyond chance.
+
+    Args:
+        measured: `[queries, metrics]`, of `Validation.per_query`.
+        other: The same of the other ranking.
+
+    Returns:
+        Whether the measure that chooses is higher by more than its standard error, and no metric is
+        lower by more than its own.
+    """
+    gains = measured - other
+    gains = gains[np.isfinite(gains).all(axis=1)]
+    if not len(gains):
+        return False
+    gains = np.column_stack([gains[:, :2].mean(axis=1), gains])
+    mean, error = gains.mean(axis=0), gains.std(axis=0) / np.sqrt(len(gains))
+    return bool(mean[0] > error[0] and (mean >= -error).all())

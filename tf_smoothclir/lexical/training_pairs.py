@@ -1,0 +1,129 @@
+"""What a translation table is learned from: judged pairs of training queries and documents.
+
+Pairs of the highest grade say the same, word by word. Pairs of lower grades are about the same
+things, so words of one text meet related words of the other: with a small weight they add
+translations that the few pairs of the highest grade lack. Of their texts only words count that
+stand in at most a tenth of all texts, and of documents only the first 40 words: more changes
+nothing, and costs several times as much.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import scipy.sparse as sp
+
+from tf_smoothclir.data.sources.source import SPLITS
+from tf_smoothclir.lexical.ibm_model_1 import Alignments, pruned
+from tf_smoothclir.lexical.positions import PositionProfile
+from tf_smoothclir.lexical.related_words import shared_counts
+from tf_smoothclir.lexical.sparse_tables import kept_entries, rows_of_1
+from tf_smoothclir.lexical.texts import LexicalTexts
+
+# Weights of a pair of a lower grade; one of the highest has 1.
+LOWER_GRADES = (0.03, 0.1)
+_COMMON = 0.1
+_FIRST_WORDS = 40
+
+
+class TrainingPairs:
+    """The pairs of a set.
+
+    Attributes:
+        training: `[training queries]` int, their rows.
+        mates: `[pairs]` int each, the query rows and document rows of the highest grade.
+        lower: The same of lower grades above 0.
+    """
+
+    def __init__(self, texts: LexicalTexts, shares: Callable[[PositionProfile], sp.csr_array]):
+        """Finds the pairs.
+
+        Args:
+            texts: The set.
+            shares: Returns `[documents, document words]`, p(t | d) by a profile of positions.
+        """
+        retrieval_set = texts.retrieval_set
+        rows, grades = retrieval_set.query_rows, retrieval_set.grades
+        of_training = retrieval_set.splits[rows] == SPLITS.index("train")
+        highest = max(1, grades[of_training].max(initial=0))
+        self.training = np.unique(rows[of_training])
+        self.mates, self.lower = (
+            (rows[chosen], retrieval_set.document_rows[chosen])
+            for chosen in (
+                of_training & (grades == highest),
+                of_training & (grades < highest) & (grades > 0),
+            )
+        )
+        self._texts, self._shares = texts, shares
+        self._whole_tables: dict[tuple[PositionProfile, float], sp.csr_array] = {}
+        self._latest: tuple[tuple | None, Alignments | None] = None, None
+
+    def whole_table(self, profile: PositionProfile, lower_grades: float) -> sp.csr_array:
+        """Returns `table` of all training queries; learned once."""
+        key = profile, lower_grades
+        if key not in self._whole_tables:
+            self._whole_tables[key] = self.table(profile, lower_grades, self.training)
+        return self._whole_tables[key]
+
+    def table(
+        self, profile: PositionProfile, lower_grades: float, query_rows: np.ndarray
+    ) -> sp.csr_array:
+        """Learns a table from the pairs of some queries.
+
+        Args:
+            profile: Weights of positions.
+            lower_grades: Weight of pairs of lower grades; 0 leaves them out.
+            query_rows: The queries.
+
+        Returns:
+            `[document words, query words]` float32, T(w | t), pruned.
+        """
+        queries, _ = self.mates
+        weights = np.ones(len(queries))
+        if lower_grades:
+            queries = np.concatenate([queries, self.lower[0]])
+            weights = np.append(weights, np.full(len(self.lower[0]), lower_grades))
+        alignments = self._alignments(profile, bool(lower_grades))
+        counts, _ = alignments.learn_counts(pair_weights=weights * np.isin(queries, query_rows))
+        return pruned(rows_of_1(shared_counts(counts, *self._texts.similar_words)))
+
+    def _alignments(self, profile: PositionProfile, with_lower: bool) -> Alignments:
+        """Returns those of all training pairs; the latest alone are kept, they are large."""
+        key = profile, with_lower
+        if self._latest[0] != key:
+            self._latest = None, None
+            queries, documents = self._of_mates(profile)
+            if with_lower:
+                more = self._of_lower_grades(profile)
+                queries, documents = (
+                    sp.csr_array(sp.vstack(both, format="csr"))
+                    for both in zip((queries, documents), more)
+                )
+            self._latest = key, Alignments.of(queries, documents)
+        return self._latest[1]
+
+    def _of_mates(self, profile: PositionProfile) -> tuple[sp.csr_array, sp.csr_array]:
+        queries, documents = self.mates
+        return self._known_words(queries), self._shares(profile)[documents]
+
+    def _of_lower_grades(self, profile: PositionProfile) -> tuple[sp.csr_array, sp.csr_array]:
+        queries, documents = self.lower
+        shares = self._texts.documents.of(documents, _FIRST_WORDS).matrix(profile)
+        return (
+            _without_common(self._known_words(queries), self._texts.queries),
+            _without_common(shares, self._texts.documents.matrix()),
+        )
+
+    def _known_words(self, query_rows: np.ndarray) -> sp.csr_array:
+        """Returns the words of queries that are in their vocabulary."""
+        known = self._texts.queries[query_rows][:, : self._texts.known].tocsr()
+        known.resize(known.shape[0], self._texts.queries.shape[1])
+        return sp.csr_array(known)
+
+
+def _without_common(texts: sp.csr_array, all_texts: sp.csr_array) -> sp.csr_array:
+    """Leaves out the words that more than a tenth of all texts have."""
+    frequency = np.bincount(all_texts.indices, minlength=all_texts.shape[1])
+    common = frequency > _COMMON * all_texts.shape[0]
+    return kept_entries(texts, ~common[texts.indices])
