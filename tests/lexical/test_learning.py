@@ -11,15 +11,18 @@ import scipy.sparse as sp
 from tests.training.tiny_set import words_of
 from tf_smoothclir.data.preparation import tokenize_set
 from tf_smoothclir.data.sources.opening import source_of
+from tf_smoothclir.lexical import training_pairs
 from tf_smoothclir.lexical.feedback import Feedback, tf_idf
 from tf_smoothclir.lexical.learning import (
     FEEDBACK_WEIGHTS,
     LexicalTexts,
+    _Learner,
     feedback_variants,
     learn_lexical_model,
     unjudged_top,
 )
 from tf_smoothclir.lexical.positions import FLAT, PROFILES
+from tf_smoothclir.lexical.training_pairs import LOWER_GRADES
 from tf_smoothclir.lexical.validation import Validation
 from tf_smoothclir.training.train import retrieval_set_of
 from tf_smoothclir.utils.errors import InputError
@@ -81,6 +84,37 @@ def test_positions_count_alike_unless_another_profile_is_clearly_better(
     monkeypatch.setattr(Validation, "of_variants", lambda self, variants: [0.0])
     model = learn_lexical_model(texts, seed=13)
     assert model.fields == tuple(dict.fromkeys([chosen, FLAT]))
+
+
+@pytest.mark.parametrize(
+    ("gains", "chosen"),
+    [
+        ([0.1, 0.2], LOWER_GRADES[1]),
+        ([0.1, 0.1], LOWER_GRADES[0]),  # no more than is better
+        ([0.1, 0.05], LOWER_GRADES[0]),
+        ([0.0, 0.2], 0.0),
+        ([-0.1, 0.2], 0.0),
+    ],
+)
+def test_pairs_of_lower_grades_count_while_that_is_better(texts, monkeypatch, gains, chosen):
+    gained = dict(zip((0.0, *LOWER_GRADES), (0.0, *gains)))
+    learner = _Learner(texts, 13, None)
+    monkeypatch.setattr(
+        _Learner, "_measured", lambda self, profile, weight: np.full((4, 3), 0.5 + gained[weight])
+    )
+    assert learner.model().lower_grades == chosen
+
+
+def test_a_table_of_lower_grades_is_that_of_the_model(texts, monkeypatch):
+    monkeypatch.setattr(training_pairs, "_COMMON", 1.0)  # the tiny set has few words
+    monkeypatch.setattr(_Learner, "_best_lower_grades", lambda self, profile: 0.1)
+    model = learn_lexical_model(texts, seed=13)
+    assert model.lower_grades == 0.1
+    pairs = training_pairs.TrainingPairs(texts, texts.documents.matrix)
+    expected = pairs.table(model.fields[0], 0.1, pairs.training)
+    np.testing.assert_array_equal(model.table.toarray(), expected.toarray())
+    without = pairs.table(model.fields[0], 0.0, pairs.training)
+    assert np.abs(expected - without).max() > 0.001
 
 
 def test_a_set_that_fits_on_a_page_is_enough(tokenized_set):

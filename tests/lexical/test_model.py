@@ -31,6 +31,7 @@ def model():
         psq=PsqSettings(alpha=0.1, beta=0.2),
         seconds=1.5,
         dictionary=0.3,
+        lower_grades=0.03,
     )
 
 
@@ -42,18 +43,19 @@ def test_a_saved_model_comes_back_to_the_last_bit(model, tmp_path):
     for name in ("background", "weights"):
         assert getattr(found, name).dtype == np.float32
         np.testing.assert_array_equal(getattr(found, name), getattr(model, name))
-    for name in ("fields", "feedback", "psq", "seconds", "dictionary"):
+    for name in ("fields", "feedback", "psq", "seconds", "dictionary", "lower_grades"):
         assert getattr(found, name) == getattr(model, name)
     assert found.choices() == model.choices()
 
 
-def test_a_model_of_before_there_were_dictionaries_loads(model, tmp_path):
+@pytest.mark.parametrize("name", ["dictionary", "lower_grades"])
+def test_a_model_of_before_there_was_such_a_choice_loads(model, tmp_path, name):
     model.save(tmp_path / "lexical")
     path = tmp_path / "lexical" / "lexical.json"
     content = json.loads(path.read_text())
-    del content["dictionary"]
+    del content[name]
     path.write_text(json.dumps(content))
-    assert LexicalModel.load(path.parent).dictionary == 0
+    assert getattr(LexicalModel.load(path.parent), name) == 0
 
 
 def test_a_damaged_file_is_named(model, tmp_path):
@@ -101,6 +103,7 @@ def test_its_choices_are_json(model):
         "translations": 3,
         "fields": [{"height": 2.0, "decay": 1.5}, {"height": 0.0, "decay": 1.0}],
         "dictionary": 0.3,
+        "lower_grades": 0.03,
         "feedback": 12.5,
         "seconds": 1.5,
     }
