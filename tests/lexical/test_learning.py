@@ -111,9 +111,9 @@ def test_a_table_of_lower_grades_is_that_of_the_model(texts, monkeypatch):
     model = learn_lexical_model(texts, seed=13)
     assert model.lower_grades == 0.1
     pairs = training_pairs.TrainingPairs(texts, texts.documents.matrix)
-    expected = pairs.table(model.fields[0], 0.1, pairs.training)
+    expected = pairs.whole_table(model.fields[0], 0.1)
     np.testing.assert_array_equal(model.table.toarray(), expected.toarray())
-    without = pairs.table(model.fields[0], 0.0, pairs.training)
+    without = pairs.whole_table(model.fields[0], 0.0)
     assert np.abs(expected - without).max() > 0.001
 
 

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from tests.lexical.helpers import counts, words
 from tf_smoothclir.data.sources.source import SPLITS
-from tf_smoothclir.lexical.ibm_model_1 import LEAST_PROBABILITY, ROUNDS
+from tf_smoothclir.lexical.ibm_model_1 import LEAST_PROBABILITY, ROUNDS, pruned
 from tf_smoothclir.lexical.positions import FLAT, PositionProfile
 from tf_smoothclir.lexical.training_pairs import TrainingPairs
 
@@ -95,7 +95,7 @@ def expected_table(profile, weight, queries):
 @pytest.mark.parametrize("profile", [FLAT, PROFILE], ids=["flat", "falling"])
 @pytest.mark.parametrize("weight", [0.0, 0.03, 0.5])
 def test_tables_are_those_of_em_over_the_pairs(pairs, weight, profile, queries):
-    found = pairs.table(profile, weight, np.array(queries)).toarray()
+    found = pruned(pairs.table(profile, weight, np.array(queries))).toarray()
     expected = np.zeros((SIZE, SIZE))
     for place, probability in expected_table(profile, weight, queries).items():
         expected[place] = probability

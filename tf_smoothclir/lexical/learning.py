@@ -14,6 +14,7 @@ from tf_smoothclir.data.hashing import hash_ids
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.lexical.dictionary import Dictionary, mixed
 from tf_smoothclir.lexical.feedback import Feedback, with_feedback
+from tf_smoothclir.lexical.ibm_model_1 import pruned
 from tf_smoothclir.lexical.model import LexicalModel
 from tf_smoothclir.lexical.positions import FLAT, PROFILES, PositionProfile
 from tf_smoothclir.lexical.psq import DEFAULT, PsqSettings, background, impacts
@@ -217,7 +218,7 @@ class _Learner:
                 continue  # a fold of a very small set
             others = self._training[fold != number]
             table = self._pairs.table(model.fields[0], self._lower_grades, others)
-            table = self._mixed(table)
+            table = self._mixed(pruned(table))
             found = [self._impacts(field, table) for field in model.fields]
             queries, documents = self._hard_candidates(rows, found[0], candidates)
             for field, own in zip(features, found):

@@ -60,10 +60,10 @@ class TrainingPairs:
         self._latest: tuple[tuple | None, Alignments | None] = None, None
 
     def whole_table(self, profile: PositionProfile, lower_grades: float) -> sp.csr_array:
-        """Returns `table` of all training queries; learned once."""
+        """Returns `table` of all training queries, pruned; learned once."""
         key = profile, lower_grades
         if key not in self._whole_tables:
-            self._whole_tables[key] = self.table(profile, lower_grades, self.training)
+            self._whole_tables[key] = pruned(self.table(profile, lower_grades, self.training))
         return self._whole_tables[key]
 
     def table(
@@ -77,7 +77,7 @@ class TrainingPairs:
             query_rows: The queries.
 
         Returns:
-            `[document words, query words]` float32, T(w | t), pruned.
+            `[document words, query words]` float32, T(w | t), not pruned.
         """
         queries, _ = self.mates
         weights = np.ones(len(queries))
@@ -86,7 +86,7 @@ class TrainingPairs:
             weights = np.append(weights, np.full(len(self.lower[0]), lower_grades))
         alignments = self._alignments(profile, bool(lower_grades))
         counts, _ = alignments.learn_counts(pair_weights=weights * np.isin(queries, query_rows))
-        return pruned(rows_of_1(shared_counts(counts, *self._texts.similar_words)))
+        return rows_of_1(shared_counts(counts, *self._texts.similar_words))
 
     def _alignments(self, profile: PositionProfile, with_lower: bool) -> Alignments:
         """Returns those of all training pairs; the latest alone are kept, they are large."""
