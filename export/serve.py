@@ -73,6 +73,14 @@ _THREADS = flags.DEFINE_integer(
     lower_bound=1,
     module_name=command.COMMAND,
 )
+_ALLOWED_HOSTS = flags.DEFINE_list(
+    "allowed_hosts",
+    [],
+    "Names with a dot by which clients may call REST and the page, such as search.example.org,"
+    " besides the name of this machine. Addresses and names without a dot always may. Any other"
+    " Host header is refused: it may be a web page of another domain that asks this server.",
+    module_name=command.COMMAND,
+)
 _UI = flags.DEFINE_boolean(
     "ui",
     False,
@@ -121,6 +129,7 @@ def main(argv) -> None:
         max_bytes=_MAX_MEGABYTES.value << 20,
         poll_seconds=_POLL_SECONDS.value,
         routes=routes,
+        names=_ALLOWED_HOSTS.value,
     ) as server:
         host = server.host
         print(f"grpc={host}:{server.port} rest=http://{host}:{server.rest_api_port}", flush=True)

@@ -205,6 +205,9 @@ HEAD = f"POST {PREDICT} HTTP/1.1\r\nHost: here\r\n".encode()
         (HEAD + b"Content-Length: -5\r\n\r\n", 400),
         (HEAD + b"Content-Length: many\r\n\r\n", 400),
         (HEAD + b"Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 411),
+        (HEAD + b"Transfer-Encoding : chunked\r\n\r\n0\r\n\r\n", 400),  # a proxy may see chunks
+        (HEAD + b"Content-Length: " + b"9" * 5000 + b"\r\n\r\n", 400),
+        (HEAD + b"Content-Length: 0\r\nContent-Length: 5\r\n\r\nabcde", 400),
         (b"nonsense\r\n\r\n", 400),
         (b"GET /" + b"a" * 100_000 + b" HTTP/1.1\r\n\r\n", 414),
         (b"BREW /v1/models HTTP/1.1\r\n\r\n", 501),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from concurrent import futures
 
 import grpc
@@ -37,6 +37,7 @@ class DevelopmentServer:
         max_bytes: int = 64 << 20,
         poll_seconds: float = 1.0,
         routes: Mapping[str, Route] | None = None,
+        names: Collection[str] = (),
     ):
         """Loads the models, binds the ports and starts answering.
 
@@ -49,6 +50,7 @@ class DevelopmentServer:
             max_bytes: Largest request.
             poll_seconds: Seconds between looks for new versions.
             routes: Further paths of the HTTP server.
+            names: Further names by which clients may call the HTTP server.
 
         Raises:
             InputError: A model has no version that loads, or a port is in use.
@@ -59,7 +61,7 @@ class DevelopmentServer:
         self._poll_seconds = poll_seconds
         try:
             self._rest = RestServer(
-                (host, rest_api_port), models, max_bytes=max_bytes, routes=routes
+                (host, rest_api_port), models, max_bytes=max_bytes, routes=routes, names=names
             )
         except OSError as error:
             raise port_taken("--rest_api_port", rest_api_port, error) from None

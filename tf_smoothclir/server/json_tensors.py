@@ -11,6 +11,7 @@ import numpy as np
 import tensorflow as tf
 
 from tf_smoothclir.server.request_error import RequestError, invalid
+from tf_smoothclir.server.request_limits import MAX_INSTANCES, check_json
 
 ROWS, COLUMNS = "instances", "inputs"
 
@@ -24,6 +25,7 @@ def parse_request(body: bytes) -> tuple[dict, str, str]:
     Raises:
         RequestError: It is not a JSON object with the right keys.
     """
+    check_json(body)
     try:
         document = json.loads(body)
     except (ValueError, RecursionError) as error:
@@ -39,6 +41,8 @@ def parse_request(body: bytes) -> tuple[dict, str, str]:
         raise invalid(f"Missing '{COLUMNS}' or '{ROWS}' key")
     if ROWS in document and not (isinstance(document[ROWS], list) and document[ROWS]):
         raise invalid(f"Expecting '{ROWS}' to be a list with values")
+    if len(document.get(ROWS, ())) > MAX_INSTANCES:
+        raise invalid(f"The request has over {MAX_INSTANCES} instances; send several requests")
     return document, ROWS if ROWS in document else COLUMNS, name
 
 
@@ -105,6 +109,8 @@ def _tensor(value, name: str, dtype: tf.DType) -> np.ndarray:
     while isinstance(first, list):
         shape.append(len(first))
         first = first[0] if first else None
+    if dtype == tf.string and shape and shape[0] > MAX_INSTANCES:
+        raise invalid(f"The request has over {MAX_INSTANCES} instances; send several requests")
     values = []
     _collect(value, shape, name, leaf, values)
     try:

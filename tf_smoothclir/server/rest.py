@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import io
 import json
 import logging
 import re
+import select
 import sys
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs, unquote, urlsplit
 
@@ -19,11 +21,13 @@ from tf_smoothclir.server.grpc_service import model_status
 from tf_smoothclir.server.json_tensors import inputs_of, parse_request, response_of
 from tf_smoothclir.server.model_registry import ModelRegistry, VersionChoice
 from tf_smoothclir.server.request_error import HTTP_STATUS, RequestError, invalid
+from tf_smoothclir.server.request_limits import DeadlineReader, header_mistake, host_is_served
 
 _MODEL = r"/v1/models/([^/:]+)(?:/versions/(\d+)|/labels/([^/:]+))?"
 _PREDICT = re.compile(rf"{_MODEL}:(predict|classify|regress)", re.IGNORECASE)
 _STATUS = re.compile(rf"{_MODEL}(/metadata)?", re.IGNORECASE)
 _PIECE = 1 << 16
+_REQUEST_SECONDS = 120  # from the first byte of a request to its last
 
 
 @dataclasses.dataclass(frozen=True)
@@ -66,6 +70,7 @@ class RestServer(ThreadingHTTPServer):
         *,
         max_bytes: int,
         routes: Mapping[str, Route] | None = None,
+        names: Collection[str] = (),
     ):
         """Binds the port.
 
@@ -74,6 +79,7 @@ class RestServer(ThreadingHTTPServer):
             models: The models.
             max_bytes: Largest body of a request.
             routes: Path -> function that answers GET, besides the REST API.
+            names: Further names by which clients may call this server; see `host_is_served`.
 
         Raises:
             OSError: The port is taken.
@@ -82,6 +88,8 @@ class RestServer(ThreadingHTTPServer):
         self.models = models
         self.max_bytes = max_bytes
         self.routes = routes or {}
+        self.names = names
+        self.stopping = False
         self._active = 0
         self._changed = threading.Condition()
 
@@ -97,9 +105,17 @@ class RestServer(ThreadingHTTPServer):
             self._active += change
             self._changed.notify_all()
 
+    def process_request(self, request, client_address) -> None:
+        """Answers a connection in its own thread; its first request is under way from now on."""
+        self.count(1)
+        super().process_request(request, client_address)
+
     def stop(self, grace: float) -> None:
-        """Accepts no more requests, and waits up to `grace` seconds for those under way."""
+        """Accepts no more connections; answers for up to `grace` seconds what has been sent."""
+        self.stopping = True
         self.shutdown()
+        while select.select([self], [], [], 0)[0]:  # connections that the system has accepted
+            self._handle_request_noblock()
         with self._changed:
             self._changed.wait_for(lambda: not self._active, grace)
         self.server_close()
@@ -114,15 +130,36 @@ class _Handler(BaseHTTPRequestHandler):
     wbufsize = -1  # headers and body are sent together
     server: RestServer
 
-    def _answer(self) -> None:
-        self.server.count(1)
+    def setup(self) -> None:
+        """Reads with a deadline."""
+        super().setup()
+        self.rfile.close()
+        self._reader = DeadlineReader(self.connection, self.timeout, _REQUEST_SECONDS)
+        self.rfile = io.BufferedReader(self._reader)
+        self._counted = True  # by `process_request`
+
+    def handle_one_request(self) -> None:
+        """Answers a request; it counts from its first line on."""
+        self._reader.begin()
         try:
-            body = self._body()
-            if body is not None:
-                self._send(self._response(body))
-            self.wfile.flush()
+            super().handle_one_request()
         finally:
-            self.server.count(-1)
+            if self._counted:
+                self.server.count(-1)
+            self._counted = False
+
+    def parse_request(self) -> bool:
+        """Reads the first line and the headers."""
+        if not self._counted:
+            self.server.count(1)
+        self._counted = True
+        return super().parse_request()
+
+    def _answer(self) -> None:
+        body = self._body()
+        if body is not None:
+            self._send(self._response(body))
+        self.wfile.flush()
 
     do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = do_HEAD = do_OPTIONS = _answer
 
@@ -163,11 +200,15 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _body(self) -> bytes | None:
         """Reads the body. Returns None after answering with an error if that fails."""
+        mistake = header_mistake(self.headers)
+        if mistake:
+            return self._refuse(400, mistake)
+        if not host_is_served(self.headers.get("Host"), self.server.names):
+            host = self.headers["Host"][:80]
+            return self._refuse(403, f"{host!r} is no name of this server; see --allowed_hosts")
         if self.headers.get("Transfer-Encoding"):
             return self._refuse(411, "Send a Content-Length; chunked bodies are not supported")
         length = self.headers.get("Content-Length", "0")
-        if not (length.isascii() and length.isdecimal()):
-            return self._refuse(400, f"Content-Length is {length[:40]!r}, not a number")
         if int(length) > self.server.max_bytes:
             self._discard(min(int(length), 4 * self.server.max_bytes))
             return self._refuse(
@@ -190,7 +231,7 @@ class _Handler(BaseHTTPRequestHandler):
     def handle_expect_100(self) -> bool:
         """Lets a client send its body only if it will be read."""
         length = self.headers.get("Content-Length", "0")
-        if length.isdecimal() and int(length) > self.server.max_bytes:
+        if not header_mistake(self.headers) and int(length) > self.server.max_bytes:
             self._refuse(413, f"The body has {length} bytes; at most {self.server.max_bytes}")
             return False
         return super().handle_expect_100()
@@ -203,6 +244,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._send(json_response({"error": message or "Malformed request"}, code))
 
     def _send(self, response: Response) -> None:
+        self.close_connection = self.close_connection or self.server.stopping
         self.send_response(response.status)
         self.send_header("Content-Type", response.content_type)
         self.send_header("Content-Length", str(len(response.body)))

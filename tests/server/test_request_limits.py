@@ -1,0 +1,126 @@
+"""Requests over HTTP: names of the server, time, numbers and depth are limited."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import select
+import socket
+import threading
+import time
+
+import pytest
+
+from tests.server.local_server import local_server, raw, rest
+from tf_smoothclir.server import request_limits
+from tf_smoothclir.server import rest as rest_module
+from tf_smoothclir.server.development_server import DevelopmentServer
+from tf_smoothclir.server.model_config import configs_of_export
+from tf_smoothclir.server.model_registry import ModelRegistry
+from tf_smoothclir.server.request_error import RequestError
+
+TOWER = "/v1/models/query_tower"
+PREDICT = f"{TOWER}:predict"
+HEAD = f"POST {PREDICT} HTTP/1.1\r\nHost: here\r\n".encode()
+
+
+@pytest.fixture(scope="module")
+def local(export):
+    with local_server(export, names=["search.example"]) as addresses:
+        yield addresses
+
+
+def get(host):
+    return f"GET {TOWER} HTTP/1.1\r\nHost: {host}\r\n\r\n".encode()
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "localhost",
+        "localhost:8501",
+        "127.0.0.1:1",
+        "[::1]:8501",
+        "10.1.2.3",
+        "serving",
+        "a.localhost",
+        "Search.Example:80",  # given
+    ],
+)
+def test_names_that_no_other_domain_can_take_are_served(local, host):
+    assert raw(local, get(host))[0] == 200
+
+
+@pytest.mark.parametrize(
+    "host", ["evil.example", "evil.example:8501", "127.0.0.1.evil.example", "a.b."]
+)
+def test_a_page_of_another_domain_cannot_ask(local, host):
+    """DNS rebinding: a browser sends the name of a domain that has this server's address."""
+    status, answer = raw(local, get(host))
+    assert status == 403
+    assert "is no name of this server; see --allowed_hosts" in answer["error"]
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (b'{"instances": ' + b"[" * 101 + b"]" * 101 + b"}", "nested more than 100 deep"),
+        (b'{"instances": ' + b"[" * 30_000 + b"]" * 30_000 + b"}", "nested more than 100 deep"),
+        (b'{"instances": ["a"' + b',"a"' * 10_000 + b"]}", "over 10000 instances"),
+        (b'{"inputs": ["a"' + b',"a"' * 10_000 + b"]}", "over 10000 instances"),
+        (b'{"instances": [' + b"1" * 5000 + b"]}", "JSON"),
+    ],
+)
+def test_requests_beyond_the_limits_are_refused(local, body, message):
+    head = HEAD + f"Content-Length: {len(body)}\r\n\r\n".encode()
+    status, answer = raw(local, head + body)
+    assert status == 400
+    assert message in answer["error"]
+
+
+def test_brackets_in_texts_are_not_nested(local):
+    texts = ["[" * 200, '\\"[{' * 100, "\\"]
+    assert rest(local, PREDICT, {"instances": texts})[0] == 200
+
+
+def test_the_number_of_values_is_limited(monkeypatch):
+    monkeypatch.setattr(request_limits, "MAX_VALUES", 3)
+    request_limits.check_json(b"[1, 2, 3]")
+    with pytest.raises(RequestError, match="over 3 values"):
+        request_limits.check_json(b"[1, 2, 3, 4]")
+
+
+def test_a_request_that_trickles_in_is_cut_off(export, monkeypatch):
+    monkeypatch.setattr(rest_module, "_REQUEST_SECONDS", 0.5)
+    with (
+        local_server(export) as addresses,
+        socket.create_connection(("127.0.0.1", addresses.rest_api_port), timeout=20) as one,
+    ):
+        begin = time.monotonic()
+        for byte in b"GET / HTTP/1.1\r\n" + b"A: b\r\n" * 99:
+            one.sendall(bytes([byte]))
+            if select.select([one], [], [], 0.05)[0]:
+                break
+        assert one.recv(100) == b""
+        assert 0.5 < time.monotonic() - begin < 5
+
+
+def test_a_server_that_stops_answers_what_it_has_taken_on(export):
+    body = json.dumps({"instances": ["red"]}).encode()
+    head = HEAD + f"Content-Length: {len(body)}\r\n\r\n".encode()
+    server = DevelopmentServer(ModelRegistry(lambda: configs_of_export(export)))
+    with contextlib.ExitStack() as stack:
+        address = ("127.0.0.1", server.rest_api_port)
+        clients = [
+            stack.enter_context(socket.create_connection(address, timeout=20)) for _ in range(20)
+        ]
+        for client in clients:
+            client.sendall(head)
+        stopping = threading.Thread(target=server.stop)
+        stopping.start()
+        for client in clients:
+            client.sendall(body)
+        answers = [client.recv(1 << 16) for client in clients]
+        stopping.join(10)
+        assert not stopping.is_alive()
+    assert all(answer.startswith(b"HTTP/1.1 200") for answer in answers)

@@ -1,0 +1,117 @@
+"""What a request over HTTP may take: names it may call the server, time, numbers, depth."""
+
+from __future__ import annotations
+
+import io
+import ipaddress
+import re
+import socket
+import time
+from collections.abc import Collection
+from email.message import Message
+
+from tf_smoothclir.server.request_error import invalid
+
+MAX_INSTANCES = 10_000  # a request
+MAX_VALUES = 4_000_000  # in the JSON of a request; each takes up to about 100 bytes of memory
+MAX_DEPTH = 100  # of lists and objects in JSON
+MAX_LENGTH_DIGITS = 18
+_MARKS = re.compile(rb'\\.|["\[\]{}]', re.DOTALL)
+
+
+def host_is_served(header: str | None, names: Collection[str] = ()) -> bool:
+    """Returns whether a Host header names this server, and not a domain that was pointed at it.
+
+    A web page of another domain could otherwise have a browser ask a server that only its own
+    machine reaches (DNS rebinding). That takes a domain with a dot: addresses, names without a dot
+    (localhost, those of containers) and the name of the machine are safe.
+
+    Args:
+        header: The value of the header; None if there is none, which no browser sends.
+        names: Further names of the server.
+    """
+    if header is None:
+        return True
+    host = re.sub(r":\d*$", "", header.strip()).strip("[]").rstrip(".").lower()
+    if ("." not in host and ":" not in host) or host.endswith(".localhost"):
+        return True
+    try:
+        ipaddress.ip_address(host)
+        return True
+    except ValueError:
+        return host in {name.lower() for name in (*names, socket.gethostname(), socket.getfqdn())}
+
+
+def header_mistake(headers: Message) -> str:
+    """Returns what makes the end of a request doubtful; empty if nothing does.
+
+    Two servers that find different ends let one client's bytes pass for another's request.
+    """
+    if headers.defects or headers.get_payload():
+        return "A header is malformed, such as by a space before its colon"
+    lengths = headers.get_all("Content-Length", ["0"])
+    if len(lengths) > 1:
+        return "There are several Content-Length headers"
+    (length,) = lengths
+    if not (length.isascii() and length.isdecimal() and len(length) <= MAX_LENGTH_DIGITS):
+        return f"Content-Length is {length[:40]!r}, not up to {MAX_LENGTH_DIGITS} digits"
+    return ""
+
+
+def check_json(body: bytes) -> None:
+    """Checks, before it is parsed, that a JSON text is neither too deep nor of too many values.
+
+    Raises:
+        RequestError: It is.
+    """
+    values = body.count(b",") + body.count(b"[") + body.count(b"{")
+    if values > MAX_VALUES:
+        raise invalid(f"The request has over {MAX_VALUES} values; send several requests")
+    depth, in_string = 0, False
+    if body.count(b"[") + body.count(b"{") <= MAX_DEPTH:
+        return
+    for match in _MARKS.finditer(body):
+        mark = match[0]
+        if mark == b'"':
+            in_string = not in_string
+        elif not in_string and len(mark) == 1:
+            depth += 1 if mark in b"[{" else -1
+            if depth > MAX_DEPTH:
+                raise invalid(f"JSON Parse error: nested more than {MAX_DEPTH} deep")
+
+
+class DeadlineReader(io.RawIOBase):
+    """Reads a socket; a request must be complete some seconds after its first byte."""
+
+    def __init__(self, connection: socket.socket, silence: float, total: float):
+        """Reads `connection`.
+
+        Args:
+            connection: The socket; stays open.
+            silence: Seconds without a byte after which reading fails.
+            total: Seconds after which a request that has begun fails.
+        """
+        self._connection, self._silence, self._total = connection, silence, total
+        self._deadline: float | None = None
+
+    def begin(self) -> None:
+        """Waits for the next request."""
+        self._deadline = None
+
+    def readable(self) -> bool:
+        """Returns True."""
+        return True
+
+    def readinto(self, buffer) -> int:
+        """Reads what there is; raises `TimeoutError` after the deadline."""
+        wait = self._silence
+        if self._deadline is not None:
+            wait = min(wait, self._deadline - time.monotonic())
+        if wait <= 0:
+            raise TimeoutError("the request took too long")
+        self._connection.settimeout(wait)
+        size = self._connection.recv_into(buffer)
+        self._connection.settimeout(self._silence)
+        if self._deadline is None:
+            self._deadline = time.monotonic() + self._total
+        return size
