@@ -28,6 +28,7 @@ PARTS = (
     ("_tower/", "tower, other"),
     ("global_norm", "gradient norm"),
     ("SparseRMSprop/", "optimizer"),
+    ("RowRMSprop/", "optimizer"),
     ("Adam/", "optimizer"),
     ("SparseAdagrad/", "optimizer"),
     ("smooth_cosine", "similarity, loss"),

@@ -65,6 +65,7 @@ _PUBLIC = {
     "SmoothCosineSimilarity": "two_tower.similarity",
     "SmoothOrdinalSearchLoss": "losses.sosl",
     "SoftmaxLoss": "losses.softmax",
+    "RowRMSprop": "optimizers.row_rmsprop",
     "SparseAdagrad": "optimizers.sparse_adagrad",
     "SparseRMSprop": "optimizers.sparse_rmsprop",
     "ThreePartL2": "losses.three_part_l2",

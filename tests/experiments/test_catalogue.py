@@ -6,12 +6,12 @@ import pytest
 
 from tf_smoothclir.experiments.catalogue import EXPERIMENTS
 from tf_smoothclir.experiments.paper_numbers import paper_values
-from tf_smoothclir.experiments.systems import RELATED
+from tf_smoothclir.experiments.systems import RELATED, TRAINING_QUERIES
 from tf_smoothclir.settings.presets import PAPER_TOWERS, PRESETS, changed, preset_settings
 from tf_smoothclir.settings.run import RunSettings
 
 PAPER = [f"table{n}" for n in (1, 2, 3)] + [f"figure{n}" for n in (1, 2, 3, 4, 5)] + ["theory"]
-NAMES = [*PAPER, "gradients", "related", "fast", "choices", "gap", "ablation"]
+NAMES = [*PAPER, "gradients", "related", "queries", "fast", "choices", "gap", "ablation"]
 WITHOUT_TRAINING = {"table1", "figure1", "figure2", "theory"}
 
 
@@ -80,6 +80,17 @@ def test_losses_of_table_2_are_compared_with_few_and_many_related_documents():
     losses = {system.changes["loss"] for system in systems}
     assert losses == {"sosl", "three_part_l2", "mse", "proportional_odds"}
     assert len(systems) == len(RELATED) * len(losses)
+
+
+def test_each_retriever_learns_from_few_and_from_all_queries():
+    systems = EXPERIMENTS["queries"].systems
+    found = {changed(RunSettings(), system.changes).retrieval.retriever for system in systems}
+    assert found == {"dense", "lexical", "hybrid"}
+    # Three of five queries are for training.
+    training = [system.changes["max_queries"] * 3 / 5 for system in systems[::3]]
+    assert training == pytest.approx(TRAINING_QUERIES, abs=1)
+    assert systems[0].name == "towers, 500"
+    assert systems[-1].name == "hybrid, all"
 
 
 def test_modules_are_compared_with_the_same_vectors():

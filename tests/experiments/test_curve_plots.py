@@ -63,6 +63,20 @@ def test_each_loss_is_a_line_over_the_related_documents(drawn, tmp_path):
         assert [line.get_ydata().tolist() for line in panel.lines] == [[0.1, 0.2], [0.1]]
 
 
+def test_each_retriever_is_a_line_over_the_training_queries(drawn, tmp_path):
+    systems = [
+        fake_system(f"{name}, {number}", [value])
+        for number, value in (("500", 0.1), ("all", 0.2))
+        for name in ("towers", "table")
+    ]
+    curve_plots.plot_queries(tmp_path / "plot.png", "title", systems)
+    assert len(drawn[0].axes) == 3
+    for panel in drawn[0].axes:
+        assert panel.get_xlabel() == "training queries"
+        assert [label.get_text() for label in panel.get_xticklabels()] == ["500", "all"]
+        assert [line.get_ydata().tolist() for line in panel.lines] == [[0.1, 0.2]] * 2
+
+
 @pytest.mark.parametrize(
     ("value", "expected"), [(0.0, -60), (1e-30, -60), (1.0, 0), (1.5, 1), (2.0, 2), (0.4, -3)]
 )

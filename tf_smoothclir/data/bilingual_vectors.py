@@ -86,22 +86,18 @@ def occurrences(
     number = len(lists.query_rows)
     random = np.random.default_rng(seed).standard_normal((number, dim), np.float32)
     random -= random.mean(axis=0)
-    sums, counts = np.zeros((size, dim), np.float32), np.zeros(size, np.int64)
+    keys = [np.zeros(0, np.int64)]
     for begin in range(0, number, _LISTS_PER_CHUNK):
-        chunk = range(begin, min(begin + _LISTS_PER_CHUNK, number))
-        keys = [
+        of_chunk = [
             tokens.astype(np.int64) * number + place
-            for place in chunk
+            for place in range(begin, min(begin + _LISTS_PER_CHUNK, number))
             for role in roles
             for tokens in _tokens_in(stores[role], _rows(lists, place, role, best), size)
         ]
-        if not keys:
-            continue
-        tokens, places = np.divmod(np.unique(np.concatenate(keys)), number)
-        distinct, starts, times = np.unique(tokens, return_index=True, return_counts=True)
-        sums[distinct] += np.add.reduceat(random[places], starts, axis=0)
-        counts[distinct] += times
-    return Occurrences(sums, counts)
+        keys.append(np.unique(np.concatenate([*keys[:1], *of_chunk])))
+    tokens, places = np.divmod(np.sort(np.concatenate(keys)), number)
+    sums = tf.sparse.segment_sum(random, places, tokens, num_segments=size)  # copies no rows
+    return Occurrences(sums.numpy(), np.bincount(tokens, minlength=size))
 
 
 def _rows(lists: CandidateLists, place: int, role: str, best: int) -> np.ndarray:

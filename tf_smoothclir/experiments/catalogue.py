@@ -137,6 +137,18 @@ _ALL = (
         FEWER_RELATED,
     ),
     Experiment(
+        "queries",
+        "Few and many training queries",
+        "What towers (--preset=dense), translation table (--preset=lexical) and both together"
+        " (--preset=best) learn from 500 to all training queries. The collection is always whole;"
+        " the queries are those that the judgments name first (--max_queries), three of five for"
+        " training, so that fewer of them are also measured by fewer test queries.",
+        "retriever, training queries",
+        FEWER_QUERIES,
+        metrics=("P_mr@1", "NDCG@5", "MAP", "full/MRR@10"),
+        costs=True,
+    ),
+    Experiment(
         "fast",
         "What departs from the paper for speed",
         "Each default of the flags that differs from --preset=paper, alone: what it costs or"

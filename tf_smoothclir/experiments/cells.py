@@ -36,6 +36,7 @@ _YOUNGER = {
     "related_per_query": -1.0,
     "max_skipped": 0.01,
     "position_weights": "none",
+    "matryoshka_dims": (),
     "lower_grade_weight": 0.1,
 }
 _RETRIEVAL = {field.name for field in dataclasses.fields(RetrievalSettings)}

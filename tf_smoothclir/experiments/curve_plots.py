@@ -14,6 +14,7 @@ from tf_smoothclir.training.histograms import lower_edge
 
 _STYLES = ("-", ":", "--")
 _RELATED_METRICS = ("P_mr@1", "P_r@5", "NDCG@5", "MAP")
+_QUERIES_METRICS = ("P_mr@1", "NDCG@5", "full/MRR@10")
 _LOOKS = (("o", "-"), ("s", "--"), ("^", "-."), ("v", ":"))
 
 
@@ -57,18 +58,36 @@ def plot_related(path: Path, title: str, systems: Sequence[SystemMetrics]) -> No
         title: Heading.
         systems: Named "loss, mean"; the whole set, of mean "all", stands at the right.
     """
-    means = list(dict.fromkeys(system.name.rsplit(", ")[1] for system in systems))
-    losses = list(dict.fromkeys(system.name.rsplit(", ")[0] for system in systems))
+    _plot_metrics(path, title, systems, _RELATED_METRICS, "SR/Q")
+
+
+def plot_queries(path: Path, title: str, systems: Sequence[SystemMetrics]) -> None:
+    """Draws metrics of each retriever against the number of training queries.
+
+    Args:
+        path: PNG file to write.
+        title: Heading.
+        systems: Named "retriever, number"; the whole set, "all", stands at the right.
+    """
+    _plot_metrics(path, title, systems, _QUERIES_METRICS, "training queries")
+
+
+def _plot_metrics(
+    path: Path, title: str, systems: Sequence[SystemMetrics], metrics: Sequence[str], label: str
+) -> None:
+    """Draws a panel for each metric and a curve for each kind of system, named "kind, place"."""
+    places = list(dict.fromkeys(system.name.rsplit(", ")[1] for system in systems))
+    kinds = list(dict.fromkeys(system.name.rsplit(", ")[0] for system in systems))
     figure, panels = plt.subplots(
-        1, len(_RELATED_METRICS), figsize=(11, 3.8), sharex=True, constrained_layout=True
+        1, len(metrics), figsize=(11, 3.8), sharex=True, constrained_layout=True
     )
-    for panel, metric in zip(panels, _RELATED_METRICS):
-        for loss, colour, (marker, style) in zip(losses, COLOURS, _LOOKS):
-            of_loss = [s for s in systems if s.name.rsplit(", ")[0] == loss]
-            places = [means.index(system.name.rsplit(", ")[1]) for system in of_loss]
-            values = [system.values[metric].mean() for system in of_loss]
-            panel.plot(places, values, color=colour, marker=marker, linestyle=style, label=loss)
-        panel.set(title=metric, xlabel="SR/Q", xticks=range(len(means)), xticklabels=means)
+    for panel, metric in zip(panels, metrics):
+        for kind, colour, (marker, style) in zip(kinds, COLOURS, _LOOKS):
+            of_kind = [s for s in systems if s.name.rsplit(", ")[0] == kind]
+            at = [places.index(system.name.rsplit(", ")[1]) for system in of_kind]
+            values = [system.values[metric].mean() for system in of_kind]
+            panel.plot(at, values, color=colour, marker=marker, linestyle=style, label=kind)
+        panel.set(title=metric, xlabel=label, xticks=range(len(places)), xticklabels=places)
         panel.grid(alpha=0.3)
     figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
     figure.suptitle(title)

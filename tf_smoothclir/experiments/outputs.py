@@ -37,7 +37,11 @@ _STATISTICS = {
 }
 TEST_SEED = 13  # of the randomisation test
 _VARIED = {"figure4": "smoothness ε", "figure5": "sampled negatives per query"}
-_CURVES = {"gradients": curve_plots.plot_gradients, "related": curve_plots.plot_related}
+_CURVES = {
+    "gradients": curve_plots.plot_gradients,
+    "related": curve_plots.plot_related,
+    "queries": curve_plots.plot_queries,
+}
 _COSTS_NOTE = (
     "Time and memory are those of a training process that shares the machine with others like it:"
     " compare them within a table only."

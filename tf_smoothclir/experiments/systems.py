@@ -127,6 +127,8 @@ OPTIONS = (
     _option("Shared vocabulary", _dense("shared_vocabulary")),
     _option("Character n-grams", _dense("ngram_buckets", "min_ngram")),
     _option("Dimension 512", _dense("dim")),
+    _option("Dimension 512, cut to fewer", _dense("dim", "matryoshka_dims")),
+    _option("One step size for a word vector", _dense("optimizer")),
     _option("Learned token weights", _dense("token_weights")),
     _option("Learned position weights", _dense("position_weights")),
     _option("Fresh negatives", {"fresh_negatives": True}),
@@ -139,6 +141,13 @@ OPTIONS = (
     _option("Bilingual initial vectors", _dense("initial_vectors")),
     _option("Learned thresholds", {"learn_thresholds": True}),
     *(_option(f"--preset={name}", PRESETS[name]) for name in ("dense", "lexical", "best")),
+)
+# Of a split 3:1:1, where --max_queries counts the queries of all three; 0 is the whole set.
+TRAINING_QUERIES = (500, 1000, 2000, 4000, 0)
+FEWER_QUERIES = tuple(
+    _option(f"{name}, {number or 'all'}", {**PRESETS[preset], "max_queries": round(number * 5 / 3)})
+    for number in TRAINING_QUERIES
+    for name, preset in (("towers", "dense"), ("table", "lexical"), ("hybrid", "best"))
 )
 SMOOTHNESS = tuple(
     System(f"{e:g}", {**_SOSL, "epsilon": e}, {**_SOSL, "epsilon": e}) for e in EPSILONS

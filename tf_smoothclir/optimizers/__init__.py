@@ -6,6 +6,7 @@ from tensorflow import keras
 
 from tf_smoothclir.optimizers.fused_adam import FusedAdam
 from tf_smoothclir.optimizers.lazy_adam import LazyAdam
+from tf_smoothclir.optimizers.row_rmsprop import RowRMSprop
 from tf_smoothclir.optimizers.sparse_adagrad import SparseAdagrad
 from tf_smoothclir.optimizers.sparse_optimizer import SparseOptimizer
 from tf_smoothclir.optimizers.sparse_rmsprop import SparseRMSprop
@@ -14,9 +15,16 @@ OPTIMIZERS = {
     "lazy_adam": LazyAdam,
     "adam": FusedAdam,
     "rmsprop": SparseRMSprop,
+    "row_rmsprop": RowRMSprop,
     "adagrad": SparseAdagrad,
 }
-LEARNING_RATES = {"lazy_adam": 0.01, "adam": 0.01, "rmsprop": 0.01, "adagrad": 0.4}
+LEARNING_RATES = {
+    "lazy_adam": 0.01,
+    "adam": 0.01,
+    "rmsprop": 0.01,
+    "row_rmsprop": 0.01,
+    "adagrad": 0.4,
+}
 
 
 def make_optimizer(name: str, learning_rate: float = 0.0) -> keras.optimizers.Optimizer:

@@ -50,10 +50,12 @@ class TrainingSettings(Settings):
     )
     optimizer: str = setting(
         "rmsprop",
-        "Optimizer. rmsprop: Adam without momentum, as good here and several times faster. adam:"
+        "Optimizer. rmsprop: Adam without momentum, as good here and several times faster."
+        " row_rmsprop: the same with one step size for a whole word vector, which saves the memory"
+        " of a second table; for long vectors. adam:"
         " the paper's; its cost grows with the vocabulary, not the batch. lazy_adam: updates only"
         " the words of the batch. adagrad: ahead in the first epochs.",
-        choices=("rmsprop", "adam", "lazy_adam", "adagrad"),
+        choices=("rmsprop", "row_rmsprop", "adam", "lazy_adam", "adagrad"),
     )
     learning_rate: float = setting(
         0.0,

@@ -11,6 +11,7 @@ from tensorflow import keras
 
 from tf_smoothclir._compat.keras_api import tf_variable
 from tf_smoothclir.ops.row_sums import segment_sum
+from tf_smoothclir.ops.table_sum import table_sum
 from tf_smoothclir.optimizers.sparse_optimizer import GradientPolicy
 from tf_smoothclir.text.tokens import DistinctTokens, SubwordTokens, Tokens
 from tf_smoothclir.text.vocabulary import PADDING_ID, UNKNOWN_ID
@@ -147,7 +148,7 @@ class WordTableTower(keras.layers.Layer):
     ) -> tf.Tensor:
         """Returns `[distinct, dim]`, the vectors of the distinct words.
 
-        Reads each row of a table once, so that its gradient names the row once.
+        Its gradient names each row of a table once.
 
         Raises:
             ValueError: The tower has `ngram_buckets`, and the tokens have no n-grams.
@@ -162,13 +163,7 @@ class WordTableTower(keras.layers.Layer):
                 " SubwordTextEncoder."
             )
         ngrams = tokens.ngrams
-        of_ngrams = segment_sum(
-            self._rows("ngram_embeddings", ngrams.distinct),
-            ngrams.positions,
-            ngrams.texts,
-            tf.size(words),
-            training=training,
-        )
+        of_ngrams = self._sums_of_ngrams(ngrams, training)
         root = tf.sqrt(tf.cast(ngrams.lengths, of_ngrams.dtype))
         of_ngrams *= tf.math.divide_no_nan(1.0, root)[:, tf.newaxis]
         has_own = (words > UNKNOWN_ID) & (words < self.vocabulary_size)
@@ -179,6 +174,19 @@ class WordTableTower(keras.layers.Layer):
         if self._read_rows is not None:
             return self._read_rows(table, numbers)
         return tf.gather(tf_variable(getattr(self, table)), numbers)
+
+    def _sums_of_ngrams(self, ngrams: DistinctTokens, training: bool | None) -> tf.Tensor:
+        """Returns `[words, dim]`, the sum of the vectors of each word's n-grams."""
+        if training and not tf.executing_eagerly():
+            return table_sum(
+                tf_variable(self.ngram_embeddings),
+                ngrams.ids,
+                ngrams.texts,
+                ngrams.lengths,
+                names_all_rows=self.gradient_policy.names_all_rows,
+            )
+        rows, number = self._rows("ngram_embeddings", ngrams.distinct), tf.size(ngrams.lengths)
+        return segment_sum(rows, ngrams.positions, ngrams.texts, number, training=training)
 
     def get_config(self):
         """Returns the arguments of the constructor."""

@@ -102,8 +102,10 @@ class Trainer:
                     raise
                 raise Interrupted(128 + self._stop.signal) from None
         self._workers.wait()  # until the chief has saved the best weights
-        self._best.restore()
-        return self.progress
+        variables, progress = self.task.variables, self.progress
+        if progress.best_epoch != progress.epoch or variables.kept is not variables.weights:
+            self._best.restore()  # for a moment, the weights are in memory twice
+        return progress
 
     def _restored_progress(self) -> Progress:
         """Restores the last state; several workers all begin with the chief's."""

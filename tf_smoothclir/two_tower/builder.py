@@ -185,19 +185,24 @@ def start_bilingual(model: TwoTower, settings: RunSettings, tokenized_set: Token
             dim=tower.dim,
             seed=settings.training.seed,
         )
-        tower.embeddings.assign(tower.bilingual_scale * found.vectors())
+        _set_rows(tower.embeddings, 0, tower.bilingual_scale * found.vectors())
         if tower.ngram_buckets:
             share = tower.bilingual_scale * _SHARE_OF_NGRAMS
-            table = tf_variable(tower.ngram_embeddings)
             pieces = found.of_ngrams(tokenized_set.ngrams(roles[0]), tower.ngram_buckets)
             for buckets, of_ngrams in pieces:
-                table[buckets].assign(share * of_ngrams.vectors())
+                _set_rows(tower.ngram_embeddings, buckets.start, share * of_ngrams.vectors())
         logging.info(
             "%s vectors: %d of %d words occur in a training pair",
             " and ".join(roles).capitalize(),
             np.count_nonzero(found.counts),
             len(found.counts) - FIRST_WORD,
         )
+
+
+def _set_rows(table, begin: int, values: np.ndarray) -> None:
+    """Sets rows of a table from `begin` on where they lie: `assign` would leave a second table."""
+    rows = np.arange(begin, begin + len(values), dtype=np.int32)
+    tf_variable(table).scatter_update(tf.IndexedSlices(values, rows))
 
 
 def start_token_weights(
