@@ -86,11 +86,11 @@ def test_current_weights_are_used(encoder, model, tokenized_set):
     check(after, model, tokenized_set)
 
 
-@pytest.mark.parametrize("pairs_per_chunk", [1 << 17, 7])
+@pytest.mark.parametrize("numbers_per_chunk", [1 << 22, 7 * 4, 1])
 def test_scores_are_the_smooth_cosine_of_the_raw_tower_vectors(
-    small_set, monkeypatch, pairs_per_chunk
+    small_set, monkeypatch, numbers_per_chunk
 ):
-    monkeypatch.setattr(scorer_module, "_PAIRS_PER_CHUNK", pairs_per_chunk)
+    monkeypatch.setattr(scorer_module, "_NUMBERS_PER_CHUNK", numbers_per_chunk)
     epsilon, generator = 0.5, np.random.default_rng(1)
     raw = [generator.normal(size=(n, 4)).astype(np.float32) for n in (8, 12)]
     raw[0][0] = 0  # a query without a token

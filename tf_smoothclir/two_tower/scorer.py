@@ -21,7 +21,7 @@ from tf_smoothclir.two_tower.model import TwoTower
 from tf_smoothclir.two_tower.similarity import smooth_normalize
 
 _TEXTS_PER_BATCH = 1024
-_PAIRS_PER_CHUNK = 1 << 17
+_NUMBERS_PER_CHUNK = 1 << 22  # 16 MB of float32
 _SCORES_PER_CHUNK = 1 << 25  # 128 MB of float32
 
 
@@ -43,8 +43,9 @@ class DenseRetriever:
         """Returns `[pairs]` float32, the score of each pair of the lists."""
         queries, documents = lists.pair_query_rows, lists.document_rows
         scores = np.empty(len(documents), np.float32)
-        for begin in range(0, len(documents), _PAIRS_PER_CHUNK):
-            part = slice(begin, begin + _PAIRS_PER_CHUNK)
+        step = max(1, _NUMBERS_PER_CHUNK // self.queries.shape[1])
+        for begin in range(0, len(documents), step):
+            part = slice(begin, begin + step)
             np.einsum(
                 "pd,pd->p",
                 self.queries[queries[part]],
