@@ -14,6 +14,7 @@ from tf_smoothclir.experiments.systems import (
     DEPARTURES,
     FEWER_QUERIES,
     FEWER_RELATED,
+    LEARNING_CURVES,
     LOSSES,
     MORE_NEGATIVES,
     OPTIONS,
@@ -144,7 +145,7 @@ _ALL = (
         " the queries are those that the judgments name first (--max_queries), three of five for"
         " training, so that fewer of them are also measured by fewer test queries.",
         "retriever, training queries",
-        FEWER_QUERIES,
+        LEARNING_CURVES,
         metrics=("P_mr@1", "NDCG@5", "MAP", "full/MRR@10"),
         costs=True,
     ),

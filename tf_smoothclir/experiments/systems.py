@@ -144,7 +144,7 @@ OPTIONS = (
 )
 # Of a split 3:1:1, where --max_queries counts the queries of all three; 0 is the whole set.
 TRAINING_QUERIES = (500, 1000, 2000, 4000, 0)
-FEWER_QUERIES = tuple(
+LEARNING_CURVES = tuple(
     _option(f"{name}, {number or 'all'}", {**PRESETS[preset], "max_queries": round(number * 5 / 3)})
     for number in TRAINING_QUERIES
     for name, preset in (("towers", "dense"), ("table", "lexical"), ("hybrid", "best"))

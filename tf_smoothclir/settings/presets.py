@@ -10,7 +10,7 @@ from tf_smoothclir.settings.run import GROUPS, RunSettings
 # The best towers alone, chosen on the validation queries of mdn-en-de.
 _DENSE = {
     "shared_vocabulary": True,
-    "ngram_buckets": 200_000,
+    "ngram_buckets": 100_000,
     "min_ngram": 4,
     "dim": 512,
     "matryoshka_dims": (64, 128, 256),
