@@ -15,6 +15,7 @@ from tf_smoothclir.lexical import training_pairs
 from tf_smoothclir.lexical.feedback import Feedback, tf_idf
 from tf_smoothclir.lexical.learning import (
     FEEDBACK_WEIGHTS,
+    LENGTH_POWERS,
     LexicalTexts,
     _Learner,
     feedback_variants,
@@ -103,6 +104,17 @@ def test_pairs_of_lower_grades_count_while_that_is_better(texts, monkeypatch, ga
         _Learner, "_measured", lambda self, profile, weight: np.full((4, 3), 0.5 + gained[weight])
     )
     assert learner.model().lower_grades == chosen
+
+
+@pytest.mark.parametrize("power", [0.0, -0.05, -0.15])
+def test_long_documents_score_lower_as_far_as_that_is_better(texts, model, monkeypatch, power):
+    best = LENGTH_POWERS.index(power)
+    gains = [0.1 * min(place, 2 * best - place) for place in range(len(LENGTH_POWERS))]
+    measured = [np.full((4, 3), 0.5 + gain) for gain in gains]
+    monkeypatch.setattr(Validation, "per_query", lambda self, variants: measured)
+    found = _Learner(texts, 13, None).with_best_length(model)
+    assert found.length_power == power
+    assert found.mean_length == np.diff(texts.documents.offsets).mean()
 
 
 def test_a_table_of_lower_grades_is_that_of_the_model(texts, monkeypatch):

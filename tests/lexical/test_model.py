@@ -32,6 +32,8 @@ def model():
         seconds=1.5,
         dictionary=0.3,
         lower_grades=0.03,
+        length_power=-0.5,
+        mean_length=2.0,
     )
 
 
@@ -43,12 +45,21 @@ def test_a_saved_model_comes_back_to_the_last_bit(model, tmp_path):
     for name in ("background", "weights"):
         assert getattr(found, name).dtype == np.float32
         np.testing.assert_array_equal(getattr(found, name), getattr(model, name))
-    for name in ("fields", "feedback", "psq", "seconds", "dictionary", "lower_grades"):
+    for name in (
+        "fields",
+        "feedback",
+        "psq",
+        "seconds",
+        "dictionary",
+        "lower_grades",
+        "length_power",
+        "mean_length",
+    ):
         assert getattr(found, name) == getattr(model, name)
     assert found.choices() == model.choices()
 
 
-@pytest.mark.parametrize("name", ["dictionary", "lower_grades"])
+@pytest.mark.parametrize("name", ["dictionary", "lower_grades", "length_power"])
 def test_a_model_of_before_there_was_such_a_choice_loads(model, tmp_path, name):
     model.save(tmp_path / "lexical")
     path = tmp_path / "lexical" / "lexical.json"
@@ -93,6 +104,8 @@ def test_impacts_are_the_weighted_sum_of_those_of_the_fields(model):
         * weights
         for field, weights in zip(model.fields, model.weights)
     )
+    # Four, one and no words, where the mean is two; an empty text counts as one of one word.
+    expected *= np.array([[0.5], [2], [2]]) ** 0.5
     assert found == pytest.approx(expected)
     assert found[0, 1] > 0
     assert not found[1:].any()  # word 3 stands for nothing
@@ -104,6 +117,7 @@ def test_its_choices_are_json(model):
         "fields": [{"height": 2.0, "decay": 1.5}, {"height": 0.0, "decay": 1.0}],
         "dictionary": 0.3,
         "lower_grades": 0.03,
+        "length_power": -0.5,
         "feedback": 12.5,
         "seconds": 1.5,
     }

@@ -42,6 +42,7 @@ BY_RANKS = dataclasses.replace(FUSION, formula=RECIPROCAL_RANK)
 KINDS = {
     "lexical": {},
     "lexical with feedback": {"feedback": 30.0},
+    "lexical by length": {"length": -0.3},
     "hybrid": {"fusion": FUSION},
     # The fusion decides; feedback of the lexical model alone does not count.
     "hybrid with feedback": {"fusion": dataclasses.replace(FUSION, feedback=20.0), "feedback": 5.0},
@@ -106,7 +107,9 @@ def parts(model, vocabulary_dir):
 
     def make(kind):
         values = KINDS[kind]
-        own = dataclasses.replace(model, feedback=values.get("feedback", 0.0))
+        length = values.get("length", 0.0)
+        feedback = values.get("feedback", 0.0)
+        own = dataclasses.replace(model, feedback=feedback, length_power=length, mean_length=20.0)
         return LexicalParts(own, vocabulary_dir, TEXT, values.get("fusion"))
 
     return make

@@ -26,6 +26,7 @@ from tf_smoothclir.lexical.word_weights import candidate_features, learn_word_we
 from tf_smoothclir.utils.errors import input_error
 
 DICTIONARY_SHARES = (0.0, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0)
+LENGTH_POWERS = (0.0, -0.025, -0.05, -0.075, -0.1, -0.125, -0.15)
 FEEDBACK_WEIGHTS = (0.0, 12.5, 25.0, 50.0, 100.0, 200.0, 400.0)
 # About one standard error of the difference of two rankings over the validation sample.
 _CLEARLY = 0.005
@@ -68,6 +69,7 @@ def learn_lexical_model(
         time.monotonic() - begin,
     )
     model = dataclasses.replace(model, weights=learner.word_weights(model))
+    model = learner.with_best_length(model)
     model = dataclasses.replace(model, feedback=learner.best_feedback(model))
     model = dataclasses.replace(model, seconds=round(time.monotonic() - begin, 3))
     logging.info("Lexical model: %s (%.1f s)", model.describe(), model.seconds)
@@ -225,6 +227,25 @@ class _Learner:
                 field.append(candidate_features(self._texts.queries[queries], own, documents))
         joined = [sp.csr_array(sp.vstack(field)) for field in features]
         return learn_word_weights(joined, candidates + 1).astype(np.float32)
+
+    def with_best_length(self, model: LexicalModel) -> LexicalModel:
+        """Returns a model by which long documents score lower, as far as that is better."""
+        texts = self._texts
+        lengths = np.diff(texts.documents.offsets)
+        model = dataclasses.replace(model, mean_length=max(1.0, float(lengths.mean())))
+        models = [dataclasses.replace(model, length_power=power) for power in LENGTH_POWERS]
+        factors = [one.length_factors(lengths) for one in models]
+        rows = lexical_rows(texts.queries, model.impacts(texts.documents, texts.spelling))
+
+        def variants(query_rows: np.ndarray) -> Iterator[np.ndarray]:
+            scores = rows(query_rows)
+            return (scores * own for own in factors)
+
+        measured = self._validation.per_query(variants)
+        chosen = 0
+        while chosen + 1 < len(models) and is_better(measured[chosen + 1], measured[chosen]):
+            chosen += 1
+        return models[chosen]
 
     def best_feedback(self, model: LexicalModel) -> float:
         """Returns the weight of feedback that ranks best."""

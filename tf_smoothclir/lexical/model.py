@@ -12,6 +12,7 @@ import scipy.sparse as sp
 
 from tf_smoothclir.lexical.positions import PositionProfile
 from tf_smoothclir.lexical.psq import DEFAULT, PsqSettings, impacts
+from tf_smoothclir.lexical.sparse_tables import entry_rows
 from tf_smoothclir.lexical.words import Words
 from tf_smoothclir.utils.errors import input_error
 from tf_smoothclir.utils.files import new_directory, read_json, write_json
@@ -30,6 +31,8 @@ class _Choices:
     seconds: float
     dictionary: float = 0.0
     lower_grades: float = 0.0
+    length_power: float = 0.0
+    mean_length: float = 1.0
 
     @classmethod
     def read(cls, path: Path) -> _Choices:
@@ -55,6 +58,9 @@ class LexicalModel:
         dictionary: Share of a person's dictionary in the table.
         lower_grades: What a training pair of a lower grade counted in learning the table, where one
             of the highest counts 1.
+        length_power: Scores are multiplied by (words of the document / mean length) to the power
+            of it; 0 for scores as they are.
+        mean_length: Mean number of words of a document of the collection it was learned on.
     """
 
     table: sp.csr_array
@@ -66,6 +72,8 @@ class LexicalModel:
     seconds: float = 0.0
     dictionary: float = 0.0
     lower_grades: float = 0.0
+    length_power: float = 0.0
+    mean_length: float = 1.0
     name: ClassVar[str] = "translation table"
 
     def impacts(self, documents: Words, spelling: sp.csr_array) -> sp.csr_array:
@@ -82,10 +90,19 @@ class LexicalModel:
 
     def field_impacts(self, documents: Words, spelling: sp.csr_array) -> list[sp.csr_array]:
         """Returns the same for each field, without the weights."""
-        return [
+        factors = self.length_factors(np.diff(documents.offsets))
+        found = [
             impacts(documents.matrix(field), self.table, spelling, self.background, self.psq)
             for field in self.fields
         ]
+        for field in found:
+            field.data *= factors[entry_rows(field)]
+        return found
+
+    def length_factors(self, lengths: np.ndarray) -> np.ndarray:
+        """Returns what scores of documents of so many words are multiplied by, float32."""
+        relative = np.maximum(lengths, 1) / self.mean_length
+        return np.power(relative, self.length_power).astype(np.float32)
 
     def save(self, directory: str | os.PathLike) -> None:
         """Writes the model into a new directory, whole or not at all."""
@@ -124,6 +141,8 @@ class LexicalModel:
             seconds=chosen.seconds,
             dictionary=chosen.dictionary,
             lower_grades=chosen.lower_grades,
+            length_power=chosen.length_power,
+            mean_length=chosen.mean_length,
         )
 
     def choices(self) -> dict:
@@ -133,6 +152,7 @@ class LexicalModel:
             "fields": [dataclasses.asdict(field) for field in self.fields],
             "dictionary": self.dictionary,
             "lower_grades": self.lower_grades,
+            "length_power": self.length_power,
             "feedback": self.feedback,
             "seconds": self.seconds,
         }
@@ -141,7 +161,8 @@ class LexicalModel:
         """Returns what the run report says of it."""
         lower = f"; pairs of lower grades count {self.lower_grades:g}" if self.lower_grades else ""
         dictionary = f", {self.dictionary:.0%} of the dictionary" if self.dictionary else ""
-        chosen = f"{self.fields[0]}; feedback {self.feedback:g}{dictionary}{lower}"
+        length = f"; scores by length^{self.length_power:g}" if self.length_power else ""
+        chosen = f"{self.fields[0]}; feedback {self.feedback:g}{dictionary}{lower}{length}"
         return {
             "translation table": f"{self.table.nnz:,} entries, in {self.seconds:.0f} s",
             "chosen on validation": chosen,

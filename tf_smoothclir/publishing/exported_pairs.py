@@ -33,6 +33,7 @@ class LexicalPairs(tf.Module):
         self._odds = tf.Variable(odds.astype(np.float32), trainable=False)
         self._weights = tf.Variable(model.weights.astype(np.float32), trainable=False)
         positions = np.arange(parts.text.max_document_tokens)
+        self._length_power, self._mean_length = model.length_power, model.mean_length
         self._profiles = [tf.constant(field(positions)) for field in model.fields]
 
     def __call__(self, queries: tf.Tensor, documents: tf.Tensor) -> tf.Tensor:
@@ -60,16 +61,16 @@ class LexicalPairs(tf.Module):
         keys, counts = self._query_words(self._read_query(queries))
         words = tf.cast(keys % self._translations.width, tf.int32)
         scores = tf.zeros(tf.shape(queries))
-        for shares, weights in zip(
-            self._probabilities(keys, self._read_document(documents)), tf.unstack(self._weights)
-        ):
+        read = self._read_document(documents)
+        for shares, weights in zip(self._probabilities(keys, read), tf.unstack(self._weights)):
             impacts = tf.math.log1p(shares * tf.gather(self._odds, words))
             scores += tf.math.unsorted_segment_sum(
                 impacts * tf.gather(weights, words) * counts,
                 keys // self._translations.width,
                 tf.size(queries),
             )
-        return scores
+        lengths = tf.cast(tf.maximum(read.lengths, 1), tf.float32)
+        return scores * tf.pow(lengths / self._mean_length, self._length_power)
 
     def _query_words(self, tokens: Tokens) -> tuple[tf.Tensor, tf.Tensor]:
         """Returns ascending keys of the different words of each query, and their counts."""
