@@ -74,3 +74,14 @@ def test_what_a_word_met_and_what_else_adds_to_the_score():
 def test_a_hit_without_a_grade(capsys):
     print_hits("apple", [SearchHit(1, 0.5, None, "d1", "", "Ein Apfel")])
     assert capsys.readouterr().out.splitlines()[3].split()[:4] == ["1", "0.500", "-", "d1"]
+
+
+def test_escape_sequences_are_shown_not_sent_to_the_terminal(capsys):
+    text = "red\x1b[2J\x1b]0;title\x07 \x9b31m\x7f a\tb\nc \u202etxt.exe"
+    found = SearchHit(1, 0.5, 1, "d\x1b[1m", "T\x1b[5m", text)
+    print_hits("sea\x1b[2J", [found])
+    shown = capsys.readouterr().out
+    assert not {*shown} & {"\x1b", "\x07", "\x9b", "\x7f", "\u202e", "\t"}
+    assert "T␛[5m: red␛[2J␛]0;title␇ \\u009b31m␡ a b c \\u202etxt.exe" in shown
+    assert "sea␛[2J" in shown
+    assert "d␛[1m" in shown

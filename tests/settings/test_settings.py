@@ -159,3 +159,18 @@ def test_a_run_of_before_the_authors_proportional_odds_has_the_loss_it_was_train
     expected = dataclasses.replace(settings.model, loss="cumulative_logits")
     assert RunSettings.from_dict(values).model == expected
     assert values["model"]["loss"] == "proportional_odds"  # of the caller
+
+
+@pytest.mark.parametrize(
+    ("group", "name", "largest"),
+    [
+        (TrainingSettings, "seed", 2**31 - 2),
+        (DataSettings, "split_seed", 2**31 - 2),
+        (ModelSettings, "dim", 16_384),
+    ],
+)
+def test_numbers_that_tensorflow_does_not_take_are_errors_of_their_flags(group, name, largest):
+    group(**{name: largest})
+    for value in (largest + 1, 10**30):
+        with pytest.raises(ValueError, match=f"--{name} must be at most {largest}, but is {value}"):
+            group(**{name: value})

@@ -230,3 +230,25 @@ def test_command_line(tmp_path):
     assert failed.returncode == 1
     assert "nowhere.pkl: the file cannot be read" in failed.stderr
     assert "Traceback" not in failed.stderr
+
+
+def nested(levels):
+    """Opcodes of a tuple of two equal tuples of two equal tuples ..."""
+    return b"(t" + b"".join(b"2\x86" for _ in range(levels))
+
+
+BOMBS = {
+    "hashed": b"\x80\x02}" + nested(60) + b"K\x01s.",
+    "quoted encoding": b"\x80\x02c_codecs\nencode\nX\x01\x00\x00\x00a" + nested(60) + b"\x86R.",
+    "set": b"\x80\x04\x8f(" + nested(60) + b"\x90.",
+}
+
+
+@pytest.mark.parametrize("content", BOMBS.values(), ids=BOMBS.keys())
+def test_a_small_pickle_cannot_hang_the_converter(content, tmp_path):
+    """Quoting or hashing 2^60 tuples would take for ever."""
+    assert len(content) < 200
+    (tmp_path / "in.pkl").write_bytes(content)
+    with pytest.raises(InputError, match="not a pickle of words") as error:
+        convert_polyglot(tmp_path / "in.pkl", tmp_path / "out.npz")
+    assert len(str(error.value)) < 1000

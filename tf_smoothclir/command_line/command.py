@@ -23,7 +23,7 @@ from tf_smoothclir.command_line.setting_flags import COMMAND
 from tf_smoothclir.utils.errors import InputError
 
 _PACKAGE = os.fspath(Path(__file__).parents[1])
-_FULL_DISK = os.strerror(errno.ENOSPC)
+_FULL_DISK = tuple(map(os.strerror, (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)))
 _PLACE_IN_GRAPH = re.compile(r"{{.*?}} | \[Op:\w+\].*")
 
 
@@ -99,7 +99,7 @@ def _guarded(main: Callable, argv: Sequence[str], arguments: str) -> None:
     except BrokenPipeError:
         _end_for_closed_pipe()
     except Exception as error:  # TensorFlow's own errors are no OSError
-        if _FULL_DISK not in str(error):
+        if not any(reason in str(error) for reason in _FULL_DISK):
             raise
         logging.flush()
         sys.exit(

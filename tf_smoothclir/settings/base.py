@@ -7,6 +7,8 @@ import math
 import os
 from collections.abc import Sequence
 
+MAX_SEED = (1 << 31) - 2  # TensorFlow takes 32 bits, and one more than the seed is used too
+
 
 def setting(
     default,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from tf_smoothclir.settings.base import Settings, setting
+from tf_smoothclir.settings.base import MAX_SEED, Settings, setting
 
 
 @dataclasses.dataclass(frozen=True)
@@ -58,6 +58,7 @@ class DataSettings(Settings):
         "Seed of the 3:1:1 split of the queries, where the set has no splits of its own, of"
         " --related_per_query, and of the toy world.",
         minimum=0,
+        maximum=MAX_SEED,
     )
     cache_dir: str = setting(
         "", "Where tokenized texts are cached; empty: ~/.cache/tf_smoothclir.", is_path=True

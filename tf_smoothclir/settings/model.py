@@ -49,7 +49,7 @@ class ModelSettings(Settings):
         " tower; for queries that say what the opening of a document says.",
         choices=("none", "learned"),
     )
-    dim: int = setting(64, "Length of the vectors (paper: 64).", minimum=1)
+    dim: int = setting(64, "Length of the vectors (paper: 64).", minimum=1, maximum=16_384)
     matryoshka_dims: tuple[int, ...] = setting(
         (),
         "Rising numbers such as 64,128,256: the first 64 numbers of a vector are trained to rank by"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from tf_smoothclir.settings.base import Settings, setting, value_text
+from tf_smoothclir.settings.base import MAX_SEED, Settings, setting, value_text
 
 METRICS = ("P_mr@1", "P_mr@5", "P_r@5", "NDCG@5", "MAP", "MRR_mr", "MRR_r")
 
@@ -121,7 +121,9 @@ class TrainingSettings(Settings):
     select_metric: str = setting(
         "NDCG@5", "Validation metric that decides which epoch is kept.", choices=METRICS
     )
-    seed: int = setting(13, "Seed of initial weights, shuffling and sampling.", minimum=0)
+    seed: int = setting(
+        13, "Seed of initial weights, shuffling and sampling.", minimum=0, maximum=MAX_SEED
+    )
     checkpoint_minutes: float = setting(
         5.0,
         "Minutes between checkpoints inside an epoch; each epoch ends with a checkpoint anyway.",

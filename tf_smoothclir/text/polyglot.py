@@ -10,6 +10,8 @@ import io
 import math
 import os
 import pickle
+import reprlib
+from typing import ClassVar
 
 import numpy as np
 
@@ -23,6 +25,8 @@ MAX_ARRAY_BYTES = 1 << 29
 # Texts have no sentence marks here, and padding is always the zero vector.
 RENAMED = {"<UNK>": UNKNOWN}
 DROPPED = ("<S>", "</S>", "<PAD>")
+
+_QUOTED = 200  # characters of a file in an error
 
 REMEDY = "Give the .pkl file as Polyglot published it"
 
@@ -60,7 +64,8 @@ def convert_polyglot(pkl_path: str | os.PathLike, npz_path: str | os.PathLike) -
     except InputError:
         raise
     except Exception as error:  # a damaged pickle may fail in any way
-        reason = f"this is not a pickle of words and embeddings ({type(error).__name__}: {error})"
+        said = f"{type(error).__name__}: {error}"[:_QUOTED]
+        reason = f"this is not a pickle of words and embeddings ({said})"
         raise input_error(pkl_path, reason, REMEDY) from error
 
     if vectors.ndim != 2 or not isinstance(words, (list, tuple)) or len(vectors) != len(words):
@@ -108,9 +113,14 @@ class _Array:
         if self.dtype.name not in ("f2", "f4", "f8"):
             raise ValueError(f"numbers of type {self.dtype.name}")
         dtype = np.dtype(self.dtype.order + self.dtype.name)
+        if not (isinstance(self.shape, tuple) and isinstance(self.data, bytes)):
+            raise ValueError("an array without shape or data")
+        shown = reprlib.repr(self.shape)  # repr could run for ever
+        if len(self.shape) > 8 or not all(type(n) is int and n >= 0 for n in self.shape):
+            raise ValueError(f"shape {shown}")
         if not dtype.itemsize * math.prod(self.shape) == len(self.data) <= MAX_ARRAY_BYTES:
             raise ValueError(
-                f"{len(self.data)} bytes for shape {self.shape}, at most {MAX_ARRAY_BYTES} allowed"
+                f"{len(self.data)} bytes for shape {shown}, at most {MAX_ARRAY_BYTES} allowed"
             )
         array = np.frombuffer(self.data, dtype)
         return array.reshape(self.shape, order="F" if self.fortran else "C").astype(np.float32)
@@ -124,7 +134,7 @@ def _reconstruct(*_) -> _Array:
 def _encode(text: str, encoding: str) -> bytes:
     """Stands in for `_codecs.encode`, which Python 3 uses for bytes in protocol 2."""
     if encoding != "latin1":
-        raise ValueError(f"encoding {encoding!r}")
+        raise ValueError(f"encoding {reprlib.repr(encoding)}")
     return text.encode("latin1")
 
 
@@ -137,9 +147,24 @@ _ALLOWED = {
 }
 
 
+_HASHING = {pickle.DICT, pickle.SETITEM, pickle.SETITEMS, pickle.ADDITEMS, pickle.FROZENSET}
+
+
+def _refuse(_) -> None:
+    raise ValueError("dictionaries or sets, which Polyglot's files do not have")
+
+
 # The Python version: in the C version, a few bytes of a pickle reserve gigabytes for its memo.
 class _Unpickler(pickle._Unpickler):
-    """Refuses every global except the stand-ins."""
+    """Refuses every global except the stand-ins, and dictionaries and sets.
+
+    Their keys are hashed, which takes for ever for tuples that contain each other many times.
+    """
+
+    dispatch: ClassVar = {
+        code: _refuse if bytes([code]) in _HASHING else method
+        for code, method in pickle._Unpickler.dispatch.items()
+    }
 
     def __init__(self, path: str | os.PathLike, data: bytes):
         # Unlike "latin1", "bytes" keeps a Python 2 `str` (UTF-8 here) apart from a `unicode`.
@@ -148,6 +173,7 @@ class _Unpickler(pickle._Unpickler):
 
     def find_class(self, module: str, name: str):
         if (module, name) not in _ALLOWED:
-            reason = f"the pickle refers to {module}.{name}, which is refused and not run"
+            referred = f"{module}.{name}"[:_QUOTED]
+            reason = f"the pickle refers to {referred}, which is refused and not run"
             raise input_error(self._path, reason, REMEDY)
         return _ALLOWED[module, name]
