@@ -1,4 +1,4 @@
-"""The index: queries per second, recall, build time, memory and disk of each kind.
+"""The index: queries per second, latency, recall, build time, memory and disk of each kind.
 
 python -m benchmarks.index --documents=1000000
 
@@ -102,37 +102,47 @@ def _trained(directory: str, documents: int, dim: int):
 
 
 def build(directory: str, kind: str, documents: int, dim: int, threads: int) -> dict[str, float]:
-    """Builds an index over the collection and saves it in `directory`."""
+    """Builds an index over the collection in its own directory in `directory`."""
     import faiss
 
-    from tf_smoothclir.index.vector_index import IndexSettings, VectorIndex
+    from tf_smoothclir.index.dense_half import write_index
+    from tf_smoothclir.index.vector_index import IndexSettings
 
     faiss.omp_set_num_threads(threads)
+    own = Path(directory, kind)
+    own.mkdir()
+    os.link(Path(directory, "vectors", "vectors"), own / "vectors")
     begin = time.perf_counter()
-    settings = IndexSettings(kind).resolved(documents)
-    built = VectorIndex.build(settings, _documents(directory, dim))
+    write_index(own, dim, IndexSettings(kind).resolved(documents))
     seconds = time.perf_counter() - begin
-    path = Path(directory, kind)
-    built.save(path)
-    return {"build s": seconds, "index MB": os.path.getsize(path) / 1e6}
+    return {"build s": seconds, "disk MB": sum(p.stat().st_size for p in own.iterdir()) / 1e6}
 
 
 def search(
     directory: str, kind: str, effort: int, documents: int, dim: int, threads: int
 ) -> dict[str, float]:
-    """Times a saved index, one query at a time and many at once."""
+    """Times a built index, one query at a time and many at once."""
     import faiss
 
-    from tf_smoothclir.index.ranker import Ranker
-    from tf_smoothclir.index.vector_index import IndexSettings, VectorIndex
+    from tf_smoothclir.index.dense_half import opened_ranker
+    from tf_smoothclir.index.vector_index import IndexSettings
 
     faiss.omp_set_num_threads(threads)
-    asked, indexed = np.load(Path(directory, "queries.npy")), _documents(directory, dim)
+    asked = np.load(Path(directory, "queries.npy"))
     settings = IndexSettings(kind, search_effort=effort).resolved(documents)
-    built = VectorIndex.load(Path(directory, kind), settings)
-    ranker = Ranker(built, indexed, np.arange(documents, dtype=np.uint64))
+    before = _own_memory()
+    hashes = np.arange(documents, dtype=np.uint64)
+    ranker = opened_ranker(Path(directory, kind), dim, settings, hashes)()
+    memory = _own_memory() - before
     measurements = _speeds(lambda some: ranker.rank(some, _DEPTH), asked)
-    return {**measurements, "recall@10": ranker.recall(asked)}
+    recall = ranker.recall(asked, _documents(directory, dim))
+    return {**measurements, "index MB": memory, "recall@10": recall}
+
+
+def _own_memory() -> float:
+    """Returns the memory of this process in MB, without files that it has mapped."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("RssAnon")) / 1e3
 
 
 def _documents(directory: str, dim: int) -> np.ndarray:
@@ -151,7 +161,7 @@ def matmul(directory: str, dim: int, threads: int) -> dict[str, float]:
         lambda some: top_k(tf.constant(some), in_chunks(collection), _DEPTH)[0].numpy(),
         np.load(Path(directory, "queries.npy")),
     )
-    return {**measurements, "recall@10": 1.0}
+    return {**measurements, "index MB": collection.shape.num_elements() * 4 / 1e6, "recall@10": 1.0}
 
 
 def measure(
@@ -184,10 +194,10 @@ def measure(
             kind, _, effort = name.partition(":")
             if kind not in built:
                 measurements = common.in_new_process(partial(build, directory, kind, *sizes))
-                built[kind] = {key: measurements[key] for key in ("build s", "index MB")}
+                built[kind] = {key: measurements[key] for key in ("build s", "disk MB")}
             rivals[name] = partial(search, directory, kind, int(effort or 0), *sizes)
         rivals[MATMUL] = partial(matmul, directory, dim, threads)
-        built[MATMUL] = {"build s": 0.0, "index MB": documents * dim * 4 / 1e6}
+        built[MATMUL] = {"build s": 0.0, "disk MB": documents * dim * 4 / 1e6}
         measurements = {
             name: [{**found, **built[name.partition(":")[0]]} for found in rounds_]
             for name, rounds_ in common.interleaved(rivals, rounds).items()
@@ -212,17 +222,20 @@ def _parts(documents: int, dim: int) -> Iterator[np.ndarray]:
 def _speeds(rank: Callable, queries: np.ndarray) -> dict[str, float]:
     for query in queries[:_WARM_UP]:
         rank(query[None])
-    begin = time.perf_counter()
+    seconds = []
     for query in queries:
+        begin = time.perf_counter()
         rank(query[None])
-    alone = len(queries) / (time.perf_counter() - begin)
+        seconds.append(time.perf_counter() - begin)
     batches = [queries[b : b + _AT_ONCE] for b in range(0, len(queries), _AT_ONCE)]
     rank(batches[0])
     begin = time.perf_counter()
     for batch in batches:
         rank(batch)
     return {
-        "queries/s alone": alone,
+        "queries/s alone": len(queries) / sum(seconds),
+        "p50 ms": 1000 * float(np.percentile(seconds, 50)),
+        "p99 ms": 1000 * float(np.percentile(seconds, 99)),
         "queries/s at once": len(queries) / (time.perf_counter() - begin),
     }
 
@@ -233,7 +246,9 @@ def _define_flags() -> None:
     flags.DEFINE_integer("queries", 512, "Number of queries.", lower_bound=1)
     flags.DEFINE_integer("threads", 2, "Threads of FAISS and TensorFlow.", lower_bound=1)
     flags.DEFINE_list(
-        "kinds", ["hnsw", "ivf_pq"], "Kinds other than flat; hnsw:128 has the search effort 128."
+        "kinds",
+        ["int8", "binary", "hnsw", "ivf_pq"],
+        "Kinds other than flat; hnsw:128 has the search effort 128.",
     )
     flags.DEFINE_enum(
         "vectors", "trained", ["trained", "topics"], "From trained towers, or synthetic."

@@ -59,13 +59,16 @@ class MixedTexts(Collection):
         return f"{self.name} {len(self._texts)}"
 
 
-def build(export_dir: str, index_dir: str, documents: int) -> dict[str, float]:
+def build(
+    export_dir: str, index_dir: str, documents: int, index_type: str = "auto"
+) -> dict[str, float]:
     """Builds the index of a collection; `queries.json` beside it gets the queries."""
     from tf_smoothclir.data.sources.opening import source_of
     from tf_smoothclir.index.builder import build_index
     from tf_smoothclir.index.export_halves import export_halves
+    from tf_smoothclir.index.vector_index import IndexSettings
 
-    halves, manifest = export_halves(export_dir)
+    halves, manifest = export_halves(export_dir, IndexSettings(index_type))
     source = source_of(manifest.data)
     collection = MixedTexts([text.text for text in source.documents()], documents)
     begin = time.perf_counter()
@@ -150,6 +153,7 @@ def measure(
     retrievers: Sequence[str],
     queries: int,
     rounds: int,
+    index_type: str = "auto",
 ) -> list[dict]:
     """Returns two tables for each size: how the index was built, and latency.
 
@@ -159,12 +163,13 @@ def measure(
         retrievers: "dense", "lexical" and "hybrid", as far as the export has them.
         queries: Number of queries.
         rounds: Number of measurements of each.
+        index_type: Kind of the index of vectors.
     """
     tables = []
     for size in documents:
         with tempfile.TemporaryDirectory() as directory:
             index_dir = f"{directory}/index"
-            built = common.in_new_process(partial(build, export_dir, index_dir, size))
+            built = common.in_new_process(partial(build, export_dir, index_dir, size, index_type))
             rivals = {
                 f"{name}, {way.__name__}": partial(way, export_dir, index_dir, name, queries)
                 for name in retrievers
@@ -188,6 +193,7 @@ def _define_flags() -> None:
     flags.DEFINE_list("documents", ["100000"], "Sizes of the collection.")
     flags.DEFINE_list("retrievers", ["lexical", "hybrid", "dense"], "Retrievers to measure.")
     flags.DEFINE_integer("queries", 500, "Number of queries.", lower_bound=1)
+    flags.DEFINE_string("index_type", "auto", "That of smoothclir-index.")
 
 
 def _measure(values: flags.FlagValues) -> list[dict]:
@@ -197,6 +203,7 @@ def _measure(values: flags.FlagValues) -> list[dict]:
         retrievers=values.retrievers,
         queries=values.queries,
         rounds=values.rounds,
+        index_type=values.index_type,
     )
 
 

@@ -313,10 +313,11 @@ def test_words_differ_and_texts_have_the_right_length():
 @pytest.mark.slow
 def test_index():
     sizes = {"documents": 500, "dim": 8, "queries": 20, "rounds": 1, "threads": 1}
-    tables = index.measure(**sizes, kinds=["hnsw", "hnsw:128"], made="trained")
+    kinds = ["int8", "hnsw", "hnsw:128"]
+    tables = index.measure(**sizes, kinds=kinds, made="trained")
     for table in tables:
         rows = rows_of(table, "queries/s alone", "queries/s at once", "recall@10")
-        assert set(rows) == {index.FLAT, "hnsw", "hnsw:128", index.MATMUL}
+        assert set(rows) == {index.FLAT, *kinds, index.MATMUL}
         assert rows[index.FLAT]["recall@10"] == 1
 
 

@@ -6,6 +6,7 @@ import pytest
 from tests.index.helpers import DIM
 from tf_smoothclir.index.ranker import Ranker
 from tf_smoothclir.index.vector_index import (
+    KINDS,
     LARGEST_FLAT,
     LARGEST_HNSW,
     SMALLEST_IVF_PQ,
@@ -43,8 +44,21 @@ def asked(vectors):
 
 @pytest.fixture(scope="module")
 def built(vectors):
-    settings = {kind: IndexSettings(kind).resolved(SIZE) for kind in ("flat", "hnsw", "ivf_pq")}
+    settings = {kind: IndexSettings(kind).resolved(SIZE) for kind in KINDS}
     return {kind: VectorIndex.build(chosen, vectors) for kind, chosen in settings.items()}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("number", [1, 20, SIZE])
+def test_no_document_is_nearer_than_the_nearest_ones_say(vectors, asked, built, kind, number):
+    ranker = Ranker(built[kind], vectors, np.arange(SIZE, dtype=np.uint64))
+    for query, row in zip(asked[:5], scores_by_hand(vectors, asked)):
+        near = ranker.nearest(query, number)
+        assert (np.abs(near.scores - row[near.positions]) <= near.error).all()
+        others = np.delete(row, near.positions)
+        if kind in ("flat", "int8"):
+            assert len(near.positions) == number
+            assert others.max(initial=-np.inf) <= near.others
 
 
 @pytest.mark.parametrize(
@@ -87,7 +101,10 @@ def scores_by_hand(vectors, asked):
     return asked.astype(np.float64) @ vectors.astype(np.float64).T
 
 
-@pytest.mark.parametrize(("kind", "least"), [("flat", 1.0), ("hnsw", 0.97), ("ivf_pq", 0.9)])
+@pytest.mark.parametrize(
+    ("kind", "least"),
+    [("flat", 1.0), ("int8", 1.0), ("binary", 0.5), ("hnsw", 0.97), ("ivf_pq", 0.9)],
+)
 def test_best_documents_are_found(vectors, asked, built, ranker_of, kind, least):
     shares = []
     ranked = ranker_of(built[kind]).rank(asked, 10)
@@ -98,24 +115,25 @@ def test_best_documents_are_found(vectors, asked, built, ranker_of, kind, least)
     assert np.mean(shares) >= least
 
 
-@pytest.mark.parametrize("kind", ["flat", "hnsw", "ivf_pq"])
+@pytest.mark.parametrize("kind", KINDS)
 def test_recall_agrees_with_brute_force(vectors, asked, built, ranker_of, kind):
     ranker = ranker_of(built[kind])
     best = np.argsort(-scores_by_hand(vectors, asked), axis=1)[:, :10]
     found = [set(positions) for positions, _ in ranker.rank(asked, 10)]
     expected = np.mean([len(row & set(exact)) / 10 for row, exact in zip(found, best)])
-    assert ranker.recall(asked) == pytest.approx(expected, abs=1e-9)
+    assert ranker.recall(asked, vectors) == pytest.approx(expected, abs=1e-9)
 
 
 def test_recall_of_a_bad_index_is_low(vectors, asked, ranker_of):
     lazy = VectorIndex.build(IndexSettings("hnsw", 2, search_effort=1), vectors)
-    assert 0 < ranker_of(lazy).recall(asked) < 0.9
+    assert 0 < ranker_of(lazy).recall(asked, vectors) < 0.9
 
 
 @pytest.mark.parametrize("kind", ["hnsw", "ivf_pq"])
 def test_saved_index_ranks_as_before(asked, built, kind, tmp_path):
     built[kind].save(tmp_path / "faiss")
-    loaded = VectorIndex.load(tmp_path / "faiss", built[kind].settings)
+    with open(tmp_path / "faiss", "rb") as file:
+        loaded = VectorIndex.load(file, built[kind].settings)
     for first, second in zip(built[kind].search(asked, 9), loaded.search(asked, 9)):
         np.testing.assert_array_equal(first, second)
 

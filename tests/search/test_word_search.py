@@ -22,6 +22,8 @@ from tf_smoothclir.index.document_index import DocumentIndex
 from tf_smoothclir.index.encoding import encode_texts
 from tf_smoothclir.index.export_halves import export_halves
 from tf_smoothclir.index.lexical_half import LexicalHalf
+from tf_smoothclir.index.ranker import Ranker
+from tf_smoothclir.index.vector_index import VectorIndex
 from tf_smoothclir.protocols.text_search import QueryReading
 from tf_smoothclir.publishing.export_directory import load_tower
 from tf_smoothclir.publishing.exported_lexical import load_lexical
@@ -132,14 +134,14 @@ def hybrid(opened, ranking_exports, tmp_path_factory):
     return hybrid
 
 
-@pytest.mark.parametrize(("first", "most_read"), [(1, 1.0), (100, 1.0), (1, 0.0)])
+@pytest.mark.parametrize(("first", "nearest"), [(1, (1, 2)), (100, (1000, 8000)), (1, (3, 30))])
 @pytest.mark.parametrize("feedback", [0.0, 7.0])
 @pytest.mark.parametrize("share", [0.0, 0.01, 0.3, 0.9, 1.0])
 def test_any_sum_ranks_as_evaluation_does(
-    hybrid, evaluated, share, feedback, first, most_read, monkeypatch
+    hybrid, evaluated, share, feedback, first, nearest, monkeypatch
 ):
     monkeypatch.setattr(word_ranker, "_FIRST", first)
-    monkeypatch.setattr(word_ranker, "_MOST_READ", most_read)
+    monkeypatch.setattr(word_ranker, "_NEAREST", nearest)
     fusion = Fusion(share, 2.0, 0.25, feedback)
     check_ranks(hybrid(fusion), *evaluated("hybrid", "hybrid", fusion=fusion))
 
@@ -170,19 +172,32 @@ def test_what_ranks_add_is_split_among_words(hybrid, role):
 
 
 def test_vectors_of_documents_that_cannot_be_among_the_best_are_not_read(hybrid, monkeypatch):
-    search = hybrid(Fusion(0.01, 2.0, 0.25))
+    search = hybrid(Fusion(0.3, 2.0, 0.25))
     (expected,) = search.search(["word1 word4"], 3)
-    read = []
-    about = word_ranker.WordRanker._about
+    read = set()
+    about, scores = Ranker.about, Ranker.scores
 
-    def counted(ranker, known, query, positions):
-        read.append(len(positions))
-        return about(ranker, known, query, positions)
+    def counted(method):
+        def call(ranker, query, positions):
+            read.update(positions.tolist())
+            return method(ranker, query, positions)
 
-    monkeypatch.setattr(word_ranker.WordRanker, "_about", counted)
+        return call
+
+    monkeypatch.setattr(Ranker, "about", counted(about))
+    monkeypatch.setattr(Ranker, "scores", counted(scores))
     monkeypatch.setattr(word_ranker, "_FIRST", 1)
+    monkeypatch.setattr(word_ranker, "_NEAREST", (4, 4))
     assert search.search(["word1 word4"], 3) == [expected]
-    assert 3 <= max(read) < DOCUMENTS
+    assert 3 <= len(read) < DOCUMENTS / 2
+
+
+def test_what_ranks_by_words_alone_takes_no_memory_for_vectors(opened, monkeypatch):
+    opened("hybrid")  # builds the index
+    opened.cache_clear()
+    monkeypatch.setattr(VectorIndex, "scan", None)
+    (hits,) = opened("hybrid", "lexical").search(["word1 word4"], 3)
+    assert len(hits) == 3
 
 
 def test_a_retriever_of_a_hybrid_may_be_chosen(opened, ranking_exports):

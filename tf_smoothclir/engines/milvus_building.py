@@ -193,9 +193,9 @@ def _write(
 
 
 def _resolved(settings: IndexSettings, documents: int) -> IndexSettings:
-    if settings.kind == "ivf_pq":
+    if settings.kind not in ("auto", "flat", "hnsw"):
         raise input_error(
-            "--index_type=ivf_pq",
+            f"--index_type={settings.kind}",
             "vectors in Milvus are not compressed",
             "Use hnsw; a cluster spreads it over its machines",
         )

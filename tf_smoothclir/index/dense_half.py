@@ -1,6 +1,10 @@
 """The dense half of an index: vectors by the document tower, and a FAISS index over them.
 
-A directory with `vectors` (float32, row after row) and, unless the index is flat, `faiss`.
+A directory with
+
+* `vectors`, float32, row after row; not for the kinds int8 and binary;
+* for the kinds that are read as a whole for each query, int8 vectors: `codes` and `scales`;
+* for HNSW and IVF-PQ, `faiss`.
 """
 
 from __future__ import annotations
@@ -14,10 +18,16 @@ from absl import logging
 
 from tf_smoothclir.index.documents import DocumentStore
 from tf_smoothclir.index.encoding import Encode, encode_texts
+from tf_smoothclir.index.int8_vectors import Int8Vectors
 from tf_smoothclir.index.manifest import DenseNote
 from tf_smoothclir.index.ranker import Ranker
 from tf_smoothclir.index.recall import measured_recall
-from tf_smoothclir.index.vector_index import IndexSettings, VectorIndex
+from tf_smoothclir.index.vector_index import (
+    OF_INT8,
+    SCANNED,
+    IndexSettings,
+    VectorIndex,
+)
 from tf_smoothclir.utils.files import join_files, write_array
 
 _VECTORS, _FAISS = "vectors", "faiss"
@@ -70,11 +80,10 @@ class DenseHalf:
         join_files([part / _VECTORS for part in parts], directory / _VECTORS)
         settings = self._settings.resolved(len(documents))
         logging.info("Indexing %d documents: %s", len(documents), settings.kind)
-        if settings.kind != "flat":
-            vectors = _vectors(directory, self._dim)
-            VectorIndex.build(settings, vectors).save(directory / _FAISS)
-        ranker = open_ranker(directory, self._dim, settings, documents.hashes)
-        return DenseNote(self._dim, settings, measured_recall(ranker, self._query_vectors))
+        vectors = write_index(directory, self._dim, settings)
+        ranker = opened_ranker(directory, self._dim, settings, documents.hashes)()
+        recall = measured_recall(ranker, vectors, self._query_vectors)
+        return DenseNote(self._dim, settings, recall)
 
     def differences(self, there: DenseNote | None) -> str:
         """Returns the settings of an index that differ, such as "kind flat"."""
@@ -100,21 +109,50 @@ class VectorWriter:
         write_array(self._file, rows, "<f4")
 
 
-def open_ranker(directory: Path, dim: int, settings: IndexSettings, hashes: np.ndarray) -> Ranker:
-    """Opens the dense half of an index.
+def write_index(directory: Path, dim: int, settings: IndexSettings) -> np.ndarray:
+    """Indexes the file of vectors in a directory, and deletes it if nothing else will need it.
+
+    Args:
+        directory: Has the file, of a `VectorWriter`.
+        dim: Length of the vectors.
+        settings: Resolved settings.
+
+    Returns:
+        The vectors, `[documents, dim]` float32, which stay mapped.
+    """
+    vectors = _vectors(directory, dim)
+    if settings.kind in SCANNED:
+        Int8Vectors.write(vectors, directory)
+    else:
+        VectorIndex.build(settings, vectors).save(directory / _FAISS)
+    if settings.kind in OF_INT8:
+        (directory / _VECTORS).unlink()
+    return vectors
+
+
+def opened_ranker(
+    directory: Path, dim: int, settings: IndexSettings, hashes: np.ndarray
+) -> Callable[[], Ranker]:
+    """Opens the files of the dense half of an index.
 
     Args:
         directory: What `DenseHalf.join` wrote.
         dim: Length of the vectors.
         settings: Resolved settings.
         hashes: `[documents]` uint64, of the ids.
+
+    Returns:
+        What reads into memory all that a search needs there, even if the files have been deleted.
     """
-    vectors = _vectors(directory, dim)
-    if settings.kind == "flat":
-        index = VectorIndex.build(settings, vectors)
-    else:
-        index = VectorIndex.load(directory / _FAISS, settings)
-    return Ranker(index, vectors, hashes)
+    if settings.kind not in SCANNED:
+        vectors, file = _vectors(directory, dim), open(directory / _FAISS, "rb")  # noqa: SIM115
+        return lambda: Ranker(VectorIndex.load(file, settings), vectors, hashes)
+    if not Int8Vectors.is_in(directory):  # a flat index of a release that had none
+        vectors = _vectors(directory, dim)
+        return lambda: Ranker(VectorIndex.build(settings, vectors), vectors, hashes)
+    coded = Int8Vectors.open(directory)
+    scored = coded if settings.kind in OF_INT8 else _vectors(directory, dim)
+    return lambda: Ranker(VectorIndex.scan(settings, coded), scored, hashes)
 
 
 def _vectors(directory: Path, dim: int) -> np.ndarray:

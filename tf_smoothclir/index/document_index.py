@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
 
-from tf_smoothclir.index.dense_half import DenseHalf, open_ranker
+from tf_smoothclir.index.dense_half import DenseHalf, opened_ranker
 from tf_smoothclir.index.documents import DOCUMENTS, DocumentStore
 from tf_smoothclir.index.lexical_half import LexicalHalf, LexicalIndex
 from tf_smoothclir.index.manifest import REMEDY, IndexManifest
@@ -26,7 +27,6 @@ class DocumentIndex:
     Attributes:
         manifest: The manifest of the index.
         documents: The documents; all halves count them in the same order.
-        dense: Ranks the documents by their vectors; None if the index has none.
         lexical: Scores the documents by their words; None if the index has no impacts.
     """
 
@@ -38,16 +38,25 @@ class DocumentIndex:
         """
         directory = Path(directory)
         self.manifest = _checked_manifest(directory)
-        content, note = directory / self.manifest.content, self.manifest.vectors
+        content = directory / self.manifest.content
         self.documents = DocumentStore(content / DOCUMENTS)
-        self.dense: Ranker | None = None
-        if note is not None:
-            hashes = self.documents.hashes
-            self.dense = open_ranker(content / DenseHalf.name, note.dim, note.settings, hashes)
         self.lexical: LexicalIndex | None = None
         if self.manifest.impacts is not None:
             own = content / LexicalHalf.name
             self.lexical = LexicalIndex(own, self.manifest.impacts, len(self.documents))
+
+        self._dense: Callable[[], Ranker | None] = lambda: None
+        if (note := self.manifest.vectors) is not None:
+            own, hashes = content / DenseHalf.name, self.documents.hashes
+            self._dense = opened_ranker(own, note.dim, note.settings, hashes)
+
+    @functools.cached_property
+    def dense(self) -> Ranker | None:
+        """Ranks the documents by their vectors; None if the index has none.
+
+        Takes memory once it is asked for.
+        """
+        return self._dense()
 
     def __len__(self) -> int:
         return len(self.documents)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
+from tf_smoothclir.index.int8_vectors import Int8Vectors
 from tf_smoothclir.index.vector_index import VectorIndex, chunks
 from tf_smoothclir.ops.top_k import top_k
 
@@ -13,24 +16,44 @@ _VECTORS_PER_CALL = 1 << 16
 _SAME_SCORE = 1e-6  # scores closer than this may come in either order
 
 
-class Ranker:
-    """Ranks documents by their vectors, among those that FAISS proposes.
+_TIMES_MORE = 8  # candidates, where the first ones may not have been enough
 
-    A flat index proposes every document that can be among the best, so its ranking is exact. Scores
-    are computed in float64 and rounded to float32: the same vectors always have the same score,
-    whatever else is in the index or in the batch. Equal scores are ordered by the hash of the id.
+
+class Nearest(NamedTuple):
+    """Documents near a query, and what is known about their SCS.
 
     Attributes:
-        vectors: `[documents, dim]` float32, memory-mapped.
+        positions: `[found]` int64.
+        scores: `[found]` float32, their SCS, nearly.
+        error: How far these may be off.
+        others: No other document has a higher SCS than this, as far as the index knows.
+    """
+
+    positions: np.ndarray
+    scores: np.ndarray
+    error: float
+    others: float
+
+
+class Ranker:
+    """Ranks documents by their vectors, among those that an index proposes.
+
+    A flat index proposes every document that can be among the best, so its ranking is exact; that
+    of int8 is the exact one of int8 vectors. Scores are computed in float64 and rounded to float32:
+    the same vectors always have the same score, whatever else is in the index or in the batch.
+    Equal scores are ordered by the hash of the id.
+
+    Attributes:
+        vectors: `[documents, dim]`, memory-mapped; what scores are computed from.
         documents: Number of documents.
     """
 
-    def __init__(self, index: VectorIndex, vectors: np.ndarray, hashes: np.ndarray):
+    def __init__(self, index: VectorIndex, vectors: np.ndarray | Int8Vectors, hashes: np.ndarray):
         """Joins an index with its documents.
 
         Args:
             index: Holds all `vectors`.
-            vectors: `[documents, dim]` float32.
+            vectors: `[documents, dim]`, float32 or int8.
             hashes: `[documents]` uint64, of the ids.
         """
         self._index, self.vectors, self._hashes = index, vectors, hashes
@@ -38,7 +61,7 @@ class Ranker:
 
     @property
     def exact(self) -> bool:
-        """Whether the ranking is always exact."""
+        """Whether the ranking is always the one by the vectors of the tower."""
         return self._index.settings.kind == "flat"
 
     def rank(self, queries: np.ndarray, depth: int) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -53,25 +76,72 @@ class Ranker:
         """
         queries = np.ascontiguousarray(queries, np.float32)
         depth, ranked = min(depth, self.documents), []
+        candidates = min(self._index.candidates(depth), self.documents)
         for begin in range(0, len(queries), _QUERIES_PER_CALL):
             part = queries[begin : begin + _QUERIES_PER_CALL]
-            scores, positions = self._index.search(part, depth)
-            for query, bounds, found in zip(part, scores, positions):
-                ranked.append(self._rank_one(query, bounds, found, depth))
+            for query, *found in zip(part, *self._index.search(part, candidates)):
+                ranked.append(self._rank_one(query, *found, depth))
         return ranked
 
-    def _rank_one(self, query, bounds, found, depth: int) -> tuple[np.ndarray, np.ndarray]:
+    def nearest(self, query: np.ndarray, number: int) -> Nearest:
+        """Returns documents near a query.
+
+        Args:
+            query: `[dim]`.
+            number: How many, or all if there are fewer; an approximate index may find fewer.
+        """
+        query = np.ascontiguousarray(query, np.float32)
+        number = min(number, self.documents)
+        ((scores, positions),) = zip(*self._index.search(query[None], number))
+        error = self._index.error(query)
+        if not np.isfinite(error):  # rough scores, by which no others can be ruled out
+            positions = positions[positions >= 0]
+            scores, error = self.about(query, positions), 2.0**-22 * len(query)
+        others = -np.inf
+        if 0 < len(positions) < self.documents:
+            others = float(scores.min()) + error
+        return Nearest(positions, scores, error, others)
+
+    def about(self, query: np.ndarray, positions: np.ndarray) -> np.ndarray:
+        """Returns the SCS of a query and documents, nearly: in float32.
+
+        Args:
+            query: `[dim]` float32.
+            positions: `[documents]` int64.
+
+        Returns:
+            `[documents]` float32, off by no more than 2^-22 dim.
+        """
+        scores = np.empty(len(positions), np.float32)
+        for begin in range(0, len(positions), _VECTORS_PER_CALL):
+            part = slice(begin, begin + _VECTORS_PER_CALL)
+            # Not by `@`, whose threads wait for each other where cores are busy.
+            scores[part] = np.einsum("ij,j->i", self.vectors[positions[part]], query)
+        return scores
+
+    def _rank_one(
+        self, query: np.ndarray, bounds: np.ndarray, found: np.ndarray, depth: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Scores the documents that may be among the best.
+
+        Args:
+            query: `[dim]` float32.
+            bounds: `[candidates]` float32, their scores by the index, best first.
+            found: `[candidates]` int64, their positions.
+            depth: Documents wanted.
+        """
         if not query.any():  # such as an empty query: every score is 0
             best = np.argsort(self._hashes, kind="stable")[:depth]
             return best, np.zeros(len(best), np.float32)
-        positions, scores = self._best(query, found[found >= 0], depth)
-        # FAISS computes in float32: a document that it scores a little lower may be as good.
-        least = scores[-1] - 2.0**-22 * len(query) if len(scores) else 0.0
-        unseen = len(found) < self.documents and bounds[-1] >= least
-        if self.exact and unseen:
-            found = self._index.range_search(query, least)
-            return self._best(query, found, depth)
-        return positions, scores
+        error = self._index.error(query)
+        if not np.isfinite(error):
+            return self._best(query, found[found >= 0], depth)
+        # The best `depth` by the index may be lower by an error, and others higher by one.
+        least = bounds[depth - 1] - 2 * error
+        while bounds[-1] >= least and len(found) < self.documents:
+            more = min(_TIMES_MORE * len(found), self.documents)
+            ((bounds, found),) = zip(*self._index.search(query[None], more))
+        return self._best(query, found[bounds >= least], depth)
 
     def _best(self, query, positions, depth: int) -> tuple[np.ndarray, np.ndarray]:
         scores = self.scores(query, positions)
@@ -95,7 +165,7 @@ class Ranker:
             scores[part] = (self.vectors[positions[part]] * query).sum(axis=1)
         return scores
 
-    def recall(self, queries: np.ndarray, depth: int = RECALL_DEPTH) -> float:
+    def recall(self, queries: np.ndarray, vectors: np.ndarray, depth: int = RECALL_DEPTH) -> float:
         """Returns the share of the exact best documents that is found, on average.
 
         A found document counts if its score reaches that of the last of the exact best, so that
@@ -103,13 +173,16 @@ class Ranker:
 
         Args:
             queries: `[queries, dim]`.
+            vectors: `[documents, dim]` float32, by which the exact ranking is.
             depth: How many best documents are looked for.
         """
         queries = np.ascontiguousarray(queries, np.float32)
         depth = min(depth, self.documents)
-        best_scores, _ = top_k(queries, chunks(self.vectors), depth)
+        best_scores, _ = top_k(queries, chunks(vectors), depth)
         reached = [
-            np.count_nonzero(scores >= last - _SAME_SCORE)
-            for (_, scores), last in zip(self.rank(queries, depth), best_scores.numpy()[:, -1])
+            np.count_nonzero(vectors[found] @ query >= last - _SAME_SCORE)
+            for query, (found, _), last in zip(
+                queries, self.rank(queries, depth), best_scores.numpy()[:, -1]
+            )
         ]
         return float(np.mean(reached) / depth)

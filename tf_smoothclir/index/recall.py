@@ -14,18 +14,21 @@ RECALL_QUERIES = 1000
 _SEED = 13
 
 
-def measured_recall(ranker: Ranker, query_vectors: Callable[[], np.ndarray | None]) -> Recall:
+def measured_recall(
+    ranker: Ranker, vectors: np.ndarray, query_vectors: Callable[[], np.ndarray | None]
+) -> Recall:
     """Measures an index against the exact ranking.
 
     Args:
         ranker: The ranker over the index.
+        vectors: `[documents, dim]` float32, as the document tower made them.
         query_vectors: Called only for an approximate index. Returns `[queries, dim]`, or None to
             measure with vectors of documents instead.
     """
     if ranker.exact:
         return Recall(1.0, RECALL_DEPTH, 0, "exact")
-    vectors, kind = query_vectors(), "queries of the training run"
-    if vectors is None:
+    queries, kind = query_vectors(), "queries of the training run"
+    if queries is None:
         sample = permutation(ranker.documents, _SEED)[:RECALL_QUERIES]
-        vectors, kind = np.asarray(ranker.vectors[sample]), "documents in place of queries"
-    return Recall(ranker.recall(vectors), RECALL_DEPTH, len(vectors), kind)
+        queries, kind = np.asarray(vectors[sample]), "documents in place of queries"
+    return Recall(ranker.recall(queries, vectors), RECALL_DEPTH, len(queries), kind)

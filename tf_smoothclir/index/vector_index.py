@@ -1,19 +1,23 @@
-"""The FAISS index over vectors: exact or approximate, by inner product, which here is SCS."""
+"""The FAISS index over vectors, by inner product, which here is SCS."""
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 from collections.abc import Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 import faiss
 import numpy as np
 
 from tf_smoothclir.data.hashing import permutation
+from tf_smoothclir.index.int8_vectors import Int8Vectors
+from tf_smoothclir.index.scans import BitScan, Int8Scan, threads_for
 from tf_smoothclir.utils.errors import input_error
 
-KINDS = ("flat", "hnsw", "ivf_pq")
+KINDS = ("flat", "int8", "binary", "hnsw", "ivf_pq")
+SCANNED = ("flat", "int8", "binary")  # in memory, read as a whole for every query
+OF_INT8 = ("int8", "binary")  # keep no other vectors than those of int8
 LARGEST_FLAT = 1_000_000  # with more, one query takes tens of milliseconds
 LARGEST_HNSW = 20_000_000  # with more, the graph takes over 10 GB of memory
 HNSW_NEIGHBOURS = 32
@@ -25,6 +29,7 @@ _HNSW_CONSTRUCTION = 200
 _LITTLE_EFFORT_UP_TO = 2_000_000
 _LITTLE_EFFORT, _EFFORT = 32, 64
 _TRAINING_VECTORS_PER_LIST = 64
+_FEWEST, _FEWEST_SCANNED = 100, 400
 _CHUNK = 1 << 16
 _SEED = 13
 
@@ -80,16 +85,21 @@ class IndexSettings:
 
 
 class VectorIndex:
-    """A FAISS index whose ids are the positions of documents.
+    """Proposes documents by their vectors; their ids are their positions.
 
     Attributes:
         settings: Resolved settings.
     """
 
-    def __init__(self, index: faiss.Index, settings: IndexSettings):
-        """Wraps an index from `build` or `load`."""
+    def __init__(self, index: faiss.Index | Int8Scan | BitScan, settings: IndexSettings):
+        """Wraps an index from `build`, `load` or `scan`."""
         self._index = index
         self.settings = settings
+
+    @classmethod
+    def scan(cls, settings: IndexSettings, vectors: Int8Vectors) -> VectorIndex:
+        """Puts an index of one of the kinds `SCANNED` into memory."""
+        return cls((BitScan if settings.kind == "binary" else Int8Scan)(vectors), settings)
 
     @classmethod
     def build(cls, settings: IndexSettings, vectors: np.ndarray) -> VectorIndex:
@@ -101,9 +111,9 @@ class VectorIndex:
         """
         documents, dim = vectors.shape
         metric = faiss.METRIC_INNER_PRODUCT
-        if settings.kind == "flat":
-            index = faiss.IndexFlatIP(dim)
-        elif settings.kind == "hnsw":
+        if settings.kind in SCANNED:
+            return cls.scan(settings, Int8Vectors.of(vectors))
+        if settings.kind == "hnsw":
             index = faiss.IndexHNSWFlat(dim, settings.hnsw_neighbours, metric)
             index.hnsw.efConstruction = _HNSW_CONSTRUCTION
         else:
@@ -119,48 +129,56 @@ class VectorIndex:
         return cls(index, settings)
 
     @classmethod
-    def load(cls, path: Path, settings: IndexSettings) -> VectorIndex:
-        """Reads what `save` wrote."""
-        return cls(faiss.read_index(str(path)), settings)
+    def load(cls, file: BinaryIO, settings: IndexSettings) -> VectorIndex:
+        """Reads the file that `save` wrote."""
+        return cls(faiss.read_index(faiss.PyCallbackIOReader(file.read)), settings)
 
     def save(self, path: Path) -> None:
-        """Writes the index. A flat one need not be saved: it is the vectors themselves."""
+        """Writes an index that is not `SCANNED`."""
         faiss.write_index(self._index, str(path))
 
-    def search(self, queries: np.ndarray, depth: int) -> tuple[np.ndarray, np.ndarray]:
-        """Finds candidates for the best `depth` documents: more than `depth` of them.
+    def error(self, query: np.ndarray) -> float:
+        """Returns how far the score of any document by `[dim]` may be off; infinity: not known."""
+        if isinstance(self._index, Int8Scan):
+            return self._index.error(query)
+        return float("inf")
+
+    def candidates(self, depth: int) -> int:
+        """Returns among how many documents the best `depth` are looked for, at least.
+
+        Rough scores change the order, so many more are needed.
+        """
+        kind = self.settings.kind
+        if kind == "hnsw":
+            return depth + 16
+        if kind == "ivf_pq":
+            return max(10 * depth, _FEWEST)
+        return max((10 if kind == "binary" else 2) * depth, _FEWEST_SCANNED)
+
+    def search(self, queries: np.ndarray, candidates: int) -> tuple[np.ndarray, np.ndarray]:
+        """Finds documents.
 
         Args:
             queries: `[queries, dim]` float32.
-            depth: Documents wanted per query.
+            candidates: How many are wanted for each query; at most the number of documents.
 
         Returns:
             `(scores, positions)`, each `[queries, candidates]`, best first; position -1 if no more
-            were found. The scores of IVF-PQ are those of compressed vectors.
+            were found. Scores are those of compressed vectors, except for HNSW.
         """
         kind, effort = self.settings.kind, self.settings.search_effort
-        # Scores of compressed vectors change the order, so many more candidates are needed.
-        candidates = max(10 * depth, 100) if kind == "ivf_pq" else depth + 16
-        candidates = min(candidates, self._index.ntotal)
+        if kind in SCANNED:
+            return self._index.search(queries, candidates)
         if kind == "hnsw":
-            effort = max(effort, candidates)
-            parameters = faiss.SearchParametersHNSW(efSearch=effort)
-        elif kind == "ivf_pq":
-            parameters = faiss.SearchParametersIVF(nprobe=effort)
+            parameters = faiss.SearchParametersHNSW(efSearch=max(effort, candidates))
         else:
-            parameters = None
-        with _threads_for(len(queries)):
+            parameters = faiss.SearchParametersIVF(nprobe=effort)
+        with threads_for(len(queries)):
             return self._index.search(queries, candidates, params=parameters)
-
-    def range_search(self, query: np.ndarray, least: float) -> np.ndarray:
-        """Returns the positions of all documents with a score above `least`; flat index only."""
-        with _threads_for(1):
-            _, _, positions = self._index.range_search(query[None], least)
-        return positions
 
 
 def _default_effort(kind: str, documents: int) -> int:
-    if kind == "flat":
+    if kind in SCANNED:
         return 0
     return _LITTLE_EFFORT if kind == "hnsw" and documents <= _LITTLE_EFFORT_UP_TO else _EFFORT
 
@@ -169,17 +187,6 @@ def chunks(vectors: np.ndarray) -> Iterator[np.ndarray]:
     """Yields the vectors in order, `[at most 65,536, dim]` float32 at a time."""
     for begin in range(0, len(vectors), _CHUNK):
         yield np.ascontiguousarray(vectors[begin : begin + _CHUNK], np.float32)
-
-
-@contextlib.contextmanager
-def _threads_for(queries: int) -> Iterator[None]:
-    """Limits FAISS to one thread per query: on busy cores, threads wait for each other."""
-    threads = faiss.omp_get_max_threads()  # the setting of this Python thread
-    faiss.omp_set_num_threads(min(threads, queries) or 1)
-    try:
-        yield
-    finally:
-        faiss.omp_set_num_threads(threads)
 
 
 def _subquantizers(dim: int) -> int:

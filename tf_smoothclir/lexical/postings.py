@@ -80,15 +80,26 @@ class Postings:
         return sums
 
     def add_to(self, scores: np.ndarray, words: Sequence[int], weights: Sequence[float]) -> None:
-        """Adds the words of one query to `[documents]` float32, each times its weight."""
-        places = np.searchsorted(self.common, words).tolist()
+        """Adds the words of one query to `[documents]` float32, each times its weight.
+
+        Each document gets its sum in the same order, so equal documents have equal sums.
+        """
+        words, weights = np.asarray(words), np.asarray(weights, np.float32)
+        places = np.searchsorted(self.common, words)
+        is_common = np.isin(words, self.common)
         part = np.empty(self.documents, np.float32)
-        for word, weight, place in zip(np.asarray(words).tolist(), weights, places):
-            if place < len(self.common) and self.common[place] == word:
-                scores += np.multiply(self.common_values[place], np.float32(weight), out=part)
-            else:
-                row = self.rare.row(word)
-                scores[self.rare.ids[row]] += np.float32(weight) * self.rare.values[row]
+        for place, weight in zip(places[is_common].tolist(), weights[is_common]):
+            row = self.common_values[place]
+            scores += row if weight == 1 else np.multiply(row, weight, out=part)
+        rows = [self.rare.row(word) for word in words[~is_common].tolist()]
+        ends = np.cumsum([0, *(row.stop - row.start for row in rows)])
+        if ends[-1]:
+            found = [
+                np.concatenate([array[row] for row in rows])
+                for array in (self.rare.values, self.rare.ids)
+            ]
+            of_words = sp.csc_array((*found, ends), shape=(self.documents, len(rows)))
+            scores += of_words @ weights[~is_common]
 
 
 def _allocated(name: str, dtype: str, shape: tuple[int, ...]) -> np.ndarray:
@@ -146,10 +157,11 @@ def highest(scores: np.ndarray, depth: int) -> np.ndarray:
     Returns:
         Int64, ascending.
     """
-    places = np.arange(len(scores))
+    places = slice(None)
     whole = len(scores) // _BLOCK
     if whole >= depth:  # as many blocks have a score that high, so the highest scores do
         blocks = scores[: whole * _BLOCK].reshape(whole, _BLOCK).max(axis=1)
         places = np.flatnonzero(scores >= np.partition(blocks, -depth)[-depth])
     found = scores[places]
-    return places[found >= np.partition(found, -depth)[-depth]]
+    best = np.flatnonzero(found >= np.partition(found, -depth)[-depth])
+    return best if isinstance(places, slice) else places[best]

@@ -59,6 +59,10 @@ class LexicalParts:
         """Weight of feedback over the scores that rank."""
         return self.model.feedback if self.fusion is None else self.fusion.feedback
 
+    def ranking(self, *, with_towers: bool) -> Fusion:
+        """Returns the fusion that ranks: of a hybrid, or of the lexical model alone."""
+        return self.fusion if with_towers else Fusion(0.0, 1.0, 1.0, self.model.feedback)
+
     @functools.cached_property
     def query_reader(self) -> QueryReader:
         """Reads queries."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from absl import logging
@@ -14,10 +14,9 @@ from tf_smoothclir.index.lexical_half import LexicalHalf
 from tf_smoothclir.lexical.words import NO_WORD
 from tf_smoothclir.protocols.text_search import Explanation, SearchedCollection, SearchHit
 from tf_smoothclir.publishing.exported_lexical import LexicalParts
+from tf_smoothclir.search.dense_search import EncodeQueries
 from tf_smoothclir.search.query_reading import ReadQueries, answered, by_words
 from tf_smoothclir.search.word_explanation import WordExplainer
-
-EncodeQueries = Callable[[Sequence[str]], np.ndarray]
 
 
 class EngineSearch:
@@ -49,13 +48,14 @@ class EngineSearch:
         """
         self.collection = collection
         self._lexical, self._documents, self._encode = lexical, documents, encode_queries
-        self._weights = (1.0, 0.0) if encode_queries is None else lexical.fusion.weights
+        fusion = lexical.ranking(with_towers=encode_queries is not None)
+        self._weights = fusion.weights
         self.read = by_words(lexical, read_queries if self._weights[1] else None)
-        self._by_ranks = encode_queries is not None and lexical.fusion.by_ranks
+        self._by_ranks = fusion.by_ranks
         self._explainer = WordExplainer(lexical)
-        feedback = lexical.model.feedback if encode_queries is None else lexical.fusion.feedback
-        if feedback:
-            logging.info("Milvus ranks without feedback, which the export has (%g).", feedback)
+        if fusion.feedback:
+            reason = "Milvus ranks without feedback, which the export has (%g)."
+            logging.info(reason, fusion.feedback)
 
     def search(self, queries: Sequence[str], depth: int) -> list[list[SearchHit]]:
         """Returns the best `depth` documents of each query, best first; see `TextSearch`."""

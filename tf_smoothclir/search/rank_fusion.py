@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 
 from tf_smoothclir.hybrid.fusion import DEPTH, Fusion
 from tf_smoothclir.index.document_index import DocumentIndex
 from tf_smoothclir.lexical.postings import highest
-from tf_smoothclir.search.word_ranker import Query, WordRanker
+from tf_smoothclir.search.word_ranker import AskedQuery, Query, WordRanker
 
 
-def hybrid_ranker(index: DocumentIndex, fusion: Fusion) -> WordRanker:
+def ranker_of(index: DocumentIndex, fusion: Fusion) -> WordRanker:
     """Returns what ranks the documents of an index as a fusion says."""
     if fusion.by_ranks:
         return RankFusionRanker(index, fusion)
@@ -21,32 +23,39 @@ class RankFusionRanker(WordRanker):
     """Ranks by reciprocal ranks of two rankings of an index.
 
     The ranking by vectors is that of the index: a flat one finds the best 1,000, the others nearly.
+
+    Attributes:
+        fusion: The fusion.
     """
 
     def __init__(self, index: DocumentIndex, fusion: Fusion):
         """Joins an index, which has impacts and vectors, and a fusion by ranks."""
         super().__init__(index, fusion.weights, fusion.feedback)
-        self._fusion = fusion
-        self._latest_points: tuple[Query | None, np.ndarray | None] = None, None
+        self.fusion = fusion
 
-    def _lexical(self, query: Query) -> np.ndarray:
-        scores = self._index.lexical.scores(query.words)
-        return self._of_lexical * self._fusion.points(scores[np.newaxis])[0]
+    def ask(self, query: Query) -> AskedQuery:
+        return _RankedByBoth(self, query)
 
-    def _dense(self, query: Query, positions: np.ndarray) -> np.ndarray:
-        return self._of_dense * self._dense_points(query)[positions]
 
-    def _candidates(self, known: np.ndarray, query: Query, depth: int) -> np.ndarray:
-        if not self.has_vectors:
+class _RankedByBoth(AskedQuery):
+    _ranker: RankFusionRanker
+
+    def _of_words(self) -> np.ndarray:
+        scores = self._ranker.index.lexical.scores(self.query.words)
+        return self._ranker.of_lexical * self._ranker.fusion.points(scores[np.newaxis])[0]
+
+    def _of_vectors(self, positions: np.ndarray) -> np.ndarray:
+        return self._ranker.of_dense * self._points[positions]
+
+    def _candidates(self, known: np.ndarray, depth: int) -> np.ndarray:
+        if self._ranker.dense is None:
             return highest(known, depth)
-        return highest(known + self._of_dense * self._dense_points(query), depth)
+        return highest(known + self._ranker.of_dense * self._points, depth)
 
-    def _dense_points(self, query: Query) -> np.ndarray:
-        """Returns the points of all documents by their vectors; the latest are kept."""
-        latest, points = self._latest_points
-        if latest is not query:
-            points = np.zeros(len(self._index), np.float32)
-            ((best, scores),) = self._index.dense.rank(query.vector[np.newaxis], DEPTH)
-            points[best] = self._fusion.points(scores[np.newaxis])[0]
-            self._latest_points = query, points
+    @functools.cached_property
+    def _points(self) -> np.ndarray:
+        """The points of all documents by their vectors, `[documents]` float32."""
+        points = np.zeros(len(self._lexical), np.float32)
+        ((best, scores),) = self._ranker.dense.rank(self.query.vector[np.newaxis], DEPTH)
+        points[best] = self._ranker.fusion.points(scores[np.newaxis])[0]
         return points

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -12,13 +12,11 @@ from tf_smoothclir.index.document_index import DocumentIndex
 from tf_smoothclir.index.lexical_half import LexicalHalf
 from tf_smoothclir.protocols.text_search import Explanation, SearchedCollection, SearchHit
 from tf_smoothclir.publishing.exported_lexical import LexicalParts
+from tf_smoothclir.search.dense_search import EncodeQueries
 from tf_smoothclir.search.query_reading import ReadQueries, answered, by_words, without_zeros
-from tf_smoothclir.search.rank_fusion import hybrid_ranker
+from tf_smoothclir.search.rank_fusion import ranker_of
 from tf_smoothclir.search.word_explanation import WordExplainer
-from tf_smoothclir.search.word_ranker import Query, WordRanker
-
-EncodeQueries = Callable[[Sequence[str]], np.ndarray]
-_LEXICAL_ALONE = (1.0, 0.0)
+from tf_smoothclir.search.word_ranker import AskedQuery, Query
 
 
 class WordSearch:
@@ -48,15 +46,14 @@ class WordSearch:
         """
         self.collection = collection
         self._lexical, self._index, self._encode = lexical, index, encode_queries
-        if encode_queries is None:
-            self._ranker = WordRanker(index, _LEXICAL_ALONE, lexical.model.feedback)
-        else:
-            self._ranker = hybrid_ranker(index, lexical.fusion)
+        fusion = lexical.ranking(with_towers=encode_queries is not None)
+        self._ranker = ranker_of(index, fusion)
         halves = [] if encode_queries is None else [DenseHalf.name]
         self._cut_points = index.manifest.cut_points_of(*halves, LexicalHalf.name)
-        self.read = by_words(lexical, read_queries if self._ranker.has_vectors else None)
+        has_vectors = self._ranker.dense is not None
+        self.read = by_words(lexical, read_queries if has_vectors else None)
         self._explainer = WordExplainer(lexical)
-        self._latest: tuple[str, Query | None] = "", None
+        self._latest: tuple[str, AskedQuery] | None = None
 
     def search(self, queries: Sequence[str], depth: int) -> list[list[SearchHit]]:
         """Returns the best `depth` documents of each query, best first; see `TextSearch`."""
@@ -69,29 +66,30 @@ class WordSearch:
         """Splits the score of each hit into words, towers and feedback; see `TextSearch`."""
         if not hits:
             return []
-        text, read = self._latest
-        if text != query or read is None:
-            (read,) = self._as_queries([query])
+        latest = self._latest
+        if latest is None or latest[0] != query:
+            latest = query, self._ranker.ask(*self._as_queries([query]))
+        asked = latest[1]
         positions = np.array([self._position(hit.id) for hit in hits])
-        parts = self._ranker.parts(read, positions)
+        parts = np.stack(asked.parts(positions), axis=1)
         texts = [hit.text for hit in hits]
-        return self._explainer.explain(read.words, texts, parts.T, role)
+        return self._explainer.explain(asked.query.words, texts, parts, role)
 
     def _found(self, queries: Sequence[str], depth: int) -> list[list[SearchHit]]:
-        ranked = (self._ranker.rank(query, depth) for query in self._as_queries(queries))
-        return [self._index.hits(*without_zeros(*own), self._cut_points) for own in ranked]
+        found = []
+        for text, query in zip(queries, self._as_queries(queries)):
+            asked = self._ranker.ask(query)
+            found.append(self._index.hits(*without_zeros(*asked.rank(depth)), self._cut_points))
+            self._latest = text, asked  # because hits are explained right after they are found
+        return found
 
     def _as_queries(self, queries: Sequence[str]) -> list[Query]:
-        if not len(queries):
-            return []
         words = self._lexical.query_reader.batch(queries)
         texts = np.split(words.ids, words.offsets[1:-1])
         vectors = [None] * len(queries)
-        if self._encode is not None and self._ranker.has_vectors:
+        if self._ranker.dense is not None:
             vectors = self._encode(queries)
-        found = [Query(*read) for read in zip(texts, vectors)]
-        self._latest = queries[-1], found[-1]
-        return found
+        return [Query(*read) for read in zip(texts, vectors)]
 
     def _position(self, id_: str) -> int:
         same = np.flatnonzero(self._index.documents.hashes == hash_ids([id_])[0])
