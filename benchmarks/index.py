@@ -13,6 +13,7 @@ than the vectors of towers.
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -110,6 +111,7 @@ def build(directory: str, kind: str, documents: int, dim: int, threads: int) -> 
 
     faiss.omp_set_num_threads(threads)
     own = Path(directory, kind)
+    shutil.rmtree(own, ignore_errors=True)
     own.mkdir()
     os.link(Path(directory, "vectors", "vectors"), own / "vectors")
     begin = time.perf_counter()
