@@ -140,14 +140,16 @@ def _page():
     from tf_smoothclir.search.opening import open_search
     from tf_smoothclir.server.search_page import open_page
 
-    search = open_search(
-        _EXPORT_DIR.value,
-        _INDEX_DIR.value,
-        setting_flags.data_like,
-        engine=engine_flags.engine_address(),
-        retriever=_RETRIEVER.value,
-    )
-    return open_page(search).routes()
+    def opened(retriever: str):
+        return open_search(
+            _EXPORT_DIR.value,
+            _INDEX_DIR.value,
+            setting_flags.data_like,
+            engine=engine_flags.engine_address(),
+            retriever=retriever,
+        )
+
+    return open_page(opened(_RETRIEVER.value), opened).routes()
 
 
 def run() -> None:

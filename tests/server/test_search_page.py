@@ -1,10 +1,12 @@
 """The search page: its JSON answers, and what a person sees in a real browser."""
 
 import json
+import os
 import re
 import shutil
 import urllib.error
 import urllib.request
+from pathlib import Path
 
 import pytest
 
@@ -38,7 +40,7 @@ TEXTS = [
 class Documents:
     """Finds the same documents for every query, none for "none", and fails for "fail"."""
 
-    collection = SearchedCollection("en", "fr", 3, None)
+    collection = SearchedCollection("en", "fr", 3, None, 3000, ("hybrid", "dense", "lexical"))
 
     def read(self, queries):
         known = {"zebra": QueryReading("nothing", ("zebra",)), "none": QueryReading("words")}
@@ -61,12 +63,32 @@ class Documents:
         return [Explanation(0.8, words, 0.099) for _ in results]
 
 
+class Words(Documents):
+    """Explains scores by words that met words of the query."""
+
+    def search(self, queries, depth):
+        return [[SearchHit(1, 9.0, None, "d1", "", "Une pomme Rouge.")]]
+
+    def explain(self, query, results):
+        met = (WordMatch("red", 0.75, 1.5), WordMatch("apple", 0.125, 0.5))
+        words = (WordShare(".", 3.0), WordShare("rouge", 2.0, met), WordShare("une", 0.001, met))
+        return [Explanation(9.0, words, -0.001, towers=1.0, feedback=6.0)]
+
+
+class Nothing(Documents):
+    """Finds nothing."""
+
+    def search(self, queries, depth):
+        return [[]]
+
+
 @pytest.fixture(scope="module")
 def address(tmp_path_factory):
     """Of a server with the page over `Documents`."""
     export = tmp_path_factory.mktemp("export")
     publish_small(tmp_path_factory.mktemp("vocabulary"), export)
-    with local_server(export, routes=SearchPage(Documents(), EXAMPLES).routes()) as addresses:
+    page = SearchPage(Documents(), EXAMPLES, {"dense": Words(), "lexical": Nothing()}.get)
+    with local_server(export, routes=page.routes()) as addresses:
         yield addresses.rest
 
 
@@ -104,24 +126,12 @@ def test_answer_has_rank_score_grade_and_the_words_that_carry_the_score(address)
     assert first["added"] == {"words": 0.8, "towers": 0, "feedback": 0}
 
 
-class Words(Documents):
-    """Explains scores by words that met words of the query."""
-
-    def search(self, queries, depth):
-        return [[SearchHit(1, 9.0, None, "d1", "", "Une pomme Rouge")]]
-
-    def explain(self, query, results):
-        met = (WordMatch("red", 0.75, 1.5), WordMatch("apple", 0.125, 0.5))
-        words = (WordShare("rouge", 2.0, met), WordShare("une", 0.001, met[:1]))
-        return [Explanation(9.0, words, -0.001, towers=1.0, feedback=6.0)]
-
-
 def test_answer_says_which_words_met_and_what_towers_and_feedback_add():
     answer = json.loads(SearchPage(Words()).search({"q": "red apple"}).body)
     (result,) = answer["results"]
     assert result["grade"] is None
-    # A tenth of what words add is 0.2: "une" has less.
-    assert result["parts"] == [["Une pomme ", None], ["Rouge", 2.0]]
+    # A tenth of what words add is 0.2: "une" has less. Punctuation is never marked.
+    assert result["parts"] == [["Une pomme ", None], ["Rouge", 2.0], [".", None]]
     assert result["matches"] == {"rouge": [["red", 0.75], ["apple", 0.125]]}
     assert result["added"] == {"words": 2.0, "towers": 1.0, "feedback": 6.0}
 
@@ -259,7 +269,7 @@ def test_deep_link_shows_results_with_languages_grade_score_and_marks(tab, addre
 def test_markup_in_documents_examples_and_queries_is_shown_and_never_run(tab, address):
     show(tab, address, f"/?q={urllib.request.quote(EVIL)}")
     tab.wait_for(f"{RESULTS} === 10")
-    assert tab.evaluate("document.querySelector('#results h2').textContent") == f"Titre {EVIL}"
+    assert tab.evaluate("document.querySelector('#results h3').textContent") == f"Titre {EVIL}"
     assert EVIL in tab.evaluate("document.querySelector('#results .text').textContent")
     assert EVIL in tab.evaluate("document.querySelector('#examples ul').textContent")
     assert tab.evaluate("document.querySelectorAll('main script, img').length") == 0
@@ -309,6 +319,104 @@ def test_error_is_shown_as_an_alert(tab, address, path, message):
     tab.wait_for(f"!!{error}")
     assert message in tab.evaluate(f"{error}.textContent")
     assert tab.evaluate(RESULTS) == 0
+
+
+def test_a_long_document_is_whole_after_a_click(tab, address):
+    show(tab, address, "/?q=red&k=2", 390)
+    tab.wait_for(f"{RESULTS} === 2")
+    second = "document.querySelectorAll('#results li')[1]"
+    shown = f"{second}.querySelector('.text').textContent"
+    assert len(tab.evaluate(shown)) < len(TEXTS[1])
+    assert tab.evaluate("document.querySelectorAll('#results .whole').length") == 1
+    tab.evaluate(f"{second}.querySelector('.whole').click()")
+    assert tab.evaluate(shown) == TEXTS[1]
+    assert tab.evaluate(f"{second}.querySelector('.whole').ariaExpanded") == "true"
+    tab.evaluate(f"{second}.querySelector('.whole').click()")
+    assert len(tab.evaluate(shown)) < len(TEXTS[1])
+
+
+def test_shares_stand_below_a_text_for_those_who_cannot_point_at_words(tab, address):
+    show(tab, address, "/?q=red&k=1")
+    tab.wait_for(f"{RESULTS} === 1")
+    shares = "document.querySelector('#results .shares').textContent"
+    assert tab.evaluate(shares) == "rouge +0.500 · pomme +0.200"
+    show(tab, address, "/?q=red&k=1&retriever=dense")
+    tab.wait_for("document.getElementById('retriever').value === 'dense'")
+    tab.wait_for(f"{shares} === 'rouge +2.000 (red 0.75, apple 0.13)'")
+
+
+def test_the_state_says_of_how_many_documents_these_are_the_best(tab, address):
+    show(tab, address, "/?q=red")
+    state = "document.getElementById('state').textContent"
+    tab.wait_for(f"{state}.startsWith('Best 10 of 3,000 documents in ')")
+    legend, results = (f"document.getElementById('{name}')" for name in ("legend", "results"))
+    following = "Node.DOCUMENT_POSITION_FOLLOWING"
+    assert tab.evaluate(f"{legend}.compareDocumentPosition({results}) & {following}")
+
+
+def test_two_retrievers_stand_side_by_side(tab, address):
+    show(tab, address, "/?q=red")
+    tab.wait_for(f"{RESULTS} === 10")
+    assert tab.evaluate("document.getElementById('compared').hidden")
+    tab.evaluate("document.getElementById('other').value = 'dense'")
+    tab.evaluate("document.getElementById('other').dispatchEvent(new Event('change'))")
+    tab.wait_for("document.querySelectorAll('#others li').length === 1")
+    assert tab.evaluate("location.search") == "?q=red&other=dense"
+    places = "['results', 'others'].map((id) => document.getElementById(id)"
+    left, right = tab.evaluate(f"{places}.getBoundingClientRect().left)")
+    assert left < right
+    headings = "[...document.querySelectorAll('.column > h2')].map((one) => one.textContent)"
+    assert tab.evaluate(headings) == ["Ranked by hybrid", "Ranked by dense"]
+    tab.size(390, 900)
+    left, right = tab.evaluate(f"{places}.getBoundingClientRect().left)")
+    assert left == right
+    show(tab, address, "/?q=red&retriever=lexical&other=dense")
+    tab.wait_for("document.querySelectorAll('#others li').length === 1")
+    assert tab.evaluate(RESULTS) == 0
+
+
+def test_a_retriever_that_is_not_there_is_refused(address):
+    status, _, body = get(address, "/api/search?q=red&retriever=best")
+    assert (status, "best" in json.loads(body)["error"]) == (400, True)
+
+
+def test_a_long_query_can_be_read_on_a_phone(tab, address):
+    show(tab, address, f"/?q={'red apples ' * 20}", 390)
+    tab.wait_for(f"{RESULTS} === 10")
+    query = "document.getElementById('query')"
+    assert tab.evaluate(f"{query}.scrollHeight <= {query}.clientHeight + 1")
+    assert tab.evaluate(f"{query}.clientHeight") > 100
+
+
+def axe():
+    """The source of axe-core, which looks for barriers; skips where it is not installed."""
+    named = os.environ.get("AXE_CORE", "node_modules/axe-core/axe.min.js")
+    if not Path(named).is_file():
+        pytest.skip("no axe-core: npm install --no-save axe-core, or name axe.min.js in $AXE_CORE")
+    return Path(named).read_text()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("path", ["/", "/?q=red&k=3", "/?q=red&other=dense", "/?q=zebra"])
+@pytest.mark.parametrize("width", [390, 1200])
+def test_there_is_no_barrier_by_wcag_aa(tab, address, path, width, scheme):
+    source = axe()
+    feature = {"name": "prefers-color-scheme", "value": scheme}
+    tab.call("Emulation.setEmulatedMedia", features=[feature])
+    show(tab, address, path, width)
+    tab.wait_for("!document.getElementById('state').textContent.startsWith('Searching')")
+    if "red" in path:
+        tab.wait_for(f"{RESULTS} > 0")
+        tab.evaluate("document.getElementById('legend').open = true")
+    tab.evaluate(source + "; null")
+    tab.evaluate(
+        "axe.run({runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa']})"
+        ".then((found) => { window.found = found; }); null"
+    )
+    tab.wait_for("!!window.found")
+    violations = "window.found.violations.map((v) => [v.id, v.nodes.map((n) => n.html)])"
+    assert tab.evaluate(violations) == []
+    assert tab.evaluate("window.found.passes.length") > 10
 
 
 @pytest.mark.parametrize(

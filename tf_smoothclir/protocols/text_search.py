@@ -125,12 +125,16 @@ class SearchedCollection:
         document_language: ISO 639-1.
         num_grades: K; predicted grades are 0..K-1.
         data: The set that the documents come from; None where they come from plain files.
+        documents: How many there are; None where that is not known.
+        retrievers: What may rank them, the one that does first.
     """
 
     query_language: str
     document_language: str
     num_grades: int
     data: DataSettings | None
+    documents: int | None = None
+    retrievers: tuple[str, ...] = ()
 
 
 class TextSearch(Protocol):

@@ -90,9 +90,16 @@ def remarks(reading: QueryReading, hits: Sequence[SearchHit]) -> list[str]:
 
 
 def carrying_words(explanation: Explanation) -> list[str]:
-    """Returns the words that each carry a tenth of what words add, largest share first."""
+    """Returns the words that each carry a tenth of what words add, largest share first.
+
+    Punctuation is none of them, whatever it carries.
+    """
     least = _HIGHLIGHTED * abs(explanation.of_words)
-    return [word.word for word in explanation.words if word.share > 0 and word.share >= least]
+    return [
+        word.word
+        for word in explanation.words
+        if word.share > 0 and word.share >= least and any(map(str.isalnum, word.word))
+    ]
 
 
 def shares(explanation: Explanation) -> str:

@@ -85,10 +85,10 @@ def open_search(
             check_current(export_dir, index_dir, index.manifest)
         _check_collection(index_dir, index.manifest, choose_data)
     word_search = WordSearch if engine is None else EngineSearch
-    searched = _searched(export_dir, index.manifest, choose_data)
     lexical = _lexical_model(export_dir, index, retriever)
     if retriever == AUTO:
         retriever = "dense" if lexical is None else lexical.retriever
+    searched = _searched(export_dir, index.manifest, choose_data, retriever)
     if retriever == "lexical":
         if server:
             reason = "a lexical search reads its queries in this process"
@@ -169,14 +169,19 @@ def _searched(
     export_dir: str | os.PathLike,
     manifest: IndexManifest | CollectionNote,
     choose_data: ChooseData,
+    retriever: str,
 ) -> SearchedCollection:
     """Describes the collection of an index; files of documents are in the models' languages."""
     data = choose_data(manifest.data or _data_of_export(export_dir))
+    halves = {DenseHalf.name, LexicalHalf.name} <= set(manifest.halves)
+    others = ("hybrid", "dense", "lexical") if halves else ()
     return SearchedCollection(
         query_language=data.query_language,
         document_language=data.document_language,
         num_grades=len(manifest.thresholds) + 1,
         data=data if manifest.data else None,
+        documents=getattr(manifest, "documents", None),  # an engine's collection changes
+        retrievers=tuple(dict.fromkeys([retriever, *others])),
     )
 
 

@@ -7,8 +7,9 @@ import dataclasses
 import hashlib
 import itertools
 import re
+import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib import resources
 
 from absl import logging
@@ -23,6 +24,7 @@ from tf_smoothclir.utils.errors import InputError
 _DEFAULT_DEPTH, _LARGEST_DEPTH = 10, 100
 _LONGEST_QUERY = 10_000  # characters
 _LONGEST_TEXT = 700  # characters of a document that are shown
+_LONGEST_WHOLE = 20_000  # characters of a whole document, on a click
 _BEFORE = 120  # of these, shown before the first highlighted word
 _EXAMPLES, _LONGEST_EXAMPLE, _QUERIES_READ = 6, 120, 500
 _INLINE = re.compile(r"<(script|style)>(.*?)</\1>", re.DOTALL)
@@ -31,18 +33,28 @@ _INLINE = re.compile(r"<(script|style)>(.*?)</\1>", re.DOTALL)
 class SearchPage:
     """Answers the requests of the page; pass its `routes` to `RestServer`."""
 
-    def __init__(self, search: TextSearch, examples: Sequence[str] = ()):
+    def __init__(
+        self,
+        search: TextSearch,
+        examples: Sequence[str] = (),
+        open_other: Callable[[str], TextSearch] | None = None,
+    ):
         """Reads the HTML file.
 
         Args:
             search: Answers the queries.
             examples: Queries to try.
+            open_other: From another retriever of the collection to a search with it; called when
+                somebody first asks for it.
         """
         self._search = search
         self._examples = examples
+        self._searches = dict.fromkeys(search.collection.retrievers[:1], search)
+        self._open_other = open_other
+        self._opening = threading.Lock()
         page = resources.files(__package__).joinpath("page.html").read_bytes()
         self._page = Response(page, 200, "text/html; charset=utf-8", _headers(page))
-        self._explains = True
+        self._cannot_explain: set[TextSearch] = set()
 
     def routes(self) -> dict[str, Route]:
         """Returns path -> function that answers it."""
@@ -56,7 +68,8 @@ class SearchPage:
         """Answers `/api/about`.
 
         The JSON has `query_language` and `document_language` (ISO 639-1), `grades` (how many there
-        are) and `examples` (queries to try).
+        are), `examples` (queries to try), `documents` (how many there are; null if unknown) and
+        `retrievers` (those to choose from, the default first; empty where there is no choice).
         """
         collection = self._search.collection
         return json_response(
@@ -65,18 +78,21 @@ class SearchPage:
                 "document_language": collection.document_language,
                 "grades": collection.num_grades,
                 "examples": self._examples,
+                "documents": collection.documents,
+                "retrievers": collection.retrievers if self._open_other else (),
             }
         )
 
     def search(self, fields: Mapping[str, str]) -> Response:
-        """Answers `/api/search?q=...&k=10`.
+        """Answers `/api/search?q=...&k=10&retriever=dense`.
 
         The JSON has `query`, `milliseconds`, `evidence` and `unknown` (see `QueryReading`),
         `remarks` (what people should know of them) and `results`. A result has
 
         * `rank`, `score`, `id`, `title`, and `grade`, which is null where none is predicted;
         * `parts`: pairs of a piece of the text and its share of the score, which is null for pieces
-          that are not highlighted;
+          that are not highlighted; a long text is cut to what surrounds the first such word;
+        * `whole`: where it was cut, the same of the whole text, up to 20,000 characters; else null;
         * `matches`: for each highlighted word, in lower case, pairs of a word of the query that it
           met and the probability by which it stands for it, largest share first; empty where only
           towers rank;
@@ -88,12 +104,16 @@ class SearchPage:
             return _bad_request(f"Give a query q of 1 to {_LONGEST_QUERY} characters.")
         if not re.fullmatch("[0-9]{1,3}", depth) or not 1 <= int(depth) <= _LARGEST_DEPTH:
             return _bad_request(f"Give a number of results k from 1 to {_LARGEST_DEPTH}.")
+        retriever = fields.get("retriever", "")
+        if retriever and retriever not in self._search.collection.retrievers:
+            return _bad_request(f"There is no retriever {retriever!r} here.")
+        search = self._search_with(retriever)
         begin = time.perf_counter()
-        (hits,) = self._search.search([query], int(depth))
+        (hits,) = search.search([query], int(depth))
         milliseconds = 1000 * (time.perf_counter() - begin)
-        explanations = self._explanations(query, hits)
+        explanations = self._explanations(search, query, hits)
         results = [_result(*pair) for pair in zip(hits, explanations)]
-        (reading,) = self._search.read([query])
+        (reading,) = search.read([query])
         return json_response(
             {
                 "query": query,
@@ -104,22 +124,39 @@ class SearchPage:
             }
         )
 
-    def _explanations(self, query: str, hits: Sequence[SearchHit]) -> Sequence[Explanation | None]:
-        if self._explains and hits:
+    def _search_with(self, retriever: str) -> TextSearch:
+        if not retriever or (self._open_other is None and retriever not in self._searches):
+            return self._search
+        with self._opening:
+            if retriever not in self._searches:
+                self._searches[retriever] = self._open_other(retriever)
+        return self._searches[retriever]
+
+    def _explanations(
+        self, search: TextSearch, query: str, hits: Sequence[SearchHit]
+    ) -> Sequence[Explanation | None]:
+        if search not in self._cannot_explain and hits:
             try:
-                return self._search.explain(query, hits)
+                return search.explain(query, hits)
             except InputError as error:  # this search cannot explain, whatever the query
                 logging.info("No words are highlighted: %s", error)
-                self._explains = False
+                self._cannot_explain.add(search)
         return [None] * len(hits)
 
 
-def open_page(search: TextSearch) -> SearchPage:
-    """Returns the page over a search, with examples of queries from the set of its collection."""
+def open_page(
+    search: TextSearch, open_other: Callable[[str], TextSearch] | None = None
+) -> SearchPage:
+    """Returns the page over a search, with examples of queries from the set of its collection.
+
+    Args:
+        search: Answers the queries.
+        open_other: As for `SearchPage`.
+    """
     data = search.collection.data
     examples = _examples(data) if data else ()
     search.search([*examples[:1], "a"], _DEFAULT_DEPTH)  # the first search takes longer
-    return SearchPage(search, examples)
+    return SearchPage(search, examples, open_other)
 
 
 def _examples(data: DataSettings) -> list[str]:
@@ -169,25 +206,30 @@ def _result(hit: SearchHit, explanation: Explanation | None) -> dict:
             "towers": explanation.towers,
             "feedback": explanation.feedback,
         }
-    parts = text_parts(hit.text, shares)
-    return {**fields, "parts": parts, "matches": matches, "added": added}
+    parts, whole = text_parts(hit.text, shares), None
+    if len(hit.text) > _LONGEST_TEXT:
+        whole = text_parts(hit.text[:_LONGEST_WHOLE], shares, _LONGEST_WHOLE)
+    return {**fields, "parts": parts, "whole": whole, "matches": matches, "added": added}
 
 
-def text_parts(text: str, shares: Mapping[str, float]) -> list[tuple[str, float | None]]:
+def text_parts(
+    text: str, shares: Mapping[str, float], longest: int = _LONGEST_TEXT
+) -> list[tuple[str, float | None]]:
     """Cuts a text into pieces at the words that carry its score.
 
     Args:
         text: A document. A long one is cut to what surrounds the first such word, or to its start.
         shares: Word in lower case -> its share of the score.
+        longest: Characters of a text that is not cut.
 
     Returns:
         The pieces in order, each with its share, or None between such words.
     """
     pattern = word_pattern(tuple(shares))
-    if len(text) > _LONGEST_TEXT:
+    if len(text) > longest:
         first = pattern.search(text)
         begin = max(0, first.start() - _BEFORE) if first else 0
-        end = begin + _LONGEST_TEXT
+        end = begin + longest
         text = "…" * (begin > 0) + text[begin:end].strip() + "…" * (end < len(text))
     parts, position = [], 0
     for match in pattern.finditer(text):
