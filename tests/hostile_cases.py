@@ -1,0 +1,324 @@
+"""Damages what the package reads, and checks that it reads it right or says what is wrong.
+
+    python -m tests.hostile_cases --cases=10000 --seed=1    damage drawn by a seed
+    python -m tests.hostile_cases --every_byte              each byte of each file, one at a time
+
+A case changes bytes of one file of a small token cache, run, checkpoint, export, index, file of
+embeddings, pickle or request, and reads it. Right is: the answer of the undamaged files, one that
+the input allows (see each class), or an error of the package in words. Wrong is any other
+exception, any other answer, and more than `SECONDS`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import signal
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+import tensorflow as tf
+from absl import logging
+
+from tests.index import helpers
+from tests.published import NoVerifier
+from tests.publishing.test_version_writer import publish_fakes
+from tests.small_world import SmallWorld
+from tests.text import test_embeddings as embeddings
+from tests.text import test_polyglot as polyglot
+from tests.training import test_checkpoints as checkpoints
+from tf_smoothclir._compat.keras_api import tf_weights
+from tf_smoothclir.data.preparation import tokenize_set
+from tf_smoothclir.data.retrieval_set import RetrievalSet
+from tf_smoothclir.index.document_index import DocumentIndex
+from tf_smoothclir.publishing import version_writer
+from tf_smoothclir.publishing.export_directory import checked_part
+from tf_smoothclir.server.json_tensors import inputs_of, parse_request
+from tf_smoothclir.server.request_error import RequestError
+from tf_smoothclir.settings.run import RunSettings
+from tf_smoothclir.settings.text import TextSettings
+from tf_smoothclir.text.polyglot import convert_polyglot
+from tf_smoothclir.training.checkpoints import BestWeights
+from tf_smoothclir.training.run_config import RunData
+from tf_smoothclir.training.run_directory import RunDirectory
+from tf_smoothclir.utils.errors import InputError
+
+SECONDS = 20
+
+
+def digest(*parts):
+    """A digest of arrays and of what has a repr."""
+    made = hashlib.sha256()
+    for part in parts:
+        made.update(part.tobytes() if isinstance(part, np.ndarray) else repr(part).encode())
+    return made.hexdigest()
+
+
+class TokenCache:
+    """A token store and its vocabularies: damage is mended, the answer is always the same."""
+
+    def __init__(self, root):
+        self.root, self.set = root, RetrievalSet.load(SmallWorld())
+        self.read()
+
+    def read(self):
+        found = tokenize_set(self.set, TextSettings(), self.root)
+        stores = [found.tokens(role) for role in ("query", "document")]
+        words = [found.vocabulary(role) for role in ("query", "document")]
+        return digest(*(part for s in stores for part in (s.offsets, np.asarray(s.values))), words)
+
+
+class Run:
+    """The files of a run."""
+
+    def __init__(self, root):
+        run = RunDirectory.create(root / "run", RunSettings())
+        run.remember_data(RunData("name", "fingerprint"))
+        with run.writing(run.vocabulary) as path:
+            path.mkdir()
+            for role in ("query", "document"):
+                (path / f"{role}.txt").write_text("[PAD]\n[UNK]\na\nb\nc\n")
+        with run.writing(run.metrics) as path:
+            path.write_text('{"test": {"MAP": 0.5}}\n')
+        run.flags.unlink()  # nobody reads it again
+        self.root = root
+
+    def read(self):
+        run = RunDirectory.load(self.root / "run")
+        words = [run.vocabulary_tokens(role) for role in ("query", "document")]
+        return digest(run.settings(), words, json.loads(run.metrics.read_text()))
+
+
+class States:
+    """The checkpoints of a run: the state before is an answer too."""
+
+    def __init__(self, root):
+        self.root = root
+        checkpoints.saved_twice(root / "checkpoints")
+        self.model = checkpoints.make_model()
+        self.allowed = {self._of(epoch) for epoch in (1, 2)}
+
+    def _of(self, epoch):
+        model = checkpoints.make_model()
+        for _ in range(epoch - 1):
+            checkpoints.shift(model)
+        return digest(epoch, *checkpoints.state(model))
+
+    def read(self):
+        directory = self.root / "checkpoints"
+        progress = checkpoints.checkpoints_of(directory, self.model).restore()
+        answer = digest(progress.epoch, *checkpoints.state(self.model))
+        if not BestWeights.damage(directory):
+            BestWeights(directory, tf_weights(self.model)).restore()
+        return answer
+
+
+class Export:
+    """The parts of an export; their models are stand-ins, as no model is read before its check."""
+
+    def __init__(self, root):
+        self.root = root / "export"
+        version_writer.Verifier = NoVerifier
+        publish_fakes(self.root, search=True)
+        (self.root / ".smoothclir-export.lock").unlink()
+
+    def read(self):
+        found = [checked_part(self.root, role) for role in ("query", "document", "search")]
+        return digest([manifest for _, manifest in found])
+
+
+class Index:
+    """An index of vectors."""
+
+    def __init__(self, root):
+        self.root = root
+        texts = [helpers.document(number) for number in range(12)]
+        helpers.build(root / "index", texts)
+
+    def read(self):
+        index = DocumentIndex(self.root / "index")
+        vectors = np.stack([helpers.vector_of(text) for text in ("a", "b")])
+        return digest(index.search(vectors, 5))
+
+
+class Embeddings:
+    """Files of embeddings: no digest covers them, so one changed number changes its own row."""
+
+    def __init__(self, root):
+        self.root, self.right = root, {}
+        for write in (
+            embeddings.write_word2vec_text,
+            embeddings.write_glove,
+            embeddings.write_binary,
+            embeddings.write_npz,
+        ):
+            path = write(root / write.__name__) or root / write.__name__
+            self.right[path.name] = embeddings.load(path).matrix
+
+    def read(self):
+        differing = 0
+        for name, right in self.right.items():
+            matrix = embeddings.load(self.root / name).matrix
+            rows = [row for row in (2, 3, 4, 6) if not np.array_equal(matrix[row], right[row])]
+            differing += len(rows) > 1
+        return digest(differing)
+
+
+class Pickle:
+    """A Polyglot pickle: any words and vectors are an answer, an endless one is not."""
+
+    def __init__(self, root):
+        self.root = root
+        words = [polyglot.py2_unicode(word) for word in polyglot.WORDS]
+        content = polyglot.py2_polyglot(words, polyglot.py2_array(polyglot.ROWS))
+        (root / "in.pkl").write_bytes(content)
+
+    def read(self):
+        with tempfile.TemporaryDirectory() as directory:
+            convert_polyglot(self.root / "in.pkl", Path(directory, "out.npz"))
+        return digest()
+
+
+class Request:
+    """The body of a request: any tensor is an answer."""
+
+    def __init__(self, root):
+        self.root = root
+        body = {"instances": [{"text": "red", "k": 1}, {"text": {"b64": "cmVk"}, "k": 2}]}
+        (root / "body").write_text(json.dumps(body))
+
+    def read(self):
+        document, form, _ = parse_request((self.root / "body").read_bytes())
+        specs = {"text": tf.TensorSpec([None], tf.string), "k": tf.TensorSpec([None], tf.int32)}
+        inputs_of(document, form, specs)
+        return digest()
+
+
+INPUTS = (TokenCache, Run, States, Export, Index, Embeddings, Pickle, Request)
+
+
+class Case:
+    """An input with its undamaged files."""
+
+    def __init__(self, kind, root):
+        root.mkdir()
+        self.name, self.input = kind.__name__, kind(root)
+        self.files = {path: path.read_bytes() for path in sorted(root.rglob("*")) if path.is_file()}
+        self.allowed = {self.input.read(), *getattr(self.input, "allowed", ())}
+
+    def try_with(self, path, content):
+        """Returns "answer" or "error", or raises what should not have been."""
+        path.write_bytes(content)
+        signal.alarm(SECONDS)
+        try:
+            answer = self.input.read()
+        except (InputError, RequestError):
+            return "error"
+        finally:
+            signal.alarm(0)
+            self._restore()
+        if answer not in self.allowed:
+            raise AssertionError("another answer")
+        return "answer"
+
+    def _restore(self):
+        for path, content in self.files.items():
+            if not path.is_file() or path.read_bytes() != content:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_bytes(content)
+
+
+def damaged(content, random):
+    """Some bytes flipped, cut, doubled, replaced or inserted."""
+    content, kind = bytearray(content), random.integers(6)
+    place = int(random.integers(len(content) + 1))
+    end = min(len(content), place + int(random.integers(1, 40)))
+    if kind == 0 and place < len(content):
+        content[place] ^= 1 << int(random.integers(8))
+    elif kind == 1:
+        del content[place:]
+    elif kind == 2:
+        del content[place:end]
+    elif kind == 3:
+        content[place:place] = content[place:end]
+    elif kind == 4:
+        content[place:end] = random.bytes(end - place)
+    else:
+        tokens = (b"\0", b"\n", b"[" * 200, b"-1", b"1e999", b"\xff", b"9" * 30, b'"', b"null")
+        content[place:place] = tokens[int(random.integers(len(tokens)))]
+    return bytes(content)
+
+
+def drawn(cases, number, seed):
+    """Yields (case, file, content) of damage drawn by a seed."""
+    random = np.random.default_rng(seed)
+    for _ in range(number):
+        case = cases[int(random.integers(len(cases)))]
+        path = list(case.files)[int(random.integers(len(case.files)))]
+        yield case, path, damaged(case.files[path], random)
+
+
+def every_byte(cases):
+    """Yields (case, file, content) for each byte of each file, its lowest bit flipped."""
+    for case in cases:
+        for path, content in case.files.items():
+            for place in range(len(content)):
+                flipped = bytes([content[place] ^ 1])
+                yield case, path, content[:place] + flipped + content[place + 1 :]
+
+
+def run(root, attempts):
+    """Tries all; returns name -> outcome -> number, and the failures in words."""
+    counts, failures = {}, []
+    logging.set_verbosity(logging.ERROR)
+    signal.signal(signal.SIGALRM, _too_long)
+    for number, (case, path, content) in enumerate(attempts):
+        try:
+            outcome = case.try_with(path, content)
+        except Exception as error:
+            outcome = "WRONG"
+            place = f"case {number}, {case.name}, {path.relative_to(root)}"
+            failures.append(f"{place}: {type(error).__name__}: {str(error)[:200]}")
+        of_name = counts.setdefault(case.name, {})
+        of_name[outcome] = of_name.get(outcome, 0) + 1
+    return counts, failures
+
+
+def make_cases(root):
+    """All inputs, below a directory."""
+    return [Case(kind, root / kind.__name__) for kind in INPUTS]
+
+
+def _too_long(*_):
+    raise TimeoutError(f"more than {SECONDS} seconds")
+
+
+def main():
+    """Runs from the command line."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--cases", type=int, default=10_000)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--every_byte", action="store_true")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as directory:
+        begin, cases = time.monotonic(), make_cases(root := Path(directory))
+        chosen = (
+            every_byte(cases) if options.every_byte else drawn(cases, options.cases, options.seed)
+        )
+        counts, failures = run(root, chosen)
+    for name, found in sorted(counts.items()):
+        print(name, *(f"{outcome}: {number}" for outcome, number in sorted(found.items())))
+    print(*failures, sep="\n")
+    total = sum(sum(found.values()) for found in counts.values())
+    print(f"{total} cases, {len(failures)} wrong, {time.monotonic() - begin:.0f} s")
+    sys.exit(bool(failures))
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    main()
