@@ -74,14 +74,14 @@ class Encoder:
         self.version, self.pair_id = manifest["version"], manifest["pair_id"]
         self._tower = tower
         vocabulary = (directory / tower.vocabulary).read_text(encoding="utf-8").split("\n")[:-1]
-        self._ids = {word: id_ for id_, word in enumerate(vocabulary)}
+        self._ids = _Ids(zip(vocabulary, itertools.count()))
         self._arrays = {name: tower.array(directory, name) for name in tower.arrays}
         self._token_weights = None
         if "token_weights" in self._arrays:
             raw = self._arrays.pop("token_weights")[:, 0]
             self._token_weights = np.logaddexp(0, np.float32(tower.pace) * raw)
         self._profile = _profile(tower, self._arrays.pop("position_weights", None))
-        self._chunks: dict[str, list[str]] = {}
+        self._chunks = _Chunks()
         self.dim = self._arrays["embeddings"].shape[1]
 
     def encode(self, texts: Iterable[Text]) -> np.ndarray:
@@ -104,7 +104,7 @@ class Encoder:
 
     def _encoded(self, texts: list[Text]) -> np.ndarray:
         words, numbers, lengths = self._words(texts)
-        ids = np.array([self._ids.get(word, _UNKNOWN_ID) for word in words], np.int64)
+        ids = np.fromiter(map(self._ids.__getitem__, words), np.int64, len(words))
         vectors = self._word_vectors(words, ids)
         ends = np.cumsum(lengths)
         weights = self._profile[np.arange(len(numbers)) - np.repeat(ends - lengths, lengths)]
@@ -114,7 +114,8 @@ class Encoder:
         for row, (begin, end) in enumerate(zip((ends - lengths).tolist(), ends.tolist())):
             if begin < end:
                 of_text = weights[begin:end]
-                np.dot(of_text, vectors[numbers[begin:end]], out=pooled[row])
+                # Not np.dot, whose threads spin for longer than so small a product takes.
+                np.einsum("t,td->d", of_text, vectors[numbers[begin:end]], out=pooled[row])
                 pooled[row] /= of_text.sum()
         pooled = np.tanh(pooled).astype(np.float64)
         norms = np.linalg.norm(pooled, axis=1, keepdims=True) + self._tower.epsilon
@@ -134,7 +135,7 @@ class Encoder:
         of_texts = chunks.of(itertools.chain.from_iterable(split))
         if len(self._chunks) > _MOST_CHUNKS:
             self._chunks.clear()
-        tokens = [self._tokens(chunk) for chunk in chunks]
+        tokens = list(map(self._chunks.__getitem__, chunks))
         words = _Numbers()
         of_chunks = words.of(itertools.chain.from_iterable(tokens))
         sizes = np.fromiter(map(len, tokens), np.int64, len(tokens))
@@ -144,12 +145,6 @@ class Encoder:
         begins = np.concatenate([[0], ends[:-1]])
         lengths = np.minimum(ends - begins, self._tower.max_tokens)
         return list(words), numbers[_runs(begins, lengths)], lengths
-
-    def _tokens(self, chunk: str) -> list[str]:
-        found = self._chunks.get(chunk)
-        if found is None:
-            found = self._chunks[chunk] = tokens_of(chunk)
-        return found
 
     def _word_vectors(self, words: Sequence[str], ids: np.ndarray) -> np.ndarray:
         """Returns `[words, dim]` float32; see `towers/word_table.py`."""
@@ -174,6 +169,21 @@ class Encoder:
         rows = self._arrays[table][numbers].astype(np.float32, copy=False)
         scales = self._arrays.get(f"{table}_scales")
         return rows if scales is None else rows * scales[numbers]
+
+
+class _Ids(dict):
+    """Word -> id; other words are unknown."""
+
+    def __missing__(self, word: str) -> int:
+        return _UNKNOWN_ID
+
+
+class _Chunks(dict):
+    """Chunk -> its tokens, which are found when they are first asked for."""
+
+    def __missing__(self, chunk: str) -> list[str]:
+        self[chunk] = tokens_of(chunk)
+        return self[chunk]
 
 
 class _Numbers(collections.defaultdict):
