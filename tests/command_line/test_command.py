@@ -363,4 +363,4 @@ def test_every_value_of_a_preset_is_a_setting(name):
     names = {field.name for kind in GROUPS.values() for field in dataclasses.fields(kind)}
     assert set(PRESETS[name]) <= names
     lines = preset_settings(name).flag_lines()
-    assert all(f"--{setting}={value}" in lines for setting, value in PRESETS[name].items())
+    assert all(f"--{name}={value_text(value)}" in lines for name, value in PRESETS[name].items())
