@@ -27,6 +27,7 @@ from benchmarks import (
     preparation,
     presets,
     profile,
+    quantised,
     retrieval,
     scaling,
     serving,
@@ -355,6 +356,19 @@ def test_retrieval(ranking_exports):
     assert rows_of(built, "build s", "vectors MB", "impacts MB").keys() == {"built"}
     rows = rows_of(measured, "mean ms", "p50 ms", "p99 ms")
     assert rows.keys() == {f"{name}, {way}" for name in retrievers for way in ("search", "server")}
+
+
+@pytest.mark.slow
+def test_quantised(ranking_exports):
+    kinds = ["flat", "int8", "binary"]
+    export_dir = str(ranking_exports["dense"])
+    (table,) = quantised.measure(export_dir=export_dir, split="test", kinds=kinds)
+    rows = rows_of(table, "full/MRR@10", "recall@10", "p50 ms", "disk MB")
+    assert rows.keys() == set(kinds)
+    assert rows["flat"]["recall@10"] == 1
+    assert rows["int8"]["disk MB"] < rows["flat"]["disk MB"] / 2
+    for kind in kinds:  # no vector of these is far off
+        assert rows[kind]["full/MRR@10"] == pytest.approx(rows["flat"]["full/MRR@10"], abs=0.1)
 
 
 def test_mixed_texts_are_halves_of_two_texts():
