@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from tf_smoothclir.towers.average_pooling import AveragePoolingTower as AveragePoolingTower
     from tf_smoothclir.towers.cnn import CNNTower as CNNTower
     from tf_smoothclir.towers.lstm import LSTMTower as LSTMTower
+    from tf_smoothclir.towers.text_tower import TextTower as TextTower
     from tf_smoothclir.two_tower.model import TwoTower as TwoTower
     from tf_smoothclir.two_tower.similarity import SmoothCosineSimilarity as SmoothCosineSimilarity
     from tf_smoothclir.two_tower.similarity import smooth_normalize as smooth_normalize
@@ -68,6 +69,7 @@ _PUBLIC = {
     "RowRMSprop": "optimizers.row_rmsprop",
     "SparseAdagrad": "optimizers.sparse_adagrad",
     "SparseRMSprop": "optimizers.sparse_rmsprop",
+    "TextTower": "towers.text_tower",
     "ThreePartL2": "losses.three_part_l2",
     "TwoTower": "two_tower.model",
     "load": "api.model",

@@ -22,6 +22,26 @@ def predicted_grades(scores, cut_points: Sequence[float]) -> tf.Tensor:
     return tf.reduce_sum(tf.cast(above, tf.int32), axis=-1)
 
 
+def check_grades(grades, num_grades: int | None) -> None:
+    """Checks grades when they are known, in a graph too.
+
+    Args:
+        grades: Of any shape; negative at padding.
+        num_grades: K; None for any number.
+
+    Raises:
+        InvalidArgumentError: A grade is above K-1.
+    """
+    if num_grades is None:
+        return
+    highest = tf.reduce_max(tf.cast(grades, tf.int32))
+    message = (
+        f"grades: a grade is above {num_grades - 1}, the highest that this loss has. Give the loss"
+        " one more threshold for each further grade, or correct the grades."
+    )
+    tf.debugging.assert_less(highest, num_grades, message=message)
+
+
 def hit_grades(scores, of_scores: Sequence[float], of_shares: Sequence[float]) -> tf.Tensor:
     """Returns the grades of hits: int32, the shape of `scores`.
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
+from collections.abc import Sequence
 
 import tensorflow as tf
 
@@ -59,9 +61,23 @@ class _VocabularyFile(tf.lookup.TextFileInitializer):
         return f"{self._kind}_{self.digest}"
 
 
-def words_by_id(path: str | os.PathLike) -> tf.lookup.StaticHashTable:
-    """Returns the table int64 id -> token of a vocabulary file, "" for other ids."""
-    return tf.lookup.StaticHashTable(_VocabularyFile(path, by_id=True), default_value="")
+class _VocabularyList(tf.lookup.KeyValueTensorInitializer):
+    """Fills a table from a list of tokens, as `_VocabularyFile` does from a file."""
+
+    def __init__(self, tokens: Sequence[str], by_id: bool = False):
+        words, ids = tf.constant(list(tokens), tf.string), tf.range(len(tokens), dtype=tf.int64)
+        super().__init__(*((ids, words) if by_id else (words, ids)))
+        self.digest = hashlib.sha256("\n".join([*tokens, ""]).encode()).hexdigest()
+
+
+def _entries(vocabulary: str | os.PathLike | Sequence[str], by_id: bool = False):
+    is_path = isinstance(vocabulary, (str, os.PathLike))
+    return (_VocabularyFile if is_path else _VocabularyList)(vocabulary, by_id)
+
+
+def words_by_id(vocabulary: str | os.PathLike | Sequence[str]) -> tf.lookup.StaticHashTable:
+    """Returns the table int64 id -> token of a vocabulary, "" for other ids."""
+    return tf.lookup.StaticHashTable(_entries(vocabulary, by_id=True), default_value="")
 
 
 class TextEncoder(tf.Module):
@@ -70,11 +86,11 @@ class TextEncoder(tf.Module):
     The vocabulary file becomes an asset of every SavedModel that contains the encoder.
     """
 
-    def __init__(self, vocabulary_path: str | os.PathLike, max_tokens: int):
-        """Looks tokens up in `vocabulary_path` and keeps the first `max_tokens` of a text."""
+    def __init__(self, vocabulary_path: str | os.PathLike | Sequence[str], max_tokens: int):
+        """Looks tokens up in a file, or a list, and keeps the first `max_tokens` of a text."""
         super().__init__(name="text_encoder")
         self.max_tokens = max_tokens
-        initializer = _VocabularyFile(vocabulary_path)
+        initializer = _entries(vocabulary_path)
         self.vocabulary_digest = initializer.digest
         self._table = tf.lookup.StaticHashTable(initializer, default_value=UNKNOWN_ID)
 

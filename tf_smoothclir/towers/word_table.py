@@ -69,9 +69,10 @@ class WordTableTower(keras.layers.Layer):
             **kwargs: Of the Keras layer; `trainable=False` freezes the whole tower.
 
         Raises:
-            ValueError: On sizes below 1.
+            ValueError: On sizes below 1, and on half precision.
         """
         super().__init__(**kwargs)
+        check_precision(self)
         self.supports_jit = False  # else Keras 3 compiles it with XLA, which needs fixed shapes
         for argument, value in {"vocabulary_size": vocabulary_size, "dim": dim}.items():
             if int(value) < 1:
@@ -206,18 +207,35 @@ class WordTableTower(keras.layers.Layer):
         return keras.initializers.get(given)
 
 
+def check_precision(layer: keras.layers.Layer) -> None:
+    """Checks that a layer computes in float32 or more.
+
+    Raises:
+        ValueError: It does not, as under the policy "mixed_float16".
+    """
+    if layer.compute_dtype in ("float16", "bfloat16"):
+        raise ValueError(
+            f"{layer.name}: it computes in {layer.compute_dtype}, but rows of a table of words are"
+            " added up in float32. Set keras.mixed_precision.set_global_policy('float32') before,"
+            " or give dtype='float32'."
+        )
+
+
 def flat_tokens(given) -> Tokens | DistinctTokens | SubwordTokens:
     """Returns the tokens of texts, one text after the other.
 
     Args:
-        given: One of these types; `{"ids": [tokens] int, "lengths": [texts] int}`; or padded ids,
-            `[texts, length]`, where 0 is padding, in any place. Padded ids may be floats,
-            which is what Keras 3 makes of them on their way into a `Sequential`.
+        given: One of these types; `{"ids": [tokens] int, "lengths": [texts] int}`; ragged ids,
+            `[texts, (tokens)]`; or padded ids, `[texts, length]`, where 0 is padding, in any place.
+            Padded ids may be floats, which is what Keras 3 makes of them on their way into a
+            `Sequential`.
     """
     if isinstance(given, (Tokens, DistinctTokens, SubwordTokens)):
         return given
     if isinstance(given, Mapping):
         return Tokens.of(given["ids"], given["lengths"])
+    if isinstance(given, tf.RaggedTensor):
+        return Tokens.of(given.flat_values, tf.cast(given.row_lengths(), tf.int32))
     real = tf.not_equal(given, PADDING_ID)
     lengths = tf.reduce_sum(tf.cast(real, tf.int32), axis=-1)
     ids = tf.boolean_mask(given, real)

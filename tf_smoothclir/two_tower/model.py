@@ -22,10 +22,13 @@ from tf_smoothclir.data.model_inputs import (
     model_inputs,
 )
 from tf_smoothclir.losses.base import ranking_loss
+from tf_smoothclir.losses.grades import check_grades
 from tf_smoothclir.ops.row_sums import take
 from tf_smoothclir.optimizers.gradients import clipped, each_row_once
 from tf_smoothclir.optimizers.sparse_optimizer import gradient_policy
-from tf_smoothclir.towers.word_table import WordTableTower
+from tf_smoothclir.towers.text_tower import word_table
+from tf_smoothclir.towers.word_table import WordTableTower, check_precision
+from tf_smoothclir.two_tower.saved_model import ScoringModel
 from tf_smoothclir.two_tower.similarity import SmoothCosineSimilarity, smooth_normalize
 
 # Weight of the loss of each cut beside that of the whole vectors. With 1, as in Kusupati et al.
@@ -70,11 +73,13 @@ class TwoTower(keras.Model):
             **kwargs: Of the Keras model.
         """
         super().__init__(**kwargs)
+        check_precision(self)
         self.query_tower = query_tower
         self.document_tower = document_tower
         self.similarity = SmoothCosineSimilarity() if similarity is None else similarity
         self.clip_norm = clip_norm
         self.in_batch = in_batch
+        self._checks_grades = False
         self.matryoshka_dims = tuple(matryoshka_dims)
 
     def build(self, input_shape=None):
@@ -85,7 +90,15 @@ class TwoTower(keras.Model):
         self.built = True
 
     def compile(self, *args, **kwargs):
-        """Compiles the model as Keras does; the weights of its loss are trained too."""
+        """Compiles the model as Keras does; the weights of its loss are trained too.
+
+        Raises:
+            ValueError: `jit_compile` is True.
+        """
+        if kwargs.get("jit_compile") is True:
+            raise ValueError(
+                "jit_compile=True: XLA needs fixed shapes, and texts have any length. Leave it out."
+            )
         super().compile(*args, **kwargs)
         make_loss_metric(self)
         adopt_layer(self, "loss_layer", ranking_loss(self.loss).layer)
@@ -159,9 +172,34 @@ class TwoTower(keras.Model):
 
         Returns:
             `[batch, dim]` smooth-normalised vectors, whose inner products are the scores.
+
+        Raises:
+            ValueError: There is no such role.
         """
-        tower = self.query_tower if role == "query" else self.document_tower
+        towers = {"query": self.query_tower, "document": self.document_tower}
+        if role not in towers:
+            raise ValueError(f"role must be 'query' or 'document', but is {role!r}.")
+        tower = towers[role]
         return smooth_normalize(tower(tokens), self.similarity.epsilon)
+
+    def fit(self, *args, **kwargs):
+        """Trains as Keras does; a grade that the loss does not have is an error, not a NaN."""
+        self._checks_grades = True
+        return super().fit(*args, **kwargs)
+
+    def export(self, filepath):
+        """Writes a SavedModel, of the scores of pairs, whose signature takes texts of any length.
+
+        Its inputs are `query` and `document`: `[batch]` string for a `TextTower`, `[batch, length]`
+        int32 for other towers, where id 0 is padding. It returns `score`, `[batch]`.
+
+        Args:
+            filepath: The directory.
+
+        Raises:
+            ValueError: A tower needs n-grams, which ids do not have.
+        """
+        ScoringModel(self).save(filepath)
 
     def train_step(self, data, exchange=None):
         """Keras's training step, with three more numbers in its logs.
@@ -176,6 +214,8 @@ class TwoTower(keras.Model):
         """
         inputs, grades, weights = keras.utils.unpack_x_y_sample_weight(data)
         inputs = self._typed(inputs)
+        if self._checks_grades:
+            check_grades(grades, ranking_loss(self.loss).num_grades)
         with tf.GradientTape() as tape:
             scores, *shorter = self(inputs, training=True, each_dim=True)
             loss = self.compute_loss(inputs, grades, scores, weights)
@@ -220,7 +260,7 @@ class TwoTower(keras.Model):
 
     def _own_towers(self) -> list[WordTableTower]:
         """Returns the towers of this package; nothing is known of other layers."""
-        towers = (self.query_tower, self.document_tower)
+        towers = map(word_table, (self.query_tower, self.document_tower))
         return [tower for tower in towers if isinstance(tower, WordTableTower)]
 
     def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None):
@@ -278,7 +318,7 @@ class TwoTower(keras.Model):
         """
         if not (self.is_shared and self._own_towers()):
             return False
-        return not self.query_tower.pads_texts
+        return not word_table(self.query_tower).pads_texts
 
 
 def _list_lengths(inputs: ModelInputs | None) -> tf.Tensor | None:

@@ -1,0 +1,152 @@
+"""Models that read strings: fit, predict, files and exports; what Keras options do."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from tensorflow import keras
+
+from tf_smoothclir import (
+    AveragePoolingTower,
+    CNNTower,
+    LazyAdam,
+    SmoothOrdinalSearchLoss,
+    TextTower,
+    TwoTower,
+)
+
+QUERIES = ["red apple", "the blue Sea", "", "unheard"]
+DOCUMENTS = ["roter Apfel", "das blaue Meer, am Meer", "Apfel", ""]
+GRADES = [2, 2, 0, 1]
+INPUTS = {"query": tf.constant(QUERIES), "document": tf.constant(DOCUMENTS)}
+
+
+def text_tower(texts, seed, kind=AveragePoolingTower, **kwargs):
+    words = TextTower.words_of(texts)
+    start = keras.initializers.RandomNormal(stddev=0.5, seed=seed)
+    return TextTower(kind(len(words), 4, embeddings_initializer=start, **kwargs), words)
+
+
+def model_of_strings(kind=AveragePoolingTower, **kwargs):
+    model = TwoTower(
+        text_tower(QUERIES[:3], 1, kind, **kwargs), text_tower(DOCUMENTS, 2, kind, **kwargs)
+    )
+    model.compile(LazyAdam(0.1), SmoothOrdinalSearchLoss((0.2, 0.7)))
+    return model
+
+
+def batches():
+    return tf.data.Dataset.from_tensors((INPUTS, tf.constant(GRADES)))
+
+
+def test_words_are_numbered_as_in_preparation():
+    # By frequency, then in byte order; lower case, punctuation apart.
+    words = ["[PAD]", "[UNK]", "apfel", "meer", ",", "am", "blaue", "das", "roter"]
+    assert TextTower.words_of(DOCUMENTS) == words
+    assert TextTower.words_of(DOCUMENTS, max_size=3) == words[:3]
+
+
+def test_strings_score_as_their_ids_do():
+    model = model_of_strings()
+    ids = {"query": [[4, 2], [6, 3], [0, 0]], "document": [[8, 2], [7, 6], [2, 0]]}
+    words = model.document_tower.vocabulary
+    ids["document"] = [[words.index("roter"), words.index("apfel")]]
+    inside = TwoTower(model.query_tower.tower, model.document_tower.tower)
+    found = inside.vectors("document", tf.constant(ids["document"])).numpy()
+    np.testing.assert_allclose(model.vectors("document", tf.constant(DOCUMENTS[:1])), found)
+
+
+@pytest.mark.parametrize("kwargs", [{}, {"ngram_buckets": 20}, {"kind": CNNTower}], ids=str)
+def test_fit_predict_and_files_take_strings(kwargs, tmp_path):
+    model = model_of_strings(**kwargs)
+    before = model.evaluate(batches(), verbose=0)
+    model.fit(batches(), epochs=20, verbose=0)
+    assert model.evaluate(batches(), verbose=0) < before
+    scores = model.predict(INPUTS, verbose=0)
+    model.save(tmp_path / "model.keras")
+    again = keras.models.load_model(tmp_path / "model.keras")
+    np.testing.assert_allclose(again.predict(INPUTS, verbose=0), scores, rtol=1e-6)
+    assert again.document_tower.vocabulary == model.document_tower.vocabulary
+    again.fit(batches(), verbose=0)
+
+
+@pytest.mark.parametrize("kwargs", [{}, {"ngram_buckets": 20}], ids=str)
+def test_an_export_takes_any_number_of_strings(kwargs, tmp_path):
+    model = model_of_strings(**kwargs)
+    model.fit(batches(), verbose=0)
+    expected = model.predict(INPUTS, verbose=0)
+    model.export(str(tmp_path / "export"))
+    served = tf.saved_model.load(str(tmp_path / "export")).signatures["serving_default"]
+    np.testing.assert_allclose(served(**INPUTS)["score"], expected, rtol=1e-5)
+    three = {name: texts[:3] for name, texts in INPUTS.items()}
+    np.testing.assert_allclose(served(**three)["score"], expected[:3], rtol=1e-5)
+
+
+def test_an_export_takes_ids_of_any_length(tmp_path):
+    model = TwoTower(AveragePoolingTower(9, 4), AveragePoolingTower(9, 4))
+    model.compile(LazyAdam(0.1), SmoothOrdinalSearchLoss((0.2, 0.7)))
+    short = {"query": tf.constant([[2, 3]]), "document": tf.constant([[4, 5, 6]])}
+    model.fit(tf.data.Dataset.from_tensors((short, tf.constant([2]))), verbose=0)
+    model.export(str(tmp_path / "export"))
+    loaded = tf.saved_model.load(str(tmp_path / "export"))
+    long = {"query": tf.constant([[2, 3, 4, 0, 5], [2] * 5]), "document": tf.constant([[4], [5]])}
+    np.testing.assert_allclose(loaded.serve(**long)["score"], model(long), rtol=1e-5)
+
+
+def test_an_export_of_ids_has_no_ngrams(tmp_path):
+    model = TwoTower(AveragePoolingTower(9, 4, ngram_buckets=5), AveragePoolingTower(9, 4))
+    with pytest.raises(ValueError, match="Wrap it in a TextTower"):
+        model.export(str(tmp_path / "export"))
+
+
+@pytest.mark.parametrize("role", ["queries", "documents", "Query", None])
+def test_another_role_is_an_error(role):
+    with pytest.raises(ValueError, match="role must be 'query' or 'document'"):
+        model_of_strings().vectors(role, tf.constant(QUERIES))
+
+
+def test_a_grade_above_the_highest_is_an_error_in_fit():
+    wrong = tf.data.Dataset.from_tensors((INPUTS, tf.constant([0, 3, 1, 2])))
+    with pytest.raises(tf.errors.InvalidArgumentError, match="a grade is above 2"):
+        model_of_strings().fit(wrong, verbose=0)
+
+
+def test_jit_compile_is_refused():
+    with pytest.raises(ValueError, match="jit_compile=True: XLA needs fixed shapes"):
+        model_of_strings().compile("adam", "mse", jit_compile=True)
+
+
+def test_ragged_ids_are_the_same_as_padded_ones():
+    tower = AveragePoolingTower(9, 4)
+    padded = tower(tf.constant([[2, 3, 4], [5, 0, 0]]))
+    np.testing.assert_array_equal(tower.call(tf.ragged.constant([[2, 3, 4], [5]])), padded)
+
+
+@pytest.mark.parametrize("policy", ["mixed_float16", "mixed_bfloat16"])
+def test_half_precision_is_refused(policy):
+    model, before = model_of_strings(), keras.mixed_precision.global_policy()
+    keras.mixed_precision.set_global_policy(policy)
+    try:
+        for build in (model_of_strings, lambda: TwoTower(model.query_tower, model.document_tower)):
+            with pytest.raises(ValueError, match="set_global_policy"):
+                build()
+    finally:
+        keras.mixed_precision.set_global_policy(before)
+
+
+@pytest.mark.parametrize(
+    ("vocabulary", "size", "message"),
+    [
+        (["a", "b", "c"], 3, "must begin with"),
+        (["[PAD]", "[UNK]", "a"], 4, "build the tower with vocabulary_size=len"),
+    ],
+)
+def test_a_vocabulary_that_does_not_fit_is_an_error(vocabulary, size, message):
+    with pytest.raises(ValueError, match=message):
+        TextTower(AveragePoolingTower(size, 4), vocabulary)
+
+
+def test_ids_are_no_texts():
+    with pytest.raises(ValueError, match="it reads strings, but got int32"):
+        text_tower(DOCUMENTS, 1)(tf.constant([[2, 3]]))
