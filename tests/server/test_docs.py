@@ -115,3 +115,20 @@ def test_different_shapes_are_distinguished():
 
 def test_server_has_the_labels_of_the_page(server):
     assert rest(server, "/v1/models/search/labels/stable")[0] == 200
+
+
+def test_the_python_block_asks_the_server(server):
+    text = PAGE.read_text(encoding="utf-8")
+    (block,) = re.findall(r"^```python\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+    here = {
+        "localhost:8500": f"127.0.0.1:{server.port}",
+        "timeout=1.0": "timeout=30.0",
+        "Which city is known for sugar?": "red apple",  # which the small model knows
+    }
+    for shown, used in here.items():
+        assert shown in block
+        block = block.replace(shown, used)
+    names = {}
+    exec(compile(block, PAGE.name, "exec"), names)
+    assert names["vectors"].shape[0] == 1
+    assert names["documents"][0].id
