@@ -91,7 +91,7 @@ def test_values_get_the_type_of_their_setting(monkeypatch, tmp_path):
         ({"tower": "gru"}, "must be one of average_pooling, cnn, lstm"),
         ({"epochs": 0}, "must be at least 1"),
         ({"loss": "softmax"}, "Add --batching=lists"),
-        ({"init_from": "nowhere"}, "there is no run"),
+        ({"init_from": "nowhere"}, "there is no such directory"),
     ],
 )
 def test_a_wrong_keyword_says_what_to_write(given, message):

@@ -81,12 +81,11 @@ def _loaded(source: Source, splits: dict[str, str] | None, seed: int) -> Retriev
 
 
 def _retriever(models: RankingModels, retrieval_set: RetrievalSet) -> Retriever:
-    vectors = {}
-    if models.weights[1]:
+    vectors, lexical = {}, models.models.lexical
+    if lexical is None or (lexical.fusion is not None and lexical.fusion.weights[1]):
         source = retrieval_set.source
         streams = zip(ROLES, (source.queries, source.documents))
         vectors = {role: models.vectors(role, [t.text for t in texts()]) for role, texts in streams}
-    lexical = models.models.lexical
     if lexical is None:
         return retriever_of_parts(retrieval_set, vectors)
     cache_dir = models.models.manifest.data.cache_dir

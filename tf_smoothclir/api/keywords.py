@@ -53,6 +53,7 @@ class SettingKeywords(TypedDict, total=False):
     initial_vectors: str
     query_embeddings: PathText
     document_embeddings: PathText
+    embeddings_encoding: str
     train_query_embeddings: bool
     train_document_embeddings: bool
     # training
@@ -86,3 +87,4 @@ class SettingKeywords(TypedDict, total=False):
     query_translation: str
     dictionary: PathText
     dictionary_direction: str
+    fusion: str

@@ -33,5 +33,4 @@ def explain_pair(models: RankingModels, query: str, document: str, role: str) ->
     of_words, of_towers = models.parts_of_scores([query], [document])
     parts = np.stack([of_words, of_towers, np.zeros_like(of_words)]).T
     read = lexical.query_reader.batch([query]).ids
-    explainer = WordExplainer(lexical, models.weights[0])
-    return explainer.explain(read, [document], parts, role)[0]
+    return WordExplainer(lexical).explain(read, [document], parts, role)[0]

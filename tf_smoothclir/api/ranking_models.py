@@ -109,11 +109,11 @@ class RankingModels:
 
     @property
     def weights(self) -> tuple[float, float]:
-        """What a lexical score and an SCS are multiplied by."""
+        """What a lexical score and an SCS of a pair are multiplied by."""
         lexical = self.models.lexical
         if lexical is None:
             return 0.0, 1.0
-        return (1.0, 0.0) if lexical.fusion is None else lexical.fusion.weights
+        return (1.0, 0.0) if lexical.fusion is None else lexical.fusion.of_pairs.weights
 
 
 def _lexical_scores(
