@@ -275,8 +275,8 @@ def every_byte(cases):
 def run(root, attempts):
     """Tries all; returns name -> outcome -> number, and the failures in words."""
     counts, failures = {}, []
+    verbosity, handler = logging.get_verbosity(), signal.signal(signal.SIGALRM, _too_long)
     logging.set_verbosity(logging.ERROR)
-    signal.signal(signal.SIGALRM, _too_long)
     for number, (case, path, content) in enumerate(attempts):
         try:
             outcome = case.try_with(path, content)
@@ -286,6 +286,8 @@ def run(root, attempts):
             failures.append(f"{place}: {type(error).__name__}: {str(error)[:200]}")
         of_name = counts.setdefault(case.name, {})
         of_name[outcome] = of_name.get(outcome, 0) + 1
+    logging.set_verbosity(verbosity)
+    signal.signal(signal.SIGALRM, handler)
     return counts, failures
 
 
