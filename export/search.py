@@ -106,7 +106,7 @@ def _typed() -> Iterator[str]:
 
 
 def _check_flags() -> None:
-    """Reports mistakes that would show only after the search, or never."""
+    """Reports mistakes that would show only after seconds, or never."""
     if _TREC_RUN.value:
         make_directory(Path(_TREC_RUN.value).parent, "--trec_run")
         if Path(_TREC_RUN.value).is_dir():
@@ -115,6 +115,8 @@ def _check_flags() -> None:
         raise input_error(
             f"--tag={_TAG.value}", "the tag of a TREC run is one word", "Leave out white space"
         )
+    if not _SERVER.value:
+        setting_flags.check_export_dir()
 
 
 def _show(search, query, hits, reading) -> None:

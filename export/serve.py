@@ -101,6 +101,8 @@ setting_flags.define_settings(["data"])
 def main(argv) -> None:
     """Serves the models."""
     del argv
+    if not _CONFIG.value:
+        setting_flags.check_export_dir()
     from tf_smoothclir.server.ports import check_ports
 
     check_ports(_HOST.value, {"--rest_api_port": _REST_API_PORT.value, "--port": _PORT.value})

@@ -11,6 +11,7 @@ again.
 from __future__ import annotations
 
 import time
+from pathlib import Path
 
 from absl import flags, logging
 
@@ -35,9 +36,16 @@ def main(argv) -> None:
     """Trains the model."""
     del argv
     settings = setting_flags.run_settings_from_flags()
+    from tf_smoothclir.data.sources.line_files import checked_directory
+    from tf_smoothclir.training.run_directory import RunDirectory
+
+    needs_set = not RunDirectory(Path(_OUTPUT_DIR.value)).finished
+    if needs_set and settings.data.data_dir and not settings.training.shards_dir:
+        checked_directory(settings.data.data_dir)
+    # These imports take seconds: report a missing set first.
     from tf_smoothclir.evaluation.report import print_metrics
     from tf_smoothclir.training.distributed.workers import WorkerLost
-    from tf_smoothclir.training.train import train  # slow import, after the flags
+    from tf_smoothclir.training.train import train
 
     try:
         result = train(settings, _OUTPUT_DIR.value, overwrite=_OVERWRITE.value)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Collection, Sequence
+from pathlib import Path
 
 from absl import flags
 
@@ -71,6 +72,20 @@ def define_index_flags() -> tuple[flags.FlagHolder, flags.FlagHolder]:
         module_name=COMMAND,
     )
     return export_dir, index_dir
+
+
+def check_export_dir() -> None:
+    """Checks that --export_dir is there, for commands that read it: loading anything takes seconds.
+
+    Raises:
+        InputError: It is not.
+    """
+    if not Path(FLAGS.export_dir).is_dir():
+        raise input_error(
+            f"--export_dir={FLAGS.export_dir}",
+            "there is no such directory",
+            "Write all parts with smoothclir-export",
+        )
 
 
 def define_retriever() -> flags.FlagHolder:
