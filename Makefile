@@ -53,9 +53,10 @@ test-all: $(VENV)/.tests  ## Run every test, slow ones included
 subset: $(VENV)/.tests  ## Run the tests of the maths and one pass through all commands
 	@$(BIN)/python -m pytest $(AT_ONCE) $(PYTEST_FLAGS) $(SUBSET)
 
-lint: $(VENV)/.tests  ## Check style and formatting
+lint: $(VENV)/.tests  ## Check style, formatting and the types of the public interface
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
+	@$(BIN)/python -m mypy
 
 format: $(VENV)/.tests  ## Fix style and formatting
 	@$(BIN)/ruff check --fix .
