@@ -81,7 +81,7 @@ setup(
         "tensorflow-datasets<4.9.4; python_version < '3.10'",
         *on_both(
             "absl-py>=1.4,<3",
-            "faiss-cpu>=1.8,<2",
+            "faiss-cpu>=1.9,<2",
             "grpcio>=1.24",
             "importlib_resources>=5",
             "keras-tuner>=1.4.7,<1.5",
