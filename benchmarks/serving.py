@@ -45,6 +45,7 @@ def export(
     from tf_smoothclir.publishing.exported_tower import ExportedTower
     from tf_smoothclir.publishing.version_writer import PairInfo, publish_version
     from tf_smoothclir.settings.data import DataSettings
+    from tf_smoothclir.text.evidence import WordEvidence
     from tf_smoothclir.text.vocabulary import PADDING, UNKNOWN, TextEncoder, write_vocabulary
 
     known = words(vocabulary)
@@ -58,7 +59,8 @@ def export(
         for role in ROLES:
             tower, name = getattr(model, f"{role}_tower"), f"{role}_tower"
             encoder = TextEncoder(Path(directory, f"{role}.txt"), _MAX_TOKENS)
-            towers[role] = ExportedTower(tower, encoder, epsilon=1.0, name=name)
+            own = {"epsilon": 1.0, "evidence": WordEvidence(encoder)}
+            towers[role] = ExportedTower(tower, encoder, name=name, **own)
         vectors = generator.normal(0, 0.05, (documents, dim))
         collection["vectors"] = vectors.astype(np.float32)
     if retriever != "dense":

@@ -250,7 +250,7 @@ BAD = {
     "nothing relevant": (read_qrels, "q1 0 d1 0\nq2 0 d1 -1\n", ": no document has", "Judge at"),
     "empty run": (read_run, "", ": the file is empty", "Give it one record"),
     "empty qrels": (read_qrels, "", ": the file is empty", "Give it one record"),
-    "blank line": (read_run, GOOD_RUN + "\n", ":2: the line is blank", "Remove it"),
+    "blank line": (read_run, "\n" + GOOD_RUN, ":1: the line is blank", "Remove it"),
     "not UTF-8": (read_run, b"q\xff Q0 d1 1 1 me\n", ":1: byte 0xff", "iconv"),
 }
 

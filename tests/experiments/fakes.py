@@ -22,7 +22,9 @@ def fake_system(name, values, *, loss="sosl", counts=((8, 2), (5, 5), (0, 10))):
     )
     by_metric = {metric: np.array(values) for metric in (*METRICS, "full/MRR@10")}
     costs = np.ones(len(values)), np.full(len(values), 500.0)
-    return SystemMetrics(name, (cell,) * len(values), by_metric, dict.fromkeys(METRICS, 7), *costs)
+    return SystemMetrics(
+        name, (cell,) * len(values), by_metric, dict.fromkeys(by_metric, 7), *costs
+    )
 
 
 def finish(cell, *, validation, test):

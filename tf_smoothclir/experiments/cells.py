@@ -38,6 +38,8 @@ _YOUNGER = {
     "position_weights": "none",
     "matryoshka_dims": (),
     "lower_grade_weight": 0.1,
+    "embeddings_encoding": "utf-8",
+    "init_from": "",
 }
 _RETRIEVAL = {field.name for field in dataclasses.fields(RetrievalSettings)}
 
