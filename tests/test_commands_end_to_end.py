@@ -130,11 +130,17 @@ def test_search_shows_a_table_to_people(run, export_dir):
 
 
 def test_search_accepts_invalid_utf8(run, export_dir):
-    typed = "caf\udce9\n"  # the byte 0xE9 of Latin-1
+    typed = "caf\udce9\na river caf\udce9\n"  # the byte 0xE9 of Latin-1
     arguments = [f"--export_dir={export_dir}", "--json", "--top_k=1"]
-    found = json.loads(run("export.search", *arguments, stdin=typed).stdout)
-    assert found["query"] == "caf\ufffd"
-    assert len(found["results"]) == 1
+    lines = run("export.search", *arguments, stdin=typed).stdout.splitlines()
+    unknown, known = map(json.loads, lines)
+    assert (unknown["query"], unknown["evidence"], unknown["results"]) == (
+        "caf\ufffd",
+        "nothing",
+        [],
+    )
+    assert (known["query"], known["evidence"]) == ("a river caf\ufffd", "words")
+    assert len(known["results"]) == 1
 
 
 def test_quickstart_with_overwrite_searches_by_the_new_towers(run, tmp_path):

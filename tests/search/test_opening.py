@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import shlex
 import shutil
 import subprocess
 import sys
@@ -147,8 +148,11 @@ def test_index_of_another_run_is_refused(export_dir, own_index):
     manifest = json.loads((own_index / "manifest.json").read_text())
     (own_index / "manifest.json").write_text(json.dumps({**manifest, "pair_id": "f" * 64}))
     before = snapshot(own_index)
-    with pytest.raises(InputError, match="different training runs"):
+    with pytest.raises(InputError, match="comes from a different training run") as error:
         open_search(export_dir, own_index, the_same)
+    command = ["smoothclir-index", f"--export_dir={export_dir}", f"--index_dir={own_index}"]
+    remedy = f"Build the index again: {shlex.join([*command, '--overwrite'])}."
+    assert str(error.value).endswith(remedy)
     assert snapshot(own_index) == before
 
 

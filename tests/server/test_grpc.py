@@ -222,7 +222,7 @@ def test_metadata_has_the_signatures(stub):
     assert response.metadata["signature_def"].Unpack(signatures)
     assert {"serving_default", "score"} <= set(signatures.signature_def)
     outputs = signatures.signature_def["serving_default"].outputs
-    assert set(outputs) == {"ids", "scores", "grades"}
+    assert set(outputs) == {"ids", "scores", "grades", "evidence"}
     assert response.model_spec.version.value == 1
     request.metadata_field[0] = "nix"
     assert code_of(stub.GetModelMetadata, request)[0] == "INVALID_ARGUMENT"

@@ -73,17 +73,20 @@ def test_tokens_by_columns(server):
 
 
 def test_several_outputs_are_named(server):
-    _, rows = rest(server, "/v1/models/search:predict", {"instances": ["red", "sea"]})
-    _, columns = rest(server, "/v1/models/search:predict", {"inputs": ["red", "sea"]})
-    assert len(rows["predictions"]) == 2
+    texts = ["red", "sea", "unknown"]
+    _, rows = rest(server, "/v1/models/search:predict", {"instances": texts})
+    _, columns = rest(server, "/v1/models/search:predict", {"inputs": texts})
+    assert [row["evidence"] for row in rows["predictions"]] == ["words", "words", "nothing"]
     for row, prediction in enumerate(rows["predictions"]):
-        assert set(prediction) == {"ids", "scores", "grades"}
-        assert {name: len(values) for name, values in prediction.items()} == dict.fromkeys(
-            prediction, DEPTH
-        )
+        assert set(prediction) == {"ids", "scores", "grades", "evidence"}
+        assert {len(prediction[name]) for name in ("ids", "scores", "grades")} == {DEPTH}
         assert all(isinstance(value, str) for value in prediction["ids"])
         assert all(isinstance(value, int) for value in prediction["grades"])
         assert {name: values[row] for name, values in columns["outputs"].items()} == prediction
+    nothing = rows["predictions"][2]
+    assert [nothing[name] for name in ("ids", "scores", "grades")] == [
+        [empty] * DEPTH for empty in ("", 0, 0)
+    ]
 
 
 def test_score_by_rows(server):
