@@ -21,7 +21,7 @@ from tf_smoothclir.publishing.export import export_run
 from tf_smoothclir.publishing.export_directory import load_tower
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.train import train
-from tf_smoothclir.utils.digests import file_digest
+from tf_smoothclir.utils.digests import file_digest, with_own_digest
 from tf_smoothclir.utils.errors import InputError
 from tf_smoothclir.utils.files import read_json, write_json
 
@@ -165,6 +165,13 @@ def test_a_tower_without_a_description_is_refused_with_a_remedy(copy):
         Encoder(copy, "query")
 
 
+def test_a_changed_entry_of_a_manifest_is_found(copy):
+    path = copy / "query_tower/1/manifest.json"
+    write_json(path, {**read_json(path), "pair_id": "f" * 64})
+    with pytest.raises(InputError, match="its entries are not those that its digest was made of"):
+        Encoder(copy, "query")
+
+
 def test_longer_ngrams_than_can_be_hashed_are_refused(exports, tmp_path):
     copied = shutil.copytree(exports["options"], tmp_path / "copy") / "query_tower/1"
     description = read_json(copied / "assets.extra/encoder.json")
@@ -173,7 +180,7 @@ def test_longer_ngrams_than_can_be_hashed_are_refused(exports, tmp_path):
     manifest = read_json(copied / "manifest.json")
     digest = file_digest(copied / "assets.extra/encoder.json")
     manifest["files"]["assets.extra/encoder.json"] = digest
-    write_json(copied / "manifest.json", manifest)
+    write_json(copied / "manifest.json", with_own_digest(manifest))
     with pytest.raises(InputError, match=r"17 characters.*at most 16"):
         Encoder(tmp_path / "copy", "query")
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from tests.index.helpers import TOWER
-from tf_smoothclir.index.manifest import DenseNote, IndexManifest, Recall
+from tf_smoothclir.index.manifest import DenseNote, IndexManifest, Recall, check_is_index
 from tf_smoothclir.index.vector_index import IndexSettings
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.utils.errors import InputError
@@ -63,3 +63,15 @@ def test_manifest_of_a_tower_is_not_that_of_an_index(tmp_path):
 def test_manifest_is_described_in_one_line():
     described = str(IndexManifest(**MANIFEST))
     assert described == "2000 documents; hnsw, recall@10 0.9970 (queries)"
+
+
+@pytest.mark.parametrize("change", [{"thresholds": [0.2, 0.6]}, {"documents": 2001}])
+def test_changed_entry_is_found_unless_the_manifest_has_no_digest_yet(tmp_path, change):
+    changed = {**entries(tmp_path), **change}
+    (tmp_path / "manifest.json").write_text(json.dumps(changed))
+    with pytest.raises(InputError, match="its entries are not those that its digest was made of"):
+        IndexManifest.read(tmp_path)
+    assert check_is_index(tmp_path)  # so that it can be replaced
+    del changed["digest"]
+    (tmp_path / "manifest.json").write_text(json.dumps(changed))
+    IndexManifest.read(tmp_path)

@@ -13,6 +13,7 @@ from tf_smoothclir.publishing.manifest import (
     digests_below,
 )
 from tf_smoothclir.settings.data import DataSettings
+from tf_smoothclir.utils.digests import with_own_digest
 from tf_smoothclir.utils.errors import InputError
 
 WHOLE = {
@@ -169,7 +170,19 @@ def test_manifest_of_before_there_were_lexical_models_has_two_towers(part):
 def test_manifest_is_written_as_it_was_read(tmp_path, added):
     entries = {**WHOLE, **added}
     files = entries.pop("files")
-    content = json.dumps({**entries, "files": files}, indent=2) + "\n"
+    written = with_own_digest({**entries, "files": files})
+    content = json.dumps(written, indent=2) + "\n"
     (tmp_path / "manifest.json").write_text(content)
     ExportManifest.read(tmp_path).write(tmp_path)
     assert (tmp_path / "manifest.json").read_text() == content
+
+
+@pytest.mark.parametrize(
+    "change", [{"dim": 3}, {"epsilon": 0.25}, {"thresholds": [0.2, 0.6]}, {"digest": "0" * 64}]
+)
+def test_changed_entry_of_a_manifest_is_found(part, change):
+    ExportManifest.read(part).write(part)
+    entries = json.loads((part / "manifest.json").read_text())
+    (part / "manifest.json").write_text(json.dumps({**entries, **change}))
+    with pytest.raises(InputError, match="its entries are not those that its digest was made of"):
+        ExportManifest.read(part)

@@ -28,6 +28,7 @@ from tf_smoothclir.publishing.exported_models import load_exported_models
 from tf_smoothclir.search.opening import open_search
 from tf_smoothclir.text.vocabulary import TextEncoder
 from tf_smoothclir.training.tasks import load_model
+from tf_smoothclir.utils.digests import with_own_digest
 from tf_smoothclir.utils.errors import InputError
 
 QUERY = "word1 word4 word2"
@@ -146,7 +147,8 @@ def test_index_is_enough_where_its_collection_is_gone(export_dir, index_of_a_cop
 
 def test_index_of_another_run_is_refused(export_dir, own_index):
     manifest = json.loads((own_index / "manifest.json").read_text())
-    (own_index / "manifest.json").write_text(json.dumps({**manifest, "pair_id": "f" * 64}))
+    changed = with_own_digest({**manifest, "pair_id": "f" * 64})
+    (own_index / "manifest.json").write_text(json.dumps(changed))
     before = snapshot(own_index)
     with pytest.raises(InputError, match="comes from a different training run") as error:
         open_search(export_dir, own_index, the_same)

@@ -1,6 +1,7 @@
 """After a new training exported into the same directory, the index is made anew by one command."""
 
 import dataclasses
+import json
 import shlex
 import shutil
 
@@ -13,6 +14,7 @@ from tf_smoothclir.index.manifest import IndexManifest
 from tf_smoothclir.search.opening import open_search
 from tf_smoothclir.search.outdated import rebuilding
 from tf_smoothclir.settings.data import DataSettings
+from tf_smoothclir.utils.digests import with_own_digest
 from tf_smoothclir.utils.errors import InputError
 
 
@@ -26,9 +28,8 @@ def retrained(export_dir, tmp_path):
     for part in ("query_tower", "document_tower"):
         shutil.copytree(export / part / "1", export / part / "2")
         manifest = export / part / "2" / "manifest.json"
-        content = manifest.read_text().replace('"version": 1', '"version": 2')
-        pair_id = IndexManifest.read(export / "index").pair_id
-        manifest.write_text(content.replace(pair_id, "f" * 64))
+        entries = {**json.loads(manifest.read_text()), "version": 2, "pair_id": "f" * 64}
+        manifest.write_text(json.dumps(with_own_digest(entries)))
     return export
 
 

@@ -26,6 +26,7 @@ from tf_smoothclir.protocols.text_search import (
 )
 from tf_smoothclir.search.opening import open_search
 from tf_smoothclir.server.search_page import SearchPage, open_page, text_parts
+from tf_smoothclir.utils.digests import with_own_digest
 
 EVIL = '<script>document.title = "broken"</script><img src=x onerror="document.title=1">'
 EXAMPLES = ["red apple", f"example {EVIL}"]
@@ -230,7 +231,7 @@ def test_collection_of_files_has_the_languages_of_the_towers(export_dir, tmp_pat
     for manifest in export.glob("*_tower/*/manifest.json"):
         content = json.loads(manifest.read_text())
         content["data"]["document_language"] = "tl"
-        manifest.write_text(json.dumps(content))
+        manifest.write_text(json.dumps(with_own_digest(content)))
     (tmp_path / "own.tsv").write_text("a\tmot1 mot2\nb\tmot3\n")
     collection = open_files(tmp_path / "own.tsv", "--collection")
     build_index(tmp_path / "index", collection, *export_halves(export))

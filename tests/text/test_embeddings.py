@@ -183,6 +183,13 @@ def test_non_finite_value_is_named(write, bad, tmp_path):
         load(path)
 
 
+def test_drawn_rows_that_are_not_finite_are_an_error(tmp_path):
+    write_glove(tmp_path / "words", ["chat", "maison"], np.float32([[3e38] * 3, [-3e38] * 3]))
+    words = [*VOCABULARY, *(f"absent{i}" for i in range(20))]
+    with pytest.raises(InputError, match="words: its numbers are so large that"):
+        load(tmp_path / "words", words)
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [
@@ -420,3 +427,13 @@ def test_failed_save_leaves_the_old_file_and_nothing_else(tmp_path):
         save_embeddings(path, ["a"], [["x"]])
     assert path.read_bytes() == before
     assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("record", range(5))
+def test_two_bytes_that_a_binary_record_lacks_are_found_by_its_newline(record, tmp_path):
+    write_binary(tmp_path / "words")
+    content = (tmp_path / "words").read_bytes()
+    place = content.index(WORDS[record].encode() + b" ") + len(WORDS[record].encode()) + 3
+    (tmp_path / "words").write_bytes(content[:place] + content[place + 2 :])
+    with pytest.raises(InputError, match=r"words: .*record"):
+        load(tmp_path / "words")

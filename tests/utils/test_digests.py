@@ -2,6 +2,7 @@
 
 import functools
 import hashlib
+import json
 import os
 
 import pytest
@@ -9,10 +10,12 @@ import tensorflow as tf
 
 from tf_smoothclir.utils.digests import (
     check_digests,
+    check_own_digest,
     file_digest,
     file_digests,
     files_below,
     joint_digest,
+    with_own_digest,
 )
 from tf_smoothclir.utils.errors import InputError
 
@@ -85,3 +88,13 @@ def test_a_file_that_differs_is_named_with_the_remedy(directory, name, change):
     change(directory / name)
     with pytest.raises(InputError, match=f"{name}: the file is not .* written. Do it again."):
         check_digests(directory, written, "Do it again")
+
+
+def test_own_digest_is_of_the_entries_however_they_are_written():
+    written = with_own_digest({"a": (1, 0.1), "é": {"b": None}})
+    read = json.loads(json.dumps(dict(reversed(written.items())), indent=1))
+    check_own_digest(read)
+    check_own_digest({"a": 1})  # of before there were digests
+    for change in ({"a": [1, 0.2]}, {"more": 1}, {"digest": None}):
+        with pytest.raises(ValueError, match="its entries are not those"):
+            check_own_digest({**read, **change})

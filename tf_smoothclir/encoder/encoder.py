@@ -15,6 +15,7 @@ import numpy as np
 from tf_smoothclir.encoder.description import TowerDescription
 from tf_smoothclir.encoder.ngram_buckets import LONGEST_NGRAM, ngram_buckets
 from tf_smoothclir.encoder.tokenizer import tokens_of
+from tf_smoothclir.utils.digests import check_own_digest
 from tf_smoothclir.utils.errors import input_error
 
 ROLES = ("query", "document")
@@ -250,6 +251,7 @@ def _manifest(path: Path, role: str) -> dict:
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
         if found["role"] == role and isinstance(found["files"], dict):
+            check_own_digest(found)
             return {name: found[name] for name in ("version", "pair_id", "files")}
         reason = f"its role is {found['role']!r}"
     except (OSError, ValueError, KeyError, TypeError) as error:

@@ -10,6 +10,7 @@ from tf_smoothclir.index.vector_index import IndexSettings
 from tf_smoothclir.protocols.cut_points import CutPoints
 from tf_smoothclir.publishing.manifest import MANIFEST, read_manifest
 from tf_smoothclir.settings.data import DataSettings
+from tf_smoothclir.utils.digests import check_own_digest, with_own_digest
 from tf_smoothclir.utils.errors import input_error
 from tf_smoothclir.utils.files import write_json
 from tf_smoothclir.utils.records import record_from_json
@@ -113,11 +114,18 @@ class IndexManifest:
         """
         if "generation" in check_is_index(directory):
             raise input_error(directory, "an earlier release wrote this index", REMEDY)
-        return read_manifest(directory, ["index"], lambda entries: record_from_json(cls, entries))
+        return read_manifest(directory, ["index"], cls._parsed)
+
+    @classmethod
+    def _parsed(cls, entries: dict) -> IndexManifest:
+        manifest = record_from_json(cls, entries)
+        check_own_digest(entries)
+        return manifest
 
     def write(self, directory: Path) -> None:
         """Writes the manifest of the index in `directory`."""
-        write_json(directory / MANIFEST, {"role": self.role, **dataclasses.asdict(self)})
+        entries = {"role": self.role, **dataclasses.asdict(self)}
+        write_json(directory / MANIFEST, with_own_digest(entries))
 
     @property
     def halves(self) -> tuple[str, ...]:
@@ -140,7 +148,7 @@ class IndexManifest:
 
 
 def check_is_index(directory: Path) -> dict:
-    """Returns the entries of the manifest of an index of any release.
+    """Returns the entries of the manifest of an index of any release, not compared with its digest.
 
     Raises:
         InputError: The directory holds no index.

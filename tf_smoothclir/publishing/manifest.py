@@ -10,7 +10,13 @@ from typing import Any, Protocol, TypeVar
 from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.protocols.cut_points import CutPoints
 from tf_smoothclir.settings.data import DataSettings
-from tf_smoothclir.utils.digests import compare_digests, file_digests, files_below
+from tf_smoothclir.utils.digests import (
+    check_own_digest,
+    compare_digests,
+    file_digests,
+    files_below,
+    with_own_digest,
+)
 from tf_smoothclir.utils.errors import input_error
 from tf_smoothclir.utils.files import read_json, write_json
 from tf_smoothclir.utils.records import record_from_json
@@ -109,7 +115,7 @@ class ExportManifest:
         sizes = {}
         if entries["role"] == "search":
             sizes = {name: entry(entries, name, int) for name in ("documents", "depth")}
-        return cls(
+        manifest = cls(
             **shared_entries(entries),
             role=entries["role"],
             epsilon=entry(entries, "epsilon", (int, float)),
@@ -119,6 +125,8 @@ class ExportManifest:
             parts=_parts(entries),
             **sizes,
         )
+        check_own_digest(entries)
+        return manifest
 
     @property
     def grades(self) -> CutPoints:
@@ -130,7 +138,7 @@ class ExportManifest:
         entries = dataclasses.asdict(self)
         digests = entries.pop("digests")
         known = {name: value for name, value in entries.items() if value is not None}
-        write_json(directory / MANIFEST, {**known, "files": digests})
+        write_json(directory / MANIFEST, with_own_digest({**known, "files": digests}))
 
 
 def _record(kind: type[RecordT], entries: dict, name: str) -> RecordT | None:

@@ -125,7 +125,7 @@ def _binary_records(path, file, dim: int) -> Iterator[tuple[int, Record, str]]:
     count, file_dim = _header(file.readline(_MAX_LINE_BYTES))
     if file_dim != dim:
         raise wrong_dim(path, file_dim, dim, line=1)
-    buffer, start = b"", 0
+    buffer, start, second = b"", 0, None
     for number in range(1, count + 1):
         while True:
             space = buffer.find(b" ", start)
@@ -141,7 +141,11 @@ def _binary_records(path, file, dim: int) -> Iterator[tuple[int, Record, str]]:
             buffer[start:space].lstrip(b"\n"),
             np.frombuffer(buffer, "<f4", dim, space + 1),
         )
-        if b"\n" in token or len(token) > MAX_TOKEN_BYTES:
+        after_newline = buffer.startswith(b"\n", start)
+        if number == 2:
+            second = after_newline  # all further ones follow a newline, or none does
+        is_shifted = number > 2 and after_newline != second
+        if is_shifted or b"\n" in token or len(token) > MAX_TOKEN_BYTES:
             what = "does not begin with a token: the records before it have another length"
             raise damaged(path, number, "record", what)
         yield number, Record(token, values), "record"

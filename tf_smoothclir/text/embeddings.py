@@ -84,7 +84,11 @@ def load_embeddings(
     tokens.check()
     found, total = int(any_case[FIRST_WORD:].sum()), max(len(vocabulary_tokens) - FIRST_WORD, 0)
     _check_found(path, found, total)
-    matrix[~any_case] *= np.std(matrix[any_case], dtype=np.float64)
+    with np.errstate(over="ignore"):
+        matrix[~any_case] *= np.std(matrix[any_case], dtype=np.float64)
+    if not np.isfinite(matrix).all():
+        reason = "its numbers are so large that rows of words that it lacks are not finite"
+        raise input_error(path, reason, "Download the file again")
     matrix[0] = 0
     return EmbeddingInit(matrix, found, total, any_case)
 

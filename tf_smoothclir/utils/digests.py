@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -11,6 +12,7 @@ from tf_smoothclir.utils.errors import input_error
 from tf_smoothclir.utils.parallel import map_in_threads
 
 _BYTES_PER_READ = 4 << 20
+_OWN = "digest"  # the entry of a JSON object that covers the others
 
 
 def file_digest(
@@ -80,3 +82,25 @@ def _add_file(digest, path: str | os.PathLike, open_file: Callable = open) -> No
     with open_file(os.fspath(path), "rb") as file:
         while piece := file.read(_BYTES_PER_READ):
             digest.update(piece)
+
+
+def with_own_digest(entries: dict) -> dict:
+    """Returns a JSON object with a digest of its entries, which `check_own_digest` checks."""
+    return {**entries, _OWN: _own_digest(entries)}
+
+
+def check_own_digest(entries: dict) -> None:
+    """Checks a JSON object from `with_own_digest`; one of before there were such digests passes.
+
+    The digest is of the values, not of how they are written.
+
+    Raises:
+        ValueError: An entry is not the one that was written.
+    """
+    if _OWN in entries and entries[_OWN] != _own_digest(entries):
+        raise ValueError("its entries are not those that its digest was made of")
+
+
+def _own_digest(entries: dict) -> str:
+    others = {name: value for name, value in entries.items() if name != _OWN}
+    return hashlib.sha256(json.dumps(others, sort_keys=True).encode()).hexdigest()
