@@ -1,5 +1,7 @@
 """A short run of `tests.hostile_cases`; SECURITY.md has the long ones."""
 
+import itertools
+
 import pytest
 
 from tests import hostile_cases
@@ -23,9 +25,10 @@ def test_damage_is_an_error_in_words_or_changes_nothing(cases):
 
 
 @pytest.mark.slow
-def test_every_byte_of_small_files(cases):
+def test_every_tenth_byte_of_small_files(cases):
     root, made = cases
-    _, failures = hostile_cases.run(root, hostile_cases.every_byte(made))
+    some = itertools.islice(hostile_cases.every_byte(made), 3, None, 10)
+    _, failures = hostile_cases.run(root, some)
     assert failures == []
 
 
