@@ -17,10 +17,9 @@ from tf_smoothclir.index.document_index import DocumentIndex
 from tf_smoothclir.protocols.text_search import TextSearch
 from tf_smoothclir.search.opening import search_in
 from tf_smoothclir.settings.data import DataSettings
+from tf_smoothclir.settings.retrieval import SEARCHED_BY
 from tf_smoothclir.utils.errors import InputError, input_error
 from tf_smoothclir.utils.files import make_directory
-
-RETRIEVERS = ("auto", "dense", "lexical", "hybrid")
 
 
 class Searches:
@@ -38,13 +37,13 @@ class Searches:
         Args:
             documents: To search, or None.
             index: Directory of an index, or None.
-            retriever: One of `RETRIEVERS`.
+            retriever: One of `SEARCHED_BY`.
 
         Raises:
             InputError: As for `Model.search`.
         """
-        if retriever not in RETRIEVERS:
-            remedy = f"Give one of {', '.join(RETRIEVERS)}"
+        if retriever not in SEARCHED_BY:
+            remedy = f"Give one of {', '.join(SEARCHED_BY)}"
             raise input_error(f"retriever={retriever!r}", "there is no such retriever", remedy)
         if documents is not None:
             source = _in_memory(documents)

@@ -13,6 +13,7 @@ from tf_smoothclir.settings.combinations import NOT_BESIDE_INIT_FROM, check_comb
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.settings.model import ModelSettings
 from tf_smoothclir.settings.presets import PRESETS, preset_settings
+from tf_smoothclir.settings.retrieval import SEARCHED_BY
 from tf_smoothclir.settings.run import GROUPS, RunSettings
 from tf_smoothclir.utils.errors import InputError, input_error
 
@@ -93,7 +94,7 @@ def define_retriever() -> flags.FlagHolder:
     return flags.DEFINE_enum(
         "retriever",
         "auto",
-        ["auto", "dense", "lexical", "hybrid"],
+        SEARCHED_BY,
         "What ranks the documents. auto: what the exported run ranks with. Of a hybrid, dense uses"
         " the vectors alone, and lexical the words alone.",
         module_name=COMMAND,

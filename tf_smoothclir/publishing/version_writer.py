@@ -112,17 +112,16 @@ def publish_version(
         version = 1 + max(
             (v for role in DIRECTORIES for v in exported_versions(export_dir, role)), default=0
         )
-        ranking = tuple(role for role in _RANKING if role in parts)
-        pair_id = _pair_id([parts[role] for role in ranking], info)
+        shared = dataclasses.replace(manifest_in_memory(parts, info), version=version)
         for part in parts.values():
-            part.pair_id = pair_id
+            part.pair_id = shared.pair_id
         for role, part in parts.items():
             directory = temporary / role
             part.save(str(directory))
             if role in MODELS:
                 verifier.send(role, part, directory, texts)  # loads while the next is written
                 write_warm_up(directory, MODELS[role], warm_up_requests(role, texts))
-            _manifest(role, version, ranking, info, part, directory).write(directory)
+            _manifest_of(shared, role, part, directory).write(directory)
         for path in temporary.rglob("*"):
             flush_to_disk(path)
         verifier.compare()
@@ -133,35 +132,12 @@ def publish_version(
 
 
 def manifest_in_memory(parts: dict[str, Part], info: PairInfo) -> ExportManifest:
-    """Returns the manifest of parts that nothing publishes, as version 0, with their `pair_id`."""
+    """Returns what the manifests of all parts share; of the first of them, as version 0."""
     ranking = tuple(role for role in _RANKING if role in parts)
-    pair_id = _pair_id([parts[role] for role in ranking], info)
     return ExportManifest(
         role=ranking[0],
         version=0,
-        pair_id=pair_id,
-        dim=info.dim,
-        epsilon=info.epsilon,
-        thresholds=info.thresholds,
-        data=info.data,
-        cut_points=info.cut_points,
-        parts=ranking,
-    )
-
-
-def _manifest(
-    role: str,
-    version: int,
-    ranking: tuple[str, ...],
-    info: PairInfo,
-    part: Part,
-    directory: Path,
-) -> ExportManifest:
-    is_search = role == "search"
-    return ExportManifest(
-        role=role,
-        version=version,
-        pair_id=part.pair_id,
+        pair_id=_pair_id([parts[role] for role in ranking], info),
         dim=info.dim,
         epsilon=info.epsilon,
         thresholds=info.thresholds,
@@ -169,10 +145,13 @@ def _manifest(
         cut_points=info.cut_points,
         tables=info.quality,
         parts=ranking,
-        documents=part.num_documents if is_search else None,
-        depth=part.depth if is_search else None,
-        digests=digests_below(directory),
     )
+
+
+def _manifest_of(shared: ExportManifest, role: str, part: Part, directory: Path) -> ExportManifest:
+    """Returns the manifest of a part that was saved in a directory."""
+    own = {"documents": part.num_documents, "depth": part.depth} if role == "search" else {}
+    return dataclasses.replace(shared, role=role, digests=digests_below(directory), **own)
 
 
 def _only_export(export_dir: Path):

@@ -6,6 +6,9 @@ import dataclasses
 
 from tf_smoothclir.settings.base import Settings, setting
 
+# What searches rank with; auto: what the exported run ranks with.
+SEARCHED_BY = ("auto", "dense", "lexical", "hybrid")
+
 
 @dataclasses.dataclass(frozen=True)
 class RetrievalSettings(Settings):
