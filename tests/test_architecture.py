@@ -39,6 +39,7 @@ ORDER = (
     "towers",
     "two_tower",
     "hybrid",
+    "interaction",
     "training",
     "tuning",
     "experiments",

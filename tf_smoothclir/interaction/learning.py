@@ -1,0 +1,212 @@
+"""Learning a network from pairs: a relevant document must score above others of its query."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import tensorflow as tf
+from absl import logging
+from tensorflow import keras
+
+from tf_smoothclir._compat.keras_api import tf_variable
+from tf_smoothclir.data.candidate_lists import CandidateLists
+from tf_smoothclir.interaction.networks.base import InteractionNetwork
+from tf_smoothclir.interaction.texts import InteractionTexts
+from tf_smoothclir.utils.progress import progress_bar
+
+HINGE, SOFTMAX = "hinge", "softmax"
+_PAIRS_AT_ONCE = 4096
+
+
+@dataclasses.dataclass(frozen=True)
+class LearningSettings:
+    """How a network is learned; the defaults are those of Yu and Allan 2020, section 3.
+
+    Attributes:
+        loss: "hinge": the mean of max(0, margin - s(d+) + s(d-)) over pairs. "softmax": the cross
+            entropy of the relevant document among itself and its negatives.
+        margin: Of the hinge.
+        negatives: Documents of grade 0 beside each relevant one, drawn anew in each epoch.
+        batch_size: Relevant documents in a step.
+        learning_rate: Of Adam.
+        epochs: At most; the weights of the best one are kept.
+        patience: Epochs without a better one after which learning ends; 0 never ends it early.
+        least_grade: From which grade on a document counts as relevant.
+    """
+
+    loss: str = HINGE
+    margin: float = 1.0
+    negatives: int = 5
+    batch_size: int = 64
+    learning_rate: float = 1e-3
+    epochs: int = 50
+    patience: int = 0
+    least_grade: int = 1
+
+
+@dataclasses.dataclass(frozen=True)
+class Learned:
+    """How learning went.
+
+    Attributes:
+        best_epoch: From 1; 0 if the weights to begin with were best.
+        history: What `validate` returned before the first epoch and after each.
+        losses: Mean loss of each epoch.
+        seconds: In all.
+    """
+
+    best_epoch: int
+    history: tuple[float, ...]
+    losses: tuple[float, ...]
+    seconds: float
+
+
+def learn(
+    network: InteractionNetwork,
+    texts: InteractionTexts,
+    lists: CandidateLists,
+    validate: Callable[[], float],
+    settings: LearningSettings,
+    *,
+    seed: int,
+) -> Learned:
+    """Trains the weights of a network, and leaves it with those of the best epoch.
+
+    Args:
+        network: The network.
+        texts: The set.
+        lists: Relevant documents and negatives of training queries. Queries without one of either
+            are left out.
+        validate: Measures the network as it is; larger is better.
+        settings: How to learn.
+        seed: Draws negatives and orders pairs.
+    """
+    begin = time.monotonic()
+    weights = [tf_variable(weight) for weight in network.trainable_weights]
+    optimizer = keras.optimizers.Adam(settings.learning_rate)
+    optimizer.build(network.trainable_weights)
+    triples = _Triples(lists, settings, seed)
+    pairs = PairFeatures(network, texts, lists)
+
+    @tf.function(reduce_retracing=True)
+    def train_step(inputs):
+        with tf.GradientTape() as tape:
+            features = inputs if network.features_once else network.features(*inputs)
+            scores = network.score(features, training=True)
+            loss = loss_of(tf.reshape(scores, [-1, 1 + settings.negatives]), settings)
+        gradients = tape.gradient(loss, weights)
+        optimizer.apply_gradients(zip(gradients, network.trainable_weights))
+        return loss
+
+    history, losses, best = [validate()], [], [weight.numpy() for weight in weights]
+    steps = triples.steps * settings.epochs
+    with progress_bar(steps, "Train the re-ranker", "steps") as bar:
+        for epoch in range(settings.epochs):
+            total = 0.0
+            for chosen in triples.epoch(epoch):
+                total += float(train_step(pairs.of(chosen)))
+                bar.update(1)
+            losses.append(total / max(1, triples.steps))
+            history.append(validate())
+            bar.set_postfix(loss=f"{losses[-1]:.4f}", validation=f"{history[-1]:.4f}")
+            if history[-1] > max(history[:-1]):
+                best = [weight.numpy() for weight in weights]
+            if settings.patience and epoch + 1 - np.argmax(history) >= settings.patience:
+                break
+    for weight, value in zip(weights, best):
+        weight.assign(value)
+    learned = Learned(
+        int(np.argmax(history)),
+        tuple(history),
+        tuple(losses),
+        round(time.monotonic() - begin, 3),
+    )
+    logging.info(
+        "Re-ranker: best epoch %d of %d, validation %.4f (%.1f s)",
+        learned.best_epoch,
+        len(losses),
+        max(history),
+        learned.seconds,
+    )
+    return learned
+
+
+def loss_of(scores: tf.Tensor, settings: LearningSettings) -> tf.Tensor:
+    """Returns the mean loss of `[batch, 1 + negatives]` scores, the relevant document's first."""
+    if settings.loss == SOFTMAX:
+        return -tf.reduce_mean(tf.nn.log_softmax(scores)[:, 0])
+    return tf.reduce_mean(tf.nn.relu(settings.margin - scores[:, :1] + scores[:, 1:]))
+
+
+class PairFeatures:
+    """What a network needs of the pairs of lists: features, computed once, or the ids of words."""
+
+    def __init__(self, network: InteractionNetwork, texts: InteractionTexts, lists: CandidateLists):
+        """Computes the features of all pairs, if the network wants them computed once."""
+        self._texts, self._features = texts, None
+        self._rows = lists.pair_query_rows, lists.document_rows
+        if network.features_once:
+            features = tf.function(network.features, reduce_retracing=True)
+            parts = [
+                tf.nest.map_structure(lambda one: one.numpy(), features(*self._ids(chosen)))
+                for chosen in _pieces(len(lists.document_rows))
+            ]
+            self._features = tf.nest.map_structure(lambda *some: np.concatenate(some), *parts)
+
+    def of(self, pairs: np.ndarray):
+        """Returns what belongs to some pairs, by their places in the lists."""
+        if self._features is None:
+            return self._ids(pairs)
+        return tf.nest.map_structure(lambda one: tf.constant(one[pairs]), self._features)
+
+    def _ids(self, pairs) -> tuple[tf.Tensor, tf.Tensor]:
+        queries, documents = (rows[pairs] for rows in self._rows)
+        return tf.constant(self._texts.queries[queries]), tf.constant(
+            self._texts.documents[documents]
+        )
+
+
+def _pieces(number: int) -> Iterator[slice]:
+    for begin in range(0, number, _PAIRS_AT_ONCE):
+        yield slice(begin, begin + _PAIRS_AT_ONCE)
+
+
+class _Triples:
+    """Relevant documents and, drawn anew in each epoch, negatives of the same lists."""
+
+    def __init__(self, lists: CandidateLists, settings: LearningSettings, seed: int):
+        own = np.repeat(np.arange(len(lists.query_rows)), np.diff(lists.offsets))
+        order = np.lexsort((lists.grades > 0, own))  # those of grade 0 first in each list
+        self._order = order
+        negatives = np.bincount(own, lists.grades == 0, len(lists.query_rows)).astype(np.int64)
+        relevant = np.flatnonzero(lists.grades >= settings.least_grade)
+        self._relevant = relevant[negatives[own[relevant]] > 0]
+        self._begins = lists.offsets[own[self._relevant]]
+        self._numbers = negatives[own[self._relevant]]
+        self._settings, self._seed = settings, seed
+
+    @property
+    def steps(self) -> int:
+        """Steps of an epoch."""
+        return -(-len(self._relevant) // self._settings.batch_size)
+
+    def epoch(self, number: int) -> Iterator[np.ndarray]:
+        """Yields `[batch * (1 + negatives)]` places of pairs, each relevant one before its own."""
+        generator = np.random.default_rng([self._seed, number])
+        wanted = self._settings.negatives
+        # Distinct ones, as long as a list has enough.
+        shifts = generator.random((len(self._relevant), 1)) * self._numbers[:, np.newaxis]
+        strides = np.maximum(1, self._numbers[:, np.newaxis] // wanted)
+        jitter = generator.integers(0, strides, (len(self._relevant), wanted))
+        drawn = (shifts.astype(np.int64) + strides * np.arange(wanted) + jitter) % np.maximum(
+            self._numbers[:, np.newaxis], 1
+        )
+        negatives = self._order[self._begins[:, np.newaxis] + drawn]
+        triples = np.column_stack([self._relevant, negatives])
+        generator.shuffle(triples)
+        size = self._settings.batch_size
+        for begin in range(0, len(triples), size):
+            yield triples[begin : begin + size].reshape(-1)

@@ -1,0 +1,122 @@
+"""The contract of networks that read a query and a document together.
+
+One file of this room defines one network. Whoever trains, ranks, exports or explains knows this
+base alone.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import tensorflow as tf
+from tensorflow import keras
+
+from tf_smoothclir.text.vocabulary import PADDING_ID, UNKNOWN_ID
+
+
+class WordPair(NamedTuple):
+    """A word of a query and the word of a document that matches it best.
+
+    Attributes:
+        query_position: Place of the word among the ids of the query.
+        document_position: The same in the document.
+        similarity: Cosine of their vectors, or what the network has in its place.
+        weight: What the pair adds to the score, where scores are sums over query words; else the
+            similarity.
+    """
+
+    query_position: int
+    document_position: int
+    similarity: float
+    weight: float
+
+
+class InteractionNetwork(keras.layers.Layer):
+    """Base of all networks.
+
+    Scores depend on nothing but the words of the pair: not on padding, nor on the other pairs of a
+    batch. Texts without words, and unknown words, have finite scores and gradients.
+
+    Attributes:
+        features_once: Whether `features` have no trained part and are few, so that learning
+            computes them once for all pairs. Else it computes them in every step.
+    """
+
+    features_once = False
+
+    def features(self, query_ids: tf.Tensor, document_ids: tf.Tensor) -> Any:
+        """Returns what `score` needs of pairs.
+
+        Args:
+            query_ids: `[batch, n]` int32, padded by 0 behind.
+            document_ids: `[batch, m]` int32, the same.
+
+        Returns:
+            A tensor or a nest of tensors, whose first dimension is `batch`.
+        """
+        raise NotImplementedError
+
+    def score(self, features: Any, training: bool = False) -> tf.Tensor:
+        """Returns `[batch]` float32, given what `features` returned."""
+        raise NotImplementedError
+
+    def similarities(self, query_ids: tf.Tensor, document_ids: tf.Tensor) -> tf.Tensor:
+        """Returns `[batch, n, m]` float32, how alike two words are; 0 at padding."""
+        raise NotImplementedError
+
+    def call(self, inputs, training: bool = False):
+        """Scores pairs, `(query_ids, document_ids)`; returns `[batch]` float32."""
+        return self.score(self.features(*inputs), training)
+
+    def explain(self, query_ids: np.ndarray, document_ids: np.ndarray) -> list[WordPair]:
+        """Returns the best match of each query word that has one, in the order of the query.
+
+        Args:
+            query_ids: `[n]` int.
+            document_ids: `[m]` int.
+        """
+        ids = np.asarray(query_ids, np.int32), np.asarray(document_ids, np.int32)
+        if not all(one.size for one in ids):
+            return []
+        found = self.similarities(*(tf.constant(one[np.newaxis]) for one in ids)).numpy()[0]
+        best = found.argmax(axis=1)
+        return [
+            WordPair(place, int(best[place]), value := float(found[place, best[place]]), value)
+            for place in np.flatnonzero((ids[0] != PADDING_ID) & (found.max(axis=1) > 0))
+        ]
+
+
+def unit_rows(vectors: np.ndarray) -> np.ndarray:
+    """Returns word vectors of length 1, and zeros for padding, unknown words and zero vectors.
+
+    Args:
+        vectors: `[ids, dim]`.
+    """
+    norms = np.linalg.norm(vectors, axis=1, keepdims=True)
+    unit = np.divide(vectors, norms, out=np.zeros_like(vectors, np.float32), where=norms > 0)
+    unit[: UNKNOWN_ID + 1] = 0
+    return unit
+
+
+def cosines(
+    query_table: tf.Tensor, document_table: tf.Tensor, query_ids: tf.Tensor, document_ids: tf.Tensor
+) -> tf.Tensor:
+    """Returns `[batch, n, m]`, inner products of the rows of two tables of `unit_rows`.
+
+    Ids beyond the end of a table have no vector.
+    """
+    return tf.matmul(
+        _rows(query_table, query_ids), _rows(document_table, document_ids), transpose_b=True
+    )
+
+
+def has_vector(table: tf.Tensor, ids: tf.Tensor) -> tf.Tensor:
+    """Returns which ids are words with a vector; the shape of `ids`, bool."""
+    nonzero = tf.reduce_any(tf.not_equal(_rows(table, ids), 0), axis=-1)
+    return nonzero & tf.not_equal(ids, PADDING_ID)
+
+
+def _rows(table: tf.Tensor, ids: tf.Tensor) -> tf.Tensor:
+    known = ids < tf.shape(table, ids.dtype)[0]
+    return tf.gather(table, tf.where(known, ids, PADDING_ID))

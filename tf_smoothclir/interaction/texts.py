@@ -1,0 +1,111 @@
+"""The words of queries and documents as networks that read both read them: padded ids, by row."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+import numpy as np
+
+from tf_smoothclir.data.ragged_store import RaggedStore
+from tf_smoothclir.data.tokenized_set import TokenizedSet
+from tf_smoothclir.text.vocabulary import PADDING_ID, UNKNOWN_ID
+
+
+@dataclasses.dataclass(frozen=True)
+class InteractionTexts:
+    """All texts of a set.
+
+    Attributes:
+        queries: `[queries, n]` int32; 0 is padding, which stands behind the words.
+        documents: `[documents, m]` int32.
+    """
+
+    queries: np.ndarray
+    documents: np.ndarray
+
+    @classmethod
+    def of(
+        cls,
+        tokenized_set: TokenizedSet,
+        *,
+        query_length: int,
+        document_length: int,
+        kept_query_words: np.ndarray | None = None,
+        kept_document_words: np.ndarray | None = None,
+    ) -> InteractionTexts:
+        """Reads the texts of a set.
+
+        Args:
+            tokenized_set: The set.
+            query_length: Words of a query at most; the first ones are kept.
+            document_length: The same of documents.
+            kept_query_words: `[ids]` bool, such as of `content_words`: others are left out before
+                texts are cut. None keeps all.
+            kept_document_words: The same of documents.
+        """
+        return cls(
+            padded_ids(tokenized_set.tokens("query"), query_length, kept_query_words),
+            padded_ids(tokenized_set.tokens("document"), document_length, kept_document_words),
+        )
+
+
+def padded_ids(store: RaggedStore, length: int, kept: np.ndarray | None = None) -> np.ndarray:
+    """Returns the first words of texts.
+
+    Args:
+        store: The ids of every text.
+        length: Words of a text at most.
+        kept: `[ids]` bool; ids that are `False` are left out first, ids from its end on are kept.
+
+    Returns:
+        `[texts, longest]` int32, where `longest` is at most `length`, and at least 1.
+    """
+    values, lengths = np.asarray(store.values), store.lengths
+    rows = np.repeat(np.arange(len(lengths)), lengths)
+    if kept is not None:
+        known = np.minimum(values, len(kept) - 1)
+        chosen = kept[known] | (values >= len(kept))
+        values, rows = values[chosen], rows[chosen]
+        lengths = np.bincount(rows, minlength=len(lengths))
+    begins = np.cumsum(lengths) - lengths
+    places = np.arange(len(values)) - np.repeat(begins, lengths)
+    longest = max(1, min(length, int(lengths.max(initial=0))))
+    first = places < longest
+    padded = np.full((len(lengths), longest), PADDING_ID, np.int32)
+    padded[rows[first], places[first]] = values[first]
+    return padded
+
+
+def content_words(
+    vocabulary: Sequence[str], store: RaggedStore, rows: np.ndarray, most_common: float
+) -> np.ndarray:
+    """Returns which words of a vocabulary say something.
+
+    Words that have a letter or a digit and more than one character, and that not too many texts
+    contain; of scripts without spaces, a character is a word.
+
+    Args:
+        vocabulary: Word of each id; padding and unknown words are first.
+        store: The ids of every text.
+        rows: `[texts]` int, the texts that are counted.
+        most_common: Share of these texts that a word may stand in, 0..1; the paper removes the
+            words of a stop list.
+
+    Returns:
+        `[vocabulary]` bool; unknown words are kept.
+    """
+    values = np.asarray(store.values)
+    owners = np.repeat(np.arange(len(store)), store.lengths)
+    counted = np.isin(owners, rows) & (values < len(vocabulary))
+    pairs = np.unique(owners[counted] * np.int64(len(vocabulary)) + values[counted])
+    frequency = np.bincount(pairs % len(vocabulary), minlength=len(vocabulary))
+    kept = np.array([_is_word(word) for word in vocabulary], bool)
+    kept &= frequency <= most_common * max(1, len(rows))
+    kept[PADDING_ID], kept[UNKNOWN_ID] = False, True
+    return kept
+
+
+def _is_word(text: str) -> bool:
+    is_alone = len(text) == 1 and ord(text) < 0x0E00  # before Thai and all that has no spaces
+    return not is_alone and any(character.isalnum() for character in text)
