@@ -54,6 +54,26 @@ def test_a_killed_run_continues_bit_for_bit(tower, tiny, tmp_path):
         np.testing.assert_array_equal(old, new)
 
 
+@pytest.mark.parametrize(
+    ("more", "rows"),
+    [
+        ({}, 50),
+        # The vocabularies of the tiny set differ in length, so the towers do too.
+        ({"ngram_rows_per_word": 2, "ngram_buckets": 1000}, None),
+        ({"ngram_rows_per_word": 1000}, 50),
+    ],
+)
+def test_rows_of_ngrams_follow_the_vocabulary(more, rows, tiny, tmp_path):
+    settings = tiny(**{"ngram_buckets": 50, "epochs": 1, **more})
+    train(settings, tmp_path / "run")
+    run = RunDirectory.load(tmp_path / "run")
+    model = load_model(run)
+    for role in ROLES:
+        tower, words = getattr(model, f"{role}_tower"), run.vocabulary_tokens(role)
+        encoder = text_encoder(run.vocabulary / f"{role}.txt", settings.text, role)
+        assert encoder.ngrams[0] == tower.ngram_embeddings.shape[0] == (rows or 2 * len(words))
+
+
 def test_frozen_words_freeze_their_ngrams(tiny, tmp_path):
     _, model = start(tiny(ngram_buckets=50, train_query_embeddings=False), tmp_path / "run")
     assert model.query_tower.trainable_weights == []

@@ -93,6 +93,11 @@ def test_finished_run_given_again_returns_its_metrics_and_changes_no_file(finish
     assert snapshot(finished.path) == before
 
 
+def test_finished_run_keeps_its_best_weights_once_and_no_states(finished):
+    kinds = sorted(path.name.split("-")[0] for path in finished.checkpoints.iterdir())
+    assert kinds == ["best"] * 3  # index, data and digests of one set of weights
+
+
 def test_finished_run_with_another_flag_is_refused_and_left_alone(finished, tiny):
     before = snapshot(finished.path)
     with pytest.raises(InputError, match=r"--epsilon: 1\.0 there, 0\.5 here"):

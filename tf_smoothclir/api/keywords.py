@@ -34,6 +34,7 @@ class SettingKeywords(TypedDict, total=False):
     shared_vocabulary: bool
     min_count: int
     ngram_buckets: int
+    ngram_rows_per_word: int
     min_ngram: int
     max_ngram: int
     # model

@@ -117,7 +117,8 @@ def _count_and_encode(
                     vocabulary = read_vocabulary(vocabulary_dir / f"{role}.txt")
                     if settings.ngram_buckets:
                         ids, others = counters[role].distinct_ids(vocabulary)
-                        _write_ngrams(temporary, role, vocabulary[2:] + others, settings)
+                        rows = settings.ngram_rows(len(vocabulary))
+                        _write_ngrams(temporary, role, vocabulary[2:] + others, rows, settings)
                     else:
                         ids = counters[role].ids(vocabulary)
                     copy_mapped(numbers, temporary, role, ids)
@@ -139,13 +140,13 @@ def _write_vocabularies(
             logging.info("Vocabulary of the %s side: %d entries", role, len(tokens))
 
 
-def _write_ngrams(directory: Path, role: str, words: list[str], settings: TextSettings) -> None:
+def _write_ngrams(
+    directory: Path, role: str, words: list[str], rows: int, settings: TextSettings
+) -> None:
     """Writes the n-grams of all words, by id; padding and unknown have none."""
 
     def encode(words):
-        return ngrams(
-            tf.constant(words), settings.ngram_buckets, settings.min_ngram, settings.max_ngram
-        )
+        return ngrams(tf.constant(words), rows, settings.min_ngram, settings.max_ngram)
 
     with RaggedWriter(directory, ngrams_store(role), "<i4") as writer:
         writer.add(np.zeros(0), np.zeros(2, np.int64))

@@ -23,7 +23,7 @@ from tf_smoothclir.utils.files import discard_directory
 from tf_smoothclir.utils.sealed import damage_in
 
 _FORMAT = 1  # part of every digest; increase it when the tokeniser or the files change
-_NGRAM_SETTINGS = ("ngram_buckets", "min_ngram", "max_ngram")
+_NGRAM_SETTINGS = ("ngram_buckets", "ngram_rows_per_word", "min_ngram", "max_ngram")
 
 
 def default_cache_dir() -> Path:

@@ -125,7 +125,7 @@ def _option(name: str, changes: Mapping[str, object]) -> System:
 OPTIONS = (
     _option("Paper", {}),
     _option("Shared vocabulary", _dense("shared_vocabulary")),
-    _option("Character n-grams", _dense("ngram_buckets", "min_ngram")),
+    _option("Character n-grams", _dense("ngram_buckets", "ngram_rows_per_word", "min_ngram")),
     _option("Dimension 512", _dense("dim")),
     _option("Dimension 512, cut to fewer", _dense("dim", "matryoshka_dims")),
     _option("One step size for a word vector", _dense("optimizer")),

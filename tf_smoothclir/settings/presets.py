@@ -11,6 +11,7 @@ from tf_smoothclir.settings.run import GROUPS, RunSettings
 _DENSE = {
     "shared_vocabulary": True,
     "ngram_buckets": 100_000,
+    "ngram_rows_per_word": 4,  # no limit on any set that it was chosen on
     "min_ngram": 4,
     "dim": 512,
     "matryoshka_dims": (64, 128, 256),

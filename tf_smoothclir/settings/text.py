@@ -31,6 +31,12 @@ class TextSettings(Settings):
         " 0: words only (paper).",
         minimum=0,
     )
+    ngram_rows_per_word: int = setting(
+        0,
+        "--ngram_buckets is at most so many rows per word of the vocabulary, so that a small set"
+        " makes a small model. 0: no such limit.",
+        minimum=0,
+    )
     min_ngram: int = setting(
         3,
         "Length in characters of the shortest n-gram of --ngram_buckets; the start and the end of"
@@ -40,6 +46,12 @@ class TextSettings(Settings):
     max_ngram: int = setting(
         5, "Length in characters of the longest n-gram of --ngram_buckets.", minimum=1
     )
+
+    def ngram_rows(self, words: int) -> int:
+        """Returns the rows of the table of n-grams beside a vocabulary of so many words."""
+        if not self.ngram_rows_per_word:
+            return self.ngram_buckets
+        return min(self.ngram_buckets, self.ngram_rows_per_word * words)
 
     def max_tokens(self, role: str) -> int:
         """Returns the length limit in tokens of a "query" or "document"."""

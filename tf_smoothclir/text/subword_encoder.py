@@ -27,7 +27,7 @@ class SubwordTextEncoder(TextEncoder):
         """Looks tokens up in `vocabulary_path`; `settings` define `ngrams`."""
         super().__init__(vocabulary_path, max_tokens)
         self._words = words_by_id(vocabulary_path)
-        self.ngrams = (settings.ngram_buckets, settings.min_ngram, settings.max_ngram)
+        self.ngrams = (settings.ngram_rows(self.size), settings.min_ngram, settings.max_ngram)
         decisive = f"{self.vocabulary_digest} {self.ngrams}"
         self.vocabulary_digest = hashlib.sha256(decisive.encode()).hexdigest()
 

@@ -26,6 +26,7 @@ _FLAG = "--init_from"
 _FORM = (
     "shared_vocabulary",
     "ngram_buckets",
+    "ngram_rows_per_word",
     "min_ngram",
     "max_ngram",
     "tower",

@@ -27,6 +27,18 @@ def has_state(directory: Path) -> bool:
     return bool(SavedStates(directory, STATE).latest()) or (directory / EARLIER_STATES).is_file()
 
 
+def keep_best(directory: Path) -> None:
+    """Deletes what a finished run does not need: all states, and best weights but the last.
+
+    Args:
+        directory: The checkpoints of the run.
+    """
+    best = SavedStates(directory, BEST)
+    if latest := best.latest():
+        best.discard_before(latest)
+        SavedStates(directory, STATE).discard_after(0)
+
+
 @dataclasses.dataclass(frozen=True)
 class _Note:
     """The JSON file of a state.
@@ -104,6 +116,10 @@ class SavedStates:
     def discard_after(self, number: int) -> None:
         """Deletes the states after one."""
         self._delete(lambda n: n > number)
+
+    def discard_before(self, number: int) -> None:
+        """Deletes the states before one."""
+        self._delete(lambda n: n < number)
 
     def _delete(self, condition: Callable[[int], bool]) -> None:
         # The JSON files first: without it, a state is not there.

@@ -34,6 +34,7 @@ from tf_smoothclir.training.retrievers import (
 from tf_smoothclir.training.run_config import RunData
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.run_report import evaluate_and_report
+from tf_smoothclir.training.saved_states import keep_best
 from tf_smoothclir.training.tasks import check_model, make_task
 from tf_smoothclir.training.trainer import Trainer
 from tf_smoothclir.utils.files import read_json
@@ -85,6 +86,7 @@ def train(settings: RunSettings, output_dir: str | Path, *, overwrite: bool = Fa
             if workers.is_chief:
                 models, retrievers = learn_models(settings, run, tokenized_set, towers)
                 result = evaluate_and_report(run, models, retrievers, tokenized_set, progress)
+                keep_best(run.checkpoints)
     workers.wait()  # to the others, a worker that exits first would look lost
     return result
 

@@ -235,7 +235,7 @@ def _tower(settings: RunSettings, role: str, vocabularies: Mapping[str, list[str
         model.dim,
         embeddings_initializer=start(seed=seed),
         train_embeddings=getattr(model, f"train_{role}_embeddings"),
-        ngram_buckets=settings.text.ngram_buckets,
+        ngram_buckets=settings.text.ngram_rows(len(vocabularies[role])),
         ngram_initializer=start(seed=seed + len(ROLES)),
         name=f"{role}_tower",
         **own,
