@@ -1,0 +1,52 @@
+"""K-NRM (Xiong et al., SIGIR 2017) with frozen word vectors, as in Yu and Allan, SIGIR 2020.
+
+    s(q, d) = w · φ(q, d) + b
+
+With frozen vectors φ has nothing to learn, so this is a linear ranker of 20 features.
+"""
+
+from __future__ import annotations
+
+import tensorflow as tf
+
+from tf_smoothclir.interaction.networks.kernels import kernel_features, kernels
+from tf_smoothclir.interaction.networks.word_tables import WordTables, WordVectorNetwork
+
+
+class Knrm(WordVectorNetwork):
+    """K-NRM.
+
+    Attributes:
+        kernels: Those that the features count with.
+    """
+
+    features_once = True
+
+    def __init__(self, tables: WordTables, number: int = 20, **kwargs):
+        """Takes the frozen word vectors.
+
+        Args:
+            tables: Of both languages.
+            number: Kernels (paper: 20).
+            **kwargs: `name` and `dtype`, as in any Keras layer.
+        """
+        super().__init__(tables, **kwargs)
+        self.kernels = kernels(number)
+        self.weight = self._weight("weight", number, 1)
+        self.bias = self._bias("bias")
+
+    def features(self, query_ids: tf.Tensor, document_ids: tf.Tensor) -> tuple[tf.Tensor]:
+        """Returns what training does not change, of each pair.
+
+        Args:
+            query_ids: `[batch, n]` int, padded with 0 at the end.
+            document_ids: `[batch, m]` int, the same.
+
+        Returns:
+            φ, `[batch, kernels]` float32.
+        """
+        return (kernel_features(self.tables.cosines(query_ids, document_ids), self.kernels),)
+
+    def score(self, features: tuple[tf.Tensor], training: bool = False) -> tf.Tensor:
+        """Returns `[batch]` float32, the scores of pairs with these features."""
+        return tf.matmul(features[0], self.weight)[:, 0] + self.bias

@@ -1,0 +1,127 @@
+"""MatchPyramid (Pang et al., AAAI 2016) over words of two languages (Yu and Allan, SIGIR 2020).
+
+An interaction map of n query words by m document words goes through one convolution of 3 x 3 cells
+with 64 kernels and ReLU, dynamic max pooling to 5 x 1 and a hidden layer. Pooling part p of 5 has
+the rows ⌊pn/5⌋ to ⌈(p+1)n/5⌉ - 1, so short queries repeat rows.
+"""
+
+from __future__ import annotations
+
+import tensorflow as tf
+
+from tf_smoothclir.interaction.networks.word_tables import (
+    Cosines,
+    WordTables,
+    WordVectorNetwork,
+)
+
+# What the cells of a map hold; two of them are two channels.
+INTERACTIONS = {
+    "cosine": ("cosine",),
+    "gaussian": ("gaussian",),
+    "exact": ("exact",),
+    "hybrid": ("cosine", "exact"),
+}
+
+
+def interaction_map(cosines: Cosines, kind: str, eta: float) -> tf.Tensor:
+    """Returns `[batch, n, m]` float32; 0 where a word is missing, like the edge of the map.
+
+    Args:
+        cosines: Of the words.
+        kind: "cosine"; "gaussian", exp(-‖e(q) - e(d)‖²) of vectors of length 1; or "exact", 1 for
+            cosines of at least `eta`, else 0.
+        eta: Cosine from which two words count as the same.
+    """
+    values = cosines.values
+    if kind == "gaussian":
+        values = tf.exp(2 * (values - 1))
+    elif kind == "exact":
+        values = tf.cast(values >= eta, tf.float32)
+    return tf.where(cosines.cells, values, 0.0)
+
+
+def pooled_rows(lengths: tf.Tensor, longest: tf.Tensor, parts: int) -> tf.Tensor:
+    """Returns `[batch, parts, longest]` bool: which rows each part of a text has."""
+    lengths = lengths[:, tf.newaxis, tf.newaxis]
+    part = tf.range(parts)[tf.newaxis, :, tf.newaxis]
+    row = tf.range(longest)[tf.newaxis, tf.newaxis]
+    begin = part * lengths // parts
+    end = -(-(part + 1) * lengths // parts)
+    return (row >= begin) & (row < end)
+
+
+class MatchPyramid(WordVectorNetwork):
+    """MatchPyramid."""
+
+    def __init__(
+        self,
+        tables: WordTables,
+        interaction: str = "cosine",
+        eta: float = 0.3,
+        *,
+        kernels: int = 64,
+        parts: int = 5,
+        hidden: int = 20,
+        **kwargs,
+    ):
+        """Takes the frozen word vectors.
+
+        Args:
+            tables: Of both languages.
+            interaction: Name of one of `INTERACTIONS`. "hybrid" has a convolution for each channel.
+            eta: Cosine from which two words count as the same, for "exact" and "hybrid".
+            kernels: Of a convolution (paper: 64).
+            parts: Parts of a query in pooling (paper: 5); a document is one part.
+            hidden: Units of the hidden layer, with ReLU; the paper does not say how many.
+            **kwargs: `name` and `dtype`, as in any Keras layer.
+        """
+        super().__init__(tables, **kwargs)
+        self._kinds, self._eta, self._parts = INTERACTIONS[interaction], eta, parts
+        size = parts * kernels * len(self._kinds)
+        self.convolutions = [
+            self._weight(f"{kind}_kernels", 3, 3, 1, kernels) for kind in self._kinds
+        ]
+        self.biases = [self._bias(f"{k}_bias", kernels) for k in self._kinds]
+        self.hidden = self._weight("hidden", size, hidden)
+        self.hidden_bias = self._bias("hidden_bias", hidden)
+        self.output_weight = self._weight("output_weight", hidden, 1)
+        self.output_bias = self._bias("output_bias")
+
+    def features(self, query_ids: tf.Tensor, document_ids: tf.Tensor) -> tuple[tf.Tensor, ...]:
+        """Returns what training does not change, of each pair.
+
+        Args:
+            query_ids: `[batch, n]` int, padded with 0 at the end.
+            document_ids: `[batch, m]` int, the same.
+
+        Returns:
+            The maps, `[batch, n, m, channels]` float32, and the lengths of queries and documents,
+            `[batch]` int32 each.
+        """
+        cosines = self.tables.cosines(query_ids, document_ids)
+        maps = [interaction_map(cosines, kind, self._eta) for kind in self._kinds]
+        return tf.stack(maps, axis=-1), _lengths(query_ids), _lengths(document_ids)
+
+    def score(self, features: tuple[tf.Tensor, ...], training: bool = False) -> tf.Tensor:
+        """Returns `[batch]` float32, the scores of pairs with these features."""
+        maps, query_lengths, document_lengths = features
+        longest = tf.shape(maps)[1:3]
+        real = tf.sequence_mask(document_lengths, longest[1], tf.float32)
+        rows = pooled_rows(query_lengths, longest[0], self._parts)[..., tf.newaxis]
+        pooled = []
+        for channel, (weights, bias) in enumerate(zip(self.convolutions, self.biases)):
+            found = tf.nn.conv2d(maps[..., channel : channel + 1], weights, 1, "SAME") + bias
+            # After ReLU nothing is below 0, so that cells behind a text, as 0, win no maximum.
+            found = tf.nn.relu(found) * real[:, tf.newaxis, :, tf.newaxis]
+            of_rows = tf.reduce_max(found, axis=2, keepdims=True)
+            of_rows = tf.transpose(of_rows, [0, 2, 1, 3])
+            of_parts = tf.reduce_max(tf.where(rows, of_rows, 0.0), axis=2)
+            pooled.append(tf.reshape(of_parts, [-1, self._parts * weights.shape[-1]]))
+        inner = tf.nn.relu(tf.matmul(tf.concat(pooled, axis=1), self.hidden) + self.hidden_bias)
+        return tf.matmul(inner, self.output_weight)[:, 0] + self.output_bias
+
+
+def _lengths(ids: tf.Tensor) -> tf.Tensor:
+    """Returns `[batch]` int32, the words of each text."""
+    return tf.reduce_sum(tf.cast(ids > 0, tf.int32), axis=1)

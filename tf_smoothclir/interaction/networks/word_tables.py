@@ -1,0 +1,122 @@
+"""The frozen word vectors of two languages, and the cosines of the words of two texts."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import tensorflow as tf
+
+from tf_smoothclir.interaction.networks.base import InteractionNetwork, unit_rows
+from tf_smoothclir.text.vocabulary import PADDING_ID
+
+
+class Cosines(NamedTuple):
+    """How similar each query word is to each document word.
+
+    Attributes:
+        values: `[batch, n, m]` float32 in [-1, 1]; 0 where either word is missing.
+        queries: `[batch, n]` bool, which query words have a vector; padding has none.
+        documents: `[batch, m]` bool, which document words have one.
+    """
+
+    values: tf.Tensor
+    queries: tf.Tensor
+    documents: tf.Tensor
+
+    @property
+    def cells(self) -> tf.Tensor:
+        """`[batch, n, m]` bool, where both words have a vector."""
+        return self.queries[:, :, tf.newaxis] & self.documents[:, tf.newaxis]
+
+
+class WordTables:
+    """The frozen word vectors of both languages, of length 1.
+
+    Padding, unknown words, words without a vector and ids beyond the end of a table have zeros;
+    they are left out everywhere.
+
+    Attributes:
+        queries: `[query words, dim]` float32.
+        documents: `[document words, dim]` float32.
+    """
+
+    def __init__(self, queries: np.ndarray, documents: np.ndarray):
+        """Normalises the vectors.
+
+        Args:
+            queries: `[query words, dim]`; a row of zeros is no vector.
+            documents: `[document words, dim]`, the same.
+
+        Raises:
+            ValueError: The vectors of the two languages differ in length.
+        """
+        if queries.shape[1] != documents.shape[1]:
+            raise ValueError(
+                f"query vectors have {queries.shape[1]} numbers, document vectors"
+                f" {documents.shape[1]}. Give vectors of one space."
+            )
+        rows = [unit_rows(np.asarray(table, np.float32)) for table in (queries, documents)]
+        self.queries, self.documents = map(tf.constant, rows)
+        self._known_queries, self._known_documents = (tf.constant(t.any(axis=1)) for t in rows)
+
+    @property
+    def dim(self) -> int:
+        """Length of the vectors."""
+        return self.queries.shape[1]
+
+    def query_vectors(self, ids: tf.Tensor) -> tf.Tensor:
+        """Returns the vectors of query words, `[..., dim]`."""
+        return tf.gather(self.queries, _inside(self.queries, ids))
+
+    def known_queries(self, ids: tf.Tensor) -> tf.Tensor:
+        """Returns which query words have a vector, bool, in the shape of `ids`."""
+        return tf.gather(self._known_queries, _inside(self.queries, ids))
+
+    def known_documents(self, ids: tf.Tensor) -> tf.Tensor:
+        """Returns which document words have a vector, bool, in the shape of `ids`."""
+        return tf.gather(self._known_documents, _inside(self.documents, ids))
+
+    def document_vectors(self, ids: tf.Tensor) -> tf.Tensor:
+        """Returns the vectors of document words, `[..., dim]`."""
+        return tf.gather(self.documents, _inside(self.documents, ids))
+
+    def cosines(self, query_ids: tf.Tensor, document_ids: tf.Tensor) -> Cosines:
+        """Returns how similar the words of texts are.
+
+        Args:
+            query_ids: `[batch, n]` int, padded with 0 at the end.
+            document_ids: `[batch, m]` int, the same.
+        """
+        values = tf.matmul(
+            self.query_vectors(query_ids), self.document_vectors(document_ids), transpose_b=True
+        )
+        return Cosines(values, self.known_queries(query_ids), self.known_documents(document_ids))
+
+
+class WordVectorNetwork(InteractionNetwork):
+    """Base of the networks over frozen word vectors.
+
+    Attributes:
+        tables: The word vectors.
+    """
+
+    def __init__(self, tables: WordTables, **kwargs):
+        """Takes the word vectors; `name` and `dtype` are as in any Keras layer."""
+        super().__init__(**kwargs)
+        self.tables = tables
+
+    def similarities(self, query_ids: tf.Tensor, document_ids: tf.Tensor) -> tf.Tensor:
+        """Returns `[batch, n, m]` float32, the cosines of words; 0 where a word has no vector."""
+        return self.tables.cosines(query_ids, document_ids).values
+
+    def _weight(self, name: str, *shape: int) -> tf.Variable:
+        return self.add_weight(name=name, shape=shape, initializer="glorot_uniform")
+
+    def _bias(self, name: str, size: int = 1) -> tf.Variable:
+        return self.add_weight(name=name, shape=(size,), initializer="zeros")
+
+
+def _inside(table: tf.Tensor, ids: tf.Tensor) -> tf.Tensor:
+    """Returns ids, with padding in place of those beyond the end of a table."""
+    return tf.where(ids < table.shape[0], ids, PADDING_ID)
