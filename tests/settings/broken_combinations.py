@@ -124,6 +124,7 @@ _GIVEN = {  # other values than the defaults of these flags
     "query_language": "de",
     "document_language": "sw",
     "max_queries": 25,
+    "max_train_queries": 12,
     "related_per_query": 0.5,
     "max_skipped": 0.1,
     "toy_entities": 900,

@@ -22,6 +22,7 @@ class SettingKeywords(TypedDict, total=False):
     query_language: str
     document_language: str
     max_queries: int
+    max_train_queries: int
     related_per_query: float
     max_skipped: float
     toy_entities: int

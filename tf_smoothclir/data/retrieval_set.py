@@ -9,6 +9,7 @@ import numpy as np
 
 from tf_smoothclir.data.hashing import hash_ids
 from tf_smoothclir.data.judgments import checked_judgments
+from tf_smoothclir.data.sources.drawn_splits import drawn_splits
 from tf_smoothclir.data.sources.languages import warn_of_alphabets
 from tf_smoothclir.data.sources.source import SPLITS, Source
 from tf_smoothclir.utils.errors import input_error
@@ -107,10 +108,7 @@ def _splits(source, query_ids, query_row, judged, seed) -> np.ndarray:
     splits = np.full(len(query_ids), -1, np.int8)
     named = source.splits()
     if named is None:  # 3:1:1 by query, as in the paper, section 5
-        order = np.argsort(hash_ids([query_ids[q] for q in judged], f"split {seed}"), kind="stable")
-        parts = np.split(judged[order], [len(order) * 3 // 5, len(order) * 4 // 5])
-        for index, part in enumerate(parts):
-            splits[part] = index
+        splits[judged] = drawn_splits([query_ids[row] for row in judged], seed)
         return splits
     for index, (query_id, split) in enumerate(named.items()):
         if query_id not in query_row or split not in SPLITS:

@@ -33,6 +33,7 @@ SCORE_BINS = 80
 _YOUNGER = {
     "published_towers": False,
     "max_queries": 0,
+    "max_train_queries": 0,
     "related_per_query": -1.0,
     "max_skipped": 0.01,
     "position_weights": "none",

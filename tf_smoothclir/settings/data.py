@@ -34,6 +34,13 @@ class DataSettings(Settings):
         " 25,000). 0: all queries.",
         minimum=0,
     )
+    max_train_queries: int = setting(
+        0,
+        "Train on only this many queries, drawn by --split_seed from those of the training split,"
+        " to see what fewer judged queries would give. Validation and test keep all of theirs. 0:"
+        " all.",
+        minimum=0,
+    )
     related_per_query: float = setting(
         -1.0,
         "Keep only as many judgments of grade 1 as give this mean per judged query, drawn by"
@@ -56,7 +63,7 @@ class DataSettings(Settings):
     split_seed: int = setting(
         13,
         "Seed of the 3:1:1 split of the queries, where the set has no splits of its own, of"
-        " --related_per_query, and of the toy world.",
+        " --max_train_queries and --related_per_query, and of the toy world.",
         minimum=0,
         maximum=MAX_SEED,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections import Counter
 
 import pytest
@@ -92,6 +93,8 @@ def test_fingerprint_tells_selections_apart():
         TOY,
         DataSettings(toy_entities=300, max_queries=50),
         DataSettings(toy_entities=300, max_queries=51),
+        DataSettings(toy_entities=300, max_train_queries=50),
+        DataSettings(toy_entities=300, max_train_queries=51),
         DataSettings(toy_entities=300, related_per_query=1.0),
         DataSettings(toy_entities=300, related_per_query=1.0, max_queries=50),
     ]
@@ -101,3 +104,40 @@ def test_fingerprint_tells_selections_apart():
 def test_without_a_selection_the_source_is_the_set_itself():
     assert source_of(TOY).fingerprint() == source_of(TOY).whole.fingerprint()
     assert not isinstance(source_of(TOY), SelectedJudgments)
+
+
+def splits_of(loaded):
+    """Returns split -> ids of the judged queries of a loaded set."""
+    return {
+        split: [loaded.query_ids[row] for row in loaded.queries_in(split)]
+        for split in ("train", "validation", "test")
+    }
+
+
+@pytest.mark.parametrize("max_queries", [0, 100])
+def test_fewer_training_queries_leave_the_other_splits_as_they_were(max_queries):
+    """The toy world has no splits of its own: they are drawn before queries are left out."""
+    before = DataSettings(toy_entities=300, max_queries=max_queries)
+    whole = splits_of(RetrievalSet.load(source_of(before)))
+    loaded = RetrievalSet.load(source_of(dataclasses.replace(before, max_train_queries=20)))
+    found = splits_of(loaded)
+    assert len(found["train"]) == 20 and set(found["train"]) < set(whole["train"])
+    assert found["validation"] == whole["validation"] and found["test"] == whole["test"]
+    # The words of queries that are left out must not get into the vocabulary.
+    assert set(loaded.query_ids) & set(whole["train"]) == set(found["train"])
+
+
+def test_splits_of_a_set_are_kept_with_fewer_training_queries():
+    judged = {judgment[0] for judgment in JUDGMENTS}
+    training = {id_ for id_ in judged if SPLITS[id_] == "train"}
+    splits = SelectedJudgments(SmallWorld(), max_train_queries=1).splits()
+    assert len([id_ for id_ in splits if id_ in training]) == 1 < len(training)
+    assert {id_ for id_ in splits if id_ not in training} == set(SPLITS) - training
+
+
+def test_fewer_training_queries_are_a_part_of_more():
+    few, more = (
+        set(SelectedJudgments(source_of(TOY), max_train_queries=number, seed=1).splits())
+        for number in (20, 30)
+    )
+    assert few < more

@@ -29,11 +29,13 @@ def source_of(settings: DataSettings) -> Source:
     for flag in ("query_language", "document_language"):
         check_code(flag, getattr(settings, flag), {"english": "en", **names})
     source = _whole(settings)
-    if not settings.max_queries and settings.related_per_query < 0:
+    is_whole = not (settings.max_queries or settings.max_train_queries)
+    if is_whole and settings.related_per_query < 0:
         return source
     return SelectedJudgments(
         source,
         max_queries=settings.max_queries,
+        max_train_queries=settings.max_train_queries,
         related_per_query=settings.related_per_query,
         seed=settings.split_seed,
     )

@@ -1,4 +1,4 @@
-"""A part of a retrieval set: its first queries, and fewer documents of grade 1."""
+"""A part of a retrieval set: fewer queries, and fewer documents of grade 1."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from tf_smoothclir.data.hashing import hash_ids
-from tf_smoothclir.data.sources.source import Judgment, Source, Text
+from tf_smoothclir.data.sources.drawn_splits import drawn_splits
+from tf_smoothclir.data.sources.source import SPLITS, Judgment, Source, Text
 from tf_smoothclir.utils.errors import input_error
 
 RELATED = 1  # the grade that is thinned
@@ -19,8 +20,8 @@ RELATED = 1  # the grade that is thinned
 class SelectedJudgments(Source):
     """Another source with all its documents, but not all its queries or judgments of grade 1.
 
-    What is left out counts as not judged. Splits that the set has are kept; others are drawn from
-    the queries that are left.
+    What is left out counts as not judged. Splits that the set has are kept. Others are drawn from
+    the queries that `max_queries` leaves, before training queries are left out.
     """
 
     def __init__(
@@ -28,6 +29,7 @@ class SelectedJudgments(Source):
         source: Source,
         *,
         max_queries: int = 0,
+        max_train_queries: int = 0,
         related_per_query: float = -1.0,
         seed: int = 0,
     ):
@@ -37,10 +39,12 @@ class SelectedJudgments(Source):
             source: The whole set.
             max_queries: Keeps this many judged queries, those that the judgments name first, and no
                 query without a judgment. 0 keeps all queries.
+            max_train_queries: Keeps this many queries of the training split, drawn by `seed`. With
+                one seed, a smaller number keeps a part of what a larger one keeps. 0 keeps all.
             related_per_query: Keeps as many judgments of grade 1 as give this mean per judged
                 query. With one seed, a smaller number keeps a part of what a larger one keeps. -1
                 keeps all.
-            seed: Draws them.
+            seed: Draws them, and the splits as `RetrievalSet.load` does.
         """
         self.name = source.name
         self.query_language, self.document_language = (
@@ -50,6 +54,7 @@ class SelectedJudgments(Source):
         self.max_skipped = source.max_skipped
         self._source = source
         self._max_queries, self._related_per_query = max_queries, related_per_query
+        self._max_train_queries = max_train_queries
         self._seed = seed
 
     @property
@@ -66,7 +71,8 @@ class SelectedJudgments(Source):
         return (judgment for _, judgment in self._judgments())
 
     def splits(self) -> dict[str, str] | None:
-        return None if self._source.splits() is None else dict(self._splits())
+        has_splits = self._max_train_queries or self._source.splits() is not None
+        return dict(self._splits()) if has_splits else None
 
     def place(self, stream: str, index: int) -> str:
         kept = {
@@ -80,6 +86,8 @@ class SelectedJudgments(Source):
 
     def fingerprint(self) -> str:
         selection = (self._max_queries, self._related_per_query, self._seed)
+        if self._max_train_queries:  # younger than some fingerprints
+            selection += (self._max_train_queries,)
         return hashlib.sha256(f"{self._source.fingerprint()} {selection}".encode()).hexdigest()
 
     def _queries(self) -> Iterator[tuple[int, Text]]:
@@ -99,12 +107,12 @@ class SelectedJudgments(Source):
         return _where(self._source.judgments(), lambda one: self._keeps_query(one.query_id))
 
     def _splits(self) -> Iterator[tuple[str, str]]:
-        return (
-            pair for pair in (self._source.splits() or {}).items() if self._keeps_query(pair[0])
-        )
+        return (pair for pair in self._splits_before.items() if self._keeps_query(pair[0]))
 
     def _keeps_query(self, query_id: str) -> bool:
-        return not self._max_queries or query_id in self._first_queries
+        if self._max_queries and query_id not in self._first_queries:
+            return False
+        return not self._max_train_queries or query_id not in self._unused_training_queries
 
     @functools.cached_property
     def _first_queries(self) -> frozenset[str]:
@@ -114,6 +122,28 @@ class SelectedJudgments(Source):
             if len(judged) == self._max_queries:
                 break
         return frozenset(judged)
+
+    @functools.cached_property
+    def _judged(self) -> frozenset[str]:
+        """The judged queries that `max_queries` leaves."""
+        if self._max_queries:
+            return self._first_queries
+        return frozenset(judgment.query_id for judgment in self._source.judgments())
+
+    @functools.cached_property
+    def _splits_before(self) -> dict[str, str]:
+        """The splits before training queries are left out."""
+        if (own := self._source.splits()) is not None or not self._max_train_queries:
+            return own or {}
+        ids = [text.id for text in self._source.queries() if text.id in self._judged]
+        return {id_: SPLITS[split] for id_, split in zip(ids, drawn_splits(ids, self._seed))}
+
+    @functools.cached_property
+    def _unused_training_queries(self) -> frozenset[str]:
+        splits, judged = self._splits_before, self._judged
+        training = [id_ for id_ in splits if splits[id_] == "train" and id_ in judged]
+        order = np.argsort(hash_ids(training, f"training {self._seed}"), kind="stable")
+        return frozenset(training[row] for row in order[self._max_train_queries :])
 
     @functools.cached_property
     def _left_out(self) -> frozenset[int]:
