@@ -29,8 +29,8 @@ def test_systems_differ_and_have_valid_settings(name):
     systems = EXPERIMENTS[name].systems
     assert len({system.name for system in systems}) == len(systems)
     given = changed(RunSettings(), {"query_embeddings": "q.vec", "document_embeddings": "d.vec"})
-    settings = [changed(given, system.changes) for system in systems]
-    assert len(set(settings)) == len(settings)
+    shown = [(changed(given, system.changes), system.part) for system in systems]
+    assert len(set(shown)) == len(shown)
     for system in systems:
         changed(RunSettings(), system.tuned_with or {})
 
@@ -84,11 +84,11 @@ def test_losses_of_table_2_are_compared_with_few_and_many_related_documents():
 
 def test_each_retriever_learns_from_few_and_from_all_queries():
     systems = EXPERIMENTS["queries"].systems
-    found = {changed(RunSettings(), system.changes).retrieval.retriever for system in systems}
-    assert found == {"dense", "lexical", "hybrid"}
-    # Three of five queries are for training.
-    training = [system.changes["max_queries"] * 3 / 5 for system in systems[::3]]
-    assert training == pytest.approx(TRAINING_QUERIES, abs=1)
+    trained = {changed(RunSettings(), system.changes) for system in systems}
+    assert len(trained) == len(TRAINING_QUERIES)  # three rows are read from one hybrid
+    assert {settings.retrieval.retriever for settings in trained} == {"hybrid"}
+    assert [system.changes["max_train_queries"] for system in systems[::3]] == [*TRAINING_QUERIES]
+    assert [system.part for system in systems[:3]] == ["dense", "lexical", ""]
     assert systems[0].name == "towers, 500"
     assert systems[-1].name == "hybrid, all"
 

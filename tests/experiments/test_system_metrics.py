@@ -1,5 +1,7 @@
 """Metrics over seeds, and significance tests of per-query means over the seeds."""
 
+import json
+
 import numpy as np
 import pytest
 
@@ -63,8 +65,8 @@ class FakeCell:
         self.cell = type("cell", (), {"settings": type("s", (), {"training": self})})
         self.seed = int(directory.name)
 
-    def metrics(self):
-        values = {"test": self.seed / 10, "validation": 0.9}
+    def metrics(self, part=""):
+        values = {"test": self.seed / 10 + bool(part), "validation": 0.9}
         return CellMetrics(
             splits={split: dict.fromkeys(METRICS, value) for split, value in values.items()},
             counts={"test": dict.fromkeys(METRICS, 1)},
@@ -91,6 +93,21 @@ def test_a_system_has_the_test_metrics_of_each_finished_seed(tmp_path):
     assert system.epoch_seconds.tolist() == [6 * 1 / 2, 6 * 3 / 2]
     assert system.peak_mb.tolist() == [100, 100]
     assert read_system_metrics("SOSL", cells[1:2]) is None
+
+
+def test_a_system_may_be_a_part_of_a_hybrid(tmp_path):
+    system = read_system_metrics("towers", [FakeCell(tmp_path / "1", {"a": 1})], "dense")
+    assert system.values["MAP"] == pytest.approx([1 + 0.1])
+    values = {
+        name: {split: {"MAP": value} for split in ("test", "validation")}
+        for name, value in (("hybrid", 0.3), ("dense", 0.1), ("lexical", 0.2))
+    }
+    content = {**values.pop("hybrid"), "components": values, "counts": {}, "rules": {}}
+    content["training"] = {"seconds": 1.0, "epochs": 1, "peak_rss_mb": 1.0}
+    path = tmp_path / "metrics.json"
+    path.write_text(json.dumps(content))
+    read = {part: CellMetrics.read(path, part).splits["test"] for part in ("", "dense", "lexical")}
+    assert read == {"": {"MAP": 0.3}, "dense": {"MAP": 0.1}, "lexical": {"MAP": 0.2}}
 
 
 def test_rankings_of_the_seeds_are_read_and_averaged(tmp_path):

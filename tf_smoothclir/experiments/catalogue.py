@@ -143,13 +143,12 @@ _ALL = (
         "queries",
         "Few and many training queries",
         "What towers (--preset=dense), translation table (--preset=lexical) and both together"
-        " (--preset=best) learn from 500 to all training queries. The collection is always whole;"
-        " the queries are those that the judgments name first (--max_queries), three of five for"
-        " training, so that fewer of them are also measured by fewer test queries.",
+        " (--preset=best) learn from 500 to all training queries, drawn at random"
+        " (--max_train_queries). Collection, validation and test queries are always whole. Towers"
+        " and table are the halves of the hybrid.",
         "retriever, training queries",
         LEARNING_CURVES,
         metrics=_WITH_FULL,
-        costs=True,
     ),
     Experiment(
         "fast",

@@ -112,12 +112,12 @@ class CellMetrics:
     peak_mb: float
 
     @classmethod
-    def read(cls, path: Path) -> CellMetrics:
-        """Reads a `metrics.json`."""
+    def read(cls, path: Path, part: str = "") -> CellMetrics:
+        """Reads a `metrics.json`; the metrics are those of a part of a hybrid, if one is named."""
         content = read_json(path)
-        training = content["training"]
+        training, of_splits = content["training"], content["components"][part] if part else content
         return cls(
-            splits={split: content[split] for split in EVALUATED_SPLITS},
+            splits={split: of_splits[split] for split in EVALUATED_SPLITS},
             counts=content["counts"],
             rules=content["rules"],
             seconds=training["seconds"],
@@ -143,9 +143,9 @@ class CellDirectory:
         """Whether the cell is complete."""
         return self._mark.is_file()
 
-    def metrics(self) -> CellMetrics:
-        """Reads the metrics of a finished cell."""
-        return CellMetrics.read(self.run.metrics)
+    def metrics(self, part: str = "") -> CellMetrics:
+        """Reads the metrics of a finished cell; see `CellMetrics.read`."""
+        return CellMetrics.read(self.run.metrics, part)
 
     def history(self) -> list[dict]:
         """Returns the history of a finished cell: a record for each epoch."""

@@ -135,7 +135,9 @@ def _statistics_rows(found: CollectionStatistics) -> list[tuple]:
 
 
 def _trained(experiment: Experiment, study_set: StudySet, study: Study, directory: Path) -> Written:
-    found = [read_system_metrics(s.name, study.cells(study_set, s)) for s in experiment.systems]
+    found = [
+        read_system_metrics(s.name, study.cells(study_set, s), s.part) for s in experiment.systems
+    ]
     systems = [system for system in found if system is not None]
     if not systems:
         return Written([], notes=["Every run has failed."])

@@ -58,12 +58,20 @@ class SystemMetrics:
         return np.sum([cell.score_counts() for cell in self.cells], axis=0)
 
 
-def read_system_metrics(name: str, cells: Sequence[CellDirectory]) -> SystemMetrics | None:
-    """Returns the metrics of a system over its finished seeds; None if no seed is finished."""
+def read_system_metrics(
+    name: str, cells: Sequence[CellDirectory], part: str = ""
+) -> SystemMetrics | None:
+    """Returns the metrics of a system over its finished seeds; None if no seed is finished.
+
+    Args:
+        name: Of the system.
+        cells: One for each seed.
+        part: As in `System`.
+    """
     finished = tuple(cell for cell in cells if cell.finished)
     if not finished:
         return None
-    runs = [cell.metrics() for cell in finished]
+    runs = [cell.metrics(part) for cell in finished]
     first = runs[0]
     return SystemMetrics(
         name,

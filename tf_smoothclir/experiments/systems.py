@@ -25,12 +25,15 @@ class System:
         tuned_with: Setting -> value, the changes for which `tuned` is tuned on validation; None if
             nothing is tuned.
         tuned: The setting with the scores between the grades: "thresholds" or "cut_points".
+        part: The part of a hybrid whose figures are shown, "dense" or "lexical"; "" for what the
+            run ranks with.
     """
 
     name: str
     changes: Mapping[str, object]
     tuned_with: Mapping[str, object] | None = None
     tuned: str = "thresholds"
+    part: str = ""
 
 
 _SOSL = {"loss": "sosl", "tower": "average_pooling"}
@@ -142,12 +145,16 @@ OPTIONS = (
     _option("Learned thresholds", {"learn_thresholds": True}),
     *(_option(f"--preset={name}", PRESETS[name]) for name in ("dense", "lexical", "best")),
 )
-# Of a split 3:1:1, where --max_queries counts the queries of all three; 0 is the whole set.
-TRAINING_QUERIES = (500, 1000, 2000, 4000, 0)
+TRAINING_QUERIES = (500, 1000, 2000, 4000, 0)  # 0: all
+# One training gives three rows: a hybrid, and its parts.
 LEARNING_CURVES = tuple(
-    _option(f"{name}, {number or 'all'}", {**PRESETS[preset], "max_queries": round(number * 5 / 3)})
+    System(
+        f"{name}, {number or 'all'}",
+        {**_SOSL, **PRESETS["best"], "max_train_queries": number},
+        part=part,
+    )
     for number in TRAINING_QUERIES
-    for name, preset in (("towers", "dense"), ("table", "lexical"), ("hybrid", "best"))
+    for name, part in (("towers", "dense"), ("table", "lexical"), ("hybrid", ""))
 )
 SMOOTHNESS = tuple(
     System(f"{e:g}", {**_SOSL, "epsilon": e}, {**_SOSL, "epsilon": e}) for e in EPSILONS

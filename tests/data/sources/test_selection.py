@@ -121,8 +121,10 @@ def test_fewer_training_queries_leave_the_other_splits_as_they_were(max_queries)
     whole = splits_of(RetrievalSet.load(source_of(before)))
     loaded = RetrievalSet.load(source_of(dataclasses.replace(before, max_train_queries=20)))
     found = splits_of(loaded)
-    assert len(found["train"]) == 20 and set(found["train"]) < set(whole["train"])
-    assert found["validation"] == whole["validation"] and found["test"] == whole["test"]
+    assert len(found["train"]) == 20
+    assert set(found["train"]) < set(whole["train"])
+    assert found["validation"] == whole["validation"]
+    assert found["test"] == whole["test"]
     # The words of queries that are left out must not get into the vocabulary.
     assert set(loaded.query_ids) & set(whole["train"]) == set(found["train"])
 
