@@ -17,7 +17,7 @@ AT_ONCE := -n 2 --dist=loadscope --no-loadscope-reorder
 # The libraries' own start-up messages; 0 shows them.
 export TF_CPP_MIN_LOG_LEVEL ?= 3
 
-.PHONY: help quickstart test test-all subset lint format clean python
+.PHONY: help quickstart test test-all subset lint format site clean python
 
 help:  ## Show the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -39,7 +39,7 @@ $(VENV)/.package: setup.py $(wildcard constraints/*.txt) | python
 	$(call install,.)
 
 $(VENV)/.tests: setup.py $(wildcard constraints/*.txt) | python
-	$(call install,.[test])
+	$(call install,.[test,docs])
 
 quickstart: $(VENV)/.package  ## Install; train, evaluate, export and search on a small toy world
 	@$(BIN)/smoothclir-quickstart --output_dir=runs/quickstart
@@ -61,6 +61,10 @@ lint: $(VENV)/.tests  ## Check style, formatting and the types of the public int
 format: $(VENV)/.tests  ## Fix style and formatting
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
+
+site: $(VENV)/.tests  ## Build the documentation as a site; a warning is an error
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --strict
+	@echo "Open build/site/index.html, or run: $(BIN)/python -m http.server --directory build/site"
 
 clean:  ## Remove the environment; runs/ is kept
 	rm -rf $(VENV)

@@ -99,6 +99,9 @@ setup(
         ),
     ],
     extras_require={
+        "docs": on_both(
+            "mkdocs>=1.6,<2", "mkdocs-material>=9.5,<10", "mkdocstrings[python]>=0.26,<2"
+        ),
         "beam": on_both("apache-beam>=2.64,<2.65 | apache-beam>=2.77,<3"),
         "milvus": on_both("| milvus-lite>=3.2,<4", "| pymilvus>=3,<4"),  # protobuf 5 and later
         "parquet": on_both(PYARROW),

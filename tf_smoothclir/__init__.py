@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from tf_smoothclir.losses.sosl import SmoothOrdinalSearchLoss as SmoothOrdinalSearchLoss
     from tf_smoothclir.losses.three_part_l2 import ThreePartL2 as ThreePartL2
     from tf_smoothclir.optimizers.lazy_adam import LazyAdam as LazyAdam
+    from tf_smoothclir.optimizers.row_rmsprop import RowRMSprop as RowRMSprop
     from tf_smoothclir.optimizers.sparse_adagrad import SparseAdagrad as SparseAdagrad
     from tf_smoothclir.optimizers.sparse_rmsprop import SparseRMSprop as SparseRMSprop
     from tf_smoothclir.towers.average_pooling import AveragePoolingTower as AveragePoolingTower
@@ -61,12 +62,12 @@ _PUBLIC = {
     "PairwiseHingeLoss": "losses.pairwise",
     "PairwiseLogisticLoss": "losses.pairwise",
     "ProportionalOdds": "losses.proportional_odds",
+    "RowRMSprop": "optimizers.row_rmsprop",
     "SegmentMeanSquaredError": "losses.mse",
     "ServingClient": "client.serving_client",
     "SmoothCosineSimilarity": "two_tower.similarity",
     "SmoothOrdinalSearchLoss": "losses.sosl",
     "SoftmaxLoss": "losses.softmax",
-    "RowRMSprop": "optimizers.row_rmsprop",
     "SparseAdagrad": "optimizers.sparse_adagrad",
     "SparseRMSprop": "optimizers.sparse_rmsprop",
     "TextTower": "towers.text_tower",
