@@ -15,6 +15,13 @@ _INPUT = flags.DEFINE_string(
 _OUTPUT = flags.DEFINE_string(
     "output", None, "The .npz file to write.", required=True, module_name=command.COMMAND
 )
+_WORDS = flags.DEFINE_string(
+    "words",
+    None,
+    "A text file to write the words to, for --query_vocabulary or --document_vocabulary of"
+    " training.",
+    module_name=command.COMMAND,
+)
 
 
 def main(argv) -> None:
@@ -22,7 +29,7 @@ def main(argv) -> None:
     del argv
     from tf_smoothclir.text.polyglot import convert_polyglot
 
-    words, dim = convert_polyglot(_INPUT.value, _OUTPUT.value)
+    words, dim = convert_polyglot(_INPUT.value, _OUTPUT.value, _WORDS.value)
     print(f"{_OUTPUT.value}: {words} words of dimension {dim}")
 
 

@@ -265,6 +265,26 @@ def test_vocabulary_of_an_earlier_run_is_used(small_set, tmp_path):
     ]
 
 
+def test_a_file_gives_the_words_of_its_side_and_its_content_is_looked_at(small_set, tmp_path):
+    path = tmp_path / "words.txt"
+    settings = TextSettings(query_vocabulary=str(path))
+    counted = tokenize_set(small_set, TextSettings(), tmp_path / "cache")
+    found = []
+    for words in (["zebra", "red"], ["red"]):
+        path.write_text("\n".join(words), "utf-8")
+        given = tokenize_set(small_set, settings, tmp_path / "cache")
+        assert given.vocabulary("query") == [PADDING, UNKNOWN, *words]
+        assert given.vocabulary("document") == counted.vocabulary("document")
+        found.append(given.vocabulary_dir)
+    assert found[0] != found[1]
+
+
+def test_a_vocabulary_file_that_is_not_there_is_named(small_set, tmp_path):
+    settings = TextSettings(document_vocabulary=str(tmp_path / "none.txt"))
+    with pytest.raises(InputError, match=r"none.txt: the file cannot be read .*Check the path"):
+        tokenize_set(small_set, settings, tmp_path / "cache")
+
+
 def test_default_cache_is_in_the_user_s_cache_directory(monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
     assert default_cache_dir() == tmp_path / "xdg" / "tf_smoothclir"

@@ -37,6 +37,11 @@ _SETTINGS = {
         "query_embeddings": "en.vec",
         "document_embeddings": "fr.vec",
     },
+    ("shared_vocabulary", "query_vocabulary", "document_vocabulary"): {
+        "shared_vocabulary": True,
+        "query_vocabulary": "en.txt",
+        "document_vocabulary": "fr.txt",
+    },
     ("shared_vocabulary", "train_query_embeddings", "train_document_embeddings"): {
         "shared_vocabulary": True,
         "train_query_embeddings": False,
@@ -84,6 +89,8 @@ _SETTINGS = {
         "shards_dir": "gs://shards",
         "batching": "lists",
     },
+    ("init_from", "query_vocabulary"): {"init_from": "there", "query_vocabulary": "words.txt"},
+    ("init_from", "document_vocabulary"): {"init_from": "there", "document_vocabulary": "w.txt"},
     ("init_from", "initial_vectors"): {"init_from": "there", "initial_vectors": "bilingual"},
     ("init_from", "query_embeddings"): {"init_from": "there", "query_embeddings": "vectors.txt"},
     ("init_from", "document_embeddings"): {"init_from": "there", "document_embeddings": "v.txt"},
@@ -94,6 +101,10 @@ _SETTINGS = {
     },
     ("init_from", "ranker"): {"init_from": "there", "ranker": "ql", "retriever": "lexical"},
     ("beam", "ngram_buckets"): {"beam": "--runner=DirectRunner", "ngram_buckets": 50},
+    ("beam", "query_vocabulary", "document_vocabulary"): {
+        "beam": "--runner=DirectRunner",
+        "document_vocabulary": "words.txt",
+    },
     ("tune", "shards_dir"): {"tune": ("dim",), "shards_dir": "gs://shards"},
     ("tune", "distribution"): {"tune": ("dim",), "distribution": "multi_worker"},
     ("seeds", "shards_dir"): {"seeds": (1, 2), "shards_dir": "gs://shards"},

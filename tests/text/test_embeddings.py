@@ -115,6 +115,24 @@ def test_unknown_row_comes_from_the_file_and_is_not_counted(tmp_path):
     assert (found, total) == (1, 5)
 
 
+@pytest.mark.parametrize("name", ["[UNK]", "<UNK>", "<unk>"])
+def test_the_unknown_row_has_the_names_that_files_give_it(name, tmp_path):
+    path = write_npz(tmp_path / "v", ["chat", name], ROWS[:2])
+    matrix = load_embeddings(path, VOCABULARY, dim=DIM, seed=0).matrix
+    np.testing.assert_array_equal(matrix[1], ROWS[1])
+
+
+@pytest.mark.parametrize("order", itertools.permutations(range(3)))
+def test_a_number_takes_the_row_of_its_digits_unless_the_file_has_it(order, tmp_path):
+    names = ["1999", "####", "A#"]
+    path = write_npz(tmp_path / "v", [names[i] for i in order], ROWS[list(order)])
+    numbers = ["[PAD]", "[UNK]", "1999", "2001", "a4", "12"]
+    result = load_embeddings(path, numbers, dim=DIM, seed=0)
+    # 1999 itself, 2001 as ####, a4 as A# in any case; ## is not in the file
+    np.testing.assert_array_equal(result.matrix[2:5], ROWS[:3])
+    np.testing.assert_array_equal(result.in_file[2:], [True, True, True, False])
+
+
 def test_rows_not_found_have_the_spread_of_the_found_ones(tmp_path):
     words = [f"w{i}" for i in range(2000)]
     rows = np.random.default_rng(0).normal(size=(1000, 8), scale=0.3).astype("f4")

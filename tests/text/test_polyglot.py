@@ -83,6 +83,14 @@ def test_round_trip_of_either_python_2_string(string, tmp_path):
     np.testing.assert_array_equal(again.matrix[2], ROWS[7])
 
 
+def test_the_words_alone_are_written_for_a_vocabulary(tmp_path):
+    data = py2_polyglot([py2_unicode(word) for word in WORDS], py2_array(ROWS))
+    written = tmp_path / "words.txt"
+    convert_polyglot(write(tmp_path / "in.pkl", data), tmp_path / "out.npz", written)
+    kept = [word for word in WORDS if word not in ("<UNK>", "<S>", "</S>", "<PAD>")]
+    assert written.read_text("utf-8").split("\n") == ["[UNK]", *kept, ""]
+
+
 @pytest.mark.parametrize("protocol", [2, 3, 4])
 def test_pickles_written_by_todays_python_and_numpy(protocol, tmp_path):
     path = write(tmp_path / "in.pkl", pickle.dumps((tuple(WORDS), ROWS), protocol=protocol))

@@ -33,6 +33,8 @@ class SettingKeywords(TypedDict, total=False):
     max_document_tokens: int
     vocabulary_size: int
     shared_vocabulary: bool
+    query_vocabulary: PathText
+    document_vocabulary: PathText
     min_count: int
     ngram_buckets: int
     ngram_rows_per_word: int

@@ -23,6 +23,7 @@ from tf_smoothclir.data.token_cache import (
 from tf_smoothclir.data.tokenized_set import ROLES, TokenizedSet, ngrams_store
 from tf_smoothclir.settings.text import TextSettings
 from tf_smoothclir.text.batches import text_batches
+from tf_smoothclir.text.given_vocabulary import given_vocabulary
 from tf_smoothclir.text.subwords import ngrams
 from tf_smoothclir.text.token_counter import TokenCounter
 from tf_smoothclir.text.vocabulary import TextEncoder, read_vocabulary, write_vocabulary
@@ -44,12 +45,14 @@ def tokenize_set(
         retrieval_set: The set.
         settings: Maximum lengths and vocabulary sizes.
         cache_dir: Directory of all tokenized sets; empty for `default_cache_dir()`.
-        vocabulary_dir: Vocabularies of an earlier run. None counts new ones: the query vocabulary
-            on the training queries, the document vocabulary on the whole collection, which is known
-            before any query is, and a shared vocabulary on both.
+        vocabulary_dir: Vocabularies of an earlier run. None counts new ones, unless the settings
+            give files: the query vocabulary on the training queries, the document vocabulary on
+            the whole collection, which is known before any query is, and a shared vocabulary on
+            both.
 
     Raises:
-        InputError: A vocabulary would be empty, or the cache cannot be written to.
+        InputError: A vocabulary would be empty or its file cannot be read, or the cache cannot be
+            written to.
     """
     cache = make_directory(cache_dir or default_cache_dir(), "--cache_dir")
     has_ngrams = settings.ngram_buckets > 0
@@ -131,13 +134,17 @@ def _write_vocabularies(
 ) -> None:
     with sealed_directory(vocabulary_dir) as temporary:
         for role in ROLES:
-            tokens = counters[role].vocabulary(
-                max_size=settings.vocabulary_size,
-                min_count=settings.min_count,
-                role="shared" if settings.shared_vocabulary else role,
-            )
+            tokens = _vocabulary(counters[role], settings, role)
             write_vocabulary(temporary / f"{role}.txt", tokens)
             logging.info("Vocabulary of the %s side: %d entries", role, len(tokens))
+
+
+def _vocabulary(counter: TokenCounter, settings: TextSettings, role: str) -> list[str]:
+    limits = {"max_size": settings.vocabulary_size, "min_count": settings.min_count}
+    given = settings.given_vocabulary(role)
+    if given:
+        return given_vocabulary(given, counter.counts(), **limits)
+    return counter.vocabulary(role="shared" if settings.shared_vocabulary else role, **limits)
 
 
 def _write_ngrams(

@@ -18,12 +18,14 @@ from absl import logging
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.settings.text import TextSettings
+from tf_smoothclir.text.given_vocabulary import vocabulary_digest
 from tf_smoothclir.utils.digests import file_digest
 from tf_smoothclir.utils.files import discard_directory
 from tf_smoothclir.utils.sealed import damage_in
 
 _FORMAT = 1  # part of every digest; increase it when the tokeniser or the files change
 _NGRAM_SETTINGS = ("ngram_buckets", "ngram_rows_per_word", "min_ngram", "max_ngram")
+_VOCABULARY_FILES = ("query_vocabulary", "document_vocabulary")
 
 
 def default_cache_dir() -> Path:
@@ -38,6 +40,10 @@ def vocabulary_directory(retrieval_set: RetrievalSet, settings: TextSettings, ca
     counting = dataclasses.asdict(settings)
     for name in _NGRAM_SETTINGS:
         del counting[name]
+    for name in _VOCABULARY_FILES:
+        path = counting.pop(name)
+        if path:
+            counting[name] = vocabulary_digest(path)
     key = _key([source.fingerprint(), _digest(splits), counting])
     return cache / f"{source.name}-vocabulary-{key}"
 

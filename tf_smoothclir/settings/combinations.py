@@ -49,6 +49,8 @@ _LEAVE_OUT = "Leave one of the two out"
 _TRAIN_THE_BEST = "Leave it out here, and give it to smoothclir-train with the settings found here"
 _BESIDE_INIT_FROM = {
     "shards_dir": "shards have vocabularies of their own, not those of that run",
+    "query_vocabulary": "the vocabularies are those of that run",
+    "document_vocabulary": "the vocabularies are those of that run",
     "initial_vectors": "the word vectors start as those of that run",
     "query_embeddings": "the word vectors start as those of that run",
     "document_embeddings": "the word vectors start as those of that run",
@@ -188,6 +190,12 @@ RULES = (
         "Give one file, aligned for both languages",
     ),
     Rule(
+        ("shared_vocabulary", "query_vocabulary", "document_vocabulary"),
+        lambda shared, *files: shared and len({*files} - {""}) > 1,
+        "both languages share one vocabulary, which cannot have the words of two files",
+        "Give one file, with the words of both languages",
+    ),
+    Rule(
         ("shared_vocabulary", "train_query_embeddings", "train_document_embeddings"),
         lambda shared, train_query, train_document: shared and train_query != train_document,
         "both languages share one embedding table, which is either trained or frozen",
@@ -266,6 +274,12 @@ RULES = (
         "n-grams need a number for each different word of the collection, which only one process"
         " can give",
         _LEAVE_OUT,
+    ),
+    Rule(
+        ("beam", "query_vocabulary", "document_vocabulary"),
+        lambda _, *files: any(files),
+        "the words of --beam are counted on the texts",
+        "Leave --beam out, or the files",
     ),
 )
 

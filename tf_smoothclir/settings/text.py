@@ -23,6 +23,16 @@ class TextSettings(Settings):
         "One vocabulary and one embedding table for both languages: names, numbers and everything"
         " else spelled alike in both share a vector (paper: no).",
     )
+    query_vocabulary: str = setting(
+        "",
+        "File with the words of the query vocabulary, one a line, the most frequent first, in place"
+        " of the words of the training queries; such as the words of pre-trained vectors (paper:"
+        " Polyglot's). At most --vocabulary_size are read.",
+        is_path=True,
+    )
+    document_vocabulary: str = setting(
+        "", "The same for the documents, in place of the words of the collection.", is_path=True
+    )
     min_count: int = setting(1, "Words that occur less often count as unknown.", minimum=1)
     ngram_buckets: int = setting(
         0,
@@ -56,3 +66,9 @@ class TextSettings(Settings):
     def max_tokens(self, role: str) -> int:
         """Returns the length limit in tokens of a "query" or "document"."""
         return self.max_query_tokens if role == "query" else self.max_document_tokens
+
+    def given_vocabulary(self, role: str) -> str:
+        """Returns the file with the vocabulary of a "query" or "document"; empty for none."""
+        if self.shared_vocabulary:
+            return self.query_vocabulary or self.document_vocabulary
+        return self.query_vocabulary if role == "query" else self.document_vocabulary

@@ -5,7 +5,9 @@ Memory grows with the vocabulary, not with the file; `embedding_formats` lists w
 
 from __future__ import annotations
 
+import collections
 import os
+import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -20,6 +22,8 @@ FIRST_WORD = 2  # id of the first word, after padding and unknown
 # Shares of the words of the vocabulary that the file has, below which something is wrong.
 WARNING_SHARE, ERROR_SHARE = 0.1, 0.01
 MAX_UNDECODABLE = 0.001  # share of the tokens of a file; the word2vec program cuts some letters
+_UNKNOWN = 1  # id of unknown words
+_BY_DIGITS, _ANY_CASE, _EXACT = 1, 2, 3  # how well a token of the file fits one of the vocabulary
 
 
 class EmbeddingInit(NamedTuple):
@@ -38,6 +42,11 @@ class EmbeddingInit(NamedTuple):
     in_file: np.ndarray
 
 
+def digit_form(word: str) -> str:
+    """Returns a word with `#` for each digit, as Polyglot's and some word2vec files write it."""
+    return re.sub("[0-9]", "#", word)
+
+
 def load_embeddings(
     path: str | os.PathLike,
     vocabulary_tokens: Sequence[str],
@@ -49,10 +58,11 @@ def load_embeddings(
     """Reads the rows of a vocabulary from a file of pre-trained embeddings.
 
     A token takes the row of the first equal token in the file, or else of the first that is equal
-    when lower-cased. Rows that are not in the file are drawn from N(0, s²), where s is the standard
-    deviation of all numbers found; a draw depends on the seed and the token's id alone. Row 0,
-    padding, is zero; row 1, unknown, is the file's `[UNK]` or drawn. The numbers of tokens outside
-    the vocabulary are counted, but not parsed.
+    when lower-cased, or else, if it has digits, of the first with `#` in their place. Rows that are
+    not in the file are drawn from N(0, s²), where s is the standard deviation of all numbers found;
+    a draw depends on the seed and the token's id alone. Row 0, padding, is zero; row 1, unknown, is
+    the file's `[UNK]` or `<UNK>`, or drawn. The numbers of tokens outside the vocabulary are
+    counted, but not parsed.
 
     Args:
         path: File in one of the formats of `embedding_formats`.
@@ -65,32 +75,55 @@ def load_embeddings(
         InputError: The file is missing, damaged, of another dimension or encoding, a pickle, or has
             less than `ERROR_SHARE` of the words of the vocabulary.
     """
-    ids = {token: i for i, token in enumerate(vocabulary_tokens) if i > 0}
+    wanted = _Wanted(vocabulary_tokens)
     matrix = np.random.default_rng(seed).standard_normal((len(vocabulary_tokens), dim), np.float32)
-    exact = np.zeros(len(vocabulary_tokens), bool)
-    any_case = np.zeros_like(exact)
     tokens = _Tokens(path, encoding)
     for number, record, unit in records(path, dim):
-        token = tokens.decode(record.token, number, unit)
-        token_id = ids.get(token)
-        is_exact = token_id is not None
-        if not is_exact:
-            token_id = ids.get(token.lower())
-        if token_id is None or exact[token_id] or (any_case[token_id] and not is_exact):
-            continue
-        matrix[token_id] = _parse(path, number, record, unit)
-        any_case[token_id] = True
-        exact[token_id] = is_exact
+        rows = wanted.rows(tokens.decode(record.token, number, unit))
+        if rows:
+            matrix[rows] = _parse(path, number, record, unit)
     tokens.check()
-    found, total = int(any_case[FIRST_WORD:].sum()), max(len(vocabulary_tokens) - FIRST_WORD, 0)
+    in_file = wanted.fit > 0
+    found, total = int(in_file[FIRST_WORD:].sum()), max(len(vocabulary_tokens) - FIRST_WORD, 0)
     _check_found(path, found, total)
     with np.errstate(over="ignore"):
-        matrix[~any_case] *= np.std(matrix[any_case], dtype=np.float64)
+        matrix[~in_file] *= np.std(matrix[in_file], dtype=np.float64)
     if not np.isfinite(matrix).all():
         reason = "its numbers are so large that rows of words that it lacks are not finite"
         raise input_error(path, reason, "Download the file again")
     matrix[0] = 0
-    return EmbeddingInit(matrix, found, total, any_case)
+    return EmbeddingInit(matrix, found, total, in_file)
+
+
+class _Wanted:
+    """Which rows of a vocabulary a token of the file is for, if none before it fits better.
+
+    Attributes:
+        fit: `[len(tokens)]` int8, how well the best token so far fits; 0 for none.
+    """
+
+    def __init__(self, vocabulary_tokens: Sequence[str]):
+        self._ids = {token: i for i, token in enumerate(vocabulary_tokens) if i > 0}
+        self._ids.setdefault("<unk>", _UNKNOWN)
+        self._by_digits = collections.defaultdict(list)
+        for token, token_id in self._ids.items():
+            form = digit_form(token)
+            if form != token:
+                self._by_digits[form].append(token_id)
+        self.fit = np.zeros(len(vocabulary_tokens), np.int8)
+
+    def rows(self, token: str) -> list[int]:
+        """Returns the rows that are to take the vector of a token, the next of the file."""
+        lower = token.lower()
+        if token in self._ids:
+            ids, fit = [self._ids[token]], _EXACT
+        elif lower in self._ids:
+            ids, fit = [self._ids[lower]], _ANY_CASE
+        else:
+            ids, fit = self._by_digits.get(lower, []), _BY_DIGITS
+        better = [i for i in ids if self.fit[i] < fit]
+        self.fit[better] = fit
+        return better
 
 
 class _Tokens:

@@ -18,6 +18,7 @@ import numpy as np
 from tf_smoothclir.text.embedding_archive import save_embeddings
 from tf_smoothclir.text.vocabulary import UNKNOWN
 from tf_smoothclir.utils.errors import InputError, input_error
+from tf_smoothclir.utils.files import write_text
 
 MAX_FILE_BYTES = 1 << 30  # the published files have 30 MB for 100,000 words
 MAX_ARRAY_BYTES = 1 << 29
@@ -31,15 +32,21 @@ _QUOTED = 200  # characters of a file in an error
 REMEDY = "Give the .pkl file as Polyglot published it"
 
 
-def convert_polyglot(pkl_path: str | os.PathLike, npz_path: str | os.PathLike) -> tuple[int, int]:
+def convert_polyglot(
+    pkl_path: str | os.PathLike,
+    npz_path: str | os.PathLike,
+    words_path: str | os.PathLike | None = None,
+) -> tuple[int, int]:
     """Writes the embeddings of a Polyglot pickle as an `.npz` for `load_embeddings`.
 
     Words become UTF-8. `<UNK>` becomes `[UNK]`, the vocabulary's unknown token; `<S>`, `</S>` and
-    `<PAD>` are dropped. The output is written whole or not at all.
+    `<PAD>` are dropped. Each output is written whole or not at all.
 
     Args:
         pkl_path: Pickle of `(words, embeddings)`, embeddings `[len(words), dim]`.
         npz_path: The file to write.
+        words_path: If given, the words alone are written there, one a line in their order, for
+            `--query_vocabulary` or `--document_vocabulary`.
 
     Returns:
         Number of words written, and dim.
@@ -78,7 +85,17 @@ def convert_polyglot(pkl_path: str | os.PathLike, npz_path: str | os.PathLike) -
     keep = [row for row, token in enumerate(tokens) if token not in DROPPED]
     kept = [RENAMED.get(tokens[row], tokens[row]) for row in keep]
     save_embeddings(npz_path, kept, vectors[keep])
+    if words_path is not None:
+        _write_words(words_path, [word for word in kept if len(word.split()) == 1])
     return len(keep), vectors.shape[1]
+
+
+def _write_words(path: str | os.PathLike, words: list[str]) -> None:
+    try:
+        write_text(path, "".join(f"{word}\n" for word in words))
+    except OSError as error:
+        reason = f"the file cannot be written ({error})"
+        raise input_error(path, reason, "Check the path") from error
 
 
 def _text(path: str | os.PathLike, number: int, word) -> str:

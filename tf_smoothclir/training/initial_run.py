@@ -39,6 +39,8 @@ _FORM = (
     "train_document_embeddings",
 )
 _OF_ITS_START = {
+    "query_vocabulary": "",
+    "document_vocabulary": "",
     "initial_vectors": "random",
     "query_embeddings": "",
     "document_embeddings": "",

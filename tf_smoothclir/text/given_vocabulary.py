@@ -1,0 +1,95 @@
+"""Vocabularies that a file gives, instead of the words of the texts.
+
+Pre-trained word vectors bring a vocabulary with them: it has words that the training texts lack.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+
+import tensorflow as tf
+
+from tf_smoothclir.text.embeddings import digit_form
+from tf_smoothclir.text.tokenizer import tokenize
+from tf_smoothclir.text.vocabulary import PADDING, UNKNOWN
+from tf_smoothclir.utils.digests import file_digest
+from tf_smoothclir.utils.errors import InputError, input_error
+
+_MARKS = {PADDING, UNKNOWN, "<UNK>", "<S>", "</S>", "<PAD>"}  # the last four are Polyglot's
+_REMEDY = "Give one word a line, the most frequent first"
+
+
+def given_vocabulary(
+    path: str | os.PathLike, counts: Mapping[bytes, int], *, max_size: int, min_count: int
+) -> list[str]:
+    """Returns padding, unknown, the words of a file, then numbers of the texts.
+
+    The words become the tokens that the tokeniser makes of them, the first of equal ones. Those
+    that it splits are left out, because no token equals them. If the file has words with `#` for
+    each digit, as Polyglot's files do, the numbers of the texts that have such a form are added as
+    far as `max_size` allows, the most frequent first.
+
+    Args:
+        path: One word a line, the most frequent first. Marks of padding, of unknown words and of
+            sentences are passed over.
+        counts: Token -> how often it occurs in the texts.
+        max_size: Maximum number of entries, including padding and unknown.
+        min_count: Numbers that occur less often are left out.
+
+    Raises:
+        InputError: The file cannot be read, has several words in a line, or no word at all.
+    """
+    words = _read(path)
+    tokens = tokenize(tf.constant(words, tf.string), 2)
+    starts, lengths = tokens.row_starts().numpy(), tokens.row_lengths().numpy()
+    single = tokens.flat_values.numpy()[starts[lengths == 1]]
+    entries = dict.fromkeys([PADDING, UNKNOWN, *(token.decode() for token in single)])
+    if len(entries) == 2:
+        raise input_error(path, "the file has no word", _REMEDY)
+    numbers = _numbers({word for word in words if "#" in word}, counts, min_count)
+    entries.update(dict.fromkeys(numbers))
+    return list(entries)[:max_size]
+
+
+def vocabulary_digest(path: str | os.PathLike) -> str:
+    """Returns the hex SHA-256 of a file for `given_vocabulary`.
+
+    Raises:
+        InputError: The file cannot be read.
+    """
+    try:
+        return file_digest(path)
+    except OSError as error:
+        raise _unreadable(path, error) from error
+
+
+def _numbers(forms: set[str], counts: Mapping[bytes, int], min_count: int) -> list[str]:
+    """Returns the tokens that look like one of `forms` if each digit is written as `#`."""
+    found = (
+        (-count, token.decode())
+        for token, count in counts.items()
+        if count >= min_count and any(48 <= byte < 58 for byte in token)
+    )
+    return [token for _, token in sorted(found) if digit_form(token) in forms]
+
+
+def _read(path: str | os.PathLike) -> list[str]:
+    words = []
+    try:
+        with open(path, encoding="utf-8-sig", newline="\n") as file:
+            for number, line in enumerate(file, 1):
+                fields = line.split()
+                if len(fields) > 1:
+                    reason = f"{len(fields)} words in a line"
+                    raise input_error(path, reason, _REMEDY, line=number)
+                words += fields
+    except UnicodeError as error:
+        raise input_error(path, f"the file is not UTF-8 ({error})", _REMEDY) from error
+    except OSError as error:
+        raise _unreadable(path, error) from error
+    return [word for word in words if word not in _MARKS]
+
+
+def _unreadable(path: str | os.PathLike, error: OSError) -> InputError:
+    return input_error(path, f"the file cannot be read ({error.strerror})", "Check the path")
