@@ -87,6 +87,7 @@ setup(
             "keras-tuner>=1.4.7,<1.5",
             "matplotlib>=3.7,<4",
             "numpy>=1.23.5,<2 | numpy>=2,<3",
+            "rich>=13.7,<16",
             "scipy>=1.11,<2",
             "tensorboard>=2.15,<2.16 | tensorboard>=2.20,<3",
             "tensorflow>=2.15.1,<2.16 | tensorflow>=2.21,<2.22",
@@ -95,7 +96,6 @@ setup(
             "tensorflow-ranking>=0.5.5,<0.6 | keras-rs>=0.4,<0.5",
             "| keras>=3.15,<4",
             "tensorflow-serving-api>=2.15,<2.16 | tensorflow-serving-api>=2.21,<2.22",
-            "tqdm>=4.62,<5",
         ),
     ],
     extras_require={

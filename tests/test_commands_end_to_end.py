@@ -150,9 +150,9 @@ def test_quickstart_with_overwrite_searches_by_the_new_towers(run, tmp_path):
         return run(*small, *more).stdout
 
     first = quickstart(13)
-    assert "test NDCG@5" in first
+    assert "| NDCG@5 | " in first
     assert quickstart(13) == first
     again = quickstart(14, "--overwrite")
-    assert "test NDCG@5" in again
+    assert "| NDCG@5 | " in again
     assert again != first
     assert (tmp_path / "run" / "query_tower" / "2").is_dir()

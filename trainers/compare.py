@@ -71,6 +71,7 @@ def main(argv) -> None:
     from tf_smoothclir.evaluation import compare, comparison_report
     from tf_smoothclir.utils.errors import input_error
     from tf_smoothclir.utils.files import make_directory
+    from tf_smoothclir.utils.tables import print_table
 
     paths = argv[1:]
     names = compare.system_names(paths)
@@ -91,7 +92,8 @@ def main(argv) -> None:
     rules = comparison_report.legend(
         rows, systems, baseline=baseline, best_grade=best_grade, seed=seed, samples=samples
     )
-    print(comparison_report.markdown(rows, baseline, rules), end="")
+    print_table(comparison_report.HEADER, comparison_report.table_rows(rows, baseline), keys=2)
+    print("".join(f"* {name}: {text}.\n" for name, text in rules.items()), end="")
     if output_dir:
         comparison_report.write_comparison(output_dir, rows, systems, baseline, rules)
         print(f"\nTables: {output_dir}/comparison.md, .csv, .tex, .json")

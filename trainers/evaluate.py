@@ -78,6 +78,7 @@ def main(argv) -> None:
         ranking = f"first {_RERANK_DEPTH.value} ranks of {first_stage.path}, re-ranked by this run"
     # These imports take seconds: report a missing run first.
     from tf_smoothclir.evaluation.evaluate import evaluate_splits, metrics_content
+    from tf_smoothclir.evaluation.report import print_results
     from tf_smoothclir.protocols.scorer import TwoStageRetriever
     from tf_smoothclir.training import retrievers, train, two_stages
 
@@ -107,22 +108,10 @@ def main(argv) -> None:
         trec_dir=output_dir,
     )
     evaluations = {split: e.graded(graded.cut_points) for split, e in evaluations.items()}
-    write_json(
-        output_dir / "metrics.json", metrics_content(evaluations, negatives, ranking=ranking)
-    )
-    _print(evaluations)
+    content = metrics_content(evaluations, negatives, ranking=ranking)
+    write_json(output_dir / "metrics.json", content)
+    print_results(content, list(evaluations))
     print(f"Metrics: {output_dir}/metrics.json; TREC files: {output_dir}/<split>/")
-
-
-def _print(evaluations) -> None:
-    from tf_smoothclir.evaluation.report import confusion_table, grades_table, metrics_table
-
-    print(metrics_table(evaluations))
-    graded = {split: e for split, e in evaluations.items() if e.confusion is not None}
-    if graded:
-        print(f"Predicted grades:\n{grades_table(graded)}")
-    for split, evaluation in graded.items():
-        print(f"{split}, candidate lists by grade:\n{confusion_table(evaluation.confusion)}")
 
 
 def run() -> None:

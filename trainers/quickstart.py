@@ -36,7 +36,7 @@ def main(argv) -> None:
     from tf_smoothclir.data.retrieval_set import RetrievalSet
     from tf_smoothclir.data.sources.opening import source_of
     from tf_smoothclir.data.sources.toy_world import example_queries
-    from tf_smoothclir.evaluation.report import print_metrics
+    from tf_smoothclir.evaluation.report import metrics_cells
     from tf_smoothclir.index.work_directory import work_directory
     from tf_smoothclir.publishing.export import export_run
     from tf_smoothclir.publishing.export_directory import exported_versions
@@ -44,9 +44,10 @@ def main(argv) -> None:
     from tf_smoothclir.search.opening import open_search
     from tf_smoothclir.training.run_directory import RunDirectory
     from tf_smoothclir.training.train import train
+    from tf_smoothclir.utils.tables import print_table
 
     output_dir = _OUTPUT_DIR.value
-    print_metrics(train(SETTINGS, output_dir, overwrite=_OVERWRITE.value)["test"])
+    print_table(*metrics_cells(train(SETTINGS, output_dir, overwrite=_OVERWRITE.value), ["test"]))
     if _OVERWRITE.value or not exported_versions(output_dir, "query"):
         index_dir = Path(output_dir, "index")
         for outdated in (index_dir, work_directory(index_dir)):  # made with other towers

@@ -1,6 +1,7 @@
-"""Prints statistics of a retrieval set: queries, documents, judgments, lengths.
+"""Prints statistics of a retrieval set: Table 1 of the paper, then lengths and vocabularies.
 
-They include those of Table 1 of the paper.
+SR/Q is the number of partly relevant documents per query: those of a grade from 1 up to, but not
+including, the highest one.
 """
 
 from __future__ import annotations
@@ -23,14 +24,19 @@ def main(argv) -> None:
     del argv
     from tf_smoothclir.data.retrieval_set import RetrievalSet
     from tf_smoothclir.data.sources.opening import source_of
-    from tf_smoothclir.data.statistics import collection_statistics
+    from tf_smoothclir.data.statistics import TABLE_1, collection_statistics
+    from tf_smoothclir.utils.tables import print_table
 
     data = setting_flags.settings_from_flags("data")
     source = source_of(data)
     # Finds errors in the set before anything is printed.
     RetrievalSet.load(source, num_grades=len(_THRESHOLDS.value) + 1, seed=data.split_seed)
     statistics = collection_statistics(source)
-    print(json.dumps(statistics.to_dict(), indent=2) if _JSON.value else statistics.to_markdown())
+    if _JSON.value:
+        print(json.dumps(statistics.to_dict(), indent=2))
+        return
+    print_table(TABLE_1, [statistics.table_1(source.document_language)], title=statistics.name)
+    print_table(["", statistics.name], statistics.details())
 
 
 def run() -> None:

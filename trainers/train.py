@@ -43,7 +43,7 @@ def main(argv) -> None:
     if needs_set and settings.data.data_dir and not settings.training.shards_dir:
         checked_directory(settings.data.data_dir)
     # These imports take seconds: report a missing set first.
-    from tf_smoothclir.evaluation.report import print_metrics
+    from tf_smoothclir.evaluation.report import print_results
     from tf_smoothclir.training.distributed.workers import WorkerLost
     from tf_smoothclir.training.train import train
 
@@ -54,7 +54,7 @@ def main(argv) -> None:
         time.sleep(_SECONDS_BEFORE_NEXT_TRY)
         command.restart("--nooverwrite")
     if result:
-        print_metrics(result["test"])
+        print_results(result, ["test"])
         print(f"Report: {_OUTPUT_DIR.value}/report.md")
 
 

@@ -85,7 +85,7 @@ def main(argv) -> None:
         settings = dataclasses.replace(settings, training=training)
     from tf_smoothclir.tuning import tune
     from tf_smoothclir.tuning.search_directory import Search
-    from tf_smoothclir.tuning.trial_results import best_trials_table
+    from tf_smoothclir.tuning.trial_results import print_best_trials
 
     output_dir = _OUTPUT_DIR.value
     found = tune.tune(
@@ -97,7 +97,7 @@ def main(argv) -> None:
         overwrite=_OVERWRITE.value,
     )
     if found:
-        print(best_trials_table(found, settings.training.select_metric))
+        print_best_trials(found, settings.training.select_metric)
         print(f"All {len(found)} trials: {output_dir}/trials.md. Train with the best:")
         print(
             f"  smoothclir-train --flagfile={output_dir}/best.flags --output_dir={output_dir}-best"

@@ -12,13 +12,13 @@ from benchmarks.rivals.measured import Measured
 from tf_smoothclir.evaluation.compare import Difference, compare, read_systems
 from tf_smoothclir.evaluation.confidence import bootstrap_interval
 from tf_smoothclir.evaluation.metrics import mean_metrics
-from tf_smoothclir.evaluation.report import markdown_table
 from tf_smoothclir.evaluation.trec_files import (
     RunMetrics,
     highest_grade,
     read_qrels,
     read_run,
 )
+from tf_smoothclir.utils.tables import markdown_table
 
 FULL_MRR = "full/MRR@10"
 METRICS = ("NDCG@5", "P_mr@1", "MAP", FULL_MRR)

@@ -1,12 +1,13 @@
 from __future__ import annotations
 
+import dataclasses
 import json
 
 import pytest
 
 from tf_smoothclir.data.sources.source import Judgment, Source, Text
 from tf_smoothclir.data.sources.wikiclir_files import WikiClirDirectory
-from tf_smoothclir.data.statistics import collection_statistics, markdown_table
+from tf_smoothclir.data.statistics import PERCENTILES, TABLE_1, collection_statistics
 
 # The rows of both tables of counts in the README of the sets.
 REAL_SETS = [
@@ -49,7 +50,19 @@ class Tiny(Source):
 def test_real_sets_have_the_counts_of_their_readme(real_data, row):
     directory = real_data(row.split("`")[1])
     source = WikiClirDirectory(directory, directory.name[-2:])
-    assert collection_statistics(source).to_markdown().splitlines()[-1] == row
+    found = collection_statistics(source)
+    low, middle, high, most, nearly_all, largest = found.partly_relevant_percentiles
+    assert [cell.strip() for cell in row.strip("|").split("|")][1:10] == [
+        f"{found.queries:,}",
+        f"{found.documents:,}",
+        f"{found.partly_relevant_mean:.2f}",
+        f"{found.without_partly_relevant:.0%}",
+        f"{low} / {middle} / {high}, {most} / {nearly_all} / {largest}",
+        f"{found.query_length_mean:.1f} / {found.query_length_median}",
+        f"{found.document_length_mean:.1f} / {found.document_length_median}",
+        f"{found.query_vocabulary:,}",
+        f"{found.document_vocabulary:,}",
+    ]
 
 
 def test_every_number_of_a_tiny_set():
@@ -82,11 +95,18 @@ def test_the_highest_grade_is_not_partly_relevant(grades, mean):
     assert collection_statistics(Tiny(judgments)).partly_relevant_mean == mean
 
 
-def test_a_table_has_a_row_for_each_set():
+def test_table_1_is_that_of_the_paper():
+    statistics = collection_statistics(Tiny([("a", "1", 2), ("b", "1", 1)]))
+    statistics = dataclasses.replace(statistics, queries=25000, documents=1894000)
+    assert TABLE_1 == ("Language", "#Query", "#SR/Q", "#Documents")
+    assert statistics.table_1("fr") == ["fr", "25,000", "0.2", "1,894,000"]  # 1 / 4
+
+
+def test_details_name_every_other_statistic():
     statistics = collection_statistics(Tiny([("a", "1", 2)]))
-    head, rule, *rows = markdown_table([statistics, statistics]).splitlines()
-    row = (
-        "| `tiny` | 4 | 1 | 0.00 | 100% | 0 / 0 / 0, 0 / 0 / 0 | 1.5 / 1 | 3.0 / 3 | 1 | 1 | none |"
-    )
-    assert rows == [row, row]
-    assert head.count("|") == rule.count("|") == rows[0].count("|")
+    rows = dict(statistics.details())
+    assert rows["queries without SR"] == "100.0%"
+    assert rows["words of a query, mean"] == "1.5"  # (2 + 1 + 0 + 3) / 4
+    assert rows["train / validation / test queries"] == "none"
+    assert rows["SR/Q, percentiles 25 / 50 / 75 / 90 / 99 / 100"] == " / ".join("0" * 6)
+    assert len(PERCENTILES) == 6

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 
 import numpy as np
 import pytest
 
-from tf_smoothclir.evaluation.evaluate import Evaluation, rules
+from tf_smoothclir.evaluation.evaluate import Evaluation, metrics_content, rules
 from tf_smoothclir.evaluation.report import (
     components_table,
-    markdown_table,
-    metrics_table,
+    metrics_cells,
+    print_results,
+    without_queries,
     write_report,
 )
+from tf_smoothclir.utils.tables import markdown_table
 
 
 def evaluation(value, confusion=None, hit_confusion=None):
@@ -31,6 +34,8 @@ EVALUATIONS = {
     "validation": evaluation(0.5),
     "test": evaluation(0.25, np.array([[1200, 400], [0, 0]]), np.array([[6, 2], [1, 1]])),
 }
+
+CONTENT = metrics_content(EVALUATIONS, 40)
 
 
 def cells(row):
@@ -52,9 +57,9 @@ def report(tmp_path_factory):
         path,
         title="toy: sosl",
         facts={"queries": "7 (en)", "set": "a|b\nc"},
+        content=CONTENT,
         evaluations=EVALUATIONS,
         sections={"Components": components_table({"dense": EVALUATIONS, "hybrid": EVALUATIONS})},
-        rules=rules(40),
         plots={"Scores": "plots/scores.png"},
         commands=["smoothclir-export --run_dir=run"],
         flags=["--epsilon=1.0", "--data_dir=a|b"],
@@ -63,13 +68,33 @@ def report(tmp_path_factory):
 
 
 def test_metrics_table():
-    ((header, line, *rows),) = tables(metrics_table(EVALUATIONS))
+    header, rows = metrics_cells(CONTENT, ["validation", "test"])
     assert header == ["metric", "validation (95% interval)", "test (95% interval)", "queries"]
-    assert line == ["---"] * 4
     assert rows == [
         ["NDCG@5", "0.5000 (0.4000 to 0.6000)", "0.2500 (0.1500 to 0.3500)", "1,200 / 1,200"],
         ["full/MRR@10", "0.2500 (0.0000 to 0.5000)", "0.1250 (0.0000 to 0.2500)", "7 / 7"],
     ]
+
+
+def test_a_metric_without_any_query_has_no_mean_and_a_sentence_says_why(capsys):
+    nobody = {"test": dataclasses.replace(evaluation(0.0), counts={"NDCG@5": 3, "full/MRR@10": 0})}
+    content = metrics_content(nobody, 40)
+    assert [row[1:] for row in metrics_cells(content, ["test"])[1]] == [
+        ["0.0000 (-0.1000 to 0.1000)", "3"],
+        ["none", "0"],
+    ]
+    (sentence,) = without_queries(content, ["test"])
+    assert "highest grade" in sentence
+    assert sentence.endswith("nothing to measure by full/MRR@10.")
+    print_results(content, ["test"])
+    assert sentence in capsys.readouterr().out
+
+
+def test_what_is_printed_is_what_the_report_says(capsys, report):
+    print_results(CONTENT, ["validation", "test"])
+    printed = capsys.readouterr().out
+    for table in re.findall(r"(?:^\|.*\n)+", printed, flags=re.MULTILINE):
+        assert table in report
 
 
 def test_every_row_of_every_table_has_as_many_cells_as_its_header(report):
@@ -89,11 +114,14 @@ def test_bars_and_line_breaks_in_a_cell_do_not_break_the_table(report):
 def test_metrics_rules_plots_commands_and_flags_are_there(report):
     assert report.startswith("# toy: sosl\n")
     assert "0.2500 (0.1500 to 0.3500)" in report
-    for name, text in rules(40).items():
-        assert f"\n* {name}: {text}.\n" in report
+    for text in rules(40).values():
+        assert f": {text}.\n" in report
+    for key in rules(40):  # names for people, no keys of metrics.json
+        assert f"* {key}:" not in report
     assert "![Scores](plots/scores.png)" in report
     assert "```\nsmoothclir-export --run_dir=run\n```" in report
-    assert "```\n--epsilon=1.0\n--data_dir=a|b\n```" in report
+    flags = "```\n--epsilon=1.0\n--data_dir=a|b\n```"
+    assert f"<details><summary>All flags</summary>\n\n{flags}\n\n</details>" in report
 
 
 def test_predicted_grades_only_where_there_are_cut_points(report):
@@ -115,7 +143,7 @@ def test_predicted_grades_only_where_there_are_cut_points(report):
 
 def test_how_well_grades_are_predicted(report):
     *_, (header, _, *rows), _, _ = tables(report)
-    assert header == ["", "accuracy", "macro-averaged accuracy", "quadratic kappa"]
+    assert header == ["predicted grades", "accuracy", "macro-averaged accuracy", "quadratic kappa"]
     assert [row[:3] for row in rows] == [
         ["test, candidate lists", "0.7500", "0.7500"],
         ["test, hits", "0.7000", "0.6250"],  # 7 / 10; (6 / 8 + 1 / 2) / 2
@@ -123,4 +151,4 @@ def test_how_well_grades_are_predicted(report):
 
 
 def test_the_report_ends_with_one_line_end(report):
-    assert report.endswith("```\n")
+    assert report.endswith("</details>\n")

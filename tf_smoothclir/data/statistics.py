@@ -5,26 +5,14 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 from tf_smoothclir.data.sources.source import SPLITS, Source, Text
 
 _WORD = re.compile(r"\w+")
 PERCENTILES = (25, 50, 75, 90, 99, 100)
-_COLUMNS = (
-    "set",
-    "queries",
-    "documents",
-    "SR/Q",
-    "queries without SR",
-    "SR/Q quartiles 25 / 50 / 75, 90th / 99th percentile / largest",
-    "query length mean / median",
-    "document length mean / median",
-    "query vocabulary",
-    "document vocabulary",
-    "train / validation / test",
-)
+TABLE_1 = ("Language", "#Query", "#SR/Q", "#Documents")  # the columns of Table 1
 
 
 @dataclasses.dataclass(frozen=True)
@@ -71,9 +59,32 @@ class CollectionStatistics:
         """Returns the attributes as a dictionary for JSON."""
         return dataclasses.asdict(self)
 
-    def to_markdown(self) -> str:
-        """Returns a Markdown table with one row."""
-        return markdown_table([self])
+    def table_1(self, language: str) -> list[str]:
+        """Returns the cells of the columns `TABLE_1`.
+
+        Args:
+            language: Of the documents.
+        """
+        counts = f"{self.queries:,}", f"{self.partly_relevant_mean:.1f}", f"{self.documents:,}"
+        return [language, *counts]
+
+    def details(self) -> list[list[str]]:
+        """Returns what Table 1 does not say: rows of a name and a value."""
+        splits = "none"
+        if self.splits is not None:
+            splits = " / ".join(f"{self.splits.get(split, 0):,}" for split in SPLITS)
+        percentiles = " / ".join(f"{value:,}" for value in self.partly_relevant_percentiles)
+        return [
+            ["queries without SR", f"{self.without_partly_relevant:.1%}"],
+            [f"SR/Q, percentiles {' / '.join(map(str, PERCENTILES))}", percentiles],
+            ["words of a query, mean", f"{self.query_length_mean:,.1f}"],
+            ["words of a query, median", f"{self.query_length_median:,}"],
+            ["words of a document, mean", f"{self.document_length_mean:,.1f}"],
+            ["words of a document, median", f"{self.document_length_median:,}"],
+            ["query vocabulary", f"{self.query_vocabulary:,}"],
+            ["document vocabulary", f"{self.document_vocabulary:,}"],
+            ["train / validation / test queries", splits],
+        ]
 
 
 def collection_statistics(source: Source) -> CollectionStatistics:
@@ -101,31 +112,6 @@ def collection_statistics(source: Source) -> CollectionStatistics:
         document_vocabulary=document_vocabulary,
         splits=None if splits is None else dict(Counter(splits.values())),
     )
-
-
-def markdown_table(statistics: Sequence[CollectionStatistics]) -> str:
-    """Returns a Markdown table with one row per set."""
-    rows = [_COLUMNS, ["---"] * len(_COLUMNS), *map(_cells, statistics)]
-    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
-
-
-def _cells(s: CollectionStatistics) -> list[str]:
-    low, middle, high, most, nearly_all, largest = s.partly_relevant_percentiles
-    return [
-        f"`{s.name}`",
-        f"{s.queries:,}",
-        f"{s.documents:,}",
-        f"{s.partly_relevant_mean:.2f}",
-        f"{s.without_partly_relevant:.0%}",
-        f"{low} / {middle} / {high}, {most} / {nearly_all} / {largest}",
-        f"{s.query_length_mean:.1f} / {s.query_length_median}",
-        f"{s.document_length_mean:.1f} / {s.document_length_median}",
-        f"{s.query_vocabulary:,}",
-        f"{s.document_vocabulary:,}",
-        "none"
-        if s.splits is None
-        else " / ".join(f"{s.splits.get(split, 0):,}" for split in SPLITS),
-    ]
 
 
 def _count_texts(texts: Iterable[Text]) -> tuple[int, Counter, int]:

@@ -12,12 +12,12 @@ from pathlib import Path
 
 from tf_smoothclir.evaluation.compare import Difference
 from tf_smoothclir.evaluation.metrics import RULES
-from tf_smoothclir.evaluation.report import markdown_table
 from tf_smoothclir.evaluation.significance import RESAMPLES
 from tf_smoothclir.evaluation.trec_files import RunMetrics
 from tf_smoothclir.utils.files import write_json, write_text
+from tf_smoothclir.utils.tables import markdown_table
 
-_HEADER = (
+HEADER = (
     "metric",
     "system",
     "queries",
@@ -46,7 +46,7 @@ def table_rows(rows: Sequence[Difference], baseline: str) -> list[list[str]]:
     for row in rows:
         if row.metric != metric:
             metric = row.metric
-            blank = [""] * (len(_HEADER) - 4)
+            blank = [""] * (len(HEADER) - 4)
             cells.append([metric, baseline, f"{row.queries:,}", f"{row.baseline_mean:.4f}", *blank])
         cells.append(
             [
@@ -119,7 +119,7 @@ def _remarks(run: RunMetrics) -> str:
 def markdown(rows: Sequence[Difference], baseline: str, rules: Mapping[str, str]) -> str:
     """Returns the table and its legend."""
     lines = "".join(f"* {name}: {text}.\n" for name, text in rules.items())
-    return f"{markdown_table(_HEADER, table_rows(rows, baseline))}\n{lines}"
+    return f"{markdown_table(HEADER, table_rows(rows, baseline))}\n{lines}"
 
 
 def csv_table(rows: Sequence[Difference], baseline: str) -> str:
@@ -137,7 +137,7 @@ def latex_table(rows: Sequence[Difference], baseline: str) -> str:
     lines = [
         r"\begin{tabular}{llrrlrrrrr}",
         r"\toprule",
-        _latex_line(_HEADER),
+        _latex_line(HEADER),
     ]
     metric = None
     for cells in table_rows(rows, baseline):

@@ -230,5 +230,5 @@ def rules(negatives: int, *, full: bool = True, ranking: str = "") -> dict[str, 
         "lists": f"candidate lists: the judged documents and {negatives} sampled ones of grade 0,"
         f" drawn with seed {NEGATIVES_SEED}",
         **({"full": of_full} if full else {}),
-        "intervals": "95% percentile bootstrap over queries, 1000 resamples",
+        "intervals": "95% percentile bootstrap over queries, 1,000 resamples",
     }

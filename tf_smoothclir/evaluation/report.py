@@ -1,32 +1,108 @@
-"""The run report for people, `report.md`, and Markdown tables."""
+"""The run report for people, `report.md`, and the same tables on terminals."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tf_smoothclir.utils.files import write_text
+from tf_smoothclir.utils.tables import markdown_table, print_table
 
 if TYPE_CHECKING:  # importing it takes seconds
     from tf_smoothclir.evaluation.evaluate import Evaluation
 
+Cells = tuple[list[str], list[list[str]]]  # of a table: header, rows
+NOTHING = "none"  # in the place of the mean of no query
+# What the rules in `metrics.json` are about, for people.
+_RULES = {
+    "gain": "NDCG",
+    "relevance": "Relevant",
+    "ties": "Ties",
+    "left_out": "Left out",
+    "lists": "Metrics without full/",
+    "full": "Metrics with full/",
+    "intervals": "Intervals",
+    "grades": "Predicted grades",
+}
 
-def metrics_table(evaluations: Mapping[str, Evaluation]) -> str:
-    """Returns a Markdown table with a row per metric and a column per split."""
-    names = list(next(iter(evaluations.values())).metrics)
-    header = ["metric", *(f"{split} (95% interval)" for split in evaluations), "queries"]
+
+def metrics_cells(content: Mapping[str, Any], splits: Sequence[str]) -> Cells:
+    """Returns a table with a row per metric and a column per split.
+
+    Args:
+        content: Of `metrics.json`.
+        splits: Those to show.
+    """
+    header = ["metric", *(f"{split} (95% interval)" for split in splits), "queries"]
     rows = []
-    for name in names:
-        cells = [
-            f"{e.metrics[name]:.4f} ({e.intervals[name][0]:.4f} to {e.intervals[name][1]:.4f})"
-            for e in evaluations.values()
-        ]
-        counts = " / ".join(f"{e.counts[name]:,}" for e in evaluations.values())
-        rows.append([name, *cells, counts])
-    return markdown_table(header, rows)
+    for name in content[splits[0]]:
+        counts = [content["counts"][split][name] for split in splits]
+        cells = [_mean(content, split, name) for split in splits]
+        rows.append([name, *cells, " / ".join(f"{count:,}" for count in counts)])
+    return header, rows
+
+
+def _mean(content: Mapping[str, Any], split: str, name: str) -> str:
+    if not content["counts"][split][name]:
+        return NOTHING
+    low, high = content["intervals"][split][name]
+    return f"{content[split][name]:.4f} ({low:.4f} to {high:.4f})"
+
+
+def without_queries(content: Mapping[str, Any], splits: Sequence[str]) -> list[str]:
+    """Returns a sentence for each split that has metrics without any query, which says why."""
+    sentences = []
+    for split in splits:
+        missing = [name for name, count in content["counts"][split].items() if not count]
+        if missing:
+            sentences.append(
+                f"No judged query of the {split} split has a document of the highest grade that"
+                f" the run knows, so there is nothing to measure by {', '.join(missing)}."
+            )
+    return sentences
+
+
+def grades_cells(content: Mapping[str, Any], splits: Sequence[str]) -> Cells:
+    """Returns a table of how well grades are predicted: a row per split and kind."""
+    rows = [
+        [f"{split}, {kind}", *(f"{value:.4f}" for value in metrics.values())]
+        for split in splits
+        for kind, metrics in content.get("grades", {}).get(split, {}).items()
+    ]
+    return ["predicted grades", "accuracy", "macro-averaged accuracy", "quadratic kappa"], rows
+
+
+def confusion_cells(counts: np.ndarray) -> Cells:
+    """Returns a table of `[K, K]` counts: true by predicted grade, and shares right."""
+    grades = range(len(counts))
+    header = ["true grade", *(f"predicted {grade}" for grade in grades), "right"]
+    rows = [
+        [f"{grade}", *(f"{counts[grade, o]:,}" for o in grades), _share(counts[grade], grade)]
+        for grade in grades
+    ]
+    rows.append(["right of those", *(_share(counts[:, grade], grade) for grade in grades), ""])
+    return header, rows
+
+
+def _share(row, grade) -> str:
+    return f"{row[grade] / row.sum():.1%}" if row.sum() else NOTHING
+
+
+def print_results(content: Mapping[str, Any], splits: Sequence[str]) -> None:
+    """Prints what `metrics.json` says of some splits: metrics, and how grades are predicted."""
+    print_table(*metrics_cells(content, splits))
+    for sentence in without_queries(content, splits):
+        print(f"{sentence}\n")
+    header, rows = grades_cells(content, splits)
+    if rows:
+        print_table(header, rows)
+    for split in splits:
+        if counts := content.get("confusion", {}).get(split):
+            title = f"{split}, candidate lists by grade"
+            print_table(*confusion_cells(np.array(counts)), title=title)
 
 
 def components_table(retrievers: Mapping[str, Mapping[str, Evaluation]]) -> str:
@@ -45,30 +121,14 @@ def components_table(retrievers: Mapping[str, Mapping[str, Evaluation]]) -> str:
     return markdown_table(["metric", *(f"{split}, {name}" for split, name in columns)], rows)
 
 
-def print_metrics(metrics: Mapping[str, float], split: str = "test") -> None:
-    """Prints one metric per line."""
-    for name, value in metrics.items():
-        print(f"{split} {name:16} {value:.4f}")
-
-
-def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Returns a Markdown table; bars in cells are escaped, line breaks become spaces."""
-    lines = [header, ["---"] * len(header), *rows]
-    return "\n".join("| " + " | ".join(map(_cell, line)) + " |" for line in lines) + "\n"
-
-
-def _cell(value: object) -> str:
-    return " ".join(str(value).splitlines()).replace("|", "\\|")
-
-
 def write_report(
     path: str | os.PathLike,
     *,
     title: str,
     facts: Mapping[str, object],
+    content: Mapping[str, Any],
     evaluations: Mapping[str, Evaluation],
     sections: Mapping[str, str],
-    rules: Mapping[str, str],
     plots: Mapping[str, str],
     commands: Sequence[str],
     flags: Sequence[str],
@@ -79,58 +139,44 @@ def write_report(
         path: Markdown file.
         title: Heading.
         facts: Name -> value: the data, the model and the training.
+        content: Of `metrics.json`.
         evaluations: Split -> what was measured.
         sections: Heading -> Markdown, what follows the metrics.
-        rules: What the metrics depend on.
         plots: Caption -> path relative to the report.
         commands: What to run next.
         flags: All flags of the run.
     """
+    splits = list(evaluations)
     parts = [f"# {title}", markdown_table(["", ""], [[k, v] for k, v in facts.items()])]
-    parts += ["## Metrics", metrics_table(evaluations)]
-    parts += [f"* {name}: {text}." for name, text in rules.items()]
+    parts += ["## Metrics", markdown_table(*metrics_cells(content, splits))]
+    parts += without_queries(content, splits)
+    rules = (f"* {_RULES.get(name, name)}: {text}." for name, text in content["rules"].items())
+    parts.append("\n".join(rules))
     for heading, text in sections.items():
         parts += [f"## {heading}", text]
-    parts += _predicted_grades(evaluations)
+    parts += _predicted_grades(content, evaluations)
     parts += ["## Plots", *(f"![{caption}]({file})" for caption, file in plots.items())]
-    parts += ["## Next", "```\n" + "\n".join(commands) + "\n```"]
-    parts += ["## Flags", "```\n" + "\n".join(flags) + "\n```"]
+    parts += ["## Next", _code(commands)]
+    parts += ["<details><summary>All flags</summary>", _code(flags), "</details>"]
     write_text(path, "\n\n".join(part.rstrip("\n") for part in parts) + "\n")
 
 
-def _predicted_grades(evaluations: Mapping[str, Evaluation]) -> list[str]:
-    graded = {split: e for split, e in evaluations.items() if e.confusion is not None}
-    if not graded:
-        return []
-    parts = ["## Predicted grades", grades_table(graded)]
-    for split, evaluation in graded.items():
-        parts += [f"### Candidate lists, {split}", confusion_table(evaluation.confusion)]
-        if evaluation.hit_confusion is not None:
-            parts += [f"### Hits, {split}", confusion_table(evaluation.hit_confusion)]
-    return parts
+def _code(lines: Sequence[str]) -> str:
+    return "\n".join(["```", *lines, "```"])
 
 
-def grades_table(evaluations: Mapping[str, Evaluation]) -> str:
-    """Returns a Markdown table of how well grades are predicted: a row per split and kind."""
-    rows = [
-        [f"{split}, {kind}", *(f"{value:.4f}" for value in metrics.values())]
-        for split, evaluation in evaluations.items()
-        for kind, metrics in evaluation.grade_metrics().items()
-    ]
-    return markdown_table(["", "accuracy", "macro-averaged accuracy", "quadratic kappa"], rows)
-
-
-def confusion_table(counts: np.ndarray) -> str:
-    """Returns a Markdown table of `[K, K]` counts: true by predicted grade, and shares right."""
-    grades = range(len(counts))
-    header = ["true grade", *(f"predicted {grade}" for grade in grades), "right"]
-    rows = [
-        [grade, *(f"{counts[grade, other]:,}" for other in grades), _share(counts[grade], grade)]
-        for grade in grades
-    ]
-    rows.append(["right of those", *(_share(counts[:, grade], grade) for grade in grades), ""])
-    return markdown_table(header, rows)
-
-
-def _share(row, grade) -> str:
-    return f"{row[grade] / row.sum():.1%}" if row.sum() else "none"
+def _predicted_grades(
+    content: Mapping[str, Any], evaluations: Mapping[str, Evaluation]
+) -> Iterator[str]:
+    header, rows = grades_cells(content, list(evaluations))
+    if not rows:
+        return
+    yield from ("## Predicted grades", markdown_table(header, rows))
+    for split, evaluation in evaluations.items():
+        for kind, counts in (
+            ("Candidate lists", evaluation.confusion),
+            ("Hits", evaluation.hit_confusion),
+        ):
+            if counts is not None:
+                yield f"### {kind}, {split}"
+                yield markdown_table(*confusion_cells(counts))

@@ -47,7 +47,7 @@ def run_cells(cells: Sequence[CellDirectory], processes: int) -> list[CellDirect
                     break
             if not running:
                 break
-            bar.set_postfix_str(", ".join(cell.cell.name for cell in running))
+            bar.note(", ".join(cell.cell.name for cell in running))
             for cell, exit_code in running.wait():
                 _report(cell, exit_code)
                 bar.update(1)

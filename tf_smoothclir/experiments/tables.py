@@ -8,10 +8,10 @@ import io
 from collections.abc import Collection, Mapping, Sequence
 
 from tf_smoothclir.evaluation.comparison_report import latex_escape
-from tf_smoothclir.evaluation.report import markdown_table
 from tf_smoothclir.experiments.page import PageTable
 from tf_smoothclir.experiments.system_metrics import SystemMetrics
 from tf_smoothclir.settings.training import METRICS
+from tf_smoothclir.utils.tables import markdown_table
 
 MARK = "†"
 _COSTS = ("seconds an epoch", "MB")
@@ -106,7 +106,7 @@ class Table:
 
 
 def _bold(cell: object, pattern: str, escape=str) -> str:
-    text = escape(cell)
+    text = escape(f"{cell:,}" if isinstance(cell, int) else cell)
     return pattern.format(text) if isinstance(cell, Value) and cell.best else text
 
 

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import tensorflow as tf
 
-from tf_smoothclir.evaluation.report import markdown_table
 from tf_smoothclir.experiments import theory
 from tf_smoothclir.experiments.page import PageTable
 from tf_smoothclir.experiments.theory_search import (
@@ -20,6 +19,7 @@ from tf_smoothclir.experiments.theory_search import (
     found_in_sosl,
 )
 from tf_smoothclir.utils.files import write_text
+from tf_smoothclir.utils.tables import markdown_table
 
 _DELTA = 0.05
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from tf_smoothclir.protocols.task import PAIRS
 from tf_smoothclir.training.checkpoints import Progress
+from tf_smoothclir.utils.progress import Bar
 
 
 class StopRequest:
@@ -63,7 +64,7 @@ class StepMonitor:
         *,
         losses: Sequence[str],
         checked: Sequence[str],
-        bar,
+        bar: Bar,
         save: Callable[[], None],
         seconds_between_saves: float,
     ):
@@ -105,8 +106,8 @@ class StepMonitor:
             progress.count_checked(zip(self._checked, values[len(self._losses) :]))
         now = time.monotonic()
         progress.seconds += now - self._clock
-        means = {name: f"{mean:.5f}" for name, mean in progress.mean_losses().items()}
-        self._bar.set_postfix(means, refresh=False)
+        means = progress.mean_losses().items()
+        self._bar.note(", ".join(f"{name} {mean:.5f}" for name, mean in means))
         self._bar.update(int(sum(pairs)))
         if now - self._saved >= self._seconds_between_saves:
             self._save()

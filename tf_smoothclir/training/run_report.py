@@ -29,6 +29,15 @@ from tf_smoothclir.utils.files import write_json
 
 EVALUATED_SPLITS = ("test", "validation")
 _DRAWN_POSITIONS = 100
+_NAMES = {  # of losses and towers, where the value of the flag says too little
+    "sosl": "Smooth Ordinal Search Loss",
+    "mse": "mean squared error",
+    "three_part_l2": "3PartL2",
+    "approx_ndcg": "ApproxNDCG",
+    "list_mle": "ListMLE",
+    "cnn": "DSSM-CNN",
+    "lstm": "DSSM-LSTM",
+}
 _OF_TOWERS = "Weight of a word by its position, in the towers"
 
 
@@ -195,9 +204,9 @@ def _report(run, models: RunModels, tokenized_set, evaluations, result, captions
             "cut points between grades": _cut_points_fact(result["cut_points"]),
             "peak memory": f"{result['training']['peak_rss_mb']:,.0f} MB",
         },
+        content=result,
         evaluations=evaluations[retriever],
         sections={"Components": components_table(evaluations)} if len(evaluations) > 1 else {},
-        rules=result["rules"],
         plots=captions,
         commands=[
             f"smoothclir-evaluate --run_dir={run.path}",
@@ -209,12 +218,14 @@ def _report(run, models: RunModels, tokenized_set, evaluations, result, captions
 
 
 def _title(models: RunModels) -> str:
-    model = models.settings.model
-    towers = f"{model.loss}, {model.tower}, ε = {model.epsilon:g}"
-    names = ["hybrid"] if models.fusion else []
+    names = ["two towers"] if models.towers else []
     names += [models.lexical.name] if models.lexical else []
-    names += [towers] if models.towers else []
-    return ", ".join(names)
+    return " and ".join(names)
+
+
+def _in_words(name: str) -> str:
+    """Returns the value of a flag for people, such as "average pooling"."""
+    return _NAMES.get(name, name.replace("_", " "))
 
 
 def _cut_points_fact(cut_points: dict[str, tuple[float, ...]]) -> str:
@@ -230,6 +241,11 @@ def _facts_of_models(models: RunModels, result: dict) -> dict[str, str]:
     if models.towers is not None:
         best = f"best {training['best_epoch']} by validation {settings.training.select_metric}"
         seconds = training["seconds"] - models.seconds
+        model = settings.model
+        facts["towers"] = (
+            f"{_in_words(model.tower)}, {model.dim:,} dimensions, ε = {model.epsilon:g}"
+        )
+        facts["loss"] = _in_words(model.loss)
         facts["thresholds"] = ", ".join(f"{value:.4g}" for value in result["thresholds"])
         facts["epochs"] = f"{training['epochs']}, {best}"
         facts["training"] = (

@@ -11,7 +11,6 @@ from pathlib import Path
 import keras_tuner
 from keras_tuner.engine.trial import TrialStatus
 
-from tf_smoothclir.evaluation.report import markdown_table
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.settings.training import METRICS
 from tf_smoothclir.tuning.heat_map import threshold_heat_map
@@ -24,6 +23,7 @@ from tf_smoothclir.tuning.search_space import (
     with_values,
 )
 from tf_smoothclir.utils.files import write_json, write_text
+from tf_smoothclir.utils.tables import markdown_table, print_table
 
 
 @dataclasses.dataclass(frozen=True)
@@ -103,7 +103,7 @@ def write_trial_results(
 def _table(trials: Sequence[TrialResult], objective: str) -> tuple[list[str], list[list]]:
     """Returns header and rows; the objective comes before the other metrics."""
     others = [name for name in METRICS if name != objective]
-    header = ["trial", *trials[0].values, objective, *others, "best_epoch", "seconds", "diverged"]
+    header = ["trial", *trials[0].values, objective, *others, "best epoch", "seconds", "diverged"]
     rows = [
         [
             trial.id,
@@ -118,10 +118,10 @@ def _table(trials: Sequence[TrialResult], objective: str) -> tuple[list[str], li
     return header, rows
 
 
-def best_trials_table(trials: Sequence[TrialResult], objective: str, number: int = 5) -> str:
-    """Returns the best trials as a Markdown table."""
+def print_best_trials(trials: Sequence[TrialResult], objective: str, number: int = 5) -> None:
+    """Prints a table of the best trials."""
     header, rows = _table(trials, objective)
-    return markdown_table(header, rows[:number])
+    print_table(header, rows[:number], keys=1 + len(trials[0].values))
 
 
 def _page(trials, settings, folds, drawn) -> str:

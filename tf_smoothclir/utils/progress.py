@@ -6,11 +6,31 @@ import contextlib
 import contextvars
 import sys
 from collections.abc import Iterator
+from typing import Protocol
 
-import tqdm
 from absl import logging
 
 _decided: contextvars.ContextVar[bool] = contextvars.ContextVar("progress")
+
+
+class Bar(Protocol):
+    """What counts the units of a piece of work that are done."""
+
+    def update(self, number: int = 1) -> None:
+        """Counts so many more units."""
+
+    def note(self, text: str) -> None:
+        """Shows a short text behind the numbers, such as the current loss."""
+
+
+class _NoBar:
+    """A bar that nobody sees."""
+
+    def update(self, number: int = 1) -> None:
+        pass
+
+    def note(self, text: str) -> None:
+        pass
 
 
 @contextlib.contextmanager
@@ -31,25 +51,25 @@ def _is_watched() -> bool:
     return sys.stderr.isatty() or "ipykernel" in sys.modules
 
 
-def progress_bar(total: int | None, description: str, unit: str, **kwargs) -> tqdm.tqdm:
-    """Returns a progress bar on standard error, a context manager with `update(n)`.
+@contextlib.contextmanager
+def progress_bar(
+    total: int | None, description: str, unit: str, *, initial: int = 0
+) -> Iterator[Bar]:
+    """Shows a progress bar on standard error inside the context.
 
     Args:
         total: Number of units in all; None if unknown.
         description: The work in progress, such as "Tokenise documents".
         unit: Plural of the unit, such as "pairs".
-        **kwargs: Further arguments of `tqdm.tqdm`.
+        initial: Units that were done before.
     """
     shown = _decided.get(None)
     if shown is None:
         shown = logging.get_verbosity() >= logging.INFO and sys.stderr.isatty()
-    return tqdm.tqdm(
-        total=total,
-        desc=description,
-        unit=f" {unit}",
-        unit_scale=True,
-        disable=not shown,
-        leave=False,
-        dynamic_ncols=True,
-        **kwargs,
-    )
+    if not shown:
+        yield _NoBar()
+        return
+    from tf_smoothclir.utils.progress_display import shown_bar  # loading it takes a moment
+
+    with shown_bar(total, description, unit, initial) as bar:
+        yield bar

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import numpy as np
 import tensorflow as tf
-import tqdm
 
 from tf_smoothclir.data.candidate_lists import CandidateLists
 from tf_smoothclir.data.hashing import permutation
@@ -23,7 +22,7 @@ from tf_smoothclir.settings.text import TextSettings
 from tf_smoothclir.utils.digests import file_digest
 from tf_smoothclir.utils.errors import input_error
 from tf_smoothclir.utils.files import make_directory, new_directory, write_json
-from tf_smoothclir.utils.progress import progress_bar
+from tf_smoothclir.utils.progress import Bar, progress_bar
 
 _OURS = re.compile(r"manifest\.json|vocabulary(/(query|document)\.txt)?|\w+-\d+-of-\d+\.tfrecord")
 
@@ -156,7 +155,7 @@ def _share_out(lengths: np.ndarray, num_shards: int, seed: int) -> list[list[int
 
 
 def _write_file(
-    path: Path, tokenized_set: TokenizedSet, lists: CandidateLists, share: list[int], bar: tqdm.tqdm
+    path: Path, tokenized_set: TokenizedSet, lists: CandidateLists, share: list[int], bar: Bar
 ) -> ShardEntry:
     """Writes the lists at the positions in `share`."""
     queries, documents = (tokenized_set.tokens(role) for role in ROLES)

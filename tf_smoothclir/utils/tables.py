@@ -1,0 +1,76 @@
+"""Tables: drawn on a terminal, as Markdown in files and wherever else output goes."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Sequence
+
+_BETWEEN_COLUMNS = 3
+
+
+def markdown_table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    """Returns a Markdown table; bars in cells are escaped, line breaks become spaces."""
+    lines = [header, ["---"] * len(header), *rows]
+    return "\n".join("| " + " | ".join(map(_cell, line)) + " |" for line in lines) + "\n"
+
+
+def _cell(value: object) -> str:
+    return " ".join(str(value).splitlines()).replace("|", "\\|")
+
+
+def print_table(
+    header: Sequence[str],
+    rows: Sequence[Sequence[object]],
+    *,
+    title: str = "",
+    keys: int = 1,
+) -> None:
+    """Prints a table to standard output.
+
+    On a terminal it is drawn, and one that is too wide becomes several, one below the other. A file
+    or another program gets Markdown.
+
+    Args:
+        header: Names of the columns.
+        rows: Each with a cell for every column.
+        title: Is printed above it.
+        keys: How many of the first columns name a row, and are repeated in every part.
+    """
+    if not sys.stdout.isatty():
+        print(f"{title}\n\n" * bool(title) + markdown_table(header, rows))
+        return
+    width = shutil.get_terminal_size().columns
+    texts = [[str(cell) for cell in row] for row in rows]
+    for columns in _parts(header, texts, width, keys):
+        _draw([header[c] for c in columns], [[row[c] for c in columns] for row in texts], title)
+
+
+def _parts(header, rows, width: int, keys: int) -> list[list[int]]:
+    """Returns the columns of each part, as many as fit beside the first `keys` ones."""
+    widths = [max(map(len, column)) + _BETWEEN_COLUMNS for column in zip(header, *rows)]
+    first = list(range(min(keys, len(header))))
+    parts = [list(first)]
+    for column in range(len(first), len(header)):
+        needed = sum(widths[c] for c in (*parts[-1], column)) - 1
+        if len(parts[-1]) > len(first) and needed > width:
+            parts.append(list(first))
+        parts[-1].append(column)
+    return parts
+
+
+def _draw(header: Sequence[str], rows: Sequence[Sequence[str]], title: str) -> None:
+    from rich import box  # loading it takes a moment
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, title=title or None, title_justify="left")
+    for name, *cells in zip(header, *rows):
+        is_number = any(cell[:1].isdigit() for cell in cells) and all(
+            cell[:1].isdigit() or cell[:1] in "+-–" or cell == "none" for cell in cells
+        )
+        table.add_column(Text(name), justify="right" if is_number else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*map(Text, row))
+    Console(highlight=False).print(table)
