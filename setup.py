@@ -38,6 +38,7 @@ COMMANDS = {
     "anserini": "export.anserini",
 }
 
+IR_DATASETS = "ir_datasets>=0.5.6,<0.7"  # from 0.5.6 on, records have a default text
 PYARROW = "pyarrow>=15,<22 | pyarrow>=18,<27"  # from 22 on it needs NumPy 2
 
 
@@ -103,12 +104,14 @@ setup(
             "mkdocs>=1.6,<2", "mkdocs-material>=9.5,<10", "mkdocstrings[python]>=0.26,<2"
         ),
         "beam": on_both("apache-beam>=2.64,<2.65 | apache-beam>=2.77,<3"),
+        "ir_datasets": on_both(IR_DATASETS),
         "milvus": on_both("| milvus-lite>=3.2,<4", "| pymilvus>=3,<4"),  # protobuf 5 and later
         "parquet": on_both(PYARROW),
         "test": on_both(
             "dill>=0.3.6",
             "gensim>=4.3,<5",
             "hypothesis>=6.80",
+            IR_DATASETS,
             "ir-measures>=0.3.3",
             "mypy>=1.11,<3",
             "nltk>=3.8",

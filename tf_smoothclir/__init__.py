@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from tf_smoothclir.api import metrics as metrics
     from tf_smoothclir.api.model import Model as Model
     from tf_smoothclir.api.model import load as load
+    from tf_smoothclir.api.mteb import MtebEncoder as MtebEncoder
     from tf_smoothclir.api.training import train as train
     from tf_smoothclir.client.serving_client import ServingClient as ServingClient
     from tf_smoothclir.losses.approx_ndcg import ApproxNDCGLoss as ApproxNDCGLoss
@@ -59,6 +60,7 @@ _PUBLIC = {
     "LazyAdam": "optimizers.lazy_adam",
     "ListMLELoss": "losses.list_mle",
     "Model": "api.model",
+    "MtebEncoder": "api.mteb",
     "PairwiseHingeLoss": "losses.pairwise",
     "PairwiseLogisticLoss": "losses.pairwise",
     "ProportionalOdds": "losses.proportional_odds",

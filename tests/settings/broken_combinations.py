@@ -22,6 +22,7 @@ class Example:
 _FROM_SHARDS = {"shards_dir": "gs://shards", "batching": "lists"}
 _SETTINGS = {
     ("data_dir", "tfds_name"): {"data_dir": "here", "tfds_name": "wiki_clir/fr"},
+    ("ir_dataset", "data_dir", "tfds_name"): {"data_dir": "here", "ir_dataset": "mr-tydi/sw"},
     ("min_ngram", "max_ngram"): {"min_ngram": 4, "max_ngram": 3},
     ("token_weights", "tower"): {"token_weights": "idf", "tower": "cnn"},
     ("position_weights", "tower"): {"position_weights": "learned", "tower": "cnn"},
@@ -132,6 +133,7 @@ _GIVEN = {  # other values than the defaults of these flags
     "data_dir": "here",
     "tfds_name": "wiki_clir/fr",
     "tfds_data_dir": "here",
+    "ir_dataset": "mr-tydi/sw",
     "query_language": "de",
     "document_language": "sw",
     "max_queries": 25,

@@ -19,6 +19,7 @@ class SettingKeywords(TypedDict, total=False):
     data_dir: PathText
     tfds_name: str
     tfds_data_dir: PathText
+    ir_dataset: str
     query_language: str
     document_language: str
     max_queries: int

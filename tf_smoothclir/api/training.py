@@ -102,7 +102,7 @@ def train(
     languages = chosen.data.query_language, chosen.data.document_language
     found = given_set("train", data, queries, documents, judgments, splits, languages=languages)
     if found.source is not None or found.directory is not None:
-        named = [name for name in ("data_dir", "tfds_name") if given.get(name)]
+        named = [name for name in ("data_dir", "tfds_name", "ir_dataset") if given.get(name)]
         if named:
             reason = "queries, documents and judgments, or data, are given too"
             raise input_error(f"train: {named[0]}", reason, "Leave one of the two out")

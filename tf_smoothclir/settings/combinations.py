@@ -142,6 +142,12 @@ RULES = (
         "Give one of them, or neither for the toy world",
     ),
     Rule(
+        ("ir_dataset", "data_dir", "tfds_name"),
+        lambda ir_dataset, data_dir, tfds_name: bool(ir_dataset and (data_dir or tfds_name)),
+        "both name a retrieval set",
+        "Give one of them, or neither for the toy world",
+    ),
+    Rule(
         ("min_ngram", "max_ngram"),
         lambda shortest, longest: longest < shortest,
         "the longest n-gram would be shorter than the shortest",

@@ -14,8 +14,8 @@ class DataSettings(Settings):
     data_dir: str = setting(
         "",
         "Directory of the retrieval set: WikiCLIR layout (wiki_en.queries, wiki_fr.documents,"
-        " en2fr.rel), or your own queries, documents and judgments as .tsv or .jsonl. Without it,"
-        " the built-in toy world.",
+        " en2fr.rel), BEIR's layout (corpus.jsonl, queries.jsonl, qrels/), or your own queries,"
+        " documents and judgments as .tsv or .jsonl. Without it, the built-in toy world.",
         is_path=True,
     )
     tfds_name: str = setting(
@@ -25,6 +25,11 @@ class DataSettings(Settings):
         "",
         "Where TensorFlow Datasets keeps its files; empty: its default in the home directory.",
         is_path=True,
+    )
+    ir_dataset: str = setting(
+        "",
+        "Set of the package ir_datasets to read instead of --data_dir, such as mr-tydi/sw; the"
+        " package downloads it. Needs pip install '.[ir_datasets]'.",
     )
     query_language: str = setting("en", "Language of the queries (ISO 639-1 code).")
     document_language: str = setting("fr", "Language of the documents (ISO 639-1 code).")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from tf_smoothclir.data.sources.beir_directory import CORPUS, BeirDirectory
+from tf_smoothclir.data.sources.ir_datasets_source import IrDatasetsSource
 from tf_smoothclir.data.sources.languages import check_code
 from tf_smoothclir.data.sources.line_files import checked_directory
 from tf_smoothclir.data.sources.selection import SelectedJudgments
@@ -47,6 +49,9 @@ def _whole(settings: DataSettings) -> Source:
         from tf_smoothclir.data.sources.tfds_source import TfdsSource
 
         return TfdsSource(settings.tfds_name, settings.tfds_data_dir, settings.query_language)
+    if settings.ir_dataset:
+        languages = settings.document_language, settings.query_language
+        return IrDatasetsSource(settings.ir_dataset, *languages)
     if not settings.data_dir:
         return ToyWorld(
             settings.document_language,
@@ -62,15 +67,21 @@ def _open_directory(settings: DataSettings) -> Source:
     directory = checked_directory(data_dir)
     published = bool(document_languages(directory))
     own = any((directory / f"documents.{suffix}").is_file() for suffix in ("tsv", "jsonl"))
-    if published == own:
+    beir = (directory / CORPUS).is_file()
+    layouts = published + own + beir
+    if layouts != 1:
         names = sorted(path.name for path in directory.iterdir())
         listed = ", ".join(names[:10]) + (", ..." if len(names) > 10 else "")
+        what = "two sets" if layouts else "no set"
         raise input_error(
             f"--data_dir={data_dir}",
-            f"it contains {'two sets' if own else 'no set'}: {listed or 'no files'}",
+            f"it contains {what}: {listed or 'no files'}",
             "Give a directory either with wiki_<language>.documents, wiki_<language>.queries and a"
-            f" .rel file, or with {', '.join(STREAMS)} as .tsv or .jsonl",
+            f" .rel file, or with {', '.join(STREAMS)} as .tsv or .jsonl, or with"
+            f" {CORPUS}, queries.jsonl and qrels/",
         )
+    if beir:
+        return BeirDirectory(directory, *languages)
     if published:
         return WikiClirDirectory(directory, *languages, max_skipped=settings.max_skipped)
     return UserDirectory(directory, *languages)

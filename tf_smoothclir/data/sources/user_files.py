@@ -60,9 +60,9 @@ class UserDirectory(FileSource):
                 yield line, Text(checked_id(id_, "id", path, line), "", text)
             return
         for line, record in read_jsonl(path, piece):
-            title = _field(record, "title", str, path, line) if "title" in record else ""
-            text = _field(record, "text", str, path, line)
-            yield line, Text(_json_id(record, "id", path, line), title, text)
+            title = json_field(record, "title", str, path, line) if "title" in record else ""
+            text = json_field(record, "text", str, path, line)
+            yield line, Text(json_id(record, "id", path, line), title, text)
 
     def _judgments(self) -> Iterator[tuple[int, Judgment]]:
         path = self.paths["judgments"]
@@ -73,9 +73,9 @@ class UserDirectory(FileSource):
                 yield line, Judgment(query, document, checked_grade(fields[2], path, line))
             return
         for line, record in read_jsonl(path):
-            query = _json_id(record, "query_id", path, line)
-            document = _json_id(record, "document_id", path, line)
-            yield line, Judgment(query, document, _field(record, "grade", int, path, line))
+            query = json_id(record, "query_id", path, line)
+            document = json_id(record, "document_id", path, line)
+            yield line, Judgment(query, document, json_field(record, "grade", int, path, line))
 
 
 def _stream_file(directory: Path, stream: str) -> Path:
@@ -94,8 +94,8 @@ def _stream_file(directory: Path, stream: str) -> Path:
     )
 
 
-def _field(record: dict[str, Any], name: str, kind: type, path: Path, line: int) -> Any:
-    """Returns a field of exactly this type: true is not the integer 1."""
+def json_field(record: dict[str, Any], name: str, kind: type, path: Path, line: int) -> Any:
+    """Returns a field of exactly this type: true is not the integer 1; `InputError` otherwise."""
     if name not in record:
         raise input_error(
             path,
@@ -113,7 +113,8 @@ def _field(record: dict[str, Any], name: str, kind: type, path: Path, line: int)
     return record[name]
 
 
-def _json_id(record: dict[str, Any], name: str, path: Path, line: int) -> str:
+def json_id(record: dict[str, Any], name: str, path: Path, line: int) -> str:
+    """Returns an id, which may be an integer; see `json_field`."""
     if type(record.get(name)) is int:
         return str(record[name])
-    return checked_id(_field(record, name, str, path, line), name, path, line)
+    return checked_id(json_field(record, name, str, path, line), name, path, line)

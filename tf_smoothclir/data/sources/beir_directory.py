@@ -1,0 +1,122 @@
+"""A retrieval set in the layout of BEIR (Thakur et al. 2021): corpus, queries and qrels."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+from pathlib import Path
+
+from tf_smoothclir.data.sources.line_files import (
+    WHOLE_FILE,
+    FileSource,
+    Piece,
+    checked_directory,
+    checked_grade,
+    checked_id,
+    read_jsonl,
+    read_lines,
+)
+from tf_smoothclir.data.sources.named_splits import NAMES, splits_of_parts
+from tf_smoothclir.data.sources.source import Judgment, Text
+from tf_smoothclir.data.sources.user_files import json_field, json_id
+from tf_smoothclir.utils.errors import input_error
+
+CORPUS = "corpus.jsonl"
+_COLUMNS = ("query-id", "corpus-id", "score")
+
+
+class BeirDirectory(FileSource):
+    """A directory with `corpus.jsonl`, `queries.jsonl` and `qrels/<part>.tsv`.
+
+    | file | holds |
+    | --- | --- |
+    | `corpus.jsonl` | "_id", "text" and perhaps "title"; as in BEIR, a document is both |
+    | `queries.jsonl` | "_id" and "text" |
+    | `qrels/train.tsv`, `dev.tsv`, `test.tsv` | a header, then query id, document id and grade |
+
+    The names of the parts are the splits; see `splits_of_parts`. Other fields are ignored.
+
+    Args:
+        directory: Contains the files.
+        document_language: ISO 639-1 code, for reports.
+        query_language: ISO 639-1 code, for reports.
+
+    Raises:
+        InputError: A file is missing, or a file of judgments has a name that is no part.
+    """
+
+    def __init__(
+        self, directory: str | Path, document_language: str, query_language: str = "en"
+    ) -> None:
+        directory = checked_directory(directory)
+        super().__init__(directory, document_language, query_language)
+        self.paths = {"documents": directory / CORPUS, "queries": directory / "queries.jsonl"}
+        self._parts = sorted((directory / "qrels").glob("*.tsv"))
+        if not self._parts:
+            raise input_error(directory, "it has no qrels/*.tsv", "Add judgments: qrels/test.tsv")
+        for path in self._parts:
+            if path.stem not in NAMES:
+                named = ", ".join(f"{name}.tsv" for name in NAMES)
+                raise input_error(path, "its name is no part of a set", f"Name it one of {named}")
+            self.paths[f"judgments {path.stem}"] = path
+
+    def _texts(self, stream: str, piece: Piece = WHOLE_FILE) -> Iterator[tuple[int, Text]]:
+        path = self.paths[stream]
+        for line, record in read_jsonl(path, piece):
+            text = json_field(record, "text", str, path, line)
+            if stream == "documents" and record.get("title"):
+                text = f"{json_field(record, 'title', str, path, line)} {text}".strip()
+            yield line, Text(json_id(record, "_id", path, line), "", text)
+
+    def _judgments(self) -> Iterator[tuple[int, Judgment]]:
+        for path in self._parts:
+            yield from _judgments_in(path)
+
+    def splits(self) -> dict[str, str] | None:
+        return splits_of_parts(self.name, self._queries_by_part)
+
+    @functools.cached_property
+    def _queries_by_part(self) -> dict[str, list[str]]:
+        return {
+            path.stem: list(dict.fromkeys(found.query_id for _, found in _judgments_in(path)))
+            for path in self._parts
+        }
+
+    def place(self, stream: str, index: int) -> str:
+        if stream == "splits":
+            return f"{self._parts[0].parent}:{index + 1}"
+        if stream != "judgments":
+            return super().place(stream, index)
+        for path in self._parts:
+            for line, _ in _judgments_in(path):
+                if not index:
+                    return f"{path}:{line}"
+                index -= 1
+        raise IndexError(index)
+
+
+def _judgments_in(path: Path) -> Iterator[tuple[int, Judgment]]:
+    for line, text in read_lines(path):
+        fields = text.split("\t")
+        if len(fields) != len(_COLUMNS):
+            raise input_error(
+                path,
+                f"{len(fields)} tab-separated columns instead of {len(_COLUMNS)}",
+                f"Write {', '.join(_COLUMNS)} with a tab between them",
+                line=line,
+            )
+        if line == 1:
+            _check_header(path, fields)
+            continue
+        query = checked_id(fields[0], "query-id", path, line)
+        document = checked_id(fields[1], "corpus-id", path, line)
+        yield line, Judgment(query, document, checked_grade(fields[2], path, line))
+
+
+def _check_header(path: Path, fields: list[str]) -> None:
+    """Checks that the first line is a header: as a judgment, it would be lost without a word."""
+    if fields[2].strip().lstrip("+-").isdigit():
+        header = "\\t".join(_COLUMNS)
+        raise input_error(
+            path, "the first line is a judgment", f"Begin with the line {header}", line=1
+        )
