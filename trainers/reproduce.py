@@ -11,7 +11,7 @@ Runs for each set: Table 2 has at least 44 short runs (9 pairs of thresholds as 
 them, 8 triples of cut points, for 5 losses; more where the best lies at an edge) and 5 full runs
 per seed; Table 3 adds 2 per seed, Figure 3 none, Figure 4 about 60 short runs and 8 per seed,
 Figure 5 adds 8 per seed, gradients 6, related 16, queries 5, fast 8, choices 6, gap 5, and the
-ablation of what goes beyond the paper 19 per seed, or 20 on its own. BUILD.md says how long Table 2
+ablation of what goes beyond the paper 27 per seed, or 28 on its own. BUILD.md says how long Table 2
 takes.
 """
 

@@ -36,7 +36,9 @@ def test_systems_differ_and_have_valid_settings(name):
 
 
 def test_the_ablation_has_each_option_of_the_dense_preset_alone_and_all_together():
-    paper, *options, dense, _, _ = EXPERIMENTS["ablation"].systems
+    paper, *systems = EXPERIMENTS["ablation"].systems
+    presets = [system.name.startswith("--preset") for system in systems]
+    options, dense = systems[: presets.index(True)], systems[presets.index(True)]
     assert paper.changes == {"loss": "sosl", "tower": "average_pooling"}  # whatever the flags say
     assert dense.changes == {**paper.changes, **PRESETS["dense"]}
     alone = [pair for option in options for pair in option.changes.items()]
@@ -44,10 +46,24 @@ def test_the_ablation_has_each_option_of_the_dense_preset_alone_and_all_together
     assert all(system.tuned_with is None for system in EXPERIMENTS["ablation"].systems)
 
 
+def test_the_ablation_takes_one_thing_after_the_other_from_the_dense_preset():
+    systems = {system.name: system.changes for system in EXPERIMENTS["ablation"].systems}
+    dense = systems.pop("--preset=dense")
+    changed_names = []
+    for name, changes in systems.items():
+        if name.startswith("--preset=dense --"):
+            ((changed_name, _),) = changes.items() - dense.items()
+            assert name.startswith(f"--preset=dense --{changed_name}=")
+            changed_names.append(changed_name)
+    assert {"position_weights", "initial_vectors", "ngram_buckets", "matryoshka_dims", "dim"} <= {
+        *changed_names
+    }
+
+
 def test_the_ablation_has_each_retriever_by_its_preset():
-    expected = {"dense": "dense", "lexical": "lexical", "best": "hybrid"}
-    for system, (name, retriever) in zip(EXPERIMENTS["ablation"].systems[-3:], expected.items()):
-        assert system.name == f"--preset={name}"
+    systems = {system.name: system for system in EXPERIMENTS["ablation"].systems}
+    for name, retriever in {"dense": "dense", "lexical": "lexical", "best": "hybrid"}.items():
+        system = systems[f"--preset={name}"]
         assert changed(RunSettings(), system.changes).retrieval.retriever == retriever
         assert system.changes.items() >= PRESETS[name].items()
 

@@ -195,10 +195,10 @@ _ALL = (
     Experiment(
         "ablation",
         "Ablation: beyond the paper",
-        "Each option alone, those of --preset=dense together, and the other retrievers (their"
-        " presets, with no more epochs than they name), compared with the paper's setting:"
-        " re-ranking of the candidate lists, and full/MRR@10 over the whole collection. All systems"
-        " have the thresholds of --thresholds.",
+        "Each option alone, those of --preset=dense together, all of them but one, and the other"
+        " retrievers (presets have no more epochs than they name), compared with the paper's"
+        " setting: re-ranking of the candidate lists, and full/MRR@10 over the whole collection."
+        " All systems have the thresholds of --thresholds.",
         "setting",
         OPTIONS,
         compared=True,

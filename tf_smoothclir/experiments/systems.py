@@ -6,6 +6,7 @@ import dataclasses
 import itertools
 from collections.abc import Mapping
 
+from tf_smoothclir.settings.base import value_text
 from tf_smoothclir.settings.presets import PAPER_TOWERS, PRESETS
 
 EPSILONS = tuple(step / 4 for step in range(9))  # 0 to 2
@@ -125,6 +126,21 @@ def _option(name: str, changes: Mapping[str, object]) -> System:
     return System(name, {**_SOSL, **changes})
 
 
+def _without(flag: str, changes: Mapping[str, object]) -> System:
+    """Returns --preset=dense with some settings changed."""
+    return _option(f"--preset=dense --{flag}", {**_DENSE, **changes})
+
+
+# What --preset=dense is trained without, one after the other, and shorter vectors.
+_LEFT_OUT = {
+    "position_weights": "none",
+    "initial_vectors": "random",
+    "ngram_buckets": 0,
+    "token_weights": "none",
+    "hard_negatives": 0,
+    "matryoshka_dims": (),
+    "dim": 64,
+}
 OPTIONS = (
     _option("Paper", {}),
     _option("Shared vocabulary", _dense("shared_vocabulary")),
@@ -143,7 +159,10 @@ OPTIONS = (
     _option("Falling learning rate", _dense("learning_rate_decay")),
     _option("Bilingual initial vectors", _dense("initial_vectors")),
     _option("Learned thresholds", {"learn_thresholds": True}),
-    *(_option(f"--preset={name}", PRESETS[name]) for name in ("dense", "lexical", "best")),
+    _option("--preset=dense", _DENSE),
+    *(_without(f"{name}={value_text(value)}", {name: value}) for name, value in _LEFT_OUT.items()),
+    _without("loss=sosl", {"loss": "sosl"}),
+    *(_option(f"--preset={name}", PRESETS[name]) for name in ("lexical", "best")),
 )
 TRAINING_QUERIES = (500, 1000, 2000, 4000, 0)  # 0: all
 # One training gives three rows: a hybrid, and its parts.
