@@ -83,6 +83,7 @@ _SETTINGS = {
     ("shards_dir", "batching"): {"shards_dir": "gs://shards", "batching": "in_batch"},
     ("shards_dir", "fresh_negatives"): {"fresh_negatives": True, **_FROM_SHARDS},
     ("shards_dir", "hard_negatives"): {"hard_negatives": 2, **_FROM_SHARDS},
+    ("shards_dir", "pseudo_queries"): {"pseudo_queries": 9, **_FROM_SHARDS},
     ("shards_dir", "ngram_buckets"): {"ngram_buckets": 50, **_FROM_SHARDS},
     ("num_shards", "ngram_buckets"): {"num_shards": 2, "ngram_buckets": 50},
     ("init_from", "shards_dir"): {

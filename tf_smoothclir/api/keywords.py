@@ -69,6 +69,7 @@ class SettingKeywords(TypedDict, total=False):
     mine_every: int
     mine_ranks: Sequence[int]
     mine_margin: float
+    pseudo_queries: int
     optimizer: str
     learning_rate: float
     learning_rate_decay: float

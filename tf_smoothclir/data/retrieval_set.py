@@ -69,6 +69,24 @@ class RetrievalSet:
         order = np.argsort(hash_ids(self.document_ids), kind="stable")
         return np.argsort(order, kind="stable")
 
+    def with_training_queries(self, document_rows: np.ndarray) -> RetrievalSet:
+        """Returns the set with more training queries, behind its own; the source has no texts.
+
+        Args:
+            document_rows: `[new queries]` int, the document of the highest grade of each.
+        """
+        number = len(document_rows)
+        ids = [f"pseudo-query of {self.document_ids[row]}" for row in document_rows]
+        new_rows = len(self.query_ids) + np.arange(number, dtype=np.int32)
+        return dataclasses.replace(
+            self,
+            query_ids=self.query_ids + ids,
+            query_rows=np.append(self.query_rows, new_rows),
+            document_rows=np.append(self.document_rows, document_rows.astype(np.int32)),
+            grades=np.append(self.grades, np.full(number, self.num_grades - 1, np.int32)),
+            splits=np.append(self.splits, np.full(number, SPLITS.index("train"), np.int8)),
+        )
+
     def queries_in(self, split: str) -> np.ndarray:
         """Returns the rows of the judged queries of a split, sorted.
 

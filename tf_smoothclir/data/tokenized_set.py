@@ -22,16 +22,19 @@ class TokenizedSet:
         vocabulary_dir: Contains `query.txt` and `document.txt`, which define the ids.
         has_ngrams: Whether every distinct word has an id. Words outside the vocabulary then have
             the ids behind it, and `ngrams` stands for their spelling.
+        query_directory: Contains the store `query` if it is not in `directory`.
     """
 
     retrieval_set: RetrievalSet
     directory: Path
     vocabulary_dir: Path
     has_ngrams: bool = False
+    query_directory: Path | None = None
 
     def tokens(self, role: str) -> RaggedStore:
         """Returns the token ids of every "query" or "document", by row."""
-        return RaggedStore(self.directory, role, "<i4")
+        elsewhere = self.query_directory if role == "query" else None
+        return RaggedStore(elsewhere or self.directory, role, "<i4")
 
     def ngrams(self, role: str) -> RaggedStore | None:
         """Returns the n-gram buckets of every word of a role, by id; None without n-grams."""

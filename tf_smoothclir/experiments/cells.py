@@ -37,6 +37,7 @@ _YOUNGER = {
     "related_per_query": -1.0,
     "max_skipped": 0.01,
     "position_weights": "none",
+    "pseudo_queries": 0,
     "matryoshka_dims": (),
     "lower_grade_weight": 0.1,
     "embeddings_encoding": "utf-8",

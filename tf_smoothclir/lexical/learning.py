@@ -78,16 +78,16 @@ def learn_lexical_model(
 
 def learn_table(
     texts: LexicalTexts, *, seed: int, dictionary: Dictionary | None = None
-) -> sp.csr_array:
+) -> LexicalModel:
     """Learns a translation table alone, with the profile of positions that ranks best by it.
 
     Returns:
-        `[document words, query words]` float32, T(w | t).
+        A model with this table and profile, all of whose words count alike.
 
     Raises:
         InputError: As for `learn_lexical_model`.
     """
-    return _Learner(texts, seed, dictionary).model().table
+    return _Learner(texts, seed, dictionary).model()
 
 
 def feedback_variants(feedback: Feedback, scores: np.ndarray) -> Iterator[np.ndarray]:

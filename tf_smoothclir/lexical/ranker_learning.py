@@ -65,7 +65,8 @@ def learn_translated_queries(
         return models[int(np.argmax(qualities))]
 
     if query_translation == TABLE:
-        translations = _by_tables(texts, learn_table(texts, seed=seed, dictionary=dictionary))
+        table = learn_table(texts, seed=seed, dictionary=dictionary).table
+        translations = _by_tables(texts, table)
     else:
         translations = [_translation(texts, query_translation, vectors)]
     default = RANKERS[ranker]()

@@ -263,6 +263,12 @@ RULES = (
         _LEAVE_OUT,
     ),
     Rule(
+        ("shards_dir", "pseudo_queries"),
+        lambda shards_dir, number: bool(shards_dir) and number > 0,
+        _FROM_SHARDS,
+        _LEAVE_OUT,
+    ),
+    Rule(
         ("shards_dir", "ngram_buckets"),
         lambda shards_dir, buckets: bool(shards_dir) and buckets > 0,
         _OF_IDS,

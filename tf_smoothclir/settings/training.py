@@ -48,6 +48,13 @@ class TrainingSettings(Settings):
         " score; what scores higher may be relevant too.",
         minimum=0.0,
     )
+    pseudo_queries: int = setting(
+        0,
+        "Fill up few training queries to this many: other documents get a pseudo-query, as many of"
+        " their words as a query has, each translated by a table that is learned from the training"
+        " pairs. No effect where there are as many training queries. 0: none (paper).",
+        minimum=0,
+    )
     optimizer: str = setting(
         "rmsprop",
         "Optimizer. rmsprop: Adam without momentum, as good here and several times faster."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tf_smoothclir.data.candidate_lists import CandidateLists, candidate_lists
 from tf_smoothclir.data.pipeline import PIPELINES
+from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.tokenized_set import TokenizedSet
 from tf_smoothclir.protocols.scorer import Scorer
 from tf_smoothclir.protocols.task import Batches, Epoch
@@ -19,20 +20,27 @@ class SampledBatches(Batches):
     """
 
     def __init__(
-        self, tokenized_set: TokenizedSet, settings: TrainingSettings, *, both_at_once: bool = False
+        self,
+        tokenized_set: TokenizedSet,
+        settings: TrainingSettings,
+        *,
+        mined: RetrievalSet | None = None,
+        both_at_once: bool = False,
     ):
         """Prepares sampling and mining.
 
         Args:
-            tokenized_set: The set.
+            tokenized_set: The set that is trained on.
             settings: How to sample, mine and batch.
+            mined: The set without its pseudo-queries, for which nothing is mined; None for a set
+                that has none.
             both_at_once: As for `Pipeline`.
         """
         self._set = tokenized_set.retrieval_set
         self._settings = settings
         self._hard_negatives = None
         if settings.hard_negatives:
-            self._hard_negatives = HardNegatives(self._set, settings)
+            self._hard_negatives = HardNegatives(mined or self._set, settings)
             self.variables = {"hard_negatives": self._hard_negatives.documents}
         self._pipeline = PIPELINES[settings.batching](
             tokenized_set,

@@ -51,8 +51,16 @@ class HardNegatives:
         self.documents = tf.Variable(np.full(shape, _NONE, np.int32), trainable=False)
 
     def added_to(self, lists: CandidateLists) -> CandidateLists:
-        """Returns training lists with the mined documents added."""
-        return with_documents(lists, self.documents.numpy())
+        """Returns training lists with the mined documents added.
+
+        Args:
+            lists: Of the queries that `documents` is about, and perhaps more behind them.
+        """
+        documents = self.documents.numpy()
+        others = len(lists.query_rows) - len(documents)
+        return with_documents(
+            lists, np.pad(documents, ((0, others), (0, 0)), constant_values=_NONE)
+        )
 
     def mine_after(self, epoch: int, retriever: Retriever) -> dict[str, float] | None:
         """Mines for the next epochs, every `mine_every` epochs but not after the last one.

@@ -15,8 +15,9 @@ from tf_smoothclir.data.tokenized_set import ROLES, TokenizedSet
 from tf_smoothclir.hybrid.fusion import FORMULAS, Fusion
 from tf_smoothclir.hybrid.learning import learn_fusion
 from tf_smoothclir.lexical.dictionary import Dictionary
-from tf_smoothclir.lexical.learning import learn_lexical_model
+from tf_smoothclir.lexical.learning import learn_lexical_model, learn_table
 from tf_smoothclir.lexical.model import LexicalModel
+from tf_smoothclir.lexical.pseudo_queries import with_pseudo_queries, write_pseudo_queries
 from tf_smoothclir.lexical.psq import PsqSettings
 from tf_smoothclir.lexical.ranker_learning import NEAREST, learn_translated_queries
 from tf_smoothclir.lexical.retriever import RowRetriever
@@ -108,6 +109,46 @@ def learn_models(
             models = dataclasses.replace(models, fusion=fusion)
             over.add_hybrid(fusion)
     return models, over.found
+
+
+def set_with_pseudo_queries(
+    settings: RunSettings, run: RunDirectory, tokenized_set: TokenizedSet
+) -> TokenizedSet:
+    """Returns the set with pseudo-queries as further training queries, which the run keeps.
+
+    A run with a lexical model of the kind that has a translation table learns it for this.
+
+    Args:
+        settings: `pseudo_queries` says how many training queries there should be in all.
+        run: The run directory.
+        tokenized_set: The set.
+
+    Raises:
+        InputError: No training query has a relevant document.
+    """
+    training, retrieval = settings.training, settings.retrieval
+    number = training.pseudo_queries - len(tokenized_set.retrieval_set.queries_in("train"))
+    if number <= 0:
+        return tokenized_set
+    if not run.pseudo_queries.is_dir():
+        texts = LexicalTexts(tokenized_set, settings.text.max_query_tokens)
+        if retrieval.has_lexical_model and retrieval.ranker == "psq":
+            model = _lexical_model(settings, run, texts, tokenized_set, None)
+        else:
+            model = learn_table(texts, seed=training.seed, dictionary=_dictionary(settings))
+        with run.writing(run.pseudo_queries) as path:
+            path.mkdir()
+            write_pseudo_queries(
+                path,
+                tokenized_set,
+                model,
+                number=number,
+                seed=training.seed,
+            )
+    found = with_pseudo_queries(tokenized_set, run.pseudo_queries)
+    made = len(found.retrieval_set.query_ids) - len(tokenized_set.retrieval_set.query_ids)
+    logging.info("Pseudo-queries: %d documents without a training query have one", made)
+    return found
 
 
 def add_words_of_dictionary(vocabulary_dir: Path, settings: RunSettings) -> None:

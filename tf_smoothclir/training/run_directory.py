@@ -28,6 +28,7 @@ _PARTS = (
     "grades.json",
     "hybrid.json",
     "lexical",
+    "pseudo_queries",
     "checkpoints",
     "vocabulary",
     "logs",
@@ -53,6 +54,7 @@ class RunDirectory:
         self.vocabulary = self.path / "vocabulary"
         self.checkpoints = self.path / "checkpoints"
         self.lexical = self.path / "lexical"
+        self.pseudo_queries = self.path / "pseudo_queries"
         self.fusion = self.path / "hybrid.json"
         self.cut_points = self.path / "grades.json"
         self.logs = self.path / "logs"

@@ -45,6 +45,7 @@ def make_task(
     run: RunDirectory,
     shards: Shards | None,
     workers: SingleProcess,
+    training_set: TokenizedSet | None,
 ) -> TwoTowerTask:
     """Builds the task of a run.
 
@@ -56,6 +57,7 @@ def make_task(
         run: The run directory.
         shards: What to train on instead of the set; None trains on the set.
         workers: The processes that train together.
+        training_set: The set, perhaps with more training queries behind its own; None as above.
 
     Raises:
         InputError: The settings of the model cannot be used, or there are more workers than
@@ -69,13 +71,17 @@ def make_task(
             BestWeights(initial.checkpoints, tf_weights(model)).restore()
     elif workers.is_chief and not run.begun:
         load_pretrained(model, settings, vocabularies)
-        start_bilingual(model, settings, tokenized_set)
+        start_bilingual(model, settings, training_set)
         start_token_weights(model, settings, tokenized_set)
     if shards:
         batches = ShardBatches(shards, training, worker=workers.number, num_workers=workers.size)
     else:
-        both_at_once = model.encodes_both_at_once
-        batches = SampledBatches(tokenized_set, training, both_at_once=both_at_once)
+        batches = SampledBatches(
+            training_set,
+            training,
+            mined=tokenized_set.retrieval_set,
+            both_at_once=model.encodes_both_at_once,
+        )
     return TwoTowerTask(model, training, batches, tokenized_set)
 
 

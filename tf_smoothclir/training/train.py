@@ -30,6 +30,7 @@ from tf_smoothclir.training.retrievers import (
     add_words_of_dictionary,
     check_trained,
     learn_models,
+    set_with_pseudo_queries,
 )
 from tf_smoothclir.training.run_config import RunData
 from tf_smoothclir.training.run_directory import RunDirectory
@@ -165,7 +166,10 @@ def trainer_of(
         workers: The processes that train together.
     """
     keras.utils.set_random_seed(settings.training.seed)
-    task = make_task(settings, tokenized_set, run, shards, workers)
+    training_set = tokenized_set
+    if settings.training.pseudo_queries:
+        training_set = set_with_pseudo_queries(settings, run, tokenized_set)
+    task = make_task(settings, tokenized_set, run, shards, workers, training_set)
     retrieval_set = tokenized_set.retrieval_set if workers.is_chief else None
     return Trainer(task, retrieval_set, settings.training, run, workers)
 
