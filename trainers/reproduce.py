@@ -10,8 +10,8 @@ themselves: --loss, --tower and --seed have no effect.
 Runs for each set: Table 2 has at least 44 short runs (9 pairs of thresholds as far as scores reach
 them, 8 triples of cut points, for 5 losses; more where the best lies at an edge) and 5 full runs
 per seed; Table 3 adds 2 per seed, Figure 3 none, Figure 4 about 60 short runs and 8 per seed,
-Figure 5 adds 8 per seed, gradients 6, related 16, queries 5, fast 8, choices 6, gap 5, and the
-ablation of what goes beyond the paper 27 per seed, or 28 on its own. BUILD.md says how long Table 2
+Figure 5 adds 8 per seed, gradients 6, related 16, queries 5, fast 8, choices 6, gap 5, options
+17 per seed, and the ablation 15 per seed. BUILD.md says how long Table 2
 takes.
 """
 

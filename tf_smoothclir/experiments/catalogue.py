@@ -9,6 +9,7 @@ import dataclasses
 
 from tf_smoothclir.experiments.paper_numbers import FIGURE_5
 from tf_smoothclir.experiments.systems import (
+    ABLATION,
     CHOICES,
     CLIPPING,
     DEPARTURES,
@@ -193,14 +194,25 @@ _ALL = (
         FEWER_QUERIES,
     ),
     Experiment(
-        "ablation",
-        "Ablation: beyond the paper",
-        "Each option alone, those of --preset=dense together, all of them but one, and the other"
-        " retrievers (presets have no more epochs than they name), compared with the paper's"
+        "options",
+        "Options beyond the paper, one by one",
+        "Each option alone, and those of --preset=dense together, compared with the paper's"
         " setting: re-ranking of the candidate lists, and full/MRR@10 over the whole collection."
         " All systems have the thresholds of --thresholds.",
         "setting",
         OPTIONS,
+        compared=True,
+        metrics=_WITH_FULL,
+        costs=True,
+    ),
+    Experiment(
+        "ablation",
+        "Ablation: --preset=dense",
+        "--preset=dense without one thing after the other, beside the paper's setting, weights"
+        " of positions in that setting, and the other retrievers (presets have no more epochs than"
+        " they name): re-ranking of candidate lists, and full/MRR@10 over the whole collection.",
+        "setting",
+        ABLATION,
         compared=True,
         metrics=_WITH_FULL,
         costs=True,

@@ -160,8 +160,16 @@ OPTIONS = (
     _option("Bilingual initial vectors", _dense("initial_vectors")),
     _option("Learned thresholds", {"learn_thresholds": True}),
     _option("--preset=dense", _DENSE),
+)
+_FEW = {"max_train_queries": 2000}
+ABLATION = (
+    _option("Paper", {}),
+    _option("Paper --position_weights=learned", _dense("position_weights")),
+    _option("--preset=dense", _DENSE),
     *(_without(f"{name}={value_text(value)}", {name: value}) for name, value in _LEFT_OUT.items()),
     _without("loss=sosl", {"loss": "sosl"}),
+    _without("max_train_queries=2000", _FEW),
+    _without("max_train_queries=2000 --pseudo_queries=0", {**_FEW, "pseudo_queries": 0}),
     *(_option(f"--preset={name}", PRESETS[name]) for name in ("lexical", "best")),
 )
 TRAINING_QUERIES = (500, 1000, 2000, 4000, 0)  # 0: all

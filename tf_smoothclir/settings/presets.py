@@ -21,6 +21,7 @@ _DENSE = {
     "loss": "ordinal_softmax",
     "train_negatives": 0,
     "hard_negatives": 5,
+    "pseudo_queries": 6_000,
     "batching": "in_batch",
     "optimizer": "row_rmsprop",
     "batch_size": 512,
