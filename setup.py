@@ -1,5 +1,6 @@
 """Installs tf_smoothclir. BUILD.md says what each dependency is for."""
 
+import re
 import sys
 from pathlib import Path
 
@@ -59,13 +60,43 @@ def on_both(*requirements: str) -> list[str]:
     return result
 
 
+def long_description() -> str:
+    """Returns the README without what works in a checkout alone: pictures, links to its files."""
+    text = Path(__file__).with_name("README.md").read_text(encoding="utf-8")
+    text = re.sub(r"!\[[^\]]*\]\((?!https?:)[^)]*\)\n?", "", text)
+    return re.sub(r"\[([^\]]*)\]\((?!https?:|#)[^)]*\)", r"\1", text)
+
+
 setup(
     name="tf_smoothclir",
     version="0.1.0",
     description="Cross-lingual document retrieval with TensorFlow: train, evaluate, export, search",
-    long_description=Path(__file__).with_name("README.md").read_text(encoding="utf-8"),
+    long_description=long_description(),
     long_description_content_type="text/markdown",
+    author="The authors of tf_smoothclir",
     license="Apache-2.0",
+    license_files=["LICENSE"],
+    project_urls={"Paper": "https://aclanthology.org/2020.coling-main.323"},
+    keywords=[
+        "cross-lingual information retrieval",
+        "document retrieval",
+        "Keras",
+        "learning to rank",
+        "search",
+        "TensorFlow",
+    ],
+    classifiers=[
+        "Development Status :: 4 - Beta",
+        "Environment :: Console",
+        "Intended Audience :: Developers",
+        "Intended Audience :: Science/Research",
+        "Operating System :: POSIX :: Linux",
+        *(f"Programming Language :: Python :: 3.{minor}" for minor in range(9, 14)),
+        "Topic :: Scientific/Engineering :: Artificial Intelligence",
+        "Topic :: Text Processing :: Indexing",
+        "Topic :: Text Processing :: Linguistic",
+        "Typing :: Typed",
+    ],
     python_requires=">=3.9,<3.14",
     packages=[*find_packages(include=["tf_smoothclir", "tf_smoothclir.*"]), *list(PACKAGE_DIR)[1:]],
     package_dir=PACKAGE_DIR,
