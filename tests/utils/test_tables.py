@@ -11,7 +11,7 @@ import pytest
 from tf_smoothclir.utils.tables import print_table
 
 HEADER = ["metric", "system", *(f"column {number}" for number in range(8))]
-ROWS = [["NDCG@5", "a system", *("0.1234 (long)" for _ in range(8))], ["MAP", "b", *"12345678"]]
+ROWS = [["NDCG@5", "first", *("0.1234 (long)" for _ in range(8))], ["MAP", "b", *"12345678"]]
 
 
 class Terminal(io.StringIO):
@@ -47,7 +47,7 @@ def test_no_line_is_wider_than_the_terminal_and_no_cell_is_broken(terminal):
     assert text.count("0.1234 (long)") == 8
     for name in HEADER[2:]:
         assert text.count(name) == 1
-    assert text.count("metric") == text.count("system  ") == text.count("NDCG@5") > 2
+    assert text.count("metric ") == len(re.findall(r"\bsystem ", text)) == text.count("NDCG@5") > 2
 
 
 def test_markup_in_a_cell_is_shown_as_it_is(terminal):
