@@ -4,7 +4,8 @@ query_tower and document_tower take raw strings and return smooth-normalised vec
 has the translation table and all that goes with it, for the index. search takes a query and returns
 the best documents with scores and grades, for collections that fit in a model.
 Each export gets the next integer version. It is published after a fresh process has loaded all
-models and their answers agree with the trained model.
+models and their answers agree with the trained model. model_card-<version>.md beside them says what
+was trained on what, how good it is, and how to load it.
 """
 
 from __future__ import annotations
@@ -78,6 +79,7 @@ def main(argv) -> None:
         gc.disable()  # an import makes no garbage, and looking for it takes a fifth of the time
         from tf_smoothclir.publishing.export import export_run
         from tf_smoothclir.publishing.export_directory import DIRECTORIES, part_dir
+        from tf_smoothclir.publishing.model_card import model_card_path
 
         gc.enable()
         export_dir = make_directory(_EXPORT_DIR.value or run.path, "--export_dir")
@@ -95,6 +97,7 @@ def main(argv) -> None:
         directory = part_dir(export_dir, role) / str(version)
         if directory.is_dir():
             print(directory)
+    print(model_card_path(export_dir, version))
 
 
 def run() -> None:

@@ -63,6 +63,7 @@ def export_dir(run, work_dir, run_dir):
         f"{work_dir}/export/document_tower/1",
         f"{work_dir}/export/search/1",
         f"{work_dir}/export/query_tower/1",
+        f"{work_dir}/export/model_card-1.md",
     ]
     return work_dir / "export"
 

@@ -45,8 +45,12 @@ def main(argv) -> None:
     # These imports take seconds: report a missing set first.
     from tf_smoothclir.evaluation.report import print_results
     from tf_smoothclir.training.distributed.workers import WorkerLost
+    from tf_smoothclir.training.grades import with_grades_of_set
     from tf_smoothclir.training.train import train
 
+    given = flags.FLAGS["thresholds"].present or settings.training.init_from
+    if not given and not settings.training.shards_dir:
+        settings = with_grades_of_set(settings, _OUTPUT_DIR.value, overwrite=_OVERWRITE.value)
     try:
         result = train(settings, _OUTPUT_DIR.value, overwrite=_OVERWRITE.value)
     except WorkerLost as lost:

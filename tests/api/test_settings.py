@@ -11,10 +11,11 @@ import numpy as np
 import pytest
 
 from tf_smoothclir.api import keywords
-from tf_smoothclir.api.settings import FIELDS, run_settings, thresholds_for
+from tf_smoothclir.api.settings import FIELDS, run_settings
 from tf_smoothclir.api.training import _ARGUMENTS, train
 from tf_smoothclir.settings.presets import PRESETS, changed, preset_settings
 from tf_smoothclir.settings.run import RunSettings
+from tf_smoothclir.training.grades import thresholds_for
 from tf_smoothclir.utils.errors import InputError
 
 

@@ -74,20 +74,23 @@ def test_page_is_well_formed_html5_with_working_links(tmp_path, sections):
     assert tree.doctypes == ["DOCTYPE html"]
     assert tree.all("html") == [{"lang": "en"}]
     assert tree.text("title") == tree.text("h1") == ["Title"]
-    assert tree.text("p") == ["Today, 2 cores.", "First.", "Second ε."]
-    assert tree.text("h2") == tree.text("a") == ["Table 2: losses", "Figure 3"]
+    assert tree.text("p")[:4] == ["Today, 2 cores.", "First.", "Second ε.", "Made by "]
+    assert tree.text("h2") == ["Table 2: losses", "Figure 3", "Commands"]
+    assert tree.text("a") == [*tree.text("h2"), "command 1", "command 2"]
     targets = [link["href"].removeprefix("#") for link in tree.all("a")]
-    assert targets == [part["id"] for part in tree.all("section")]
-    assert tree.text("code") == ["run --a\nrun --b"]
+    sections_and_commands = [*tree.all("section"), *(li for li in tree.all("li") if "id" in li)]
+    assert targets == [part["id"] for part in sections_and_commands]
+    assert tree.text("code") == ["run --a", "run --b"]
     assert {"name": "viewport", "content": "width=device-width, initial-scale=1"} in tree.all(
         "meta"
     )
 
 
-def test_ids_are_unique(tmp_path, sections):
+def test_ids_are_unique_and_each_command_is_said_once(tmp_path, sections):
     page = write_page(tmp_path, [*sections, *sections]).read_text(encoding="utf-8")
     ids = re.findall(r'\bid="([^"]*)"', page)
-    assert len(ids) == len(set(ids)) == 4
+    assert len(ids) == len(set(ids)) == 4 + 1 + 2  # sections, the list of commands, commands
+    assert page.count("run --a") == 1
 
 
 def test_page_is_self_contained(tmp_path, sections):
@@ -123,8 +126,11 @@ def test_everything_is_escaped(tmp_path, plot):
     sections = [Section(NASTY, NASTY, [NASTY], [table], [evil])]
     tree = parse(write_page(tmp_path, sections, title=NASTY, note=NASTY))
     assert not tree.all("script")
-    for tag, times in {"h1": 1, "h2": 1, "a": 1, "p": 2, "code": 1, "th": 1, "td": 1}.items():
+    for tag, times in {"h1": 1, "code": 1, "th": 1, "td": 1}.items():
         assert tree.text(tag) == [NASTY] * times, tag
+    assert tree.text("h2") == [NASTY, "Commands"]
+    assert tree.text("a") == [NASTY, "Commands", "command 1"]
+    assert tree.text("p") == [NASTY, NASTY, "Made by ", "."]
     assert tree.all("img")[0]["alt"] == f"{NASTY}: a<b&'c'"
     assert tree.all("div")[0]["aria-label"] == f"Table: {NASTY}"
 

@@ -8,7 +8,7 @@ import numpy as np
 from absl import logging
 
 from tf_smoothclir.api.ranking_models import RankingModels
-from tf_smoothclir.api.sets import GivenSet, highest_grade
+from tf_smoothclir.api.sets import GivenSet
 from tf_smoothclir.data.preparation import tokenize_set
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.sources.opening import source_of
@@ -17,6 +17,7 @@ from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.evaluation.evaluate import Evaluation, evaluate_split
 from tf_smoothclir.protocols.scorer import Retriever
 from tf_smoothclir.settings.data import DataSettings
+from tf_smoothclir.training.grades import highest_grade
 from tf_smoothclir.training.set_retrievers import retriever_of_parts
 from tf_smoothclir.utils.errors import InputError, input_error
 

@@ -92,11 +92,6 @@ def given_set(
     return GivenSet(source=source, splits=named)
 
 
-def highest_grade(source: Source) -> int:
-    """Returns the highest grade of the judgments of a set; 0 without any."""
-    return max((judgment.grade for judgment in source.judgments()), default=0)
-
-
 def directory_holds(directory: Path, written: Path) -> bool:
     """Returns whether two directories of sets have the same files with the same content."""
     names = sorted(path.name for path in directory.iterdir())

@@ -19,8 +19,6 @@ from tf_smoothclir.training.initial_run import settings_to_begin_with
 from tf_smoothclir.utils.errors import InputError, input_error
 
 FIELDS = {field.name: field for group in GROUPS.values() for field in dataclasses.fields(group)}
-_MOST_GRADES = 10
-_FIRST_CUT, _LAST_CUT = 0.2, 0.7  # the paper's thresholds
 
 
 def run_settings(preset: str, given: Mapping[str, Any], arguments: Collection[str]) -> RunSettings:
@@ -58,24 +56,6 @@ def run_settings(preset: str, given: Mapping[str, Any], arguments: Collection[st
         raise InputError(str(error)) from error
     check_combinations(settings)
     return settings
-
-
-def thresholds_for(highest_grade: int) -> tuple[float, ...]:
-    """Returns thresholds for grades from 0 to the highest: the paper's, or spread like them.
-
-    Raises:
-        InputError: There are more grades than judgments usually have.
-    """
-    if highest_grade >= _MOST_GRADES:
-        raise input_error(
-            "judgments",
-            f"the highest grade is {highest_grade}",
-            f"Give grades from 0 to at most {_MOST_GRADES - 1}, such as 0, 1 and 2, or the"
-            " thresholds between all of them",
-        )
-    if highest_grade <= 1:
-        return (round((_FIRST_CUT + _LAST_CUT) / 2, 4),)
-    return tuple(np.linspace(_FIRST_CUT, _LAST_CUT, highest_grade).round(4).tolist())
 
 
 def _unknown(place: str, reason: str, known: Collection[str], near: str = "") -> None:

@@ -12,13 +12,14 @@ from tf_smoothclir.api.given import Judgments, Texts
 from tf_smoothclir.api.keywords import PathText
 from tf_smoothclir.api.model import Model
 from tf_smoothclir.api.quiet import without_retracing_warnings
-from tf_smoothclir.api.sets import Data, directory_holds, given_set, highest_grade
-from tf_smoothclir.api.settings import run_settings, thresholds_for
+from tf_smoothclir.api.sets import Data, directory_holds, given_set
+from tf_smoothclir.api.settings import run_settings
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.sources.memory import write_set
 from tf_smoothclir.data.sources.source import Source
 from tf_smoothclir.settings.presets import changed
 from tf_smoothclir.settings.run import RunSettings
+from tf_smoothclir.training.grades import highest_grade, thresholds_for, with_grades_of_set
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.train import train as train_run
 from tf_smoothclir.training.trainer import Interrupted
@@ -87,7 +88,7 @@ def train(
         progress: Whether to show progress bars; None shows them on a terminal and in a notebook.
         **settings: All settings of `smoothclir-train`, by the names of its flags, such as
             `epochs=10`. `init_from=RUN` begins with the models of another run, for fine-tuning.
-            Without `thresholds`, a set in memory gets as many as its grades need.
+            Without `thresholds`, a set gets as many as its grades need.
 
     Returns:
         The trained model, as `load` returns it for the run directory.
@@ -106,7 +107,8 @@ def train(
         if named:
             reason = "queries, documents and judgments, or data, are given too"
             raise input_error(f"train: {named[0]}", reason, "Leave one of the two out")
-    if found.source is not None and not ({"thresholds", "init_from"} & given.keys()):
+    by_data = not ({"thresholds", "init_from", "shards_dir"} & given.keys())
+    if found.source is not None and by_data:
         thresholds = thresholds_for(highest_grade(found.source))
         if len(thresholds) != len(chosen.model.thresholds):
             chosen = changed(chosen, {"thresholds": thresholds})
@@ -119,6 +121,8 @@ def train(
         chosen = changed(chosen, {"data_dir": str(kept)})
     elif found.directory is not None:
         chosen = changed(chosen, {"data_dir": found.directory})
+    if found.source is None and by_data:
+        chosen = with_grades_of_set(chosen, output_dir, overwrite=overwrite)
     with progress_shown(progress), without_retracing_warnings():
         try:
             train_run(chosen, Path(output_dir), overwrite=overwrite)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:  # importing it takes seconds
 Cells = tuple[list[str], list[list[str]]]  # of a table: header, rows
 NOTHING = "none"  # in the place of the mean of no query
 # What the rules in `metrics.json` are about, for people.
-_RULES = {
+RULE_NAMES = {
     "gain": "NDCG",
     "relevance": "Relevant",
     "ties": "Ties",
@@ -150,7 +150,7 @@ def write_report(
     parts = [f"# {title}", markdown_table(["", ""], [[k, v] for k, v in facts.items()])]
     parts += ["## Metrics", markdown_table(*metrics_cells(content, splits))]
     parts += without_queries(content, splits)
-    rules = (f"* {_RULES.get(name, name)}: {text}." for name, text in content["rules"].items())
+    rules = (f"* {RULE_NAMES.get(name, name)}: {text}." for name, text in content["rules"].items())
     parts.append("\n".join(rules))
     for heading, text in sections.items():
         parts += [f"## {heading}", text]

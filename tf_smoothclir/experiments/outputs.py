@@ -10,6 +10,7 @@ from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.statistics import PERCENTILES, CollectionStatistics, collection_statistics
 from tf_smoothclir.evaluation.compare import Difference
 from tf_smoothclir.evaluation.comparison_report import legend, write_comparison
+from tf_smoothclir.evaluation.report import RULE_NAMES
 from tf_smoothclir.evaluation.significance import SAMPLES
 from tf_smoothclir.experiments import curve_plots, generalization, system_plots, tables
 from tf_smoothclir.experiments.catalogue import Experiment
@@ -230,7 +231,10 @@ def _metric_notes(systems: Sequence[SystemMetrics], study: Study) -> list[str]:
     return [
         f"Mean over the seeds {_listed(study.seeds)}{spread}; the best mean of a column is bold.",
         f"Test queries in a mean: {_listed(sorted(set(systems[0].queries.values())))}.",
-        *(f"{name}: {rules[name]}." for name in ("left_out", "gain", "relevance", "ties")),
+        *(
+            f"{RULE_NAMES[name]}: {rules[name]}."
+            for name in ("left_out", "gain", "relevance", "ties")
+        ),
         "Candidate lists: the judged documents and sampled negatives of grade 0.",
     ]
 

@@ -8,6 +8,7 @@ import html
 import mimetypes
 import os
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 from tf_smoothclir.utils.files import read_json, write_json, write_text
@@ -23,7 +24,8 @@ body { max-width: 62rem; margin: 0 auto; padding: 1rem; color: var(--ink);
 h1, h2 { line-height: 1.2; }
 h2 { margin-top: 2.5rem; border-bottom: 1px solid var(--line); }
 a { color: var(--link); }
-pre { overflow-x: auto; padding: .75rem; background: var(--faint); border-radius: .3rem; }
+pre { margin: .5rem 0; padding: .75rem; background: var(--faint); border-radius: .3rem;
+  white-space: pre-wrap; overflow-wrap: anywhere; }
 .table { overflow-x: auto; margin: 1rem 0; }
 table { border-collapse: collapse; font-size: .9rem; font-variant-numeric: tabular-nums; }
 th, td { padding: .3rem .6rem; border-bottom: 1px solid var(--line); text-align: left;
@@ -31,9 +33,10 @@ th, td { padding: .3rem .6rem; border-bottom: 1px solid var(--line); text-align:
 th.number, td.number { text-align: right; }
 img { display: block; max-width: 100%; height: auto; margin: 1rem 0; background: #fff; }
 header p { opacity: .8; }
+@media (max-width: 40rem) { th, td { white-space: normal; } .number { white-space: nowrap; } }
 @media print { :root { --ink: #000; --paper: #fff; --faint: #fff; --line: #999; --link: #000; }
-  body { max-width: none; } nav { display: none; } pre { border: 1px solid #999;
-  white-space: pre-wrap; } .table { overflow: visible; } td, th { white-space: normal; }
+  body { max-width: none; } nav { display: none; } pre { border: 1px solid #999; }
+  .table { overflow: visible; } td, th { white-space: normal; }
   img, tr, pre { break-inside: avoid; } h2 { break-after: avoid; } }
 """
 # A number, perhaps followed by an interval, a deviation, a unit or a footnote mark.
@@ -110,9 +113,13 @@ def write_page(
         ValueError: A table row has not one cell for each column.
         OSError: A plot cannot be read.
     """
+    named = [(f"section-{number}", section) for number, section in enumerate(sections, start=1)]
+    commands = {command: "" for section in sections for command in section.commands}
+    commands = {command: f"command-{n}" for n, command in enumerate(commands, start=1)}
+    titles = {place: section.title for place, section in named}
+    titles |= {"commands": "Commands"} if commands else {}
     contents = "".join(
-        f'<li><a href="#section-{number}">{_escape(section.title)}</a></li>\n'
-        for number, section in enumerate(sections, start=1)
+        f'<li><a href="#{place}">{_escape(title)}</a></li>\n' for place, title in titles.items()
     )
     parts = [
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
@@ -121,7 +128,8 @@ def write_page(
         f"<header>\n<h1>{_escape(title)}</h1>\n{_paragraphs(note)}</header>\n",
         f'<nav aria-label="Contents">\n<ol>\n{contents}</ol>\n</nav>\n' if sections else "",
         "<main>\n",
-        *(_section(number, section) for number, section in enumerate(sections, start=1)),
+        *(_section(place, section, commands) for place, section in named),
+        _commands(commands) if commands else "",
         "</main>\n</body>\n</html>\n",
     ]
     path = Path(output_dir) / "report.html"
@@ -129,16 +137,27 @@ def write_page(
     return path
 
 
-def _section(number: int, section: Section) -> str:
+def _section(place: str, section: Section, commands: Mapping[str, str]) -> str:
+    """Returns a section; its commands are links to where each command of the page is, once."""
     parts = [
-        f'<section id="section-{number}">\n<h2>{_escape(section.title)}</h2>\n',
+        f'<section id="{place}">\n<h2>{_escape(section.title)}</h2>\n',
         _paragraphs(section.text),
     ]
     if section.commands:
-        parts.append(f"<pre><code>{_escape(chr(10).join(section.commands))}</code></pre>\n")
+        places = (commands[command] for command in dict.fromkeys(section.commands))
+        links = (f'<a href="#{place}">{place.replace("-", " ")}</a>' for place in places)
+        parts.append(f"<p>Made by {', '.join(links)}.</p>\n")
     parts += [_table(table, section.title) for table in section.tables]
     parts += [_plot(Path(path), section.title) for path in section.plots]
     return "".join([*parts, "</section>\n"])
+
+
+def _commands(commands: Mapping[str, str]) -> str:
+    items = (
+        f'<li id="{place}"><pre><code>{_escape(command)}</code></pre></li>\n'
+        for command, place in commands.items()
+    )
+    return f'<section id="commands">\n<h2>Commands</h2>\n<ol>\n{"".join(items)}</ol>\n</section>\n'
 
 
 def _paragraphs(text: str) -> str:

@@ -22,6 +22,7 @@ from tf_smoothclir.publishing.exported_lexical import ExportedLexical, LexicalPa
 from tf_smoothclir.publishing.exported_models import ExportedModels
 from tf_smoothclir.publishing.exported_tables import EXACT
 from tf_smoothclir.publishing.exported_tower import ExportedTower
+from tf_smoothclir.publishing.model_card import write_model_card
 from tf_smoothclir.publishing.verification import Verifier
 from tf_smoothclir.publishing.version_writer import (
     PairInfo,
@@ -56,7 +57,7 @@ def export_run(
         run: A run of `smoothclir-train`.
         export_dir: Gets `query_tower/<version>` and `document_tower/<version>` if the run has
             towers, `lexical_model/<version>` if it has a lexical model, and `search/<version>` if
-            there is a search model.
+            there is a search model; and `model_card-<version>.md`.
         search_model: Whether to export the collection of the run as a search model. Without it, the
             data of the run are not needed.
         max_search_documents: A larger collection gets no search model.
@@ -113,7 +114,9 @@ def export_run(
             "%s Making the warm-up requests from the vocabulary instead of real texts.", error
         )
         texts = {role: _made_up_texts(run.vocabulary_tokens(role)) for role in ROLES}
-    return publish_version(parts, export_dir, info, texts, verifier)
+    version = publish_version(parts, export_dir, info, texts, verifier)
+    write_model_card(run, settings, export_dir, version, tuple(parts), table_type)
+    return version
 
 
 def models_of_run(run: RunDirectory) -> tuple[ExportedModels, dict[str, LoadedPart]]:

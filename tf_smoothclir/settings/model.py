@@ -93,7 +93,7 @@ class ModelSettings(Settings):
     thresholds: tuple[float, ...] = setting(
         (0.2, 0.7),
         "Scores at which the grade changes: K-1 rising numbers inside (-1, 1) for grades 0..K-1"
-        " (paper: 0.2,0.7).",
+        " (paper: 0.2,0.7). Left out of a training, as many as the grades of the judgments need.",
     )
     learn_thresholds: bool = setting(
         False,

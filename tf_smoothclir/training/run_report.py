@@ -8,6 +8,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from tf_smoothclir.data.candidate_lists import candidate_lists
+from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.tokenized_set import ROLES, TokenizedSet
 from tf_smoothclir.evaluation.calibration import calibrated
 from tf_smoothclir.evaluation.evaluate import (
@@ -85,6 +86,7 @@ def evaluate_and_report(
         for name, splits in evaluations.items()
     }
     result = metrics_content(evaluations[chosen], negatives)
+    result["set"] = _sizes(tokenized_set.retrieval_set)
     result["training"] = {
         "pairs_per_second": round(progress.pairs / max(progress.seconds, 1e-9), 1),
         "seconds": round(progress.seconds + models.seconds, 3),
@@ -102,6 +104,16 @@ def evaluate_and_report(
     with run.writing(run.metrics) as path:
         write_json(path, result)
     return result
+
+
+def _sizes(retrieval_set: RetrievalSet) -> dict[str, int]:
+    """Returns what a set has how many of."""
+    return {
+        "queries": len(retrieval_set.query_ids),
+        "documents": len(retrieval_set.document_ids),
+        "judgments": len(retrieval_set.grades),
+        **{f"{split} queries": len(retrieval_set.queries_in(split)) for split in EVALUATED_SPLITS},
+    }
 
 
 def _calibrated(

@@ -79,7 +79,7 @@ class TwoTower(keras.Model):
         self.similarity = SmoothCosineSimilarity() if similarity is None else similarity
         self.clip_norm = clip_norm
         self.in_batch = in_batch
-        self._checks_grades = False
+        self._checks_grades, self._logs_steps = False, True
         self.matryoshka_dims = tuple(matryoshka_dims)
 
     def build(self, input_shape=None):
@@ -182,9 +182,18 @@ class TwoTower(keras.Model):
         tower = towers[role]
         return smooth_normalize(tower(tokens), self.similarity.epsilon)
 
-    def fit(self, *args, **kwargs):
-        """Trains as Keras does; a grade that the loss does not have is an error, not a NaN."""
-        self._checks_grades = True
+    def fit(self, *args, log_steps: bool = False, **kwargs):
+        """Trains as Keras does; a grade that the loss does not have is an error, not a NaN.
+
+        Args:
+            *args: Of Keras.
+            log_steps: Whether the history also has `batch_loss`, `gradient_norm` and `pairs` of the
+                last step of each epoch; see `train_step`.
+            **kwargs: Of Keras.
+        """
+        if log_steps != self._logs_steps:
+            self.train_function = None  # traced for the other case
+        self._checks_grades, self._logs_steps = True, log_steps
         return super().fit(*args, **kwargs)
 
     def export(self, filepath):
@@ -202,7 +211,7 @@ class TwoTower(keras.Model):
         ScoringModel(self).save(filepath)
 
     def train_step(self, data, exchange=None):
-        """Keras's training step, with three more numbers in its logs.
+        """Keras's training step, with three more numbers in its logs unless `fit` leaves them out.
 
         `batch_loss` is the loss of the batch alone, while `loss` is the mean since the epoch began;
         `gradient_norm` is the joint norm of all gradients, before clipping; `pairs` is the number
@@ -237,6 +246,8 @@ class TwoTower(keras.Model):
         self.optimizer.apply_gradients(zip(gradients, self.trainable_variables))
         track_loss(self, loss, tf.shape(grades)[0])
         logs = self.compute_metrics(inputs, grades, scores, weights)
+        if not self._logs_steps:
+            return logs
         return {**logs, "batch_loss": loss, "gradient_norm": norm, "pairs": pairs}
 
     def test_step(self, data):

@@ -1,0 +1,71 @@
+"""Thresholds that follow the grades of a set, by the command and from Python."""
+
+from __future__ import annotations
+
+import pytest
+
+import tf_smoothclir as sc
+from tf_smoothclir.settings.data import DataSettings
+from tf_smoothclir.settings.presets import changed
+from tf_smoothclir.settings.run import RunSettings
+from tf_smoothclir.training.grades import with_grades_of_set
+from tf_smoothclir.training.run_directory import RunDirectory
+from tf_smoothclir.utils.errors import InputError
+
+
+def write_set(directory, highest):
+    """Ten queries of one word; document i has the highest grade for query i."""
+    directory.mkdir()
+    texts = "".join(f"{i}\tword{i}\n" for i in range(10))
+    (directory / "queries.tsv").write_text(texts)
+    (directory / "documents.tsv").write_text(texts.replace("word", "mot"))
+    (directory / "judgments.tsv").write_text(
+        "".join(f"{i}\t{(i + g) % 10}\t{highest - g}\n" for i in range(10) for g in range(highest))
+    )
+    return RunSettings(data=DataSettings(data_dir=str(directory), document_language="fr"))
+
+
+@pytest.mark.parametrize(
+    ("highest", "thresholds"), [(1, (0.45,)), (2, (0.2, 0.7)), (3, (0.2, 0.45, 0.7))]
+)
+def test_the_judgments_decide(tmp_path, highest, thresholds):
+    settings = write_set(tmp_path / "set", highest)
+    found = with_grades_of_set(settings, tmp_path / "run")
+    assert found == changed(settings, {"thresholds": thresholds})
+
+
+def test_a_run_that_is_there_keeps_its_thresholds_without_its_set(tmp_path):
+    settings = write_set(tmp_path / "set", 1)
+    binary = with_grades_of_set(settings, tmp_path / "run")
+    RunDirectory.create(tmp_path / "run", binary)
+    (tmp_path / "set" / "judgments.tsv").unlink()
+    assert with_grades_of_set(settings, tmp_path / "run") == binary
+    with pytest.raises(InputError, match=r"neither judgments\.tsv nor"):
+        with_grades_of_set(settings, tmp_path / "run", overwrite=True)
+
+
+def test_thresholds_that_a_run_was_given_are_not_taken_over_in_silence(tmp_path):
+    settings = write_set(tmp_path / "set", 1)
+    given = changed(settings, {"thresholds": (0.1,)})
+    RunDirectory.create(tmp_path / "run", given)
+    assert with_grades_of_set(settings, tmp_path / "run") == settings
+
+
+def test_too_many_grades_are_a_mistake(tmp_path):
+    settings = write_set(tmp_path / "set", 1)
+    (tmp_path / "set" / "judgments.tsv").write_text("0\t0\t57\n")
+    with pytest.raises(InputError, match="the highest grade is 57"):
+        with_grades_of_set(settings, tmp_path / "run")
+
+
+def test_the_toy_world_is_not_read_for_it(tmp_path, monkeypatch):
+    monkeypatch.setattr("tf_smoothclir.training.grades.highest_grade", None)
+    assert with_grades_of_set(RunSettings(), tmp_path / "run") == RunSettings()
+
+
+def test_from_python_a_directory_of_binary_judgments_is_enough(tmp_path):
+    directory = write_set(tmp_path / "set", 1).data.data_dir
+    small = {"cache_dir": tmp_path / "cache", "dim": 4, "epochs": 1, "document_language": "fr"}
+    model = sc.train(directory, output_dir=tmp_path / "run", **small)
+    assert model.settings.model.thresholds == (0.45,)
+    assert sc.train(directory, output_dir=tmp_path / "run", **small).metrics == model.metrics

@@ -1,0 +1,186 @@
+"""The model card of an export: Markdown with a YAML header, as model hubs read it."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from tf_smoothclir.evaluation.report import metrics_cells, without_queries
+from tf_smoothclir.publishing.export_directory import DIRECTORIES, MODELS
+from tf_smoothclir.settings.run import RunSettings
+from tf_smoothclir.training.run_config import RunConfig
+from tf_smoothclir.training.run_directory import RunDirectory
+from tf_smoothclir.utils.files import read_json, write_text
+from tf_smoothclir.utils.tables import markdown_table
+
+_RANKS_BY = {
+    "dense": "two towers that give queries and documents vectors",
+    "lexical": "a translation table",
+    "hybrid": "two towers and a translation table in one ranking",
+}
+_TAGS = ("cross-lingual-information-retrieval", "document-retrieval", "tensorflow")
+
+
+def model_card_path(export_dir: str | os.PathLike, version: int) -> Path:
+    """Returns where the card of a version is."""
+    return Path(export_dir, f"model_card-{version}.md")
+
+
+def write_model_card(
+    run: RunDirectory,
+    settings: RunSettings,
+    export_dir: str | os.PathLike,
+    version: int,
+    roles: Sequence[str],
+    table_type: str,
+) -> Path:
+    """Writes the model card of an exported version beside its parts.
+
+    Args:
+        run: What was exported.
+        settings: Of the exported models.
+        export_dir: Where the parts are.
+        version: Of the export.
+        roles: Of the parts, as in `DIRECTORIES`.
+        table_type: How the tables of towers are stored.
+
+    Returns:
+        The file.
+    """
+    data = RunConfig.read(run.config).data
+    content = read_json(run.metrics) if run.finished else {}
+    is_cut = settings.model.dim != run.settings().model.dim
+    name = data.name or "retrieval set"
+    parts = [
+        _header(name, settings, {} if is_cut else content.get("test", {})),
+        f"# Cross-lingual retrieval, {settings.data.query_language} to"
+        f" {settings.data.document_language}: {name}",
+        f"Finds documents in the language `{settings.data.document_language}` for queries in"
+        f" `{settings.data.query_language}`. It ranks by {_RANKS_BY[settings.retrieval.retriever]}."
+        f" Version {version}, exported by tf_smoothclir.",
+        "## Training data",
+        *_training_data(name, content.get("set", {})),
+        "## Figures",
+        *_figures(content, is_cut, table_type),
+        "## Limits",
+        "\n".join(f"* {limit}" for limit in _limits(settings)),
+        "## Use",
+        *_use(Path(export_dir), settings, roles),
+        "## Settings",
+        "Those that differ from the defaults of `smoothclir-train`:",
+        _code("", _differing(settings)),
+    ]
+    path = model_card_path(export_dir, version)
+    write_text(path, "\n\n".join(parts) + "\n")
+    return path
+
+
+def _header(name: str, settings: RunSettings, metrics: Mapping[str, float]) -> str:
+    """Returns the YAML header. Texts are JSON strings, which YAML takes as they are."""
+    lines = ["---", "license: unknown  # of the model: it depends on the texts it learned from"]
+    languages = dict.fromkeys([settings.data.query_language, settings.data.document_language])
+    lines += ["language:", *(f"  - {_text(code)}" for code in languages)]
+    lines += ["library_name: tf_smoothclir", "pipeline_tag: text-ranking"]
+    lines += ["tags:", *(f"  - {tag}" for tag in _TAGS)]
+    if metrics:
+        lines += [
+            "model-index:",
+            f"  - name: {_text(name)}",
+            "    results:",
+            "      - task:",
+            "          type: text-ranking",
+            "        dataset:",
+            f"          name: {_text(name)}",
+            f"          type: {_text(name)}",
+            "          split: test",
+            "        metrics:",
+        ]
+        for metric, value in metrics.items():
+            lines += [f"          - type: {_text(metric)}", f"            value: {value:.4f}"]
+    return "\n".join([*lines, "---"])
+
+
+def _text(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _training_data(name: str, sizes: Mapping[str, int]) -> Iterator[str]:
+    yield f"The retrieval set `{name}`. It has no licence of its own here: see that of its texts."
+    if sizes:
+        yield markdown_table(["", ""], [[what, f"{number:,}"] for what, number in sizes.items()])
+
+
+def _figures(content: Mapping[str, Any], is_cut: bool, table_type: str) -> Iterator[str]:
+    if not content:
+        yield "The run has not been evaluated."
+        return
+    if is_cut or table_type != "float32":
+        yield (
+            "The figures are those of the trained run. This export is smaller (cut vectors or"
+            " narrow tables) and ranks a little worse; `manifest.json` has what was measured."
+        )
+    yield "Means over the test queries, which nothing was trained or chosen on:"
+    yield markdown_table(*metrics_cells(content, ["test"])).rstrip("\n")
+    yield from without_queries(content, ["test"])
+    yield "\n".join(f"* {text[:1].upper()}{text[1:]}." for text in content["rules"].values())
+
+
+def _limits(settings: RunSettings) -> Iterator[str]:
+    text = settings.text
+    yield (
+        "It knows the kind of texts and the words it was trained on. Measure it on your own queries"
+        " before you rely on it: `smoothclir-evaluate --data_dir=...`."
+    )
+    yield (
+        f"Only the first {text.max_query_tokens:,} tokens of a query and the first"
+        f" {text.max_document_tokens:,} of a document count."
+    )
+    yield "A query of which no word is known finds nothing, and the answer says so."
+    yield (
+        "Predicted grades come from cut points between scores, chosen on validation queries; the"
+        " run report says how often they are right."
+    )
+    yield "It repeats what is one-sided or wrong in its training judgments."
+
+
+def _use(export_dir: Path, settings: RunSettings, roles: Sequence[str]) -> Iterator[str]:
+    place = _text(export_dir.name)
+    lines = ["import tf_smoothclir as sc", "", f"model = sc.load({place})"]
+    if "query" in roles:
+        lines.append('vectors = model.encode_queries(["a query"])  # [1, dim]')
+    yield "From Python; the documents are indexed at the first search:"
+    yield _code("python", [*lines, 'hits = model.search(["a query"], k=10)[0]'])
+    served = next((MODELS[role] for role in ("search", "query") if role in roles), None)
+    if served is None:
+        yield "A translation table alone is searched by tf_smoothclir, not by TensorFlow Serving."
+        return
+    yield "With TensorFlow Serving, in the directory of this file:"
+    yield _code(
+        "",
+        [
+            f'docker run --rm -p 8501:8501 -v "$PWD/{served}:/models/{served}"'
+            f" -e MODEL_NAME={served} tensorflow/serving",
+            f"curl localhost:8501/v1/models/{served}:predict"
+            """ -d '{"instances": ["a query"]}'""",
+        ],
+    )
+    directories = ", ".join(f"`{name}`" for role, name in DIRECTORIES.items() if role in roles)
+    yield f"Parts of this export: {directories}; use the same version of all of them."
+
+
+def _differing(settings: RunSettings) -> list[str]:
+    """Returns the flags that differ from the defaults, without paths of this machine."""
+    default = dict(line.split("=", 1) for line in RunSettings().flag_lines())
+    flags = dict(line.split("=", 1) for line in settings.flag_lines())
+    return [
+        f"{flag}={value}"
+        for flag, value in flags.items()
+        if value != default[flag] and not os.path.isabs(value)
+    ]
+
+
+def _code(language: str, lines: Sequence[str]) -> str:
+    return "\n".join([f"```{language}", *lines, "```"])

@@ -1,0 +1,76 @@
+"""Thresholds for the grades that the judgments of a set have, where nobody gives any."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from absl import logging
+
+from tf_smoothclir.data.sources.opening import source_of
+from tf_smoothclir.data.sources.source import Source
+from tf_smoothclir.data.sources.toy_world import ToyWorld
+from tf_smoothclir.settings.base import value_text
+from tf_smoothclir.settings.presets import changed
+from tf_smoothclir.settings.run import RunSettings
+from tf_smoothclir.training.run_directory import RunDirectory
+from tf_smoothclir.utils.errors import input_error
+
+_MOST_GRADES = 10
+_FIRST_CUT, _LAST_CUT = 0.2, 0.7  # the paper's thresholds
+
+
+def highest_grade(source: Source) -> int:
+    """Returns the highest grade of the judgments of a set; 0 without any."""
+    return max((judgment.grade for judgment in source.judgments()), default=0)
+
+
+def thresholds_for(highest_grade: int) -> tuple[float, ...]:
+    """Returns thresholds for grades from 0 to the highest: the paper's, or spread like them.
+
+    Raises:
+        InputError: There are more grades than judgments usually have.
+    """
+    if highest_grade >= _MOST_GRADES:
+        raise input_error(
+            "judgments",
+            f"the highest grade is {highest_grade}",
+            f"Give grades from 0 to at most {_MOST_GRADES - 1}, such as 0, 1 and 2, or the"
+            " thresholds between all of them",
+        )
+    if highest_grade <= 1:
+        return (round((_FIRST_CUT + _LAST_CUT) / 2, 4),)
+    return tuple(np.linspace(_FIRST_CUT, _LAST_CUT, highest_grade).round(4).tolist())
+
+
+def with_grades_of_set(
+    settings: RunSettings, output_dir: str | Path, *, overwrite: bool = False
+) -> RunSettings:
+    """Returns settings with as many thresholds as the grades of the set need.
+
+    A run that is there, with the thresholds that this function gives, keeps them: its set need not
+    be there any more.
+
+    Args:
+        settings: Of a run for which nobody gave thresholds.
+        output_dir: The run directory.
+        overwrite: Whether a run that is there is deleted.
+
+    Raises:
+        InputError: The set cannot be read, or has too many grades.
+    """
+    run = RunDirectory(Path(output_dir))
+    if run.config.is_file() and not overwrite:
+        thresholds = run.settings().model.thresholds
+        if thresholds != thresholds_for(len(thresholds)):
+            return settings
+    else:
+        source = source_of(settings.data)
+        if isinstance(source, ToyWorld):
+            return settings
+        thresholds = thresholds_for(highest_grade(source))
+    if len(thresholds) == len(settings.model.thresholds):
+        return settings
+    values = value_text(thresholds)
+    logging.info("Grades from 0 to %d in the judgments: --thresholds=%s", len(thresholds), values)
+    return changed(settings, {"thresholds": thresholds})
