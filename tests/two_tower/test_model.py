@@ -295,7 +295,7 @@ def test_a_listwise_loss_takes_a_weight_for_each_list():
     wrong = tf.data.Dataset.from_tensors((inputs, tf.constant(GRADES), tf.ones([3])))
     # The sizes show at run time alone.
     with pytest.raises(tf.errors.InvalidArgumentError, match="shape"):
-        model.fit(wrong, verbose=0)
+        model.fit(wrong, verbose=0, log_steps=True)
 
 
 @pytest.mark.parametrize(
