@@ -118,7 +118,7 @@ class CellMetrics:
         content = read_json(path)
         training, of_splits = content["training"], content["components"][part] if part else content
         return cls(
-            splits={split: of_splits[split] for split in EVALUATED_SPLITS},
+            splits={split: of_splits[split] for split in EVALUATED_SPLITS if split in of_splits},
             counts=content["counts"],
             rules=content["rules"],
             seconds=training["seconds"],

@@ -81,7 +81,7 @@ def read_system_metrics(
             for metric in first.splits[SPLIT]
         },
         first.counts[SPLIT],
-        epoch_seconds=np.array([run.seconds / run.epochs for run in runs]),
+        epoch_seconds=np.array([run.seconds / max(1, run.epochs) for run in runs]),
         peak_mb=np.array([run.peak_mb for run in runs]),
     )
 

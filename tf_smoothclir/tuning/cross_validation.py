@@ -1,8 +1,9 @@
-"""K-fold cross-validation: a hash deals training and validation queries into folds."""
+"""K-fold cross-validation: a hash deals queries into folds."""
 
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -35,12 +36,53 @@ def fold_sets(retrieval_set: RetrievalSet, folds: int, seed: int) -> list[Retrie
             f"there are only {len(rows)} training and validation queries",
             "Use fewer folds",
         )
-    hashes = hash_ids([retrieval_set.query_ids[row] for row in rows], f"folds {seed}")
-    order = rows[np.argsort(hashes, kind="stable")]
     sets = []
-    for fold in range(folds):
+    for fold in _dealt(retrieval_set, rows, folds, seed):
         splits = retrieval_set.splits.copy()
         splits[rows] = SPLITS.index("train")
-        splits[order[fold::folds]] = SPLITS.index("validation")
+        splits[fold] = SPLITS.index("validation")
         sets.append(dataclasses.replace(retrieval_set, splits=splits))
     return sets
+
+
+def rotated_sets(retrieval_set: RetrievalSet, folds: int, seed: int) -> list[RetrievalSet]:
+    """Returns the set once for each fold, so that every judged query is a test query once.
+
+    One fold is for testing, the one before it for validation, all others for training: for five
+    folds 3:1:1, as in Yu and Allan 2020, section 3. The splits of the set have no effect. Fold
+    sizes differ by one at most.
+
+    Args:
+        retrieval_set: The set.
+        folds: At least 3.
+        seed: Seed of the hash.
+
+    Raises:
+        InputError: There are fewer queries than folds, or fewer than three folds.
+    """
+    rows = np.unique(retrieval_set.query_rows)
+    if not 3 <= folds <= len(rows):
+        raise input_error(
+            f"--matching_folds={folds}",
+            f"there are {len(rows)} judged queries, and each fold needs one",
+            "Use 3 folds or more, or 0 for the splits of the set",
+        )
+    dealt = list(_dealt(retrieval_set, rows, folds, seed))
+    sets = []
+    for rotation in range(folds):
+        splits = np.full_like(retrieval_set.splits, -1)
+        splits[rows] = SPLITS.index("train")
+        splits[dealt[(rotation + folds - 2) % folds]] = SPLITS.index("validation")
+        splits[dealt[(rotation + folds - 1) % folds]] = SPLITS.index("test")
+        sets.append(dataclasses.replace(retrieval_set, splits=splits))
+    return sets
+
+
+def _dealt(
+    retrieval_set: RetrievalSet, rows: np.ndarray, folds: int, seed: int
+) -> Iterator[np.ndarray]:
+    """Yields the query rows of each fold, dealt by a hash of the ids."""
+    hashes = hash_ids([retrieval_set.query_ids[row] for row in rows], f"folds {seed}")
+    order = rows[np.argsort(hashes, kind="stable")]
+    for fold in range(folds):
+        yield order[fold::folds]
