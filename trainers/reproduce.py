@@ -1,4 +1,6 @@
-"""Reproduces the tables and figures of Liu et al. 2020 on your sets, with significance tests.
+"""Reproduces tables and figures of two papers on your sets, with significance tests.
+
+They are those of Liu et al. 2020 and, with names that begin with yu2020, of Yu and Allan 2020.
 
 Each experiment is a grid of training runs ("cells"), which run on all cores and are kept in
 OUTPUT_DIR/cells. The same command continues interrupted cells and skips finished ones; tables and
@@ -26,6 +28,7 @@ from absl import flags, logging
 
 from tf_smoothclir.command_line import command, setting_flags
 from tf_smoothclir.experiments.catalogue import EXPERIMENTS
+from tf_smoothclir.experiments.yu2020.options import WORD_VECTORS, MatchingOptions
 from tf_smoothclir.settings.combinations import check_combinations
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.settings.run import RunSettings
@@ -81,6 +84,43 @@ _THETA_1 = flags.DEFINE_list("theta_1", ["0", "0.2", "0.4"], "Values of θ_1 to 
 _THETA_2 = flags.DEFINE_list(
     "theta_2", ["0.5", "0.7", "0.9"], "Values of θ_2 to tune over.", **_OWN
 )
+_MATCHING_FLAGS = {
+    "epochs": ("matching_epochs", "At most so many epochs of DRMM and K-NRM (paper: 50)."),
+    "patience": (
+        "matching_patience",
+        "Epochs of a matching model without a better one after which training ends. 0: never.",
+    ),
+    "query_words": ("matching_query_words", "Words of a query that DRMM and K-NRM read."),
+    "document_words": (
+        "matching_document_words",
+        "Words of a document that DRMM and K-NRM read (paper: 500).",
+    ),
+    "pyramid_epochs": ("pyramid_epochs", "The same epochs of MatchPyramid and Conv-KNRM."),
+    "pyramid_query_words": (
+        "pyramid_query_words",
+        "Words of a query that MatchPyramid and Conv-KNRM read: their time grows with them.",
+    ),
+    "pyramid_document_words": ("pyramid_document_words", "The same of documents."),
+    "folds": (
+        "matching_folds",
+        "Experiments of yu2020: folds of a rotating cross-validation, where each query is a test"
+        " query once (paper: 5); this takes as many times as long. 0: the splits of the set.",
+    ),
+}
+_DEFAULTS = MatchingOptions()
+_MATCHING = {
+    field: flags.DEFINE_integer(name, getattr(_DEFAULTS, field), text, lower_bound=0, **_OWN)
+    for field, (name, text) in _MATCHING_FLAGS.items()
+}
+_WORD_VECTORS = flags.DEFINE_enum(
+    "word_vectors",
+    _DEFAULTS.word_vectors,
+    sorted(WORD_VECTORS),
+    "Word vectors of the experiments of yu2020. "
+    + ". ".join(f"{name}: {text}" for name, text in WORD_VECTORS.items())
+    + ".",
+    **_OWN,
+)
 _GROUPS = ("text", "model", "training", "retrieval")
 _DECIDED = ("loss", "tower", "seed")  # by the experiments
 setting_flags.define_settings(_GROUPS)
@@ -117,7 +157,10 @@ def main(argv) -> None:
         grids = threshold_grids(_numbers(_THETA_1, float), _numbers(_THETA_2, float))
     directories = list(map(os.path.abspath, _DATA_DIRS.value))
     data = data_settings(base.data, directories, _TFDS_NAMES.value, _LANGUAGES.value)
-    study = Study(Path(_OUTPUT_DIR.value), seeds, grids, _TUNE_EPOCHS.value)
+    matching = MatchingOptions(
+        _WORD_VECTORS.value, **{field: flag.value for field, flag in _MATCHING.items()}
+    )
+    study = Study(Path(_OUTPUT_DIR.value), seeds, grids, _TUNE_EPOCHS.value, matching)
     failures = reproduce(
         names,
         open_sets(base, data),

@@ -1,6 +1,7 @@
 """The experiments as data: their systems, and what the paper claims.
 
-All are from Liu et al. 2020, except the ablation of what goes beyond the paper.
+Those whose names begin with yu2020 are from Yu and Allan 2020, "A Study of Neural Matching Models
+for Cross-lingual IR", all others from Liu et al. 2020, except what goes beyond that paper.
 """
 
 from __future__ import annotations
@@ -21,8 +22,11 @@ from tf_smoothclir.experiments.systems import (
     OPTIONS,
     SMOOTHNESS,
     TOWERS,
+    YU2020_SYSTEMS,
     System,
 )
+from tf_smoothclir.experiments.yu2020 import systems as yu2020
+from tf_smoothclir.experiments.yu2020.systems import MatchingSystem
 from tf_smoothclir.settings.training import METRICS
 
 
@@ -39,6 +43,7 @@ class Experiment:
         compared: Whether the first system is a baseline that the others are tested against.
         metrics: The columns of its table; "full/MRR@10" is for full retrieval.
         costs: Whether the table also shows time and memory.
+        matching: What is ranked with of Yu and Allan 2020, besides `systems`.
     """
 
     name: str
@@ -49,6 +54,7 @@ class Experiment:
     compared: bool = False
     metrics: tuple[str, ...] = METRICS
     costs: bool = False
+    matching: tuple[MatchingSystem, ...] = ()
 
 
 # Re-ranking of the candidate lists, and the whole collection.
@@ -216,6 +222,38 @@ _ALL = (
         compared=True,
         metrics=_WITH_FULL,
         costs=True,
+    ),
+    Experiment(
+        "yu2020_table1",
+        "Table 1 of Yu and Allan: nearest words",
+        "The paper: the nearest words of another language have lower cosines, closer together, than"
+        " those of the same language, and the nearest one is not always the best translation.",
+    ),
+    Experiment(
+        "yu2020_table2",
+        "Table 2 of Yu and Allan: statistics",
+        "Queries, documents, relevant documents and listed documents of each query.",
+    ),
+    Experiment(
+        "yu2020_table3",
+        "Table 3 of Yu and Allan: matching models",
+        "The paper, on 90 to 160 queries with documents that people labeled: all neural models beat"
+        " all unsupervised ones; DRMM with cosines is best; translating queries word by word costs"
+        " every model. Each query ranks its listed documents. Rows that the paper does not have end"
+        " with (ours).",
+        "system",
+        YU2020_SYSTEMS,
+        matching=(*yu2020.PAPER, *yu2020.OURS),
+    ),
+    Experiment(
+        "yu2020_figure1",
+        "Figure 1 of Yu and Allan: similarities of words",
+        "The paper: MatchPyramid with exact matches is best where a cosine of 0.3 counts as one;"
+        " few pairs of words are that similar. Similarities across languages have a small variance,"
+        " a negative mean and no visible skew; those within one language a larger variance, a"
+        " positive mean and a positive skew.",
+        "η",
+        matching=tuple(yu2020.exact_at(eta) for eta in yu2020.ETAS),
     ),
 )
 EXPERIMENTS = {experiment.name: experiment for experiment in _ALL}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -25,6 +24,10 @@ from tf_smoothclir.experiments.system_metrics import (
     significant,
 )
 from tf_smoothclir.experiments.systems import NEGATIVES
+from tf_smoothclir.experiments.written import Written
+from tf_smoothclir.experiments.yu2020 import figure1 as yu2020_figure1
+from tf_smoothclir.experiments.yu2020 import numbers as yu2020_numbers
+from tf_smoothclir.experiments.yu2020 import outputs as yu2020
 from tf_smoothclir.utils.files import make_directory, write_text
 
 _STATISTICS = {
@@ -47,24 +50,13 @@ _COSTS_NOTE = (
     "Time and memory are those of a training process that shares the machine with others like it:"
     " compare them within a table only."
 )
+_YU2020 = {
+    "yu2020_table1": yu2020.write_table1,
+    "yu2020_table2": yu2020.write_table2,
+    "yu2020_table3": yu2020.write_table3,
+    "yu2020_figure1": yu2020_figure1.write_figure1,
+}
 NOT_COMPARABLE = "paper, WikiCLIR: not comparable"
-
-
-@dataclasses.dataclass
-class Written:
-    """What an experiment shows of a set.
-
-    Attributes:
-        tables: Our tables.
-        plots: PNG files.
-        notes: The conditions of the measurement, one sentence or two each.
-        csv: The unrounded values.
-    """
-
-    tables: list[tables.Table]
-    plots: list[Path] = dataclasses.field(default_factory=list)
-    notes: list[str] = dataclasses.field(default_factory=list)
-    csv: str = ""
 
 
 def write_set(
@@ -73,6 +65,8 @@ def write_set(
     """Writes `<set>.md`, `.csv`, `.tex` and `.png` of an experiment that needs sets."""
     if experiment.name == "table1":
         written = _statistics(study_set)
+    elif experiment.name in _YU2020:
+        written = _YU2020[experiment.name](experiment, study_set, study, directory)
     else:
         written = _trained(experiment, study_set, study, directory)
     # If they are comparable, the paper's numbers are in our tables already.
@@ -95,6 +89,8 @@ def paper_blocks(experiment: Experiment) -> list[tables.Table]:
         rows = tuple((LANGUAGES[code], *counts) for code, counts in TABLE_1.items())
         columns = ("documents", "queries", "SR/Q", "number of documents")
         return [tables.Table(NOT_COMPARABLE, columns, rows)]
+    if experiment.name in _YU2020:
+        return yu2020_numbers.paper_tables(experiment.name)
     if experiment.name == "figure5":
         values = zip(NEGATIVES, *FIGURE_5.values())
         rows = tuple((str(number), *map("{:.3f}".format, row)) for number, *row in values)
@@ -103,6 +99,12 @@ def paper_blocks(experiment: Experiment) -> list[tables.Table]:
     if not named:
         return []
     return [tables.paper_table(NOT_COMPARABLE, experiment.first_column, named)]
+
+
+def not_comparable(experiment: Experiment) -> str:
+    """Returns what the paper measured on, for headings."""
+    is_theirs = experiment.name in _YU2020
+    return yu2020_numbers.NOT_COMPARABLE if is_theirs else NOT_COMPARABLE
 
 
 def _write(path: Path, kind: str, text: str) -> None:

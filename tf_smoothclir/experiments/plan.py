@@ -10,6 +10,9 @@ from tf_smoothclir.experiments.catalogue import Experiment
 from tf_smoothclir.experiments.cells import Cell, CellDirectory
 from tf_smoothclir.experiments.grids import beyond_edge, highest_score, reachable
 from tf_smoothclir.experiments.systems import CUT_POINTS, System
+from tf_smoothclir.experiments.yu2020.cells import MatchingCell, MatchingCellDirectory
+from tf_smoothclir.experiments.yu2020.options import MatchingOptions
+from tf_smoothclir.experiments.yu2020.systems import MatchingSystem
 from tf_smoothclir.settings.presets import changed
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.utils.errors import input_error
@@ -50,12 +53,14 @@ class Study:
         seeds: Each system is trained once with each seed; thresholds are tuned with the first.
         grids: Setting -> values to choose from; empty: no tuning, the base settings' values hold.
         tune_epochs: Epochs of a tuning run.
+        matching: How the systems of Yu and Allan 2020 are trained and measured.
     """
 
     output_dir: Path
     seeds: tuple[int, ...]
     grids: Mapping[str, tuple[tuple[float, ...], ...]]
     tune_epochs: int
+    matching: MatchingOptions = dataclasses.field(default_factory=MatchingOptions)
 
     def tuning_cells(
         self, study_set: StudySet, experiments: Sequence[Experiment]
@@ -100,8 +105,42 @@ class Study:
         self, study_set: StudySet, experiments: Sequence[Experiment]
     ) -> list[CellDirectory]:
         """Returns the cells of all systems; the tuning cells must have run before."""
-        systems = [system for experiment in experiments for system in experiment.systems]
-        return [cell for system in systems for cell in self.cells(study_set, system)]
+        cells = [
+            cell
+            for experiment in experiments
+            for system in self.trained_systems(experiment)
+            for cell in self.cells(study_set, system)
+        ]
+        return cells + [
+            cell
+            for experiment in experiments
+            for system in experiment.matching
+            for cell in self.matching_cells(study_set, system)
+        ]
+
+    def trained_systems(self, experiment: Experiment) -> tuple[System, ...]:
+        """Returns the systems that are ordinary training runs; these have no rotations."""
+        return () if experiment.matching and self.matching.folds else experiment.systems
+
+    def matching_cells(self, study_set: StudySet, system: MatchingSystem) -> list[CellDirectory]:
+        """Returns the cells of a system of Yu and Allan 2020, one for each seed."""
+        return [
+            MatchingCellDirectory(
+                self.output_dir,
+                MatchingCell(
+                    self.with_seed(study_set, seed),
+                    study_set.name,
+                    study_set.fingerprint,
+                    system,
+                    self.matching,
+                ),
+            )
+            for seed in self.seeds
+        ]
+
+    def with_seed(self, study_set: StudySet, seed: int) -> RunSettings:
+        """Returns the base settings of a set with one of the seeds."""
+        return changed(study_set.settings, {"seed": seed})
 
     def _candidates(
         self, study_set: StudySet, system: System

@@ -12,7 +12,7 @@ from tf_smoothclir.experiments import loss_figures, page
 from tf_smoothclir.experiments.catalogue import EXPERIMENTS, Experiment
 from tf_smoothclir.experiments.cell_processes import run_cells
 from tf_smoothclir.experiments.cells import CellDirectory
-from tf_smoothclir.experiments.outputs import NOT_COMPARABLE, paper_blocks, write_set
+from tf_smoothclir.experiments.outputs import not_comparable, paper_blocks, write_set
 from tf_smoothclir.experiments.plan import Study, StudySet
 from tf_smoothclir.experiments.theory_table import write_theory_table
 from tf_smoothclir.training.run_config import software_versions
@@ -93,7 +93,7 @@ def _sections(experiment: Experiment, sets, study: Study, command: str):
         yield one.name, page.Section(f"{title}, {one.name}", text, [], tables, written.plots)
     theirs = [table.for_page() for table in paper_blocks(experiment)]
     if theirs and not all(one.comparable for one in sets):
-        yield _PAPER, page.Section(f"{title}, {NOT_COMPARABLE}", tables=theirs)
+        yield _PAPER, page.Section(f"{title}, {not_comparable(experiment)}", tables=theirs)
 
 
 def _directory(output_dir: Path, experiment: Experiment) -> Path:

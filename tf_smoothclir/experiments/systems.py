@@ -190,3 +190,8 @@ MORE_NEGATIVES = tuple(System(str(n), {**_SOSL, "negatives": n}, _SOSL) for n in
 FEWER_QUERIES = tuple(
     System(f"{count or 'all'}", {**_SOSL, "max_queries": count}, _SOSL) for count in QUERIES
 )
+# Beside the systems of Yu and Allan 2020.
+YU2020_SYSTEMS = tuple(
+    _option(f"{name}, --preset={preset} (ours)", PRESETS[preset])
+    for name, preset in (("Two towers", "dense"), ("PSQ", "lexical"))
+)

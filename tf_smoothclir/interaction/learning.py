@@ -111,7 +111,7 @@ def learn(
                 bar.update(1)
             losses.append(total / max(1, triples.steps))
             history.append(validate())
-            bar.set_postfix(loss=f"{losses[-1]:.4f}", validation=f"{history[-1]:.4f}")
+            bar.note(f"loss {losses[-1]:.4f}, validation {history[-1]:.4f}")
             if history[-1] > max(history[:-1]):
                 best = [weight.numpy() for weight in weights]
             if settings.patience and epoch + 1 - np.argmax(history) >= settings.patience:
@@ -150,11 +150,15 @@ class PairFeatures:
         self._rows = lists.pair_query_rows, lists.document_rows
         if network.features_once:
             features = tf.function(network.features, reduce_retracing=True)
+            order = texts.by_length(*self._rows)
             parts = [
-                tf.nest.map_structure(lambda one: one.numpy(), features(*self._ids(chosen)))
-                for chosen in _pieces(len(lists.document_rows))
+                tf.nest.map_structure(lambda one: one.numpy(), features(*self._ids(order[chosen])))
+                for chosen in _pieces(len(order))
             ]
-            self._features = tf.nest.map_structure(lambda *some: np.concatenate(some), *parts)
+            places = np.argsort(order)
+            self._features = tf.nest.map_structure(
+                lambda *some: np.concatenate(some)[places], *parts
+            )
 
     def of(self, pairs: np.ndarray):
         """Returns what belongs to some pairs, by their places in the lists."""

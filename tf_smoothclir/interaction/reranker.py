@@ -24,12 +24,13 @@ class NetworkScorer:
     def score(self, lists: CandidateLists) -> np.ndarray:
         """Returns `[pairs]` float32, the score of each pair of the lists."""
         queries, documents = lists.pair_query_rows, lists.document_rows
-        parts = []
+        order = self._texts.by_length(queries, documents)
+        scores = np.zeros(len(documents), np.float32)
         for begin in range(0, len(documents), _PAIRS_AT_ONCE):
-            part = slice(begin, begin + _PAIRS_AT_ONCE)
+            part = order[begin : begin + _PAIRS_AT_ONCE]
             ids = self._texts.queries[queries[part]], self._texts.documents[documents[part]]
-            parts.append(self._scores(tuple(map(tf.constant, ids))).numpy())
-        return np.concatenate(parts) if parts else np.zeros(0, np.float32)
+            scores[part] = self._scores(tuple(map(tf.constant, ids))).numpy()
+        return scores
 
 
 class ListScores:

@@ -49,6 +49,24 @@ class InteractionTexts:
             padded_ids(tokenized_set.tokens("document"), document_length, kept_document_words),
         )
 
+    def by_length(self, query_rows: np.ndarray, document_rows: np.ndarray) -> np.ndarray:
+        """Returns an order of pairs in which neighbours are about as long.
+
+        Batches of such pairs have little padding, which networks leave out.
+
+        Args:
+            query_rows: `[pairs]` int.
+            document_rows: `[pairs]` int.
+
+        Returns:
+            `[pairs]` int, the places of the pairs.
+        """
+        queries, documents = (
+            (ids != PADDING_ID).sum(axis=1)[rows]
+            for ids, rows in ((self.queries, query_rows), (self.documents, document_rows))
+        )
+        return np.lexsort((documents, queries))
+
 
 def padded_ids(store: RaggedStore, length: int, kept: np.ndarray | None = None) -> np.ndarray:
     """Returns the first words of texts.

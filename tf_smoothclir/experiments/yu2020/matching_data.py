@@ -55,7 +55,7 @@ class MatchingData:
         }
         self.content = {
             role: content_words(
-                tokenized_set.vocabulary(role),
+                self.vocabulary(role),
                 tokenized_set.tokens(role),
                 counted[role],
                 MOST_COMMON[role],
@@ -66,10 +66,14 @@ class MatchingData:
             options.word_vectors, settings, tokenized_set, self._texts(self.content), directory
         )
 
+    def vocabulary(self, role: str) -> list[str]:
+        """Returns the words of "query" or "document"; a word's place is its id."""
+        return self._tokenized_set.vocabulary(role)
+
     @functools.cached_property
     def spelling(self) -> sp.csr_array:
         """`[document words, query words]`, of `same_spelling`."""
-        return same_spelling(*(self._tokenized_set.vocabulary(role) for role in ROLES))
+        return same_spelling(*map(self.vocabulary, ROLES))
 
     @functools.cached_property
     def translation(self) -> sp.csr_array:

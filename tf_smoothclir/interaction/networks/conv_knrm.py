@@ -14,6 +14,7 @@ from tf_smoothclir.interaction.networks.word_tables import (
     Cosines,
     WordTables,
     WordVectorNetwork,
+    without_padding,
 )
 
 _SMALLEST = 1e-12  # of squares: a zero vector stays zero, and its gradient finite
@@ -59,7 +60,7 @@ class ConvKnrm(WordVectorNetwork):
 
     def score(self, features: tuple[tf.Tensor, ...], training: bool = False) -> tf.Tensor:
         """Returns `[batch]` float32, the scores of pairs with these features."""
-        query_ids, document_ids = features
+        query_ids, document_ids = map(without_padding, features)
         queries = self._ngrams(self.tables.query_vectors(query_ids))
         documents = self._ngrams(self.tables.document_vectors(document_ids))
         known = self.tables.known_queries(query_ids), self.tables.known_documents(document_ids)

@@ -14,6 +14,7 @@ from tf_smoothclir.interaction.networks.word_tables import (
     Cosines,
     WordTables,
     WordVectorNetwork,
+    without_padding,
 )
 
 _ROUNDING = 1e-5  # lifts the cosine of a word with itself, such as 0.9999999, into the last bin
@@ -68,7 +69,11 @@ class Drmm(WordVectorNetwork):
         Returns:
             The counts of the histograms, `[batch, n, bins]` uint16, and `query_ids`.
         """
-        counts = histograms(self.tables.cosines(query_ids, document_ids), self._bins)
+        words = without_padding(query_ids)
+        cosines = self.tables.cosines(words, without_padding(document_ids))
+        counts = histograms(cosines, self._bins)
+        behind = tf.shape(query_ids)[1] - tf.shape(words)[1]
+        counts = tf.pad(counts, [(0, 0), (0, behind), (0, 0)])
         return tf.cast(tf.minimum(counts, 65535.0), tf.uint16), query_ids
 
     def score(self, features: tuple[tf.Tensor, ...], training: bool = False) -> tf.Tensor:

@@ -10,7 +10,11 @@ from __future__ import annotations
 import tensorflow as tf
 
 from tf_smoothclir.interaction.networks.kernels import kernel_features, kernels
-from tf_smoothclir.interaction.networks.word_tables import WordTables, WordVectorNetwork
+from tf_smoothclir.interaction.networks.word_tables import (
+    WordTables,
+    WordVectorNetwork,
+    without_padding,
+)
 
 
 class Knrm(WordVectorNetwork):
@@ -45,7 +49,8 @@ class Knrm(WordVectorNetwork):
         Returns:
             φ, `[batch, kernels]` float32.
         """
-        return (kernel_features(self.tables.cosines(query_ids, document_ids), self.kernels),)
+        cosines = self.tables.cosines(without_padding(query_ids), without_padding(document_ids))
+        return (kernel_features(cosines, self.kernels),)
 
     def score(self, features: tuple[tf.Tensor], training: bool = False) -> tf.Tensor:
         """Returns `[batch]` float32, the scores of pairs with these features."""

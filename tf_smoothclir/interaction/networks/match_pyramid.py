@@ -13,6 +13,7 @@ from tf_smoothclir.interaction.networks.word_tables import (
     Cosines,
     WordTables,
     WordVectorNetwork,
+    without_padding,
 )
 
 # What the cells of a map hold; two of them are two channels.
@@ -99,6 +100,7 @@ class MatchPyramid(WordVectorNetwork):
             The maps, `[batch, n, m, channels]` float32, and the lengths of queries and documents,
             `[batch]` int32 each.
         """
+        query_ids, document_ids = without_padding(query_ids), without_padding(document_ids)
         cosines = self.tables.cosines(query_ids, document_ids)
         maps = [interaction_map(cosines, kind, self._eta) for kind in self._kinds]
         return tf.stack(maps, axis=-1), _lengths(query_ids), _lengths(document_ids)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import tensorflow as tf
 
-from tf_smoothclir.interaction.networks.word_tables import WordVectorNetwork
+from tf_smoothclir.interaction.networks.word_tables import WordVectorNetwork, without_padding
 
 
 class SumOfMaxima(WordVectorNetwork):
@@ -22,7 +22,7 @@ class SumOfMaxima(WordVectorNetwork):
             query_ids: `[batch, n]` int, padded with 0 at the end.
             document_ids: `[batch, m]` int, the same.
         """
-        cosines = self.tables.cosines(query_ids, document_ids)
+        cosines = self.tables.cosines(without_padding(query_ids), without_padding(document_ids))
         best = tf.reduce_max(tf.where(cosines.cells, cosines.values, -1.0), axis=2)
         counts = cosines.queries & tf.reduce_any(cosines.documents, axis=1, keepdims=True)
         return tf.reduce_sum(tf.where(counts, best, 0.0), axis=1)

@@ -94,6 +94,13 @@ class WordTables:
         return Cosines(values, self.known_queries(query_ids), self.known_documents(document_ids))
 
 
+def without_padding(ids: tf.Tensor) -> tf.Tensor:
+    """Returns `[batch, longest]`: ids without the columns that are padding in all texts."""
+    used = tf.reduce_any(ids != PADDING_ID, axis=0)
+    longest = tf.reduce_max(tf.where(used, tf.range(1, tf.size(used) + 1), 0))
+    return ids[:, : tf.maximum(longest, 1)]
+
+
 class WordVectorNetwork(InteractionNetwork):
     """Base of the networks over frozen word vectors.
 
