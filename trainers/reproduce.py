@@ -95,7 +95,10 @@ _MATCHING_FLAGS = {
         "matching_document_words",
         "Words of a document that DRMM and K-NRM read (paper: 500).",
     ),
-    "pyramid_epochs": ("pyramid_epochs", "The same epochs of MatchPyramid and Conv-KNRM."),
+    "pyramid_epochs": (
+        "pyramid_epochs",
+        "At most so many epochs of MatchPyramid and Conv-KNRM. 0 leaves their rows out.",
+    ),
     "pyramid_query_words": (
         "pyramid_query_words",
         "Words of a query that MatchPyramid and Conv-KNRM read: their time grows with them.",

@@ -114,7 +114,7 @@ class Study:
         return cells + [
             cell
             for experiment in experiments
-            for system in experiment.matching
+            for system in sorted(experiment.matching, key=lambda one: one.costly)
             for cell in self.matching_cells(study_set, system)
         ]
 
@@ -124,6 +124,8 @@ class Study:
 
     def matching_cells(self, study_set: StudySet, system: MatchingSystem) -> list[CellDirectory]:
         """Returns the cells of a system of Yu and Allan 2020, one for each seed."""
+        if system.costly and not self.matching.pyramid_epochs:
+            return []
         return [
             MatchingCellDirectory(
                 self.output_dir,

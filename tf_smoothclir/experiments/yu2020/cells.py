@@ -56,7 +56,8 @@ class MatchingCell:
     def name(self) -> str:
         """A readable name, unique to what has an effect."""
         settings = self.settings
-        values = [dataclasses.asdict(group) for group in (self.system, self.options)]
+        options = self.options.that_matter_to(self.system)
+        values = [dataclasses.asdict(group) for group in (self.system, options)]
         values += [dataclasses.asdict(settings.text), settings.training.negatives, _VERSION]
         values += [dataclasses.asdict(settings.model)] * (self.options.word_vectors != "pairs")
         content = json.dumps([values, self.fingerprint], sort_keys=True)

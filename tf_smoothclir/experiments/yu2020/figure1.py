@@ -84,8 +84,8 @@ def write_figure1(
     _draw(plot, f"{experiment.title}, {study_set.name}", kinds, systems)
     notes = [
         "Pairs: every content word of the training queries with every content word of the"
-        " documents, where both have a vector; each pair of words once. Within one language: the nearest"
-        " document word of each query word (TbT-QT) in place of the query word.",
+        " documents, where both have a vector; each pair of words once. Within one language: the"
+        " nearest document word of each query word (TbT-QT) in place of the query word.",
     ]
     if systems:
         notes += notes_of(systems, study_set, study)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 
+from tf_smoothclir.experiments.yu2020.systems import MatchingSystem
+
 # Values of --word_vectors.
 PAIRS, GIVEN, MAPPED, TOWERS = "pairs", "given", "mapped", "towers"
 WORD_VECTORS = {
@@ -28,7 +30,7 @@ class MatchingOptions:
         patience: Epochs without a better one after which training ends; 0 never.
         query_words: Words of a query that networks read.
         document_words: Words of a document (paper: 500).
-        pyramid_epochs: `epochs` of MatchPyramid and Conv-KNRM.
+        pyramid_epochs: `epochs` of MatchPyramid and Conv-KNRM; 0 leaves their rows out.
         pyramid_query_words: `query_words` of these.
         pyramid_document_words: `document_words` of these.
     """
@@ -42,3 +44,15 @@ class MatchingOptions:
     pyramid_epochs: int = 5
     pyramid_query_words: int = 20
     pyramid_document_words: int = 500
+
+    def that_matter_to(self, system: MatchingSystem) -> MatchingOptions:
+        """Returns the options that have an effect on a system, and defaults for the rest."""
+        if not system.learns:
+            return MatchingOptions(self.word_vectors, self.folds)
+        unused = ("epochs", "query_words", "document_words")
+        if not system.costly:
+            unused = tuple(f"pyramid_{name}" for name in unused)
+        return dataclasses.replace(self, **{name: getattr(_DEFAULTS, name) for name in unused})
+
+
+_DEFAULTS = MatchingOptions()

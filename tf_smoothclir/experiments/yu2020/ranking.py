@@ -81,9 +81,8 @@ def _lexical(system: MatchingSystem, data: MatchingData) -> RowRetriever:
 
 def _network_scorer(system, data: MatchingData, options: MatchingOptions, negatives, seed):
     tables = data.tables(translates=system.translates)
-    costly = system.is_match_pyramid or system.model == "conv_knrm"
     lengths = options.query_words, options.document_words
-    if costly:
+    if system.costly:
         lengths = options.pyramid_query_words, options.pyramid_document_words
     if not system.learns:
         return NetworkScorer(SumOfMaxima(tables), data.texts(tables)), None
@@ -99,7 +98,8 @@ def _network_scorer(system, data: MatchingData, options: MatchingOptions, negati
         return mean_metrics(list_metrics(data.retrieval_set, unseen, scores()))[SELECT]
 
     how = LearningSettings(
-        epochs=options.pyramid_epochs if costly else options.epochs, patience=options.patience
+        epochs=options.pyramid_epochs if system.costly else options.epochs,
+        patience=options.patience,
     )
     learned = learn(network, texts, lists, validate, how, seed=seed)
     return NetworkScorer(network, texts), learned
@@ -107,6 +107,6 @@ def _network_scorer(system, data: MatchingData, options: MatchingOptions, negati
 
 def build(system: MatchingSystem, tables: WordTables) -> InteractionNetwork:
     """Returns an untrained network."""
-    if system.is_match_pyramid:
+    if system.model == "match_pyramid":
         return MatchPyramid(tables, system.interaction, system.eta)
     return {"drmm": Drmm, "knrm": Knrm, "conv_knrm": ConvKnrm}[system.model](tables)

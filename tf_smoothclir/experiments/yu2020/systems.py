@@ -37,9 +37,9 @@ class MatchingSystem:
         return self.kind == NETWORK and self.model != "sum_of_maxima"
 
     @property
-    def is_match_pyramid(self) -> bool:
-        """Whether it is a variant of MatchPyramid, which costs more than all others."""
-        return self.model == "match_pyramid"
+    def costly(self) -> bool:
+        """Whether it is a network with convolutions, which costs more than all others."""
+        return self.model in ("match_pyramid", "conv_knrm")
 
 
 def _network(name: str, model: str, **options) -> MatchingSystem:
