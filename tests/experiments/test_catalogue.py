@@ -11,8 +11,10 @@ from tf_smoothclir.settings.presets import PAPER_TOWERS, PRESETS, changed, prese
 from tf_smoothclir.settings.run import RunSettings
 
 PAPER = [f"table{n}" for n in (1, 2, 3)] + [f"figure{n}" for n in (1, 2, 3, 4, 5)] + ["theory"]
-NAMES = [*PAPER, "gradients", "related", "queries", "fast", "choices", "gap", "options", "ablation"]
-WITHOUT_TRAINING = {"table1", "figure1", "figure2", "theory"}
+YU2020 = [f"yu2020_{name}" for name in ("table1", "table2", "table3", "figure1")]
+OTHERS = ["gradients", "related", "queries", "fast", "choices", "gap", "options", "ablation"]
+NAMES = [*PAPER, *YU2020, *OTHERS]
+WITHOUT_TRAINING = {"table1", "figure1", "figure2", "theory", *YU2020[:2], "yu2020_figure1"}
 
 
 def test_every_table_and_figure_of_the_paper_is_there():

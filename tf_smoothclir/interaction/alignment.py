@@ -98,5 +98,5 @@ def _binary(counts: sp.csr_array) -> sp.csr_array:
 def _centred(vectors: np.ndarray) -> np.ndarray:
     units = unit_rows(np.asarray(vectors, np.float32))
     known = units.any(axis=1)
-    units[known] -= units[known].mean(axis=0)
+    units[known] -= units[known].sum(axis=0) / max(1, known.sum())
     return unit_rows(units)
