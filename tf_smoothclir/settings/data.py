@@ -28,7 +28,7 @@ class DataSettings(Settings):
     )
     ir_dataset: str = setting(
         "",
-        "Set of the package ir_datasets to read instead of --data_dir, such as mr-tydi/sw; the"
+        "Set of the package ir_datasets to read instead of --data_dir, such as wikiclir/sw; the"
         " package downloads it. Needs pip install '.[ir_datasets]'.",
     )
     query_language: str = setting("en", "Language of the queries (ISO 639-1 code).")
