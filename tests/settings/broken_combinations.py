@@ -63,6 +63,12 @@ _SETTINGS = {
         "retriever": "lexical",
         **_FROM_SHARDS,
     },
+    ("distribution", "reranker"): {
+        "distribution": "multi_worker",
+        "reranker": "knrm",
+        **_FROM_SHARDS,
+    },
+    ("shards_dir", "reranker"): {"reranker": "late_interaction", **_FROM_SHARDS},
     ("retriever", "ranker"): {"ranker": "bm25"},
     ("ranker", "query_translation"): {"retriever": "lexical", "query_translation": "none"},
     ("retriever", "query_translation", "query_embeddings", "document_embeddings"): {

@@ -18,7 +18,7 @@ from tf_smoothclir.interaction.texts import InteractionTexts
 from tf_smoothclir.utils.progress import progress_bar
 
 HINGE, SOFTMAX = "hinge", "softmax"
-_PAIRS_AT_ONCE = 4096
+PAIRS_AT_ONCE = 2048  # as many as are scored in one step
 
 
 @dataclasses.dataclass(frozen=True)
@@ -141,6 +141,11 @@ def loss_of(scores: tf.Tensor, settings: LearningSettings) -> tf.Tensor:
     return tf.reduce_mean(tf.nn.relu(settings.margin - scores[:, :1] + scores[:, 1:]))
 
 
+def features_graph(function: Callable) -> Callable:
+    """Returns the graph function of a method of a network that other shapes do not trace again."""
+    return tf.function(function, reduce_retracing=True)
+
+
 class PairFeatures:
     """What a network needs of the pairs of lists: features, computed once, or the ids of words."""
 
@@ -149,7 +154,7 @@ class PairFeatures:
         self._texts, self._features = texts, None
         self._rows = lists.pair_query_rows, lists.document_rows
         if network.features_once:
-            features = tf.function(network.features, reduce_retracing=True)
+            features = features_graph(network.features)
             order = texts.by_length(*self._rows)
             parts = [
                 tf.nest.map_structure(lambda one: one.numpy(), features(*self._ids(order[chosen])))
@@ -174,8 +179,8 @@ class PairFeatures:
 
 
 def _pieces(number: int) -> Iterator[slice]:
-    for begin in range(0, number, _PAIRS_AT_ONCE):
-        yield slice(begin, begin + _PAIRS_AT_ONCE)
+    for begin in range(0, number, PAIRS_AT_ONCE):
+        yield slice(begin, begin + PAIRS_AT_ONCE)
 
 
 class _Triples:

@@ -1,35 +1,183 @@
-"""A network over the texts of a set: it scores candidate lists."""
+"""Re-rankers: a network, the word vectors that it reads, and how much it counts."""
 
 from __future__ import annotations
 
+import dataclasses
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import ClassVar
+
 import numpy as np
-import tensorflow as tf
 
+from tf_smoothclir._compat.keras_api import tf_variable
 from tf_smoothclir.data.candidate_lists import CandidateLists
-from tf_smoothclir.interaction.learning import PairFeatures
+from tf_smoothclir.data.tokenized_set import ROLES, TokenizedSet
+from tf_smoothclir.interaction.learning import PAIRS_AT_ONCE, PairFeatures, features_graph
 from tf_smoothclir.interaction.networks.base import InteractionNetwork
+from tf_smoothclir.interaction.networks.registry import NETWORKS
+from tf_smoothclir.interaction.networks.word_tables import WordTables
 from tf_smoothclir.interaction.texts import InteractionTexts
+from tf_smoothclir.interaction.word_codes import WordCodes
+from tf_smoothclir.utils.errors import input_error
+from tf_smoothclir.utils.files import read_json, write_json
+from tf_smoothclir.utils.records import record_from_json
 
-_PAIRS_AT_ONCE = 4096
+_CHOICES, _ARRAYS = "reranker.json", "reranker.npz"
+
+
+@dataclasses.dataclass(frozen=True)
+class RerankerChoices:
+    """What a re-ranker is beside its arrays.
+
+    Attributes:
+        network: Its name in `NETWORKS`.
+        weight: What its scores are multiplied by before those of the first stage are added; 0 where
+            the first stage alone is not worse on validation.
+        query_length: Words of a query that it reads.
+        document_length: Words of a document that it reads.
+        best_epoch: From 1; 0 if learning made nothing better.
+        validation: Share of the re-ranker in the score -> the mean of NDCG@5 of candidate lists and
+            MRR@10 of full retrieval, over the validation queries.
+        seconds: Spent on learning and choosing.
+    """
+
+    network: str
+    weight: float
+    query_length: int
+    document_length: int
+    best_epoch: int = 0
+    validation: dict[str, float] = dataclasses.field(default_factory=dict)
+    seconds: float = 0.0
+
+
+class Reranker:
+    """A learned re-ranker.
+
+    Attributes:
+        choices: What was chosen.
+        network: The network, over `codes`.
+        codes: The word vectors.
+        word_weights: `[query words]` float32, how much words count before learning.
+    """
+
+    name: ClassVar[str] = "reranked"
+
+    def __init__(self, choices: RerankerChoices, codes: WordCodes, word_weights: np.ndarray):
+        """Builds the network as it is before learning.
+
+        Args:
+            choices: What was chosen so far.
+            codes: The word vectors.
+            word_weights: As in the attribute.
+        """
+        self.choices, self.codes, self.word_weights = choices, codes, word_weights
+        tables = WordTables(*codes.vectors())
+        self.network: InteractionNetwork = NETWORKS[choices.network](tables, word_weights)
+
+    @property
+    def seconds(self) -> float:
+        """Time spent on learning."""
+        return self.choices.seconds
+
+    @property
+    def weight(self) -> float:
+        """What its scores count beside those of the first stage."""
+        return self.choices.weight
+
+    def chosen(self, **changes) -> Reranker:
+        """Returns the same network with other choices."""
+        other = Reranker.__new__(Reranker)
+        other.__dict__.update(self.__dict__)
+        other.choices = dataclasses.replace(self.choices, **changes)
+        return other
+
+    def texts(self, tokenized_set: TokenizedSet) -> InteractionTexts:
+        """Returns a set as the network reads it."""
+        return InteractionTexts.of(
+            tokenized_set,
+            query_length=self.choices.query_length,
+            document_length=self.choices.document_length,
+        )
+
+    def scorer(self, texts: InteractionTexts) -> ListScorer:
+        """Returns the network over a set, by its weights as they are now."""
+        return ListScorer(self.network.list_scorer(), texts)
+
+    def describe(self) -> str:
+        """Returns what was chosen, for people."""
+        if not self.weight:
+            return f"{self.choices.network}, which is not better than the first stage alone"
+        return f"{self.choices.network} with the weight {self.weight:.4g}"
+
+    def save(self, path: Path) -> None:
+        """Writes a new directory; its parent exists."""
+        path.mkdir()
+        weights = {
+            f"weight_{place}": tf_variable(weight).numpy()
+            for place, weight in enumerate(self.network.trainable_weights)
+        }
+        arrays = {**self.codes.arrays(), "word_weights": self.word_weights, **weights}
+        with open(path / _ARRAYS, "wb") as file:
+            np.savez(file, **arrays)
+        write_json(path / _CHOICES, dataclasses.asdict(self.choices))
+
+    @classmethod
+    def load(cls, path: Path) -> Reranker:
+        """Reads what `save` wrote.
+
+        Raises:
+            InputError: A file is missing or has another content.
+        """
+        try:
+            choices = record_from_json(RerankerChoices, read_json(path / _CHOICES))
+            with np.load(path / _ARRAYS, allow_pickle=False) as arrays:
+                reranker = cls(choices, WordCodes.of_arrays(arrays), arrays["word_weights"])
+                for place, weight in enumerate(reranker.network.trainable_weights):
+                    tf_variable(weight).assign(arrays[f"weight_{place}"])
+        except (ValueError, KeyError, OSError, zipfile.BadZipFile) as error:
+            reason = f"this is not a re-ranker ({str(error).rstrip('.')})"
+            raise input_error(path, reason, "Restore the files, or train again") from error
+        return reranker
+
+
+class ListScorer:
+    """Scores candidate lists, one query at a time; a `Scorer`."""
+
+    def __init__(
+        self, score: Callable[[np.ndarray, np.ndarray], np.ndarray], texts: InteractionTexts
+    ):
+        """Takes what `InteractionNetwork.list_scorer` returns, and the set."""
+        self._score, self._texts = score, texts
+
+    def score(self, lists: CandidateLists) -> np.ndarray:
+        """Returns `[pairs]` float32, the score of each pair of the lists."""
+        scores = np.zeros(len(lists.document_rows), np.float32)
+        for number, row in enumerate(lists.query_rows):
+            own = slice(*lists.offsets[number : number + 2])
+            documents = self._texts.documents[lists.document_rows[own]]
+            if len(documents):
+                scores[own] = self._score(self._texts.queries[row], documents)
+        return scores
 
 
 class NetworkScorer:
-    """Scores candidate lists by a network; a `Scorer`."""
+    """Scores candidate lists by a network, many pairs at a time; a `Scorer`."""
 
     def __init__(self, network: InteractionNetwork, texts: InteractionTexts):
         """Takes the network, whose weights may change later, and the set."""
-        self._network, self._texts = network, texts
-        self._scores = tf.function(network.call, reduce_retracing=True)
+        self._texts = texts
+        self._scores = features_graph(network.call)
 
     def score(self, lists: CandidateLists) -> np.ndarray:
         """Returns `[pairs]` float32, the score of each pair of the lists."""
         queries, documents = lists.pair_query_rows, lists.document_rows
         order = self._texts.by_length(queries, documents)
         scores = np.zeros(len(documents), np.float32)
-        for begin in range(0, len(documents), _PAIRS_AT_ONCE):
-            part = order[begin : begin + _PAIRS_AT_ONCE]
+        for begin in range(0, len(documents), PAIRS_AT_ONCE):
+            part = order[begin : begin + PAIRS_AT_ONCE]
             ids = self._texts.queries[queries[part]], self._texts.documents[documents[part]]
-            scores[part] = self._scores(tuple(map(tf.constant, ids))).numpy()
+            scores[part] = self._scores(ids).numpy()
         return scores
 
 
@@ -38,17 +186,31 @@ class ListScores:
 
     def __init__(self, network: InteractionNetwork, texts: InteractionTexts, lists: CandidateLists):
         """Takes a network whose weights change, such as in learning."""
-        self._network, self._number = network, len(lists.document_rows)
+        self._number = len(lists.document_rows)
         self._pairs = PairFeatures(network, texts, lists)
-        self._score = tf.function(
-            network.score if network.features_once else network.call, reduce_retracing=True
-        )
+        self._score = features_graph(network.score if network.features_once else network.call)
 
     def __call__(self) -> np.ndarray:
         """Returns `[pairs]` float32, by the weights as they are."""
-        places = range(0, self._number, _PAIRS_AT_ONCE)
         parts = [
-            self._score(self._pairs.of(slice(begin, begin + _PAIRS_AT_ONCE))).numpy()
-            for begin in places
+            self._score(self._pairs.of(slice(begin, begin + PAIRS_AT_ONCE))).numpy()
+            for begin in range(0, self._number, PAIRS_AT_ONCE)
         ]
         return np.concatenate(parts) if parts else np.zeros(0, np.float32)
+
+
+def frequency_weights(tokenized_set: TokenizedSet) -> np.ndarray:
+    """Returns 1 + ln(N / n) for words that n of N documents have, `[query words]` float32.
+
+    Words of queries have the frequency of the same word of documents where there is one, and count
+    like the rarest words elsewhere.
+    """
+    own, other = (tokenized_set.vocabulary(role) for role in ROLES)
+    store = tokenized_set.tokens("document")
+    owners = np.repeat(np.arange(len(store)), store.lengths)
+    values = np.asarray(store.values).astype(np.int64)
+    pairs = np.unique(owners * (values.max(initial=0) + 1) + values)
+    frequency = np.bincount(pairs % (values.max(initial=0) + 1), minlength=len(other))
+    of_words = dict(zip(other, frequency[: len(other)]))
+    found = np.array([of_words.get(word, 0) for word in own])
+    return (1 + np.log(max(1, len(store)) / np.maximum(found, 1))).astype(np.float32)

@@ -100,13 +100,21 @@ class GradedScorer:
 
 
 class TwoStageRetriever:
-    """A retriever that finds the top ranks by one scorer and orders them by another.
+    """A retriever that finds the top ranks by one scorer and orders them by another, or by both.
 
-    Its rankings are at most `ranks` deep. Candidate lists are scored by the re-ranker alone.
+    Alone, the re-ranker orders at most `ranks` documents, and candidate lists are scored by it.
+    With a weight, scores are those of the first stage plus the weighted ones of the re-ranker, and
+    documents behind `ranks` follow in the order of the first stage.
     """
 
     def __init__(
-        self, first_stage: Retriever, reranker: Scorer, retrieval_set: RetrievalSet, *, ranks: int
+        self,
+        first_stage: Retriever,
+        reranker: Scorer,
+        retrieval_set: RetrievalSet,
+        *,
+        ranks: int,
+        weight: float | None = None,
     ):
         """Joins two stages.
 
@@ -115,23 +123,63 @@ class TwoStageRetriever:
             reranker: Scores them.
             retrieval_set: The set of both.
             ranks: Documents per query that the re-ranker sees.
+            weight: Of the re-ranker's scores, added to those of the first stage; 0 does not ask it.
+                None orders by its scores alone.
         """
         self._first_stage = first_stage
         self._reranker = reranker
         self._set = retrieval_set
         self._ranks = ranks
+        self._weight = weight
+
+    @property
+    def first_stage(self) -> Retriever:
+        """What finds the documents."""
+        return self._first_stage
+
+    def over(self, first_stage: Scorer) -> TwoStageRetriever:
+        """Returns the same over another first stage; it ranks if that one does."""
+        return TwoStageRetriever(
+            first_stage, self._reranker, self._set, ranks=self._ranks, weight=self._weight
+        )
 
     def score(self, lists: CandidateLists) -> np.ndarray:
-        """Returns `[pairs]` float32, the scores of the re-ranker."""
-        return self._reranker.score(lists)
+        """Returns `[pairs]` float32, whatever place the first stage gives the documents."""
+        if self._weight is None:
+            return self._reranker.score(lists)
+        scores = self._first_stage.score(lists)
+        if self._weight:
+            scores = scores + np.float32(self._weight) * self._reranker.score(lists)
+        return scores
 
     def rank(self, query_rows: np.ndarray, depth: int) -> Iterator[Ranking]:
-        """Yields the top ranks of the first stage in the order of the re-ranker's scores."""
-        for found in self._first_stage.rank(query_rows, self._ranks):
-            ranking = rerank(found, self._reranker, self._set)
+        """Yields the top ranks of the first stage in the new order; see `Retriever.rank`."""
+        deepest = self._ranks if self._weight is None else max(self._ranks, depth)
+        for found in self._first_stage.rank(query_rows, deepest):
+            ranking = found
+            if self._weight is None:
+                ranking = rerank(found, self._reranker, self._set)
+            elif self._weight:
+                ranking = self._added(found)
             yield Ranking(
                 ranking.query_rows, ranking.document_rows[:, :depth], ranking.scores[:, :depth]
             )
+
+    def _added(self, found: Ranking) -> Ranking:
+        top = Ranking(
+            found.query_rows, found.document_rows[:, : self._ranks], found.scores[:, : self._ranks]
+        )
+        scores = self._reranker.score(top.candidate_lists(self._set))
+        scores = top.scores + np.float32(self._weight) * scores.reshape(top.scores.shape)
+        top = ordered(top, scores, self._set)
+        rest = found.scores[:, self._ranks :]
+        # They stay behind: if one would have passed the last of the others, all move down.
+        above = np.maximum(0, rest[:, :1] - top.scores[:, -1:])
+        return Ranking(
+            found.query_rows,
+            np.concatenate([top.document_rows, found.document_rows[:, self._ranks :]], axis=1),
+            np.concatenate([top.scores, rest - above], axis=1),
+        )
 
 
 def rerank(ranking: Ranking, scorer: Scorer, retrieval_set: RetrievalSet) -> Ranking:
@@ -143,7 +191,17 @@ def rerank(ranking: Ranking, scorer: Scorer, retrieval_set: RetrievalSet) -> Ran
         retrieval_set: The set of both; gives the order of equal scores.
     """
     scores = scorer.score(ranking.candidate_lists(retrieval_set))
-    scores = scores.reshape(ranking.document_rows.shape)
+    return ordered(ranking, scores.reshape(ranking.document_rows.shape), retrieval_set)
+
+
+def ordered(ranking: Ranking, scores: np.ndarray, retrieval_set: RetrievalSet) -> Ranking:
+    """Orders the documents of a ranking by other scores.
+
+    Args:
+        ranking: Which documents.
+        scores: `[queries, depth]`.
+        retrieval_set: Gives the order of equal scores.
+    """
     order = np.lexsort((retrieval_set.tie_order[ranking.document_rows], -scores), axis=1)
     return Ranking(
         ranking.query_rows,

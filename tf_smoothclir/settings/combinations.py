@@ -123,6 +123,15 @@ RULES = (
         "there is one ranking, and nothing to fuse",
         "Add --retriever=hybrid, or leave --fusion out",
     ),
+    *(
+        Rule(
+            (name, "reranker"),
+            lambda value, reranker: value not in ("", "none") and reranker != "none",
+            "a re-ranker is learned by one process, from a whole set",
+            _LEAVE_OUT,
+        )
+        for name in ("distribution", "shards_dir")
+    ),
     Rule(
         ("dictionary", "retriever"),
         lambda dictionary, retriever: bool(dictionary) and retriever == "dense",

@@ -78,6 +78,26 @@ class RetrievalSettings(Settings):
         choices=("auto", "sum", "reciprocal_rank"),
     )
 
+    reranker: str = setting(
+        "none",
+        "What orders the first ranks of --retriever again, by reading query and document together."
+        " late_interaction: each query word looks for its best match in the document, by position"
+        " and with its neighbour; fast. knrm, drmm, match_pyramid, conv_knrm: networks of Yu and"
+        " Allan 2020 and Dai et al. 2018. Learned from the first ranks of training queries;"
+        " validation queries decide how much it counts, and whether it counts at all.",
+        choices=("none", "late_interaction", "knrm", "drmm", "match_pyramid", "conv_knrm"),
+    )
+    rerank_depth: int = setting(
+        100,
+        "Documents of each query that --reranker orders again.",
+        minimum=1,
+    )
+
+    @property
+    def ranks_with(self) -> str:
+        """The name of what ranks in the end: the retriever, or "reranked"."""
+        return self.retriever if self.reranker == "none" else "reranked"
+
     @property
     def has_towers(self) -> bool:
         """Whether towers are trained."""
@@ -87,6 +107,11 @@ class RetrievalSettings(Settings):
     def has_lexical_model(self) -> bool:
         """Whether a lexical model is learned."""
         return self.retriever != "dense"
+
+    @property
+    def learns_more_than_towers(self) -> bool:
+        """Whether anything is learned beside towers."""
+        return self.has_lexical_model or self.reranker != "none"
 
     @property
     def needs_training_pairs(self) -> bool:

@@ -14,6 +14,9 @@ from absl import logging
 from tf_smoothclir.data.tokenized_set import ROLES, TokenizedSet
 from tf_smoothclir.hybrid.fusion import FORMULAS, Fusion
 from tf_smoothclir.hybrid.learning import learn_fusion
+from tf_smoothclir.interaction.reranker import Reranker
+from tf_smoothclir.interaction.reranker_learning import learn_reranker
+from tf_smoothclir.interaction.word_codes import WordCodes
 from tf_smoothclir.lexical.dictionary import Dictionary
 from tf_smoothclir.lexical.learning import learn_lexical_model, learn_table
 from tf_smoothclir.lexical.model import LexicalModel
@@ -25,7 +28,7 @@ from tf_smoothclir.lexical.texts import LexicalTexts
 from tf_smoothclir.lexical.translated_queries import TranslatedQueries
 from tf_smoothclir.lexical.word_vectors import WordVectors, given_vectors
 from tf_smoothclir.protocols.cut_points import CutPoints, read_cut_points
-from tf_smoothclir.protocols.scorer import GradedScorer, Retriever, Scorer
+from tf_smoothclir.protocols.scorer import GradedScorer, Retriever, Scorer, TwoStageRetriever
 from tf_smoothclir.settings.presets import changed
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.text.vocabulary import read_vocabulary, write_vocabulary
@@ -50,12 +53,14 @@ class RunModels:
         towers: None where there are none.
         lexical: The same.
         fusion: How towers and lexical model are added; None where one of the two ranks alone.
+        reranker: Orders the first ranks again; None where there is none.
     """
 
     settings: RunSettings
     towers: TwoTower | None
     lexical: LexicalModel | TranslatedQueries | None = None
     fusion: Fusion | None = None
+    reranker: Reranker | None = None
 
     @property
     def thresholds(self) -> tuple[float, ...]:
@@ -67,7 +72,8 @@ class RunModels:
     @property
     def seconds(self) -> float:
         """Time spent on learning all but the towers."""
-        return sum(part.seconds for part in (self.lexical, self.fusion) if part is not None)
+        parts = (self.lexical, self.fusion, self.reranker)
+        return sum(part.seconds for part in parts if part is not None)
 
     def retrievers(self, tokenized_set: TokenizedSet) -> dict[str, Retriever]:
         """Returns name -> retriever over a set: the parts, and last what the run ranks with."""
@@ -76,6 +82,11 @@ class RunModels:
             over.add_lexical(self.lexical)
         if self.fusion is not None:
             over.add_hybrid(self.fusion)
+        if self.reranker is not None:
+            retrieval = self.settings.retrieval
+            over.add_reranked(
+                retrieval.retriever, self.reranker, tokenized_set, retrieval.rerank_depth
+            )
         return over.found
 
 
@@ -108,6 +119,11 @@ def learn_models(
             fusion = _fusion(settings, run, over)
             models = dataclasses.replace(models, fusion=fusion)
             over.add_hybrid(fusion)
+    if settings.retrieval.reranker != "none":
+        reranker = _reranker(settings, run, over, tokenized_set, towers)
+        models = dataclasses.replace(models, reranker=reranker)
+        retrieval = settings.retrieval
+        over.add_reranked(retrieval.retriever, reranker, tokenized_set, retrieval.rerank_depth)
     return models, over.found
 
 
@@ -183,6 +199,8 @@ def check_trained(run: RunDirectory) -> None:
         raise run.incomplete("has not learned its lexical model yet")
     if retrieval.retriever == "hybrid" and not run.fusion.is_file():
         raise run.incomplete("has not chosen the weights of its hybrid yet")
+    if retrieval.reranker != "none" and not run.reranker.is_dir():
+        raise run.incomplete("has not learned its re-ranker yet")
 
 
 def check_cut(settings: RunSettings, dim: int) -> None:
@@ -192,11 +210,13 @@ def check_cut(settings: RunSettings, dim: int) -> None:
         InputError: The run was not trained for that, or ranks by more than its vectors.
     """
     retriever = settings.retrieval.retriever
-    if dim and retriever != "dense":
+    reranker = settings.retrieval.reranker
+    if dim and (retriever, reranker) != ("dense", "none"):
+        flag = f"--retriever={retriever}" if retriever != "dense" else f"--reranker={reranker}"
         raise input_error(
             f"--dim={dim}",
-            f"the run ranks by --retriever={retriever}, and only vectors alone can be cut",
-            "Leave --dim out, or train with --retriever=dense",
+            f"the run ranks by {flag}, and only vectors alone can be cut",
+            "Leave --dim out, or train with --retriever=dense and no --reranker",
         )
     check_dim(settings.model, dim)
 
@@ -221,6 +241,7 @@ def load_models(run: RunDirectory, dim: int = 0) -> RunModels:
         towers=load_model(run, dim) if retrieval.has_towers else None,
         lexical=_load_lexical(run, retrieval.ranker) if retrieval.has_lexical_model else None,
         fusion=Fusion.load(run.fusion) if retrieval.retriever == "hybrid" else None,
+        reranker=Reranker.load(run.reranker) if retrieval.reranker != "none" else None,
     )
 
 
@@ -251,6 +272,9 @@ def load_cut_points(run: RunDirectory, models: RunModels) -> dict[str, CutPoints
 
 def scorer_of_pairs(retriever: Retriever) -> Scorer | None:
     """Returns what scores documents without their collection; None where that is `retriever`."""
+    if isinstance(retriever, TwoStageRetriever):
+        first_stage = scorer_of_pairs(retriever.first_stage)
+        return None if first_stage is None else retriever.over(first_stage)
     if isinstance(retriever, RowRetriever) and retriever.needs_collection:
         return retriever.without_collection()
     return None
@@ -270,7 +294,7 @@ def load_scorer(run: RunDirectory, tokenized_set: TokenizedSet, dim: int = 0) ->
         InputError: As in `load_models`.
     """
     models = load_models(run, dim)
-    name = models.settings.retrieval.retriever
+    name = models.settings.retrieval.ranks_with
     cut_points = load_cut_points(run, models).get(name)
     return GradedScorer(models.retrievers(tokenized_set)[name], cut_points)
 
@@ -325,6 +349,29 @@ def _word_vectors(
 def _load_lexical(run: RunDirectory, ranker: str) -> LexicalModel | TranslatedQueries:
     kind = LexicalModel if ranker == "psq" else TranslatedQueries
     return kind.load(run.lexical)
+
+
+def _reranker(
+    settings: RunSettings,
+    run: RunDirectory,
+    over: SetRetrievers,
+    tokenized_set: TokenizedSet,
+    towers: TwoTower | None,
+) -> Reranker:
+    retrieval = settings.retrieval
+    if not run.reranker.is_dir():
+        vectors = _word_vectors(settings, tokenized_set, towers)
+        reranker = learn_reranker(
+            retrieval.reranker,
+            WordCodes.of(vectors.queries, vectors.documents),
+            tokenized_set,
+            over.found[retrieval.retriever],
+            depth=retrieval.rerank_depth,
+            seed=settings.training.seed,
+        )
+        with run.writing(run.reranker) as path:
+            reranker.save(path)
+    return Reranker.load(run.reranker)
 
 
 def _fusion(settings: RunSettings, run: RunDirectory, over: SetRetrievers) -> Fusion:

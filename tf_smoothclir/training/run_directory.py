@@ -26,6 +26,7 @@ _PARTS = (
     "metrics.json",
     SEAL,
     "grades.json",
+    "reranker",
     "hybrid.json",
     "lexical",
     "pseudo_queries",
@@ -55,6 +56,7 @@ class RunDirectory:
         self.checkpoints = self.path / "checkpoints"
         self.lexical = self.path / "lexical"
         self.pseudo_queries = self.path / "pseudo_queries"
+        self.reranker = self.path / "reranker"
         self.fusion = self.path / "hybrid.json"
         self.cut_points = self.path / "grades.json"
         self.logs = self.path / "logs"

@@ -64,7 +64,7 @@ def evaluate_and_report(
         The content of `metrics.json`.
     """
     settings = models.settings
-    chosen, negatives = settings.retrieval.retriever, settings.training.negatives
+    chosen, negatives = settings.retrieval.ranks_with, settings.training.negatives
     evaluations = {
         name: evaluate_splits(
             tokenized_set.retrieval_set,
@@ -136,11 +136,13 @@ def _of_components(models: RunModels, evaluations: Mapping[str, Mapping[str, Eva
         content["lexical"] = models.lexical.choices()
     if models.fusion is not None:
         content["hybrid"] = dataclasses.asdict(models.fusion)
+    if models.reranker is not None:
+        content["reranker"] = dataclasses.asdict(models.reranker.choices)
     if len(evaluations) > 1:
         content["components"] = {
             name: {split: evaluation.metrics for split, evaluation in splits.items()}
             for name, splits in evaluations.items()
-            if name != models.settings.retrieval.retriever
+            if name != models.settings.retrieval.ranks_with
         }
     return content
 
@@ -203,7 +205,7 @@ def _profiles_of_towers(models: RunModels) -> dict[str, np.ndarray]:
 
 def _report(run, models: RunModels, tokenized_set, evaluations, result, captions) -> None:
     settings = models.settings
-    retriever, retrieval_set = settings.retrieval.retriever, tokenized_set.retrieval_set
+    retriever, retrieval_set = settings.retrieval.ranks_with, tokenized_set.retrieval_set
     write_report(
         run.report,
         title=f"{retrieval_set.source.name}: {_title(models)}",
@@ -268,4 +270,6 @@ def _facts_of_models(models: RunModels, result: dict) -> dict[str, str]:
         facts |= models.lexical.facts()
     if models.fusion is not None:
         facts["chosen on validation for the hybrid"] = str(models.fusion)
+    if models.reranker is not None:
+        facts["re-ranker, its weight chosen on validation"] = models.reranker.describe()
     return facts

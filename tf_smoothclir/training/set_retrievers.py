@@ -9,11 +9,12 @@ import numpy as np
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.tokenized_set import TokenizedSet
 from tf_smoothclir.hybrid.fusion import Fusion
+from tf_smoothclir.interaction.reranker import Reranker
 from tf_smoothclir.lexical.model import LexicalModel
 from tf_smoothclir.lexical.retriever import RowRetriever
 from tf_smoothclir.lexical.texts import LexicalTexts
 from tf_smoothclir.lexical.translated_queries import TranslatedQueries
-from tf_smoothclir.protocols.scorer import Retriever
+from tf_smoothclir.protocols.scorer import Retriever, TwoStageRetriever
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.two_tower.model import TwoTower
 from tf_smoothclir.two_tower.scorer import DenseRetriever, SetEncoder
@@ -85,6 +86,18 @@ class SetRetrievers:
         rows = fusion.rows(*halves)
         of_pairs = fusion.of_pairs.rows(*halves) if fusion.by_ranks else None
         self.found["hybrid"] = self.texts.with_feedback(rows, fusion.feedback, of_pairs)
+
+    def add_reranked(
+        self, name: str, reranker: Reranker, tokenized_set: TokenizedSet, depth: int
+    ) -> None:
+        """Adds "reranked": the first `depth` ranks of another retriever, ordered again."""
+        self.found[Reranker.name] = TwoStageRetriever(
+            self.found[name],
+            reranker.scorer(reranker.texts(tokenized_set)),
+            tokenized_set.retrieval_set,
+            ranks=depth,
+            weight=reranker.weight,
+        )
 
 
 def retrievers_over(

@@ -237,7 +237,7 @@ def _train(settings: RunSettings, tokenized_set: TokenizedSet, run: RunDirectory
             diverged = True
         towers, progress = trainer.task.model, trainer.progress
     best, seconds = dict.fromkeys(METRICS, 0.0), progress.seconds
-    if settings.retrieval.has_lexical_model and not diverged:
+    if settings.retrieval.learns_more_than_towers and not diverged:
         models, retrievers = learn_models(settings, run, tokenized_set, towers)
         best = _validation_metrics(retrievers, settings, tokenized_set)
         seconds += models.seconds
@@ -259,7 +259,7 @@ def _train(settings: RunSettings, tokenized_set: TokenizedSet, run: RunDirectory
 def _validation_metrics(
     retrievers: Mapping[str, Retriever], settings: RunSettings, tokenized_set: TokenizedSet
 ) -> dict[str, float]:
-    retriever = retrievers[settings.retrieval.retriever]
+    retriever = retrievers[settings.retrieval.ranks_with]
     measure = Validation(
         lambda: retriever, tokenized_set.retrieval_set, settings.training.negatives
     )
@@ -284,6 +284,6 @@ def _quiet() -> Iterator[None]:
 
 def _delete_model(path: Path) -> None:
     run = RunDirectory(path)
-    for part in (run.checkpoints, run.vocabulary, run.lexical):
+    for part in (run.checkpoints, run.vocabulary, run.lexical, run.reranker):
         shutil.rmtree(part, ignore_errors=True)
     run.fusion.unlink(missing_ok=True)

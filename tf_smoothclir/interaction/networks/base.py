@@ -6,6 +6,7 @@ base alone.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -68,6 +69,20 @@ class InteractionNetwork(keras.layers.Layer):
     def call(self, inputs, training: bool = False):
         """Scores pairs, `(query_ids, document_ids)`; returns `[batch]` float32."""
         return self.score(self.features(*inputs), training)
+
+    def list_scorer(self) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
+        """Returns what scores the documents of one query, by the weights as they are now.
+
+        It takes `[n]` query ids and `[documents, m]` document ids, both padded with 0 at the end,
+        and returns `[documents]` float32.
+        """
+        score = tf.function(self.call, reduce_retracing=True)
+
+        def scores(query_ids: np.ndarray, document_ids: np.ndarray) -> np.ndarray:
+            queries = np.broadcast_to(query_ids, (len(document_ids), len(query_ids)))
+            return score((tf.constant(queries), tf.constant(document_ids))).numpy()
+
+        return scores
 
     def explain(self, query_ids: np.ndarray, document_ids: np.ndarray) -> list[WordPair]:
         """Returns the best match of each query word that has one, in the order of the query.

@@ -1,0 +1,127 @@
+"""Late interaction: a loop over words as the oracle, padding, batches, missing words."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from tf_smoothclir._compat.keras_api import tf_variable
+from tf_smoothclir.interaction.networks.late_interaction import LateInteraction
+from tf_smoothclir.interaction.networks.word_tables import WordTables
+from tf_smoothclir.towers.positions import part_of_position
+
+WORDS, DIM = 12, 5
+
+
+@pytest.fixture(scope="module")
+def network():
+    generator = np.random.default_rng(3)
+    queries, documents = generator.normal(size=(2, WORDS, DIM))
+    queries[7] = 0  # no vector
+    built = LateInteraction(WordTables(queries, documents), generator.uniform(0.5, 2, WORDS))
+    for weight in built.trainable_weights:  # so that no two positions or kinds count alike
+        variable = tf_variable(weight)
+        variable.assign_add(generator.normal(scale=0.3, size=variable.shape).astype(np.float32))
+    return built
+
+
+def score_by_loops(network, query, document):
+    """The score as the docstring of the module says it, word by word."""
+    tables = network.tables.queries.numpy(), network.tables.documents.numpy()
+    weights, early, in_place, counts = (
+        np.exp(tf_variable(one).numpy())
+        for one in (network.word_weights, network.early, network.in_place, network.counts)
+    )
+
+    def at(i, j):
+        return in_place[32 + np.clip(j - i, -32, 32)]
+
+    def similar(i, j):
+        inside = 1 < query[i] < WORDS and 1 < document[j] < WORDS
+        return max(0, tables[0][query[i]] @ tables[1][document[j]]) if inside else 0
+
+    parts = part_of_position(200)
+    places = range(len(document))
+    total = added = 0
+    for i, word in enumerate(query):
+        if not 1 < word < WORDS or not tables[0][word].any():
+            continue
+        total += weights[word]
+        pairs = [0, 0]  # of the word before and this one, and of this one and the next
+        for side, first in enumerate((i - 1, i)):
+            if 0 <= first < len(query) - 1:
+                pairs[side] = max(
+                    (
+                        min(similar(first, j), similar(first + 1, j + 1)) * early[parts[j]]
+                        for j in places[:-1]
+                    ),
+                    default=0,
+                )
+        kinds = [
+            max((similar(i, j) for j in places), default=0),
+            max((similar(i, j) * early[parts[j]] for j in places), default=0),
+            max(
+                (similar(i, j) * in_place[np.clip(j - i, -32, 32) + 32] for j in places), default=0
+            ),
+            sum(pairs) / 2,
+        ]
+        added += weights[word] * np.dot(counts, kinds)
+    return added / total if total else 0
+
+
+def padded(texts, length):
+    return np.array([text + [0] * (length - len(text)) for text in texts], np.int32)
+
+
+QUERIES = [[2, 3, 4], [5], [7, 6, 2, 9], [], [1, 1], [3, 1, 4], [7], [11, 40, 3]]
+DOCUMENTS = [
+    [4, 2, 3, 8],
+    [5, 5],
+    list(range(2, 12)) * 7,  # 70 words, behind the parts and distances that begin differently
+    [3],
+    [2, 3],
+    [9, 1, 40, 4, 3],
+    [2],
+    [],
+]
+
+
+@pytest.mark.parametrize("extra", [0, 5])
+def test_scores_are_those_of_loops_with_any_padding(network, extra):
+    expected = [score_by_loops(network, q, d) for q, d in zip(QUERIES, DOCUMENTS)]
+    assert sum(value > 0 for value in expected) == 3
+    found = network(
+        (tf.constant(padded(QUERIES, 4 + extra)), tf.constant(padded(DOCUMENTS, 70 + extra)))
+    )
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_numpy_and_graph_agree_whatever_else_is_in_the_list(network, query):
+    documents = padded(DOCUMENTS, 75)
+    together = network.list_scorer()(np.array(query, np.int32), documents)
+    queries = np.tile(padded([query], 5), (len(documents), 1))
+    np.testing.assert_allclose(together, network((queries, documents)), rtol=1e-5, atol=1e-6)
+    alone = network.list_scorer()(np.array([*query, 0, 0], np.int32), documents[2:3, :70])
+    np.testing.assert_allclose(alone, together[2:3], rtol=1e-5, atol=1e-6)
+
+
+def test_gradients_are_finite_for_missing_words(network):
+    with tf.GradientTape() as tape:
+        scores = network((padded(QUERIES, 4), padded(DOCUMENTS, 70)))
+        loss = tf.reduce_sum(scores)
+    for gradient in tape.gradient(loss, [tf_variable(w) for w in network.trainable_weights]):
+        assert np.isfinite(tf.convert_to_tensor(gradient)).all()
+
+
+def test_explanations_add_up_to_the_score(network):
+    query, document = np.array([2, 3, 4, 7]), np.array([4, 2, 3, 8, 0])
+    pairs = network.explain(query, document)
+    assert {pair.query_position for pair in pairs} <= {0, 1, 2}  # 7 has no vector
+    for pair in pairs:
+        words = query[pair.query_position], document[pair.document_position]
+        vectors = network.tables.queries[words[0]], network.tables.documents[words[1]]
+        assert pair.similarity == pytest.approx(np.dot(*vectors), rel=1e-5)
+    score = score_by_loops(network, query.tolist(), document.tolist())
+    assert sum(pair.weight for pair in pairs) == pytest.approx(score, rel=1e-5)
+    assert network.explain(np.array([7, 1]), document) == []
+    assert network.explain(query, np.zeros(0, int)) == []

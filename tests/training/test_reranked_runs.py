@@ -1,0 +1,162 @@
+"""Runs with a re-ranker: what they learn, keep, go on from and rank with."""
+
+import dataclasses
+import json
+
+import numpy as np
+import pytest
+
+from tf_smoothclir.data.candidate_lists import candidate_lists
+from tf_smoothclir.data.sources.opening import source_of
+from tf_smoothclir.data.sources.source import SPLITS
+from tf_smoothclir.interaction import reranker_learning
+from tf_smoothclir.interaction.networks.registry import LEARNING, NETWORKS
+from tf_smoothclir.interaction.reranker import Reranker
+from tf_smoothclir.protocols.scorer import Ranking
+from tf_smoothclir.settings.retrieval import RetrievalSettings
+from tf_smoothclir.training.retrievers import load_models, load_scorer
+from tf_smoothclir.training.run_directory import RunDirectory
+from tf_smoothclir.training.train import tokenized_set_of, train
+from tf_smoothclir.utils.errors import InputError
+
+
+@pytest.fixture(scope="module")
+def run(tiny, tmp_path_factory):
+    """A finished run of towers with late interaction over them."""
+    path = tmp_path_factory.mktemp("reranked") / "run"
+    train(tiny(reranker="late_interaction", rerank_depth=5), path)
+    return RunDirectory.load(path)
+
+
+@pytest.fixture(scope="module")
+def tokenized(run):
+    settings = run.settings()
+    return tokenized_set_of(source_of(settings.data), settings, run, SPLITS)
+
+
+def test_the_choices_of_the_flag_are_the_networks():
+    field = RetrievalSettings.__dataclass_fields__["reranker"]
+    assert set(field.metadata["choices"]) == {"none", *NETWORKS}
+    assert LEARNING.keys() == NETWORKS.keys()
+
+
+def test_metrics_and_report_say_what_was_chosen(run):
+    content = json.loads(run.metrics.read_text())
+    assert list(content["components"]) == ["dense"]
+    assert content["reranker"]["network"] == "late_interaction"
+    assert content["reranker"]["validation"]["0"] > 0
+    assert content["training"]["seconds"] >= content["reranker"]["seconds"]
+    assert "late_interaction" in run.report.read_text()
+
+
+def test_loaded_models_score_as_those_that_were_learned(run, tokenized):
+    models = load_models(run)
+    lists = candidate_lists(tokenized.retrieval_set, "test", negatives=3, seed=1)
+    found = models.retrievers(tokenized)
+    assert list(found) == ["dense", "reranked"]
+    scores = load_scorer(run, tokenized).scorer.score(lists)
+    np.testing.assert_array_equal(scores, found["reranked"].score(lists))
+    parts = (
+        found["dense"].score(lists),
+        models.reranker.scorer(models.reranker.texts(tokenized)).score(lists),
+    )
+    np.testing.assert_allclose(scores, parts[0] + models.reranker.weight * parts[1], rtol=1e-5)
+
+
+def test_only_the_first_ranks_are_ordered_again(run, tokenized):
+    models = load_models(run)
+    models = dataclasses.replace(models, reranker=models.reranker.chosen(weight=3.0))
+    found = models.retrievers(tokenized)
+    queries = tokenized.retrieval_set.queries_in("test")
+    first, again = (Ranking.joined(found[name].rank(queries, 12)) for name in found)
+    np.testing.assert_array_equal(
+        np.sort(first.document_rows[:, :5]), np.sort(again.document_rows[:, :5])
+    )
+    np.testing.assert_array_equal(first.document_rows[:, 5:], again.document_rows[:, 5:])
+    assert (first.document_rows != again.document_rows).any()
+    assert (np.diff(again.scores, axis=1) <= 0).all()
+
+
+def test_a_weight_of_0_is_the_first_stage(run, tokenized):
+    models = load_models(run)
+    models = dataclasses.replace(models, reranker=models.reranker.chosen(weight=0.0))
+    found = models.retrievers(tokenized)
+    queries = tokenized.retrieval_set.queries_in("test")
+    first, again = (Ranking.joined(found[name].rank(queries, 9)) for name in found)
+    np.testing.assert_array_equal(first.document_rows, again.document_rows)
+    np.testing.assert_array_equal(first.scores, again.scores)
+
+
+def test_negatives_are_never_judged_and_queries_are_of_training(run, tokenized):
+    retrieval_set = tokenized.retrieval_set
+    first_stage = load_models(run).retrievers(tokenized)["dense"]
+    lists = reranker_learning.training_lists(retrieval_set, first_stage, seed=1)
+    assert (retrieval_set.splits[lists.query_rows] == 0).all()
+    assert set(lists.grades) == {0, 2}
+    pairs = set(zip(lists.pair_query_rows, lists.document_rows))
+    judged = set(zip(retrieval_set.query_rows, retrieval_set.document_rows))
+    negative = lists.grades == 0
+    assert not judged & set(zip(lists.pair_query_rows[negative], lists.document_rows[negative]))
+    assert len(pairs) == len(lists.document_rows)
+
+
+@pytest.mark.parametrize("killed", ["learning", pytest.param("saving", marks=pytest.mark.slow)])
+def test_a_killed_run_learns_the_rest_again(run, tiny, tmp_path, monkeypatch, killed):
+    run, tiny, tmp_path, monkeypatch, killed, without_plots
+):
+    settings = tiny(reranker="late_interaction", rerank_depth=5)
+    with monkeypatch.context() as patch:
+
+        def stop(*_, **__):
+            raise KeyboardInterrupt
+
+        if killed == "learning":
+            patch.setattr(reranker_learning, "learn", stop)
+        else:
+            patch.setattr(Reranker, "save", lambda self, path: (path.mkdir(), stop()))
+        with pytest.raises(KeyboardInterrupt):
+            train(settings, tmp_path / "run")
+    again = RunDirectory.load(tmp_path / "run")
+    assert not again.reranker.exists()
+    with pytest.raises(InputError, match="has not learned its re-ranker yet"):
+        load_models(again)
+    train(settings, tmp_path / "run")
+    old, new = (json.loads(one.metrics.read_text()) for one in (run, again))
+    assert old["test"] == new["test"]
+    old["reranker"]["seconds"] = new["reranker"]["seconds"] = 0
+    assert old["reranker"] == new["reranker"]
+
+
+def test_a_finished_part_is_loaded(run, tiny, monkeypatch, without_plots):
+    def learned_twice(*_, **__):
+        raise AssertionError("the re-ranker is learned again")
+
+    monkeypatch.setattr(reranker_learning, "learn", learned_twice)
+    run.metrics.rename(run.metrics.with_suffix(".before"))
+    try:
+        train(tiny(reranker="late_interaction", rerank_depth=5), run.path)
+    finally:
+        run.metrics.with_suffix(".before").unlink()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("network", [name for name in NETWORKS if name != "late_interaction"])
+def test_every_network_can_re_rank_words_alone(tiny, tmp_path, network, without_plots):
+    result = train(tiny(retriever="lexical", reranker=network), tmp_path / "run")
+    assert result["reranker"]["network"] == network
+    assert list(result["components"]) == ["lexical"]
+
+
+def test_a_run_of_before_has_no_re_ranker(finished):
+    assert load_models(finished).reranker is None
+    assert finished.settings().retrieval.ranks_with == "dense"
+
+
+@pytest.mark.parametrize("damage", ["reranker.json", "reranker.npz"])
+def test_damaged_files_are_named(run, tmp_path, damage):
+    reranker = Reranker.load(run.reranker)
+    reranker.save(tmp_path / "copy")
+    path = tmp_path / "copy" / damage
+    path.write_bytes(path.read_bytes()[:-40] if damage.endswith("npz") else b"{}")
+    with pytest.raises(InputError, match="this is not a re-ranker"):
+        Reranker.load(tmp_path / "copy")
