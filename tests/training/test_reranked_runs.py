@@ -102,8 +102,6 @@ def test_negatives_are_never_judged_and_queries_are_of_training(run, tokenized):
 
 @pytest.mark.parametrize("killed", ["learning", pytest.param("saving", marks=pytest.mark.slow)])
 def test_a_killed_run_learns_the_rest_again(run, tiny, tmp_path, monkeypatch, killed):
-    run, tiny, tmp_path, monkeypatch, killed, without_plots
-):
     settings = tiny(reranker="late_interaction", rerank_depth=5)
     with monkeypatch.context() as patch:
 

@@ -15,32 +15,27 @@ from tf_smoothclir.data.tokenized_set import ROLES, TokenizedSet
 from tf_smoothclir.hybrid.fusion import FORMULAS, Fusion
 from tf_smoothclir.hybrid.learning import learn_fusion
 from tf_smoothclir.interaction.reranker import Reranker
-from tf_smoothclir.interaction.reranker_learning import learn_reranker
-from tf_smoothclir.interaction.word_codes import WordCodes
 from tf_smoothclir.lexical.dictionary import Dictionary
 from tf_smoothclir.lexical.learning import learn_lexical_model, learn_table
 from tf_smoothclir.lexical.model import LexicalModel
 from tf_smoothclir.lexical.pseudo_queries import with_pseudo_queries, write_pseudo_queries
 from tf_smoothclir.lexical.psq import PsqSettings
 from tf_smoothclir.lexical.ranker_learning import NEAREST, learn_translated_queries
-from tf_smoothclir.lexical.retriever import RowRetriever
 from tf_smoothclir.lexical.texts import LexicalTexts
 from tf_smoothclir.lexical.translated_queries import TranslatedQueries
 from tf_smoothclir.lexical.word_vectors import WordVectors, given_vectors
 from tf_smoothclir.protocols.cut_points import CutPoints, read_cut_points
-from tf_smoothclir.protocols.scorer import GradedScorer, Retriever, Scorer, TwoStageRetriever
+from tf_smoothclir.protocols.scorer import GradedScorer, Retriever
 from tf_smoothclir.settings.presets import changed
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.text.vocabulary import read_vocabulary, write_vocabulary
 from tf_smoothclir.training.initial_run import EarlierTable, initial_run
+from tf_smoothclir.training.rerankers import learned_reranker
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.set_retrievers import SetRetrievers, name_of_cut, retrievers_over
 from tf_smoothclir.training.tasks import check_dim, check_weights, load_model
 from tf_smoothclir.two_tower.model import TwoTower
-from tf_smoothclir.two_tower.scorer import (
-    thresholds_of,
-    vectors_of_words,
-)
+from tf_smoothclir.two_tower.scorer import thresholds_of, vectors_of_words
 from tf_smoothclir.utils.errors import input_error
 
 
@@ -83,10 +78,7 @@ class RunModels:
         if self.fusion is not None:
             over.add_hybrid(self.fusion)
         if self.reranker is not None:
-            retrieval = self.settings.retrieval
-            over.add_reranked(
-                retrieval.retriever, self.reranker, tokenized_set, retrieval.rerank_depth
-            )
+            over.add_reranked(self.reranker, self.settings.retrieval, tokenized_set)
         return over.found
 
 
@@ -120,10 +112,15 @@ def learn_models(
             models = dataclasses.replace(models, fusion=fusion)
             over.add_hybrid(fusion)
     if settings.retrieval.reranker != "none":
-        reranker = _reranker(settings, run, over, tokenized_set, towers)
+        reranker = learned_reranker(
+            settings,
+            run,
+            tokenized_set,
+            over.found[settings.retrieval.retriever],
+            lambda: _word_vectors(settings, tokenized_set, towers),
+        )
+        over.add_reranked(reranker, settings.retrieval, tokenized_set)
         models = dataclasses.replace(models, reranker=reranker)
-        retrieval = settings.retrieval
-        over.add_reranked(retrieval.retriever, reranker, tokenized_set, retrieval.rerank_depth)
     return models, over.found
 
 
@@ -270,16 +267,6 @@ def load_cut_points(run: RunDirectory, models: RunModels) -> dict[str, CutPoints
     return {"dense": CutPoints(models.thresholds, (), models.thresholds)}
 
 
-def scorer_of_pairs(retriever: Retriever) -> Scorer | None:
-    """Returns what scores documents without their collection; None where that is `retriever`."""
-    if isinstance(retriever, TwoStageRetriever):
-        first_stage = scorer_of_pairs(retriever.first_stage)
-        return None if first_stage is None else retriever.over(first_stage)
-    if isinstance(retriever, RowRetriever) and retriever.needs_collection:
-        return retriever.without_collection()
-    return None
-
-
 def load_scorer(run: RunDirectory, tokenized_set: TokenizedSet, dim: int = 0) -> GradedScorer:
     """Returns what a trained run ranks with, over a set.
 
@@ -349,29 +336,6 @@ def _word_vectors(
 def _load_lexical(run: RunDirectory, ranker: str) -> LexicalModel | TranslatedQueries:
     kind = LexicalModel if ranker == "psq" else TranslatedQueries
     return kind.load(run.lexical)
-
-
-def _reranker(
-    settings: RunSettings,
-    run: RunDirectory,
-    over: SetRetrievers,
-    tokenized_set: TokenizedSet,
-    towers: TwoTower | None,
-) -> Reranker:
-    retrieval = settings.retrieval
-    if not run.reranker.is_dir():
-        vectors = _word_vectors(settings, tokenized_set, towers)
-        reranker = learn_reranker(
-            retrieval.reranker,
-            WordCodes.of(vectors.queries, vectors.documents),
-            tokenized_set,
-            over.found[retrieval.retriever],
-            depth=retrieval.rerank_depth,
-            seed=settings.training.seed,
-        )
-        with run.writing(run.reranker) as path:
-            reranker.save(path)
-    return Reranker.load(run.reranker)
 
 
 def _fusion(settings: RunSettings, run: RunDirectory, over: SetRetrievers) -> Fusion:

@@ -14,7 +14,8 @@ from tf_smoothclir.lexical.model import LexicalModel
 from tf_smoothclir.lexical.retriever import RowRetriever
 from tf_smoothclir.lexical.texts import LexicalTexts
 from tf_smoothclir.lexical.translated_queries import TranslatedQueries
-from tf_smoothclir.protocols.scorer import Retriever, TwoStageRetriever
+from tf_smoothclir.protocols.scorer import Retriever, Scorer, TwoStageRetriever
+from tf_smoothclir.settings.retrieval import RetrievalSettings
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.two_tower.model import TwoTower
 from tf_smoothclir.two_tower.scorer import DenseRetriever, SetEncoder
@@ -58,6 +59,16 @@ def retriever_of_parts(
     return list(over.found.values())[-1]
 
 
+def scorer_of_pairs(retriever: Retriever) -> Scorer | None:
+    """Returns what scores documents without their collection; None where that is `retriever`."""
+    if isinstance(retriever, TwoStageRetriever):
+        first_stage = scorer_of_pairs(retriever.first_stage)
+        return None if first_stage is None else retriever.over(first_stage)
+    if isinstance(retriever, RowRetriever) and retriever.needs_collection:
+        return retriever.without_collection()
+    return None
+
+
 class SetRetrievers:
     """The retrievers of a run over one set, by name.
 
@@ -88,14 +99,14 @@ class SetRetrievers:
         self.found["hybrid"] = self.texts.with_feedback(rows, fusion.feedback, of_pairs)
 
     def add_reranked(
-        self, name: str, reranker: Reranker, tokenized_set: TokenizedSet, depth: int
+        self, reranker: Reranker, settings: RetrievalSettings, tokenized_set: TokenizedSet
     ) -> None:
-        """Adds "reranked": the first `depth` ranks of another retriever, ordered again."""
+        """Adds "reranked": the first ranks of the retriever of the settings, ordered again."""
         self.found[Reranker.name] = TwoStageRetriever(
-            self.found[name],
+            self.found[settings.retriever],
             reranker.scorer(reranker.texts(tokenized_set)),
             tokenized_set.retrieval_set,
-            ranks=depth,
+            ranks=settings.rerank_depth,
             weight=reranker.weight,
         )
 
