@@ -87,6 +87,7 @@ setting_flags.define_settings(["data"])
 def main(argv) -> None:
     """Indexes the collection, or changes it."""
     del argv
+    setting_flags.check_export_dir()
     engine = engine_flags.engine_address()
     index_dir = Path(_INDEX_DIR.value or Path(_EXPORT_DIR.value, "index"))
     if engine is None:

@@ -30,6 +30,7 @@ def main(argv) -> None:
     data, text = (setting_flags.settings_from_flags(group) for group in ("data", "text"))
     if _BEAM.value:
         check_combinations(text, beam=_BEAM.value)
+    setting_flags.check_data_dir(data.data_dir)
     from tf_smoothclir.data.preparation import tokenize_set
     from tf_smoothclir.data.retrieval_set import RetrievalSet
     from tf_smoothclir.data.sources.opening import source_of

@@ -151,6 +151,8 @@ def main(argv) -> None:
             "--thresholds", "the experiments of the paper use grades 0, 1 and 2", "Give two"
         )
     # These imports take seconds, so the flags are checked first.
+    for directory in _DATA_DIRS.value:
+        setting_flags.check_data_dir(directory)
     from tf_smoothclir.experiments.plan import Study, threshold_grids
     from tf_smoothclir.experiments.reproduce import reproduce
     from tf_smoothclir.experiments.sets import data_settings, open_sets

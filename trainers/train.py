@@ -36,12 +36,11 @@ def main(argv) -> None:
     """Trains the model."""
     del argv
     settings = setting_flags.run_settings_from_flags()
-    from tf_smoothclir.data.sources.line_files import checked_directory
     from tf_smoothclir.training.run_directory import RunDirectory
 
     needs_set = not RunDirectory(Path(_OUTPUT_DIR.value)).finished
-    if needs_set and settings.data.data_dir and not settings.training.shards_dir:
-        checked_directory(settings.data.data_dir)
+    if needs_set and not settings.training.shards_dir:
+        setting_flags.check_data_dir(settings.data.data_dir)
     # These imports take seconds: report a missing set first.
     from tf_smoothclir.evaluation.report import print_results
     from tf_smoothclir.training.distributed.workers import WorkerLost

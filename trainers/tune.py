@@ -10,6 +10,7 @@ by the metrics of the chosen --retriever; those of a hybrid are of the sum of it
 from __future__ import annotations
 
 import dataclasses
+from pathlib import Path
 
 from absl import flags
 
@@ -83,6 +84,8 @@ def main(argv) -> None:
     if _OBJECTIVE.value:
         training = dataclasses.replace(settings.training, select_metric=_OBJECTIVE.value)
         settings = dataclasses.replace(settings, training=training)
+    if not Path(_OUTPUT_DIR.value).exists():  # a search that is finished needs no set
+        setting_flags.check_data_dir(settings.data.data_dir)
     from tf_smoothclir.tuning import tune
     from tf_smoothclir.tuning.search_directory import Search
     from tf_smoothclir.tuning.trial_results import print_best_trials

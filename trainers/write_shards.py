@@ -35,6 +35,7 @@ def main(argv) -> None:
     del argv
     data, text = (setting_flags.settings_from_flags(group) for group in ("data", "text"))
     check_combinations(text, num_shards=_NUM_SHARDS.value)
+    setting_flags.check_data_dir(data.data_dir)
     from tf_smoothclir.data.candidate_lists import candidate_lists
     from tf_smoothclir.data.preparation import tokenize_set
     from tf_smoothclir.data.retrieval_set import RetrievalSet

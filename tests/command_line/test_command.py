@@ -367,3 +367,32 @@ def test_every_value_of_a_preset_is_a_setting(name):
     assert set(PRESETS[name]) <= names
     lines = preset_settings(name).flag_lines()
     assert all(f"--{name}={value_text(value)}" in lines for name, value in PRESETS[name].items())
+
+
+@pytest.mark.parametrize(
+    ("module", "arguments"),
+    [
+        *((f"trainers.{name}", ["--data_dir=nowhere"]) for name in ("train", "prepare", "tune")),
+        *((f"trainers.{name}", ["--data_dir=nowhere"]) for name in ("stats", "write_shards")),
+        ("trainers.reproduce", ["table1", "--data_dir=nowhere"]),
+        ("trainers.evaluate", ["--run_dir=nowhere"]),
+        *((f"export.{name}", ["--export_dir=nowhere"]) for name in ("search", "serve")),
+        ("export.build_index", ["--export_dir=nowhere"]),
+        ("export.export", ["--run_dir=nowhere"]),
+    ],
+)
+def test_a_missing_directory_is_named_before_tensorflow_is_loaded(module, arguments, tmp_path):
+    code = (
+        f"import sys; sys.argv[1:] = {arguments!r}\n"
+        f"from {module} import run\n"
+        "try:\n    run()\n"
+        "except SystemExit as end:\n    print(end.code)\n"
+        "assert 'tensorflow' not in sys.modules\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": os.fspath(Path(__file__).parents[2])}
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, env=environment, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    assert "nowhere: there is no such directory" in done.stdout
+    assert list(tmp_path.iterdir()) == []

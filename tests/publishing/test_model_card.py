@@ -51,7 +51,7 @@ def test_figures_have_intervals_and_the_set_its_sizes(card):
     assert f"| {content['test']['NDCG@5']:.4f} ({low:.4f} to {high:.4f}) |" in text
     assert f"| documents | {content['set']['documents']} |" in text
     for rule in content["rules"].values():
-        assert rule[1:] in text
+        assert f": {rule}." in text
 
 
 def test_it_names_the_parts_and_no_path_of_this_machine(card):

@@ -89,6 +89,18 @@ def check_export_dir() -> None:
         )
 
 
+def check_data_dir(data_dir: str) -> None:
+    """Checks that --data_dir is there, if it is given, before TensorFlow takes seconds to load.
+
+    Raises:
+        InputError: It is not.
+    """
+    from tf_smoothclir.data.sources.line_files import checked_directory
+
+    if data_dir:
+        checked_directory(data_dir)
+
+
 def define_retriever() -> flags.FlagHolder:
     """Defines --retriever, for commands that search an index."""
     return flags.DEFINE_enum(

@@ -65,6 +65,11 @@ def without_queries(content: Mapping[str, Any], splits: Sequence[str]) -> list[s
     return sentences
 
 
+def rules_list(rules: Mapping[str, str]) -> str:
+    """Returns a Markdown list of what metrics depend on, as `metrics.json` says it."""
+    return "\n".join(f"* {RULE_NAMES.get(name, name)}: {text}." for name, text in rules.items())
+
+
 def grades_cells(content: Mapping[str, Any], splits: Sequence[str]) -> Cells:
     """Returns a table of how well grades are predicted: a row per split and kind."""
     rows = [
@@ -150,8 +155,7 @@ def write_report(
     parts = [f"# {title}", markdown_table(["", ""], [[k, v] for k, v in facts.items()])]
     parts += ["## Metrics", markdown_table(*metrics_cells(content, splits))]
     parts += without_queries(content, splits)
-    rules = (f"* {RULE_NAMES.get(name, name)}: {text}." for name, text in content["rules"].items())
-    parts.append("\n".join(rules))
+    parts.append(rules_list(content["rules"]))
     for heading, text in sections.items():
         parts += [f"## {heading}", text]
     parts += _predicted_grades(content, evaluations)

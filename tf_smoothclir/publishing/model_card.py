@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tf_smoothclir.evaluation.report import metrics_cells, without_queries
+from tf_smoothclir.evaluation.report import metrics_cells, rules_list, without_queries
 from tf_smoothclir.publishing.export_directory import DIRECTORIES, MODELS
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.training.run_config import RunConfig
@@ -125,7 +125,7 @@ def _figures(content: Mapping[str, Any], is_cut: bool, table_type: str) -> Itera
     yield "Means over the test queries, which nothing was trained or chosen on:"
     yield markdown_table(*metrics_cells(content, ["test"])).rstrip("\n")
     yield from without_queries(content, ["test"])
-    yield "\n".join(f"* {text[:1].upper()}{text[1:]}." for text in content["rules"].values())
+    yield rules_list(content["rules"])
 
 
 def _limits(settings: RunSettings) -> Iterator[str]:
