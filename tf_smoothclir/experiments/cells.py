@@ -42,6 +42,10 @@ _YOUNGER = {
     "lower_grade_weight": 0.1,
     "embeddings_encoding": "utf-8",
     "init_from": "",
+    "ir_dataset": "",
+    "query_vocabulary": "",
+    "document_vocabulary": "",
+    "ngram_rows_per_word": 0,
 }
 _RETRIEVAL = {field.name for field in dataclasses.fields(RetrievalSettings)}
 

@@ -105,17 +105,17 @@ class Study:
         self, study_set: StudySet, experiments: Sequence[Experiment]
     ) -> list[CellDirectory]:
         """Returns the cells of all systems; the tuning cells must have run before."""
-        cells = [
-            cell
-            for experiment in experiments
-            for system in self.trained_systems(experiment)
-            for cell in self.cells(study_set, system)
-        ]
-        return cells + [
+        matching = [
             cell
             for experiment in experiments
             for system in sorted(experiment.matching, key=lambda one: one.costly)
             for cell in self.matching_cells(study_set, system)
+        ]
+        return matching + [
+            cell
+            for experiment in experiments
+            for system in self.trained_systems(experiment)
+            for cell in self.cells(study_set, system)
         ]
 
     def trained_systems(self, experiment: Experiment) -> tuple[System, ...]:
