@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from tf_smoothclir.evaluation.trec_files import RunMetrics
 from tf_smoothclir.experiments.catalogue import EXPERIMENTS
@@ -10,6 +11,9 @@ from tf_smoothclir.experiments.yu2020.claims import claims_table
 from tf_smoothclir.experiments.yu2020.figure1 import similarities
 from tf_smoothclir.experiments.yu2020.numbers import TABLE_3, paper_tables
 from tf_smoothclir.experiments.yu2020.options import MatchingOptions
+from tf_smoothclir.lexical.rankers import RANKERS
+from tf_smoothclir.lexical.rankers.term_weights import Collection
+from tf_smoothclir.lexical.words import Words
 
 
 def test_the_thirteen_systems_are_those_of_the_paper():
@@ -44,6 +48,27 @@ def test_the_papers_tables_are_marked_as_not_comparable(name):
     (table,) = paper_tables(name)
     assert "not comparable" in table.caption
     assert all(len(row) == len(table.columns) for row in table.rows)
+
+
+@pytest.mark.parametrize("ranker", RANKERS.values())
+def test_word_order_changes_no_score_of_a_translated_query(ranker):
+    queries = [[2, 3, 3, 4], [3, 4, 3, 2]]
+    documents = [[2, 3, 4, 2], [4, 4, 5], [5]], [[4, 2, 3, 2], [5, 4, 4], [5]]
+    translation = sp.csr_array(np.eye(6, dtype=np.float32)[[0, 1, 3, 4, 4, 5]])  # 2 means 3, ...
+    scores = []
+    for texts in documents:
+        rows = ranker()(Collection.of(words_of(texts))).rows(
+            (words_of(queries).matrix() @ translation).tocsr()
+        )
+        scores.append(rows(np.arange(2)))
+    np.testing.assert_array_equal(scores[0], scores[1])
+    np.testing.assert_array_equal(scores[0][0], scores[0][1])
+    assert len(set(scores[0][0])) == 3
+
+
+def words_of(texts):
+    offsets = np.cumsum([0, *map(len, texts)])
+    return Words(np.concatenate(texts).astype(np.int32), offsets, 6)
 
 
 def test_options_without_effect_do_not_change_what_is_computed():
