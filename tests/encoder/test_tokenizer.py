@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from tests.encoder.unicode_of_the_graph import CHARACTERS, classes
 from tests.text.test_tokenizer import SCRIPTS, tokens
 from tf_smoothclir.encoder import unicode_tables
-from tf_smoothclir.encoder.tokenizer import _class, _lower_case, tokens_of
+from tf_smoothclir.encoder.tokenizer import _class, _lower_case, has_letters, tokens_of
+from tf_smoothclir.text.evidence import _WORD
 from tf_smoothclir.text.tokenizer import tokenize
 
 SETTINGS = settings(deadline=None, max_examples=150, derandomize=True)
@@ -65,6 +66,14 @@ def test_chunks_between_spaces_have_their_own_tokens(texts):
     for text in texts:
         parts = [token for chunk in text.split(" ") for token in tokens_of(chunk)]
         assert parts == tokens_of(text)
+
+
+@pytest.mark.parametrize("characters", [CHARACTERS[:0x3000], CHARACTERS], ids=["some", "all"])
+def test_a_token_with_a_letter_is_a_word_as_in_the_graph(characters):
+    tokens = sorted({token for character in characters for token in tokens_of(character)})
+    tokens += ["_", "__", "a_", "_\u0301", "\u0301", "x\u0301", "\u4e2d\u0301", "\U0001f600"]
+    found = tf.strings.regex_full_match(tokens, _WORD).numpy()
+    assert [token for token, word in zip(tokens, found) if has_letters(token) != word] == []
 
 
 def test_long_texts():

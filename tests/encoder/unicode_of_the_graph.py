@@ -9,6 +9,7 @@ import textwrap
 
 import tensorflow as tf
 
+from tf_smoothclir.text.evidence import _WORD
 from tf_smoothclir.text.tokenizer import normalize
 
 CHARACTERS = [chr(code) for code in range(0x110000) if not 0xD800 <= code < 0xE000]
@@ -27,10 +28,12 @@ Ranges are "gap" or "gap+length" in hexadecimal, the gap from the end of the ran
 def classes(characters: list[str]) -> tuple[dict[str, list[int]], dict[int, str]]:
     """Returns class -> codes of its characters, and code -> lower-case text where it differs."""
     found = {name: [] for name in ("space", "invisible", "single", "unspaced", "mark")}
+    found["sign"] = []  # of unspaced scripts, but neither letter nor digit
     found |= {"cased": [], "ignorable": []}
     lower = {}
-    for character, alone, marked, after_han, before, between in zip(
+    for character, lettered, alone, marked, after_han, before, between in zip(
         characters,
+        tf.strings.regex_full_match(characters, _WORD).numpy(),
         _normalized(characters),
         _normalized([f"{c}{_MARK}" for c in characters]),
         _normalized([f"{_HAN}{c}" for c in characters]),
@@ -41,7 +44,10 @@ def classes(characters: list[str]) -> tuple[dict[str, list[int]], dict[int, str]
         if not visible:
             found["space" if alone else "invisible"].append(code)
         elif visible != alone:
-            found["unspaced" if marked == f" {visible}{_MARK} " else "single"].append(code)
+            unspaced = marked == f" {visible}{_MARK} "
+            found["unspaced" if unspaced else "single"].append(code)
+            if unspaced and not lettered:
+                found["sign"].append(code)
         if visible and visible != character:
             lower[code] = visible
         if visible and after_han == f" {_HAN}{visible} ":

@@ -1,7 +1,6 @@
 """Search by words and vectors in Milvus Lite: the order of the index on disk without feedback."""
 
 import dataclasses
-import functools
 
 import numpy as np
 import pytest
@@ -18,13 +17,14 @@ from tf_smoothclir.hybrid.fusion import RECIPROCAL_RANK, Fusion
 from tf_smoothclir.index.builder import build_index
 from tf_smoothclir.index.document_collections import SourceCollection
 from tf_smoothclir.index.document_index import DocumentIndex
-from tf_smoothclir.index.encoding import encode_texts
 from tf_smoothclir.index.export_halves import export_halves
 from tf_smoothclir.index.vector_index import IndexSettings
+from tf_smoothclir.publishing.export_directory import load_part
 from tf_smoothclir.publishing.exported_models import load_exported_models
 from tf_smoothclir.search.dense_search import DenseSearch
 from tf_smoothclir.search.engine_search import EngineSearch
 from tf_smoothclir.search.opening import open_search
+from tf_smoothclir.search.query_reading import by_tower
 from tf_smoothclir.search.word_search import WordSearch
 from tf_smoothclir.utils.errors import InputError
 
@@ -65,9 +65,9 @@ def address(export, halves, collection, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def searches(export, index, address):
+def searches(ranking_exports, export, index, address):
     """`searches(fusion, filter)`: the search on disk and the one in Milvus, by this fusion."""
-    encode = functools.partial(encode_texts, export.towers["query"].encode)
+    encode = by_tower(load_part(ranking_exports["hybrid"], "query").model)
 
     def searches(fusion, filter_=""):
         lexical = dataclasses.replace(export.lexical, fusion=fusion)

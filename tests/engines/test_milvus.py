@@ -23,7 +23,6 @@ from tf_smoothclir.engines.milvus_building import build_collection, change_colle
 from tf_smoothclir.engines.milvus_collection import MOST_HITS, MilvusCollection
 from tf_smoothclir.index.dense_half import DenseHalf
 from tf_smoothclir.index.vector_index import IndexSettings
-from tf_smoothclir.losses.grades import hit_grades
 from tf_smoothclir.protocols.cut_points import CutPoints
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.utils.errors import InputError
@@ -106,7 +105,7 @@ def test_hits_are_graded_by_score_and_share_of_the_first(tmp_path):
         assert index.manifest.cut_points == FOUND
         for hits in index.search(queries(20) * 2, 40):
             scores = np.float32([hit.score for hit in hits])
-            expected = hit_grades(scores, FOUND.scores, FOUND.shares).numpy().tolist()
+            expected = FOUND.of_hits(scores).tolist()
             assert [hit.grade for hit in hits] == expected
 
 

@@ -54,7 +54,7 @@ def test_signatures_are_frozen(loaded):
         "pair_id": ({"text": (tf.string, [None])}, {"pair_id": (tf.string, [None])}),
         "evidence": (
             {"text": (tf.string, [None])},
-            {"evidence": (tf.string, [None]), "unknown": (tf.string, [None])},
+            {**vector, "evidence": (tf.string, [None]), "unknown": (tf.string, [None])},
         ),
     }
 

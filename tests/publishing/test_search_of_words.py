@@ -244,6 +244,13 @@ def test_a_loaded_model_scores_the_same_with_core_operations(loaded, parts, towe
     assert undesired_operations(loaded) == set()
 
 
+def test_a_search_splits_its_queries_into_words_once(loaded):
+    graph = loaded.signatures["serving_default"].graph.as_graph_def()
+    nodes = [graph.node, *(function.node_def for function in graph.library.function)]
+    operations = [node.op for part in nodes for node in part]
+    assert operations.count("StringSplit") == 1
+
+
 def test_names_types_and_shapes_are_those_of_a_dense_model(loaded):
     signature = loaded.signatures["serving_default"]
     depth = len(DOCUMENTS)

@@ -19,17 +19,17 @@ from tf_smoothclir.hybrid.fusion import RECIPROCAL_RANK, Fusion
 from tf_smoothclir.index.builder import build_index
 from tf_smoothclir.index.document_collections import SourceCollection
 from tf_smoothclir.index.document_index import DocumentIndex
-from tf_smoothclir.index.encoding import encode_texts
 from tf_smoothclir.index.export_halves import export_halves
 from tf_smoothclir.index.lexical_half import LexicalHalf
 from tf_smoothclir.index.ranker import Ranker
 from tf_smoothclir.index.vector_index import VectorIndex
 from tf_smoothclir.protocols.text_search import QueryReading
-from tf_smoothclir.publishing.export_directory import load_tower
+from tf_smoothclir.publishing.export_directory import load_part
 from tf_smoothclir.publishing.exported_lexical import load_lexical
 from tf_smoothclir.search import word_ranker
 from tf_smoothclir.search.dense_search import DenseSearch
 from tf_smoothclir.search.opening import open_search
+from tf_smoothclir.search.query_reading import by_tower
 from tf_smoothclir.search.word_search import WordSearch
 from tf_smoothclir.training.retrievers import load_cut_points, load_models
 from tf_smoothclir.training.train import tokenized_set_of
@@ -125,7 +125,7 @@ def hybrid(opened, ranking_exports, tmp_path_factory):
     index_dir = tmp_path_factory.mktemp("hybrid") / "index"
     build_index(index_dir, SourceCollection(source_of(manifest.data)), halves, manifest)
     index = DocumentIndex(index_dir)
-    encode = functools.partial(encode_texts, load_tower(path, "query").encode)
+    encode = by_tower(load_part(path, "query").model)
 
     def hybrid(fusion):
         parts = dataclasses.replace(lexical, fusion=fusion)

@@ -32,5 +32,5 @@ def explain_pair(models: RankingModels, query: str, document: str, role: str) ->
         return explain(words, vector, models.models.manifest.epsilon)
     of_words, of_towers = models.parts_of_scores([query], [document])
     parts = np.stack([of_words, of_towers, np.zeros_like(of_words)]).T
-    read = lexical.query_reader.batch([query]).ids
+    read = lexical.plain_query_reader.batch([query]).ids
     return WordExplainer(lexical).explain(read, [document], parts, role)[0]

@@ -131,11 +131,14 @@ class ServingClient:
             ]
         return found
 
-    def read(self, texts: Sequence[str | bytes]) -> list[tuple[str, str]] | None:
-        """Returns by what the query tower understands each text, and its unknown words.
+    def encode_queries(
+        self, texts: Sequence[str | bytes]
+    ) -> tuple[np.ndarray, list[tuple[str, str]] | None]:
+        """Returns the vectors of queries, and by what the tower understands them, in one request.
 
         Returns:
-            None if the tower has no signature `evidence`, as those of earlier releases.
+            `(vectors, evidence)`: vectors as of `encode`, and for each text its evidence and its
+            unknown words, or None if the tower does not say, as those of earlier releases.
 
         Raises:
             InputError: The request failed; names the server, the model, the cause and a remedy.
@@ -144,14 +147,18 @@ class ServingClient:
             answers = list(self._batches("query_tower", "evidence", {"text": texts}))
         except InputError as error:
             if "ignature" in str(error):
-                return None
+                return self.encode(texts), None
             raise
         names = ("evidence", "unknown")
-        return [
+        evidence = [
             tuple(value.decode("utf-8", "replace") for value in row)
             for answer in answers
             for row in zip(*(self._named(answer, name) for name in names))
         ]
+        if not all("vector" in answer for answer in answers):
+            return self.encode(texts), evidence
+        vectors = [np.empty([0, 0], np.float32), *(answer["vector"] for answer in answers)]
+        return np.concatenate(vectors[1:] or vectors), evidence
 
     def score(self, pairs: Sequence[tuple[str | bytes, str | bytes]]) -> list[tuple[float, int]]:
         """Returns the score and grade of each pair of a query and a document text.

@@ -29,6 +29,17 @@ def tokens_of(text: str) -> list[str]:
     return _unspaced().sub(r" \g<0> ", text).split()
 
 
+def has_letters(token: str) -> bool:
+    """Returns whether a token has a letter or a digit; others are punctuation, or marks alone."""
+    if token.isascii():
+        return any(map(str.isalnum, token))
+    others = [_class(name) for name in ("SINGLE", "MARK", "SIGN")]
+    return any(
+        character != "_" and not any(ord(character) in other for other in others)
+        for character in token
+    )
+
+
 class _Class:
     """A set of code points."""
 

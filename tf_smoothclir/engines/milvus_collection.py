@@ -17,7 +17,6 @@ from tf_smoothclir.data.sources.source import Text
 from tf_smoothclir.engines.milvus import Address, CollectionNote, Milvus
 from tf_smoothclir.engines.milvus_fields import MOST_BYTES, schema_and_indexes
 from tf_smoothclir.index.dense_half import DenseHalf
-from tf_smoothclir.losses.grades import hit_grades
 from tf_smoothclir.protocols.cut_points import CutPoints
 from tf_smoothclir.protocols.text_search import SearchHit
 from tf_smoothclir.text.batches import in_batches
@@ -285,9 +284,7 @@ class MilvusCollection:
         order = np.lexsort((hashes, -scores))
         grades: Sequence = [None] * len(found)
         if cut_points is not None:
-            grades = (
-                hit_grades(scores[order], cut_points.scores, cut_points.shares).numpy().tolist()
-            )
+            grades = cut_points.of_hits(scores[order]).tolist()
         return [
             SearchHit(
                 rank,

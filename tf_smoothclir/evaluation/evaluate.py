@@ -21,7 +21,7 @@ from tf_smoothclir.evaluation.metrics import (
     list_metrics,
     mean_metrics,
 )
-from tf_smoothclir.losses.grades import hit_grades, hit_shares, predicted_grades
+from tf_smoothclir.losses.grades import hit_shares, predicted_grades
 from tf_smoothclir.protocols.cut_points import CutPoints
 from tf_smoothclir.protocols.scorer import Ranking, Retriever, Scorer
 
@@ -93,7 +93,7 @@ class Evaluation:
         graded = dataclasses.replace(self, confusion=confusion)
         if self.hits is None:
             return graded
-        predicted = hit_grades(self.hits.scores, cut_points.scores, cut_points.shares).numpy()
+        predicted = cut_points.of_hits(self.hits.scores)
         confusion = confusion_matrix(self.hits.grades.ravel(), predicted.ravel(), num_grades)
         return dataclasses.replace(graded, hit_confusion=confusion)
 

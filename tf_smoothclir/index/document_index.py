@@ -14,7 +14,6 @@ from tf_smoothclir.index.documents import DOCUMENTS, DocumentStore
 from tf_smoothclir.index.lexical_half import LexicalHalf, LexicalIndex
 from tf_smoothclir.index.manifest import REMEDY, IndexManifest
 from tf_smoothclir.index.ranker import Ranker
-from tf_smoothclir.losses.grades import hit_grades
 from tf_smoothclir.protocols.cut_points import CutPoints
 from tf_smoothclir.protocols.text_search import SearchHit
 from tf_smoothclir.utils.digests import check_digests
@@ -94,7 +93,7 @@ class DocumentIndex:
         """
         grades: Sequence = [None] * len(scores)
         if cut_points is not None:
-            grades = hit_grades(scores, cut_points.scores, cut_points.shares).numpy().tolist()
+            grades = cut_points.of_hits(scores).tolist()
         return [
             SearchHit(rank, float(score), grade, *self.documents[position])
             for rank, (position, score, grade) in enumerate(zip(positions, scores, grades), start=1)

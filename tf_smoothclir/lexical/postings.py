@@ -11,7 +11,7 @@ import scipy.sparse as sp
 # A word that more than this share of the documents have is common. A few hundred words are, but
 # nearly all of the work of a query is theirs, and adding up whole rows is ten times as fast.
 COMMON = 0.25
-_BLOCK = 64  # scores of which one may be among the highest
+_GROUP = 64  # scores of which one may be among the highest
 
 
 @dataclasses.dataclass(frozen=True)
@@ -158,10 +158,11 @@ def highest(scores: np.ndarray, depth: int) -> np.ndarray:
         Int64, ascending.
     """
     places = slice(None)
-    whole = len(scores) // _BLOCK
-    if whole >= depth:  # as many blocks have a score that high, so the highest scores do
-        blocks = scores[: whole * _BLOCK].reshape(whole, _BLOCK).max(axis=1)
-        places = np.flatnonzero(scores >= np.partition(blocks, -depth)[-depth])
+    groups = len(scores) // _GROUP
+    if groups >= depth:  # as many groups have a score that high, so the highest scores do
+        # Every `groups`-th score is of one group, because whole rows are compared fastest.
+        largest = scores[: groups * _GROUP].reshape(_GROUP, groups).max(axis=0)
+        places = np.flatnonzero(scores >= np.partition(largest, -depth)[-depth])
     found = scores[places]
     best = np.flatnonzero(found >= np.partition(found, -depth)[-depth])
     return best if isinstance(places, slice) else places[best]

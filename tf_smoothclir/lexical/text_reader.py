@@ -74,7 +74,11 @@ class DocumentReader(TextReader):
 
 
 class QueryReader(TextReader):
-    """Reads queries: ids of the query vocabulary, and of words that only documents have."""
+    """Reads queries: ids of the query vocabulary, and of words that only documents have.
+
+    Attributes:
+        max_tokens: Words of a text that are read.
+    """
 
     def __init__(self, vocabulary_dir: str | os.PathLike, max_tokens: int):
         """Reads the first `max_tokens` words of a text.
@@ -84,7 +88,7 @@ class QueryReader(TextReader):
             max_tokens: Words behind them are left out.
         """
         super().__init__(name="query_reader")
-        self._max_tokens = max_tokens
+        self.max_tokens = max_tokens
         self._own, self._spelled = (
             TextEncoder(Path(vocabulary_dir, f"{role}.txt"), max_tokens)
             for role in ("query", "document")
@@ -95,20 +99,21 @@ class QueryReader(TextReader):
     @tf.function(autograph=False, input_signature=_TEXTS)
     def __call__(self, texts: tf.Tensor) -> Tokens:
         """See `TextReader`."""
-        words = tokenize(texts, self._max_tokens)
+        words = tokenize(texts, self.max_tokens)
         return _tokens(words, self._ids(words))
 
-    @tf.function(autograph=False, input_signature=_TEXTS)
-    def evidence(self, texts: tf.Tensor) -> Evidence:
-        """Returns what is known of texts; words that only documents have count by their spelling.
+    def read(self, words: tf.RaggedTensor) -> tuple[Tokens, Evidence]:
+        """Returns the ids of words and what is known of them, in a graph.
+
+        Words that only documents have count by their spelling.
 
         Args:
-            texts: `[batch]` string, any bytes.
+            words: `[batch, (tokens)]` string, the first `max_tokens` of each query.
         """
-        words = tokenize(texts, self._max_tokens)
         ids = self._ids(words)
         own = tf.where(ids < self._own_size, WORDS, SPELLING)
-        return evidence_of(words, tf.where(ids == NO_WORD, NOTHING, own))
+        known = tf.where(ids == NO_WORD, NOTHING, own)
+        return _tokens(words, ids), evidence_of(words, known)
 
     def _ids(self, words: tf.RaggedTensor) -> tf.Tensor:
         own, spelled = (_known_ids(encoder, words) for encoder in (self._own, self._spelled))

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import tensorflow as tf
-
 from tf_smoothclir.lexical.feedback import tf_idf
 from tf_smoothclir.protocols.cut_points import CutPoints
 from tf_smoothclir.publishing.exported_collection import Collection
 from tf_smoothclir.publishing.exported_feedback import ExportedFeedback
 from tf_smoothclir.publishing.exported_lexical import LexicalParts
+from tf_smoothclir.publishing.exported_queries import SearchedQueries
 from tf_smoothclir.publishing.exported_scorers import DenseScorer, FusedScorer, LexicalScorer
 from tf_smoothclir.publishing.exported_tower import ExportedTower
 from tf_smoothclir.publishing.search_model import GraphScorer, SearchModel
-from tf_smoothclir.text.evidence import Evidence
 
 
 def build_search_model(
@@ -35,35 +33,15 @@ def build_search_model(
     feedback = None
     if lexical is not None and lexical.feedback:
         feedback = ExportedFeedback(tf_idf(collection.words.matrix()), lexical.feedback)
+    of_vectors = lexical is None or (lexical.fusion is not None and lexical.fusion.weights[1])
     return SearchModel(
         collection.ids,
         _scorer(collection, towers, lexical),
         cut_points=cut_points,
         depth=depth,
-        evidence=QueryEvidence(towers, lexical),
+        read=SearchedQueries(towers["query"] if of_vectors else None, lexical),
         feedback=feedback,
     )
-
-
-class QueryEvidence(tf.Module):
-    """What all that ranks knows of queries; in the graph."""
-
-    def __init__(self, towers: dict[str, ExportedTower], lexical: LexicalParts | None):
-        """Takes what ranks, as `build_search_model` does."""
-        super().__init__(name="evidence")
-        self._of_words = lexical and lexical.query_reader
-        of_vectors = lexical is None or (lexical.fusion is not None and lexical.fusion.weights[1])
-        self._of_tower = towers["query"].evidence if of_vectors else None
-
-    def __call__(self, queries: tf.Tensor) -> Evidence:
-        """Returns what is known of queries, `[batch]` string."""
-        if self._of_words is None:
-            return self._of_tower(queries)
-        found = self._of_words.evidence(queries)
-        if self._of_tower is None:
-            return found
-        # What words do not know, n-grams may; both vocabularies tell which words are unknown.
-        return found._replace(levels=tf.maximum(found.levels, self._of_tower(queries).levels))
 
 
 def _scorer(

@@ -19,6 +19,7 @@ import scipy.sparse as sp
 from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.hybrid.fusion import Fusion
 from tf_smoothclir.lexical.model import LexicalModel
+from tf_smoothclir.lexical.plain_reader import PlainReader
 from tf_smoothclir.lexical.text_reader import DocumentReader, QueryReader
 from tf_smoothclir.lexical.words import same_spelling
 from tf_smoothclir.publishing.export_directory import checked_part
@@ -74,11 +75,23 @@ class LexicalParts:
         return DocumentReader(self.vocabulary_dir, self.text.max_document_tokens)
 
     @functools.cached_property
+    def plain_query_reader(self) -> PlainReader:
+        """Reads a few queries, as `query_reader` does."""
+        return PlainReader(self._vocabularies, self.text.max_query_tokens)
+
+    @functools.cached_property
+    def plain_document_reader(self) -> PlainReader:
+        """Reads a few documents, as `document_reader` does."""
+        return PlainReader(self._vocabularies[1:], self.text.max_document_tokens)
+
+    @property
+    def _vocabularies(self) -> list[Path]:
+        return [self.vocabulary_dir / f"{role}.txt" for role in ROLES]
+
+    @functools.cached_property
     def spelling(self) -> sp.csr_array:
         """`[document words, query words]`, of `same_spelling`."""
-        return same_spelling(
-            *(read_vocabulary(self.vocabulary_dir / f"{role}.txt") for role in ROLES)
-        )
+        return same_spelling(*map(read_vocabulary, self._vocabularies))
 
 
 class ExportedLexical:

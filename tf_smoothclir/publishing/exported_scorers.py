@@ -12,6 +12,7 @@ from tf_smoothclir.lexical.words import NO_WORD, Words
 from tf_smoothclir.publishing.exported_lexical import LexicalParts
 from tf_smoothclir.publishing.exported_pairs import LexicalPairs
 from tf_smoothclir.publishing.exported_postings import PostingSums
+from tf_smoothclir.publishing.exported_queries import QueriesRead
 from tf_smoothclir.publishing.exported_tower import ExportedTower
 
 _DOCUMENTS_PER_STEP = 20_000
@@ -26,10 +27,9 @@ class DenseScorer(tf.Module):
         self._query_tower, self._document_tower = towers["query"], towers["document"]
         self._vectors = tf.Variable(vectors, trainable=False)
 
-    def all_documents(self, queries: tf.Tensor) -> tf.Tensor:
-        """Returns the scores of the collection, `[queries, documents]`; `queries` are strings."""
-        vectors = self._query_tower.serve(queries)["vector"]
-        return tf.matmul(vectors, self._vectors, transpose_b=True)
+    def all_documents(self, queries: QueriesRead) -> tf.Tensor:
+        """Returns the scores of the collection, `[queries, documents]`."""
+        return tf.matmul(queries.vectors, self._vectors, transpose_b=True)
 
     def pairs(self, queries: tf.Tensor, documents: tf.Tensor) -> tf.Tensor:
         """Returns the score of each query with one document, `[pairs]`; both are strings."""
@@ -44,7 +44,6 @@ class LexicalScorer(tf.Module):
         """Takes the lexical model and the words of the documents."""
         super().__init__(name="lexical")
         self.pairs = LexicalPairs(parts)
-        self._read = parts.query_reader
         impacts = collection_impacts(parts, words)
         postings = Postings.of(impacts)
         places = np.full(impacts.shape[1], -1, np.int32)
@@ -53,9 +52,9 @@ class LexicalScorer(tf.Module):
         self._common = tf.Variable(postings.common_values, trainable=False)
         self._rare = PostingSums(postings.rare, postings.documents)
 
-    def all_documents(self, queries: tf.Tensor) -> tf.Tensor:
-        """Returns the scores of the collection, `[queries, documents]`; `queries` are strings."""
-        tokens = self._read(queries)
+    def all_documents(self, queries: QueriesRead) -> tf.Tensor:
+        """Returns the scores of the collection, `[queries, documents]`."""
+        tokens, number = queries.words, tf.size(queries.levels)
         known = tokens.ids != NO_WORD
         words, rows = tf.boolean_mask(tokens.ids, known), tf.boolean_mask(tokens.texts, known)
         places = tf.gather(self._common_places, words)
@@ -64,10 +63,10 @@ class LexicalScorer(tf.Module):
             data=self._common,
             indices=tf.boolean_mask(places, common),
             segment_ids=tf.boolean_mask(rows, common),
-            num_segments=tf.size(queries),
+            num_segments=number,
         )
         words, rows = tf.boolean_mask(words, ~common), tf.boolean_mask(rows, ~common)
-        return scores + self._rare(words, None, rows, tf.size(queries))
+        return scores + self._rare(words, None, rows, number)
 
 
 class FusedScorer(tf.Module):
@@ -81,8 +80,8 @@ class FusedScorer(tf.Module):
         self._of_documents = _weighted(fusion, scorers)
         self._of_pairs = _weighted(fusion.of_pairs, scorers)
 
-    def all_documents(self, queries: tf.Tensor) -> tf.Tensor:
-        """Returns the scores of the collection, `[queries, documents]`; `queries` are strings."""
+    def all_documents(self, queries: QueriesRead) -> tf.Tensor:
+        """Returns the scores of the collection, `[queries, documents]`."""
         return tf.add_n(
             [a * self._points(half.all_documents(queries)) for a, half in self._of_documents]
         )

@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from tf_smoothclir.encoder.description import Ngrams, TowerDescription, stored_arrays
 from tf_smoothclir.publishing.exported_tables import EXACT, ExportedTables
-from tf_smoothclir.text.evidence import NAMES, WordEvidence
+from tf_smoothclir.text.evidence import NAMES, Evidence, WordEvidence
 from tf_smoothclir.text.subword_encoder import SubwordTextEncoder
 from tf_smoothclir.text.tokenizer import tokenize
 from tf_smoothclir.text.vocabulary import UNKNOWN_ID, TextEncoder
@@ -38,6 +38,7 @@ class ExportedTower(tf.Module):
     A query tower has a fourth, `evidence`: by what each of `text`, `[batch]` string, is understood
     ("words", "n-grams" or "nothing"), and its `unknown` words, with spaces between them; both
     `[batch]` string. The vector of a text of which nothing is known is not zero: it finds anything.
+    So a search needs both, and this signature returns `vector` too: texts are read once.
 
     The inner product of a query vector and a document vector is their SCS, so any inner-product
     index ranks by SCS.
@@ -181,9 +182,18 @@ class ExportedTower(tf.Module):
             ngrams=ngrams,
         )
 
+    def read(self, words: tf.RaggedTensor) -> tuple[tf.Tensor, Evidence]:
+        """Returns the vectors of queries and what is known of them, in a graph.
+
+        Args:
+            words: `[batch, (tokens)]` string, the first `encoder.max_tokens` of each query.
+        """
+        return self._vectors(self.encoder.of_words(words))["vector"], self.evidence.of_words(words)
+
     def _evidence(self, text) -> dict[str, tf.Tensor]:
-        found = self.evidence(text)
-        return {"evidence": tf.gather(NAMES, found.levels), "unknown": found.unknown}
+        vectors, found = self.read(tokenize(text, self.encoder.max_tokens))
+        names = tf.gather(NAMES, found.levels)
+        return {"vector": vectors, "evidence": names, "unknown": found.unknown}
 
     def _vectors(self, tokens) -> dict[str, tf.Tensor]:
         return {"vector": smooth_normalize(self._call_tower(tokens), self._epsilon)}

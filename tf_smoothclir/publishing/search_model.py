@@ -13,7 +13,8 @@ import tensorflow as tf
 
 from tf_smoothclir.losses.grades import hit_grades, predicted_grades
 from tf_smoothclir.protocols.cut_points import CutPoints
-from tf_smoothclir.text.evidence import NAMES, NOTHING, Evidence
+from tf_smoothclir.publishing.exported_queries import QueriesRead
+from tf_smoothclir.text.evidence import NAMES, NOTHING
 
 # Bounds the memory of a request of any size: 16 MB for the scores of a step, and feedback needs a
 # few times as much.
@@ -24,8 +25,8 @@ _MOST_QUERIES_PER_STEP = 64
 class GraphScorer(Protocol):
     """Gives scores in the graph; a `tf.Module`."""
 
-    def all_documents(self, queries: tf.Tensor) -> tf.Tensor:
-        """Returns the scores of the collection, `[queries, documents]`; `queries` are strings."""
+    def all_documents(self, queries: QueriesRead) -> tf.Tensor:
+        """Returns the scores of the collection, `[queries, documents]`."""
 
     def pairs(self, queries: tf.Tensor, documents: tf.Tensor) -> tf.Tensor:
         """Returns the score of each query with one document, `[pairs]`; both are strings."""
@@ -57,7 +58,7 @@ class SearchModel(tf.Module):
         *,
         cut_points: CutPoints,
         depth: int,
-        evidence: Callable[[tf.Tensor], Evidence],
+        read: Callable[[tf.Tensor], QueriesRead],
         feedback: Callable[[tf.Tensor], tf.Tensor] | None = None,
     ):
         """Combines a scorer and the ids of its collection.
@@ -67,7 +68,7 @@ class SearchModel(tf.Module):
             scorer: Scores these documents, in this order.
             cut_points: Scores at which the grade changes.
             depth: Documents per query; fewer if the collection is smaller.
-            evidence: Says what is known of queries, `[batch]` string.
+            read: Reads queries, `[batch]` string, as `scorer` needs them.
             feedback: From scores, `[queries, documents]`, to those that rank; None for the same.
         """
         super().__init__(name="search")
@@ -75,7 +76,7 @@ class SearchModel(tf.Module):
         self.depth = min(depth, len(ids))
         self._ids = tf.Variable(list(ids), trainable=False, dtype=tf.string)
         self._scorer = scorer
-        self._evidence, self._feedback = evidence, feedback
+        self._read, self._feedback = read, feedback
         self._cut_points = cut_points
 
     @property
@@ -86,8 +87,7 @@ class SearchModel(tf.Module):
     @tf.function(autograph=False, input_signature=[tf.TensorSpec([None], tf.string, "text")])
     def serve(self, text):
         """Searches the collection."""
-        scores, positions = self._best(text)
-        levels = self._evidence(text).levels
+        scores, positions, levels = self._best(text)
         # Behind the last score that is not zero, documents stand by the hash of their ids alone.
         found = tf.cumsum(tf.cast(scores != 0, tf.int32), axis=1, reverse=True) > 0
         found &= tf.expand_dims(levels > NOTHING, 1)
@@ -127,25 +127,36 @@ class SearchModel(tf.Module):
         """Writes the SavedModel."""
         tf.saved_model.save(self, path, signatures=self.signatures)
 
-    def _best(self, queries) -> tuple[tf.Tensor, tf.Tensor]:
-        """Returns the best scores and their positions, `[queries, depth]` each, best first."""
+    def _best(self, queries) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+        """Searches some queries at a time.
+
+        Returns:
+            The best scores and their positions, `[queries, depth]` each, best first; and the
+            evidence of queries, `[queries]` int32.
+        """
         step = max(1, min(_MOST_QUERIES_PER_STEP, _SCORES_PER_STEP // self.num_documents))
 
-        def search_some(begin, scores, positions):
-            found = self._scorer.all_documents(queries[begin : begin + step])
+        def search_some(begin, scores, positions, levels):
+            read = self._read(queries[begin : begin + step])
+            found = self._scorer.all_documents(read)
             if self._feedback is not None:  # on nothing, it would find what is like chance
                 says_something = tf.reduce_any(found != 0, axis=1, keepdims=True)
                 found = tf.where(says_something, self._feedback(found), 0)
             best_scores, best = tf.math.top_k(found, self.depth)
             scores = tf.concat([scores, best_scores], axis=0)
             positions = tf.concat([positions, best], axis=0)
-            return begin + step, scores, positions
+            return begin + step, scores, positions, tf.concat([levels, read.levels], axis=0)
 
         shape = tf.TensorShape([None, self.depth])
-        _, scores, positions = tf.while_loop(
+        _, *found = tf.while_loop(
             lambda begin, *_: begin < tf.size(queries),
             search_some,
-            (0, tf.zeros([0, self.depth]), tf.zeros([0, self.depth], tf.int32)),
-            shape_invariants=(tf.TensorShape([]), shape, shape),
+            (
+                0,
+                tf.zeros([0, self.depth]),
+                tf.zeros([0, self.depth], tf.int32),
+                tf.zeros([0], tf.int32),
+            ),
+            shape_invariants=(tf.TensorShape([]), shape, shape, tf.TensorShape([None])),
         )
-        return scores, positions
+        return tuple(found)

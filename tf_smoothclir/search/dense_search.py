@@ -5,19 +5,21 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 
-import numpy as np
-
 from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.engines.milvus_collection import MilvusCollection
 from tf_smoothclir.index.document_index import DocumentIndex
 from tf_smoothclir.index.encoding import encode_texts
-from tf_smoothclir.protocols.text_search import Explanation, SearchedCollection, SearchHit
+from tf_smoothclir.protocols.text_search import (
+    Explanation,
+    QueryReading,
+    SearchedCollection,
+    SearchHit,
+)
 from tf_smoothclir.publishing.export_directory import LoadedPart
 from tf_smoothclir.publishing.manifest import check_pair
 from tf_smoothclir.search.explanation import explain, word_vectors
-from tf_smoothclir.search.query_reading import ReadQueries, answered
+from tf_smoothclir.search.query_reading import EncodeQueries
 
-EncodeQueries = Callable[[Sequence[str]], np.ndarray]
 LoadTower = Callable[[str], LoadedPart]
 
 
@@ -26,13 +28,11 @@ class DenseSearch:
 
     Attributes:
         collection: What is searched.
-        read: See `TextSearch`.
     """
 
     def __init__(
         self,
         encode_queries: EncodeQueries,
-        read_queries: ReadQueries,
         index: DocumentIndex | MilvusCollection,
         load_tower: LoadTower,
         collection: SearchedCollection,
@@ -40,24 +40,28 @@ class DenseSearch:
         """Joins an encoder of queries and an index.
 
         Args:
-            encode_queries: From queries to `[queries, dim]`.
-            read_queries: Says what the query tower knows of them.
+            encode_queries: From queries to vectors, and what the query tower knows of them.
             index: Of the same training run.
             load_tower: From "query" or "document" to the exported tower. Only `explain` calls it.
             collection: What is known about the documents of the index.
         """
         self.collection = collection
-        self.read = read_queries
         self._encode = encode_queries
         self._index = index
         self._load_tower = functools.lru_cache(load_tower)
 
     def search(self, queries: Sequence[str], depth: int) -> list[list[SearchHit]]:
         """Returns the best `depth` documents of each query, best first; see `TextSearch`."""
-        readings = self.read(queries) if len(queries) else []
-        return answered(
-            queries, readings, lambda asked: self._index.search(self._encode(asked), depth)
-        )
+        if not len(queries):
+            return []
+        vectors, readings = self._encode(queries)
+        known = [reading.says_something for reading in readings]
+        found = iter(self._index.search(vectors[known], depth) if any(known) else ())
+        return [next(found) if says_something else [] for says_something in known]
+
+    def read(self, queries: Sequence[str]) -> list[QueryReading]:
+        """Returns what the query tower knows of each query; see `TextSearch`."""
+        return self._encode(queries).readings if len(queries) else []
 
     def explain(
         self, query: str, hits: Sequence[SearchHit], role: str = "document"

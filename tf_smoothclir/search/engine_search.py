@@ -12,10 +12,14 @@ from tf_smoothclir.engines.milvus_fields import sparse_value
 from tf_smoothclir.index.dense_half import DenseHalf
 from tf_smoothclir.index.lexical_half import LexicalHalf
 from tf_smoothclir.lexical.words import NO_WORD
-from tf_smoothclir.protocols.text_search import Explanation, SearchedCollection, SearchHit
+from tf_smoothclir.protocols.text_search import (
+    Explanation,
+    QueryReading,
+    SearchedCollection,
+    SearchHit,
+)
 from tf_smoothclir.publishing.exported_lexical import LexicalParts
-from tf_smoothclir.search.dense_search import EncodeQueries
-from tf_smoothclir.search.query_reading import ReadQueries, answered, by_words
+from tf_smoothclir.search.query_reading import EncodeQueries, with_better
 from tf_smoothclir.search.word_explanation import WordExplainer
 
 
@@ -26,7 +30,6 @@ class EngineSearch:
 
     Attributes:
         collection: What is searched.
-        read: See `TextSearch`.
     """
 
     def __init__(
@@ -35,7 +38,6 @@ class EngineSearch:
         documents: MilvusCollection,
         collection: SearchedCollection,
         encode_queries: EncodeQueries | None = None,
-        read_queries: ReadQueries | None = None,
     ):
         """Joins models and a collection.
 
@@ -43,14 +45,15 @@ class EngineSearch:
             lexical: The exported lexical model; with an encoder, its fusion decides.
             documents: Of the same export.
             collection: What is known about the documents.
-            encode_queries: From queries to `[queries, dim]`; None to rank by words alone.
-            read_queries: Says what the query tower knows of queries; with an encoder only.
+            encode_queries: From queries to vectors, and what the query tower knows of them; None to
+                rank by words alone.
         """
         self.collection = collection
-        self._lexical, self._documents, self._encode = lexical, documents, encode_queries
+        self._lexical, self._documents = lexical, documents
         fusion = lexical.ranking(with_towers=encode_queries is not None)
         self._weights = fusion.weights
-        self.read = by_words(lexical, read_queries if self._weights[1] else None)
+        self._read = lexical.plain_query_reader
+        self._encode = encode_queries if self._weights[1] else None
         self._by_ranks = fusion.by_ranks
         self._explainer = WordExplainer(lexical)
         if fusion.feedback:
@@ -59,8 +62,14 @@ class EngineSearch:
 
     def search(self, queries: Sequence[str], depth: int) -> list[list[SearchHit]]:
         """Returns the best `depth` documents of each query, best first; see `TextSearch`."""
-        readings = self.read(queries) if len(queries) else []
-        return answered(queries, readings, lambda asked: self._found(asked, depth))
+        readings, parts = self._as_parts(queries)
+        known = [own for reading, own in zip(readings, parts) if reading.says_something]
+        found = iter(self._found(known, depth))
+        return [next(found) if reading.says_something else [] for reading in readings]
+
+    def read(self, queries: Sequence[str]) -> list[QueryReading]:
+        """Returns what words, or else the query tower, know of each query; see `TextSearch`."""
+        return self._as_parts(queries)[0]
 
     def explain(
         self, query: str, hits: Sequence[SearchHit], role: str = "document"
@@ -71,23 +80,20 @@ class EngineSearch:
         """
         if not hits:
             return []
-        (parts,) = self._parts([query])
+        _, (parts,) = self._as_parts([query])
         scores = np.zeros((len(hits), 3), np.float32)  # words, towers, feedback
         added = self._points if self._by_ranks else self._products
         for part in parts:
             column = 0 if part.half == LexicalHalf.name else 1
             scores[:, column] = added(part, [hit.id for hit in hits])
-        words = self._lexical.query_reader.batch([query]).ids
+        words = self._read.batch([query]).ids
         return self._explainer.explain(words, [hit.text for hit in hits], scores, role)
 
-    def _found(self, queries: Sequence[str], depth: int) -> list[list[SearchHit]]:
+    def _found(self, queries: list[list[PartOfQuery]], depth: int) -> list[list[SearchHit]]:
         if self._by_ranks:
             points = self._lexical.fusion.points
-            return [
-                self._documents.search_points(parts, depth, points)
-                for parts in self._parts(queries)
-            ]
-        return [self._documents.search_sum(parts, depth) for parts in self._parts(queries)]
+            return [self._documents.search_points(parts, depth, points) for parts in queries]
+        return [self._documents.search_sum(parts, depth) for parts in queries]
 
     def _products(self, part: PartOfQuery, ids: Sequence[str]) -> list[float]:
         """Returns what a half adds to the scores of documents."""
@@ -105,19 +111,23 @@ class EngineSearch:
         points = {hit["id"]: hit["distance"] for hit in found}
         return [points.get(id_, 0.0) for id_ in ids]
 
-    def _parts(self, queries: Sequence[str]) -> list[list[PartOfQuery]]:
-        """Returns what each query asks of the halves that have a weight."""
+    def _as_parts(
+        self, queries: Sequence[str]
+    ) -> tuple[list[QueryReading], list[list[PartOfQuery]]]:
+        """Returns what is known of queries, and what each asks of the halves with a weight."""
         if not len(queries):
-            return []
+            return [], []
         of_words, of_vectors = self._weights
         parts: list[list[PartOfQuery]] = [[] for _ in queries]
-        words = self._lexical.query_reader.batch(queries)
+        words, readings = self._read.queries(queries)
         for own, ids in zip(parts, np.split(words.ids, words.offsets[1:-1])):
             different, counts = np.unique(ids[ids != NO_WORD], return_counts=True)
             if of_words and len(different):
                 value = sparse_value(different, counts.astype(np.float32))
                 own.append(PartOfQuery(LexicalHalf.name, value, of_words))
-        if self._encode is not None and of_vectors:
-            for own, vector in zip(parts, np.asarray(self._encode(queries), np.float32)):
+        if self._encode is not None:
+            vectors, of_tower = self._encode(queries)
+            readings = with_better(readings, of_tower)
+            for own, vector in zip(parts, np.asarray(vectors, np.float32)):
                 own.append(PartOfQuery(DenseHalf.name, vector, of_vectors))
-        return parts
+        return readings, parts

@@ -6,7 +6,6 @@ import functools
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
 
 from absl import logging
 
@@ -17,7 +16,6 @@ from tf_smoothclir.index.builder import build_index
 from tf_smoothclir.index.dense_half import DenseHalf
 from tf_smoothclir.index.document_collections import SourceCollection
 from tf_smoothclir.index.document_index import DocumentIndex
-from tf_smoothclir.index.encoding import encode_texts
 from tf_smoothclir.index.export_halves import export_halves
 from tf_smoothclir.index.lexical_half import LexicalHalf
 from tf_smoothclir.index.manifest import IndexManifest
@@ -31,10 +29,10 @@ from tf_smoothclir.publishing.export_directory import (
 from tf_smoothclir.publishing.exported_lexical import LexicalParts, load_lexical
 from tf_smoothclir.publishing.exported_models import ExportedModels
 from tf_smoothclir.publishing.manifest import check_pair, check_pair_id
-from tf_smoothclir.search.dense_search import DenseSearch, EncodeQueries, LoadTower
+from tf_smoothclir.search.dense_search import DenseSearch, LoadTower
 from tf_smoothclir.search.engine_search import EngineSearch
 from tf_smoothclir.search.outdated import check_current
-from tf_smoothclir.search.query_reading import ReadQueries, by_server, by_tower
+from tf_smoothclir.search.query_reading import EncodeQueries, by_server, by_tower
 from tf_smoothclir.search.word_search import WordSearch
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.utils.errors import InputError, input_error
@@ -96,11 +94,11 @@ def open_search(
         return word_search(lexical, index, searched)
     if DenseHalf.name not in index.manifest.halves:
         raise _missing(retriever, "the index has no vectors")
-    tower = _remote(server, index.manifest) if server else _local(export_dir, index.manifest)
+    encode = _remote(server, index.manifest) if server else _local(export_dir, index.manifest)
     if retriever == "hybrid":
-        return word_search(lexical, index, searched, tower.encode, tower.read)
+        return word_search(lexical, index, searched, encode)
     load = functools.partial(_tower_of_index, export_dir, index.manifest.version)
-    return DenseSearch(tower.encode, tower.read, index, load, searched)
+    return DenseSearch(encode, index, load, searched)
 
 
 def search_in(
@@ -135,11 +133,10 @@ def search_in(
         return WordSearch(models.lexical, index, searched)
     if not models.towers or (retriever == "hybrid" and models.lexical.fusion is None):
         raise _missing(retriever, "the run has no towers")
-    encode = functools.partial(encode_texts, models.towers["query"].encode)
-    read = by_tower(load_tower("query").model)
+    encode = by_tower(load_tower("query").model)
     if retriever == "hybrid":
-        return WordSearch(models.lexical, index, searched, encode, read)
-    return DenseSearch(encode, read, index, load_tower, searched)
+        return WordSearch(models.lexical, index, searched, encode)
+    return DenseSearch(encode, index, load_tower, searched)
 
 
 def _lexical_model(
@@ -223,25 +220,19 @@ def _check_collection(index_dir: Path, manifest: IndexManifest, choose_data: Cho
         )
 
 
-class _QueryTower(NamedTuple):
-    """A query tower, wherever it is: from queries to vectors, and to what it knows of them."""
-
-    encode: EncodeQueries
-    read: ReadQueries
-
-
-def _local(export_dir: str | os.PathLike, manifest: IndexManifest | CollectionNote) -> _QueryTower:
+def _local(
+    export_dir: str | os.PathLike, manifest: IndexManifest | CollectionNote
+) -> EncodeQueries:
     model, tower = load_part(export_dir, "query")
     check_pair(tower, manifest)
-    encode = functools.partial(encode_texts, model.signatures["serving_default"])
-    return _QueryTower(encode, by_tower(model))
+    return by_tower(model)
 
 
-def _remote(server: str, manifest: IndexManifest | CollectionNote) -> _QueryTower:
+def _remote(server: str, manifest: IndexManifest | CollectionNote) -> EncodeQueries:
     from tf_smoothclir.client.serving_client import ServingClient
 
     client = ServingClient(server)
     pair_id = client.pair_id("query")
     if pair_id is not None:
         check_pair_id(f"query tower of {server}", pair_id, manifest)
-    return _QueryTower(client.encode, by_server(client))
+    return by_server(client)

@@ -1,44 +1,63 @@
-"""What searches know of queries, by the towers or the words that they rank with."""
+"""Queries as a query tower reads them: their vectors, and what it knows of them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import tensorflow as tf
 
 from tf_smoothclir.client.serving_client import ServingClient
+from tf_smoothclir.index.encoding import encode_texts
 from tf_smoothclir.protocols.text_search import QueryReading
-from tf_smoothclir.publishing.exported_lexical import LexicalParts
 from tf_smoothclir.text.evidence import NAMES, NOTHING, WORDS
 
-ReadQueries = Callable[[Sequence[str]], list[QueryReading]]
-_SIGNATURE = "evidence"
+
+class EncodedQueries(NamedTuple):
+    """Some queries.
+
+    Attributes:
+        vectors: `[queries, dim]` float32.
+        readings: What the tower knows of each.
+    """
+
+    vectors: np.ndarray
+    readings: list[QueryReading]
 
 
-def by_tower(model) -> ReadQueries:
-    """Returns what reads queries with an exported query tower, as `load_part` loads it."""
-    if _SIGNATURE not in model.signatures:
-        return by_sight
-    ask = model.signatures[_SIGNATURE]
-
-    def read(queries: Sequence[str]) -> list[QueryReading]:
-        found = ask(text=tf.constant(list(queries), tf.string))
-        return _readings(found["evidence"].numpy(), found["unknown"].numpy())
-
-    return read
+EncodeQueries = Callable[[Sequence[str]], EncodedQueries]
 
 
-def by_server(client: ServingClient) -> ReadQueries:
-    """Returns what reads queries with the query tower of a model server."""
+def by_tower(model) -> EncodeQueries:
+    """Returns what encodes queries with an exported query tower, as `load_part` loads it."""
+    encode = model.signatures["serving_default"]
+    read = model.signatures.get("evidence")
 
-    def read(queries: Sequence[str]) -> list[QueryReading]:
-        found = client.read(queries)
+    def encoded(queries: Sequence[str]) -> EncodedQueries:
+        if read is None:
+            return EncodedQueries(encode_texts(encode, queries), by_sight(queries))
+        found = read(text=tf.constant(list(queries), tf.string))
+        answers = found["evidence"].numpy(), found["unknown"].numpy()
+        readings = [_reading(*answer) for answer in zip(*answers)]
+        if "vector" not in found:  # of the release before this one
+            return EncodedQueries(encode_texts(encode, queries), readings)
+        return EncodedQueries(found["vector"].numpy(), readings)
+
+    return encoded
+
+
+def by_server(client: ServingClient) -> EncodeQueries:
+    """Returns what encodes queries with the query tower of a model server."""
+
+    def encoded(queries: Sequence[str]) -> EncodedQueries:
+        vectors, found = client.encode_queries(queries)
         if found is None:
-            return by_sight(queries)
-        return [QueryReading(evidence, tuple(unknown.split())) for evidence, unknown in found]
+            return EncodedQueries(vectors, by_sight(queries))
+        readings = [QueryReading(evidence, tuple(unknown.split())) for evidence, unknown in found]
+        return EncodedQueries(vectors, readings)
 
-    return read
+    return encoded
 
 
 def by_sight(queries: Sequence[str]) -> list[QueryReading]:
@@ -46,43 +65,11 @@ def by_sight(queries: Sequence[str]) -> list[QueryReading]:
     return [QueryReading(NAMES[WORDS if query.strip() else NOTHING]) for query in queries]
 
 
-def by_words(lexical: LexicalParts, of_towers: ReadQueries | None = None) -> ReadQueries:
-    """Returns what reads queries with a lexical model; towers are asked where it knows nothing.
-
-    Args:
-        lexical: An exported model.
-        of_towers: Reads queries with the towers that rank too; None if they do not.
-    """
-
-    def read(queries: Sequence[str]) -> list[QueryReading]:
-        found = lexical.query_reader.evidence(tf.constant(list(queries), tf.string))
-        names = [NAMES[level] for level in found.levels.numpy()]
-        readings = _readings(names, found.unknown.numpy())
-        if of_towers is None:
-            return readings
-        return [
-            reading if reading.says_something else of_towers([query])[0]
-            for query, reading in zip(queries, readings)
-        ]
-
-    return read
-
-
-def answered(
-    queries: Sequence[str],
-    readings: Sequence[QueryReading],
-    search: Callable[[Sequence[str]], list],
-) -> list[list]:
-    """Returns the hits of queries; none for those of which nothing is known.
-
-    Args:
-        queries: All.
-        readings: Of each.
-        search: Returns the hits of each of the others.
-    """
-    asked = [query for query, reading in zip(queries, readings) if reading.says_something]
-    found = iter(search(asked) if asked else ())
-    return [next(found) if reading.says_something else [] for reading in readings]
+def with_better(
+    readings: Sequence[QueryReading], of_tower: Sequence[QueryReading]
+) -> list[QueryReading]:
+    """Returns what words say of queries, and what a tower says where words know nothing."""
+    return [own if own.says_something else other for own, other in zip(readings, of_tower)]
 
 
 def without_zeros(positions: np.ndarray, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -97,8 +84,5 @@ def without_zeros(positions: np.ndarray, scores: np.ndarray) -> tuple[np.ndarray
     return positions[:end], scores[:end]
 
 
-def _readings(names, unknown) -> list[QueryReading]:
-    return [
-        QueryReading(tf.compat.as_str(name), tuple(words.decode().split()))
-        for name, words in zip(names, unknown)
-    ]
+def _reading(evidence: bytes, unknown: bytes) -> QueryReading:
+    return QueryReading(evidence.decode(), tuple(unknown.decode().split()))

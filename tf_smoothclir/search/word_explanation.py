@@ -50,16 +50,17 @@ class WordExplainer:
             role: "document" for the words of the documents, "query" for those of the query.
         """
         words, counts = np.unique(query[query != NO_WORD], return_counts=True)
-        probabilities = self._probabilities(words)
-        read = self._lexical.document_reader.batch(texts)
+        read = self._lexical.plain_document_reader.batch(texts)
+        met, places = np.unique(read.ids, return_inverse=True)
+        probabilities = self._probabilities(words, met)
         of_query = [self._query_word(word) for word in words]
         explanations = []
         for number, (of_words, towers, feedback) in enumerate(parts.tolist()):
-            document = read.ids[read.offsets[number] : read.offsets[number + 1]]
-            ids, shares = self._shares(document, words, counts, probabilities)
+            document = places[read.offsets[number] : read.offsets[number + 1]]
+            own, shares = self._shares(document, words, counts, probabilities)
             shares *= of_words / (shares.sum() or 1.0)
-            found = probabilities[:, ids]
-            of_document = [self._vocabularies[1][word] for word in ids]
+            found = probabilities[:, own]
+            of_document = [self._vocabularies[1][word] for word in met[own]]
             if role == "query":
                 explained = _word_shares(of_query, of_document, shares, found)
             else:
@@ -72,7 +73,14 @@ class WordExplainer:
     def _shares(
         self, document: np.ndarray, words: np.ndarray, counts: np.ndarray, chances: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Returns the different words of a document, and `[query words, words]` shares."""
+        """Returns the different words of a document, and `[query words, words]` shares.
+
+        Args:
+            document: `[words]` int64, columns of `chances`.
+            words: `[query words]`, of the query.
+            counts: How often the query has each.
+            chances: `[query words, columns]`, M(w | t).
+        """
         model = self._lexical.model
         odds = (1 - model.psq.alpha) / model.psq.alpha / model.background[words]
         ids, places = np.unique(document, return_inverse=True)
@@ -87,12 +95,15 @@ class WordExplainer:
             shares += parts * each[:, np.newaxis]
         return ids, shares
 
-    def _probabilities(self, words: np.ndarray) -> np.ndarray:
-        """Returns M(w | t) of some query words, `[words, document words]` float32."""
-        found = np.zeros((len(words), self._mixed.shape[0]), np.float32)
-        for row, word in zip(found, words):
+    def _probabilities(self, words: np.ndarray, met: np.ndarray) -> np.ndarray:
+        """Returns M(w | t) of some words of both languages, `[words, met]` float32."""
+        found = np.zeros((len(words), len(met)), np.float32)
+        for row, word in zip(found, words) if len(met) else ():
             own = slice(*self._mixed.indptr[word : word + 2])
-            row[self._mixed.indices[own]] = self._mixed.data[own]
+            ids = self._mixed.indices[own]
+            places = np.minimum(np.searchsorted(met, ids), len(met) - 1)
+            is_met = met[places] == ids
+            row[places[is_met]] = self._mixed.data[own][is_met]
         return found
 
     @functools.cached_property

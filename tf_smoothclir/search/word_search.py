@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -10,13 +11,31 @@ from tf_smoothclir.data.hashing import hash_ids
 from tf_smoothclir.index.dense_half import DenseHalf
 from tf_smoothclir.index.document_index import DocumentIndex
 from tf_smoothclir.index.lexical_half import LexicalHalf
-from tf_smoothclir.protocols.text_search import Explanation, SearchedCollection, SearchHit
+from tf_smoothclir.protocols.text_search import (
+    Explanation,
+    QueryReading,
+    SearchedCollection,
+    SearchHit,
+)
 from tf_smoothclir.publishing.exported_lexical import LexicalParts
-from tf_smoothclir.search.dense_search import EncodeQueries
-from tf_smoothclir.search.query_reading import ReadQueries, answered, by_words, without_zeros
+from tf_smoothclir.search.query_reading import EncodeQueries, with_better, without_zeros
 from tf_smoothclir.search.rank_fusion import ranker_of
 from tf_smoothclir.search.word_explanation import WordExplainer
 from tf_smoothclir.search.word_ranker import AskedQuery, Query
+
+
+class _Answer(NamedTuple):
+    """The latest answer, whose hits are likely to be explained.
+
+    Attributes:
+        text: The query.
+        asked: The same, ranked.
+        places: Id of a hit -> its position in the index.
+    """
+
+    text: str
+    asked: AskedQuery
+    places: dict[str, int]
 
 
 class WordSearch:
@@ -24,7 +43,6 @@ class WordSearch:
 
     Attributes:
         collection: What is searched.
-        read: See `TextSearch`.
     """
 
     def __init__(
@@ -33,7 +51,6 @@ class WordSearch:
         index: DocumentIndex,
         collection: SearchedCollection,
         encode_queries: EncodeQueries | None = None,
-        read_queries: ReadQueries | None = None,
     ):
         """Joins models and an index.
 
@@ -41,24 +58,39 @@ class WordSearch:
             lexical: The exported lexical model; with an encoder, its fusion decides.
             index: Of the same export; has impacts, and vectors for the encoder.
             collection: What is known about the documents of the index.
-            encode_queries: From queries to `[queries, dim]`; None to rank by words alone.
-            read_queries: Says what the query tower knows of queries; with an encoder only.
+            encode_queries: From queries to vectors, and what the query tower knows of them; None to
+                rank by words alone.
         """
         self.collection = collection
-        self._lexical, self._index, self._encode = lexical, index, encode_queries
+        self._index, self._read = index, lexical.plain_query_reader
         fusion = lexical.ranking(with_towers=encode_queries is not None)
         self._ranker = ranker_of(index, fusion)
         halves = [] if encode_queries is None else [DenseHalf.name]
         self._cut_points = index.manifest.cut_points_of(*halves, LexicalHalf.name)
-        has_vectors = self._ranker.dense is not None
-        self.read = by_words(lexical, read_queries if has_vectors else None)
+        self._encode = encode_queries if self._ranker.dense is not None else None
         self._explainer = WordExplainer(lexical)
-        self._latest: tuple[str, AskedQuery] | None = None
+        self._latest: _Answer | None = None
 
     def search(self, queries: Sequence[str], depth: int) -> list[list[SearchHit]]:
         """Returns the best `depth` documents of each query, best first; see `TextSearch`."""
-        readings = self.read(queries) if len(queries) else []
-        return answered(queries, readings, lambda asked: self._found(asked, depth))
+        found = []
+        for text, reading, query in zip(queries, *self._as_queries(queries)):
+            if not reading.says_something:
+                found.append([])
+                continue
+            asked = self._ranker.ask(query)
+            positions, scores = without_zeros(*asked.rank(depth))
+            found.append(self._index.hits(positions, scores, self._cut_points))
+            places = {hit.id: place for hit, place in zip(found[-1], positions.tolist())}
+            self._latest = _Answer(text, asked, places)  # because hits are explained right after
+        return found
+
+    def read(self, queries: Sequence[str]) -> list[QueryReading]:
+        """Returns what words, or else the query tower, know of each query; see `TextSearch`."""
+        _, readings = self._read.queries(queries)
+        if self._encode is None or all(reading.says_something for reading in readings):
+            return readings
+        return with_better(readings, self._encode(queries).readings)
 
     def explain(
         self, query: str, hits: Sequence[SearchHit], role: str = "document"
@@ -66,30 +98,29 @@ class WordSearch:
         """Splits the score of each hit into words, towers and feedback; see `TextSearch`."""
         if not hits:
             return []
-        latest = self._latest
-        if latest is None or latest[0] != query:
-            latest = query, self._ranker.ask(*self._as_queries([query]))
-        asked = latest[1]
-        positions = np.array([self._position(hit.id) for hit in hits])
+        latest = self._latest  # of another thread perhaps, but whole
+        if latest is None or latest.text != query:
+            _, (asked,) = self._as_queries([query])
+            latest = _Answer(query, self._ranker.ask(asked), {})
+        asked = latest.asked
+        positions = np.array([latest.places.get(hit.id, -1) for hit in hits])
+        for number in np.flatnonzero(positions < 0):
+            positions[number] = self._position(hits[number].id)
         parts = np.stack(asked.parts(positions), axis=1)
         texts = [hit.text for hit in hits]
         return self._explainer.explain(asked.query.words, texts, parts, role)
 
-    def _found(self, queries: Sequence[str], depth: int) -> list[list[SearchHit]]:
-        found = []
-        for text, query in zip(queries, self._as_queries(queries)):
-            asked = self._ranker.ask(query)
-            found.append(self._index.hits(*without_zeros(*asked.rank(depth)), self._cut_points))
-            self._latest = text, asked  # because hits are explained right after they are found
-        return found
-
-    def _as_queries(self, queries: Sequence[str]) -> list[Query]:
-        words = self._lexical.query_reader.batch(queries)
-        texts = np.split(words.ids, words.offsets[1:-1])
+    def _as_queries(self, queries: Sequence[str]) -> tuple[list[QueryReading], list[Query]]:
+        """Returns what is known of queries, and queries as both kinds of models see them."""
+        if not len(queries):
+            return [], []
+        words, readings = self._read.queries(queries)
         vectors = [None] * len(queries)
-        if self._ranker.dense is not None:
-            vectors = self._encode(queries)
-        return [Query(*read) for read in zip(texts, vectors)]
+        if self._encode is not None:
+            vectors, of_tower = self._encode(queries)
+            readings = with_better(readings, of_tower)
+        texts = np.split(words.ids, words.offsets[1:-1])
+        return readings, [Query(*read) for read in zip(texts, vectors)]
 
     def _position(self, id_: str) -> int:
         same = np.flatnonzero(self._index.documents.hashes == hash_ids([id_])[0])

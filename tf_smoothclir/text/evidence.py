@@ -71,12 +71,18 @@ class WordEvidence(tf.Module):
 
     def __call__(self, texts: tf.Tensor) -> Evidence:
         """Returns what is known of texts, `[batch]` string, any bytes."""
-        tokens = tokenize(texts, self._encoder.max_tokens)
+        return self.of_words(tokenize(texts, self._encoder.max_tokens))
+
+    def of_words(self, tokens: tf.RaggedTensor) -> Evidence:
+        """Returns the same of texts whose words are known, `[batch, (tokens)]` string."""
         known = self._encoder.ids(tokens.flat_values) > UNKNOWN_ID
-        levels = tf.fill(tf.shape(known), NOTHING)
-        if self._ngrams is not None:
-            levels = tf.where(self._ngrams.resembles(tokens.flat_values), NGRAMS, NOTHING)
-        return evidence_of(tokens, tf.where(known, WORDS, levels))
+        levels = tf.where(known, WORDS, NOTHING)
+        if self._ngrams is not None:  # only of unknown words: the others have better evidence
+            others = tf.where(~known)
+            resembling = self._ngrams.resembles(tf.gather_nd(tokens.flat_values, others))
+            found = tf.where(resembling, NGRAMS, NOTHING)
+            levels = tf.tensor_scatter_nd_update(levels, others, found)
+        return evidence_of(tokens, levels)
 
 
 class NgramSet(tf.Module):

@@ -34,7 +34,10 @@ class SubwordTextEncoder(TextEncoder):
     @tf.function(autograph=False, input_signature=[tf.TensorSpec([None], tf.string)])
     def __call__(self, texts: tf.Tensor) -> SubwordTokens:
         """Encodes texts, `[batch]` string, any bytes; see the class."""
-        tokens = tokenize(texts, self.max_tokens)
+        return self.of_words(tokenize(texts, self.max_tokens))
+
+    def of_words(self, tokens: tf.RaggedTensor) -> SubwordTokens:
+        """Encodes the words of texts, `[batch, (tokens)]` string, as `__call__` does."""
         words, positions = tf.unique(tokens.flat_values)
         distinct = self.ids(words)
         lengths = tf.cast(tokens.row_lengths(), tf.int32)

@@ -113,7 +113,10 @@ class TextEncoder(tf.Module):
         Returns:
             Tokens, int32.
         """
-        tokens = tokenize(texts, self.max_tokens)
+        return self.of_words(tokenize(texts, self.max_tokens))
+
+    def of_words(self, tokens: tf.RaggedTensor) -> Tokens:
+        """Encodes the words of texts, `[batch, (tokens)]` string, as `__call__` does."""
         return Tokens(
             self.ids(tokens.flat_values),
             tf.cast(tokens.row_lengths(), tf.int32),

@@ -1,0 +1,56 @@
+"""Queries as a search model reads them: once, for all that ranks and for what is known of them."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import tensorflow as tf
+
+from tf_smoothclir.publishing.exported_lexical import LexicalParts
+from tf_smoothclir.publishing.exported_tower import ExportedTower
+from tf_smoothclir.text.evidence import NOTHING
+from tf_smoothclir.text.tokenizer import tokenize
+from tf_smoothclir.text.tokens import Tokens
+
+
+class QueriesRead(NamedTuple):
+    """Queries as the halves of a retriever see them.
+
+    Attributes:
+        words: Of the lexical model; None without one.
+        vectors: `[batch, dim]` float32, of the query tower; None where it does not rank.
+        levels: `[batch]` int32, the best evidence that either has of each query.
+    """
+
+    words: Tokens | None
+    vectors: tf.Tensor | None
+    levels: tf.Tensor
+
+
+class SearchedQueries(tf.Module):
+    """Reads queries for a search model, in the graph."""
+
+    def __init__(self, tower: ExportedTower | None, lexical: LexicalParts | None):
+        """Takes the query tower, if it ranks, and the lexical model, if there is one."""
+        super().__init__(name="queries")
+        self._tower = tower
+        self._reader = lexical and lexical.query_reader
+
+    def __call__(self, queries: tf.Tensor) -> QueriesRead:
+        """Reads queries, `[batch]` string, any bytes."""
+        words = vectors = None
+        levels = tf.fill([tf.size(queries)], NOTHING)
+        split: dict[int, tf.RaggedTensor] = {}  # by the words that are read, mostly as many
+
+        def first_words(number: int) -> tf.RaggedTensor:
+            if number not in split:
+                split[number] = tokenize(queries, number)
+            return split[number]
+
+        if self._reader is not None:
+            words, known = self._reader.read(first_words(self._reader.max_tokens))
+            levels = known.levels
+        if self._tower is not None:
+            vectors, known = self._tower.read(first_words(self._tower.encoder.max_tokens))
+            levels = tf.maximum(levels, known.levels)  # n-grams, where no word is known
+        return QueriesRead(words, vectors, levels)
