@@ -29,7 +29,7 @@ def encode(export_dir: str, split: str, directory: str) -> dict[str, float]:
     from tf_smoothclir.publishing.exported_models import load_exported_models
 
     towers = load_exported_models(export_dir).towers
-    found = _retrieval_set(export_dir)
+    found = retrieval_set(export_dir)
     queries = [text.text for text in found.source.queries()]
     asked = [queries[row] for row in found.queries_in(split)]
     documents = [text.text for text in found.source.documents()]
@@ -52,7 +52,7 @@ def quality(
 
     built = index.build(directory, kind, documents, dim, threads=1)
     timed = index.search(directory, kind, 0, documents, dim, threads=1)
-    found = _retrieval_set(export_dir)
+    found = retrieval_set(export_dir)
     settings = IndexSettings(kind).resolved(documents)
     own = Path(directory, kind)
     ranker = opened_ranker(own, dim, settings, hash_ids(found.document_ids))()
@@ -70,7 +70,8 @@ def quality(
     }
 
 
-def _retrieval_set(export_dir: str):
+def retrieval_set(export_dir: str):
+    """Returns the set that an export was trained on."""
     from tf_smoothclir.data.retrieval_set import RetrievalSet
     from tf_smoothclir.data.sources.opening import source_of
     from tf_smoothclir.publishing.export_directory import latest_manifest

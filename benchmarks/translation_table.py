@@ -53,8 +53,8 @@ def variants(profile: PositionProfile) -> dict[str, Variant]:
     }
 
 
-def measure(data: DataSettings, profile: PositionProfile) -> list[dict]:
-    """Returns the table, one row for each variant."""
+def measure(data: DataSettings, profile: PositionProfile, kind: str = "") -> list[dict]:
+    """Returns the table: the default, and each variant whose name begins with `kind`."""
     from tf_smoothclir.data.preparation import tokenize_set
     from tf_smoothclir.data.sources.opening import source_of
     from tf_smoothclir.data.sources.source import SPLITS
@@ -65,7 +65,11 @@ def measure(data: DataSettings, profile: PositionProfile) -> list[dict]:
     retrieval_set = retrieval_set_of(source_of(data), settings, SPLITS)
     tokenized_set = tokenize_set(retrieval_set, settings.text, data.cache_dir)
     texts = LexicalTexts(tokenized_set, settings.text.max_query_tokens)
-    measured = {name: [_measured(texts, one)] for name, one in variants(profile).items()}
+    measured = {
+        name: [_measured(texts, one)]
+        for name, one in variants(profile).items()
+        if name == "default" or name.startswith(kind)
+    }
     title = f"{data.data_dir or 'toy world'}, {profile}"
     return [common.table(title, measured, ratio_of="quality", references=["default"])]
 
@@ -106,6 +110,7 @@ def _define_flags() -> None:
     flags.DEFINE_string("cache_dir", "", "Cache of tokenized sets; empty: ~/.cache/tf_smoothclir.")
     flags.DEFINE_float("height", 0.0, "Height of the profile of positions; 0 for a flat one.")
     flags.DEFINE_float("decay", 15.0, "Its decay in words.")
+    flags.DEFINE_string("kind", "", "Measure variants of this kind alone, such as 'least'.")
 
 
 def _measure(values: flags.FlagValues) -> list[dict]:
@@ -115,7 +120,7 @@ def _measure(values: flags.FlagValues) -> list[dict]:
         cache_dir=values.cache_dir,
     )
     profile = PositionProfile(values.height, values.decay) if values.height else FLAT
-    return measure(data, profile)
+    return measure(data, profile, values.kind)
 
 
 if __name__ == "__main__":

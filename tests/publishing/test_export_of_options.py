@@ -1,19 +1,26 @@
 """Exporting towers with all options beyond the paper: the same vectors from raw strings."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 import tensorflow as tf
 
-from tests.published import EPSILON, undesired_operations
+from tests.published import EPSILON, NoVerifier, undesired_operations
 from tests.training.tiny_set import tiny_settings, write_tiny_set
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.sources.source import SPLITS
 from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.encoder import Encoder
+from tf_smoothclir.evaluation.evaluate import evaluate_split
+from tf_smoothclir.hybrid.fusion import Fusion
 from tf_smoothclir.protocols.cut_points import read_cut_points
 from tf_smoothclir.publishing.export import export_run
 from tf_smoothclir.publishing.export_directory import load_part, load_tower
+from tf_smoothclir.publishing.exported_models import load_exported_models
+from tf_smoothclir.training.retrievers import load_models, load_scorer, with_fusion
 from tf_smoothclir.training.run_directory import RunDirectory
+from tf_smoothclir.training.run_report import calibrated_on
 from tf_smoothclir.training.tasks import load_model
 from tf_smoothclir.training.train import tokenized_set_of, train
 from tf_smoothclir.two_tower.scorer import SetEncoder
@@ -119,6 +126,31 @@ def test_narrow_tables_are_measured_and_short_vectors_are_the_first_numbers(
     cut = "dense" if dim == run.settings().model.dim else f"dense-{dim}"
     assert manifest.cut_points == read_cut_points(run.cut_points)[cut]
     assert manifest.pair_id != load_tower(exported, "query").manifest.pair_id
+
+
+@pytest.mark.slow
+def test_a_hybrid_that_is_cut_has_a_fusion_and_cut_points_of_its_own(tmp_path):
+    data = write_tiny_set(tmp_path / "data")
+    options = {"retriever": "hybrid", "dim": 8, "matryoshka_dims": (4,), "epochs": 1}
+    settings = tiny_settings(data, tmp_path / "cache", **options)
+    train(settings, tmp_path / "run")
+    run = RunDirectory.load(tmp_path / "run")
+    export_run(run, tmp_path / "export", dim=4, search_model=False, verifier=NoVerifier())
+    found = load_exported_models(tmp_path / "export")
+    assert found.manifest.dim == 4
+    models = load_models(run, 4)
+    tokenized_set = tokenized_set_of(source_of(settings.data), models.settings, run, SPLITS)
+    models = with_fusion(models, tokenized_set)
+    assert found.lexical.fusion == dataclasses.replace(models.fusion, seconds=0.0)
+    # That of the shorter vectors, not of those that the run ranks by.
+    assert models.fusion.dense_deviation != Fusion.load(run.fusion).dense_deviation
+    retriever, negatives = models.retrievers(tokenized_set)["hybrid"], settings.training.negatives
+    evaluation = evaluate_split(
+        tokenized_set.retrieval_set, retriever, "validation", negatives=negatives
+    )
+    own = calibrated_on(tokenized_set, retriever, evaluation, negatives)
+    assert found.manifest.cut_points == own
+    assert load_scorer(run, tokenized_set, 4).cut_points is None
 
 
 def test_lengths_that_were_not_trained_are_refused(run, tmp_path):

@@ -144,10 +144,10 @@ def test_other_lengths_are_refused(run):
     )
 
 
-def test_only_vectors_alone_can_be_cut(run, tmp_path):
+def test_without_vectors_nothing_can_be_cut(run, tmp_path):
     settings = run.settings()
-    hybrid = dataclasses.replace(
-        settings, retrieval=dataclasses.replace(settings.retrieval, retriever="hybrid")
+    lexical = dataclasses.replace(
+        settings, retrieval=dataclasses.replace(settings.retrieval, retriever="lexical")
     )
-    with pytest.raises(InputError, match="the run ranks by --retriever=hybrid"):
-        load_models(RunDirectory.create(tmp_path / "hybrid", hybrid), 8)
+    with pytest.raises(InputError, match="the run ranks by --retriever=lexical, and has no vect"):
+        load_models(RunDirectory.create(tmp_path / "lexical", lexical), 8)

@@ -14,6 +14,7 @@ from tf_smoothclir.data.sources.source import Source
 from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.lexical.translated_queries import TranslatedQueries
 from tf_smoothclir.protocols.cut_points import CutPoints
+from tf_smoothclir.publishing.export_cut import refitted
 from tf_smoothclir.publishing.export_directory import LoadedPart, LoadedTower
 from tf_smoothclir.publishing.export_quality import measured_quality
 from tf_smoothclir.publishing.export_search import build_search_model
@@ -63,7 +64,7 @@ def export_run(
         max_search_documents: A larger collection gets no search model.
         search_depth: Documents that the search model returns per query.
         dim: Cuts the vectors to their first `dim` numbers, which the run must have trained; 0 keeps
-            all.
+            all. The fusion of a hybrid is chosen anew, for which the data of the run are needed.
         table_type: How the tables of towers are stored, one of `TABLE_TYPES`. What a narrow type
             costs is measured on the validation queries, logged, and written to the manifests.
         verifier: As for `publish_version`.
@@ -75,8 +76,10 @@ def export_run(
         InputError: The run is not complete, its ranker cannot be exported, it did not train vectors
             of `dim` numbers, or data that are needed are missing.
     """
-    models = load_models(run, dim)
+    models, cut_points = load_models(run, dim), None
     settings = models.settings
+    if settings.retrieval.retriever == "hybrid" and models.fusion is None:
+        models, cut_points = refitted(run, models)
     towers, lexical = _towers(run, models, table_type), _lexical_parts(run, models)
     quality = None
     if table_type != EXACT:
@@ -88,7 +91,7 @@ def export_run(
             )
         tables = {role: tower.tables for role, tower in towers.items()}
         quality = measured_quality(run, models, tables)
-    info = dataclasses.replace(_pair_info(run, models), quality=quality)
+    info = dataclasses.replace(_pair_info(run, models, cut_points), quality=quality)
     parts: dict[str, Part] = dict(towers)
     if lexical is not None:
         parts["lexical"] = ExportedLexical(lexical)
@@ -143,9 +146,11 @@ def models_of_run(run: RunDirectory) -> tuple[ExportedModels, dict[str, LoadedPa
     return ExportedModels(manifest, encoders, lexical), loaded
 
 
-def _pair_info(run: RunDirectory, models: RunModels) -> PairInfo:
+def _pair_info(
+    run: RunDirectory, models: RunModels, cut_points: CutPoints | None = None
+) -> PairInfo:
     settings, thresholds = models.settings, models.thresholds
-    cut_points = load_cut_points(run, models).get(settings.retrieval.retriever)
+    cut_points = cut_points or load_cut_points(run, models).get(settings.retrieval.retriever)
     cut_points = cut_points or CutPoints(thresholds, (), thresholds)
     dim, epsilon = 0, 0.0
     if models.towers is not None:

@@ -40,17 +40,12 @@ class SearchedQueries(tf.Module):
         """Reads queries, `[batch]` string, any bytes."""
         words = vectors = None
         levels = tf.fill([tf.size(queries)], NOTHING)
-        split: dict[int, tf.RaggedTensor] = {}  # by the words that are read, mostly as many
-
-        def first_words(number: int) -> tf.RaggedTensor:
-            if number not in split:
-                split[number] = tokenize(queries, number)
-            return split[number]
-
+        readers = [self._reader, self._tower and self._tower.encoder]
+        tokens = tokenize(queries, max(reader.max_tokens for reader in readers if reader))
         if self._reader is not None:
-            words, known = self._reader.read(first_words(self._reader.max_tokens))
+            words, known = self._reader.read(tokens[:, : self._reader.max_tokens])
             levels = known.levels
         if self._tower is not None:
-            vectors, known = self._tower.read(first_words(self._tower.encoder.max_tokens))
+            vectors, known = self._tower.read(tokens[:, : self._tower.encoder.max_tokens])
             levels = tf.maximum(levels, known.levels)  # n-grams, where no word is known
         return QueriesRead(words, vectors, levels)

@@ -204,16 +204,18 @@ def check_cut(settings: RunSettings, dim: int) -> None:
     """Checks that the vectors of a run may be cut to their first `dim` numbers; 0 keeps all.
 
     Raises:
-        InputError: The run was not trained for that, or ranks by more than its vectors.
+        InputError: The run was not trained for that, or has no vectors.
     """
-    retriever = settings.retrieval.retriever
-    reranker = settings.retrieval.reranker
-    if dim and (retriever, reranker) != ("dense", "none"):
-        flag = f"--retriever={retriever}" if retriever != "dense" else f"--reranker={reranker}"
+    reranker, lacks = settings.retrieval.reranker, ""
+    if not settings.retrieval.has_towers:
+        lacks = f"ranks by --retriever={settings.retrieval.retriever}, and has no vectors"
+    elif reranker != "none":
+        lacks = f"re-ranks by --reranker={reranker}, which was trained on whole vectors"
+    if dim and lacks:
         raise input_error(
             f"--dim={dim}",
-            f"the run ranks by {flag}, and only vectors alone can be cut",
-            "Leave --dim out, or train with --retriever=dense and no --reranker",
+            f"the run {lacks}",
+            "Leave --dim out, or train with --retriever=dense or hybrid and no --reranker",
         )
     check_dim(settings.model, dim)
 
@@ -224,7 +226,7 @@ def load_models(run: RunDirectory, dim: int = 0) -> RunModels:
     Args:
         run: The run directory.
         dim: Cuts the vectors of towers to their first `dim` numbers; `settings.model.dim` of the
-            result says so. 0 keeps all.
+            result says so. 0 keeps all. A hybrid that is cut has no fusion yet: `with_fusion`.
 
     Raises:
         InputError: A model is missing: the run is not complete. Or as in `check_cut`.
@@ -233,13 +235,30 @@ def load_models(run: RunDirectory, dim: int = 0) -> RunModels:
     check_cut(settings, dim)
     check_trained(run)
     retrieval = settings.retrieval
+    has_fusion = retrieval.retriever == "hybrid" and dim in (0, settings.model.dim)
     return RunModels(
         changed(settings, {"dim": dim or settings.model.dim}),
         towers=load_model(run, dim) if retrieval.has_towers else None,
         lexical=_load_lexical(run, retrieval.ranker) if retrieval.has_lexical_model else None,
-        fusion=Fusion.load(run.fusion) if retrieval.retriever == "hybrid" else None,
+        fusion=Fusion.load(run.fusion) if has_fusion else None,
         reranker=Reranker.load(run.reranker) if retrieval.reranker != "none" else None,
     )
+
+
+def with_fusion(models: RunModels, tokenized_set: TokenizedSet) -> RunModels:
+    """Returns models with a fusion, chosen on validation for a hybrid whose vectors are cut.
+
+    The share of the towers was chosen for the whole vectors; shorter ones know less.
+
+    Args:
+        models: Of `load_models`.
+        tokenized_set: The set of the run.
+    """
+    if models.settings.retrieval.retriever != "hybrid" or models.fusion is not None:
+        return models
+    over = retrievers_over(models.settings, tokenized_set, models.towers)
+    over.add_lexical(models.lexical)
+    return dataclasses.replace(models, fusion=_learned_fusion(models.settings, over))
 
 
 def load_cut_points(run: RunDirectory, models: RunModels) -> dict[str, CutPoints]:
@@ -253,8 +272,8 @@ def load_cut_points(run: RunDirectory, models: RunModels) -> dict[str, CutPoints
     """
     if run.cut_points.is_file():
         found, dim = read_cut_points(run.cut_points), models.settings.model.dim
-        if dim != run.settings().model.dim:
-            return {"dense": found[name_of_cut(dim)]}
+        if dim != run.settings().model.dim:  # those of a hybrid are found with its fusion
+            return {"dense": found[name_of_cut(dim)]} if models.lexical is None else {}
         return found
     if models.towers is None or models.towers.loss.thresholds is None:
         return {}
@@ -280,7 +299,7 @@ def load_scorer(run: RunDirectory, tokenized_set: TokenizedSet, dim: int = 0) ->
     Raises:
         InputError: As in `load_models`.
     """
-    models = load_models(run, dim)
+    models = with_fusion(load_models(run, dim), tokenized_set)
     name = models.settings.retrieval.ranks_with
     cut_points = load_cut_points(run, models).get(name)
     return GradedScorer(models.retrievers(tokenized_set)[name], cut_points)
@@ -340,10 +359,14 @@ def _load_lexical(run: RunDirectory, ranker: str) -> LexicalModel | TranslatedQu
 
 def _fusion(settings: RunSettings, run: RunDirectory, over: SetRetrievers) -> Fusion:
     if not run.fusion.is_file():
-        wanted = settings.retrieval.fusion
-        formulas = FORMULAS if wanted == "auto" else (wanted,)
-        halves = over.found["lexical"].rows, over.found["dense"].scores
-        fusion = learn_fusion(over.texts, *halves, formulas)
+        fusion = _learned_fusion(settings, over)
         with run.writing(run.fusion) as path:
             fusion.save(path)
     return Fusion.load(run.fusion)
+
+
+def _learned_fusion(settings: RunSettings, over: SetRetrievers) -> Fusion:
+    wanted = settings.retrieval.fusion
+    formulas = FORMULAS if wanted == "auto" else (wanted,)
+    halves = over.found["lexical"].rows, over.found["dense"].scores
+    return learn_fusion(over.texts, *halves, formulas)

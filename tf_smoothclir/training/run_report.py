@@ -77,7 +77,7 @@ def evaluate_and_report(
         for name, retriever in retrievers.items()
     }
     cut_points = {
-        name: _calibrated(tokenized_set, retrievers[name], splits["validation"], negatives)
+        name: calibrated_on(tokenized_set, retrievers[name], splits["validation"], negatives)
         for name, splits in evaluations.items()
     }
     with run.writing(run.cut_points) as path:
@@ -117,9 +117,17 @@ def _sizes(retrieval_set: RetrievalSet) -> dict[str, int]:
     }
 
 
-def _calibrated(
+def calibrated_on(
     tokenized_set: TokenizedSet, retriever: Retriever, validation: Evaluation, negatives: int
 ) -> CutPoints:
+    """Returns the cut points between the grades of a retriever.
+
+    Args:
+        tokenized_set: The set.
+        retriever: Over the set.
+        validation: Of the retriever, on the validation queries.
+        negatives: Sampled documents of a candidate list.
+    """
     scorer, alone = scorer_of_pairs(retriever), None
     if scorer is not None:
         retrieval_set = tokenized_set.retrieval_set
