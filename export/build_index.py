@@ -13,6 +13,7 @@ from pathlib import Path
 from absl import flags
 
 from tf_smoothclir.command_line import command, engine_flags, setting_flags
+from tf_smoothclir.settings.retrieval import SEARCHED_BY
 from tf_smoothclir.utils.files import make_directory
 
 _EXPORT_DIR, _INDEX_DIR = setting_flags.define_index_flags()
@@ -46,6 +47,14 @@ _SEARCH_EFFORT = flags.DEFINE_integer(
     "hnsw: candidates kept during the search (efSearch); ivf_pq: lists read (nprobe). Higher values"
     " find more and take longer. 0: the default for the type and the number of documents.",
     lower_bound=0,
+    module_name=command.COMMAND,
+)
+_RETRIEVER = flags.DEFINE_enum(
+    "retriever",
+    "auto",
+    SEARCHED_BY,
+    "What the index is for. Of a hybrid, dense keeps vectors alone, and lexical words alone, which"
+    " takes less disk and memory. auto: all that the export ranks with.",
     module_name=command.COMMAND,
 )
 _OVERWRITE = flags.DEFINE_boolean(
@@ -101,7 +110,8 @@ def main(argv) -> None:
     if _ADD.value or _REMOVE.value:
         _change(engine, *export_halves(_EXPORT_DIR.value))
         return
-    halves, export = export_halves(_EXPORT_DIR.value, settings)
+    retriever = "" if _RETRIEVER.value == "auto" else _RETRIEVER.value
+    halves, export = export_halves(_EXPORT_DIR.value, settings, retriever=retriever)
     data = setting_flags.data_like(export.data)
     collection = open_collection(_COLLECTION.value, data)
     data = None if _COLLECTION.value else data

@@ -32,7 +32,8 @@ _OUTPUT_DIR = flags.DEFINE_string(
     "output_dir",
     "",
     "Where metrics.json and the TREC files go; empty: evaluation/ in the run, in it dim-64/ with"
-    " --dim=64, over-A/ with --first_stage=A, and on-NAME-DIGEST/ of another retrieval set.",
+    " --dim=64, by-lexical/ with --retriever=lexical, over-A/ with --first_stage=A, and"
+    " on-NAME-DIGEST/ of another retrieval set.",
     module_name=command.COMMAND,
 )
 _FIRST_STAGE = flags.DEFINE_string(
@@ -57,6 +58,7 @@ _DIM = flags.DEFINE_integer(
     lower_bound=0,
     module_name=command.COMMAND,
 )
+_RETRIEVER = setting_flags.define_retriever()
 _VERIFY = setting_flags.define_verify()
 setting_flags.define_settings(["data"])
 
@@ -72,6 +74,9 @@ def main(argv) -> None:
     output_dir, ranking = run.evaluation, ""
     if _DIM.value:
         output_dir /= f"dim-{_DIM.value}"
+    retriever = "" if _RETRIEVER.value == "auto" else _RETRIEVER.value
+    if retriever:
+        output_dir /= f"by-{retriever}"
     if _FIRST_STAGE.value:
         first_stage = RunDirectory.load(_FIRST_STAGE.value, "--first_stage", verify=_VERIFY.value)
         output_dir /= f"over-{first_stage.path.resolve().name}"
@@ -87,6 +92,8 @@ def main(argv) -> None:
     settings = dataclasses.replace(settings, data=data)
     source = source_of(data)
     retrievers.check_cut(settings, _DIM.value)
+    if retriever:
+        retrievers.check_retriever(settings, retriever)
     retrievers.check_trained(run)
     if first_stage:
         two_stages.check_first_stage(first_stage, run, source)
@@ -95,7 +102,7 @@ def main(argv) -> None:
     output_dir = make_directory(Path(_OUTPUT_DIR.value or output_dir), "--output_dir")
     tokenized_set = train.tokenized_set_of(source, settings, run, _SPLITS.value)
     retrieval_set, negatives = tokenized_set.retrieval_set, settings.training.negatives
-    graded = retrievers.load_scorer(run, tokenized_set, _DIM.value)
+    graded = retrievers.load_scorer(run, tokenized_set, _DIM.value, retriever)
     scorer = graded.scorer
     if first_stage:
         found = two_stages.load_first_stage(first_stage, retrieval_set, data.cache_dir)

@@ -1,5 +1,6 @@
 """The commands with a collection in Milvus Lite: write, change, search, serve a page."""
 
+import dataclasses
 import json
 import shutil
 
@@ -54,7 +55,8 @@ def test_engine_finds_what_the_index_finds(flags, export_dir, tmp_path):
     build_index(tmp_path / "index", collection, halves, export, data=export.data)
     here = open_search(export_dir, tmp_path / "index", the_same)
     there = open_search(export_dir, "", the_same, engine=address_in(flags))
-    assert there.collection == here.collection
+    # The documents of an engine come and go, so nobody says how many there are.
+    assert there.collection == dataclasses.replace(here.collection, documents=None)
     for of_index, of_engine in zip(here.search(QUERIES, 20), there.search(QUERIES, 20)):
         expected = {hit.id: hit.score for hit in of_index}
         assert {hit.id: hit.score for hit in of_engine} == pytest.approx(expected, abs=1e-6)

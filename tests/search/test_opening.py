@@ -225,13 +225,11 @@ def server(export_dir, monkeypatch):
             assert role == "query"
             return state.pair
 
-        def read(self, texts):
-            return None if state.old else [("words", "")] * len(texts)
-
-        def encode(self, texts, role="query"):
+        def encode_queries(self, texts):
             state.asked += texts
             vectors = encode(text=tf.constant(list(texts)))["vector"].numpy()
-            return np.pad(vectors, [(0, 0), (0, state.extra)])
+            evidence = None if state.old else [("words", "")] * len(texts)
+            return np.pad(vectors, [(0, 0), (0, state.extra)]), evidence
 
     module = types.SimpleNamespace(ServingClient=ServingClient)
     monkeypatch.setitem(sys.modules, "tf_smoothclir.client.serving_client", module)

@@ -248,6 +248,23 @@ def test_hits_have_the_grades_of_the_cut_points_of_the_run(opened, ranking_runs,
     assert len(grades) > 1
 
 
+@pytest.mark.parametrize("half", ["dense", "lexical"])
+def test_an_index_may_have_one_half_of_a_hybrid(opened, ranking_exports, tmp_path, half):
+    path = ranking_exports["hybrid"]
+    halves, manifest = export_halves(path, retriever=half)
+    build_index(tmp_path / "index", SourceCollection(source_of(manifest.data)), halves, manifest)
+    found = open_search(path, tmp_path / "index", the_same)  # by what the index has
+    assert found.search(QUERIES, 5) == opened("hybrid", half).search(QUERIES, 5)
+    other = {"dense": "no impacts of words", "lexical": "no vectors"}[half]
+    with pytest.raises(InputError, match=f"--retriever=hybrid: the index has {other}"):
+        open_search(path, tmp_path / "index", the_same, retriever="hybrid")
+
+
+def test_a_run_of_words_has_no_index_of_vectors(ranking_exports):
+    with pytest.raises(InputError, match="ranks by --retriever=lexical alone"):
+        export_halves(ranking_exports["lexical"], retriever="dense")
+
+
 def test_words_of_a_hybrid_alone_have_no_grades(opened):
     (hits,) = opened("hybrid", "lexical").search(["word1 word4"], 3)
     assert [hit.grade for hit in hits] == [None] * 3

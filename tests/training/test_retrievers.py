@@ -20,7 +20,7 @@ from tf_smoothclir.evaluation.evaluate import evaluate_splits
 from tf_smoothclir.protocols.cut_points import read_cut_points
 from tf_smoothclir.settings.training import METRICS
 from tf_smoothclir.training import retrievers, run_report
-from tf_smoothclir.training.retrievers import load_models
+from tf_smoothclir.training.retrievers import check_retriever, load_models, load_scorer
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.train import tokenized_set_of, train
 from tf_smoothclir.training.trainer import Trainer
@@ -222,6 +222,26 @@ def test_a_run_of_before_there_were_retrievers_is_dense_and_loads(runs, tiny, tm
     assert run.settings() == tiny()
     assert load_models(run).lexical is None
     assert train(tiny(), path) == metrics_of(run)
+
+
+@pytest.mark.parametrize("retriever", ["dense", "lexical", "hybrid"])
+def test_a_hybrid_ranks_by_any_of_its_parts(runs, retriever):
+    run = runs["hybrid"]
+    settings = run.settings()
+    tokenized_set = tokenized_set_of(source_of(settings.data), settings, run, SPLITS)
+    expected = load_models(run).retrievers(tokenized_set)[retriever]
+    found = load_scorer(run, tokenized_set, retriever=retriever)
+    queries = tokenized_set.retrieval_set.queries_in("test")
+    for own, other in zip(found.scorer.rank(queries, 9), expected.rank(queries, 9)):
+        np.testing.assert_array_equal(own.document_rows, other.document_rows)
+    assert found.cut_points == read_cut_points(run.cut_points)[retriever]
+
+
+def test_a_run_ranks_by_nothing_that_it_did_not_train(runs):
+    settings = runs["lexical"].settings()
+    with pytest.raises(InputError, match="--retriever=dense: the run was trained with"):
+        check_retriever(settings, "dense")
+    check_retriever(settings, "lexical")
 
 
 def test_evaluate_ranks_with_the_retriever_of_the_run_on_another_set_too(runs, tiny_dir, tmp_path):

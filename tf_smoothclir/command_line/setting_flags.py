@@ -102,12 +102,12 @@ def check_data_dir(data_dir: str) -> None:
 
 
 def define_retriever() -> flags.FlagHolder:
-    """Defines --retriever, for commands that search an index."""
+    """Defines --retriever, for commands that rank with what has been trained."""
     return flags.DEFINE_enum(
         "retriever",
         "auto",
         SEARCHED_BY,
-        "What ranks the documents. auto: what the exported run ranks with. Of a hybrid, dense uses"
+        "What ranks the documents. auto: what the run was trained to. Of a hybrid, dense uses"
         " the vectors alone, and lexical the words alone.",
         module_name=COMMAND,
     )

@@ -19,7 +19,13 @@ from tf_smoothclir.index.recall import RECALL_QUERIES
 from tf_smoothclir.index.vector_index import IndexSettings
 from tf_smoothclir.publishing.exported_models import ExportedModels, load_exported_models
 from tf_smoothclir.publishing.manifest import ExportManifest
-from tf_smoothclir.utils.errors import InputError
+from tf_smoothclir.utils.errors import InputError, input_error
+
+_NEEDED = {
+    "dense": (DenseHalf.name,),
+    "lexical": (LexicalHalf.name,),
+    "hybrid": (DenseHalf.name, LexicalHalf.name),
+}
 
 
 class ExportHalves(NamedTuple):
@@ -39,6 +45,7 @@ def export_halves(
     settings: IndexSettings | None = None,
     *,
     version: int | None = None,
+    retriever: str = "",
 ) -> ExportHalves:
     """Loads the models of an export that encode documents.
 
@@ -46,12 +53,23 @@ def export_halves(
         export_dir: Where `publish_version` wrote.
         settings: Kind and parameters of the vector index.
         version: None for the latest.
+        retriever: "dense" or "lexical" for one half of a hybrid alone; empty for all halves.
 
     Raises:
-        InputError: There is no such version, or it is damaged.
+        InputError: There is no such version, it is damaged, or it has not what the retriever needs.
     """
     models = load_exported_models(export_dir, version)
-    return ExportHalves(halves_of(models, settings), models.manifest)
+    halves = halves_of(models, settings)
+    if retriever:
+        needed = _NEEDED[retriever]
+        halves = [half for half in halves if half.name in needed]
+        if len(halves) < len(needed):
+            raise input_error(
+                f"--retriever={retriever}",
+                f"the exported run ranks by --retriever={models.retriever} alone",
+                "Leave the flag out, or export a run that has what it needs",
+            )
+    return ExportHalves(halves, models.manifest)
 
 
 def halves_of(models: ExportedModels, settings: IndexSettings | None = None) -> list[Half]:

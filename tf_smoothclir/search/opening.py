@@ -86,6 +86,8 @@ def open_search(
     lexical = _lexical_model(export_dir, index, retriever)
     if retriever == AUTO:
         retriever = "dense" if lexical is None else lexical.retriever
+        if DenseHalf.name not in index.manifest.halves:  # built for words alone
+            retriever = "lexical"
     searched = _searched(export_dir, index.manifest, choose_data, retriever)
     if retriever == "lexical":
         if server:

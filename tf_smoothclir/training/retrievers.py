@@ -286,7 +286,24 @@ def load_cut_points(run: RunDirectory, models: RunModels) -> dict[str, CutPoints
     return {"dense": CutPoints(models.thresholds, (), models.thresholds)}
 
 
-def load_scorer(run: RunDirectory, tokenized_set: TokenizedSet, dim: int = 0) -> GradedScorer:
+def check_retriever(settings: RunSettings, retriever: str) -> None:
+    """Checks that a run has what ranks by `retriever`.
+
+    Raises:
+        InputError: It ranks by something else alone.
+    """
+    own = settings.retrieval.retriever
+    if retriever != own and own != "hybrid":
+        raise input_error(
+            f"--retriever={retriever}",
+            f"the run was trained with --retriever={own} and has nothing else to rank by",
+            "Leave the flag out, or train with --retriever=hybrid, which has all three",
+        )
+
+
+def load_scorer(
+    run: RunDirectory, tokenized_set: TokenizedSet, dim: int = 0, retriever: str = ""
+) -> GradedScorer:
     """Returns what a trained run ranks with, over a set.
 
     Whoever evaluates a run calls this, and need not know what the run trained.
@@ -295,12 +312,15 @@ def load_scorer(run: RunDirectory, tokenized_set: TokenizedSet, dim: int = 0) ->
         run: The run directory.
         tokenized_set: The set.
         dim: As in `load_models`.
+        retriever: "dense" or "lexical" for a half of a hybrid; empty for what the run ranks with.
 
     Raises:
-        InputError: As in `load_models`.
+        InputError: As in `load_models` and `check_retriever`.
     """
     models = with_fusion(load_models(run, dim), tokenized_set)
-    name = models.settings.retrieval.ranks_with
+    name = retriever or models.settings.retrieval.ranks_with
+    if retriever:
+        check_retriever(models.settings, retriever)
     cut_points = load_cut_points(run, models).get(name)
     return GradedScorer(models.retrievers(tokenized_set)[name], cut_points)
 
