@@ -126,6 +126,18 @@ def test_narrow_tables_are_measured_and_short_vectors_are_the_first_numbers(
     cut = "dense" if dim == run.settings().model.dim else f"dense-{dim}"
     assert manifest.cut_points == read_cut_points(run.cut_points)[cut]
     assert manifest.pair_id != load_tower(exported, "query").manifest.pair_id
+    # The search model reads the same tables: of words and of n-grams, of each tower.
+    kinds, shapes = variables_of(tmp_path / "search" / "1")
+    narrow = [name for name, kind in kinds.items() if kind == tf.as_dtype(options["table_type"])]
+    assert len(narrow) == 4
+    exact = {tuple(shapes[name]) for name, kind in kinds.items() if kind == tf.float32}
+    assert exact.isdisjoint(tuple(shapes[name]) for name in narrow)
+
+
+def variables_of(path):
+    """Name -> type, and name -> shape, of the variables of a SavedModel."""
+    found = tf.train.load_checkpoint(str(path / "variables" / "variables"))
+    return found.get_variable_to_dtype_map(), found.get_variable_to_shape_map()
 
 
 @pytest.mark.slow

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import itertools
 import os
@@ -33,7 +34,8 @@ class ExportHalves(NamedTuple):
 
     Attributes:
         halves: A half for each kind of model in the export.
-        manifest: The manifest of the export: of one of its parts.
+        manifest: The manifest of the export: of one of its parts; without cut points where only one
+            half of a hybrid is wanted.
     """
 
     halves: list[Half]
@@ -59,8 +61,9 @@ def export_halves(
         InputError: There is no such version, it is damaged, or it has not what the retriever needs.
     """
     models = load_exported_models(export_dir, version)
-    halves = halves_of(models, settings)
-    if retriever:
+    halves, manifest = halves_of(models, settings), models.manifest
+    if retriever and retriever != models.retriever:
+        manifest = dataclasses.replace(manifest, cut_points=None)  # those of the whole ranking
         needed = _NEEDED[retriever]
         halves = [half for half in halves if half.name in needed]
         if len(halves) < len(needed):
@@ -69,7 +72,7 @@ def export_halves(
                 f"the exported run ranks by --retriever={models.retriever} alone",
                 "Leave the flag out, or export a run that has what it needs",
             )
-    return ExportHalves(halves, models.manifest)
+    return ExportHalves(halves, manifest)
 
 
 def halves_of(models: ExportedModels, settings: IndexSettings | None = None) -> list[Half]:
