@@ -24,6 +24,7 @@ from tf_smoothclir.protocols.text_search import (
     WordMatch,
     WordShare,
 )
+from tf_smoothclir.search.display import word_pattern
 from tf_smoothclir.search.opening import open_search
 from tf_smoothclir.server.search_page import SearchPage, open_page, text_parts
 from tf_smoothclir.utils.digests import with_own_digest
@@ -203,6 +204,16 @@ def test_page_runs_only_its_own_script_and_loads_nothing_else(address):
 )
 def test_text_is_cut_at_whole_words(text, shares, parts):
     assert text_parts(text, shares) == parts
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["mot rouge bleu", "Rouge, mot", "mot-rouge 漢字", "x " * 500 + "bleu " + "mot rouge " * 90],
+)
+def test_words_of_other_texts_are_not_highlighted(text):
+    shares = {"rouge": 0.5, "字": 0.2}
+    pattern = word_pattern(("rouge", "mot", "bleu", "字", "漢"))
+    assert text_parts(text, shares, pattern=pattern) == text_parts(text, shares)
 
 
 def test_long_text_is_cut_around_the_first_word_that_counts():

@@ -112,7 +112,7 @@ class SearchPage:
         (hits,) = search.search([query], int(depth))
         milliseconds = 1000 * (time.perf_counter() - begin)
         explanations = self._explanations(search, query, hits)
-        results = [_result(*pair) for pair in zip(hits, explanations)]
+        results = _results(hits, explanations)
         (reading,) = search.read([query])
         return json_response(
             {
@@ -191,11 +191,21 @@ def _bad_request(message: str) -> Response:
     return json_response({"error": message}, 400)
 
 
-def _result(hit: SearchHit, explanation: Explanation | None) -> dict:
+def _results(hits: Sequence[SearchHit], explanations: Sequence[Explanation | None]) -> list[dict]:
+    carrying = [
+        set(carrying_words(explained)) if explained else set() for explained in explanations
+    ]
+    # One pattern for all texts: compiling one for each takes longer than searching them.
+    pattern = word_pattern(tuple(sorted(set().union(*carrying))))
+    return [_result(*one, pattern) for one in zip(hits, explanations, carrying)]
+
+
+def _result(
+    hit: SearchHit, explanation: Explanation | None, carrying: set[str], pattern: re.Pattern
+) -> dict:
     fields = {name: getattr(hit, name) for name in ("rank", "score", "grade", "id", "title")}
     shares, matches, added = {}, {}, None
     if explanation:
-        carrying = set(carrying_words(explanation))
         words = [word for word in explanation.words if word.word in carrying]
         shares = {word.word: word.share for word in words}
         matches = {
@@ -206,14 +216,17 @@ def _result(hit: SearchHit, explanation: Explanation | None) -> dict:
             "towers": explanation.towers,
             "feedback": explanation.feedback,
         }
-    parts, whole = text_parts(hit.text, shares), None
+    parts, whole = text_parts(hit.text, shares, pattern=pattern), None
     if len(hit.text) > _LONGEST_TEXT:
-        whole = text_parts(hit.text[:_LONGEST_WHOLE], shares, _LONGEST_WHOLE)
+        whole = text_parts(hit.text[:_LONGEST_WHOLE], shares, _LONGEST_WHOLE, pattern)
     return {**fields, "parts": parts, "whole": whole, "matches": matches, "added": added}
 
 
 def text_parts(
-    text: str, shares: Mapping[str, float], longest: int = _LONGEST_TEXT
+    text: str,
+    shares: Mapping[str, float],
+    longest: int = _LONGEST_TEXT,
+    pattern: re.Pattern | None = None,
 ) -> list[tuple[str, float | None]]:
     """Cuts a text into pieces at the words that carry its score.
 
@@ -221,13 +234,15 @@ def text_parts(
         text: A document. A long one is cut to what surrounds the first such word, or to its start.
         shares: Word in lower case -> its share of the score.
         longest: Characters of a text that is not cut.
+        pattern: Finds at least these words; None to make one.
 
     Returns:
         The pieces in order, each with its share, or None between such words.
     """
-    pattern = word_pattern(tuple(shares))
+    pattern = pattern or word_pattern(tuple(shares))
     if len(text) > longest:
-        first = pattern.search(text)
+        found = pattern.finditer(text)
+        first = next((match for match in found if match[0].lower() in shares), None)
         begin = max(0, first.start() - _BEFORE) if first else 0
         end = begin + longest
         text = "…" * (begin > 0) + text[begin:end].strip() + "…" * (end < len(text))
