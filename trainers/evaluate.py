@@ -85,16 +85,16 @@ def main(argv) -> None:
     from tf_smoothclir.evaluation.evaluate import evaluate_splits, metrics_content
     from tf_smoothclir.evaluation.report import print_results
     from tf_smoothclir.protocols.scorer import TwoStageRetriever
-    from tf_smoothclir.training import retrievers, train, two_stages
+    from tf_smoothclir.training import retrievers, run_checks, train, two_stages
 
     settings = run.settings()
     data = setting_flags.settings_from_flags("data", base=settings.data)
     settings = dataclasses.replace(settings, data=data)
     source = source_of(data)
-    retrievers.check_cut(settings, _DIM.value)
+    run_checks.check_cut(settings, _DIM.value)
     if retriever:
-        retrievers.check_retriever(settings, retriever)
-    retrievers.check_trained(run)
+        run_checks.check_retriever(settings, retriever)
+    run_checks.check_trained(run)
     if first_stage:
         two_stages.check_first_stage(first_stage, run, source)
     if not run.was_trained_on(source.fingerprint()):

@@ -20,7 +20,8 @@ from tf_smoothclir.evaluation.evaluate import evaluate_splits
 from tf_smoothclir.protocols.cut_points import read_cut_points
 from tf_smoothclir.settings.training import METRICS
 from tf_smoothclir.training import retrievers, run_report
-from tf_smoothclir.training.retrievers import check_retriever, load_models, load_scorer
+from tf_smoothclir.training.retrievers import load_models, load_scorer
+from tf_smoothclir.training.run_checks import check_retriever
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.train import tokenized_set_of, train
 from tf_smoothclir.training.trainer import Trainer

@@ -31,12 +31,12 @@ from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.text.vocabulary import read_vocabulary, write_vocabulary
 from tf_smoothclir.training.initial_run import EarlierTable, initial_run
 from tf_smoothclir.training.rerankers import learned_reranker
+from tf_smoothclir.training.run_checks import check_cut, check_retriever, check_trained
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.set_retrievers import SetRetrievers, name_of_cut, retrievers_over
-from tf_smoothclir.training.tasks import check_dim, check_weights, load_model
+from tf_smoothclir.training.tasks import load_model
 from tf_smoothclir.two_tower.model import TwoTower
 from tf_smoothclir.two_tower.scorer import thresholds_of, vectors_of_words
-from tf_smoothclir.utils.errors import input_error
 
 
 @dataclasses.dataclass(frozen=True)
@@ -183,43 +183,6 @@ def add_words_of_dictionary(vocabulary_dir: Path, settings: RunSettings) -> None
     logging.info("The dictionary adds %d words to the query vocabulary", len(added))
 
 
-def check_trained(run: RunDirectory) -> None:
-    """Checks that a run has all of its models, before its data are read.
-
-    Raises:
-        InputError: A model is missing: the run is not complete.
-    """
-    retrieval = run.settings().retrieval
-    if retrieval.has_towers:
-        check_weights(run)
-    if retrieval.has_lexical_model and not run.lexical.is_dir():
-        raise run.incomplete("has not learned its lexical model yet")
-    if retrieval.retriever == "hybrid" and not run.fusion.is_file():
-        raise run.incomplete("has not chosen the weights of its hybrid yet")
-    if retrieval.reranker != "none" and not run.reranker.is_dir():
-        raise run.incomplete("has not learned its re-ranker yet")
-
-
-def check_cut(settings: RunSettings, dim: int) -> None:
-    """Checks that the vectors of a run may be cut to their first `dim` numbers; 0 keeps all.
-
-    Raises:
-        InputError: The run was not trained for that, or has no vectors.
-    """
-    reranker, lacks = settings.retrieval.reranker, ""
-    if not settings.retrieval.has_towers:
-        lacks = f"ranks by --retriever={settings.retrieval.retriever}, and has no vectors"
-    elif reranker != "none":
-        lacks = f"re-ranks by --reranker={reranker}, which was trained on whole vectors"
-    if dim and lacks:
-        raise input_error(
-            f"--dim={dim}",
-            f"the run {lacks}",
-            "Leave --dim out, or train with --retriever=dense or hybrid and no --reranker",
-        )
-    check_dim(settings.model, dim)
-
-
 def load_models(run: RunDirectory, dim: int = 0) -> RunModels:
     """Restores the models of a run; towers with the weights of their best epoch.
 
@@ -284,21 +247,6 @@ def load_cut_points(run: RunDirectory, models: RunModels) -> dict[str, CutPoints
         run.cut_points.name,
     )
     return {"dense": CutPoints(models.thresholds, (), models.thresholds)}
-
-
-def check_retriever(settings: RunSettings, retriever: str) -> None:
-    """Checks that a run has what ranks by `retriever`.
-
-    Raises:
-        InputError: It ranks by something else alone.
-    """
-    own = settings.retrieval.retriever
-    if retriever != own and own != "hybrid":
-        raise input_error(
-            f"--retriever={retriever}",
-            f"the run was trained with --retriever={own} and has nothing else to rank by",
-            "Leave the flag out, or train with --retriever=hybrid, which has all three",
-        )
 
 
 def load_scorer(

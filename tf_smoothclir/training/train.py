@@ -28,10 +28,10 @@ from tf_smoothclir.training.distributed.workers import SINGLE_PROCESS, SinglePro
 from tf_smoothclir.training.initial_run import check_same_words, initial_run, keep_vocabularies
 from tf_smoothclir.training.retrievers import (
     add_words_of_dictionary,
-    check_trained,
     learn_models,
     set_with_pseudo_queries,
 )
+from tf_smoothclir.training.run_checks import check_trained
 from tf_smoothclir.training.run_config import RunData
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.run_report import evaluate_and_report

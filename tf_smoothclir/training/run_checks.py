@@ -1,0 +1,60 @@
+"""What a trained run can rank by, checked before its data are read."""
+
+from __future__ import annotations
+
+from tf_smoothclir.settings.run import RunSettings
+from tf_smoothclir.training.run_directory import RunDirectory
+from tf_smoothclir.training.tasks import check_dim, check_weights
+from tf_smoothclir.utils.errors import input_error
+
+
+def check_trained(run: RunDirectory) -> None:
+    """Checks that a run has all of its models, before its data are read.
+
+    Raises:
+        InputError: A model is missing: the run is not complete.
+    """
+    retrieval = run.settings().retrieval
+    if retrieval.has_towers:
+        check_weights(run)
+    if retrieval.has_lexical_model and not run.lexical.is_dir():
+        raise run.incomplete("has not learned its lexical model yet")
+    if retrieval.retriever == "hybrid" and not run.fusion.is_file():
+        raise run.incomplete("has not chosen the weights of its hybrid yet")
+    if retrieval.reranker != "none" and not run.reranker.is_dir():
+        raise run.incomplete("has not learned its re-ranker yet")
+
+
+def check_cut(settings: RunSettings, dim: int) -> None:
+    """Checks that the vectors of a run may be cut to their first `dim` numbers; 0 keeps all.
+
+    Raises:
+        InputError: The run was not trained for that, or has no vectors.
+    """
+    reranker, lacks = settings.retrieval.reranker, ""
+    if not settings.retrieval.has_towers:
+        lacks = f"ranks by --retriever={settings.retrieval.retriever}, and has no vectors"
+    elif reranker != "none":
+        lacks = f"re-ranks by --reranker={reranker}, which was trained on whole vectors"
+    if dim and lacks:
+        raise input_error(
+            f"--dim={dim}",
+            f"the run {lacks}",
+            "Leave --dim out, or train with --retriever=dense or hybrid and no --reranker",
+        )
+    check_dim(settings.model, dim)
+
+
+def check_retriever(settings: RunSettings, retriever: str) -> None:
+    """Checks that a run has what ranks by `retriever`.
+
+    Raises:
+        InputError: It ranks by something else alone.
+    """
+    own = settings.retrieval.retriever
+    if retriever != own and own != "hybrid":
+        raise input_error(
+            f"--retriever={retriever}",
+            f"the run was trained with --retriever={own} and has nothing else to rank by",
+            "Leave the flag out, or train with --retriever=hybrid, which has all three",
+        )
