@@ -38,6 +38,7 @@ ORDER = (
     "lexical",
     "towers",
     "two_tower",
+    "adversarial",
     "hybrid",
     "interaction",
     "training",
@@ -118,7 +119,15 @@ def test_no_module_imports_itself_by_a_detour():
 
 
 def test_training_knows_the_families_of_models_where_it_trains_and_where_it_ranks():
-    families = {"losses", "optimizers", "lexical", "towers", "two_tower", "hybrid"}
+    families = {
+        "losses",
+        "optimizers",
+        "lexical",
+        "towers",
+        "two_tower",
+        "adversarial",
+        "hybrid",
+    }
     of_all = {"tf_smoothclir.optimizers.gradients"}  # sums of gradients of any family
     knowing = {
         name
@@ -137,7 +146,7 @@ def test_only_three_modules_of_training_know_the_two_tower_model():
     knowing = {
         name
         for name, path in (LIBRARY | MAINS).items()
-        if piece(name) not in ("", "two_tower") and imports(path) & model
+        if piece(name) not in ("", "two_tower", "adversarial") and imports(path) & model
     }
     assert knowing == {
         f"tf_smoothclir.training.{name}" for name in ("retrievers", "set_retrievers", "tasks")

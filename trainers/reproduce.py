@@ -14,7 +14,8 @@ them, 8 triples of cut points, for 5 losses; more where the best lies at an edge
 per seed; Table 3 adds 2 per seed, Figure 3 none, Figure 4 about 60 short runs and 8 per seed,
 Figure 5 adds 8 per seed, gradients 6, related 16, queries 5, fast 8, choices 6, gap 5, options
 17 per seed, and the ablation 15 per seed. BUILD.md says how long Table 2
-takes.
+takes. The tables of Li and Cheng 2018, li2018_..., have 6, 11 and 11 more runs
+per seed.
 """
 
 from __future__ import annotations
@@ -124,8 +125,8 @@ _WORD_VECTORS = flags.DEFINE_enum(
     + ".",
     **_OWN,
 )
-_GROUPS = ("text", "model", "training", "retrieval")
-_DECIDED = ("loss", "tower", "seed")  # by the experiments
+_GROUPS = ("text", "model", "training", "retrieval", "adversarial")
+_DECIDED = ("loss", "tower", "seed", "objective")  # by the experiments
 setting_flags.define_settings(_GROUPS)
 flags.FLAGS.set_default("epochs", 10)
 

@@ -4,19 +4,17 @@ The flags of smoothclir-train give the fixed settings; --tune names the settings
 --data_dir, the search is on the built-in toy world. The same command continues an interrupted or
 killed search: no trial is lost or repeated. At the end it writes tables of all trials, a heat map
 of the thresholds, and best.flags, which smoothclir-train takes with --flagfile. Trials are ranked
-by the metrics of the chosen --retriever; those of a hybrid are of the sum of its halves.
+by --select_metric of the chosen --retriever; those of a hybrid are of the sum of its halves.
 """
 
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 
 from absl import flags
 
 from tf_smoothclir.command_line import command, setting_flags
 from tf_smoothclir.settings.run import GROUPS
-from tf_smoothclir.settings.training import METRICS
 
 _OWN = {"module_name": command.COMMAND}
 _OUTPUT_DIR = flags.DEFINE_string("output_dir", "runs/tune", "Where all files go.", **_OWN)
@@ -26,8 +24,9 @@ _TUNE = flags.DEFINE_list(
     ["thresholds"],
     "Settings to search: thresholds (rising, from 0.1 to 0.9 in steps of 0.1), epsilon (0.1 to 2),"
     " learning_rate (0.001 to 0.1), dim (32, 64, 128), temperature (0.05 to 1), loss, tower,"
-    " optimizer (all choices); with --retriever=lexical or hybrid, psq_alpha (0.003 to 0.3),"
-    " psq_beta (0 to 0.7).",
+    " optimizer (all choices); with --objective=adversarial, gamma1, gamma2, gamma3 (0.01 to"
+    " 100), beta (1 to 20), adversarial_weight (0 to 1); with --retriever=lexical or hybrid,"
+    " psq_alpha (0.003 to 0.3), psq_beta (0 to 0.7).",
     **_OWN,
 )
 _SEARCH = flags.DEFINE_enum(
@@ -44,14 +43,6 @@ _MAX_TRIALS = flags.DEFINE_integer(
     36,
     "Most trials; the whole grid of thresholds for three grades has 36. May be raised later.",
     lower_bound=1,
-    **_OWN,
-)
-_OBJECTIVE = flags.DEFINE_enum(
-    "objective",
-    None,
-    list(METRICS),
-    "Validation metric to maximise; also selects the best epoch of a trial. Default:"
-    " --select_metric.",
     **_OWN,
 )
 _FOLDS = flags.DEFINE_integer(
@@ -81,9 +72,6 @@ def main(argv) -> None:
     """Runs the search that the flags describe."""
     del argv
     settings = setting_flags.run_settings_from_flags(varied=_TUNE.value, tune=_TUNE.value)
-    if _OBJECTIVE.value:
-        training = dataclasses.replace(settings.training, select_metric=_OBJECTIVE.value)
-        settings = dataclasses.replace(settings, training=training)
     if not Path(_OUTPUT_DIR.value).exists():  # a search that is finished needs no set
         setting_flags.check_data_dir(settings.data.data_dir)
     from tf_smoothclir.tuning import tune

@@ -26,11 +26,11 @@ from tf_smoothclir.training import trainer
 
 ROOT = Path(__file__).resolve().parents[2]
 MAINS = {
-    "trainers.train": ["data", "text", "model", "training", "retrieval"],
+    "trainers.train": ["data", "text", "model", "training", "retrieval", "adversarial"],
     "trainers.evaluate": ["data"],
     "trainers.compare": [],
-    "trainers.tune": ["data", "text", "model", "training", "retrieval"],
-    "trainers.reproduce": ["text", "model", "training", "retrieval"],
+    "trainers.tune": ["data", "text", "model", "training", "retrieval", "adversarial"],
+    "trainers.reproduce": ["text", "model", "training", "retrieval", "adversarial"],
     "trainers.stats": ["data"],
     "trainers.write_shards": ["data", "text"],
     "trainers.prepare": ["data", "text"],

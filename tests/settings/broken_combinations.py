@@ -58,6 +58,30 @@ _SETTINGS = {
         "train_document_embeddings": False,
     },
     ("distribution", "shards_dir"): {"distribution": "multi_worker"},
+    ("objective", "shards_dir"): {
+        "objective": "adversarial",
+        "shards_dir": "shards",
+        "batching": "lists",
+    },
+    ("objective", "batching"): {"objective": "adversarial", "batching": "lists"},
+    ("objective", "loss"): {"objective": "s2net", "loss": "mse"},
+    ("objective", "learn_thresholds"): {"objective": "adversarial", "learn_thresholds": True},
+    ("objective", "pseudo_queries"): {"objective": "adversarial", "pseudo_queries": 100},
+    ("objective", "hard_negatives"): {"objective": "s2net", "hard_negatives": 3},
+    ("objective", "opening_epochs"): {"objective": "xcnn"},
+    ("objective", "optimizer"): {"objective": "xcnn", "optimizer": "adam", "opening_epochs": 2},
+    ("objective", "matryoshka_dims"): {"objective": "adversarial", "matryoshka_dims": (8,)},
+    ("objective", "shared_vocabulary"): {"objective": "adversarial", "shared_vocabulary": True},
+    ("objective", "tower"): {"objective": "bae"},
+    ("objective", "adversarial_weight", "discriminator_steps"): {
+        "objective": "adversarial",
+        "discriminator_steps": 0,
+    },
+    ("objective", "opening_epochs", "epochs"): {
+        "objective": "adversarial",
+        "opening_epochs": 5,
+        "epochs": 5,
+    },
     ("distribution", "retriever"): {
         "distribution": "multi_worker",
         "retriever": "lexical",
@@ -118,6 +142,7 @@ _SETTINGS = {
     ("seeds", "shards_dir"): {"seeds": (1, 2), "shards_dir": "gs://shards"},
     ("seeds", "distribution"): {"seeds": (1, 2), "distribution": "multi_worker"},
     ("tune", "retriever"): {"tune": ("dim",), "retriever": "lexical"},
+    ("tune", "objective"): {"tune": ("gamma1",)},
     ("tune", "ranker"): {"tune": ("psq_beta",), "retriever": "lexical", "ranker": "ql"},
     ("seeds", "retriever"): {"seeds": (1, 2), "retriever": "hybrid"},
 }

@@ -61,6 +61,7 @@ def test_towers_that_exclude_other_settings_are_left_out():
         ("average_pooling",),
         ("cnn",),
         ("lstm",),
+        ("max_lstm",),
     }
     weighted = SearchSpace.of(["tower", "epsilon"], settings_of(token_weights="idf"))
     assert {tower for tower, _ in weighted.points} == {"average_pooling"}

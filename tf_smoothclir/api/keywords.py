@@ -94,3 +94,21 @@ class SettingKeywords(TypedDict, total=False):
     dictionary: PathText
     dictionary_direction: str
     fusion: str
+    reranker: str
+    rerank_depth: int
+    # adversarial
+    objective: str
+    gamma1: float
+    gamma2: float
+    gamma3: float
+    beta: float
+    matching_loss: str
+    adversarial_weight: float
+    adversarial_loss: str
+    discriminator_steps: int
+    discriminator_rate: float
+    discriminator_input: str
+    regularization: float
+    translated_by: str
+    graded_triplets: bool
+    opening_epochs: int

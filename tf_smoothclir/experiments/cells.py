@@ -19,6 +19,7 @@ from tf_smoothclir.data.candidate_lists import candidate_lists
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.sources.source import SPLITS
 from tf_smoothclir.losses.registry import LOSSES
+from tf_smoothclir.settings.adversarial import AdversarialSettings
 from tf_smoothclir.settings.retrieval import RetrievalSettings
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.training.retrievers import load_scorer
@@ -48,6 +49,7 @@ _YOUNGER = {
     "ngram_rows_per_word": 0,
 }
 _RETRIEVAL = {field.name for field in dataclasses.fields(RetrievalSettings)}
+_ADVERSARIAL = {field.name for field in dataclasses.fields(AdversarialSettings)}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -71,7 +73,9 @@ class Cell:
         """A readable name, unique to the settings and the data."""
         model, training = self.settings.model, self.settings.training
         parts = ["tune"] if self.tuning else []
-        parts += [self.set_name, model.loss, model.tower, f"e{model.epsilon:g}"]
+        objective = self.settings.adversarial.objective
+        loss = model.loss if objective == "ranking" else objective
+        parts += [self.set_name, loss, model.tower, f"e{model.epsilon:g}"]
         parts += ["t" + "_".join(f"{value:g}" for value in self.segments)]
         parts += [f"n{training.negatives}", f"s{training.seed}", self._digest()]
         return re.sub(r"[^\w.+-]+", "_", "-".join(parts))
@@ -90,6 +94,8 @@ class Cell:
         }
         if values["retriever"] == "dense":  # the group concerns other retrievers, and is younger
             values = {name: values[name] for name in values.keys() - _RETRIEVAL}
+        if values["objective"] == "ranking":  # the same
+            values = {name: values[name] for name in values.keys() - _ADVERSARIAL}
         if values["loss"] == "proportional_odds":  # older cells of that name had another loss
             values["loss"] += " of the authors"
         content = json.dumps([values, self.fingerprint, self.tuning], sort_keys=True)

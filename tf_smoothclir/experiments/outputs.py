@@ -11,7 +11,7 @@ from tf_smoothclir.evaluation.compare import Difference
 from tf_smoothclir.evaluation.comparison_report import legend, write_comparison
 from tf_smoothclir.evaluation.report import RULE_NAMES
 from tf_smoothclir.evaluation.significance import SAMPLES
-from tf_smoothclir.experiments import curve_plots, generalization, system_plots, tables
+from tf_smoothclir.experiments import curve_plots, generalization, li2018, system_plots, tables
 from tf_smoothclir.experiments.catalogue import Experiment
 from tf_smoothclir.experiments.paper_numbers import FIGURE_5, LANGUAGES, TABLE_1, paper_values
 from tf_smoothclir.experiments.plan import TUNED_ON, Study, StudySet
@@ -63,7 +63,10 @@ def write_set(
     experiment: Experiment, study_set: StudySet, study: Study, directory: Path, command: str
 ) -> Written:
     """Writes `<set>.md`, `.csv`, `.tex` and `.png` of an experiment that needs sets."""
-    if experiment.name == "table1":
+    if experiment.name in li2018.WRITERS:
+        writer = li2018.WRITERS[experiment.name]
+        written = writer(experiment, study_set, study, directory)
+    elif experiment.name == "table1":
         written = _statistics(study_set)
     elif experiment.name in _YU2020:
         written = _YU2020[experiment.name](experiment, study_set, study, directory)

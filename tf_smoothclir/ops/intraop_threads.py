@@ -28,7 +28,7 @@ def intraop_threads(settings: RunSettings, cores: int) -> int:
     and mined negatives and convolutions are products of large matrices, which need all cores.
     """
     model, training = settings.model, settings.training
-    if cores == 2 and model.tower == "lstm":
+    if cores == 2 and model.tower in ("lstm", "max_lstm"):
         return 1
     multiplies = (
         model.tower != "average_pooling"

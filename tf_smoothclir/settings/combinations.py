@@ -6,40 +6,14 @@ writing shards, opening a retrieval set. What a single setting accepts stands at
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection
 
-from tf_smoothclir.settings.base import Settings, value_text
+from tf_smoothclir.settings.base import Settings
 from tf_smoothclir.settings.model import LIST_LOSSES
+from tf_smoothclir.settings.objective_rules import OBJECTIVE_RULES
+from tf_smoothclir.settings.rule import Rule
 from tf_smoothclir.settings.run import RunSettings
-from tf_smoothclir.utils.errors import InputError, input_error
-
-
-@dataclasses.dataclass(frozen=True)
-class Rule:
-    """A combination of settings, or of flags of a command, that cannot be used.
-
-    Attributes:
-        names: What it reads; the message shows them in this order.
-        is_broken: Takes the values in this order.
-        reason: Why they do not go together; no full stop.
-        remedy: What to do about it; no full stop.
-    """
-
-    names: tuple[str, ...]
-    is_broken: Callable[..., bool]
-    reason: str
-    remedy: str
-
-    def breaks(self, values: Mapping[str, object]) -> bool:
-        """Returns whether values break the rule; never where it reads more than there is."""
-        return values.keys() >= set(self.names) and self.is_broken(*map(values.get, self.names))
-
-    def error(self, values: Mapping[str, object]) -> InputError:
-        """Returns the error for values that break it: `--a=1 --b: reason. Remedy.`"""
-        where = " ".join(_flag(name, values[name]) for name in self.names)
-        return input_error(where, self.reason, self.remedy)
-
+from tf_smoothclir.utils.errors import InputError
 
 LEXICAL = ("psq_alpha", "psq_beta")  # what smoothclir-tune can search in a lexical model
 _FROM_SHARDS = "the documents of shards were sampled when the shards were written"
@@ -57,6 +31,12 @@ _BESIDE_INIT_FROM = {
     "dictionary": "the translation table of that run takes its place",
 }
 NOT_BESIDE_INIT_FROM = {*_BESIDE_INIT_FROM, "ranker"}
+
+_TOKEN_WEIGHTS = {
+    "average_pooling": ("none", "idf", "learned"),
+    "linear": ("none", "idf"),
+    "word_tanh": ("none", "idf"),
+}
 
 RULES = (
     # Beside settings, some rules read a flag that only one command has.
@@ -164,8 +144,8 @@ RULES = (
     ),
     Rule(
         ("token_weights", "tower"),
-        lambda weights, tower: weights != "none" and tower != "average_pooling",
-        "a tower that reads word order does not weight words",
+        lambda weights, tower: weights not in _TOKEN_WEIGHTS.get(tower, ("none",)),
+        "such a tower does not weight words, or not in this way",
         _LEAVE_OUT,
     ),
     Rule(
@@ -225,7 +205,7 @@ RULES = (
             "train_document_embeddings",
         ),
         lambda tower, of_tokens, of_positions, *trained: (
-            tower == "average_pooling"
+            tower in ("average_pooling", "linear")
             and not any(trained)
             and "learned" not in (of_tokens, of_positions)
         ),
@@ -253,6 +233,7 @@ RULES = (
         "only psq begins with the translation table of another run",
         _LEAVE_OUT,
     ),
+    *OBJECTIVE_RULES,
     Rule(
         ("shards_dir", "batching"),
         lambda shards_dir, batching: bool(shards_dir) and batching != "lists",
@@ -334,11 +315,3 @@ def check_combinations(
     for rule, error in broken_rules(*settings, **flags):
         if not {*rule.names} & {*varied}:
             raise error
-
-
-def _flag(name: str, value: object) -> str:
-    """Returns a flag as a person would type it."""
-    if isinstance(value, bool):
-        return f"--{name}" if value else f"--no{name}"
-    text = "" if value is None else value_text(value)
-    return f"--{name}={text}" if text else f"--{name}"

@@ -25,8 +25,9 @@ class ModelSettings(Settings):
         "average_pooling",
         "Kind of tower. average_pooling: the mean of the word vectors. cnn, lstm: read word order,"
         " and take many times as long. The paper has all three; --published_towers builds cnn and"
-        " lstm as its authors do.",
-        choices=("average_pooling", "cnn", "lstm"),
+        " lstm as its authors do. max_lstm: the largest states of an LSTM (Li and Cheng 2018)."
+        " linear, word_tanh: sums over words, for --objective=s2net, bae and xcnn.",
+        choices=("average_pooling", "cnn", "lstm", "max_lstm", "linear", "word_tanh"),
     )
     published_towers: bool = setting(
         False,

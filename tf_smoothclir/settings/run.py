@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 
+from tf_smoothclir.settings.adversarial import AdversarialSettings
 from tf_smoothclir.settings.base import value_text
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.settings.model import ModelSettings
@@ -20,6 +21,7 @@ GROUPS = {
     "model": ModelSettings,
     "training": TrainingSettings,
     "retrieval": RetrievalSettings,
+    "adversarial": AdversarialSettings,
 }
 # They change no result. Where the data are does not matter; what they are is compared by itself.
 WITHOUT_EFFECT = frozenset(
@@ -36,15 +38,16 @@ class RunSettings:
     model: ModelSettings = dataclasses.field(default_factory=ModelSettings)
     training: TrainingSettings = dataclasses.field(default_factory=TrainingSettings)
     retrieval: RetrievalSettings = dataclasses.field(default_factory=RetrievalSettings)
+    adversarial: AdversarialSettings = dataclasses.field(default_factory=AdversarialSettings)
 
     @classmethod
     def from_dict(cls, values: dict) -> RunSettings:
         """Restores what `dataclasses.asdict` gave, also after a trip through JSON.
 
-        Older runs have no group "retrieval": their retriever is the default. Before there was
-        "published_towers", "cumulative_logits" was called "proportional_odds".
+        Older runs have no groups "retrieval" and "adversarial": theirs are the defaults. Before
+        there was "published_towers", "cumulative_logits" was called "proportional_odds".
         """
-        values = {"retrieval": {}, **values}
+        values = {"retrieval": {}, "adversarial": {}, **values}
         model = values["model"]
         if "published_towers" not in model and model.get("loss") == "proportional_odds":
             values["model"] = {**model, "loss": "cumulative_logits"}

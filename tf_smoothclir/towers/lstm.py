@@ -26,8 +26,8 @@ class LSTMTower(SequenceTower):
 
     def build_reader(self):
         """Creates the weights of both directions."""
-        self._forward = _Direction(self.dim, self.seed + 1, name="forward")
-        self._backward = _Direction(self.dim, self.seed + 2, name="backward")
+        self._forward = Direction(self.dim, self.seed + 1, name="forward")
+        self._backward = Direction(self.dim, self.seed + 2, name="backward")
         for direction in (self._forward, self._backward):
             direction.build(None)
         return 2 * UNITS
@@ -49,7 +49,7 @@ class LSTMTower(SequenceTower):
         return tf.concat([forward, self._backward(vectors, texts, from_the_end, lengths)], axis=1)
 
 
-class _Direction(keras.layers.Layer):
+class Direction(keras.layers.Layer):
     """An LSTM that reads texts in one direction, with the weights of `keras.layers.LSTM`.
 
     A layer of its own, so that the order of the tower's weights is that of earlier versions, whose
@@ -80,11 +80,22 @@ class _Direction(keras.layers.Layer):
     def call(self, vectors, texts, steps, lengths):
         """Returns the state of each text after its last step, `[batch, 64]`.
 
+        The arguments are those of `states`. An empty text has the state after one zero vector.
+        """
+        last = tf.maximum(lengths, 1) - 1
+        states = self.states(vectors, texts, steps, lengths)
+        return tf.gather_nd(states, tf.stack([last, tf.range(tf.size(last))], axis=1))
+
+    def states(self, vectors, texts, steps, lengths):
+        """Returns the state after each step, `[steps, batch, 64]`; behind its end a text has any.
+
         Args:
             vectors: `[tokens, dim]`.
             texts: `[tokens]` int, the text of each token.
             steps: `[tokens]` int, when it is read, from 0.
-            lengths: `[batch]` int. An empty text has the state after one zero vector.
+            lengths: `[batch]` int.
+
+        There is at least one step, in which an empty text reads a zero vector.
         """
         batch = tf.size(lengths, lengths.dtype)
         longest = tf.reduce_max(tf.concat([lengths, tf.ones([1], lengths.dtype)], axis=0))
@@ -93,7 +104,7 @@ class _Direction(keras.layers.Layer):
         inputs = tf.scatter_nd(tf.stack([steps, texts], axis=1), vectors, shape)
         start, unused = tf.zeros([batch, UNITS], vectors.dtype), tf.zeros([UNITS], vectors.dtype)
         # TensorFlow's gradient of BlockLSTMV2 is that of this version, and so is wrong there.
-        states = tf.raw_ops.BlockLSTM(
+        return tf.raw_ops.BlockLSTM(
             seq_len_max=tf.cast(longest, tf.int64),
             x=inputs,
             cs_prev=start,
@@ -106,8 +117,6 @@ class _Direction(keras.layers.Layer):
             forget_bias=0.0,  # the bias has it already
             cell_clip=-1.0,  # never
         ).h
-        last = tf.maximum(lengths, 1) - 1
-        return tf.gather_nd(states, tf.stack([last, tf.range(batch)], axis=1))
 
 
 def _gates_in_order(weights: tf.Tensor) -> tf.Tensor:

@@ -43,6 +43,7 @@ class WordTableTower(keras.layers.Layer):
     pads_texts = False
     has_token_vectors = False
     gradient_policy = GradientPolicy()
+    _lender: Callable[[], WordTableTower] | None = None
     _read_rows: Callable[[str, tf.Tensor], tf.Tensor] | None = None
 
     def __init__(
@@ -90,6 +91,16 @@ class WordTableTower(keras.layers.Layer):
         """Creates the tables, and all other weights."""
         if self.built:
             return
+        if self._lender is None:
+            self._build_tables()
+        else:
+            lender = self._lender()
+            for name in lender.tables():
+                setattr(self, name, getattr(lender, name))
+        self.build_rest()
+        self.built = True
+
+    def _build_tables(self) -> None:
         self.embeddings = self.add_weight(
             name="embeddings",
             shape=(self.vocabulary_size, self.dim),
@@ -103,11 +114,20 @@ class WordTableTower(keras.layers.Layer):
                 initializer=self.ngram_initializer,
                 trainable=self.train_embeddings,
             )
-        self.build_rest()
-        self.built = True
 
     def build_rest(self) -> None:
         """Creates the weights besides the tables: none, unless a subclass does."""
+
+    def borrow_tables(self, lender: WordTableTower) -> None:
+        """Makes the tower read and train the tables of a built one, of the same sizes.
+
+        Call it before the tower is built, which then makes no tables of its own.
+        """
+        self._lender = lambda: lender  # Keras would take a layer for a part of this one
+
+    def matrices(self) -> list:
+        """Returns the trained matrices of layers behind the word vectors; none here."""
+        return []
 
     def tables(self) -> dict[str, tf.Variable]:
         """Returns the tables by name: `embeddings` and, with n-grams, `ngram_embeddings`."""

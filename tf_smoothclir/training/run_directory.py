@@ -30,6 +30,8 @@ _PARTS = (
     "hybrid.json",
     "lexical",
     "pseudo_queries",
+    "translations.npz",
+    "openings.npz",
     "checkpoints",
     "vocabulary",
     "logs",
@@ -57,6 +59,8 @@ class RunDirectory:
         self.lexical = self.path / "lexical"
         self.pseudo_queries = self.path / "pseudo_queries"
         self.reranker = self.path / "reranker"
+        self.translations = self.path / "translations.npz"
+        self.openings = self.path / "openings.npz"
         self.fusion = self.path / "hybrid.json"
         self.cut_points = self.path / "grades.json"
         self.logs = self.path / "logs"

@@ -27,9 +27,14 @@ VALUES = {
     "dim": (32, 64, 128),
     "temperature": (0.05, 0.1, 0.2, 0.5, 1.0),
     "loss": ModelSettings.__dataclass_fields__["loss"].metadata["choices"],
+    "gamma1": (0.01, 0.1, 1.0, 10.0, 100.0),  # the paper's values (Li and Cheng 2018)
+    "gamma2": (0.01, 0.1, 1.0, 10.0, 100.0),
+    "gamma3": (0.01, 0.1, 1.0, 10.0, 100.0),
+    "beta": (1.0, 5.0, 10.0, 20.0),
+    "adversarial_weight": (0.0, 0.01, 0.1, 1.0),
     "psq_alpha": (0.003, 0.01, 0.03, 0.1, 0.3),
     "psq_beta": (0.0, 0.1, 0.3, 0.5, 0.7),
-    "tower": ModelSettings.__dataclass_fields__["tower"].metadata["choices"],
+    "tower": ("average_pooling", "cnn", "lstm", "max_lstm"),
     "optimizer": TrainingSettings.__dataclass_fields__["optimizer"].metadata["choices"],
 }
 TUNABLE = ("thresholds", *VALUES)

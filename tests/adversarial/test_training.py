@@ -1,0 +1,140 @@
+"""Training with an adversary: bit for bit the same without its weight, killed and continued."""
+
+import math
+
+import numpy as np
+import pytest
+
+from tests.training.test_trainer import train_until_killed
+from tf_smoothclir._compat.keras_api import tf_weights
+from tf_smoothclir.data.sources.opening import source_of
+from tf_smoothclir.training.run_directory import RunDirectory
+from tf_smoothclir.training.train import SPLITS, tokenized_set_of, train, trainer_of
+
+LSTM = {"tower": "max_lstm", "batching": "bucketed"}
+BASE = {"objective": "adversarial", "epsilon": 0.0, "learning_rate": 0.01, "optimizer": "rmsprop"}
+
+
+def start(settings, path):
+    run = RunDirectory.create(path, settings)
+    tokenized_set = tokenized_set_of(source_of(settings.data), settings, run, SPLITS)
+    return trainer_of(settings, tokenized_set, run)
+
+
+def trained(settings, path):
+    trainer = start(settings, path)
+    trainer.train()
+    return trainer
+
+
+def weights(trainer):
+    return [weight.numpy() for weight in tf_weights(trainer.task.model)]
+
+
+def assert_same(found, expected):
+    for one, other in zip(found, expected):
+        np.testing.assert_array_equal(one, other)
+
+
+SLOW = pytest.mark.slow  # tracing the steps of LSTMs takes seconds
+
+
+@pytest.mark.parametrize("tower", [{}, pytest.param(LSTM, marks=SLOW)], ids=["average", "lstm"])
+def test_weight_0_is_bit_for_bit_the_model_without_a_discriminator(tiny, tmp_path, tower):
+    """M_adv of the paper; and any other weight is not."""
+    runs = {
+        name: weights(trained(tiny(**BASE, **tower, **changes), tmp_path / name))
+        for name, changes in {
+            "none": {"adversarial_weight": 0.0, "discriminator_steps": 0},
+            "idle": {"adversarial_weight": 0.0, "discriminator_steps": 2},
+            "some": {"adversarial_weight": 0.5},
+        }.items()
+    }
+    assert_same(runs["idle"], runs["none"])
+    assert any((one != other).any() for one, other in zip(runs["some"], runs["none"]))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"opening_epochs": 1, "graded_triplets": True},
+        pytest.param(LSTM, marks=SLOW),
+        pytest.param({"matching_loss": "sosl", "adversarial_loss": "uniform"}, marks=SLOW),
+    ],
+    ids=["two stages", "lstm", "other losses"],
+)
+def test_killed_run_continues_bit_for_bit(tiny, tmp_path, changes):
+    settings = tiny(**BASE, **changes)
+    whole = trained(settings, tmp_path / "whole")
+    for steps in (1, 4):
+        train_until_killed(start(settings, tmp_path / "killed"), steps)
+    trainer = start(settings, tmp_path / "killed")
+    trainer.train()
+    history = whole.progress.history
+    assert trainer.progress.history == history
+    assert {"translation_loss", "monolingual_loss", "norms", "source_probe"} <= history[0].keys()
+    assert history[0]["log_likelihood"] == pytest.approx(-math.log(3), abs=0.1)
+    assert_same(weights(trainer), weights(whole))
+    for found, expected in zip(trainer.task.variables.helpers, whole.task.variables.helpers):
+        np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.slow
+def test_a_huge_weight_makes_all_vectors_alike_and_the_discriminator_unsure(tiny, tmp_path):
+    """Nothing else counts then, so nothing but the source is unlearned."""
+    changes = {"adversarial_loss": "uniform", "discriminator_rate": 0.02, "epochs": 20}
+    last = {
+        weight: train(tiny(**{**BASE, **changes}, adversarial_weight=weight), tmp_path / name)[
+            "history"
+        ][-1]
+        for name, weight in (("none", 0.0), ("huge", 1000.0))
+    }
+    assert last[0.0]["log_likelihood"] > last[1000.0]["log_likelihood"]
+    assert last[1000.0]["log_likelihood"] == pytest.approx(-math.log(3), abs=0.15)
+
+
+@pytest.mark.slow
+def test_translation_alone_shrinks_to_a_point_and_with_matching_it_does_not(tiny, tmp_path):
+    alone = {"gamma1": 10.0, "gamma2": 0.0, "gamma3": 0.0, "adversarial_weight": 0.0, "epochs": 20}
+    lengths = [
+        train(tiny(**{**BASE, **alone, **more}), tmp_path / name)["history"][-1]["matching_loss"]
+        for name, more in (("alone", {}), ("matched", {"gamma1": 0.1, "gamma2": 1.0}))
+    ]
+    assert lengths[0] > 1.2 * lengths[1]
+
+
+@pytest.mark.parametrize(
+    ("objective", "changes"),
+    [
+        ("s2net", {"tower": "linear", "token_weights": "idf"}),
+        pytest.param("bae", {"tower": "linear", "token_weights": "idf"}, marks=SLOW),
+    ],
+)
+def test_models_of_pairs_train_and_continue(tiny, tmp_path, objective, changes):
+    settings = tiny(**{**BASE, **changes, "objective": objective})
+    whole = trained(settings, tmp_path / "whole")
+    train_until_killed(start(settings, tmp_path / "killed"), 3)
+    trainer = start(settings, tmp_path / "killed")
+    trainer.train()
+    assert trainer.progress.history == whole.progress.history
+    assert_same(weights(trainer), weights(whole))
+
+
+def test_the_document_tower_of_xcnn_stays_as_it_is_in_the_second_stage(tiny, tmp_path):
+    changes = {**BASE, "tower": "word_tanh", "opening_epochs": 1, "epochs": 3}
+    settings = tiny(**{**changes, "objective": "xcnn"})
+    trainer = start(settings, tmp_path / "run")
+    found = []
+    end_epoch = trainer.task.end_epoch
+
+    def kept(completed):
+        towers = trainer.task.model.query_tower, trainer.task.model.document_tower
+        found.append([[weight.numpy() for weight in tower.weights] for tower in towers])
+        end_epoch(completed)
+
+    trainer.task.end_epoch = kept
+    trainer.train()
+    (_, first), (queries, second), (later, third) = found
+    assert_same(second, first)
+    assert_same(third, first)
+    assert any((one != other).any() for one, other in zip(queries, later))

@@ -1,0 +1,85 @@
+"""The tables of Li and Cheng 2018: marks, the view without mates, the paper's own figures."""
+
+import numpy as np
+import pytest
+
+from tf_smoothclir.experiments import li2018
+from tf_smoothclir.experiments.li2018_measures import FULL_MRR, MAP, _of_collection, _without_mates
+from tf_smoothclir.experiments.li2018_systems import (
+    MON,
+    MT,
+    OURS,
+    PAPER_MAP,
+    POOLED_SYSTEMS,
+    S2NET,
+    TABLE_3_SYSTEMS,
+    XCNN,
+)
+
+RUN = {"q": {"mate": 9.0, "x": 8.0, "one": 7.0, "two": 1.0}}
+QRELS = {"q": {"mate": 2, "one": 1, "two": 1, "x": 0}}
+
+
+def test_without_mates_the_documents_of_grade_1_move_up():
+    """x, one, two are left: (1/2 + 2/3) / 2."""
+    assert _without_mates(RUN, QRELS) == pytest.approx([(1 / 2 + 2 / 3) / 2])
+
+
+def test_a_query_with_a_mate_alone_is_left_out_without_it():
+    assert np.isnan(_without_mates(RUN, {"q": {"mate": 2}, "p": {"a": 1, "b": 2}})).tolist() == [
+        False,  # p, which the run does not answer
+        True,
+    ]
+
+
+def test_map_of_the_collection_counts_both_grades():
+    """Ranks 1, 3 and 4 are relevant."""
+    found = _of_collection(RUN, QRELS)
+    assert found[MAP] == pytest.approx([(1 + 2 / 3 + 3 / 4) / 3])
+    assert found[FULL_MRR] == pytest.approx([1])
+
+
+def measures(**means):
+    """Systems whose queries differ from each other by noise that is the same for all."""
+    noise = np.random.default_rng(0).normal(0, 0.1, size=(len(means), 400))
+    return {name: {MAP: mean + of} for (name, mean), of in zip(means.items(), noise)}
+
+
+def test_marks_are_those_of_the_paper():
+    found = li2018._marks_of_table_2(
+        measures(**{MON: 0.9, MT: 0.5, S2NET: 0.3, XCNN: 0.4, OURS: 0.5})
+    )
+    assert found == {S2NET: "-m -x [-m -x]", XCNN: "-m [-m]", OURS: "+x [+x]"}
+
+
+def test_holm_takes_back_what_many_tests_find_by_chance():
+    """One p of 0.03 among twelve."""
+    rng = np.random.default_rng(5)
+    base = rng.normal(size=50)
+    systems = {OURS: {MAP: base}}
+    noise = rng.normal(0, 1, 50)
+    noise -= noise.mean()
+    just = noise / noise.std(ddof=1) + 2.24 / np.sqrt(50)  # t = 2.24, p = 0.03
+    systems["just"] = {MAP: base + just}
+    for number in range(10):
+        systems[f"same {number}"] = {MAP: base + noise * (number + 1)}
+    assert li2018._marks_of_table_3(systems) == {"just": "+"}
+
+
+def test_the_papers_figures_have_its_order_and_its_mean_share_of_mon():
+    """Table 2: PROP is 91.4% on average, and our reading of the claims (XCNN > BAE > S2Net)."""
+    for mon, mt, s2net, bae, xcnn, ours, without in PAPER_MAP.values():
+        assert mon > mt
+        assert ours > xcnn > bae > s2net
+        assert ours > without
+    shares = [of[5] / of[0] for of in PAPER_MAP.values()]
+    assert np.mean(shares) == pytest.approx(0.914, abs=5e-4)
+
+
+def test_pooled_rows_are_those_of_table_3_with_another_tower():
+    for one, other in zip(TABLE_3_SYSTEMS, POOLED_SYSTEMS):
+        assert one.name == other.name
+        different = {"tower": "average_pooling"}
+        assert {
+            k: v for k, v in one.changes.items() if k != "batching"
+        } | different == other.changes

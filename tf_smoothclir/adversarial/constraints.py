@@ -1,0 +1,87 @@
+"""The losses of Li and Cheng 2018, all of them means over a batch.
+
+"Learning Neural Representation for CLIR with Adversarial Framework", EMNLP 2018, section 3. The
+paper has sums over its training sets; with means, weights do not depend on the size of a batch.
+z_s, z_t and z_d are the vectors of a query, its translation and a document.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import tensorflow as tf
+
+from tf_smoothclir.two_tower.similarity import stable_norm
+
+
+def preferences(grades: tf.Tensor) -> tf.Tensor:
+    """Returns P = g_+ / (g_+ + g_-), how sure it is that the first document ranks first.
+
+    As in Dehghani et al., "Neural Ranking Models with Weak Supervision", SIGIR 2017 ("rank prob"),
+    which the paper names. 1 beside a document of grade 0, 2/3 for grades 2 and 1.
+
+    Args:
+        grades: `[batch, 2]` int, of the two documents of a triplet, at least one of them above 0.
+    """
+    grades = tf.cast(grades, tf.float32)
+    return grades[:, 0] / tf.reduce_sum(grades, axis=1)
+
+
+def matching_loss(preferred: tf.Tensor, margins: tf.Tensor, beta: float) -> tf.Tensor:
+    """Returns the mean of CE[P, σ(β Δ)], Δ = r(q, d_+) - r(q, d_-) (section 3.2.2).
+
+    CE[P, p] = -P log p - (1 - P) log(1 - p). With P = 1 this is the loss of S2Net, and the softmax
+    cross-entropy of DSSM with one negative.
+
+    Args:
+        preferred: `[batch]`, P.
+        margins: `[batch]`, Δ.
+        beta: β.
+    """
+    logits = beta * margins
+    return tf.reduce_mean(tf.nn.sigmoid_cross_entropy_with_logits(preferred, logits))
+
+
+def translation_loss(queries: tf.Tensor, translations: tf.Tensor) -> tf.Tensor:
+    """Returns the mean of ‖z_s - z_t‖² (section 3.2.1), both `[batch, dim]`."""
+    return tf.reduce_mean(tf.reduce_sum(tf.square(queries - translations), axis=1))
+
+
+def source_log_likelihood(logits: Sequence[tf.Tensor]) -> tf.Tensor:
+    """Returns how well a discriminator names the source of vectors (section 3.3), at most 0.
+
+    The mean over the sources of the mean of log D(z)[source]: each counts alike, though a batch has
+    two documents for each query. It is -log 3 for a discriminator that finds three sources alike.
+
+    Args:
+        logits: Of each source in turn, `[vectors, sources]`.
+    """
+    means = [tf.reduce_mean(tf.nn.log_softmax(of)[:, n]) for n, of in enumerate(logits)]
+    return tf.add_n(means) / len(means)
+
+
+def confusion_loss(logits: Sequence[tf.Tensor]) -> tf.Tensor:
+    """Returns the cross-entropy from equal shares for all sources; log 3 at best.
+
+    An alternative to `source_log_likelihood` for the encoders, whose gradient does not vanish while
+    the discriminator is sure. Not in the paper. The argument is the same.
+    """
+    means = [-tf.reduce_mean(tf.nn.log_softmax(of)) for of in logits]
+    return tf.add_n(means) / len(means)
+
+
+def source_accuracies(logits: Sequence[tf.Tensor]) -> list[tf.Tensor]:
+    """Returns the share of the vectors of each source that a discriminator names right."""
+    return [
+        tf.reduce_mean(tf.cast(tf.equal(tf.argmax(of, axis=1), n), tf.float32))
+        for n, of in enumerate(logits)
+    ]
+
+
+def norms(matrices: Sequence[tf.Variable]) -> tf.Tensor:
+    """Returns the sum of the Frobenius norms, not squared, of matrices (section 3.2.3).
+
+    Its gradient is W / ‖W‖, and 0 at W = 0.
+    """
+    found = [stable_norm(tf.reshape(matrix, [-1]))[0] for matrix in matrices]
+    return tf.add_n(found) if found else tf.zeros([])

@@ -1,0 +1,125 @@
+"""Queries in the language of the documents, as sequences of words that a tower reads.
+
+Each word of a query is replaced by its best translation, in the order of the query; a word that is
+neither translated nor spelled alike is left out. The translation table is learned from training
+pairs alone, so no translation is the text of a document.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+
+import numpy as np
+import scipy.sparse as sp
+
+from tf_smoothclir.data.tokenized_set import TokenizedSet
+from tf_smoothclir.lexical.learning import learn_table
+from tf_smoothclir.lexical.query_translation import by_table, inverted
+from tf_smoothclir.lexical.text_reader import DocumentReader, QueryReader
+from tf_smoothclir.lexical.texts import LexicalTexts
+from tf_smoothclir.lexical.words import NO_WORD, Words
+
+
+@dataclasses.dataclass(frozen=True)
+class TokenRows:
+    """Texts as token ids, one after the other.
+
+    Attributes:
+        values: `[tokens]` int32.
+        offsets: `[texts + 1]` int64, where each text begins and ends.
+    """
+
+    values: np.ndarray
+    offsets: np.ndarray
+
+    @property
+    def lengths(self) -> np.ndarray:
+        """`[texts]` int64."""
+        return np.diff(self.offsets)
+
+    @classmethod
+    def empty(cls, number: int) -> TokenRows:
+        """Returns texts without tokens."""
+        return cls(np.zeros(0, np.int32), np.zeros(number + 1, np.int64))
+
+    @classmethod
+    def of_words(cls, words: Words) -> TokenRows:
+        """Leaves out the words without an id."""
+        known = words.ids != NO_WORD
+        before = np.append(0, np.cumsum(known))
+        return cls(words.ids[known].astype(np.int32), before[words.offsets].astype(np.int64))
+
+    def followed_by(self, other: TokenRows) -> TokenRows:
+        """Returns these texts, then others."""
+        return TokenRows(
+            np.concatenate([self.values, other.values]),
+            np.concatenate([self.offsets, self.offsets[-1] + other.offsets[1:]]),
+        )
+
+    def save(self, path: str | os.PathLike) -> None:
+        """Writes the texts into a file."""
+        with open(path, "wb") as file:
+            np.savez_compressed(file, values=self.values, offsets=self.offsets)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike) -> TokenRows:
+        """Reads what `save` wrote."""
+        with np.load(path, allow_pickle=False) as arrays:
+            return cls(arrays["values"], arrays["offsets"])
+
+
+@dataclasses.dataclass(frozen=True)
+class WordTranslations:
+    """The best translation of each word, in either direction; `NO_WORD` where there is none.
+
+    Attributes:
+        of_queries: `[query words]` int32, document words; query words as `QueryReader` has them.
+        of_documents: `[document words]` int32, words of the query vocabulary.
+    """
+
+    of_queries: np.ndarray
+    of_documents: np.ndarray
+
+    @classmethod
+    def learn(cls, texts: LexicalTexts, seed: int) -> WordTranslations:
+        """Learns a translation table from the training pairs of a set.
+
+        Raises:
+            InputError: No training query has a relevant document.
+        """
+        table = learn_table(texts, seed=seed).table
+        occurrences = texts.collection.occurrences
+        to_documents = inverted(table, occurrences / max(1, occurrences.sum()))
+        of_documents = _best(by_table(table, sp.csr_array(texts.spelling.T), 1))
+        # Words that only documents have are no words of the query vocabulary.
+        of_documents[of_documents >= texts.known] = NO_WORD
+        return cls(_best(by_table(to_documents, texts.spelling, 1)), of_documents)
+
+
+def translated_by_table(
+    translations: WordTranslations, texts: LexicalTexts, reader: QueryReader
+) -> TokenRows:
+    """Returns every query of a set, word by word in the language of the documents."""
+    words = reader.words(text.text for text in texts.retrieval_set.source.queries())
+    return TokenRows.of_words(dataclasses.replace(words, ids=translations.of_queries[words.ids]))
+
+
+def translated_by_people(tokenized_set: TokenizedSet, max_tokens: int) -> TokenRows:
+    """Returns every query of a set as people translated it; empty where nobody did.
+
+    Raises:
+        InputError: The set has no such queries.
+    """
+    retrieval_set = tokenized_set.retrieval_set
+    found = {text.id: text.text for text in retrieval_set.source.translated_queries()}
+    reader = DocumentReader(tokenized_set.vocabulary_dir, max_tokens)
+    return TokenRows.of_words(reader.words(found.get(id_, "") for id_ in retrieval_set.query_ids))
+
+
+def _best(translation: sp.csr_array) -> np.ndarray:
+    """Returns the column of the one entry of each row, `NO_WORD` for an empty row."""
+    found = np.full(translation.shape[0], NO_WORD, np.int32)
+    rows = np.repeat(np.arange(translation.shape[0]), np.diff(translation.indptr))
+    found[rows] = translation.indices
+    return found

@@ -1,0 +1,43 @@
+"""One rule of what goes together with what."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping
+
+from tf_smoothclir.settings.base import value_text
+from tf_smoothclir.utils.errors import InputError, input_error
+
+
+@dataclasses.dataclass(frozen=True)
+class Rule:
+    """A combination of settings, or of flags of a command, that cannot be used.
+
+    Attributes:
+        names: What it reads; the message shows them in this order.
+        is_broken: Takes the values in this order.
+        reason: Why they do not go together; no full stop.
+        remedy: What to do about it; no full stop.
+    """
+
+    names: tuple[str, ...]
+    is_broken: Callable[..., bool]
+    reason: str
+    remedy: str
+
+    def breaks(self, values: Mapping[str, object]) -> bool:
+        """Returns whether values break the rule; never where it reads more than there is."""
+        return values.keys() >= set(self.names) and self.is_broken(*map(values.get, self.names))
+
+    def error(self, values: Mapping[str, object]) -> InputError:
+        """Returns the error for values that break it: `--a=1 --b: reason. Remedy.`"""
+        where = " ".join(_flag(name, values[name]) for name in self.names)
+        return input_error(where, self.reason, self.remedy)
+
+
+def _flag(name: str, value: object) -> str:
+    """Returns a flag as a person would type it."""
+    if isinstance(value, bool):
+        return f"--{name}" if value else f"--no{name}"
+    text = "" if value is None else value_text(value)
+    return f"--{name}={text}" if text else f"--{name}"
