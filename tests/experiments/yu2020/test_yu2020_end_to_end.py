@@ -14,9 +14,10 @@ from tf_smoothclir.experiments.plan import Study
 from tf_smoothclir.experiments.sets import open_sets
 from tf_smoothclir.experiments.yu2020 import cells as module
 from tf_smoothclir.experiments.yu2020 import systems
+from tf_smoothclir.experiments.yu2020.figure1 import write_figure1
 from tf_smoothclir.experiments.yu2020.matching_data import MatchingData
 from tf_smoothclir.experiments.yu2020.options import GIVEN, MAPPED, MatchingOptions
-from tf_smoothclir.experiments.yu2020.outputs import write_table3
+from tf_smoothclir.experiments.yu2020.outputs import write_table1, write_table2, write_table3
 from tf_smoothclir.settings.presets import changed
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.training.train import retrieval_set_of
@@ -145,3 +146,28 @@ def test_table_3_shows_what_is_finished_and_tests_it_against_the_best(study_set,
     assert (tmp_path / f"{study_set.name}-significance" / "comparison.md").is_file()
     assert any("--word_vectors=pairs" in note for note in written.notes)
     assert "BWE-Agg-IDF - BWE-Agg-Add" in {row[1] for row in written.tables[1].rows}
+
+
+def test_figure_1_is_drawn_without_match_pyramid_too(study_set, study, tmp_path):
+    """Shares fall with η; the density says what the pairs are."""
+    without = dataclasses.replace(study, matching=dataclasses.replace(OPTIONS, pyramid_epochs=0))
+    experiment = EXPERIMENTS["yu2020_figure1"]
+    assert not without.final_cells(study_set, [experiment])
+    written = write_figure1(experiment, study_set, without, tmp_path)
+    assert all(plot.is_file() for plot in written.plots)
+    moments, by_eta = written.tables
+    assert [row[0] for row in moments.rows] == ["across languages", "within one language"]
+    shares = [float(row[1].rstrip("%")) for row in by_eta.rows]
+    assert shares == sorted(shares, reverse=True)
+    assert len(shares) == len(systems.ETAS)
+    assert {row[2] for row in by_eta.rows} == {""}
+
+
+def test_tables_1_and_2_name_their_vectors_and_lists(study_set, study, tmp_path):
+    nearest = write_table1(EXPERIMENTS["yu2020_table1"], study_set, study, tmp_path)
+    assert {row[1] for row in nearest.tables[0].rows} == {"en", "fr"}
+    counts = write_table2(EXPERIMENTS["yu2020_table2"], study_set, study, tmp_path)
+    rows = dict(counts.tables[0].rows)
+    assert rows["queries"] == rows["documents"] == "300"
+    judged = float(rows["listed documents per query"]) - 6  # --negatives
+    assert judged == pytest.approx(float(rows["relevant documents per query"]), abs=0.11)

@@ -16,7 +16,13 @@ from tf_smoothclir.experiments.plan import Study, StudySet
 from tf_smoothclir.experiments.system_metrics import SystemMetrics
 from tf_smoothclir.experiments.tables import Table, Value
 from tf_smoothclir.experiments.written import Written
-from tf_smoothclir.experiments.yu2020.outputs import matching_data, notes_of, read_rows
+from tf_smoothclir.experiments.yu2020.outputs import (
+    matching_data,
+    notes_of,
+    read_rows,
+    vectors_note,
+)
+from tf_smoothclir.experiments.yu2020.systems import ETAS
 
 _BINS = 200  # of cosines from -1 to 1: 0.01 each
 _ROWS_AT_ONCE = 256
@@ -87,8 +93,7 @@ def write_figure1(
         " documents, where both have a vector; each pair of words once. Within one language: the"
         " nearest document word of each query word (TbT-QT) in place of the query word.",
     ]
-    if systems:
-        notes += notes_of(systems, study_set, study)
+    notes += notes_of(systems, study_set, study) if systems else [vectors_note(study)]
     table = _moments(kinds)
     parts = [table, _by_eta(kinds["across languages"], systems)]
     return Written(parts, [plot], notes, _csv(kinds))
@@ -109,11 +114,14 @@ def _moments(kinds: dict[str, Similarities]) -> Table:
 
 def _by_eta(across: Similarities, systems: Sequence[SystemMetrics]) -> Table:
     best = max((system.values["MAP"].mean() for system in systems), default=0)
+    measured = {eta_of(system): system.values["MAP"] for system in systems}
     rows = []
-    for system in systems:
-        value, eta = system.values["MAP"], eta_of(system)
-        shown = Value(value.mean(), value.min(), value.max(), value.mean() == best)
-        rows.append((f"{eta:g}", f"{across.share_from(eta):.2%}", shown))
+    for eta in ETAS:
+        shown = ""
+        if (values := measured.get(eta)) is not None:
+            mean = values.mean()
+            shown = Value(mean, values.min(), values.max(), mean == best)
+        rows.append((f"{eta:g}", f"{across.share_from(eta):.3%}", shown))
     columns = ("η", "pairs of words with a cosine of η or more", "MAP of MP-Exact")
     return Table("Pairs that count as exact matches, and MP-Exact (a, b)", columns, tuple(rows))
 

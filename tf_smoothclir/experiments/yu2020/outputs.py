@@ -71,7 +71,7 @@ def write_table1(
             rows.append((word, language, nearest))
     columns = ("word", "language", "five nearest words, with their cosines")
     table = tables.Table("Nearest words", columns, tuple(rows))
-    return Written([table], notes=[_vectors_note(study)], csv=tables.plain_csv(table))
+    return Written([table], notes=[vectors_note(study)], csv=tables.plain_csv(table))
 
 
 def write_table2(
@@ -189,7 +189,7 @@ def notes_of(found: Sequence[SystemMetrics], study_set: StudySet, study: Study) 
         f"{protocol}. Test queries: {_listed(sorted(set(found[0].queries.values())))}. Mean over"
         f" the seeds {_listed(study.seeds)}. Weights of the epoch with the highest validation MAP.",
         *(f"{name}: {rules[name]}." for name in ("lists", "ties", "relevance", "gain")),
-        _vectors_note(study),
+        vectors_note(study),
         "Words: those with a letter or digit and more than one character, without those in more"
         f" than {MOST_COMMON['query']:.0%} of the training queries or"
         f" {MOST_COMMON['document']:.0%} of the documents (no stop list); networks read the words"
@@ -209,7 +209,8 @@ def notes_of(found: Sequence[SystemMetrics], study_set: StudySet, study: Study) 
     ]
 
 
-def _vectors_note(study: Study) -> str:
+def vectors_note(study: Study) -> str:
+    """Returns which word vectors a study has."""
     kind = study.matching.word_vectors
     return f"Word vectors: {WORD_VECTORS[kind]} (--word_vectors={kind})."
 
