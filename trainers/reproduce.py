@@ -1,6 +1,7 @@
-"""Reproduces tables and figures of two papers on your sets, with significance tests.
+"""Reproduces tables and figures of three papers on your sets, with significance tests.
 
-They are those of Liu et al. 2020 and, with names that begin with yu2020, of Yu and Allan 2020.
+They are those of Liu et al. 2020 and, by the beginnings of their names, of Yu and Allan 2020
+(yu2020) and of Li and Cheng 2018 (li2018).
 
 Each experiment is a grid of training runs ("cells"), which run on all cores and are kept in
 OUTPUT_DIR/cells. The same command continues interrupted cells and skips finished ones; tables and
@@ -13,9 +14,9 @@ Runs for each set: Table 2 has at least 44 short runs (9 pairs of thresholds as 
 them, 8 triples of cut points, for 5 losses; more where the best lies at an edge) and 5 full runs
 per seed; Table 3 adds 2 per seed, Figure 3 none, Figure 4 about 60 short runs and 8 per seed,
 Figure 5 adds 8 per seed, gradients 6, related 16, queries 5, fast 8, choices 6, gap 5, options
-17 per seed, and the ablation 15 per seed. BUILD.md says how long Table 2
-takes. The tables of Li and Cheng 2018, li2018_..., have 6, 11 and 11 more runs
-per seed.
+17 per seed, and the ablation 15 per seed; yu2020_table3 17 small ones, two towers and a
+translation table, yu2020_figure1 10. The tables of Li and Cheng 2018, li2018_..., have 6, 11 and 11
+more runs per seed. BUILD.md says how long Table 2 takes.
 """
 
 from __future__ import annotations
