@@ -332,5 +332,6 @@ def test_the_command_explains_in_json(ranking_exports, opened):
     first = json.loads(found.stdout)["results"][0]
     assert first["grade"] is None
     explanation = first["explanation"]
-    assert {"score", "words", "remainder", "towers", "feedback"} == explanation.keys()
+    parts = {"score", "words", "remainder", "towers", "feedback", "reranker", "pairs"}
+    assert parts == explanation.keys()
     assert {"word", "probability", "share"} == explanation["words"][0]["matches"][0].keys()

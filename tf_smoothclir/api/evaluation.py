@@ -15,7 +15,7 @@ from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.sources.source import SPLITS, Source
 from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.evaluation.evaluate import Evaluation, evaluate_split
-from tf_smoothclir.protocols.scorer import Retriever
+from tf_smoothclir.protocols.scorer import Retriever, TwoStageRetriever
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.training.grades import highest_grade
 from tf_smoothclir.training.set_retrievers import retriever_of_parts
@@ -82,6 +82,19 @@ def _loaded(source: Source, splits: dict[str, str] | None, seed: int) -> Retriev
 
 
 def _retriever(models: RankingModels, retrieval_set: RetrievalSet) -> Retriever:
+    first, stage = _first_stage(models, retrieval_set), models.models.second_stage
+    if stage is None:
+        return first
+    return TwoStageRetriever(
+        first,
+        stage.scorer(retrieval_set.source),
+        retrieval_set,
+        ranks=stage.settings.depth,
+        weight=stage.reranker.weight,
+    )
+
+
+def _first_stage(models: RankingModels, retrieval_set: RetrievalSet) -> Retriever:
     vectors, lexical = {}, models.models.lexical
     if lexical is None or (lexical.fusion is not None and lexical.fusion.weights[1]):
         source = retrieval_set.source

@@ -87,6 +87,8 @@ class SettingKeywords(TypedDict, total=False):
     checkpoint_minutes: float
     # retrieval
     retriever: str
+    reranker: str
+    rerank_depth: int
     ranker: str
     psq_alpha: float
     psq_beta: float

@@ -108,7 +108,8 @@ def define_retriever() -> flags.FlagHolder:
         "auto",
         SEARCHED_BY,
         "What ranks the documents. auto: what the run was trained to. Of a hybrid, dense uses"
-        " the vectors alone, and lexical the words alone.",
+        " the vectors alone, and lexical the words alone. All but auto and reranked leave"
+        " the re-ranker out.",
         module_name=COMMAND,
     )
 

@@ -93,6 +93,23 @@ class WordShare:
 
 
 @dataclasses.dataclass(frozen=True)
+class MatchedPair:
+    """A word of a query and the word of a document that a re-ranker takes for its best match.
+
+    Attributes:
+        query_word: As the tokeniser gives it, in lower case.
+        document_word: The same.
+        similarity: Cosine of their vectors.
+        share: What the match of the query word adds to the score, where scores are sums over words.
+    """
+
+    query_word: str
+    document_word: str
+    similarity: float
+    share: float
+
+
+@dataclasses.dataclass(frozen=True)
 class Explanation:
     """A score, split into the shares of the words of a text.
 
@@ -102,6 +119,8 @@ class Explanation:
         remainder: The part of the score that nothing else carries.
         towers: What the vectors of the texts add to the score of their words.
         feedback: What the likeness to the first documents adds.
+        reranker: What a re-ranker adds.
+        pairs: The best matches that it found, largest share first.
     """
 
     score: float
@@ -109,11 +128,13 @@ class Explanation:
     remainder: float
     towers: float = 0.0
     feedback: float = 0.0
+    reranker: float = 0.0
+    pairs: tuple[MatchedPair, ...] = ()
 
     @property
     def of_words(self) -> float:
-        """The score without what towers and feedback add."""
-        return self.score - self.towers - self.feedback
+        """The score without what towers, feedback and a re-ranker add."""
+        return self.score - self.towers - self.feedback - self.reranker
 
 
 @dataclasses.dataclass(frozen=True)

@@ -21,6 +21,11 @@ from tf_smoothclir.publishing.export_search import build_search_model
 from tf_smoothclir.publishing.exported_collection import Collection
 from tf_smoothclir.publishing.exported_lexical import ExportedLexical, LexicalParts
 from tf_smoothclir.publishing.exported_models import ExportedModels
+from tf_smoothclir.publishing.exported_reranker import (
+    ExportedReranker,
+    SecondStage,
+    StageSettings,
+)
 from tf_smoothclir.publishing.exported_tables import EXACT
 from tf_smoothclir.publishing.exported_tower import ExportedTower
 from tf_smoothclir.publishing.model_card import write_model_card
@@ -95,6 +100,8 @@ def export_run(
     parts: dict[str, Part] = dict(towers)
     if lexical is not None:
         parts["lexical"] = ExportedLexical(lexical)
+    if (second_stage := _second_stage(run, models)) is not None:
+        parts["reranker"] = ExportedReranker(second_stage)
     try:
         source = source_of(settings.data)
         texts = {
@@ -140,10 +147,12 @@ def models_of_run(run: RunDirectory) -> tuple[ExportedModels, dict[str, LoadedPa
     parts: dict[str, Part] = dict(towers)
     if lexical is not None:
         parts["lexical"] = ExportedLexical(lexical)
+    if (second_stage := _second_stage(run, models)) is not None:
+        parts["reranker"] = ExportedReranker(second_stage)
     manifest = manifest_in_memory(parts, _pair_info(run, models))
     loaded = {role: LoadedPart(tower, manifest) for role, tower in towers.items()}
     encoders = {role: LoadedTower(tower.serve, manifest) for role, tower in towers.items()}
-    return ExportedModels(manifest, encoders, lexical), loaded
+    return ExportedModels(manifest, encoders, lexical, second_stage), loaded
 
 
 def _pair_info(
@@ -187,6 +196,16 @@ def _lexical_parts(run: RunDirectory, models: RunModels) -> LexicalParts | None:
             "Train with --ranker=psq, which is better too",
         )
     return LexicalParts(models.lexical, run.vocabulary, models.settings.text, models.fusion)
+
+
+def _second_stage(run: RunDirectory, models: RunModels) -> SecondStage | None:
+    """Returns the re-ranker; None where there is none, or none that counts."""
+    if models.reranker is None or not models.reranker.weight:
+        return None
+    retrieval = models.settings.retrieval
+    cut_points = load_cut_points(run, models).get(retrieval.ranks_with)
+    settings = StageSettings(retrieval.rerank_depth, cut_points)
+    return SecondStage(models.reranker, run.vocabulary, settings)
 
 
 def _sample(texts) -> list[bytes]:

@@ -18,6 +18,7 @@ DIRECTORIES = {
     "document": "document_tower",
     "search": "search",
     "lexical": "lexical_model",
+    "reranker": "reranker",
     "query": "query_tower",
 }
 # Those of SavedModels; the directory is also the name of the model on a server.
@@ -27,6 +28,7 @@ _KINDS = {
     "query": "query tower",
     "document": "document tower",
     "lexical": "lexical model",
+    "reranker": "re-ranker",
     "search": "search model",
 }
 

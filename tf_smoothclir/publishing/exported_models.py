@@ -12,6 +12,7 @@ from tf_smoothclir.publishing.export_directory import (
     load_tower,
 )
 from tf_smoothclir.publishing.exported_lexical import LexicalParts, load_lexical
+from tf_smoothclir.publishing.exported_reranker import SecondStage, load_second_stage
 from tf_smoothclir.publishing.manifest import ExportManifest
 
 
@@ -23,11 +24,13 @@ class ExportedModels:
         manifest: Of one of its parts; version, `pair_id`, thresholds and data are those of all.
         towers: "query" and "document" -> tower; empty for a lexical run.
         lexical: None for towers alone. Its `fusion` is that of a hybrid.
+        second_stage: Orders the first ranks again; None where there is none.
     """
 
     manifest: ExportManifest
     towers: dict[str, LoadedTower]
     lexical: LexicalParts | None
+    second_stage: SecondStage | None = None
 
     @property
     def retriever(self) -> str:
@@ -56,4 +59,7 @@ def load_exported_models(
     lexical = None
     if "lexical" in manifest.parts:
         lexical, _ = load_lexical(export_dir, number)
-    return ExportedModels(manifest, towers, lexical)
+    second_stage = None
+    if "reranker" in manifest.parts:
+        second_stage, _ = load_second_stage(export_dir, number)
+    return ExportedModels(manifest, towers, lexical, second_stage)

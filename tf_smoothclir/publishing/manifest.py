@@ -22,7 +22,7 @@ from tf_smoothclir.utils.files import read_json, write_json
 from tf_smoothclir.utils.records import record_from_json
 
 MANIFEST = "manifest.json"
-EXPORTED_ROLES = (*ROLES, "lexical", "search")
+EXPORTED_ROLES = (*ROLES, "lexical", "reranker", "search")
 RecordT = TypeVar("RecordT")
 
 

@@ -129,6 +129,8 @@ def _requests(role: str, part, texts: dict[str, Sequence[bytes]]) -> dict[str, d
     }
     if role == "search":
         return {"serving_default": {"text": probes["query"]}, "score": probes}
+    if role == "reranker":
+        return {"serving_default": probes}
     tokens = part.encoder(_array(probes[role]))
     return {
         "serving_default": {"text": probes[role]},

@@ -28,7 +28,8 @@ from tf_smoothclir.utils.errors import input_error
 from tf_smoothclir.utils.files import flush_to_disk, locked
 
 _TEMPORARY, _LOCK = ".smoothclir-export-", ".smoothclir-export.lock"
-_RANKING = (*ROLES, "lexical")  # roles of the parts that ranking needs, in the order of `pair_id`
+# Roles of the parts that ranking needs, in the order of `pair_id`.
+_RANKING = (*ROLES, "lexical", "reranker")
 
 
 class Part(Protocol):

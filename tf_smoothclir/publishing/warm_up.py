@@ -51,14 +51,17 @@ def warm_up_requests(
         texts: "query" and "document" -> real texts.
     """
     batches = {name: warm_up_batches(rows) for name, rows in texts.items()}
-    if role != "search":
+    if role in batches:
         return [("serving_default", {"text": batch}) for batch in batches[role]]
+    pairs = [
+        {"query": query, "document": document}
+        for query, document in zip(batches["query"], batches["document"])
+    ]
+    if role == "reranker":
+        return [("serving_default", pair) for pair in pairs]
     return [
         *(("serving_default", {"text": batch}) for batch in batches["query"]),
-        *(
-            ("score", {"query": query, "document": document})
-            for query, document in zip(batches["query"], batches["document"])
-        ),
+        *(("score", pair) for pair in pairs),
     ]
 
 

@@ -112,6 +112,12 @@ def shares(explanation: Explanation) -> str:
     for name in ("towers", "feedback"):
         if added := getattr(explanation, name):
             parts.append(f"{name} {added:+.3f}")
+    if explanation.pairs:
+        best = ", ".join(
+            f"{pair.query_word}~{pair.document_word} {pair.similarity:.2f}"
+            for pair in explanation.pairs[:_MOST_WORDS]
+        )
+        parts.append(f"re-ranker {explanation.reranker:+.3f} ({best})")
     parts.append(f"remainder {explanation.remainder:+.3f}")
     return f"{explanation.score:.3f} = {', '.join(parts)}"
 

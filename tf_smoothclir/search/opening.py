@@ -28,16 +28,18 @@ from tf_smoothclir.publishing.export_directory import (
 )
 from tf_smoothclir.publishing.exported_lexical import LexicalParts, load_lexical
 from tf_smoothclir.publishing.exported_models import ExportedModels
+from tf_smoothclir.publishing.exported_reranker import SecondStage, load_second_stage
 from tf_smoothclir.publishing.manifest import check_pair, check_pair_id
 from tf_smoothclir.search.dense_search import DenseSearch, LoadTower
 from tf_smoothclir.search.engine_search import EngineSearch
 from tf_smoothclir.search.outdated import check_current
 from tf_smoothclir.search.query_reading import EncodeQueries, by_server, by_tower
+from tf_smoothclir.search.reranked_search import RerankedSearch
 from tf_smoothclir.search.word_search import WordSearch
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.utils.errors import InputError, input_error
 
-AUTO = "auto"
+AUTO, RERANKED = "auto", "reranked"
 ChooseData = Callable[[DataSettings], DataSettings]
 
 
@@ -62,7 +64,8 @@ def open_search(
             collection.
         server: Address of a model server with the query tower; empty for the one in `export_dir`.
         engine: Where the collection is, if it is in an engine; no index is used or built then.
-        retriever: "dense", "lexical" or "hybrid"; `AUTO` for what the exported run ranks with.
+        retriever: "dense", "lexical", "hybrid" or `RERANKED`; `AUTO` for what the exported run
+            ranks with.
 
     Raises:
         InputError: The models are missing or changed, models and index come from different runs,
@@ -82,7 +85,25 @@ def open_search(
         if not server:  # which may serve earlier models
             check_current(export_dir, index_dir, index.manifest)
         _check_collection(index_dir, index.manifest, choose_data)
-    word_search = WordSearch if engine is None else EngineSearch
+    first = AUTO if retriever == RERANKED else retriever
+    search = _open_first_stage(export_dir, index, choose_data, server, first)
+    if retriever not in (AUTO, RERANKED):
+        return search
+    stage = None
+    if index.manifest.version in exported_versions(export_dir, "reranker"):
+        stage, manifest = load_second_stage(export_dir, index.manifest.version)
+        check_pair(manifest, index.manifest)
+    return _in_two_stages(search, stage, retriever)
+
+
+def _open_first_stage(
+    export_dir: str | os.PathLike,
+    index: DocumentIndex | MilvusCollection,
+    choose_data: ChooseData,
+    server: str,
+    retriever: str,
+) -> TextSearch:
+    word_search = WordSearch if isinstance(index, DocumentIndex) else EngineSearch
     lexical = _lexical_model(export_dir, index, retriever)
     if retriever == AUTO:
         retriever = "dense" if lexical is None else lexical.retriever
@@ -128,7 +149,9 @@ def search_in(
         num_grades=len(index.manifest.thresholds) + 1,
         data=index.manifest.data,
     )
-    retriever = models.retriever if retriever == AUTO else retriever
+    if retriever in (AUTO, RERANKED):
+        first = search_in(index, models, load_tower, models.retriever)
+        return _in_two_stages(first, models.second_stage, retriever)
     if retriever != "dense" and models.lexical is None:
         raise _missing(retriever, "the run has no translation table")
     if retriever == "lexical":
@@ -139,6 +162,13 @@ def search_in(
     if retriever == "hybrid":
         return WordSearch(models.lexical, index, searched, encode)
     return DenseSearch(encode, index, load_tower, searched)
+
+
+def _in_two_stages(first: TextSearch, stage: SecondStage | None, retriever: str) -> TextSearch:
+    """Returns a search with its re-ranker; without one, itself."""
+    if stage is None and retriever == RERANKED:
+        raise _missing(retriever, "the export has no re-ranker that counts")
+    return first if stage is None else RerankedSearch(first, stage)
 
 
 def _lexical_model(

@@ -26,6 +26,7 @@ _LONGEST_QUERY = 10_000  # characters
 _LONGEST_TEXT = 700  # characters of a document that are shown
 _LONGEST_WHOLE = 20_000  # characters of a whole document, on a click
 _BEFORE = 120  # of these, shown before the first highlighted word
+_MOST_PAIRS = 12  # of words that a re-ranker matched
 _EXAMPLES, _LONGEST_EXAMPLE, _QUERIES_READ = 6, 120, 500
 _INLINE = re.compile(r"<(script|style)>(.*?)</\1>", re.DOTALL)
 
@@ -96,8 +97,10 @@ class SearchPage:
         * `matches`: for each highlighted word, in lower case, pairs of a word of the query that it
           met and the probability by which it stands for it, largest share first; empty where only
           towers rank;
-        * `added`: what `words`, `towers` and `feedback` add to the score; null where the search
-          does not explain scores.
+        * `added`: what `words`, `towers`, `feedback` and `reranker` add to the score; null where
+          the search does not explain scores;
+        * `pairs`: for each query word that a re-ranker matched, largest share first: that word, its
+          best match in the document and their similarity; empty without a re-ranker.
         """
         query, depth = fields.get("q", ""), fields.get("k", str(_DEFAULT_DEPTH))
         if not query.strip() or len(query) > _LONGEST_QUERY:
@@ -204,7 +207,7 @@ def _result(
     hit: SearchHit, explanation: Explanation | None, carrying: set[str], pattern: re.Pattern
 ) -> dict:
     fields = {name: getattr(hit, name) for name in ("rank", "score", "grade", "id", "title")}
-    shares, matches, added = {}, {}, None
+    shares, matches, added, pairs = {}, {}, None, []
     if explanation:
         words = [word for word in explanation.words if word.word in carrying]
         shares = {word.word: word.share for word in words}
@@ -215,11 +218,24 @@ def _result(
             "words": explanation.of_words,
             "towers": explanation.towers,
             "feedback": explanation.feedback,
+            "reranker": explanation.reranker,
         }
+        pairs = [
+            (pair.query_word, pair.document_word, pair.similarity)
+            for pair in explanation.pairs
+            if any(map(str.isalnum, pair.query_word))
+        ][:_MOST_PAIRS]
     parts, whole = text_parts(hit.text, shares, pattern=pattern), None
     if len(hit.text) > _LONGEST_TEXT:
         whole = text_parts(hit.text[:_LONGEST_WHOLE], shares, _LONGEST_WHOLE, pattern)
-    return {**fields, "parts": parts, "whole": whole, "matches": matches, "added": added}
+    return {
+        **fields,
+        "parts": parts,
+        "whole": whole,
+        "matches": matches,
+        "added": added,
+        "pairs": pairs,
+    }
 
 
 def text_parts(

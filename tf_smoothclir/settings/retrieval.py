@@ -7,7 +7,7 @@ import dataclasses
 from tf_smoothclir.settings.base import Settings, setting
 
 # What searches rank with; auto: what the exported run ranks with.
-SEARCHED_BY = ("auto", "dense", "lexical", "hybrid")
+SEARCHED_BY = ("auto", "dense", "lexical", "hybrid", "reranked")
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,0 +1,145 @@
+"""Exported re-rankers: SavedModel, search in two stages, explanations, parts of one run."""
+
+import shutil
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from tf_smoothclir.data.sources.opening import source_of
+from tf_smoothclir.data.sources.source import SPLITS
+from tf_smoothclir.protocols.scorer import Ranking
+from tf_smoothclir.publishing.export import export_run, models_of_run
+from tf_smoothclir.publishing.export_directory import exported_versions, load_part
+from tf_smoothclir.publishing.exported_models import load_exported_models
+from tf_smoothclir.publishing.exported_reranker import load_second_stage
+from tf_smoothclir.search.opening import RERANKED, open_search
+from tf_smoothclir.search.reranked_search import RerankedSearch
+from tf_smoothclir.training.retrievers import load_models
+from tf_smoothclir.training.run_directory import RunDirectory
+from tf_smoothclir.training.train import tokenized_set_of, train
+from tf_smoothclir.utils.errors import InputError
+
+TEXTS = ["word1 word4", "", "nobody knows", "word2 word2 word3 word5 word7"]
+DOCUMENTS = [b"mot1 mot4 mot2", b"", b"\xff\x00 mot2", b"mot3 mot2 mot5 " * 60]
+
+
+@pytest.fixture(scope="module")
+def run(tiny, tmp_path_factory):
+    """A lexical run whose re-ranker counts and orders three documents."""
+    path = tmp_path_factory.mktemp("exported_reranker") / "run"
+    train(tiny(retriever="lexical", reranker="late_interaction", rerank_depth=3), path)
+    run = RunDirectory.load(path)
+    reranker = load_models(run).reranker.chosen(weight=30.0)
+    shutil.rmtree(run.reranker)
+    with run.writing(run.reranker) as temporary:
+        reranker.save(temporary)
+    return run
+
+
+@pytest.fixture(scope="module")
+def export_dir(run, tmp_path_factory):
+    path = tmp_path_factory.mktemp("exported_reranker") / "export"
+    export_run(run, path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def search(export_dir):
+    return open_search(export_dir, "", lambda data: data)
+
+
+def padded(texts, encoder):
+    tokens = encoder(tf.constant(texts))
+    rows = np.split(tokens.ids.numpy(), np.cumsum(tokens.lengths.numpy())[:-1])
+    longest = max(1, *map(len, rows))
+    return np.array([[*row, *[0] * (longest - len(row))] for row in rows], np.int32)
+
+
+def test_the_saved_model_scores_as_python_does(export_dir):
+    model, manifest = load_part(export_dir, "reranker")
+    stage, _ = load_second_stage(export_dir)
+    documents = padded(DOCUMENTS, stage.encoders["document"])
+    serve = model.signatures["serving_default"]
+    for text in TEXTS:
+        (query,) = padded([text], stage.encoders["query"])
+        expected = stage.reranker.network.list_scorer()(query, documents)
+        for queries in ([text], [text] * len(DOCUMENTS)):
+            found = serve(query=tf.constant(queries), document=tf.constant(DOCUMENTS))["score"]
+            np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="query must have one row"):
+        serve(query=tf.constant(["a", "b"]), document=tf.constant(DOCUMENTS[:3]))
+    said = model.signatures["pair_id"](text=tf.constant([""]))
+    assert said["pair_id"].numpy()[0].decode() == manifest.pair_id
+    assert said["weight"].numpy() == [30.0]
+
+
+def test_searches_rank_as_the_run_does(run, search):
+    settings = run.settings()
+    tokenized = tokenized_set_of(source_of(settings.data), settings, run, SPLITS)
+    retriever = load_models(run).retrievers(tokenized)[RERANKED]
+    queries = tokenized.retrieval_set.queries_in("train")
+    ranking = Ranking.joined(retriever.rank(queries, 4))
+    texts = [query.text for query in tokenized.retrieval_set.source.queries()]
+    found = search.search([texts[row] for row in queries], 4)
+    first = load_models(run).retrievers(tokenized)["lexical"]
+    before = Ranking.joined(first.rank(queries, 4))
+    assert (before.document_rows != ranking.document_rows).any()
+    for hits, rows, scores in zip(found, ranking.document_rows, ranking.scores):
+        assert [hit.id for hit in hits] == [
+            tokenized.retrieval_set.document_ids[row] for row in rows[: len(hits)]
+        ]
+        np.testing.assert_allclose([hit.score for hit in hits], scores[: len(hits)], rtol=1e-4)
+        assert [hit.rank for hit in hits] == list(range(1, len(hits) + 1))
+        assert all(hit.grade in (0, 1, 2) for hit in hits)
+
+
+def test_explanations_name_pairs_of_words_that_add_up(search):
+    (hits,) = search.search(["word1 word4"], 3)
+    for hit, explanation in zip(hits, search.explain("word1 word4", hits)):
+        assert explanation.score == hit.score
+        assert {pair.query_word for pair in explanation.pairs} <= {"word1", "word4"}
+        assert all(pair.document_word in hit.text for pair in explanation.pairs)
+        added = sum(pair.share for pair in explanation.pairs)
+        assert added == pytest.approx(explanation.reranker, rel=1e-3)
+        parts = sum(word.share for word in explanation.words) + explanation.remainder
+        others = explanation.towers + explanation.feedback + explanation.reranker
+        assert parts + others == pytest.approx(hit.score, rel=1e-5)
+
+
+def test_nothing_known_finds_nothing(search):
+    assert search.search(["???", ""], 5) == [[], []]
+    assert search.collection.retrievers == (RERANKED, "lexical")
+
+
+def test_the_first_stage_can_be_asked_alone(export_dir, search):
+    alone = open_search(export_dir, "", lambda data: data, retriever="lexical")
+    assert not isinstance(alone, RerankedSearch)
+    assert isinstance(open_search(export_dir, "", lambda d: d, retriever=RERANKED), RerankedSearch)
+
+
+def test_a_version_without_its_re_ranker_is_incomplete(export_dir, tmp_path):
+    shutil.copytree(export_dir, tmp_path / "copy")
+    shutil.rmtree(tmp_path / "copy" / "reranker")
+    with pytest.raises(InputError, match="no complete version"):
+        load_exported_models(tmp_path / "copy")
+
+
+def test_a_changed_file_of_the_re_ranker_is_refused(export_dir, tmp_path):
+    shutil.copytree(export_dir, tmp_path / "copy")
+    path = tmp_path / "copy/reranker/1/second_stage/model/reranker.npz"
+    path.write_bytes(path.read_bytes() + b"x")
+    with pytest.raises(InputError, match=r"reranker\.npz"):
+        load_second_stage(tmp_path / "copy")
+
+
+def test_the_pair_id_covers_the_re_ranker(run, export_dir):
+    models, _ = models_of_run(run)
+    assert models.manifest.pair_id == load_exported_models(export_dir).manifest.pair_id
+    assert models.manifest.parts == ("lexical", "reranker")
+
+
+def test_a_re_ranker_that_does_not_count_is_not_exported(finished, tmp_path):
+    export_run(finished, tmp_path, search_model=False)
+    assert exported_versions(tmp_path, "reranker") == []
+    assert load_exported_models(tmp_path).second_stage is None

@@ -1,0 +1,201 @@
+"""Exported re-rankers: SavedModels from a query and documents, as strings, to scores.
+
+`reranker/<version>` also holds, below `second_stage/`, what searches in this package re-rank with:
+the learned arrays, both vocabularies, and what the scores count beside those of the first stage.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import os
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Optional
+
+import numpy as np
+import tensorflow as tf
+
+from tf_smoothclir._compat.keras_api import tf_variable
+from tf_smoothclir.data.sources.source import Source
+from tf_smoothclir.data.tokenized_set import ROLES
+from tf_smoothclir.interaction.reranker import ListScorer, Reranker
+from tf_smoothclir.interaction.texts import InteractionTexts
+from tf_smoothclir.protocols.cut_points import CutPoints
+from tf_smoothclir.publishing.export_directory import checked_part
+from tf_smoothclir.publishing.manifest import ExportManifest
+from tf_smoothclir.text.batches import text_batches
+from tf_smoothclir.text.tokens import Tokens
+from tf_smoothclir.text.vocabulary import TextEncoder
+from tf_smoothclir.utils.digests import files_below, joint_digest
+from tf_smoothclir.utils.errors import input_error
+from tf_smoothclir.utils.files import read_json, write_json
+from tf_smoothclir.utils.records import record_from_json
+
+_DIRECTORY, _MODEL, _VOCABULARY, _STAGE = "second_stage", "model", "vocabulary", "stage.json"
+
+
+@dataclasses.dataclass(frozen=True)
+class StageSettings:
+    """How a re-ranker takes part in a search.
+
+    Attributes:
+        depth: Documents of each query that it orders again.
+        cut_points: What the sums of both scores say about grades; None where that is unknown.
+    """
+
+    depth: int
+    cut_points: Optional[CutPoints] = None  # noqa: UP045 - as in other records
+
+
+@dataclasses.dataclass(frozen=True)
+class SecondStage:
+    """A re-ranker with all that it needs to read texts.
+
+    Attributes:
+        reranker: The learned network, and what it counts.
+        vocabulary_dir: Has `query.txt` and `document.txt`.
+        settings: How it takes part in a search.
+    """
+
+    reranker: Reranker
+    vocabulary_dir: Path
+    settings: StageSettings
+
+    @functools.cached_property
+    def encoders(self) -> dict[str, TextEncoder]:
+        """Role -> what reads the words of a text that the network reads."""
+        choices = self.reranker.choices
+        lengths = choices.query_length, choices.document_length
+        return {
+            role: TextEncoder(self.vocabulary_dir / f"{role}.txt", length)
+            for role, length in zip(ROLES, lengths)
+        }
+
+    def scorer(self, source: Source) -> ListScorer:
+        """Returns what scores candidate lists of a set, by rows."""
+        found = []
+        for role, texts in zip(ROLES, (source.queries, source.documents)):
+            batches = text_batches(text.text for text in texts())
+            read = [_padded(self.encoders[role](tf.constant(batch))).numpy() for batch in batches]
+            longest = max(one.shape[1] for one in read)
+            found.append(
+                np.concatenate([np.pad(one, [(0, 0), (0, longest - one.shape[1])]) for one in read])
+            )
+        return self.reranker.scorer(InteractionTexts(*found))
+
+    def save(self, directory: Path) -> None:
+        """Writes a new directory; how long learning took is left out: it determines no score."""
+        directory.mkdir()
+        self.reranker.chosen(seconds=0.0).save(directory / _MODEL)
+        (directory / _VOCABULARY).mkdir()
+        for role in ROLES:
+            name = f"{role}.txt"
+            shutil.copyfile(self.vocabulary_dir / name, directory / _VOCABULARY / name)
+        write_json(directory / _STAGE, dataclasses.asdict(self.settings))
+
+    @classmethod
+    def load(cls, directory: Path) -> SecondStage:
+        """Reads what `save` wrote.
+
+        Raises:
+            InputError: A file is missing or has another content.
+        """
+        path = directory / _STAGE
+        try:
+            settings = record_from_json(StageSettings, read_json(path))
+        except (ValueError, OSError) as error:
+            raise input_error(path, str(error).rstrip("."), "Export the run again") from error
+        return cls(Reranker.load(directory / _MODEL), directory / _VOCABULARY, settings)
+
+
+class ExportedReranker(tf.Module):
+    """A re-ranker as a model server loads it.
+
+    * `serving_default` takes `query`, `[queries]` string, and `document`, `[documents]` string, any
+      bytes, and returns `score`, `[documents]` float32: as many queries as documents, or one query
+      for all. A search adds `weight` times this to the score of its first stage;
+    * `pair_id` returns the `pair_id` of the export once per text of `text`, and the `weight`.
+    """
+
+    def __init__(self, stage: SecondStage):
+        """Takes what is exported."""
+        super().__init__(name="reranker")
+        self.pair_id = ""
+        self._stage = stage
+        self._encoders = stage.encoders
+        # In a closure, so that the SavedModel holds the weights but nothing of Keras.
+        network = stage.reranker.network
+        self._network = lambda *ids: network.call(ids)
+        self._variables = [tf_variable(weight) for weight in network.trainable_weights]
+
+    @tf.function(
+        autograph=False,
+        input_signature=[
+            tf.TensorSpec([None], tf.string, "query"),
+            tf.TensorSpec([None], tf.string, "document"),
+        ],
+    )
+    def serve(self, query, document):
+        """Scores documents."""
+        sizes = [tf.size(query), tf.size(document)]
+        fits = (sizes[0] == sizes[1]) | (sizes[0] == 1)
+        message = "query must have one row, or as many as document."
+        with tf.control_dependencies([tf.debugging.Assert(fits, [message, *sizes])]):
+            query = tf.identity(query)
+        queries = _padded(self._encoders["query"](query))
+        documents = _padded(self._encoders["document"](document))
+        queries = tf.broadcast_to(queries, [sizes[1], tf.shape(queries)[1]])
+        return {"score": self._network(queries, documents)}
+
+    @tf.function(autograph=False, input_signature=[tf.TensorSpec([None], tf.string, "text")])
+    def serve_pair_id(self, text):
+        """Returns what belongs to the export, once per text."""
+        weight = np.float32(self._stage.reranker.weight)
+        return {
+            "pair_id": tf.fill(tf.shape(text), self.pair_id),
+            "weight": tf.fill(tf.shape(text), weight),
+        }
+
+    @property
+    def signatures(self) -> dict:
+        """Signature name -> function."""
+        return {"serving_default": self.serve, "pair_id": self.serve_pair_id}
+
+    def digest(self) -> str:
+        """Returns a digest of everything that determines the scores."""
+        with tempfile.TemporaryDirectory() as temporary:
+            directory = Path(temporary, _DIRECTORY)
+            self._stage.save(directory)
+            return joint_digest(directory / name for name in files_below(directory))
+
+    def save(self, path: str | os.PathLike) -> None:
+        """Writes the SavedModel and what searches here read."""
+        tf.saved_model.save(self, os.fspath(path), signatures=self.signatures)
+        self._stage.save(Path(path, _DIRECTORY))
+
+
+def load_second_stage(
+    export_dir: str | os.PathLike, version: int | None = None
+) -> tuple[SecondStage, ExportManifest]:
+    """Loads an exported re-ranker, after checking its files and that its version is complete.
+
+    Args:
+        export_dir: Where `publish_version` wrote.
+        version: None for the latest complete one that has a re-ranker.
+
+    Raises:
+        InputError: There is no such version, a file is not the one that was written, or the parts
+            of the version come from different training runs.
+    """
+    directory, manifest = checked_part(export_dir, "reranker", version)
+    return SecondStage.load(directory / _DIRECTORY), manifest
+
+
+def _padded(tokens: Tokens) -> tf.Tensor:
+    """Returns `[texts, longest]` ids; at least one column, of padding."""
+    ragged = tf.RaggedTensor.from_row_lengths(
+        tokens.ids, tf.cast(tokens.lengths, tf.int64), validate=False
+    )
+    return tf.pad(ragged.to_tensor(0), [[0, 0], [0, 1]])

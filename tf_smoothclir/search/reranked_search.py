@@ -1,0 +1,142 @@
+"""Search in two stages: another search finds documents, and a re-ranker orders the first ones."""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+from collections.abc import Sequence
+
+import numpy as np
+import tensorflow as tf
+
+from tf_smoothclir.losses.grades import hit_grades
+from tf_smoothclir.protocols.text_search import (
+    Explanation,
+    MatchedPair,
+    QueryReading,
+    SearchedCollection,
+    SearchHit,
+    TextSearch,
+)
+from tf_smoothclir.publishing.exported_reranker import SecondStage
+from tf_smoothclir.text.tokenizer import tokenize
+
+NAME = "reranked"
+_REMEMBERED = 100_000  # documents whose words are kept: at most 40 MB
+
+
+class RerankedSearch:
+    """A `TextSearch` over another one.
+
+    The score of a hit is that of the first stage plus the weighted one of the re-ranker; documents
+    behind those that are ordered again follow as the first stage has them.
+
+    Attributes:
+        collection: What is searched.
+    """
+
+    def __init__(self, first: TextSearch, stage: SecondStage):
+        """Joins both stages.
+
+        Args:
+            first: Finds documents.
+            stage: Of the same export.
+        """
+        others = [name for name in first.collection.retrievers if name != NAME]
+        self.collection: SearchedCollection = dataclasses.replace(
+            first.collection, retrievers=(NAME, *others)
+        )
+        self._first, self._stage = first, stage
+        self._score = stage.reranker.network.list_scorer()
+        self._known: collections.OrderedDict[str, np.ndarray] = collections.OrderedDict()
+
+    def read(self, queries: Sequence[str]) -> list[QueryReading]:
+        """Returns what the first stage knows of each query."""
+        return self._first.read(queries)
+
+    def search(self, queries: Sequence[str], depth: int) -> list[list[SearchHit]]:
+        """Returns the best `depth` documents of each query, best first; see `TextSearch`."""
+        found = self._first.search(queries, max(depth, self._stage.settings.depth))
+        return [self._ordered(query, hits)[:depth] for query, hits in zip(queries, found)]
+
+    def explain(
+        self, query: str, hits: Sequence[SearchHit], role: str = "document"
+    ) -> list[Explanation]:
+        """Explains the scores of the first stage, and names the pairs of words behind the others.
+
+        Raises:
+            InputError: The first stage cannot say what a word adds to a score.
+        """
+        explained = self._first.explain(query, hits, role)
+        return [
+            dataclasses.replace(
+                explanation,
+                score=hit.score,
+                reranker=hit.score - explanation.score,
+                pairs=self._pairs(query, hit.text),
+            )
+            for hit, explanation in zip(hits, explained)
+        ]
+
+    def _ordered(self, query: str, hits: list[SearchHit]) -> list[SearchHit]:
+        top = hits[: self._stage.settings.depth]
+        if not top:
+            return hits
+        (words,) = self._ids("query", [query])
+        added = self._score(words, self._documents([hit.text for hit in top]))
+        scores = np.array([hit.score for hit in hits], np.float32)
+        scores[: len(top)] += np.float32(self._stage.reranker.weight) * added
+        rest = scores[len(top) :]
+        if len(rest):  # they stay behind
+            rest -= np.maximum(0, rest[0] - scores[: len(top)].min())
+        order = np.argsort(-scores, kind="stable")
+        grades = self._grades(scores[order])
+        return [
+            dataclasses.replace(hits[place], rank=rank, score=float(scores[place]), grade=grade)
+            for rank, (place, grade) in enumerate(zip(order.tolist(), grades), 1)
+        ]
+
+    def _grades(self, scores: np.ndarray) -> list[int | None]:
+        cut_points = self._stage.settings.cut_points
+        if cut_points is None:
+            return [None] * len(scores)
+        found = hit_grades(scores[np.newaxis], cut_points.scores, cut_points.shares)
+        return found.numpy()[0].tolist()
+
+    def _documents(self, texts: Sequence[str]) -> np.ndarray:
+        """Returns `[texts, m]` ids; those of texts that were seen before are remembered."""
+        missing = [text for text in dict.fromkeys(texts) if text not in self._known]
+        if missing:
+            self._known.update(zip(missing, self._ids("document", missing)))
+        found = [self._known[text] for text in texts]
+        while len(self._known) > _REMEMBERED:
+            self._known.popitem(last=False)
+        padded = np.zeros((len(texts), max(1, *map(len, found))), np.int32)
+        for row, ids in zip(padded, found):
+            row[: len(ids)] = ids
+        return padded
+
+    def _ids(self, role: str, texts: Sequence[str]) -> list[np.ndarray]:
+        tokens = self._stage.encoders[role](tf.constant(list(texts), tf.string))
+        return np.split(tokens.ids.numpy(), np.cumsum(tokens.lengths.numpy())[:-1])
+
+    def _pairs(self, query: str, text: str) -> tuple[MatchedPair, ...]:
+        """Returns the best matches, the largest first."""
+        ids, words = [], []
+        for role, one in (("query", query), ("document", text)):
+            ids += self._ids(role, [one])
+            length = self._stage.encoders[role].max_tokens
+            tokens = tokenize(tf.constant([one]), length).flat_values.numpy()
+            words.append([token.decode() for token in tokens.tolist()])
+        pairs = self._stage.reranker.network.explain(*ids)
+        found = [
+            MatchedPair(
+                words[0][pair.query_position],
+                words[1][pair.document_position],
+                pair.similarity,
+                pair.weight * self._stage.reranker.weight,
+            )
+            for pair in pairs
+        ]
+        found.sort(key=lambda pair: -pair.share)
+        return tuple(found)
