@@ -28,6 +28,7 @@ from benchmarks import (
     presets,
     profile,
     quantised,
+    reranking,
     retrieval,
     scaling,
     serving,
@@ -45,6 +46,7 @@ from tf_smoothclir.optimizers import OPTIMIZERS
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.settings.training import TrainingSettings
+from tf_smoothclir.training.train import train
 
 ROOT = Path(__file__).resolve().parent.parent
 TINY = Workload(
@@ -369,6 +371,17 @@ def test_quantised(ranking_exports):
     assert rows["int8"]["disk MB"] < rows["flat"]["disk MB"] / 2
     for kind in kinds:  # no vector of these is far off
         assert rows[kind]["full/MRR@10"] == pytest.approx(rows["flat"]["full/MRR@10"], abs=0.1)
+
+
+@pytest.mark.slow
+def test_reranking(tiny, tmp_path):
+    train(tiny(reranker="late_interaction"), tmp_path / "run")
+    networks = ["late_interaction", "knrm"]
+    (table,) = reranking.measure(
+        run_dir=str(tmp_path / "run"), networks=networks, candidates=7, queries=3
+    )
+    rows = rows_of(table, "p50 ms", "p99 ms", "cold p50 ms")
+    assert rows.keys() == set(networks)
 
 
 def test_mixed_texts_are_halves_of_two_texts():

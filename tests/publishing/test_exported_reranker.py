@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from tests.server.local_server import local_server
+from tf_smoothclir.client.serving_client import ServingClient
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.sources.source import SPLITS
 from tf_smoothclir.protocols.scorer import Ranking
@@ -72,6 +74,18 @@ def test_the_saved_model_scores_as_python_does(export_dir):
     said = model.signatures["pair_id"](text=tf.constant([""]))
     assert said["pair_id"].numpy()[0].decode() == manifest.pair_id
     assert said["weight"].numpy() == [30.0]
+
+
+def test_a_model_server_re_ranks(export_dir):
+    model, _ = load_part(export_dir, "reranker")
+    serve = model.signatures["serving_default"]
+    expected = serve(query=tf.constant(TEXTS[:1]), document=tf.constant(DOCUMENTS))["score"]
+    with local_server(export_dir) as addresses:
+        for address in addresses.grpc, addresses.rest:
+            with ServingClient(address, batch_size=3) as client:
+                found = client.rerank(TEXTS[0], DOCUMENTS)
+                np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+                assert client.rerank(TEXTS[0], []).shape == (0,)
 
 
 def test_searches_rank_as_the_run_does(run, search):

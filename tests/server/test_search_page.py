@@ -18,6 +18,7 @@ from tf_smoothclir.index.document_collections import open_files
 from tf_smoothclir.index.export_halves import export_halves
 from tf_smoothclir.protocols.text_search import (
     Explanation,
+    MatchedPair,
     QueryReading,
     SearchedCollection,
     SearchHit,
@@ -74,7 +75,9 @@ class Words(Documents):
     def explain(self, query, results):
         met = (WordMatch("red", 0.75, 1.5), WordMatch("apple", 0.125, 0.5))
         words = (WordShare(".", 3.0), WordShare("rouge", 2.0, met), WordShare("une", 0.001, met))
-        return [Explanation(9.0, words, -0.001, towers=1.0, feedback=6.0)]
+        pairs = (MatchedPair("apple", "pomme", 0.875, 0.4), MatchedPair(".", ".", 1.0, 0.1))
+        parts = {"towers": 1.0, "feedback": 6.0, "reranker": 0.5, "pairs": pairs}
+        return [Explanation(9.5, words, -0.001, **parts)]
 
 
 class Nothing(Documents):
@@ -125,7 +128,8 @@ def test_answer_has_rank_score_grade_and_the_words_that_carry_the_score(address)
     ]
     assert [part for part in second["parts"] if part[1]] == [["Rouge", 0.5]]
     assert first["matches"] == {"rouge": [], "pomme": []}
-    assert first["added"] == {"words": 0.8, "towers": 0, "feedback": 0}
+    assert first["added"] == {"words": 0.8, "towers": 0, "feedback": 0, "reranker": 0}
+    assert first["pairs"] == []
 
 
 def test_answer_says_which_words_met_and_what_towers_and_feedback_add():
@@ -135,7 +139,8 @@ def test_answer_says_which_words_met_and_what_towers_and_feedback_add():
     # A tenth of what words add is 0.2: "une" has less. Punctuation is never marked.
     assert result["parts"] == [["Une pomme ", None], ["Rouge", 2.0], [".", None]]
     assert result["matches"] == {"rouge": [["red", 0.75], ["apple", 0.125]]}
-    assert result["added"] == {"words": 2.0, "towers": 1.0, "feedback": 6.0}
+    assert result["added"] == {"words": 2.0, "towers": 1.0, "feedback": 6.0, "reranker": 0.5}
+    assert result["pairs"] == [["apple", "pomme", 0.875]]  # punctuation says nothing
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from tf_smoothclir.client.transport import (
 )
 from tf_smoothclir.utils.errors import InputError, input_error
 
-SEARCH_MODEL = "search"
+SEARCH_MODEL, RERANKER = "search", "reranker"
 _FIRST_WAIT, _LONGEST_WAIT = 0.1, 5.0  # seconds
 _REMEDIES = {
     "UNAVAILABLE": "Start the server, or check the host, the port and the network",
@@ -172,6 +172,19 @@ class ServingClient:
             rows = zip(*(self._named(output, name) for name in ("score", "grade")))
             scored += [(float(score), int(grade)) for score, grade in rows]
         return scored
+
+    def rerank(self, query: str | bytes, documents: Sequence[str | bytes]) -> np.ndarray:
+        """Returns the score of each document for a query by the re-ranker, `[documents]` float32.
+
+        A search adds the weight that the signature `pair_id` of the model says times these scores
+        to those of its first stage.
+
+        Raises:
+            InputError: The request failed; names the server, the model, the cause and a remedy.
+        """
+        columns = {"query": [query] * len(documents), "document": documents}
+        answers = self._batches(RERANKER, "serving_default", columns)
+        return np.concatenate([np.zeros(0, np.float32), *map(_only, answers)])
 
     def status(self, model: str) -> list[VersionStatus]:
         """Returns the status of each version of a model that the server knows.
