@@ -47,6 +47,8 @@ _YOUNGER = {
     "query_vocabulary": "",
     "document_vocabulary": "",
     "ngram_rows_per_word": 0,
+    "reranker": "none",
+    "rerank_depth": 100,
 }
 _RETRIEVAL = {field.name for field in dataclasses.fields(RetrievalSettings)}
 _ADVERSARIAL = {field.name for field in dataclasses.fields(AdversarialSettings)}
