@@ -1,8 +1,8 @@
 """Compares systems with a baseline: differences, intervals, significance tests, effect sizes.
 
-RUN is the directory of a finished smoothclir-train, or a TREC run file of any system, which needs
---qrels. The first RUN is the baseline. The metrics are the seven of the paper; all queries have the
-same weight.
+RUN is the directory of a finished smoothclir-train, one that smoothclir-evaluate wrote, such as
+RUN/evaluation/by-lexical, or a TREC run file of any system, which needs --qrels. The first RUN is
+the baseline. The metrics are the seven of the paper; all queries have the same weight.
 """
 
 from __future__ import annotations
@@ -109,7 +109,9 @@ def _files(path: str) -> tuple[Path, Path]:
             raise input_error(path, "it is not a run directory", "Give its judgments with --qrels")
         return Path(path), Path(_QRELS.value)
     split, prefix = _SPLIT.value, "full." if _FULL.value else ""
-    directory = RunDirectory.load(path, verify=False).evaluation / split
+    directory = Path(path, split)
+    if not directory.is_dir():  # else smoothclir-evaluate wrote it
+        directory = RunDirectory.load(path, verify=False).evaluation / split
     run, qrels = directory / f"{prefix}run.trec", directory / f"{prefix}qrels.trec"
     if not run.is_file():
         raise input_error(

@@ -355,6 +355,16 @@ def test_command_compares_run_directories_by_their_own_metrics(run, run_director
     assert sorted(path.name for path in directory.iterdir()) == ["first", "second"]
 
 
+def test_command_compares_what_evaluate_wrote(run, run_directories):
+    directory, evaluations = run_directories
+    done = run("first", "second/evaluation", "--metric=MAP", "--samples=500", cwd=directory)
+    assert (done.returncode, done.stderr) == (0, "")
+    mean = evaluations["second"].metrics["MAP"]
+    assert (
+        f"| MAP | evaluation | {evaluations['second'].counts['MAP']} | {mean:.4f} |" in done.stdout
+    )
+
+
 def test_command_compares_full_retrieval(run, run_directories):
     directory, evaluations = run_directories
     done = run("first", "second", "--full", "--metric=MRR_mr", cwd=directory)
