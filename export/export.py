@@ -64,6 +64,7 @@ _TABLE_TYPE = flags.DEFINE_enum(
     " manifests; it is seldom anything.",
     module_name=command.COMMAND,
 )
+_RETRIEVER = setting_flags.define_retriever()
 _VERIFY = setting_flags.define_verify()
 
 
@@ -91,6 +92,7 @@ def main(argv) -> None:
             search_depth=_SEARCH_DEPTH.value,
             dim=_DIM.value,
             table_type=_TABLE_TYPE.value,
+            retriever="" if _RETRIEVER.value == "auto" else _RETRIEVER.value,
             verifier=verifier,
         )
     for role in DIRECTORIES:

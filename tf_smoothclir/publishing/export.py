@@ -55,6 +55,7 @@ def export_run(
     search_depth: int = 10,
     dim: int = 0,
     table_type: str = EXACT,
+    retriever: str = "",
     verifier: Verifier | None = None,
 ) -> int:
     """Exports what a run ranks with; towers with the weights of their best epoch.
@@ -72,6 +73,7 @@ def export_run(
             all. The fusion of a hybrid is chosen anew, for which the data of the run are needed.
         table_type: How the tables of towers are stored, one of `TABLE_TYPES`. What a narrow type
             costs is measured on the validation queries, logged, and written to the manifests.
+        retriever: "dense" or "lexical" exports this half of a hybrid alone, "" all that there is.
         verifier: As for `publish_version`.
 
     Returns:
@@ -79,9 +81,11 @@ def export_run(
 
     Raises:
         InputError: The run is not complete, its ranker cannot be exported, it did not train vectors
-            of `dim` numbers, or data that are needed are missing.
+            of `dim` numbers, it has no such retriever, or data that are needed are missing.
     """
     models, cut_points = load_models(run, dim), None
+    if retriever:
+        models = models.only(retriever)
     settings = models.settings
     if settings.retrieval.retriever == "hybrid" and models.fusion is None:
         models, cut_points = refitted(run, models)

@@ -52,10 +52,11 @@ def write_model_card(
     """
     data = RunConfig.read(run.config).data
     content = read_json(run.metrics) if run.finished else {}
-    is_cut = settings.model.dim != run.settings().model.dim
+    whole = run.settings()
+    is_part = (settings.model.dim, settings.retrieval) != (whole.model.dim, whole.retrieval)
     name = data.name or "retrieval set"
     parts = [
-        _header(name, settings, {} if is_cut else content.get("test", {})),
+        _header(name, settings, {} if is_part else content.get("test", {})),
         f"# Cross-lingual retrieval, {settings.data.query_language} to"
         f" {settings.data.document_language}: {name}",
         f"Finds documents in the language `{settings.data.document_language}` for queries in"
@@ -64,7 +65,7 @@ def write_model_card(
         "## Training data",
         *_training_data(name, content.get("set", {})),
         "## Figures",
-        *_figures(content, is_cut, table_type),
+        *_figures(content, is_part, table_type),
         "## Limits",
         "\n".join(f"* {limit}" for limit in _limits(settings)),
         "## Use",
@@ -113,14 +114,15 @@ def _training_data(name: str, sizes: Mapping[str, int]) -> Iterator[str]:
         yield markdown_table(["", ""], [[what, f"{number:,}"] for what, number in sizes.items()])
 
 
-def _figures(content: Mapping[str, Any], is_cut: bool, table_type: str) -> Iterator[str]:
+def _figures(content: Mapping[str, Any], is_part: bool, table_type: str) -> Iterator[str]:
     if not content:
         yield "The run has not been evaluated."
         return
-    if is_cut or table_type != "float32":
+    if is_part or table_type != "float32":
         yield (
-            "The figures are those of the trained run. This export is smaller (cut vectors or"
-            " narrow tables) and ranks a little worse; `manifest.json` has what was measured."
+            "The figures are those of the trained run. This export is smaller (cut vectors, narrow"
+            " tables, or a part of the run) and may rank worse; `manifest.json` has what was"
+            " measured."
         )
     yield "Means over the test queries, which nothing was trained or chosen on:"
     yield markdown_table(*metrics_cells(content, ["test"])).rstrip("\n")

@@ -70,6 +70,22 @@ class RunModels:
         parts = (self.lexical, self.fusion, self.reranker)
         return sum(part.seconds for part in parts if part is not None)
 
+    def only(self, retriever: str) -> RunModels:
+        """Returns what ranks by `retriever` alone: a half of a hybrid, or all but the re-ranker.
+
+        Raises:
+            InputError: As in `check_retriever`.
+        """
+        check_retriever(self.settings, retriever)
+        if retriever == self.settings.retrieval.ranks_with:
+            return self
+        return RunModels(
+            changed(self.settings, {"retriever": retriever, "reranker": "none"}),
+            towers=self.towers if retriever != "lexical" else None,
+            lexical=self.lexical if retriever != "dense" else None,
+            fusion=self.fusion if retriever == "hybrid" else None,
+        )
+
     def retrievers(self, tokenized_set: TokenizedSet) -> dict[str, Retriever]:
         """Returns name -> retriever over a set: the parts, and last what the run ranks with."""
         over = retrievers_over(self.settings, tokenized_set, self.towers)

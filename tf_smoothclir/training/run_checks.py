@@ -51,8 +51,15 @@ def check_retriever(settings: RunSettings, retriever: str) -> None:
     Raises:
         InputError: It ranks by something else alone.
     """
-    own = settings.retrieval.retriever
-    if retriever != own and own != "hybrid":
+    own, ranked_by = settings.retrieval.retriever, settings.retrieval.ranks_with
+    parts = ("dense", "lexical") if own == "hybrid" else ()
+    if retriever == "reranked" != ranked_by:
+        raise input_error(
+            f"--retriever={retriever}",
+            "the run was trained without a re-ranker",
+            "Leave the flag out, or train with --reranker=late_interaction",
+        )
+    if retriever not in (own, ranked_by, *parts):
         raise input_error(
             f"--retriever={retriever}",
             f"the run was trained with --retriever={own} and has nothing else to rank by",
