@@ -56,7 +56,7 @@ ORDER = (
 
 
 # The modules of training that know the families of models.
-KNOWING = ("retrievers", "set_retrievers", "tasks")
+KNOWING = ("retrievers", "run_models", "set_retrievers", "tasks")
 
 
 def sources(folder):
@@ -127,6 +127,7 @@ def test_training_knows_the_families_of_models_where_it_trains_and_where_it_rank
         "two_tower",
         "adversarial",
         "hybrid",
+        "interaction",
     }
     of_all = {"tf_smoothclir.optimizers.gradients"}  # sums of gradients of any family
     knowing = {
@@ -135,12 +136,10 @@ def test_training_knows_the_families_of_models_where_it_trains_and_where_it_rank
         if piece(name) == "training"
         and {piece(module) for module in imports(path) - of_all} & families
     }
-    assert knowing == {
-        f"tf_smoothclir.training.{name}" for name in ("retrievers", "set_retrievers", "tasks")
-    }
+    assert knowing == {f"tf_smoothclir.training.{name}" for name in (*KNOWING, "rerankers")}
 
 
-def test_only_three_modules_of_training_know_the_two_tower_model():
+def test_only_four_modules_of_training_know_the_two_tower_model():
     """Everything else that evaluates, tunes or searches takes any family of models."""
     model = {f"tf_smoothclir.two_tower.{name}" for name in ("builder", "model", "scorer", "task")}
     knowing = {
@@ -148,9 +147,7 @@ def test_only_three_modules_of_training_know_the_two_tower_model():
         for name, path in (LIBRARY | MAINS).items()
         if piece(name) not in ("", "two_tower", "adversarial") and imports(path) & model
     }
-    assert knowing == {
-        f"tf_smoothclir.training.{name}" for name in ("retrievers", "set_retrievers", "tasks")
-    }
+    assert knowing == {f"tf_smoothclir.training.{name}" for name in KNOWING}
 
 
 def test_publishing_knows_the_families_of_models_in_exports_alone():

@@ -38,8 +38,9 @@ from tf_smoothclir.publishing.version_writer import (
 )
 from tf_smoothclir.text.evidence import word_evidence
 from tf_smoothclir.text.subword_encoder import text_encoder
-from tf_smoothclir.training.retrievers import RunModels, load_cut_points, load_models
+from tf_smoothclir.training.retrievers import load_cut_points, load_models
 from tf_smoothclir.training.run_directory import RunDirectory
+from tf_smoothclir.training.run_models import RunModels
 from tf_smoothclir.utils.errors import InputError, input_error
 
 # How many texts of each role the warm-up requests and the comparison choose from.

@@ -7,8 +7,9 @@ from absl import logging
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.evaluation.evaluate import evaluate_split
 from tf_smoothclir.protocols.cut_points import CutPoints
-from tf_smoothclir.training.retrievers import RunModels, with_fusion
+from tf_smoothclir.training.retrievers import with_fusion
 from tf_smoothclir.training.run_directory import RunDirectory
+from tf_smoothclir.training.run_models import RunModels
 from tf_smoothclir.training.run_report import calibrated_on
 from tf_smoothclir.training.train import tokenized_set_of
 

@@ -13,8 +13,8 @@ from tf_smoothclir.data.tokenized_set import ROLES, TokenizedSet
 from tf_smoothclir.evaluation.evaluate import evaluate_split
 from tf_smoothclir.publishing.exported_tables import ExportedTables
 from tf_smoothclir.publishing.manifest import TableQuality
-from tf_smoothclir.training.retrievers import RunModels
 from tf_smoothclir.training.run_directory import RunDirectory
+from tf_smoothclir.training.run_models import RunModels
 from tf_smoothclir.training.train import tokenized_set_of
 
 _CHOOSING, _SPLIT = "full/MRR@10", "validation"

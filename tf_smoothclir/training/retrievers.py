@@ -1,7 +1,7 @@
 """What a run ranks with: its towers, its lexical model, or both.
 
-Beside `tasks` and `set_retrievers`, this is the one place in this room that knows the families of
-models.
+Beside `tasks`, `run_models`, `set_retrievers` and `rerankers`, this is the one place in this room
+that knows the families of models.
 """
 
 from __future__ import annotations
@@ -33,69 +33,11 @@ from tf_smoothclir.training.initial_run import EarlierTable, initial_run
 from tf_smoothclir.training.rerankers import learned_reranker
 from tf_smoothclir.training.run_checks import check_cut, check_retriever, check_trained
 from tf_smoothclir.training.run_directory import RunDirectory
+from tf_smoothclir.training.run_models import RunModels
 from tf_smoothclir.training.set_retrievers import SetRetrievers, name_of_cut, retrievers_over
 from tf_smoothclir.training.tasks import load_model
 from tf_smoothclir.two_tower.model import TwoTower
-from tf_smoothclir.two_tower.scorer import thresholds_of, vectors_of_words
-
-
-@dataclasses.dataclass(frozen=True)
-class RunModels:
-    """The models of a run.
-
-    Attributes:
-        settings: Of the run.
-        towers: None where there are none.
-        lexical: The same.
-        fusion: How towers and lexical model are added; None where one of the two ranks alone.
-        reranker: Orders the first ranks again; None where there is none.
-    """
-
-    settings: RunSettings
-    towers: TwoTower | None
-    lexical: LexicalModel | TranslatedQueries | None = None
-    fusion: Fusion | None = None
-    reranker: Reranker | None = None
-
-    @property
-    def thresholds(self) -> tuple[float, ...]:
-        """Thresholds of the loss of the towers; without towers, those of the settings."""
-        if self.towers is None:
-            return self.settings.model.thresholds
-        return tuple(thresholds_of(self.settings, self.towers))
-
-    @property
-    def seconds(self) -> float:
-        """Time spent on learning all but the towers."""
-        parts = (self.lexical, self.fusion, self.reranker)
-        return sum(part.seconds for part in parts if part is not None)
-
-    def only(self, retriever: str) -> RunModels:
-        """Returns what ranks by `retriever` alone: a half of a hybrid, or all but the re-ranker.
-
-        Raises:
-            InputError: As in `check_retriever`.
-        """
-        check_retriever(self.settings, retriever)
-        if retriever == self.settings.retrieval.ranks_with:
-            return self
-        return RunModels(
-            changed(self.settings, {"retriever": retriever, "reranker": "none"}),
-            towers=self.towers if retriever != "lexical" else None,
-            lexical=self.lexical if retriever != "dense" else None,
-            fusion=self.fusion if retriever == "hybrid" else None,
-        )
-
-    def retrievers(self, tokenized_set: TokenizedSet) -> dict[str, Retriever]:
-        """Returns name -> retriever over a set: the parts, and last what the run ranks with."""
-        over = retrievers_over(self.settings, tokenized_set, self.towers)
-        if self.lexical is not None:
-            over.add_lexical(self.lexical)
-        if self.fusion is not None:
-            over.add_hybrid(self.fusion)
-        if self.reranker is not None:
-            over.add_reranked(self.reranker, self.settings.retrieval, tokenized_set)
-        return over.found
+from tf_smoothclir.two_tower.scorer import vectors_of_words
 
 
 def learn_models(

@@ -24,8 +24,8 @@ from tf_smoothclir.protocols.cut_points import CutPoints, write_cut_points
 from tf_smoothclir.protocols.scorer import Retriever
 from tf_smoothclir.training.checkpoints import Progress
 from tf_smoothclir.training.peak_memory import peak_memory
-from tf_smoothclir.training.retrievers import RunModels
 from tf_smoothclir.training.run_directory import RunDirectory
+from tf_smoothclir.training.run_models import RunModels
 from tf_smoothclir.training.set_retrievers import scorer_of_pairs
 from tf_smoothclir.utils.files import write_json
 
