@@ -17,7 +17,8 @@ def on_config(config):
             pages = [{f"smoothclir-{name}": command_pages.page_of(name)} for name in names]
             entry["Commands"] = ["commands/index.md", *pages]
         if "Results" in entry:
-            entry["Results"] = ["figures.md", "results/README.md", "results/yu2020.md", *_experiments()]
+            own = ["figures.md", "results/README.md", "results/yu2020.md"]
+            entry["Results"] = [*own, *_experiments()]
     return config
 
 
