@@ -66,6 +66,7 @@ def any_server(kind, export_dir, directory):
             f'config {{ name: "{name}" base_path: "{export_dir / name}"'
             ' model_platform: "tensorflow" }'
             for name in MODELS
+            if (export_dir / name).is_dir()
         )
         + "}"
     )

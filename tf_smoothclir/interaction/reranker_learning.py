@@ -33,7 +33,7 @@ from tf_smoothclir.protocols.scorer import Ranking, Retriever, ordered
 
 # Words that a re-ranker reads: first stages read all of a text.
 QUERY_LENGTH, DOCUMENT_LENGTH = 32, 96
-_NEGATIVE_RANKS = 30
+_NEGATIVE_RANKS = 10
 _MOST_QUERIES = 8000
 _EPOCH_QUERIES, _EPOCH_DEPTH = 1000, 10
 
@@ -95,7 +95,7 @@ def training_lists(
 
     Returns:
         For each query with a relevant document, its documents of the highest grade and those of the
-        first 30 ranks that nobody judged, with grade 0. Empty without training queries.
+        first 10 ranks that nobody judged, with grade 0. Empty without training queries.
     """
     rows, grades = retrieval_set.query_rows, retrieval_set.grades
     of_training = (retrieval_set.splits[rows] == 0) & (grades > 0)
