@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from tests.published import undesired_operations
 from tests.server.local_server import local_server
 from tf_smoothclir.client.serving_client import ServingClient
 from tf_smoothclir.data.sources.opening import source_of
@@ -86,6 +87,10 @@ def test_a_model_server_re_ranks(export_dir):
                 found = client.rerank(TEXTS[0], DOCUMENTS)
                 np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
                 assert client.rerank(TEXTS[0], []).shape == (0,)
+
+
+def test_the_graph_has_operations_of_core_tensorflow_only(export_dir):
+    assert undesired_operations(load_part(export_dir, "reranker").model) == set()
 
 
 def test_searches_rank_as_the_run_does(run, search):
