@@ -79,30 +79,6 @@ def test_killed_run_continues_bit_for_bit(tiny, tmp_path, changes):
         np.testing.assert_array_equal(found, expected)
 
 
-@pytest.mark.slow
-def test_a_huge_weight_makes_all_vectors_alike_and_the_discriminator_unsure(tiny, tmp_path):
-    """Nothing else counts then, so nothing but the source is unlearned."""
-    changes = {"adversarial_loss": "uniform", "discriminator_rate": 0.02, "epochs": 20}
-    last = {
-        weight: train(tiny(**{**BASE, **changes}, adversarial_weight=weight), tmp_path / name)[
-            "history"
-        ][-1]
-        for name, weight in (("none", 0.0), ("huge", 1000.0))
-    }
-    assert last[0.0]["log_likelihood"] > last[1000.0]["log_likelihood"]
-    assert last[1000.0]["log_likelihood"] == pytest.approx(-math.log(3), abs=0.15)
-
-
-@pytest.mark.slow
-def test_translation_alone_shrinks_to_a_point_and_with_matching_it_does_not(tiny, tmp_path):
-    alone = {"gamma1": 10.0, "gamma2": 0.0, "gamma3": 0.0, "adversarial_weight": 0.0, "epochs": 20}
-    lengths = [
-        train(tiny(**{**BASE, **alone, **more}), tmp_path / name)["history"][-1]["matching_loss"]
-        for name, more in (("alone", {}), ("matched", {"gamma1": 0.1, "gamma2": 1.0}))
-    ]
-    assert lengths[0] > 1.2 * lengths[1]
-
-
 @pytest.mark.parametrize(
     ("objective", "changes"),
     [

@@ -98,6 +98,7 @@ def write_table_2(
     theirs = tuple((pair, *(f"{v:.3f}" for v in of[:-1])) for pair, of in PAPER_MAP.items())
     queries = "that people translated" if translated else "made of the mates"
     notes = [
+        _settings_note(study_set, study),
         _MEASURES,
         f"{MON}: BM25 (k1 1.2, b 0.75) by queries {queries}. {MT}: a word-by-word translation by"
         " IBM Model 1, learned from the training pairs, and BM25; a stand-in, no translation"
@@ -138,6 +139,7 @@ def write_table_3(
     ours = tables.Table("Test queries", columns, tuple(rows))
     theirs = tuple((pair, f"{of[-2]:.3f}", f"{of[-1]:.3f}") for pair, of in PAPER_MAP.items())
     notes = [
+        _settings_note(study_set, study),
         _MEASURES,
         f"-, +: below, above {OURS}; of {SOSL_NO_ADVERSARY}, below, above {SOSL}. {_MARKS}",
         "source probe: how often a logistic regression that is trained on the vectors of other"
@@ -159,6 +161,16 @@ WRITERS = {
     "li2018_table3": write_table_3,
     "li2018_pooled": write_table_3,
 }
+
+
+def _settings_note(study_set: StudySet, study: Study) -> str:
+    settings = study_set.settings
+    text, seeds = settings.text, ", ".join(map(str, study.seeds))
+    return (
+        f"All rows: queries cut at {text.max_query_tokens} words, documents at"
+        f" {text.max_document_tokens}; {settings.training.epochs} epochs, of which the best by"
+        f" validation MAP is kept; seeds {seeds}."
+    )
 
 
 def _trained(experiment: Experiment, study_set: StudySet, study: Study) -> dict[str, SystemMetrics]:
