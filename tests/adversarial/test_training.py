@@ -79,6 +79,16 @@ def test_killed_run_continues_bit_for_bit(tiny, tmp_path, changes):
         np.testing.assert_array_equal(found, expected)
 
 
+@pytest.mark.slow
+def test_translation_alone_shrinks_to_a_point_and_with_matching_it_does_not(tiny, tmp_path):
+    alone = {"gamma1": 10.0, "gamma2": 0.0, "gamma3": 0.0, "adversarial_weight": 0.0, "epochs": 20}
+    losses = [
+        train(tiny(**{**BASE, **alone, **more}), tmp_path / name)["history"][-1]["matching_loss"]
+        for name, more in (("alone", {}), ("matched", {"gamma1": 0.1, "gamma2": 1.0}))
+    ]
+    assert losses[0] > 1.2 * losses[1]
+
+
 @pytest.mark.parametrize(
     ("objective", "changes"),
     [
