@@ -9,6 +9,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 CONSTRAINTS = constraints/python$(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])').txt
 PIP_INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check -c $(CONSTRAINTS)
+COMMA := ,
 # The tests that run on the second stack, after the whole suite has run on the first.
 SUBSET := tests/test_golden.py tests/ops tests/losses tests/optimizers tests/evaluation/test_metrics.py \
 	tests/two_tower/test_similarity.py tests/training/test_checkpoints.py tests/test_commands_end_to_end.py
@@ -39,7 +40,7 @@ $(VENV)/.package: setup.py $(wildcard constraints/*.txt) | python
 	$(call install,.)
 
 $(VENV)/.tests: setup.py $(wildcard constraints/*.txt) | python
-	$(call install,.[test,docs])
+	$(call install,.[test$(COMMA)docs])
 
 quickstart: $(VENV)/.package  ## Install; train, evaluate, export and search on a small toy world
 	@$(BIN)/smoothclir-quickstart --output_dir=runs/quickstart
