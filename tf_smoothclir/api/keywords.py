@@ -87,8 +87,6 @@ class SettingKeywords(TypedDict, total=False):
     checkpoint_minutes: float
     # retrieval
     retriever: str
-    reranker: str
-    rerank_depth: int
     ranker: str
     psq_alpha: float
     psq_beta: float

@@ -122,7 +122,7 @@ def train(
     elif found.directory is not None:
         chosen = changed(chosen, {"data_dir": found.directory})
     if found.source is None and by_data:
-        chosen = with_grades_of_set(chosen, output_dir, overwrite=overwrite)
+        chosen = with_grades_of_set(chosen, Path(output_dir), overwrite=overwrite)
     with progress_shown(progress), without_retracing_warnings():
         try:
             train_run(chosen, Path(output_dir), overwrite=overwrite)
