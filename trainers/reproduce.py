@@ -147,7 +147,16 @@ def main(argv) -> None:
             for group in _GROUPS
         },
     )
-    check_combinations(base, varied=_DECIDED, seeds=seeds)
+    matching = MatchingOptions(
+        _WORD_VECTORS.value, **{field: flag.value for field, flag in _MATCHING.items()}
+    )
+    check_combinations(
+        base,
+        varied=_DECIDED,
+        seeds=seeds,
+        word_vectors=matching.word_vectors,
+        matching_folds=matching.folds,
+    )
     if len(base.model.thresholds) != 2:
         raise input_error(
             "--thresholds", "the experiments of the paper use grades 0, 1 and 2", "Give two"
@@ -164,9 +173,6 @@ def main(argv) -> None:
         grids = threshold_grids(_numbers(_THETA_1, float), _numbers(_THETA_2, float))
     directories = list(map(os.path.abspath, _DATA_DIRS.value))
     data = data_settings(base.data, directories, _TFDS_NAMES.value, _LANGUAGES.value)
-    matching = MatchingOptions(
-        _WORD_VECTORS.value, **{field: flag.value for field, flag in _MATCHING.items()}
-    )
     study = Study(Path(_OUTPUT_DIR.value), seeds, grids, _TUNE_EPOCHS.value, matching)
     failures = reproduce(
         names,

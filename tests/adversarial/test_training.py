@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from tests.training.test_trainer import train_until_killed
 from tf_smoothclir._compat.keras_api import tf_weights
@@ -77,6 +78,44 @@ def test_killed_run_continues_bit_for_bit(tiny, tmp_path, changes):
     assert_same(weights(trainer), weights(whole))
     for found, expected in zip(trainer.task.variables.helpers, whole.task.variables.helpers):
         np.testing.assert_array_equal(found, expected)
+
+
+def test_towers_go_down_the_likelihood_of_a_discriminator_that_stays(tiny, tmp_path):
+    """Of one batch, in each step; to far below chance, -log 3, where only the game would end."""
+    alone = {"gamma1": 0.0, "gamma2": 0.0, "gamma3": 0.0, "discriminator_rate": 1e-9}
+    norms = {}
+    for weight in (1.0, 1000.0):
+        settings = tiny(**BASE, **alone, adversarial_weight=weight)
+        task = start(settings, tmp_path / str(weight)).task
+        for number, of_layer in enumerate(task.discriminator.trainable_weights):
+            of_layer.assign(np.random.default_rng(number).normal(0, 0.5, of_layer.shape))
+        batch = next(iter(task.batches.epoch(0).batches(0)))
+        task.begin_epoch(0)
+        step = tf.function(task.train_step)
+        found = [step(batch) for _ in range(10)]
+        likelihoods = [float(one["log_likelihood"]) for one in found]
+        assert (np.diff(likelihoods) < 0).all()
+        assert likelihoods[-1] < -2 * math.log(3)
+        norms[weight] = float(found[0]["gradient_norm"])
+    assert norms[1000.0] == pytest.approx(1000 * norms[1.0], rel=1e-4)
+
+
+@pytest.mark.slow
+def test_a_huge_weight_leaves_the_discriminator_no_better_than_chance(tiny, tmp_path):
+    """At most -log 3, if the towers are as fast as it is.
+
+    Their steps grow with --learning_rate, not with the weight: gradients are clipped, and the
+    optimizer divides by their size. With a tenth of this rate, 60 steps are too few.
+    """
+    changes = {"adversarial_loss": "uniform", "discriminator_rate": 0.02, "learning_rate": 0.1}
+    last = {
+        weight: train(
+            tiny(**{**BASE, **changes, "epochs": 20}, adversarial_weight=weight), tmp_path / name
+        )["history"][-1]["log_likelihood"]
+        for name, weight in (("none", 0.0), ("huge", 1000.0))
+    }
+    assert last[1000.0] < -math.log(3) + 0.15
+    assert last[0.0] > -0.8
 
 
 @pytest.mark.slow

@@ -1,10 +1,18 @@
 """Triplets, translated queries and queries made of documents, on the tiny set."""
 
+import dataclasses
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from tests.training.tiny_set import QUERIES, words_of
-from tf_smoothclir.adversarial.opening_queries import POSITIVES, OpeningQueries
+from tf_smoothclir.adversarial.opening_queries import (
+    NONE_FOUND,
+    POSITIVES,
+    OpeningQueries,
+    _found_by_bm25,
+)
 from tf_smoothclir.adversarial.translations import (
     TokenRows,
     WordTranslations,
@@ -15,9 +23,12 @@ from tf_smoothclir.data.candidate_lists import pair_key
 from tf_smoothclir.data.preparation import tokenize_set
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.sources.source import SPLITS
+from tf_smoothclir.lexical.rankers.term_weights import Collection
 from tf_smoothclir.lexical.text_reader import QueryReader
 from tf_smoothclir.lexical.texts import LexicalTexts
+from tf_smoothclir.lexical.words import Words
 from tf_smoothclir.training.train import retrieval_set_of
+from tf_smoothclir.utils.errors import InputError
 
 LONGEST = 20
 
@@ -113,6 +124,53 @@ def test_documents_of_held_out_queries_make_no_queries(prepared):
         assert len(set(relevant)) == POSITIVES
         shared = [len(set(own) & set(store[row])) for row in relevant]
         assert shared[0] > 0  # BM25 finds what shares words
+
+
+@pytest.mark.parametrize("texts", [[[2, 3, 4], [2, 3], [5], [5, 5]], [[2, 3, 4], [2, 3]]], ids=len)
+def test_a_document_that_shares_no_word_with_a_query_is_not_relevant_to_it(texts):
+    """BM25 gives it 0; with fewer than `POSITIVES` others, there is none to fill up with."""
+    offsets = np.append(0, np.cumsum([len(text) for text in texts]))
+    documents = Words(np.concatenate(texts).astype(np.int32), offsets, 6)
+    queries = TokenRows(documents.ids[:3], offsets[:2])  # the first document
+    read = SimpleNamespace(documents=documents, collection=Collection.of(documents))
+    found = _found_by_bm25(read, queries, np.array([0]))
+    assert found.tolist() == [[1, NONE_FOUND, NONE_FOUND]]
+
+
+def made_of_documents(relevant):
+    one = TokenRows(np.array([2], np.int32), np.array([0, 1]))
+    return OpeningQueries(one, one, np.array([relevant], np.int32))
+
+
+def test_only_found_documents_make_triplets(prepared, translations):
+    training, tokenized_set, _, _ = prepared
+    openings = made_of_documents([4, 1, NONE_FOUND])
+    batches = TripletBatches(
+        tokenized_set, translations, training, openings=openings, opening_epochs=1
+    )
+    found = batches.triplets(0)
+    assert sorted(found.relevant) == [1, 4]
+    assert found.queries.tolist() == [QUERIES, QUERIES]
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"best_only": True}, "no query of the train split has a document of the highest grade"),
+        (
+            {"openings": made_of_documents([NONE_FOUND] * POSITIVES), "opening_epochs": 1},
+            "no document makes a query",
+        ),
+    ],
+    ids=["no mates", "no openings"],
+)
+def test_nothing_to_train_on_is_an_error(prepared, translations, options, reason):
+    training, tokenized_set, _, _ = prepared
+    found = tokenized_set.retrieval_set
+    without_mates = dataclasses.replace(found, grades=np.minimum(found.grades, 1))
+    tokenized_set = dataclasses.replace(tokenized_set, retrieval_set=without_mates)
+    with pytest.raises(InputError, match=reason):
+        TripletBatches(tokenized_set, translations, training, **options)
 
 
 def test_rows_survive_a_file(tmp_path):

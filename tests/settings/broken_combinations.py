@@ -73,6 +73,11 @@ _SETTINGS = {
     ("objective", "matryoshka_dims"): {"objective": "adversarial", "matryoshka_dims": (8,)},
     ("objective", "shared_vocabulary"): {"objective": "adversarial", "shared_vocabulary": True},
     ("objective", "tower"): {"objective": "bae"},
+    ("objective", "ngram_buckets"): {
+        "objective": "bae",
+        "tower": "linear",
+        "ngram_buckets": 100,
+    },
     ("objective", "adversarial_weight", "discriminator_steps"): {
         "objective": "adversarial",
         "discriminator_steps": 0,
@@ -143,6 +148,7 @@ _SETTINGS = {
     ("seeds", "distribution"): {"seeds": (1, 2), "distribution": "multi_worker"},
     ("tune", "retriever"): {"tune": ("dim",), "retriever": "lexical"},
     ("tune", "objective"): {"tune": ("gamma1",)},
+    ("word_vectors", "matching_folds"): {"word_vectors": "towers", "matching_folds": 5},
     ("tune", "ranker"): {"tune": ("psq_beta",), "retriever": "lexical", "ranker": "ql"},
     ("seeds", "retriever"): {"seeds": (1, 2), "retriever": "hybrid"},
 }

@@ -12,7 +12,14 @@ from tf_smoothclir.settings.text import TextSettings
 from tf_smoothclir.utils.errors import InputError
 
 SETTINGS = set(RunSettings().values())
-COMMANDS = {"num_shards": 8, "beam": "--runner=DirectRunner", "tune": ("dim",), "seeds": (1, 2)}
+COMMANDS = {
+    "num_shards": 8,
+    "beam": "--runner=DirectRunner",
+    "tune": ("dim",),
+    "seeds": (1, 2),
+    "word_vectors": "pairs",
+    "matching_folds": 5,
+}
 
 
 def settings_and_flags(values):
@@ -43,6 +50,22 @@ def test_no_rule_fires_if_a_setting_it_reads_is_varied(example):
                 check_combinations(settings, varied=[name], **flags)
         else:
             check_combinations(settings, varied=[name], **flags)
+
+
+@pytest.mark.parametrize(
+    ("objective", "name", "fires"),
+    [
+        ("ranking", "beta", True),
+        ("xcnn", "beta", True),
+        ("s2net", "beta", False),
+        ("s2net", "gamma1", True),
+        ("adversarial", "gamma1", False),
+    ],
+)
+def test_what_an_objective_does_not_have_is_not_searched(objective, name, fires):
+    settings = changed(RunSettings(), {"objective": objective, "opening_epochs": 2})
+    broken = [rule.names for rule, _ in broken_rules(settings, tune=(name,))]
+    assert (("tune", "objective") in broken) == fires
 
 
 @pytest.mark.parametrize("preset", PRESETS)

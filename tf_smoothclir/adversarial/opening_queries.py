@@ -24,6 +24,7 @@ from tf_smoothclir.lexical.words import Words
 from tf_smoothclir.text.vocabulary import UNKNOWN_ID
 
 POSITIVES = 3  # relevant documents of each query; the paper gives no number
+NONE_FOUND = -1
 _SENTENCE_ENDS = (".", "!", "?", "。", "！", "？")
 _FEWEST_WORDS = 3
 
@@ -35,7 +36,8 @@ class OpeningQueries:
     Attributes:
         queries: In the language of the queries.
         translations: The same in the language of the documents: openings of documents.
-        relevant: `[queries, POSITIVES]` int32, document rows, never that of the query's own.
+        relevant: `[queries, POSITIVES]` int32, document rows, never that of the query's own;
+            `NONE_FOUND` behind the last document that shares a word with the query.
     """
 
     queries: TokenRows
@@ -113,11 +115,14 @@ def _found_by_bm25(texts: LexicalTexts, queries: TokenRows, own: np.ndarray) -> 
     known = np.where((queries.values > UNKNOWN_ID) & (queries.values < size), queries.values, 0)
     bags: sp.csr_array = Words(known.astype(np.int32), queries.offsets, size).matrix()
     scores_of = Bm25()(texts.collection).rows(bags)
-    found = np.empty((len(own), POSITIVES), np.int32)
+    found = np.full((len(own), POSITIVES), NONE_FOUND, np.int32)
     for begin, rows in query_chunks(np.arange(len(own)), texts.documents.offsets.size - 1):
         scores = scores_of(rows)
         scores[np.arange(len(rows)), own[rows]] = -np.inf
-        best = np.argpartition(-scores, POSITIVES, axis=1)[:, :POSITIVES]
+        number = min(POSITIVES, scores.shape[1])
+        best = np.argpartition(-scores, number - 1, axis=1)[:, :number]
         order = np.argsort(-np.take_along_axis(scores, best, axis=1), axis=1, kind="stable")
-        found[begin : begin + len(rows)] = np.take_along_axis(best, order, axis=1)
+        best = np.take_along_axis(best, order, axis=1)
+        shares_words = np.take_along_axis(scores, best, axis=1) > 0
+        found[begin : begin + len(rows), :number] = np.where(shares_words, best, NONE_FOUND)
     return found

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from tf_smoothclir.adversarial.opening_queries import POSITIVES, OpeningQueries
+from tf_smoothclir.adversarial.opening_queries import NONE_FOUND, OpeningQueries
 from tf_smoothclir.adversarial.translations import TokenRows
 from tf_smoothclir.data.candidate_lists import is_among, pair_key
 from tf_smoothclir.data.dataset_options import prefetched, traced_once
@@ -21,6 +21,7 @@ from tf_smoothclir.data.tokenized_set import TokenizedSet
 from tf_smoothclir.protocols.scorer import Scorer
 from tf_smoothclir.protocols.task import Batches, Epoch
 from tf_smoothclir.settings.training import TrainingSettings
+from tf_smoothclir.utils.errors import input_error
 
 _BATCHES_SORTED = 32
 _DRAWS = 64
@@ -100,6 +101,9 @@ class TripletBatches(Batches):
             graded: Whether there are triplets of two relevant documents.
             best_only: Whether only documents of the highest grade are relevant.
             after_epoch: Returns what else the history of an epoch should say.
+
+        Raises:
+            InputError: There is nothing to train on in one of the stages.
         """
         self._set = tokenized_set.retrieval_set
         self._settings = settings
@@ -107,6 +111,7 @@ class TripletBatches(Batches):
         self._openings = openings
         self._report = after_epoch
         self._judged = self._judged_pairs(best_only)
+        self._check(best_only)
         self._both_judged = self._pairs_of_judged() if graded else None
         store = tokenized_set.tokens("query")
         queries = TokenRows(np.asarray(store.values), np.asarray(store.offsets))
@@ -159,6 +164,23 @@ class TripletBatches(Batches):
             self._latest = epoch, self._ordered(triplets, epoch)
         return self._latest[1]
 
+    def _check(self, best_only: bool) -> None:
+        """Checks that each stage has a pair of a query and a relevant document."""
+        if not len(self._judged.queries):
+            grade = "a document of the highest grade" if best_only else "a relevant document"
+            raise input_error(
+                self._set.source.name,
+                f"no query of the train split has {grade}",
+                "Judge some: this objective learns from them",
+            )
+        if self._openings is not None and not len(self._opening_pairs().queries):
+            raise input_error(
+                self._set.source.name,
+                "no document makes a query: all are too short, share no words with others, or"
+                " validation or test queries are judged with them",
+                "Leave --opening_epochs out, or add documents",
+            )
+
     def _judged_pairs(self, best_only: bool) -> Triplets:
         """Returns all pairs of training queries and relevant documents, without other documents."""
         found = self._set
@@ -185,11 +207,12 @@ class TripletBatches(Batches):
         )
 
     def _opening_pairs(self) -> Triplets:
-        number = len(self._openings.relevant)
+        relevant = self._openings.relevant
+        queries, places = np.nonzero(relevant != NONE_FOUND)
         return _with_unjudged(
-            np.repeat(np.arange(number) + len(self._set.query_ids), POSITIVES),
-            self._openings.relevant.reshape(-1),
-            np.ones(number * POSITIVES, np.int32),
+            queries + len(self._set.query_ids),
+            relevant[queries, places],
+            np.ones(len(queries), np.int32),
         )
 
     def _with_others(self, pairs: Triplets, epoch: int) -> Triplets:

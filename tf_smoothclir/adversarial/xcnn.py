@@ -21,6 +21,8 @@ from tf_smoothclir.adversarial.helped_task import HelpedTask
 class XcnnTask(HelpedTask):
     """The `Task` of XCNN."""
 
+    remedy = "Lower --learning_rate"
+
     def batch_losses(self, batch, tape, exchange):
         """Returns the loss of the stage, which the other stage's does not enter."""
         del tape, exchange

@@ -42,7 +42,7 @@ class AdversarialSettings(Settings):
     )
     beta: float = setting(
         10.0,
-        "For --objective=adversarial, s2net and xcnn: factor on the difference of two similarities"
+        "For --objective=adversarial and s2net: factor on the difference of two similarities"
         " in a logistic loss. With 1, differences of cosines are too small to matter.",
         minimum=0.0,
     )
@@ -75,7 +75,8 @@ class AdversarialSettings(Settings):
     )
     discriminator_rate: float = setting(
         0.001,
-        "Only for --objective=adversarial: learning rate of the discriminator, which Adam trains.",
+        "Only for --objective=adversarial: learning rate of the discriminator, which Adam trains."
+        " 0: Adam's own, 0.01.",
         minimum=0.0,
     )
     discriminator_input: str = setting(

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from tf_smoothclir.settings.rule import Rule
 
-ADVERSARIAL = ("gamma1", "gamma2", "gamma3", "adversarial_weight")  # what can be searched of it
+# Who has the settings that can be searched.
+_SEARCHED = {
+    **dict.fromkeys(("gamma1", "gamma2", "gamma3", "adversarial_weight"), ("adversarial",)),
+    "beta": ("adversarial", "s2net"),
+}
 _LEAVE_OUT = "Leave one of the two out"
 # What only --objective=ranking can use, with the values that others accept too.
 _BESIDE_OBJECTIVE = (
@@ -35,6 +39,12 @@ OBJECTIVE_RULES = (
         "Add --tower=linear",
     ),
     Rule(
+        ("objective", "ngram_buckets"),
+        lambda objective, buckets: objective == "bae" and buckets > 0,
+        "an autoencoder rebuilds words, not n-grams",
+        _LEAVE_OUT,
+    ),
+    Rule(
         ("objective", "opening_epochs"),
         lambda objective, first: objective == "xcnn" and not first,
         "its document tower learns from queries made of documents alone",
@@ -60,8 +70,8 @@ OBJECTIVE_RULES = (
     ),
     Rule(
         ("tune", "objective"),
-        lambda tune, objective: objective != "adversarial" and any(n in ADVERSARIAL for n in tune),
-        "only --objective=adversarial has one of these settings",
+        lambda tune, objective: any(objective not in _SEARCHED.get(n, (objective,)) for n in tune),
+        "this objective does not have one of these settings",
         "Add --objective=adversarial",
     ),
 )

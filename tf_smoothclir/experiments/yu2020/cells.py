@@ -19,7 +19,7 @@ from tf_smoothclir.data.sources.source import SPLITS
 from tf_smoothclir.evaluation.evaluate import NEGATIVES_SEED, evaluate_splits, metrics_content
 from tf_smoothclir.experiments.cells import CellDirectory
 from tf_smoothclir.experiments.yu2020.matching_data import MatchingData
-from tf_smoothclir.experiments.yu2020.options import MatchingOptions
+from tf_smoothclir.experiments.yu2020.options import PAIRS, TOWERS, MatchingOptions
 from tf_smoothclir.experiments.yu2020.ranking import scorer_of
 from tf_smoothclir.experiments.yu2020.systems import MatchingSystem
 from tf_smoothclir.settings.run import RunSettings
@@ -59,7 +59,8 @@ class MatchingCell:
         options = self.options.that_matter_to(self.system)
         values = [dataclasses.asdict(group) for group in (self.system, options)]
         values += [dataclasses.asdict(settings.text), settings.training.negatives, _VERSION]
-        values += [dataclasses.asdict(settings.model)] * (self.options.word_vectors != "pairs")
+        values += [dataclasses.asdict(settings.model)] * (self.options.word_vectors != PAIRS)
+        values += [dataclasses.asdict(settings.training)] * (self.options.word_vectors == TOWERS)
         content = json.dumps([values, self.fingerprint], sort_keys=True)
         digest = hashlib.sha256(content.encode()).hexdigest()[:10]
         name = f"yu2020-{self.set_name}-{self.system.name}-s{settings.training.seed}-{digest}"

@@ -56,7 +56,7 @@ def word_vectors(
             "Give --query_embeddings and --document_embeddings, and their --dim",
         )
     make_directory(directory, "--output_dir")
-    path = directory / f"{kind}-{_digest(settings, tokenized_set)}.npz"
+    path = directory / f"{kind}-{_digest(kind, settings, tokenized_set)}.npz"
     with open(path.with_suffix(".lock"), "w", encoding="utf-8") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not path.is_file():
@@ -68,12 +68,13 @@ def word_vectors(
         return WordVectors(kept["query"], kept["document"])
 
 
-def _digest(settings: RunSettings, tokenized_set: TokenizedSet) -> str:
+def _digest(kind: str, settings: RunSettings, tokenized_set: TokenizedSet) -> str:
     retrieval_set = tokenized_set.retrieval_set
     content = [
         *(dataclasses.asdict(group) for group in (settings.model, settings.text)),
         *(settings.training.seed, retrieval_set.source.fingerprint()),
         hashlib.sha256(np.ascontiguousarray(retrieval_set.splits)).hexdigest(),
+        *([dataclasses.asdict(settings.training)] * (kind == TOWERS)),
     ]
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:10]
 
