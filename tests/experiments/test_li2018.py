@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
-from tf_smoothclir.experiments import li2018
+from tests.experiments.fakes import finish
+from tf_smoothclir.experiments import li2018, outputs
+from tf_smoothclir.experiments.catalogue import EXPERIMENTS
 from tf_smoothclir.experiments.li2018_measures import FULL_MRR, MAP, _of_collection, _without_mates
 from tf_smoothclir.experiments.li2018_systems import (
     MON,
@@ -15,6 +17,8 @@ from tf_smoothclir.experiments.li2018_systems import (
     TABLE_3_SYSTEMS,
     XCNN,
 )
+from tf_smoothclir.experiments.plan import Study, StudySet
+from tf_smoothclir.settings.run import RunSettings
 
 RUN = {"q": {"mate": 9.0, "x": 8.0, "one": 7.0, "two": 1.0}}
 QRELS = {"q": {"mate": 2, "one": 1, "two": 1, "x": 0}}
@@ -83,3 +87,18 @@ def test_pooled_rows_are_those_of_table_3_with_another_tower():
         assert {
             k: v for k, v in one.changes.items() if k != "batching"
         } | different == other.changes
+
+
+def test_a_page_names_the_rows_that_lack_a_seed(tmp_path):
+    """A reader could not tell a table that was stopped from a whole one."""
+    study_set = StudySet("tiny", RunSettings(), "fingerprint")
+    study = Study(tmp_path, (13, 14), {}, 0)
+    experiment = EXPERIMENTS["li2018_table2"]
+    cells = study.final_cells(study_set, [experiment])
+    for cell in cells[:-1]:
+        finish(cell, validation=0.1, test=0.1)
+    assert outputs._unfinished(experiment, study_set, study) == [
+        f"Not finished with all seeds: {OURS}."
+    ]
+    finish(cells[-1], validation=0.1, test=0.1)
+    assert outputs._unfinished(experiment, study_set, study) == []

@@ -72,6 +72,7 @@ def write_set(
         written = _YU2020[experiment.name](experiment, study_set, study, directory)
     else:
         written = _trained(experiment, study_set, study, directory)
+    written.notes += _unfinished(experiment, study_set, study)
     # If they are comparable, the paper's numbers are in our tables already.
     compares = study_set.published if experiment.name == "table1" else study_set.comparable
     blocks = written.tables + ([] if compares else paper_blocks(experiment))
@@ -84,6 +85,14 @@ def write_set(
     _write(path, "csv", written.csv)
     _write(path, "tex", "\n".join(block.latex() for block in blocks))
     return written
+
+
+def _unfinished(experiment: Experiment, study_set: StudySet, study: Study) -> list[str]:
+    """Returns a note that names the rows whose runs failed or are still to come, if any."""
+    rows = {row.name: study.matching_cells(study_set, row) for row in experiment.matching}
+    rows |= {row.name: study.cells(study_set, row) for row in study.trained_systems(experiment)}
+    found = [name for name, cells in rows.items() if not all(cell.finished for cell in cells)]
+    return [f"Not finished with all seeds: {'; '.join(found)}."] if found else []
 
 
 def paper_blocks(experiment: Experiment) -> list[tables.Table]:
