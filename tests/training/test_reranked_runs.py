@@ -10,8 +10,10 @@ from tf_smoothclir.data.candidate_lists import candidate_lists
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.sources.source import SPLITS
 from tf_smoothclir.interaction import reranker_learning
+from tf_smoothclir.interaction.learning import Learned
 from tf_smoothclir.interaction.networks.registry import LEARNING, NETWORKS
 from tf_smoothclir.interaction.reranker import Reranker
+from tf_smoothclir.interaction.reranker_learning import learn_reranker
 from tf_smoothclir.protocols.scorer import Ranking
 from tf_smoothclir.settings.retrieval import RetrievalSettings
 from tf_smoothclir.training.retrievers import load_models, load_scorer
@@ -98,6 +100,20 @@ def test_negatives_are_never_judged_and_queries_are_of_training(run, tokenized):
     negative = lists.grades == 0
     assert not judged & set(zip(lists.pair_query_rows[negative], lists.document_rows[negative]))
     assert len(pairs) == len(lists.document_rows)
+
+
+def test_the_seed_determines_the_weights_to_begin_with(run, tokenized, monkeypatch):
+    """Whatever was drawn before: a run that was killed goes on as it would have."""
+    unchanged = Learned(0, (0.0,), (), 0.0)
+    monkeypatch.setattr(reranker_learning, "learn", lambda *_, **__: unchanged)
+    models = load_models(run)
+    parts = models.reranker.codes, tokenized, models.retrievers(tokenized)["dense"]
+    first, again, other = (
+        np.asarray(learn_reranker("drmm", *parts, depth=5, seed=seed).network.gate)
+        for seed in (1, 1, 2)
+    )
+    np.testing.assert_array_equal(first, again)
+    assert (first != other).any()
 
 
 @pytest.mark.parametrize("killed", ["learning", pytest.param("saving", marks=pytest.mark.slow)])

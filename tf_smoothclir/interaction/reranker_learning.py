@@ -13,6 +13,7 @@ import time
 
 import numpy as np
 from absl import logging
+from tensorflow import keras
 
 from tf_smoothclir.data.candidate_lists import CandidateLists
 from tf_smoothclir.data.hashing import hash_ids
@@ -55,12 +56,13 @@ def learn_reranker(
         tokenized_set: The set.
         first_stage: What finds the documents.
         depth: Documents of each query that will be re-ranked.
-        seed: Draws negatives and orders pairs.
+        seed: Draws weights to begin with and negatives, and orders pairs.
 
     Returns:
         The re-ranker with the weights of its best epoch.
     """
     begin = time.monotonic()
+    keras.utils.set_random_seed(seed)  # for the weights that a network begins with
     choices = RerankerChoices(network, 0.0, QUERY_LENGTH, DOCUMENT_LENGTH)
     reranker = Reranker(choices, codes, frequency_weights(tokenized_set))
     texts, retrieval_set = reranker.texts(tokenized_set), tokenized_set.retrieval_set
@@ -94,8 +96,8 @@ def training_lists(
         seed: Chooses the queries where there are very many.
 
     Returns:
-        For each query with a relevant document, its documents of the highest grade and those of the
-        first 10 ranks that nobody judged, with grade 0. Empty without training queries.
+        For each query with a document of the highest grade, all of these documents and those of the
+        first 10 ranks that nobody judged, with grade 0. Empty without such queries.
     """
     rows, grades = retrieval_set.query_rows, retrieval_set.grades
     of_training = (retrieval_set.splits[rows] == 0) & (grades > 0)
