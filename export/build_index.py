@@ -13,7 +13,7 @@ from pathlib import Path
 from absl import flags
 
 from tf_smoothclir.command_line import command, engine_flags, setting_flags
-from tf_smoothclir.settings.retrieval import SEARCHED_BY
+from tf_smoothclir.settings.retrieval import INDEXED_FOR
 from tf_smoothclir.utils.files import make_directory
 
 _EXPORT_DIR, _INDEX_DIR = setting_flags.define_index_flags()
@@ -52,7 +52,7 @@ _SEARCH_EFFORT = flags.DEFINE_integer(
 _RETRIEVER = flags.DEFINE_enum(
     "retriever",
     "auto",
-    SEARCHED_BY,
+    INDEXED_FOR,
     "What the index is for. Of a hybrid, dense keeps vectors alone, and lexical words alone, which"
     " takes less disk and memory. auto: all that the export ranks with.",
     module_name=command.COMMAND,

@@ -1,5 +1,6 @@
 """Exported re-rankers: SavedModel, search in two stages, explanations, parts of one run."""
 
+import dataclasses
 import shutil
 
 import numpy as np
@@ -11,13 +12,17 @@ from tests.server.local_server import local_server
 from tf_smoothclir.client.serving_client import ServingClient
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.sources.source import SPLITS
+from tf_smoothclir.index import export_halves
 from tf_smoothclir.protocols.scorer import Ranking
+from tf_smoothclir.publishing import export
 from tf_smoothclir.publishing.export import export_run, models_of_run
 from tf_smoothclir.publishing.export_directory import exported_versions, load_part
 from tf_smoothclir.publishing.exported_models import load_exported_models
 from tf_smoothclir.publishing.exported_reranker import load_second_stage
+from tf_smoothclir.search import opening, reranked_search
 from tf_smoothclir.search.opening import RERANKED, open_search
 from tf_smoothclir.search.reranked_search import RerankedSearch
+from tf_smoothclir.settings.retrieval import INDEXED_FOR
 from tf_smoothclir.training.retrievers import load_models
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.train import tokenized_set_of, train
@@ -135,6 +140,42 @@ def test_the_first_stage_can_be_asked_alone(export_dir, search):
     alone = open_search(export_dir, "", lambda data: data, retriever="lexical")
     assert not isinstance(alone, RerankedSearch)
     assert isinstance(open_search(export_dir, "", lambda d: d, retriever=RERANKED), RerankedSearch)
+
+
+def test_half_of_a_hybrid_is_not_re_ranked(export_dir, search, monkeypatch):
+    """The weight of the re-ranker, and its cut points, were chosen beside the whole ranking."""
+    stage, manifest = load_second_stage(export_dir)
+    of_hybrid = dataclasses.replace(manifest, parts=("query", "document", "lexical", "reranker"))
+    monkeypatch.setattr(opening, "load_second_stage", lambda *_: (stage, of_hybrid))
+    found = open_search(export_dir, "", lambda data: data)  # in an index of words alone
+    assert not isinstance(found, RerankedSearch)
+    with pytest.raises(InputError, match="the index has one half of the hybrid alone"):
+        open_search(export_dir, "", lambda data: data, retriever=RERANKED)
+
+
+def test_indexes_are_made_for_the_retrievers_of_first_stages():
+    assert set(INDEXED_FOR) == {"auto", *export_halves._NEEDED}
+
+
+def test_exported_re_rankers_read_no_more_of_a_text_than_the_run(run, monkeypatch):
+    models = load_models(run)
+    text = dataclasses.replace(models.settings.text, max_query_tokens=2, max_document_tokens=3)
+    settings = dataclasses.replace(models.settings, text=text)
+    short = dataclasses.replace(models, settings=settings)
+    monkeypatch.setattr(export, "load_models", lambda _: short)
+    stage = models_of_run(run)[0].second_stage
+    assert {role: encoder.max_tokens for role, encoder in stage.encoders.items()} == {
+        "query": 2,
+        "document": 3,
+    }
+
+
+def test_searches_forget_the_words_of_the_first_documents(search, monkeypatch):
+    expected = search.search(["word1 word4"], 3)
+    search._known.clear()
+    monkeypatch.setattr(reranked_search, "_REMEMBERED", 2)
+    assert search.search(["word1 word4"], 3) == expected
+    assert len(search._known) == 2
 
 
 def test_a_version_without_its_re_ranker_is_incomplete(export_dir, tmp_path):

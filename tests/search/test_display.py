@@ -1,8 +1,16 @@
 """Hits, printed for people."""
 
+import dataclasses
+
 import pytest
 
-from tf_smoothclir.protocols.text_search import Explanation, SearchHit, WordMatch, WordShare
+from tf_smoothclir.protocols.text_search import (
+    Explanation,
+    MatchedPair,
+    SearchHit,
+    WordMatch,
+    WordShare,
+)
 from tf_smoothclir.search.display import carrying_words, highlighted, print_hits, shares
 
 EXPLANATION = Explanation(
@@ -69,6 +77,14 @@ def test_what_a_word_met_and_what_else_adds_to_the_score():
     expected = "apfel (apple 0.93) +0.500, towers +1.500, feedback +7.000, remainder +0.000"
     assert shares(explanation) == f"9.000 = {expected}"
     assert carrying_words(explanation) == ["apfel"]  # of 2 that words add
+
+
+def test_what_a_re_ranker_adds_is_shown_without_pairs_of_words_too():
+    explained = Explanation(3.0, (), 0.5, towers=1.5, reranker=-1.0)
+    assert shares(explained) == "3.000 = towers +1.500, re-ranker -1.000, remainder +0.500"
+    pairs = (MatchedPair("apfel", "apple", 0.93, 1.0),)
+    line = shares(dataclasses.replace(explained, pairs=pairs))
+    assert "re-ranker -1.000 (apfel~apple 0.93)" in line
 
 
 def test_a_hit_without_a_grade(capsys):

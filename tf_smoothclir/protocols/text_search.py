@@ -114,7 +114,7 @@ class Explanation:
     """A score, split into the shares of the words of a text.
 
     Attributes:
-        score: The sum of all shares, the remainder, and what towers and feedback add.
+        score: The sum of all shares, the remainder, and what towers, feedback and a re-ranker add.
         words: Each word of the text that has a share, once, largest share first.
         remainder: The part of the score that nothing else carries.
         towers: What the vectors of the texts add to the score of their words.

@@ -207,10 +207,15 @@ def _second_stage(run: RunDirectory, models: RunModels) -> SecondStage | None:
     """Returns the re-ranker; None where there is none, or none that counts."""
     if models.reranker is None or not models.reranker.weight:
         return None
-    retrieval = models.settings.retrieval
+    retrieval, text = models.settings.retrieval, models.settings.text
     cut_points = load_cut_points(run, models).get(retrieval.ranks_with)
     settings = StageSettings(retrieval.rerank_depth, cut_points)
-    return SecondStage(models.reranker, run.vocabulary, settings)
+    choices = models.reranker.choices
+    reranker = models.reranker.chosen(  # the texts of the run may be shorter than what it can read
+        query_length=min(choices.query_length, text.max_query_tokens),
+        document_length=min(choices.document_length, text.max_document_tokens),
+    )
+    return SecondStage(reranker, run.vocabulary, settings)
 
 
 def _sample(texts) -> list[bytes]:

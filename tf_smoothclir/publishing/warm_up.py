@@ -47,7 +47,7 @@ def warm_up_requests(
     """Returns (signature, input name -> rows) for each request that warms a part up.
 
     Args:
-        role: "query", "document" or "search".
+        role: "query", "document", "reranker" or "search".
         texts: "query" and "document" -> real texts.
     """
     batches = {name: warm_up_batches(rows) for name, rows in texts.items()}

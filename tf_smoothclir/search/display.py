@@ -112,12 +112,13 @@ def shares(explanation: Explanation) -> str:
     for name in ("towers", "feedback"):
         if added := getattr(explanation, name):
             parts.append(f"{name} {added:+.3f}")
-    if explanation.pairs:
+    if explanation.reranker or explanation.pairs:
         best = ", ".join(
             f"{pair.query_word}~{pair.document_word} {pair.similarity:.2f}"
             for pair in explanation.pairs[:_MOST_WORDS]
         )
-        parts.append(f"re-ranker {explanation.reranker:+.3f} ({best})")
+        pairs = f" ({best})" if best else ""
+        parts.append(f"re-ranker {explanation.reranker:+.3f}{pairs}")
     parts.append(f"remainder {explanation.remainder:+.3f}")
     return f"{explanation.score:.3f} = {', '.join(parts)}"
 

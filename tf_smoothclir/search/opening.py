@@ -29,7 +29,7 @@ from tf_smoothclir.publishing.export_directory import (
 from tf_smoothclir.publishing.exported_lexical import LexicalParts, load_lexical
 from tf_smoothclir.publishing.exported_models import ExportedModels
 from tf_smoothclir.publishing.exported_reranker import SecondStage, load_second_stage
-from tf_smoothclir.publishing.manifest import check_pair, check_pair_id
+from tf_smoothclir.publishing.manifest import ExportManifest, check_pair, check_pair_id
 from tf_smoothclir.search.dense_search import DenseSearch, LoadTower
 from tf_smoothclir.search.engine_search import EngineSearch
 from tf_smoothclir.search.outdated import check_current
@@ -93,6 +93,11 @@ def open_search(
     if index.manifest.version in exported_versions(export_dir, "reranker"):
         stage, manifest = load_second_stage(export_dir, index.manifest.version)
         check_pair(manifest, index.manifest)
+        if len(_halves_of(manifest)) > len(index.manifest.halves):
+            # The re-ranker's weight and cut points are those beside the whole ranking.
+            if retriever == RERANKED:
+                raise _missing(retriever, "the index has one half of the hybrid alone")
+            stage = None
     return _in_two_stages(search, stage, retriever)
 
 
@@ -169,6 +174,12 @@ def _in_two_stages(first: TextSearch, stage: SecondStage | None, retriever: str)
     if stage is None and retriever == RERANKED:
         raise _missing(retriever, "the export has no re-ranker that counts")
     return first if stage is None else RerankedSearch(first, stage)
+
+
+def _halves_of(manifest: ExportManifest) -> list[str]:
+    """Returns the halves that an index of all parts of an export has."""
+    parts = {"document": DenseHalf.name, "lexical": LexicalHalf.name}
+    return [half for part, half in parts.items() if part in manifest.parts]
 
 
 def _lexical_model(

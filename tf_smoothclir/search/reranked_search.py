@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+import hashlib
+import threading
 from collections.abc import Sequence
 
 import numpy as np
@@ -22,7 +24,7 @@ from tf_smoothclir.publishing.exported_reranker import SecondStage
 from tf_smoothclir.text.tokenizer import tokenize
 
 NAME = "reranked"
-_REMEMBERED = 100_000  # documents whose words are kept: at most 40 MB
+_REMEMBERED = 100_000  # documents whose words are kept, in less than 1 kB each
 
 
 class RerankedSearch:
@@ -48,7 +50,8 @@ class RerankedSearch:
         )
         self._first, self._stage = first, stage
         self._score = stage.reranker.network.list_scorer()
-        self._known: collections.OrderedDict[str, np.ndarray] = collections.OrderedDict()
+        self._known: collections.OrderedDict[bytes, np.ndarray] = collections.OrderedDict()
+        self._changing = threading.Lock()  # servers search in several threads
 
     def read(self, queries: Sequence[str]) -> list[QueryReading]:
         """Returns what the first stage knows of each query."""
@@ -105,12 +108,17 @@ class RerankedSearch:
 
     def _documents(self, texts: Sequence[str]) -> np.ndarray:
         """Returns `[texts, m]` ids; those of texts that were seen before are remembered."""
-        missing = [text for text in dict.fromkeys(texts) if text not in self._known]
+        keys = [hashlib.blake2b(text.encode(), digest_size=16).digest() for text in texts]
+        own = {key: self._known.get(key) for key in keys}
+        missing = {key: text for key, text in zip(keys, texts) if own[key] is None}
         if missing:
-            self._known.update(zip(missing, self._ids("document", missing)))
-        found = [self._known[text] for text in texts]
-        while len(self._known) > _REMEMBERED:
-            self._known.popitem(last=False)
+            new = dict(zip(missing, self._ids("document", list(missing.values()))))
+            own.update(new)
+            with self._changing:
+                self._known.update(new)
+                while len(self._known) > _REMEMBERED:
+                    self._known.popitem(last=False)
+        found = [own[key] for key in keys]
         padded = np.zeros((len(texts), max(1, *map(len, found))), np.int32)
         for row, ids in zip(padded, found):
             row[: len(ids)] = ids

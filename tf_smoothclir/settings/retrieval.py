@@ -6,8 +6,9 @@ import dataclasses
 
 from tf_smoothclir.settings.base import Settings, setting
 
-# What searches rank with; auto: what the exported run ranks with.
-SEARCHED_BY = ("auto", "dense", "lexical", "hybrid", "reranked")
+# What indexes are made for, and what searches rank with; auto: what the exported run ranks with.
+INDEXED_FOR = ("auto", "dense", "lexical", "hybrid")
+SEARCHED_BY = (*INDEXED_FOR, "reranked")
 
 
 @dataclasses.dataclass(frozen=True)
