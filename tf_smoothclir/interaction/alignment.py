@@ -47,7 +47,7 @@ def mined_dictionary(
     )
     both = sp.coo_array(queries.T @ documents)
     enough = both.data >= LEAST_COUNT
-    rows, columns = (of[enough] for of in both.coords)
+    rows, columns = both.row[enough], both.col[enough]
     joint, number = both.data[enough].astype(np.float64), queries.shape[0]
     of_query, of_document = (np.asarray(m.sum(axis=0), np.float64) for m in (queries, documents))
     one, other = of_query[rows], of_document[columns]

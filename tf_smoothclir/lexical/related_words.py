@@ -54,7 +54,7 @@ def similar_words(words: Sequence[str]) -> sp.csr_array:
     parts = []
     for begin in range(0, len(words), _ROWS_AT_ONCE):
         part = sp.coo_array(telling[begin : begin + _ROWS_AT_ONCE] @ transposed)
-        rows, columns = part.coords
+        rows, columns = part.row, part.col
         kept = (part.data >= _LEAST_COSINE) & (rows + begin != columns)
         places = rows[kept], columns[kept]
         parts.append(sp.csr_array((part.data[kept] ** _POWER, places), shape=part.shape))

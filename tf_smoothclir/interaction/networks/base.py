@@ -112,26 +112,3 @@ def unit_rows(vectors: np.ndarray) -> np.ndarray:
     unit = np.divide(vectors, norms, out=np.zeros_like(vectors, np.float32), where=norms > 0)
     unit[: UNKNOWN_ID + 1] = 0
     return unit
-
-
-def cosines(
-    query_table: tf.Tensor, document_table: tf.Tensor, query_ids: tf.Tensor, document_ids: tf.Tensor
-) -> tf.Tensor:
-    """Returns `[batch, n, m]`, inner products of the rows of two tables of `unit_rows`.
-
-    Ids beyond the end of a table have no vector.
-    """
-    return tf.matmul(
-        _rows(query_table, query_ids), _rows(document_table, document_ids), transpose_b=True
-    )
-
-
-def has_vector(table: tf.Tensor, ids: tf.Tensor) -> tf.Tensor:
-    """Returns which ids are words with a vector; the shape of `ids`, bool."""
-    nonzero = tf.reduce_any(tf.not_equal(_rows(table, ids), 0), axis=-1)
-    return nonzero & tf.not_equal(ids, PADDING_ID)
-
-
-def _rows(table: tf.Tensor, ids: tf.Tensor) -> tf.Tensor:
-    known = ids < tf.shape(table, ids.dtype)[0]
-    return tf.gather(table, tf.where(known, ids, PADDING_ID))

@@ -164,11 +164,11 @@ class LateInteractionLists:
         ]
 
     def _words(self, query_ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Returns the places of the words that have a vector, and what all words count."""
+        """Returns the places of the words that have a vector, and what these words count."""
         query_ids = np.asarray(query_ids)
         inside = np.where(query_ids < len(self._known), query_ids, PADDING_ID)
-        known = self._known[inside]
-        return np.flatnonzero(known), np.where(known, self._word_weights[inside], 0)[known]
+        places = np.flatnonzero(self._known[inside])
+        return places, self._word_weights[inside[places]]
 
     def _each(
         self, query_ids: np.ndarray, documents: np.ndarray, places: np.ndarray, weights: np.ndarray
