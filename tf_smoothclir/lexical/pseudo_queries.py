@@ -1,4 +1,7 @@
-"""Pseudo-queries: what a query might say of a document that no training query was judged for.
+"""Pseudo-queries: what a query might say of a document that no training query looks for.
+
+Such documents are no training query's best; those that validation and test queries look for are
+among them. Their texts are read, as those of the whole collection, but none of their judgments.
 
 A document is translated by a translation table, word by word, over as many words as a training
 query has: each word t becomes a query word w, drawn with probability T(w | t). Towers learn from
