@@ -23,10 +23,11 @@ _TUNE = flags.DEFINE_list(
     "tune",
     ["thresholds"],
     "Settings to search: thresholds (rising, from 0.1 to 0.9 in steps of 0.1), epsilon (0.1 to 2),"
-    " learning_rate (0.001 to 0.1), dim (32, 64, 128), temperature (0.05 to 1), loss, tower,"
-    " optimizer (all choices); with --objective=adversarial, gamma1, gamma2, gamma3 (0.01 to"
-    " 100), beta (1 to 20), adversarial_weight (0 to 1); with --retriever=lexical or hybrid,"
-    " psq_alpha (0.003 to 0.3), psq_beta (0 to 0.7).",
+    " learning_rate (0.001 to 0.1), dim (32, 64, 128), temperature (0.05 to 1), loss and"
+    " optimizer (all choices), tower (average_pooling, cnn, lstm, max_lstm); with"
+    " --objective=adversarial, gamma1, gamma2, gamma3 (0.01 to 100), beta (1 to 20),"
+    " adversarial_weight (0 to 1); with --retriever=lexical or hybrid, psq_alpha (0.003 to 0.3),"
+    " psq_beta (0 to 0.7).",
     **_OWN,
 )
 _SEARCH = flags.DEFINE_enum(

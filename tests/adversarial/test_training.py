@@ -108,10 +108,11 @@ def test_a_huge_weight_leaves_the_discriminator_no_better_than_chance(tiny, tmp_
     optimizer divides by their size. With a tenth of this rate, 60 steps are too few.
     """
     changes = {"adversarial_loss": "uniform", "discriminator_rate": 0.02, "learning_rate": 0.1}
+    changes |= {"epochs": 20, "checkpoint_minutes": 1000.0}
     last = {
-        weight: train(
-            tiny(**{**BASE, **changes, "epochs": 20}, adversarial_weight=weight), tmp_path / name
-        )["history"][-1]["log_likelihood"]
+        weight: trained(
+            tiny(**{**BASE, **changes}, adversarial_weight=weight), tmp_path / name
+        ).progress.history[-1]["log_likelihood"]
         for name, weight in (("none", 0.0), ("huge", 1000.0))
     }
     assert last[1000.0] < -math.log(3) + 0.15
