@@ -43,6 +43,13 @@ def test_map_of_the_collection_counts_both_grades():
     assert found[FULL_MRR] == pytest.approx([1])
 
 
+@pytest.mark.parametrize(("rank", "expected"), [(10, 1 / 10), (11, 0)])
+def test_mrr_ends_after_rank_10(rank, expected):
+    run = {"q": {f"d{place}": -float(place) for place in range(1, 21)}}
+    found = _of_collection(run, {"q": {f"d{rank}": 2}})
+    assert found[FULL_MRR] == pytest.approx([expected])
+
+
 def measures(**means):
     """Systems whose queries differ from each other by noise that is the same for all."""
     noise = np.random.default_rng(0).normal(0, 0.1, size=(len(means), 400))
