@@ -150,7 +150,11 @@ def test_missing_run_or_export_is_a_message(commands, tmp_path, module, argument
         ("export.search", ["--trec_run=file/a.run"], "--trec_run=file: the directory cannot be"),
         ("export.search", ["--trec_run=a.run", "--tag=my system"], "--tag=my system: the tag of"),
         ("export.search", ["--trec_run=."], "--trec_run=.: it is a directory"),
-        ("export.build_index", ["--index_dir=file/index"], "--index_dir=file: the directory"),
+        (
+            "export.build_index",
+            ["--export_dir=tmp", "--index_dir=file/index"],
+            "--index_dir=file: the directory",
+        ),
         ("trainers.compare", ["a.run", "b.run", "--full"], "--full: every run is a file"),
         ("trainers.compare", [".", "tmp", "--qrels=file"], "--qrels=file: every run is a dir"),
     ],
@@ -177,7 +181,7 @@ def command_of(names):
         return ["export.build_index"]
     if "rerank_depth" in names:
         return ["trainers.evaluate"]
-    if {"seeds", "tune_epochs"} & names:
+    if {"seeds", "tune_epochs", "word_vectors"} & names:
         return ["trainers.reproduce", "table2"]
     special = {"num_shards": "write_shards", "beam": "prepare", "tune": "tune"}
     return [f"trainers.{special.get(next(iter(special.keys() & names), ''), 'train')}"]

@@ -337,7 +337,7 @@ def test_a_damaged_cache_is_made_again_with_a_line_in_the_log(
 
 def test_a_cache_of_an_earlier_release_is_made_again(small_set, tokenized_set, caplog):
     (tokenized_set.directory / SEAL).unlink()
-    with caplog.at_level("INFO"):
+    with caplog.at_level("INFO", logger="absl"):
         tokenize_set(small_set, TextSettings(), tokenized_set.directory.parent)
     assert f"{tokenized_set.directory} is of an earlier release. It is made again" in caplog.text
     assert "damaged" not in caplog.text

@@ -256,7 +256,7 @@ def test_collection_of_files_has_the_languages_of_the_towers(export_dir, tmp_pat
     assert (about["query_language"], about["document_language"]) == ("en", "tl")
 
 
-RESULTS = "document.querySelectorAll('#results li').length"
+RESULTS = "document.querySelectorAll('#results > li').length"
 
 
 def show(tab, address, path="/", width=1200):
@@ -377,7 +377,7 @@ def test_two_retrievers_stand_side_by_side(tab, address):
     assert tab.evaluate("document.getElementById('compared').hidden")
     tab.evaluate("document.getElementById('other').value = 'dense'")
     tab.evaluate("document.getElementById('other').dispatchEvent(new Event('change'))")
-    tab.wait_for("document.querySelectorAll('#others li').length === 1")
+    tab.wait_for("document.querySelectorAll('#others > li').length === 1")
     assert tab.evaluate("location.search") == "?q=red&other=dense"
     places = "['results', 'others'].map((id) => document.getElementById(id)"
     left, right = tab.evaluate(f"{places}.getBoundingClientRect().left)")
@@ -388,7 +388,7 @@ def test_two_retrievers_stand_side_by_side(tab, address):
     left, right = tab.evaluate(f"{places}.getBoundingClientRect().left)")
     assert left == right
     show(tab, address, "/?q=red&retriever=lexical&other=dense")
-    tab.wait_for("document.querySelectorAll('#others li').length === 1")
+    tab.wait_for("document.querySelectorAll('#others > li').length === 1")
     assert tab.evaluate(RESULTS) == 0
 
 

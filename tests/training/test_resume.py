@@ -16,7 +16,7 @@ import pytest
 import tensorflow as tf
 
 from tests.training import stopped_train
-from tf_smoothclir.training.saved_states import BEST, STATE, SavedStates
+from tf_smoothclir.training.saved_states import BEST, SavedStates
 
 pytestmark = pytest.mark.slow
 
@@ -113,15 +113,16 @@ def test_each_process_went_on_where_the_one_before_was_saved(runs):
     assert messages[2][1].startswith("Epoch 1/2: loss")
 
 
-@pytest.mark.parametrize("name", [BEST, STATE])
-def test_weights_and_optimizer_are_the_same_to_the_last_bit(runs, name):
+def test_weights_are_the_same_to_the_last_bit(runs):
+    """They would not be without the optimizer's state: the first kill comes before two epochs."""
+
     def path(run):
-        states = SavedStates(run / "checkpoints", name)
+        states = SavedStates(run / "checkpoints", BEST)
         return states.prefix(states.latest())
 
     expected, found = (tensors(path(run)) for run in runs[:2])
     assert found.keys() == expected.keys()
-    assert len(found) >= (2 if name == BEST else 2 + 2 + 1)  # tables, squares, step
+    assert len(found) >= 2  # both tables
     for key, value in expected.items():
         np.testing.assert_array_equal(found[key], value, err_msg=key)
 

@@ -1,6 +1,7 @@
 """smoothclir-tune after kills at random moments, of itself and of its workers."""
 
 import contextlib
+import csv
 import json
 import os
 import random
@@ -57,12 +58,12 @@ def finish(process):
 
 
 def trials(output_dir):
-    """The trials of a finished search: trial -> thresholds and all columns but the time."""
-    lines = (output_dir / "trials.csv").read_text().splitlines()
-    seconds = lines[0].replace(",", " ").split().index("seconds")
-    rows = [line.replace('"', "").split(",") for line in lines[1:]]
-    # The thresholds hold a comma, so all columns behind them are one further to the right.
-    return {row[0]: row[1 : seconds + 1] for row in rows}
+    """The trials of a finished search: trial -> all columns but the time."""
+    with open(output_dir / "trials.csv", encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    for row in rows:
+        del row["seconds"]
+    return {row["trial"]: row for row in rows}
 
 
 def wait_until(condition, seconds=100):
@@ -99,7 +100,7 @@ def test_killed_five_times_it_ends_with_the_same_trials_and_the_same_best(
         process.communicate()
     out, _ = finish(start(command))
     found = trials(output_dir)
-    assert len({tuple(row[:2]) for row in found.values()}) == len(found) == TRIALS
+    assert len({row["thresholds"] for row in found.values()}) == len(found) == TRIALS
     assert found == trials(whole)
     best = [json.loads((path / "best.json").read_text()) for path in (whole, output_dir)]
     assert best[0]["trial"] == best[1]["trial"]

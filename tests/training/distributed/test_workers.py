@@ -13,7 +13,7 @@ import tensorflow as tf
 from tests.training.distributed.worker_processes import WorkerProcesses, run_flags
 from tests.training.test_resume import tensors
 from tf_smoothclir.training.distributed.workers import is_of_cluster
-from tf_smoothclir.training.saved_states import STATE, SavedStates
+from tf_smoothclir.training.saved_states import BEST, SavedStates
 from tf_smoothclir.training.train import train
 
 pytestmark = pytest.mark.slow
@@ -41,7 +41,7 @@ def whole(flags, tmp_path_factory):
 
 
 def last(run):
-    states = SavedStates(run / "checkpoints", STATE)
+    states = SavedStates(run / "checkpoints", BEST)
     return tensors(states.prefix(states.latest()))
 
 
@@ -87,7 +87,7 @@ def test_only_connection_errors_mean_that_another_worker_is_lost(kind, message, 
 def test_only_the_chief_logs_progress(whole):
     _, chief, other = whole
     assert f"Epoch {EPOCHS}/{EPOCHS}: loss" in chief
-    assert "test NDCG@5" in chief
+    assert "| NDCG@5 | " in chief
     assert re.sub("Digest: .*", "", other).splitlines() == [
         "This is worker 1 of 2; waiting for the others",
         "All 2 workers are there",
