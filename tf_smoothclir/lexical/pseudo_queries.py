@@ -1,7 +1,7 @@
-"""Pseudo-queries: what a query might say of a document that no training query looks for.
+"""Pseudo-queries: what a query might say of a document that no judged query looks for.
 
-Such documents are no training query's best; those that validation and test queries look for are
-among them. Their texts are read, as those of the whole collection, but none of their judgments.
+A document has none that is judged with the highest grade for any query: training queries speak of
+theirs already, and what validation and test queries look for stays as new as a user's documents.
 
 A document is translated by a translation table, word by word, over as many words as a training
 query has: each word t becomes a query word w, drawn with probability T(w | t). Towers learn from
@@ -36,7 +36,7 @@ def write_pseudo_queries(
     number: int,
     seed: int,
 ) -> None:
-    """Makes pseudo-queries of documents that are no training query's mate.
+    """Makes pseudo-queries of documents that are no query's mate.
 
     Args:
         directory: Existing; gets the tokens of all queries, those of the set first.
@@ -49,7 +49,7 @@ def write_pseudo_queries(
     retrieval_set, random = tokenized_set.retrieval_set, np.random.default_rng(seed)
     queries, documents = map(tokenized_set.tokens, ROLES)
     vocabularies = tuple(map(tokenized_set.vocabulary, ROLES))
-    rows = _without_training_query(retrieval_set, number, seed)
+    rows = _without_query(retrieval_set, number, seed)
     of_training = queries.lengths[retrieval_set.queries_in("train")]
     lengths = np.minimum(random.choice(of_training, len(rows)), documents.lengths[rows])
     begins = np.zeros(len(rows), np.int64)
@@ -84,11 +84,10 @@ def with_pseudo_queries(tokenized_set: TokenizedSet, directory: Path) -> Tokeniz
     )
 
 
-def _without_training_query(retrieval_set: RetrievalSet, number: int, seed: int) -> np.ndarray:
+def _without_query(retrieval_set: RetrievalSet, number: int, seed: int) -> np.ndarray:
     """Returns the rows of the documents that get a pseudo-query, sorted."""
     best = retrieval_set.num_grades - 1
-    of_training = np.isin(retrieval_set.query_rows, retrieval_set.queries_in("train"))
-    mates = retrieval_set.document_rows[of_training & (retrieval_set.grades == best)]
+    mates = retrieval_set.document_rows[retrieval_set.grades == best]
     rows = np.setdiff1d(np.arange(len(retrieval_set.document_ids)), mates)
     ids = [retrieval_set.document_ids[row] for row in rows]
     return np.sort(rows[np.argsort(hash_ids(ids, f"pseudo-queries {seed}"))[:number]])
