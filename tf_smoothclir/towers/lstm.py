@@ -1,4 +1,4 @@
-"""DSSM-LSTM: a bidirectional LSTM in TensorFlow's fused kernel."""
+"""DSSM-LSTM, and the base of towers with a bidirectional LSTM in TensorFlow's fused kernel."""
 
 from __future__ import annotations
 
@@ -10,17 +10,10 @@ from tf_smoothclir.towers.sequence_tower import SequenceTower, places
 UNITS = 64
 
 
-@keras.utils.register_keras_serializable(package="tf_smoothclir")
-class LSTMTower(SequenceTower):
-    """DSSM-LSTM (Palangi et al. 2016) with the sizes of Liu et al. 2020, section 5.1.
+class BidirectionalTower(SequenceTower):
+    """Base of towers that read the word vectors in both directions, each with an LSTM of 64 units.
 
-    A state of each direction (64 units) goes to the fully connected layer. That of the backward
-    LSTM stands at the first token and has seen the whole text. That of the forward LSTM stands at
-    the last token and has seen the whole text too, or with `as_published` at the first token, of
-    which alone it knows: "the first hidden state for the forward LSTM and the last hidden state for
-    the backward LSTM", says the paper, and its authors' code reads both directions at position 0.
-
-    See `SequenceTower` for the arguments and the call. Weights and result are those of Keras's
+    A subclass makes `[batch, 128]` of their states in `read`. The weights are those of Keras's
     `Bidirectional(LSTM(64))`.
     """
 
@@ -31,6 +24,21 @@ class LSTMTower(SequenceTower):
         for direction in (self._forward, self._backward):
             direction.build(None)
         return 2 * UNITS
+
+
+@keras.utils.register_keras_serializable(package="tf_smoothclir")
+class LSTMTower(BidirectionalTower):
+    """DSSM-LSTM (Palangi et al. 2016) with the sizes of Liu et al. 2020, section 5.1.
+
+    A state of each direction goes to the fully connected layer. That of the backward LSTM stands at
+    the first token and has seen the whole text. That of the forward LSTM stands at the last token
+    and has seen the whole text too, or with `as_published` at the first token, of which alone it
+    knows: "the first hidden state for the forward LSTM and the last hidden state for the backward
+    LSTM", says the paper, and its authors' code reads both directions at position 0.
+
+    See `SequenceTower` for the arguments and the call. The result is that of Keras's
+    `Bidirectional(LSTM(64))`.
+    """
 
     def read(self, vectors, lengths):
         """Returns a forward and a backward state of each text, `[batch, 128]`."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 import tensorflow as tf
 from tensorflow import keras
 
-from tf_smoothclir.towers.lstm import UNITS, Direction
-from tf_smoothclir.towers.sequence_tower import SequenceTower, places
+from tf_smoothclir.towers.lstm import BidirectionalTower
+from tf_smoothclir.towers.sequence_tower import places
 
 
 @keras.utils.register_keras_serializable(package="tf_smoothclir")
-class MaxLSTMTower(SequenceTower):
+class MaxLSTMTower(BidirectionalTower):
     """The largest value of each state of a bidirectional LSTM over the positions of a text.
 
         z = tanh(A max_t [h_forward(t), h_backward(t)] + b)
@@ -23,14 +23,6 @@ class MaxLSTMTower(SequenceTower):
 
     def __init__(self, vocabulary_size: int, dim: int = 64, *, dropout: float = 0.0, **kwargs):
         super().__init__(vocabulary_size, dim, dropout=dropout, **kwargs)
-
-    def build_reader(self):
-        """Creates the weights of both directions."""
-        self._forward = Direction(self.dim, self.seed + 1, name="forward")
-        self._backward = Direction(self.dim, self.seed + 2, name="backward")
-        for direction in (self._forward, self._backward):
-            direction.build(None)
-        return 2 * UNITS
 
     def read(self, vectors, lengths):
         """Returns the largest values of the states of each text, `[batch, 128]`."""
