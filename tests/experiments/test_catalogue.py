@@ -63,9 +63,11 @@ def test_the_ablation_takes_one_thing_after_the_other_from_the_dense_preset():
             differing = {key for key in changes if changes[key] != dense.get(key)}
             flags = [flag.partition("=")[0] for flag in name.split(" --")[1:]]
             assert {*flags} == differing
-            changed_names += flags
-    parts = ("position_weights", "initial_vectors", "ngram_buckets", "matryoshka_dims", "dim")
-    assert {*parts, "pseudo_queries"} <= {*changed_names}
+            changed_names.append(tuple(flags))
+    parts = ("position_weights", "initial_vectors", "ngram_buckets", "token_weights", "loss")
+    alone = {("dim", part) for part in (*parts, "hard_negatives", "max_train_queries")}
+    assert alone | {("dim",), ("matryoshka_dims",)} <= {*changed_names}
+    assert ("dim", "max_train_queries", "pseudo_queries") in changed_names
 
 
 def test_the_ablation_has_each_retriever_by_its_preset():

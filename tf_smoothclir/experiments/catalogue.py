@@ -220,9 +220,10 @@ _ALL = (
     Experiment(
         "ablation",
         "Ablation: --preset=dense",
-        "--preset=dense without one thing after the other, beside the paper's setting, weights"
-        " of positions in that setting, and the other retrievers (presets have no more epochs than"
-        " they name): re-ranking of candidate lists, and full/MRR@10 over the whole collection.",
+        "--preset=dense with 64 dimensions, and that without one thing after the other, beside the"
+        " paper's setting, weights of positions in that setting, 512 dimensions with and without"
+        " vectors that can be cut, and the other retrievers (presets have no more epochs than they"
+        " name): re-ranking of candidate lists, and full/MRR@10 over the whole collection.",
         "setting",
         ABLATION,
         compared=True,

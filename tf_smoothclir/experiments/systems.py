@@ -126,21 +126,22 @@ def _option(name: str, changes: Mapping[str, object]) -> System:
     return System(name, {**_SOSL, **changes})
 
 
-def _without(flag: str, changes: Mapping[str, object]) -> System:
+def _changed(flags: str, changes: Mapping[str, object]) -> System:
     """Returns --preset=dense with some settings changed."""
-    return _option(f"--preset=dense --{flag}", {**_DENSE, **changes})
+    return _option(f"--preset=dense {flags}", {**_DENSE, **changes})
 
 
-# What --preset=dense is trained without, one after the other, and shorter vectors.
+# What --preset=dense is trained without, one after the other. All with 64 dimensions, as the paper
+# has: a training then takes a fifth of the time.
 _LEFT_OUT = {
     "position_weights": "none",
     "initial_vectors": "random",
     "ngram_buckets": 0,
     "token_weights": "none",
     "hard_negatives": 0,
-    "matryoshka_dims": (),
-    "dim": 64,
+    "loss": "sosl",
 }
+_SMALL = {"dim": 64}
 OPTIONS = (
     _option("Paper", {}),
     _option("Shared vocabulary", _dense("shared_vocabulary")),
@@ -161,15 +162,19 @@ OPTIONS = (
     _option("Learned thresholds", {"learn_thresholds": True}),
     _option("--preset=dense", _DENSE),
 )
-_FEW = {"max_train_queries": 2000}
+_FEW = {**_SMALL, "max_train_queries": 2000}
 ABLATION = (
     _option("Paper", {}),
     _option("Paper --position_weights=learned", _dense("position_weights")),
+    _changed("--dim=64", _SMALL),
+    *(
+        _changed(f"--dim=64 --{name}={value_text(value)}", {**_SMALL, name: value})
+        for name, value in _LEFT_OUT.items()
+    ),
+    _changed("--dim=64 --max_train_queries=2000", _FEW),
+    _changed("--dim=64 --max_train_queries=2000 --pseudo_queries=0", {**_FEW, "pseudo_queries": 0}),
     _option("--preset=dense", _DENSE),
-    *(_without(f"{name}={value_text(value)}", {name: value}) for name, value in _LEFT_OUT.items()),
-    _without("loss=sosl", {"loss": "sosl"}),
-    _without("max_train_queries=2000", _FEW),
-    _without("max_train_queries=2000 --pseudo_queries=0", {**_FEW, "pseudo_queries": 0}),
+    _changed("--matryoshka_dims=", {"matryoshka_dims": ()}),
     *(_option(f"--preset={name}", PRESETS[name]) for name in ("lexical", "best")),
 )
 TRAINING_QUERIES = (500, 1000, 2000, 4000, 0)  # 0: all
