@@ -72,6 +72,19 @@ def test_learning_ends_early_without_a_better_epoch():
     assert not np.any(network.weight)  # what it began with was as good
 
 
+def test_nan_is_never_the_best_epoch():
+    measured = iter([np.nan, 1.0, np.nan, 0.5])
+    learned = learn(SameWords(5, True), TEXTS, LISTS, lambda: next(measured), SETTINGS, seed=1)
+    assert learned.best_epoch == 1
+
+
+def test_lists_without_a_negative_are_measured_once():
+    last = CandidateLists(LISTS.query_rows[2:], np.array([0, 1]), np.zeros(1, int), np.array([2]))
+    measured = iter([0.5])
+    learned = learn(SameWords(5, True), TEXTS, last, lambda: next(measured), SETTINGS, seed=1)
+    assert (learned.best_epoch, learned.history, learned.losses) == (0, (0.5,), ())
+
+
 def test_losses_by_hand():
     scores = tf.constant([[2.0, 1.5, -1.0], [0.0, 0.0, 1.0]])
     # max(0, 1 - 2 + 1.5) = 0.5, 0; then 1, 2.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 import shutil
 
@@ -83,3 +84,16 @@ def test_a_smaller_export_says_that_the_figures_are_not_its_own(ranking_runs, tm
     run = ranking_runs["dense"]
     path = write_model_card(run, run.settings(), tmp_path, 1, ("query",), "int8")
     assert "may rank worse" in path.read_text(encoding="utf-8")
+
+
+def test_it_says_what_orders_the_first_ranks_again(ranking_runs, tmp_path):
+    run = ranking_runs["lexical"]
+    settings = run.settings()
+    retrieval = dataclasses.replace(settings.retrieval, reranker="drmm", rerank_depth=50)
+    settings = dataclasses.replace(settings, retrieval=retrieval)
+    texts = [
+        write_model_card(run, settings, tmp_path, 1, roles, "float32").read_text(encoding="utf-8")
+        for roles in (("lexical",), ("lexical", "reranker"))
+    ]
+    assert "again by DRMM" not in texts[0]  # it had no weight
+    assert "The first 50 documents are then ordered again by DRMM" in texts[1]

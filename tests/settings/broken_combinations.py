@@ -98,6 +98,7 @@ _SETTINGS = {
         **_FROM_SHARDS,
     },
     ("shards_dir", "reranker"): {"reranker": "late_interaction", **_FROM_SHARDS},
+    ("rerank_depth", "reranker"): {"rerank_depth": 50},
     ("retriever", "ranker"): {"ranker": "bm25"},
     ("ranker", "query_translation"): {"retriever": "lexical", "query_translation": "none"},
     ("retriever", "query_translation", "query_embeddings", "document_embeddings"): {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import tensorflow as tf
@@ -80,7 +80,8 @@ def learn(
         texts: The set.
         lists: Relevant documents and negatives of training queries. Queries without one of either
             are left out.
-        validate: Measures the network as it is; larger is better.
+        validate: Measures the network as it is; larger is better, NaN is worst. Not called after
+            the first time if no list can be learned from.
         settings: How to learn.
         seed: Draws negatives and orders pairs.
     """
@@ -102,24 +103,25 @@ def learn(
         return loss
 
     history, losses, best = [validate()], [], [weight.numpy() for weight in weights]
-    steps = triples.steps * settings.epochs
-    with progress_bar(steps, "Train the re-ranker", "steps") as bar:
-        for epoch in range(settings.epochs):
+    epochs = settings.epochs if triples.steps else 0
+    with progress_bar(triples.steps * epochs, "Train the re-ranker", "steps") as bar:
+        for epoch in range(epochs):
             total = 0.0
             for chosen in triples.epoch(epoch):
                 total += float(train_step(pairs.of(chosen)))
                 bar.update(1)
-            losses.append(total / max(1, triples.steps))
+            losses.append(total / triples.steps)
             history.append(validate())
             bar.note(f"loss {losses[-1]:.4f}, validation {history[-1]:.4f}")
-            if history[-1] > max(history[:-1]):
+            best_epoch = _best_epoch(history)
+            if best_epoch == epoch + 1:
                 best = [weight.numpy() for weight in weights]
-            if settings.patience and epoch + 1 - np.argmax(history) >= settings.patience:
+            if settings.patience and epoch + 1 - best_epoch >= settings.patience:
                 break
     for weight, value in zip(weights, best):
         weight.assign(value)
     learned = Learned(
-        int(np.argmax(history)),
+        _best_epoch(history),
         tuple(history),
         tuple(losses),
         round(time.monotonic() - begin, 3),
@@ -128,10 +130,15 @@ def learn(
         "Re-ranker: best epoch %d of %d, validation %.4f (%.1f s)",
         learned.best_epoch,
         len(losses),
-        max(history),
+        history[learned.best_epoch],
         learned.seconds,
     )
     return learned
+
+
+def _best_epoch(history: Sequence[float]) -> int:
+    """Returns the first place of the largest number, which NaN never is."""
+    return int(np.argmax(np.where(np.isnan(history), -np.inf, history)))
 
 
 def loss_of(scores: tf.Tensor, settings: LearningSettings) -> tf.Tensor:

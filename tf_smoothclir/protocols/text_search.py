@@ -100,7 +100,9 @@ class MatchedPair:
         query_word: As the tokeniser gives it, in lower case.
         document_word: The same.
         similarity: Cosine of their vectors.
-        share: What the match of the query word adds to the score, where scores are sums over words.
+        share: Of late interaction: what the match of the query word adds to the score of the hit;
+            the shares of all pairs add up to what the re-ranker adds. Other networks do not add up
+            words: their similarity times the weight of the re-ranker, for the order alone.
     """
 
     query_word: str

@@ -21,6 +21,13 @@ _RANKS_BY = {
     "lexical": "a translation table",
     "hybrid": "two towers and a translation table in one ranking",
 }
+_RERANKERS = {
+    "late_interaction": "late interaction, in which each query word looks for its best match",
+    "knrm": "K-NRM, kernels over similarities of words",
+    "drmm": "DRMM, histograms of similarities of words",
+    "match_pyramid": "MatchPyramid, a convolution over similarities of words",
+    "conv_knrm": "Conv-KNRM, kernels over similarities of phrases",
+}
 _TAGS = ("cross-lingual-information-retrieval", "document-retrieval", "tensorflow")
 
 
@@ -61,7 +68,7 @@ def write_model_card(
         f" {settings.data.document_language}: {name}",
         f"Finds documents in the language `{settings.data.document_language}` for queries in"
         f" `{settings.data.query_language}`. It ranks by {_RANKS_BY[settings.retrieval.retriever]}."
-        f" Version {version}, exported by tf_smoothclir.",
+        f"{_second_stage(settings, roles)} Version {version}, exported by tf_smoothclir.",
         "## Training data",
         *_training_data(name, content.get("set", {})),
         "## Figures",
@@ -77,6 +84,18 @@ def write_model_card(
     path = model_card_path(export_dir, version)
     write_text(path, "\n\n".join(parts) + "\n")
     return path
+
+
+def _second_stage(settings: RunSettings, roles: Sequence[str]) -> str:
+    """Returns a sentence about the re-ranker; one that has no weight is not exported."""
+    if "reranker" not in roles:
+        return ""
+    retrieval = settings.retrieval
+    return (
+        f" The first {retrieval.rerank_depth:,} documents are then ordered again by"
+        f" {_RERANKERS[retrieval.reranker]} (`{DIRECTORIES['reranker']}`); the search model of"
+        " TensorFlow Serving has the first ranking alone."
+    )
 
 
 def _header(name: str, settings: RunSettings, metrics: Mapping[str, float]) -> str:

@@ -11,6 +11,7 @@ from collections.abc import Collection
 from tf_smoothclir.settings.base import Settings
 from tf_smoothclir.settings.model import LIST_LOSSES
 from tf_smoothclir.settings.objective_rules import OBJECTIVE_RULES
+from tf_smoothclir.settings.retrieval import DEFAULT_RERANK_DEPTH
 from tf_smoothclir.settings.rule import Rule
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.utils.errors import InputError
@@ -111,6 +112,12 @@ RULES = (
             _LEAVE_OUT,
         )
         for name in ("distribution", "shards_dir")
+    ),
+    Rule(
+        ("rerank_depth", "reranker"),
+        lambda depth, reranker: depth != DEFAULT_RERANK_DEPTH and reranker == "none",
+        "nothing orders these documents again",
+        "Add --reranker=late_interaction, or leave --rerank_depth out",
     ),
     Rule(
         ("dictionary", "retriever"),

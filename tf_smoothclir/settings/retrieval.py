@@ -9,6 +9,7 @@ from tf_smoothclir.settings.base import Settings, setting
 # What indexes are made for, and what searches rank with; auto: what the exported run ranks with.
 INDEXED_FOR = ("auto", "dense", "lexical", "hybrid")
 SEARCHED_BY = (*INDEXED_FOR, "reranked")
+DEFAULT_RERANK_DEPTH = 100
 
 
 @dataclasses.dataclass(frozen=True)
@@ -89,7 +90,7 @@ class RetrievalSettings(Settings):
         choices=("none", "late_interaction", "knrm", "drmm", "match_pyramid", "conv_knrm"),
     )
     rerank_depth: int = setting(
-        100,
+        DEFAULT_RERANK_DEPTH,
         "Documents of each query that --reranker orders again.",
         minimum=1,
     )

@@ -151,9 +151,13 @@ class KnownScores:
         self._scores = np.concatenate([part["scores"] for part in parts])[order]
 
     def score(self, lists: CandidateLists) -> np.ndarray:
-        """Returns `[pairs]` float32."""
+        """Returns `[pairs]` float32; raises `KeyError` for a pair without a score."""
         wanted = pair_key(lists.pair_query_rows, lists.document_rows)
-        return self._scores[np.searchsorted(self._keys, wanted)]
+        places = np.searchsorted(self._keys, wanted)
+        known = np.isin(wanted, self._keys)
+        if not known.all():
+            raise KeyError(f"{np.sum(~known)} of {len(wanted)} pairs have no score.")
+        return self._scores[places]
 
 
 def _all_for_testing(retrieval_set: RetrievalSet) -> RetrievalSet:
