@@ -13,8 +13,8 @@ from absl import flags
 
 from tf_smoothclir.command_line import command
 from tf_smoothclir.settings.data import DataSettings
+from tf_smoothclir.settings.presets import PRESETS, changed
 from tf_smoothclir.settings.run import RunSettings
-from tf_smoothclir.settings.training import TrainingSettings
 
 _OUTPUT_DIR = flags.DEFINE_string(
     "output_dir", "runs/quickstart", "The run directory.", module_name=command.COMMAND
@@ -25,9 +25,7 @@ _OVERWRITE = flags.DEFINE_boolean(
     "Start again, even if the quickstart in --output_dir is finished.",
     module_name=command.COMMAND,
 )
-SETTINGS = RunSettings(
-    data=DataSettings(toy_entities=3000), training=TrainingSettings(epochs=10, fresh_negatives=True)
-)
+SETTINGS = changed(RunSettings(data=DataSettings(toy_entities=3000)), PRESETS["best"])
 
 
 def main(argv) -> None:

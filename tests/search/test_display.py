@@ -49,9 +49,25 @@ def test_many_words_are_summed_up():
     assert "4 other words +0.0" in line
 
 
-def test_carrying_words_have_a_tenth_of_the_score_each():
-    assert carrying_words(EXPLANATION) == ["apfel", "rot"]
-    assert carrying_words(Explanation(0.0, (WordShare("a", 0.0),), 0.0)) == []
+def explained(**shares):
+    words = tuple(WordShare(word, share) for word, share in shares.items())
+    return Explanation(500.0, words, 0.0, feedback=400.0)
+
+
+def test_carrying_words_have_two_fifths_of_the_largest_share_whatever_else_adds_to_the_score():
+    assert carrying_words(explained(rot=0.15, apfel=0.4, ein=0.17)) == ["apfel", "ein"]
+    assert carrying_words(explained(a=0.0, b=-1.0)) == []
+
+
+def test_punctuation_does_not_carry_and_does_not_keep_words_from_it():
+    words = (WordShare(".", 9.0), WordShare("apfel", 0.4))
+    assert carrying_words(Explanation(9.4, words, 0.0)) == ["apfel"]
+
+
+def test_six_words_carry_a_long_text():
+    assert carrying_words(explained(**{f"w{n}": 1 - n / 100 for n in range(20)})) == [
+        f"w{n}" for n in range(6)
+    ]
 
 
 @pytest.mark.parametrize(
@@ -76,7 +92,7 @@ def test_what_a_word_met_and_what_else_adds_to_the_score():
     explanation = Explanation(9.0, (WordShare("apfel", 0.5, met),), 0.0, towers=1.5, feedback=7.0)
     expected = "apfel (apple 0.93) +0.500, towers +1.500, feedback +7.000, remainder +0.000"
     assert shares(explanation) == f"9.000 = {expected}"
-    assert carrying_words(explanation) == ["apfel"]  # of 2 that words add
+    assert carrying_words(explanation) == ["apfel"]
 
 
 def test_what_a_re_ranker_adds_is_shown_without_pairs_of_words_too():

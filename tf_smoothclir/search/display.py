@@ -20,7 +20,8 @@ _NOT_PRINTED = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 _BOLD, _PLAIN = "\033[1m", "\033[0m"
 _UNDERSTOOD = QueryReading("words")
 _MOST_WORDS = 8  # whose shares are shown
-_HIGHLIGHTED = 0.1  # least share of the score that a highlighted word carries
+_MOST_CARRYING = 6  # words that are highlighted
+_CARRYING = 0.4  # of the largest share: that of a highlighted word at least
 
 
 def print_hits(
@@ -90,16 +91,16 @@ def remarks(reading: QueryReading, hits: Sequence[SearchHit]) -> list[str]:
 
 
 def carrying_words(explanation: Explanation) -> list[str]:
-    """Returns the words that each carry a tenth of what words add, largest share first.
+    """Returns the words that carry the score, largest share first.
 
-    Punctuation is none of them, whatever it carries.
+    They are at most six, with at least two fifths of the largest share, however long the text is
+    and whatever else adds to its score. Punctuation is none of them.
     """
-    least = _HIGHLIGHTED * abs(explanation.of_words)
-    return [
-        word.word
-        for word in explanation.words
-        if word.share > 0 and word.share >= least and any(map(str.isalnum, word.word))
+    words = [
+        word for word in explanation.words if word.share > 0 and any(map(str.isalnum, word.word))
     ]
+    words = sorted(words, key=lambda word: -word.share)[:_MOST_CARRYING]
+    return [word.word for word in words if word.share >= _CARRYING * words[0].share]
 
 
 def shares(explanation: Explanation) -> str:

@@ -118,7 +118,8 @@ def set_with_pseudo_queries(
             )
     found = with_pseudo_queries(tokenized_set, run.pseudo_queries)
     made = len(found.retrieval_set.query_ids) - len(tokenized_set.retrieval_set.query_ids)
-    logging.info("Pseudo-queries: %d documents without a judged query have one", made)
+    if made:
+        logging.info("Pseudo-queries: %d documents without a judged query have one", made)
     return found
 
 
