@@ -144,6 +144,7 @@ def test_search_accepts_invalid_utf8(run, export_dir):
     assert len(known["results"]) == 1
 
 
+@pytest.mark.slow
 def test_quickstart_with_overwrite_searches_by_the_new_towers(run, tmp_path):
     def quickstart(seed, *more):
         """Returns what `smoothclir-quickstart` prints, of one epoch on a small world."""

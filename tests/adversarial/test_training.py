@@ -14,6 +14,8 @@ from tf_smoothclir.optimizers.gradients import each_row_once
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.train import SPLITS, tokenized_set_of, train, trainer_of
 
+pytestmark = pytest.mark.slow
+
 LSTM = {"tower": "max_lstm", "batching": "bucketed"}
 BASE = {"objective": "adversarial", "epsilon": 0.0, "learning_rate": 0.01, "optimizer": "rmsprop"}
 

@@ -11,6 +11,8 @@ import pytest
 import tf_smoothclir as sc
 from tf_smoothclir.utils.errors import InputError
 
+pytestmark = pytest.mark.slow
+
 
 class PromptType(enum.Enum):
     """As in mteb.types."""

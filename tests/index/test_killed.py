@@ -16,6 +16,8 @@ from tests.published import encode
 from tf_smoothclir.index.document_index import DocumentIndex
 from tf_smoothclir.publishing.export_directory import load_tower
 
+pytestmark = pytest.mark.slow
+
 OLD = {
     "d0": "roter",
     "d1": "apfel",

@@ -122,6 +122,7 @@ def test_a_smaller_number_is_drawn_by_seed(tokenized_set, tmp_path):
     assert len(few) in (3, 4)  # one document is empty
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("preset", [{"batching": "in_batch", "hard_negatives": 2}, {}])
 def test_a_run_trains_on_them_and_continues_to_the_same_bits(tiny, tmp_path, preset):
     settings = changed(tiny(**preset), {"pseudo_queries": 18})

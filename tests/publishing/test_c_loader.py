@@ -13,6 +13,8 @@ from tensorflow.core.protobuf import saved_model_pb2
 
 from tf_smoothclir.publishing.export_directory import part_dir
 
+pytestmark = pytest.mark.slow
+
 QUERIES = [b"word1 word2", b"", b"\xff\xfe", b"a\0word3", b"WORD4 " * 300, "日本 word5".encode()]
 DOCUMENTS = [b"mot1 mot2", b"mot3", b"", b"\0", b"mot4 " * 300, b"unheard"]
 ALL = {"query": QUERIES, "document": DOCUMENTS}

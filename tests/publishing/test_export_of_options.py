@@ -27,6 +27,8 @@ from tf_smoothclir.two_tower.scorer import SetEncoder
 from tf_smoothclir.utils.errors import InputError
 from tf_smoothclir.utils.files import read_json
 
+pytestmark = pytest.mark.slow
+
 OPTIONS = {
     "shared_vocabulary": True,
     "ngram_buckets": 50,

@@ -308,6 +308,7 @@ def all_pairs():
     return zip(*itertools.product(QUERIES, [*DOCUMENTS[:12], *HOSTILE.values()]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_pairs_score_as_in_a_search_without_feedback(built, parts, towers, kind):
     queries, documents = map(list, all_pairs())

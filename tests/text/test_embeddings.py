@@ -165,6 +165,7 @@ def test_letter_cut_by_the_first_look_is_not_taken_for_binary(shift, tmp_path):
     np.testing.assert_array_equal(load(tmp_path / "words").matrix[3], ROWS[0])
 
 
+@pytest.mark.slow
 @every_format
 def test_memory_follows_the_vocabulary_not_the_file(write, tmp_path):
     rows = np.random.default_rng(0).normal(size=(10_000, 100)).astype("f4")  # 4 MB as float32

@@ -219,6 +219,7 @@ def lists():
     return inputs, tf.constant([2, 0, 1, 0, 2])
 
 
+@pytest.mark.slow
 @every_tower
 def test_fit_lowers_the_loss_of_pairs(kind):
     model = two_tower(kind)
@@ -231,6 +232,7 @@ def test_fit_lowers_the_loss_of_pairs(kind):
     assert int(model.query_tower._dropouts) == 40  # `fit` reaches the towers as training
 
 
+@pytest.mark.slow
 @every_tower
 def test_steps_in_a_loop_of_the_graph_lower_the_loss_of_lists(kind):
     model = two_tower(kind)

@@ -10,6 +10,8 @@ from tf_smoothclir.ops import table_sum
 from tf_smoothclir.settings.presets import PRESETS
 from tf_smoothclir.training.steps import compile_steps
 
+pytestmark = pytest.mark.slow
+
 BEST = {**PRESETS["dense"], "dim": 4, "ngram_buckets": 50, "mine_ranks": (1, 5), "epochs": 1}
 OPTIONS = [
     {},

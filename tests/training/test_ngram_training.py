@@ -20,6 +20,8 @@ from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.tasks import load_model
 from tf_smoothclir.training.train import tokenized_set_of, train
 
+pytestmark = pytest.mark.slow
+
 NGRAMS = {"ngram_buckets": 50, "shared_vocabulary": True, "batching": "in_batch"}
 
 

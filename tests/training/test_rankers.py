@@ -52,6 +52,7 @@ def share_translated(path):
     return np.mean([best[f"word{n}"] == f"mot{n}" for n in range(WORDS)])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ranker", ["bm25", "ql"])
 @pytest.mark.parametrize("translation", ["table", "nearest"])
 def test_a_run_translates_queries_and_says_so(tiny, tmp_path, ranker, translation):
@@ -143,6 +144,7 @@ def test_a_dictionary_alone_is_enough(tiny, tiny_dir, tmp_path, ranker):
         assert share_translated(tmp_path / "run") == 1
 
 
+@pytest.mark.slow
 def test_a_dictionary_is_mixed_with_what_is_learned(tiny, tmp_path):
     dictionary = write_dictionary(tmp_path / "en-fr.txt", range(2))
     settings = tiny(retriever="hybrid", dictionary=dictionary)

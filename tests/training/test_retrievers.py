@@ -149,6 +149,7 @@ def stop(*_, **__):
     raise KeyboardInterrupt
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("without_plots")
 @pytest.mark.parametrize("name", ["lexical", "hybrid"])
 def test_a_killed_run_goes_on_with_what_it_has_learned(runs, name, tiny, tmp_path, monkeypatch):

@@ -170,6 +170,7 @@ def test_learning_rate_falls_by_its_factor_after_each_epoch(tiny, tmp_path):
     assert rates == pytest.approx([0.1, 0.1 * 0.5, 0.1 * 0.25])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("batching", ["lists", "in_batch"])
 def test_killed_run_on_whole_lists_continues_bit_for_bit(batching, tiny, tmp_path):
     settings = tiny(batching=batching, fresh_negatives=True)
@@ -182,6 +183,7 @@ def test_killed_run_on_whole_lists_continues_bit_for_bit(batching, tiny, tmp_pat
     assert_same(found, (progress, expected))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("batching", "fresh"), [("bucketed", False), ("in_batch", True)])
 def test_killed_run_with_mined_negatives_continues_bit_for_bit(batching, fresh, tiny, tmp_path):
     settings = tiny(
@@ -223,6 +225,7 @@ def test_averaged_weights_are_evaluated_and_kept_and_training_goes_on_from_the_l
         np.testing.assert_array_equal(found, expected)
 
 
+@pytest.mark.slow
 def test_killed_run_with_averaged_weights_continues_bit_for_bit(tiny, tmp_path):
     settings = tiny(average_weights=0.5, batching="lists")
     expected = trained(settings, tmp_path / "whole")

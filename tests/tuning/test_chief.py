@@ -21,6 +21,8 @@ from tf_smoothclir.tuning.search_space import SearchSpace
 from tf_smoothclir.utils.errors import InputError
 from tf_smoothclir.utils.processes import process_group
 
+pytestmark = pytest.mark.slow
+
 OBJECTIVE = keras_tuner.Objective("MAP", "max")
 
 

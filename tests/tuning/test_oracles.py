@@ -121,6 +121,7 @@ def test_too_small_a_space_for_hyperband_is_an_error(tmp_path):
         make("hyperband", tmp_path / "state", space=space)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", SEARCHES)
 @pytest.mark.parametrize("seed", range(4))
 def test_killed_at_five_random_writes_it_ends_the_same(tmp_path, monkeypatch, kind, seed):

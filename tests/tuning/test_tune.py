@@ -271,6 +271,7 @@ def test_memory_does_not_grow_over_the_trials(tiny, tmp_path, monkeypatch):
     assert growth < 2 * 4, f"{growth:.1f} MB: {used}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("retriever", ["lexical", "hybrid"])
 def test_trials_of_another_retriever_have_its_metrics(retriever, tiny, tmp_path):
     fixed = tiny(retriever=retriever, epochs=1, select_metric="MAP")

@@ -57,6 +57,7 @@ def test_strings_score_as_their_ids_do():
     np.testing.assert_allclose(model.vectors("document", tf.constant(DOCUMENTS[:1])), found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kwargs", [{}, {"ngram_buckets": 20}, {"kind": CNNTower}], ids=str)
 def test_fit_predict_and_files_take_strings(kwargs, tmp_path):
     model = model_of_strings(**kwargs)

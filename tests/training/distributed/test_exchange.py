@@ -11,6 +11,8 @@ from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.training.distributed.exchange import pack, unpack
 from tf_smoothclir.two_tower.builder import build_model
 
+pytestmark = pytest.mark.slow
+
 WORDS = 12
 # Of each worker, lists of texts: (query, documents with grades). The second one has fewer pairs.
 PARTS = (

@@ -30,7 +30,7 @@ from tf_smoothclir.training.train import (
 )
 from tf_smoothclir.utils.errors import InputError
 
-pytestmark = pytest.mark.usefixtures("without_plots")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("without_plots")]
 
 TEXT = TextSettings(vocabulary_size=30)
 
