@@ -60,15 +60,23 @@ class MixedTexts(Collection):
 
 
 def build(
-    export_dir: str, index_dir: str, documents: int, index_type: str = "auto"
+    export_dir: str,
+    index_dir: str,
+    documents: int,
+    index_type: str = "auto",
+    retrievers: Sequence[str] = (),
 ) -> dict[str, float]:
-    """Builds the index of a collection; `queries.json` beside it gets the queries."""
+    """Builds the index of a collection; `queries.json` beside it gets the queries.
+
+    One retriever alone gets only what it needs.
+    """
     from tf_smoothclir.data.sources.opening import source_of
     from tf_smoothclir.index.builder import build_index
     from tf_smoothclir.index.export_halves import export_halves
     from tf_smoothclir.index.vector_index import IndexSettings
 
-    halves, manifest = export_halves(export_dir, IndexSettings(index_type))
+    only = retrievers[0] if len(retrievers) == 1 else ""
+    halves, manifest = export_halves(export_dir, IndexSettings(index_type), retriever=only)
     source = source_of(manifest.data)
     collection = MixedTexts([text.text for text in source.documents()], documents)
     begin = time.perf_counter()
@@ -169,7 +177,8 @@ def measure(
     for size in documents:
         with tempfile.TemporaryDirectory() as directory:
             index_dir = f"{directory}/index"
-            built = common.in_new_process(partial(build, export_dir, index_dir, size, index_type))
+            begin = partial(build, export_dir, index_dir, size, index_type, retrievers)
+            built = common.in_new_process(begin)
             rivals = {
                 f"{name}, {way.__name__}": partial(way, export_dir, index_dir, name, queries)
                 for name in retrievers

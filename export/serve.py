@@ -8,6 +8,7 @@ until Ctrl-C or SIGTERM.
 
 from __future__ import annotations
 
+import gc
 import signal
 import threading
 
@@ -120,6 +121,7 @@ def main(argv) -> None:
     else:
         models = ModelRegistry(lambda: configs_of_export(export_dir))
     routes = _page() if _UI.value else None  # until then, a signal ends the process at once
+    gc.freeze()  # what is loaded stays: looking through it for garbage would make requests wait
     stopped = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stopped.set())

@@ -86,7 +86,7 @@ class Postings:
         """
         words, weights = np.asarray(words), np.asarray(weights, np.float32)
         places = np.searchsorted(self.common, words)
-        is_common = np.isin(words, self.common)
+        is_common = np.append(self.common, -1)[places] == words
         part = np.empty(self.documents, np.float32)
         for place, weight in zip(places[is_common].tolist(), weights[is_common]):
             row = self.common_values[place]

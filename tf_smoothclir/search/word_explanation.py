@@ -53,14 +53,18 @@ class WordExplainer:
         read = self._lexical.plain_document_reader.batch(texts)
         met, places = np.unique(read.ids, return_inverse=True)
         probabilities = self._probabilities(words, met)
+        profiles = self._profiles(int(np.diff(read.offsets).max()))
         of_query = [self._query_word(word) for word in words]
+        of_texts = [self._vocabularies[1][word] for word in met]
         explanations = []
         for number, (of_words, towers, feedback) in enumerate(parts.tolist()):
             document = places[read.offsets[number] : read.offsets[number + 1]]
-            own, shares = self._shares(document, words, counts, probabilities)
-            shares *= of_words / (shares.sum() or 1.0)
+            own = np.flatnonzero(np.bincount(document, minlength=len(met)))
             found = probabilities[:, own]
-            of_document = [self._vocabularies[1][word] for word in met[own]]
+            frequencies = [_frequencies(document, profile, len(met))[own] for profile in profiles]
+            shares = self._shares(words, counts, found, frequencies)
+            shares *= of_words / (shares.sum() or 1.0)
+            of_document = [of_texts[word] for word in own]
             if role == "query":
                 explained = _word_shares(of_query, of_document, shares, found)
             else:
@@ -70,47 +74,55 @@ class WordExplainer:
             explanations.append(Explanation(score, explained, remainder, towers, feedback))
         return explanations
 
+    def _profiles(self, length: int) -> list[np.ndarray]:
+        """Returns the weights of the first positions of a document in each field, `[length]`."""
+        return [field(np.arange(length)) for field in self._lexical.model.fields]
+
     def _shares(
-        self, document: np.ndarray, words: np.ndarray, counts: np.ndarray, chances: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Returns the different words of a document, and `[query words, words]` shares.
+        self,
+        words: np.ndarray,
+        counts: np.ndarray,
+        chances: np.ndarray,
+        frequencies: Sequence[np.ndarray],
+    ) -> np.ndarray:
+        """Returns what each pair of words adds, before a fusion: `[query words, document words]`.
 
         Args:
-            document: `[words]` int64, columns of `chances`.
             words: `[query words]`, of the query.
             counts: How often the query has each.
-            chances: `[query words, columns]`, M(w | t).
+            chances: `[query words, document words]`, M(w | t); none of NO_WORD.
+            frequencies: Of each field, `[document words]`: p_f(t | d).
         """
         model = self._lexical.model
         odds = (1 - model.psq.alpha) / model.psq.alpha / model.background[words]
-        ids, places = np.unique(document, return_inverse=True)
-        shares = np.zeros((len(words), len(ids)))
-        for field, weights in zip(model.fields, model.weights):
-            of_positions = field(np.arange(len(document)))
-            frequency = np.bincount(places, of_positions, len(ids)) / max(1, of_positions.sum())
-            parts = chances[:, ids] * frequency  # no column of NO_WORD has a probability
+        shares = np.zeros(chances.shape)
+        for frequency, weights in zip(frequencies, model.weights):
+            parts = chances * frequency
             totals = parts.sum(axis=1)
             added = counts * weights[words] * np.log1p(totals * odds)
             each = np.divide(added, totals, out=np.zeros(len(words)), where=totals > 0)
             shares += parts * each[:, np.newaxis]
-        return ids, shares
+        return shares
 
     def _probabilities(self, words: np.ndarray, met: np.ndarray) -> np.ndarray:
-        """Returns M(w | t) of some words of both languages, `[words, met]` float32."""
+        """Returns M(w | t) of some words of both languages, ascending, `[words, met]` float32."""
         found = np.zeros((len(words), len(met)), np.float32)
-        for row, word in zip(found, words) if len(met) else ():
+        for row, word in zip(found, words):
             own = slice(*self._mixed.indptr[word : word + 2])
             ids = self._mixed.indices[own]
-            places = np.minimum(np.searchsorted(met, ids), len(met) - 1)
-            is_met = met[places] == ids
-            row[places[is_met]] = self._mixed.data[own][is_met]
+            if len(ids):
+                places = np.minimum(np.searchsorted(ids, met), len(ids) - 1)
+                is_there = ids[places] == met
+                row[is_there] = self._mixed.data[own][places[is_there]]
         return found
 
     @functools.cached_property
     def _mixed(self) -> sp.csc_array:
         """M(w | t), `[document words, query words]` float32."""
         model, spelling = self._lexical.model, self._lexical.spelling
-        return ((1 - model.psq.beta) * model.table + model.psq.beta * spelling).tocsc()
+        mixed = ((1 - model.psq.beta) * model.table + model.psq.beta * spelling).tocsc()
+        mixed.sort_indices()
+        return mixed
 
     @functools.cached_property
     def _vocabularies(self) -> tuple[list[str], list[str]]:
@@ -121,6 +133,12 @@ class WordExplainer:
     def _query_word(self, word: int) -> str:
         own, other = self._vocabularies
         return own[word] if word < len(own) else other[word - len(own)]
+
+
+def _frequencies(document: np.ndarray, profile: np.ndarray, words: int) -> np.ndarray:
+    """Returns p(t | d), `[words]`, where the positions of a document count as a profile says."""
+    weights = profile[: len(document)]
+    return np.bincount(document, weights, words) / max(1, weights.sum())
 
 
 def _word_shares(
@@ -138,17 +156,16 @@ def _word_shares(
     kept = np.count_nonzero(totals > _LEAST_SHARE * totals.sum())
     order = np.argsort(-totals, kind="stable")[:kept]
     most = np.argsort(-shares[order], axis=1, kind="stable")[:, :_MOST_MATCHES]
-    found = (np.take_along_axis(array[order], most, axis=1) for array in (probabilities, shares))
-    rows = zip(order.tolist(), most.tolist(), *(array.tolist() for array in found))
+    places = order[:, np.newaxis], most
+    found = (array.tolist() for array in (order, totals[order], most))
+    matched = (array[places].tolist() for array in (probabilities, shares))
     return tuple(
-        WordShare(
-            words[row],
-            float(totals[row]),
-            tuple(
-                WordMatch(others[column], chance, share)
-                for column, chance, share in zip(columns, chances, own)
-                if share
-            ),
-        )
-        for row, columns, chances, own in rows
+        [
+            WordShare(
+                words[row],
+                total,
+                tuple([WordMatch(others[c], p, s) for c, p, s in zip(columns, chances, own) if s]),
+            )
+            for row, total, columns, chances, own in zip(*found, *matched)
+        ]
     )
