@@ -8,6 +8,9 @@ import pytest
 import tf_smoothclir as sc
 from tests.training.tiny_set import DOCUMENTS, words_of
 from tf_smoothclir.data.sources.opening import source_of
+from tf_smoothclir.index.builder import build_index
+from tf_smoothclir.index.document_collections import SourceCollection
+from tf_smoothclir.index.export_halves import export_halves
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.utils.errors import InputError
 from tf_smoothclir.utils.files import read_json
@@ -86,6 +89,19 @@ def test_vectors_are_those_that_rank(models):
     assert queries.dtype == np.float32
     np.testing.assert_allclose((queries * documents).sum(1), model.score(QUERIES, QUERIES))
     assert model.encode_queries([]).shape == (0, model.dim)
+
+
+@pytest.mark.parametrize("half", ["dense", "lexical"])
+def test_an_index_of_one_half_is_searched_by_it(models, ranking_exports, tmp_path, half):
+    path = ranking_exports["hybrid"]
+    halves, manifest = export_halves(path, retriever=half)
+    build_index(tmp_path / "index", SourceCollection(source_of(manifest.data)), halves, manifest)
+    model = models["hybrid", "export"]
+    found = model.search(QUERIES, 3, index=tmp_path / "index")
+    assert scores(found) == scores(model.search(QUERIES, 3, retriever=half))
+    other = {"dense": "impacts of words", "lexical": "vectors"}[half]
+    with pytest.raises(InputError, match=f"--retriever=hybrid: the index has no {other}"):
+        model.search(QUERIES, 3, index=tmp_path / "index", retriever="hybrid")
 
 
 @pytest.mark.parametrize("kind", ["run", "export"])

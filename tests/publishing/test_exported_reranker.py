@@ -20,7 +20,8 @@ from tf_smoothclir.publishing.export_directory import exported_versions, load_pa
 from tf_smoothclir.publishing.exported_models import load_exported_models
 from tf_smoothclir.publishing.exported_reranker import load_second_stage
 from tf_smoothclir.search import opening, reranked_search
-from tf_smoothclir.search.opening import RERANKED, open_search
+from tf_smoothclir.search.index_halves import RERANKED
+from tf_smoothclir.search.opening import open_search
 from tf_smoothclir.search.reranked_search import RerankedSearch
 from tf_smoothclir.settings.retrieval import INDEXED_FOR
 from tf_smoothclir.training.retrievers import load_models
@@ -153,8 +154,22 @@ def test_half_of_a_hybrid_is_not_re_ranked(export_dir, search, monkeypatch):
         open_search(export_dir, "", lambda data: data, retriever=RERANKED)
 
 
+def test_a_re_ranker_that_is_not_there_is_missed(export_dir, search, monkeypatch):
+    """A search by a model server may have no more of the export than the index."""
+    monkeypatch.setattr(
+        opening,
+        "exported_versions",
+        lambda path, role: [] if role == "reranker" else exported_versions(path, role),
+    )
+    for retriever in ("auto", RERANKED):
+        with pytest.raises(InputError, match=r"reranker/1: the index is of an export with a re-"):
+            open_search(export_dir, "", lambda data: data, retriever=retriever)
+    alone = open_search(export_dir, "", lambda data: data, retriever="lexical")
+    assert not isinstance(alone, RerankedSearch)
+
+
 def test_indexes_are_made_for_the_retrievers_of_first_stages():
-    assert set(INDEXED_FOR) == {"auto", *export_halves._NEEDED}
+    assert set(INDEXED_FOR) == {"auto", *export_halves.HALVES_OF}
 
 
 def test_exported_re_rankers_read_no_more_of_a_text_than_the_run(run, monkeypatch):

@@ -35,6 +35,7 @@ class CollectionNote:
         halves: Names of the halves of an index that it holds, each in a field of this name.
         settings: How vectors are indexed.
         cut_points: Those of what the exported run ranks with; None if the export has none.
+        parts: Roles of the parts of the export; empty in a collection of an earlier release.
         role: "collection".
     """
 
@@ -45,6 +46,7 @@ class CollectionNote:
     halves: tuple[str, ...]
     settings: IndexSettings
     cut_points: Optional[CutPoints] = None  # noqa: UP045
+    parts: tuple[str, ...] = ()
     role: ClassVar[str] = "collection"
 
     @property

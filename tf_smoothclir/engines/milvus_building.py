@@ -70,6 +70,7 @@ def build_collection(
         pair_id=export.pair_id,
         thresholds=tuple(export.thresholds),
         cut_points=export.cut_points,
+        parts=export.parts,
         data=data,
         halves=tuple(half.name for half in halves),
         settings=_resolved(settings, documents),

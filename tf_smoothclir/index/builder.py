@@ -91,6 +91,7 @@ def build_index(
             pair_id=export.pair_id,
             thresholds=tuple(export.thresholds),
             cut_points=export.cut_points,
+            parts=export.parts,
             fingerprint=collection.fingerprint(),
             collection_name=collection.name,
             data=data,

@@ -22,7 +22,7 @@ from tf_smoothclir.publishing.exported_models import ExportedModels, load_export
 from tf_smoothclir.publishing.manifest import ExportManifest
 from tf_smoothclir.utils.errors import InputError, input_error
 
-_NEEDED = {
+HALVES_OF = {  # each retriever
     "dense": (DenseHalf.name,),
     "lexical": (LexicalHalf.name,),
     "hybrid": (DenseHalf.name, LexicalHalf.name),
@@ -64,7 +64,7 @@ def export_halves(
     halves, manifest = halves_of(models, settings), models.manifest
     if retriever and retriever != models.retriever:
         manifest = dataclasses.replace(manifest, cut_points=None)  # those of the whole ranking
-        needed = _NEEDED[retriever]
+        needed = HALVES_OF[retriever]
         halves = [half for half in halves if half.name in needed]
         if len(halves) < len(needed):
             raise input_error(

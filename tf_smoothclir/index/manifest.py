@@ -87,6 +87,7 @@ class IndexManifest:
         vectors: About the dense half; None if there is none.
         impacts: About the lexical half; None if there is none.
         cut_points: Those that predict grades where all halves rank; None if the export has none.
+        parts: Roles of the parts of the export; empty in an index of an earlier release.
         role: "index".
     """
 
@@ -102,6 +103,7 @@ class IndexManifest:
     vectors: Optional[DenseNote] = None  # noqa: UP045
     impacts: Optional[LexicalNote] = None  # noqa: UP045
     cut_points: Optional[CutPoints] = None  # noqa: UP045
+    parts: tuple[str, ...] = ()
     role: ClassVar[str] = "index"
 
     @classmethod

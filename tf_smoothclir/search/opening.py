@@ -29,9 +29,16 @@ from tf_smoothclir.publishing.export_directory import (
 from tf_smoothclir.publishing.exported_lexical import LexicalParts, load_lexical
 from tf_smoothclir.publishing.exported_models import ExportedModels
 from tf_smoothclir.publishing.exported_reranker import SecondStage, load_second_stage
-from tf_smoothclir.publishing.manifest import ExportManifest, check_pair, check_pair_id
+from tf_smoothclir.publishing.manifest import check_pair, check_pair_id
 from tf_smoothclir.search.dense_search import DenseSearch, LoadTower
 from tf_smoothclir.search.engine_search import EngineSearch
+from tf_smoothclir.search.index_halves import (
+    RERANKED,
+    check_halves,
+    missing,
+    one_half_alone,
+    ranked_by,
+)
 from tf_smoothclir.search.outdated import check_current
 from tf_smoothclir.search.query_reading import EncodeQueries, by_server, by_tower
 from tf_smoothclir.search.reranked_search import RerankedSearch
@@ -39,7 +46,7 @@ from tf_smoothclir.search.word_search import WordSearch
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.utils.errors import InputError, input_error
 
-AUTO, RERANKED = "auto", "reranked"
+AUTO, RERANKER = "auto", "reranker"  # the latter is a part of an export
 ChooseData = Callable[[DataSettings], DataSettings]
 
 
@@ -89,16 +96,34 @@ def open_search(
     search = _open_first_stage(export_dir, index, choose_data, server, first)
     if retriever not in (AUTO, RERANKED):
         return search
-    stage = None
-    if index.manifest.version in exported_versions(export_dir, "reranker"):
-        stage, manifest = load_second_stage(export_dir, index.manifest.version)
-        check_pair(manifest, index.manifest)
-        if len(_halves_of(manifest)) > len(index.manifest.halves):
-            # The re-ranker's weight and cut points are those beside the whole ranking.
-            if retriever == RERANKED:
-                raise _missing(retriever, "the index has one half of the hybrid alone")
-            stage = None
+    stage = _second_stage(export_dir, index.manifest, retriever)
+    if stage is not None and server:
+        logging.info("%s encodes queries; the re-ranker is that in %s.", server, export_dir)
     return _in_two_stages(search, stage, retriever)
+
+
+def _second_stage(
+    export_dir: str | os.PathLike, manifest: IndexManifest | CollectionNote, retriever: str
+) -> SecondStage | None:
+    """Loads the re-ranker of the export that an index was built with; None if none is to rank.
+
+    Raises:
+        InputError: It is not there, or comes from another run.
+    """
+    stage, parts = None, manifest.parts
+    if manifest.version in exported_versions(export_dir, RERANKER):
+        stage, export = load_second_stage(export_dir, manifest.version)
+        check_pair(export, manifest)
+        parts = export.parts
+    if one_half_alone(parts, manifest, retriever) or RERANKER not in parts:
+        return None
+    if stage is None:
+        raise input_error(
+            Path(export_dir, RERANKER, str(manifest.version)),
+            "the index is of an export with a re-ranker, which is not there",
+            "Copy all of the export, or give --retriever=dense, lexical or hybrid to rank without",
+        )
+    return stage
 
 
 def _open_first_stage(
@@ -111,17 +136,15 @@ def _open_first_stage(
     word_search = WordSearch if isinstance(index, DocumentIndex) else EngineSearch
     lexical = _lexical_model(export_dir, index, retriever)
     if retriever == AUTO:
-        retriever = "dense" if lexical is None else lexical.retriever
-        if DenseHalf.name not in index.manifest.halves:  # built for words alone
-            retriever = "lexical"
+        whole = "dense" if lexical is None else lexical.retriever
+        retriever = ranked_by(whole, index.manifest)
     searched = _searched(export_dir, index.manifest, choose_data, retriever)
     if retriever == "lexical":
         if server:
             reason = "a lexical search reads its queries in this process"
             raise input_error(f"--server={server}", reason, "Leave the flag out")
         return word_search(lexical, index, searched)
-    if DenseHalf.name not in index.manifest.halves:
-        raise _missing(retriever, "the index has no vectors")
+    check_halves(retriever, index.manifest)
     encode = _remote(server, index.manifest) if server else _local(export_dir, index.manifest)
     if retriever == "hybrid":
         return word_search(lexical, index, searched, encode)
@@ -155,14 +178,18 @@ def search_in(
         data=index.manifest.data,
     )
     if retriever in (AUTO, RERANKED):
-        first = search_in(index, models, load_tower, models.retriever)
-        return _in_two_stages(first, models.second_stage, retriever)
+        whole = ranked_by(models.retriever, index.manifest)
+        first = search_in(index, models, load_tower, whole)
+        alone = one_half_alone(models.manifest.parts, index.manifest, retriever)
+        return _in_two_stages(first, None if alone else models.second_stage, retriever)
     if retriever != "dense" and models.lexical is None:
-        raise _missing(retriever, "the run has no translation table")
+        raise missing(retriever, "the run has no translation table")
+    no_fusion = retriever == "hybrid" and models.lexical.fusion is None
+    if no_fusion or (retriever != "lexical" and not models.towers):
+        raise missing(retriever, "the run has no towers")
+    check_halves(retriever, index.manifest)
     if retriever == "lexical":
         return WordSearch(models.lexical, index, searched)
-    if not models.towers or (retriever == "hybrid" and models.lexical.fusion is None):
-        raise _missing(retriever, "the run has no towers")
     encode = by_tower(load_tower("query").model)
     if retriever == "hybrid":
         return WordSearch(models.lexical, index, searched, encode)
@@ -172,14 +199,8 @@ def search_in(
 def _in_two_stages(first: TextSearch, stage: SecondStage | None, retriever: str) -> TextSearch:
     """Returns a search with its re-ranker; without one, itself."""
     if stage is None and retriever == RERANKED:
-        raise _missing(retriever, "the export has no re-ranker that counts")
+        raise missing(retriever, "the export has no re-ranker that counts")
     return first if stage is None else RerankedSearch(first, stage)
-
-
-def _halves_of(manifest: ExportManifest) -> list[str]:
-    """Returns the halves that an index of all parts of an export has."""
-    parts = {"document": DenseHalf.name, "lexical": LexicalHalf.name}
-    return [half for part, half in parts.items() if part in manifest.parts]
 
 
 def _lexical_model(
@@ -190,19 +211,14 @@ def _lexical_model(
     if retriever == "dense" or (retriever == AUTO and not has_impacts):
         return None
     if not has_impacts:
-        raise _missing(retriever, "the index has no impacts of words")
+        check_halves(retriever, index.manifest)
     version = index.manifest.version
     there = version in exported_versions(export_dir, "lexical")
     lexical, manifest = load_lexical(export_dir, version if there else None)
     check_pair(manifest, index.manifest)
     if retriever == "hybrid" and lexical.fusion is None:
-        raise _missing(retriever, "the exported run has no towers")
+        raise missing(retriever, "the exported run has no towers")
     return lexical
-
-
-def _missing(retriever: str, reason: str) -> InputError:
-    remedy = "Leave the flag out, or export and index a run that has what it needs"
-    return input_error(f"--retriever={retriever}", reason, remedy)
 
 
 def _searched(
