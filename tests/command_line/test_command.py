@@ -179,7 +179,7 @@ def command_of(names):
         return ["export.search"]
     if {"add", "remove", "collection", "replace", "engine"} & names:
         return ["export.build_index"]
-    if "rerank_depth" in names:
+    if "first_stage" in names:
         return ["trainers.evaluate"]
     if {"seeds", "tune_epochs", "word_vectors"} & names:
         return ["trainers.reproduce", "table2"]
