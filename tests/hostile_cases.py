@@ -3,16 +3,15 @@
     python -m tests.hostile_cases --cases=10000 --seed=1    damage drawn by a seed
     python -m tests.hostile_cases --every_byte              each byte of each file, one at a time
 
-A case changes bytes of one file of a small token cache, run, checkpoint, export, index, file of
-embeddings, pickle or request, and reads it. Right is: the answer of the undamaged files, one that
-the input allows (see each class), or an error of the package in words. Wrong is any other
-exception, any other answer, and more than `SECONDS`.
+A case changes bytes of one file of a small token cache, run, checkpoint, export, index, retrieval
+set, list of words, file of embeddings, pickle or request, and reads it. Right is: the answer of the
+undamaged files, one that the input allows (see each class), or an error of the package in words.
+Wrong is any other exception, any other answer, and more than `SECONDS`.
 """
 
 from __future__ import annotations
 
 import argparse
-import hashlib
 import json
 import os
 import signal
@@ -25,6 +24,7 @@ import numpy as np
 import tensorflow as tf
 from absl import logging
 
+from tests.hostile_inputs import GIVEN, TRAINED, digest
 from tests.index import helpers
 from tests.published import NoVerifier
 from tests.publishing.test_version_writer import publish_fakes
@@ -49,14 +49,6 @@ from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.utils.errors import InputError
 
 SECONDS = 20
-
-
-def digest(*parts):
-    """A digest of arrays and of what has a repr."""
-    made = hashlib.sha256()
-    for part in parts:
-        made.update(part.tobytes() if isinstance(part, np.ndarray) else repr(part).encode())
-    return made.hexdigest()
 
 
 class TokenCache:
@@ -191,7 +183,8 @@ class Pickle:
 
     def read(self):
         with tempfile.TemporaryDirectory() as directory:
-            convert_polyglot(self.root / "in.pkl", Path(directory, "out.npz"))
+            made = [Path(directory, name) for name in ("out.npz", "words.txt")]
+            convert_polyglot(self.root / "in.pkl", *made)
         return digest()
 
 
@@ -210,7 +203,7 @@ class Request:
         return digest()
 
 
-INPUTS = (TokenCache, Run, States, Export, Index, Embeddings, Pickle, Request)
+INPUTS = (TokenCache, Run, States, Export, Index, Embeddings, Pickle, Request, *GIVEN)
 
 
 class Case:
@@ -302,9 +295,9 @@ def run(root, attempts):
     return counts, failures
 
 
-def make_cases(root):
-    """All inputs, below a directory."""
-    return [Case(kind, root / kind.__name__) for kind in INPUTS]
+def make_cases(root, kinds=INPUTS):
+    """Inputs, below a directory."""
+    return [Case(kind, root / kind.__name__) for kind in kinds]
 
 
 def _too_long(*_):
@@ -317,9 +310,11 @@ def main():
     parser.add_argument("--cases", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--every_byte", action="store_true")
+    parser.add_argument("--only", action="append", default=[], help="name of an input")
     options = parser.parse_args()
+    kinds = [k for k in (*INPUTS, *TRAINED) if not options.only or k.__name__ in options.only]
     with tempfile.TemporaryDirectory() as directory:
-        begin, cases = time.monotonic(), make_cases(root := Path(directory))
+        begin, cases = time.monotonic(), make_cases(root := Path(directory), kinds)
         chosen = (
             every_byte(cases) if options.every_byte else drawn(cases, options.cases, options.seed)
         )

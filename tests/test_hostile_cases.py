@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from tests import hostile_cases
+from tests import hostile_cases, hostile_inputs
 from tests.published import NoVerifier
 from tf_smoothclir.publishing import version_writer
 
@@ -15,6 +15,14 @@ def cases(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(version_writer, "Verifier", NoVerifier)
         yield root, hostile_cases.make_cases(root)
+
+
+@pytest.mark.slow
+def test_damage_to_a_whole_run_its_export_and_its_index_is_an_error(tmp_path):
+    made = hostile_cases.make_cases(tmp_path, hostile_inputs.TRAINED)
+    counts, failures = hostile_cases.run(tmp_path, hostile_cases.drawn(made, 300, seed=8))
+    assert failures == []
+    assert all(found.get("error", 0) > 50 for found in counts.values())
 
 
 def test_damage_is_an_error_in_words_or_changes_nothing(cases):

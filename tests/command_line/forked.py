@@ -6,17 +6,22 @@ A command has its own process, as on a terminal, but does not pay for the import
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import importlib
 import json
 import os
+import resource
 import runpy
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 import traceback
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+_MOST_PRINTED = 1 << 20  # into a pipe
 
 
 class ForkedCommands:
@@ -40,11 +45,27 @@ class ForkedCommands:
         self._server.wait(timeout=60)
 
     def run(
-        self, module: str, *arguments, cwd=ROOT, stdin: str = ""
+        self,
+        module: str,
+        *arguments,
+        cwd=ROOT,
+        stdin: str = "",
+        kill_after: float | None = None,
+        largest_file: int | None = None,
     ) -> subprocess.CompletedProcess:
-        """Runs `python -m module arguments`."""
+        """Runs `python -m module arguments`.
+
+        Args:
+            module: The command.
+            *arguments: Its flags.
+            cwd: Its directory.
+            stdin: What it reads.
+            kill_after: Seconds after which its process is killed (SIGKILL); not its children.
+            largest_file: Bytes beyond which no file can grow, as on a disk that is full.
+        """
         texts = list(map(str, arguments))
         request = {"module": module, "arguments": texts, "cwd": str(cwd), "stdin": stdin}
+        request |= {"kill_after": kill_after, "largest_file": largest_file}
         print(json.dumps(request), file=self._server.stdin, flush=True)
         answer = json.loads(self._server.stdout.readline())
         return subprocess.CompletedProcess([module, *texts], **answer)
@@ -54,21 +75,65 @@ def _serve() -> None:
     for line in sys.stdin:
         request = json.loads(line)
         with contextlib.ExitStack() as stack:
-            streams = [stack.enter_context(tempfile.TemporaryFile()) for _ in range(3)]
-            streams[0].write(request["stdin"].encode(errors="surrogateescape"))
-            streams[0].seek(0)
+            given = stack.enter_context(tempfile.TemporaryFile())
+            given.write(request["stdin"].encode(errors="surrogateescape"))
+            given.seek(0)
+            printed = [stack.enter_context(_Printed(request["largest_file"])) for _ in range(2)]
             child = os.fork()
             if child == 0:
-                for number, stream in enumerate(streams):
-                    os.dup2(stream.fileno(), number)
+                for number, file in enumerate([given.fileno(), *(one.end for one in printed)]):
+                    os.dup2(file, number)
+                if (size := request["largest_file"]) is not None:
+                    resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
                 _run(request)
-            _, status = os.waitpid(child, 0)
-            for stream in streams:
-                stream.seek(0)
-            stdout, stderr = (one.read().decode(errors="surrogateescape") for one in streams[1:])
+            status = _wait(child, request["kill_after"])
+            stdout, stderr = (one.read().decode(errors="surrogateescape") for one in printed)
         code = os.waitstatus_to_exitcode(status)
         answer = {"returncode": code, "stdout": stdout, "stderr": stderr}
         print(json.dumps(answer), flush=True)
+
+
+class _Printed:
+    """What a command prints: a file, or a pipe where files cannot grow."""
+
+    def __init__(self, largest_file: int | None):
+        self._ends = []
+        if largest_file is None:
+            self._file = tempfile.TemporaryFile()  # noqa: SIM115
+            self.end = self._file.fileno()
+        else:
+            self._ends = os.pipe2(os.O_NONBLOCK)
+            fcntl.fcntl(self._ends[1], fcntl.F_SETPIPE_SZ, _MOST_PRINTED)
+            self._file, self.end = os.fdopen(self._ends[0], "rb", 0), self._ends[1]
+
+    def __enter__(self) -> _Printed:
+        return self
+
+    def __exit__(self, *_) -> None:
+        self._file.close()
+        if self._ends:
+            os.close(self.end)
+
+    def read(self) -> bytes:
+        """Returns what was printed so far, also by children that outlive the command."""
+        if self._ends:
+            return self._file.read(_MOST_PRINTED) or b""
+        self._file.seek(0)
+        return self._file.read()
+
+
+def _wait(child: int, kill_after: float | None) -> int:
+    """Waits for the end of a child, which is killed after some seconds; returns its status."""
+    deadline = float("inf") if kill_after is None else time.monotonic() + kill_after
+    while deadline < float("inf"):
+        ended, status = os.waitpid(child, os.WNOHANG)
+        if ended:
+            return status
+        if time.monotonic() >= deadline:
+            os.kill(child, signal.SIGKILL)
+            break
+        time.sleep(0.001)
+    return os.waitpid(child, 0)[1]
 
 
 def _run(request: dict) -> None:

@@ -272,6 +272,17 @@ def test_full_disk_is_a_message(error, place, monkeypatch):
     assert "[Op:" not in message
 
 
+def test_the_remedy_for_a_full_disk_is_space_also_where_the_path_could_be_wrong(monkeypatch):
+    def main(argv):
+        raise command.InputError("out.npz: it cannot be written. Check the path.") from OSError(
+            errno.ENOSPC, os.strerror(errno.ENOSPC), "out.npz"
+        )
+
+    monkeypatch.setattr(command.gc, "freeze", lambda: None)
+    with pytest.raises(SystemExit, match=r"device: 'out\.npz'\. Free some space"):
+        command._guarded(main, ["smoothclir-train"], "")
+
+
 @pytest.mark.parametrize(
     ("module", "level", "logged"),
     [

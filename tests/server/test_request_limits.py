@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 import select
 import socket
+import subprocess
+import sys
 import threading
 import time
+from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tests.server.local_server import local_server, raw, rest
@@ -88,6 +93,85 @@ def test_the_number_of_values_is_limited(monkeypatch):
     request_limits.check_json(b"[1, 2, 3]")
     with pytest.raises(RequestError, match="over 3 values"):
         request_limits.check_json(b"[1, 2, 3, 4]")
+
+
+def test_large_requests_are_computed_in_pieces_of_rows_and_bytes(monkeypatch):
+    monkeypatch.setattr(request_limits, "PIECE_ROWS", 3)
+    monkeypatch.setattr(request_limits, "PIECE_BYTES", 10)
+    texts = np.array([b"", b"", b"", b"", b"1234567", b"12345", b"x" * 20, b"1"], object)
+    assert request_limits.pieces([texts]) == [
+        slice(0, 3),  # three rows
+        slice(3, 5),  # the next has 5 bytes more than the 3 that are left
+        slice(5, 6),
+        slice(6, 7),  # a row by itself, however large
+        slice(7, None),
+    ]
+    assert request_limits.pieces([texts[:0]]) == [slice(0, None)]
+
+
+def test_pieces_give_the_same_vectors(local, monkeypatch):
+    texts = ["red", "apple sea", "", "sea", "red red"]
+    _, whole = rest(local, PREDICT, {"instances": texts})
+    monkeypatch.setattr(request_limits, "PIECE_ROWS", 2)
+    assert rest(local, PREDICT, {"instances": texts}) == (200, whole)
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        (np.array([b""] * 10_001, object), "over 10000 instances"),
+        (np.array([b"a" * ((4 << 20) + 1)], object), "a text of over 4194304 bytes"),
+        (np.zeros((1 << 20) + 1, np.int32), "over 1048576 numbers"),
+    ],
+    ids=["instances", "text", "numbers"],
+)
+def test_inputs_over_grpc_and_rest_have_the_same_limits(values, message):
+    request_limits.check_values("text", values[:-1])
+    with pytest.raises(RequestError, match=message):
+        request_limits.check_values("text", values)
+
+
+def peak_memory(process):
+    """Bytes that a process has had in memory at most."""
+    status = Path(f"/proc/{process.pid}/status").read_text()
+    return int(re.search(r"VmHWM:\s+(\d+) kB", status)[1]) << 10
+
+
+@pytest.mark.slow
+def test_no_request_takes_more_memory_than_stated(export):
+    """The largest requests of each kind, to a real server; SECURITY.md states 1.5 GB."""
+    words = json.dumps("a b c d " * 800)
+    bodies = {
+        "query_tower": [
+            b'{"instances": [' + b",".join([words.encode()] * 9999) + b"]}",  # 64 MB of texts
+            b'{"instances": ["' + b"a " * (31 << 20) + b'"]}',  # one text
+            b'{"instances": [' + b"[1]," * 1_999_990 + b"[1]]}",
+            b'{"instances": [' + b'{"b64":""},' * 1_999_990 + b"1]}",
+        ],
+        "search": [b'{"instances": [' + b",".join([b'"a b"'] * 9999) + b"]}"],
+    }
+    command = [sys.executable, "-m", "export.serve", f"--export_dir={export}"]
+    flags = ["--port=0", "--rest_api_port=0"]
+    with subprocess.Popen([*command, *flags], stdout=subprocess.PIPE, text=True) as server:
+        try:
+            port = int(server.stdout.readline().rsplit(":", 1)[1])
+            before, grown = peak_memory(server), {}
+            for name, sent in bodies.items():
+                for number, body in enumerate(sent):
+                    head = f"POST /v1/models/{name}:predict HTTP/1.1\r\nHost: here\r\n"
+                    head += f"Connection: close\r\nContent-Length: {len(body)}\r\n\r\n"
+                    with socket.create_connection(("127.0.0.1", port), timeout=120) as one:
+                        one.sendall(head.encode() + body)
+                        status = int(one.recv(12).split()[1])
+                        while one.recv(1 << 20):
+                            pass
+                    assert status in (200, 400)
+                    grown[name, number] = (status, (peak_memory(server) - before) >> 20)
+        finally:
+            server.terminate()
+        assert server.wait(30) == 0
+    print(grown)
+    assert max(megabytes for _, megabytes in grown.values()) < 1500
 
 
 def test_a_request_that_trickles_in_is_cut_off(export, monkeypatch):

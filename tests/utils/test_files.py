@@ -154,12 +154,16 @@ def test_the_next_process_deletes_what_a_killed_one_left(tmp_path):
     assert everything(left) == ["half"]
     foreign = tmp_path / ".tokens.backup.new"
     foreign.mkdir()
-    with files.scratch_directory(tmp_path, "tokens"):
-        assert left.exists()  # so young that its process may be about to lock it
-    for directory in (left, foreign):
-        os.utime(directory, (0, 0))
+    begun = left.with_suffix(".begun")
+    begun.mkdir()
+    assert is_unfinished(begun.name)
     with files.scratch_directory(tmp_path, "other"):
         assert left.exists()
+    with files.scratch_directory(tmp_path, "tokens"):
+        assert not left.exists()
+        assert begun.exists()  # so young that its process may be about to lock it
+    for directory in (begun, foreign):
+        os.utime(directory, (0, 0))
     with files.scratch_directory(tmp_path, "tokens") as ours:
         os.utime(ours, (0, 0))
         with files.scratch_directory(tmp_path, "tokens"):

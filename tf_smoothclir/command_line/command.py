@@ -78,6 +78,17 @@ def _end_for_closed_pipe() -> NoReturn:
     sys.exit(128 + signal.SIGPIPE)
 
 
+def _is_full_disk(error: BaseException | None) -> bool:
+    return any(reason in str(error) for reason in _FULL_DISK)
+
+
+def _end_for_full_disk(message: str) -> NoReturn:
+    sys.exit(
+        f"error: {message}. Free some space, then give the same command again: everything saved so"
+        " far is kept."
+    )
+
+
 def _is_ours_or_a_warning(record: standard_logging.LogRecord) -> bool:
     """Returns whether to log a record: of other libraries, only warnings and errors."""
     return record.pathname.startswith(_PACKAGE) or record.levelno >= standard_logging.WARNING
@@ -93,19 +104,18 @@ def _guarded(main: Callable, argv: Sequence[str], arguments: str) -> None:
         main(argv)
     except InputError as error:
         logging.flush()
+        if _is_full_disk(error.__cause__):  # whose remedy is another one
+            _end_for_full_disk(str(error.__cause__))
         sys.exit(f"error: {error}")
     except KeyboardInterrupt:
         sys.exit(128 + signal.SIGINT)
     except BrokenPipeError:
         _end_for_closed_pipe()
     except Exception as error:  # TensorFlow's own errors are no OSError
-        if not any(reason in str(error) for reason in _FULL_DISK):
+        if not _is_full_disk(error):
             raise
         logging.flush()
-        sys.exit(
-            f"error: {_PLACE_IN_GRAPH.sub('', str(error))}. Free some space, then give the same"
-            " command again: everything saved so far is kept."
-        )
+        _end_for_full_disk(_PLACE_IN_GRAPH.sub("", str(error)))
     finally:
         # Otherwise Python searches all of TensorFlow's objects for garbage before it exits.
         gc.freeze()

@@ -14,6 +14,7 @@ from tensorflow.core.protobuf import saved_model_pb2
 from tf_smoothclir.publishing.export_directory import REMEDY_FOR_CHANGED_FILES
 from tf_smoothclir.publishing.manifest import ExportManifest, check_files
 from tf_smoothclir.server.request_error import HTTP_STATUS, RequestError, invalid
+from tf_smoothclir.server.request_limits import check_values, pieces
 
 DEFAULT_SIGNATURE = "serving_default"
 _CODES = dict(enumerate(HTTP_STATUS, start=1))  # the numbers of gRPC, which has this order
@@ -34,6 +35,9 @@ class Signature:
         self._function = function
         self.inputs: dict[str, tf.TensorSpec] = function.structured_input_signature[1]
         self.outputs = tuple(sorted(function.structured_outputs))
+        # Whether each row is computed by itself, so that a large request can go in pieces.
+        texts = all(_has_rows(i) and i.dtype == tf.string for i in self.inputs.values())
+        self._by_rows = texts and all(map(_has_rows, function.structured_outputs.values()))
 
     def run(
         self, inputs: Mapping[str, np.ndarray], outputs: Sequence[str] = ()
@@ -51,12 +55,26 @@ class Signature:
             RequestError: The request does not fit the signature, or the model failed.
         """
         self._check(inputs, outputs)
+        outputs = outputs or self.outputs
+        if not self._by_rows or len({len(value) for value in inputs.values()}) > 1:
+            return self._result(inputs, outputs)
+        found = [
+            self._result({name: value[piece] for name, value in inputs.items()}, outputs)
+            for piece in pieces([*inputs.values()])
+        ]
+        if len(found) == 1:
+            return found[0]
+        return {name: np.concatenate([piece[name] for piece in found]) for name in outputs}
+
+    def _result(
+        self, inputs: Mapping[str, np.ndarray], outputs: Sequence[str]
+    ) -> dict[str, np.ndarray]:
         try:
             tensors = {
                 name: tf.constant(value, self.inputs[name].dtype) for name, value in inputs.items()
             }
             result = self._function(**tensors)
-            return {name: result[name].numpy() for name in outputs or self.outputs}
+            return {name: result[name].numpy() for name in outputs}
         except tf.errors.OpError as error:
             code = _CODES.get(error.error_code, "UNKNOWN")
             raise RequestError(code, _EAGER.sub("", error.message)) from error
@@ -82,6 +100,7 @@ class Signature:
                     f"Expects input {name!r} to have the shape {spec.shape} but"
                     f" {list(value.shape)} is provided"
                 )
+            check_values(name, value)
         for name in outputs:
             if name not in self.outputs:
                 raise invalid(
@@ -147,6 +166,11 @@ class LoadedModel:
                 self.signature(request.model_spec.signature_name).run(inputs)
             except RequestError as error:
                 logging.warning("%s: a warm-up request failed: %s", path, error)
+
+
+def _has_rows(tensor) -> bool:
+    """Returns whether the first dimension of a tensor is the rows of a request."""
+    return bool(tensor.shape.rank) and tensor.shape[0] is None
 
 
 def _listed(names) -> str:

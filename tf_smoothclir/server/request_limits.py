@@ -7,14 +7,19 @@ import ipaddress
 import re
 import socket
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from email.message import Message
+
+import numpy as np
 
 from tf_smoothclir.server.request_error import invalid
 
 MAX_INSTANCES = 10_000  # a request
 MAX_VALUES = 4_000_000  # in the JSON of a request; each takes up to about 100 bytes of memory
 MAX_DEPTH = 100  # of lists and objects in JSON
+MAX_TEXT_BYTES = 1 << 22  # of one text
+MAX_NUMBERS = 1 << 20  # in an input of numbers
+PIECE_ROWS, PIECE_BYTES = 256, 1 << 20  # of the texts of a request that are computed at once
 MAX_LENGTH_DIGITS = 18
 _MARKS = re.compile(rb'\\.|["\[\]{}]', re.DOTALL)
 
@@ -78,6 +83,41 @@ def check_json(body: bytes) -> None:
             depth += 1 if mark in b"[{" else -1
             if depth > MAX_DEPTH:
                 raise invalid(f"JSON Parse error: nested more than {MAX_DEPTH} deep")
+
+
+def check_values(name: str, values: np.ndarray) -> None:
+    """Checks that an input takes no more memory than one request may, however it was sent.
+
+    Args:
+        name: Of the input.
+        values: Strings, as objects of type bytes, or numbers.
+
+    Raises:
+        RequestError: It is too large.
+    """
+    if values.dtype != object:
+        if values.size > MAX_NUMBERS:
+            raise invalid(f"Input {name!r} has over {MAX_NUMBERS} numbers; send several requests")
+        return
+    if values.size > MAX_INSTANCES:
+        raise invalid(f"The request has over {MAX_INSTANCES} instances; send several requests")
+    if any(len(value) > MAX_TEXT_BYTES for value in values.flat):
+        raise invalid(f"Input {name!r} has a text of over {MAX_TEXT_BYTES} bytes; cut it")
+
+
+def pieces(texts: Sequence[np.ndarray]) -> list[slice]:
+    """Returns slices of rows, of which one at a time fits into the memory that a request may take.
+
+    Args:
+        texts: The inputs, each `[rows]` of type bytes.
+    """
+    begins, size = [0], 0
+    for row, parts in enumerate(zip(*texts)):
+        size += sum(map(len, parts))
+        if row - begins[-1] == PIECE_ROWS or (size > PIECE_BYTES and row > begins[-1]):
+            begins.append(row)
+            size = sum(map(len, parts))
+    return [slice(*ends) for ends in zip(begins, [*begins[1:], None])]
 
 
 class DeadlineReader(io.RawIOBase):

@@ -21,7 +21,8 @@ from absl import logging
 from tf_smoothclir.utils.errors import input_error
 
 _SUFFIX = ".new"  # of unfinished files and directories
-_RANDOM = re.compile(r"[0-9a-z_]{8}\.new")
+_UNLOCKED = ".begun"  # of directories for the moment before they are locked
+_RANDOM = re.compile(r"[0-9a-z_]{8}\.(new|begun)")
 _UNFINISHED = re.compile(rf"\..+\.{_RANDOM.pattern}")
 _FORMER = "former"
 _SECONDS_TO_LOCK = 60
@@ -59,11 +60,13 @@ def scratch_directory(parent: Path, name: str) -> Iterator[Path]:
     for left in parent.iterdir():
         if left.name.startswith(prefix) and _RANDOM.fullmatch(left.name[len(prefix) :]):
             _delete_if_left(left)
-    path = Path(tempfile.mkdtemp(prefix=prefix, suffix=_SUFFIX, dir=parent))
-    descriptor = os.open(path, os.O_RDONLY)
+    unlocked = Path(tempfile.mkdtemp(prefix=prefix, suffix=_UNLOCKED, dir=parent))
+    path = unlocked.with_suffix(_SUFFIX)
+    descriptor = os.open(unlocked, os.O_RDONLY)
     try:
         with contextlib.suppress(OSError):
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        os.rename(unlocked, path)  # from now on, it is not locked only if its process is gone
         yield path
     finally:
         os.close(descriptor)
@@ -73,7 +76,8 @@ def scratch_directory(parent: Path, name: str) -> Iterator[Path]:
 def _delete_if_left(path: Path) -> None:
     """Deletes a directory of `scratch_directory` if its process is gone."""
     with contextlib.suppress(OSError):  # the file system has no locks, or it is deleted already
-        if time.time() - path.stat().st_mtime < _SECONDS_TO_LOCK or (path / _FORMER).exists():
+        is_young = time.time() - path.stat().st_mtime < _SECONDS_TO_LOCK
+        if (is_young and path.suffix == _UNLOCKED) or (path / _FORMER).exists():
             return
         descriptor = os.open(path, os.O_RDONLY)
         try:

@@ -1,0 +1,230 @@
+"""Every command on a tiny set, in order, each with what the ones before it have written.
+
+`Commands` runs a command again and again from the same state of the disk, so that what it leaves
+after a fault can be compared with what it writes undisturbed.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import re
+import shutil
+import time
+from pathlib import Path
+
+from tests.command_line.forked import ForkedCommands
+from tests.text import test_polyglot as polyglot
+from tests.training.tiny_set import write_tiny_set
+
+PRELOADED = (
+    "tensorflow",
+    "keras_tuner",
+    "matplotlib.pyplot",
+    "tf_smoothclir.command_line.setting_flags",
+    "tf_smoothclir.experiments.reproduce",
+    "tf_smoothclir.publishing.export",
+    "tf_smoothclir.search.opening",
+    "tf_smoothclir.training.train",
+    "tf_smoothclir.tuning.tune",
+)
+_MEASURED = {"pairs_per_second", "seconds", "peak_rss_mb"}  # times and memory, in JSON
+_TELL = {".md", ".html"}  # reports, which tell the same times in words
+_TINY = ("--dim=4", "--negatives=3", "--batch_size=8", "--learning_rate=0.1", "--epochs=2")
+_BEST = (*_TINY, "--preset=best", "--reranker=late_interaction", "--rerank_depth=5")
+
+
+@dataclasses.dataclass(frozen=True)
+class Command:
+    """A command.
+
+    Attributes:
+        name: Of this use of it.
+        kills: How many of 200 kills it gets.
+        module: What runs.
+        flags: Its flags; "{}" is the directory that all commands share.
+    """
+
+    name: str
+    kills: int
+    module: str
+    flags: tuple[str, ...]
+
+
+_DATA = ("--data_dir={}/data", "--cache_dir={}/cache")
+_EXPORT = "--export_dir={}/export"
+COMMANDS = (
+    Command("stats", 4, "trainers.stats", ("--data_dir={}/data",)),
+    Command(
+        "convert-polyglot",
+        12,
+        "trainers.convert_polyglot",
+        ("--input={}/in.pkl", "--output={}/out.npz", "--words={}/words.txt"),
+    ),
+    Command("prepare", 20, "trainers.prepare", _DATA),
+    Command(
+        "shards",
+        20,
+        "trainers.write_shards",
+        (*_DATA, "--negatives=3", "--num_shards=4", "--output_dir={}/shards"),
+    ),
+    Command("train", 12, "trainers.train", (*_DATA, *_TINY, "--output_dir={}/dense")),
+    Command("train best", 12, "trainers.train", (*_DATA, *_BEST, "--output_dir={}/best")),
+    Command(
+        "evaluate",
+        8,
+        "trainers.evaluate",
+        ("--run_dir={}/best", "--cache_dir={}/cache", "--output_dir={}/evaluated"),
+    ),
+    Command("compare", 6, "trainers.compare", ("{}/dense", "{}/best", "--cache_dir={}/cache")),
+    Command(
+        "tune",
+        8,
+        "trainers.tune",
+        (*_DATA, *_TINY, "--tune=epsilon", "--max_trials=3", "--output_dir={}/tuned"),
+    ),
+    Command("export", 14, "export.export", ("--run_dir={}/best", _EXPORT)),
+    Command("index", 24, "export.build_index", (_EXPORT, "--index_dir={}/index")),
+    Command(
+        "index anew", 24, "export.build_index", (_EXPORT, "--index_dir={}/index", "--overwrite")
+    ),
+    Command("search", 14, "export.search", (_EXPORT, "--query=word1 word4", "--json", "--explain")),
+    Command(
+        "search to a file",
+        10,
+        "export.search",
+        (_EXPORT, "--index_dir={}/index", "--query=word2", "--trec_run={}/hits.trec"),
+    ),
+    Command("anserini", 4, "export.anserini", (_EXPORT, "--output_dir={}/anserini")),
+    Command("quickstart", 4, "tests.small_quickstart", ("13", "--output_dir={}/quick")),
+    Command(
+        "reproduce",
+        4,
+        "trainers.reproduce",
+        ("theory", "gap", *_DATA, *_TINY[:-1], "--epochs=1", "--output_dir={}/reproduced"),
+    ),
+)
+
+
+class Commands:
+    """The commands in a directory; a context manager."""
+
+    def __init__(self, root: Path, *names: str):
+        """Runs commands below `root`: those named, and those before them once."""
+        self._root, self.directory = root, root / "work"
+        self.chosen = [c for c in COMMANDS if not names or c.name in names]
+        self._forked = ForkedCommands(*PRELOADED)
+
+    def __enter__(self) -> Commands:
+        self._forked.__enter__()
+        self.directory.mkdir(parents=True)
+        write_tiny_set(self.directory / "data")
+        words = [polyglot.py2_unicode(word) for word in polyglot.WORDS]
+        content = polyglot.py2_polyglot(words, polyglot.py2_array(polyglot.ROWS))
+        (self.directory / "in.pkl").write_bytes(content)
+        return self
+
+    def __exit__(self, *_) -> None:
+        self._forked.__exit__()
+
+    def __iter__(self):
+        """Yields each chosen command, when everything before it is there."""
+        last = max(map(COMMANDS.index, self.chosen))
+        for command in COMMANDS[: last + 1]:
+            if command in self.chosen:
+                shutil.copytree(self.directory, self._before, dirs_exist_ok=True)
+                yield command
+                self.restore()
+            done = self.run(command)
+            assert done.returncode == 0, (command, done.stderr)
+            shutil.rmtree(self._before, ignore_errors=True)
+
+    @property
+    def _before(self) -> Path:
+        return self._root / "before"
+
+    def restore(self) -> None:
+        """Brings back the state of the disk before the present command."""
+        shutil.rmtree(self.directory)
+        shutil.copytree(self._before, self.directory)
+
+    def run(self, command: Command, **faults):
+        """Runs a command; see `ForkedCommands.run`."""
+        flags = (flag.replace("{}", str(self.directory)) for flag in command.flags)
+        return self._forked.run(command.module, *flags, cwd=self._root, **faults)
+
+    def undisturbed(self, command: Command) -> Undisturbed:
+        """Runs a command twice from the same state, and returns what both agree upon."""
+        results, seconds = [], 0.0
+        for _ in range(2):
+            self.restore()
+            begin = time.monotonic()
+            done = self.run(command)
+            seconds = time.monotonic() - begin
+            assert done.returncode == 0, (command, done.stderr)
+            results.append(self._result(done))
+        first, second = results
+        stable = {name: of for name, of in first.items() if second.get(name) == of}
+        sizes = {path.stat().st_size for path in _files(self.directory)}
+        before = {path.stat().st_size for path in _files(self._before)}
+        return Undisturbed(seconds, {*first} | {*second}, stable, sorted(sizes - before))
+
+    def differs(self, done, expected: Undisturbed) -> str:
+        """Returns how the end of a command differs from an undisturbed one; empty if not at all."""
+        if done.returncode or "Traceback" in done.stderr:
+            return f"exit code {done.returncode}: {done.stderr}"
+        found = self._result(done)
+        if more := sorted(found.keys() - expected.names):
+            return f"left over: {more}"
+        wrong = [name for name, of in expected.stable.items() if found.get(name) != of]
+        return f"missing or different: {wrong}" if wrong else ""
+
+    def _result(self, done) -> dict[str, list[str]]:
+        """Returns name -> digests of the files of this name, and of what was printed.
+
+        Numbers in names, such as those of states, differ after a kill, and so does what was
+        measured.
+        """
+        found: dict[str, list[str]] = {"printed": [_digest(done.stdout.encode())]}
+        for path in _files(self.directory):
+            name = re.sub(r"\d+", "#", path.relative_to(self.directory).as_posix())
+            name = re.sub(r"(tfevents\.#\.).*", r"\1", name)
+            content = path.read_bytes()
+            if path.suffix in _TELL:
+                content = b""
+            elif path.suffix == ".json":
+                content = json.dumps(_unmeasured(json.loads(content))).encode()
+            found.setdefault(name, []).append(_digest(content))
+        return {name: sorted(set(digests)) for name, digests in found.items()}
+
+
+@dataclasses.dataclass(frozen=True)
+class Undisturbed:
+    """What a command does without faults.
+
+    Attributes:
+        seconds: It takes.
+        names: Of all files afterwards; numbers are "#".
+        stable: Name -> digests, where two runs agree.
+        sizes: Of the files that it writes, ascending.
+    """
+
+    seconds: float
+    names: set[str]
+    stable: dict[str, list[str]]
+    sizes: list[int]
+
+
+def _files(directory: Path) -> list[Path]:
+    return [path for path in sorted(directory.rglob("*")) if path.is_file()]
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def _unmeasured(value):
+    if isinstance(value, dict):
+        return {key: _unmeasured(part) for key, part in value.items() if key not in _MEASURED}
+    return [*map(_unmeasured, value)] if isinstance(value, list) else value

@@ -1,0 +1,59 @@
+"""Every command on a disk that is full: `python -m tests.faults.full_disks --sizes=3`.
+
+No file can grow beyond some bytes, so that writing fails as on a full disk, and flushing, closing
+and TensorFlow's own writing with it. The command must end with one message and without a stack
+trace. With room again, the same command must succeed and give what an undisturbed one does.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from tests.faults.commands import Command, Commands, Undisturbed
+
+REMEDY = "Free some space, then give the same command again"
+
+
+def fill(commands: Commands, command: Command, sizes: int, expected: Undisturbed):
+    """Tries some sizes of the largest file; yields a line about each and what was wrong."""
+    written = expected.sizes
+    for number in range(min(sizes, len(written))):
+        # None has room at first; then a larger and larger share, up to all but the last byte.
+        largest = written[len(written) * number // max(1, sizes - 1) - 1] - 1 if number else 0
+        commands.restore()
+        done = commands.run(command, largest_file=largest)
+        wrong = _mistake(done) or commands.differs(commands.run(command), expected)
+        yield f"{command.name}: files up to {largest} bytes: {done.stderr[-200:]!r}", wrong
+
+
+def _mistake(done) -> str:
+    last = done.stderr.strip().splitlines()[-1:] or [""]
+    if done.returncode != 1 or "Traceback" in done.stderr or REMEDY not in last[0]:
+        return f"exit code {done.returncode}: {done.stderr}"
+    return ""
+
+
+def main() -> None:
+    """Runs from the command line."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--sizes", type=int, default=3, help="of the largest file; at least 2")
+    parser.add_argument("--only", action="append", default=[], help="name of a command")
+    options = parser.parse_args()
+    begin, total, failures = time.monotonic(), 0, 0
+    with tempfile.TemporaryDirectory() as name, Commands(Path(name), *options.only) as commands:
+        for command in commands:
+            expected = commands.undisturbed(command)
+            for line, wrong in fill(commands, command, options.sizes, expected):
+                total += 1
+                failures += bool(wrong)
+                print(line, "WRONG: " + wrong if wrong else "", flush=True)
+    print(f"{total} full disks, {failures} wrong, {time.monotonic() - begin:.0f} s")
+    sys.exit(bool(failures))
+
+
+if __name__ == "__main__":
+    main()
