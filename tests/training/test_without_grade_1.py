@@ -1,0 +1,48 @@
+"""A set whose judgments name nothing but the mate of each query, from training to search."""
+
+import math
+
+import pytest
+
+from tests.published import NoVerifier
+from tests.training.tiny_set import tiny_settings, write_tiny_set
+from tf_smoothclir.data.sources.opening import source_of
+from tf_smoothclir.publishing import version_writer
+from tf_smoothclir.publishing.export import export_run
+from tf_smoothclir.search.opening import open_search
+from tf_smoothclir.settings.presets import PRESETS
+from tf_smoothclir.training.run_directory import RunDirectory
+from tf_smoothclir.training.train import train
+from tf_smoothclir.utils.files import read_json
+
+
+@pytest.fixture(scope="module")
+def mates_only(tmp_path_factory):
+    directory = write_tiny_set(tmp_path_factory.mktemp("sets") / "mates")
+    judgments = directory / "en2fr.rel"
+    lines = judgments.read_text("utf-8").splitlines()
+    kept = [line for line in lines if line.endswith("\t2")]
+    assert len(kept) == len(lines) / 2
+    judgments.write_text("\n".join(kept) + "\n", "utf-8")
+    return directory
+
+
+_SLOW = [pytest.param(name, marks=pytest.mark.slow) for name in ("fast", "paper", "dense")]
+
+
+@pytest.mark.parametrize("preset", ["lexical", "best", *_SLOW])
+def test_presets_train_export_and_search(mates_only, tmp_path, monkeypatch, preset):
+    monkeypatch.setattr(version_writer, "Verifier", NoVerifier)
+    small = {"epochs": 1, "dim": 4, "batch_size": 8, "matryoshka_dims": (), "hard_negatives": 0}
+    settings = tiny_settings(mates_only, tmp_path / "cache", **{**PRESETS[preset], **small})
+    train(settings, tmp_path / "run")
+    figures = read_json(tmp_path / "run" / "metrics.json")["test"]
+    assert all(math.isfinite(value) for value in figures.values())
+    assert figures["MRR_mr"] == figures["MRR_r"]  # the mate is the only relevant document
+
+    export_run(RunDirectory.load(tmp_path / "run"), tmp_path / "export")
+    search = open_search(tmp_path / "export", "", lambda data: data)
+    queries = [query.text for query in source_of(settings.data).queries()]
+    found = search.search(queries, 5)
+    assert all(len(hits) == 5 for hits in found)
+    assert {hit.grade for hits in found for hit in hits} <= {0, 1, 2}
