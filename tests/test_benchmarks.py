@@ -18,6 +18,7 @@ import tensorflow as tf
 
 from benchmarks import (
     batching,
+    checkpoints,
     common,
     encoding,
     engine,
@@ -151,6 +152,14 @@ def test_profile(optimizer):
 )
 def test_the_name_of_an_operation_decides_its_part(event, part):
     assert profile._by_part({event: 2.0, "EagerExecute": 9.0, "A::B: c": 9.0})[part] == 2.0
+
+
+@pytest.mark.slow
+def test_checkpoints_are_saved_in_three_ways(tmp_path):
+    (table,) = checkpoints.measure(4, str(tmp_path), rounds=1)
+    kinds = (checkpoints.PLAIN, checkpoints.FLUSHED, checkpoints.DURABLE)
+    assert [row["name"] for row in table["rows"]] == [*kinds]
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.slow
