@@ -21,9 +21,9 @@ from tf_smoothclir.protocols.text_search import (
     TextSearch,
 )
 from tf_smoothclir.publishing.exported_reranker import SecondStage
+from tf_smoothclir.search.index_halves import RERANKED
 from tf_smoothclir.text.tokenizer import tokenize
 
-NAME = "reranked"
 _REMEMBERED = 100_000  # documents whose words are kept, in less than 1 kB each
 
 
@@ -44,9 +44,9 @@ class RerankedSearch:
             first: Finds documents.
             stage: Of the same export.
         """
-        others = [name for name in first.collection.retrievers if name != NAME]
+        others = [name for name in first.collection.retrievers if name != RERANKED]
         self.collection: SearchedCollection = dataclasses.replace(
-            first.collection, retrievers=(NAME, *others)
+            first.collection, retrievers=(RERANKED, *others)
         )
         self._first, self._stage = first, stage
         self._score = stage.reranker.network.list_scorer()
