@@ -77,7 +77,12 @@ COMMANDS = (
         "trainers.evaluate",
         ("--run_dir={}/best", "--cache_dir={}/cache", "--output_dir={}/evaluated"),
     ),
-    Command("compare", 6, "trainers.compare", ("{}/dense", "{}/best", "--cache_dir={}/cache")),
+    Command(
+        "compare",
+        6,
+        "trainers.compare",
+        ("{}/dense", "{}/best", "--samples=1000", "--output_dir={}/compared"),
+    ),
     Command(
         "tune",
         8,
