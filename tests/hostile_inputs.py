@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import functools
 import hashlib
@@ -149,6 +150,7 @@ class Python:
 def _trained() -> Path:
     """A run of everything, its export and its index."""
     root = Path(tempfile.mkdtemp(prefix="hostile-"))
+    atexit.register(shutil.rmtree, root, ignore_errors=True)
     data = write_tiny_set(root / "data")
     settings = {"retriever": "hybrid", "reranker": "late_interaction", "rerank_depth": 3}
     train(tiny_settings(data, root / "cache", epochs=1, **settings), root / "run")
