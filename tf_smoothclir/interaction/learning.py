@@ -15,6 +15,7 @@ from tf_smoothclir._compat.keras_api import tf_variable
 from tf_smoothclir.data.candidate_lists import CandidateLists
 from tf_smoothclir.interaction.networks.base import InteractionNetwork
 from tf_smoothclir.interaction.texts import InteractionTexts
+from tf_smoothclir.optimizers.sparse_adagrad import SparseAdagrad
 from tf_smoothclir.utils.progress import progress_bar
 
 HINGE, SOFTMAX = "hinge", "softmax"
@@ -35,6 +36,7 @@ class LearningSettings:
         epochs: At most; the weights of the best one are kept.
         patience: Epochs without a better one after which learning ends; 0 never ends it early.
         least_grade: From which grade on a document counts as relevant.
+        vector_rate: Learning rate of word vectors, of sparse Adagrad; 0 leaves them as they are.
     """
 
     loss: str = HINGE
@@ -45,6 +47,7 @@ class LearningSettings:
     epochs: int = 50
     patience: int = 0
     least_grade: int = 1
+    vector_rate: float = 0.0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -87,6 +90,10 @@ def learn(
     """
     begin = time.monotonic()
     weights = [tf_variable(weight) for weight in network.trainable_weights]
+    vectors = network.word_vectors
+    if vectors:
+        of_vectors = SparseAdagrad(settings.vector_rate)
+        of_vectors.build(vectors)
     optimizer = keras.optimizers.Adam(settings.learning_rate)
     optimizer.build(network.trainable_weights)
     triples = _Triples(lists, settings, seed)
@@ -98,11 +105,13 @@ def learn(
             features = inputs if network.features_once else network.features(*inputs)
             scores = network.score(features, training=True)
             loss = loss_of(tf.reshape(scores, [-1, 1 + settings.negatives]), settings)
-        gradients = tape.gradient(loss, weights)
+        gradients = tape.gradient(loss, weights + vectors)
         optimizer.apply_gradients(zip(gradients, network.trainable_weights))
+        if vectors:
+            of_vectors.apply_gradients(zip(gradients[len(weights) :], vectors))
         return loss
 
-    history, losses, best = [validate()], [], [weight.numpy() for weight in weights]
+    history, losses, best = [validate()], [], _values(weights + vectors)
     epochs = settings.epochs if triples.steps else 0
     with progress_bar(triples.steps * epochs, "Train the re-ranker", "steps") as bar:
         for epoch in range(epochs):
@@ -115,10 +124,10 @@ def learn(
             bar.note(f"loss {losses[-1]:.4f}, validation {history[-1]:.4f}")
             best_epoch = _best_epoch(history)
             if best_epoch == epoch + 1:
-                best = [weight.numpy() for weight in weights]
+                best = _values(weights + vectors)
             if settings.patience and epoch + 1 - best_epoch >= settings.patience:
                 break
-    for weight, value in zip(weights, best):
+    for weight, value in zip(weights + vectors, best):
         weight.assign(value)
     learned = Learned(
         _best_epoch(history),
@@ -134,6 +143,10 @@ def learn(
         learned.seconds,
     )
     return learned
+
+
+def _values(variables: list[tf.Variable]) -> list[np.ndarray]:
+    return [variable.numpy() for variable in variables]
 
 
 def _best_epoch(history: Sequence[float]) -> int:

@@ -63,16 +63,25 @@ class Reranker:
 
     name: ClassVar[str] = "reranked"
 
-    def __init__(self, choices: RerankerChoices, codes: WordCodes, word_weights: np.ndarray):
+    def __init__(
+        self,
+        choices: RerankerChoices,
+        codes: WordCodes,
+        word_weights: np.ndarray,
+        *,
+        trains_vectors: bool = False,
+    ):
         """Builds the network as it is before learning.
 
         Args:
             choices: What was chosen so far.
             codes: The word vectors.
             word_weights: As in the attribute.
+            trains_vectors: Whether learning may change the word vectors; `encoded` then returns
+                what scores by codes of the learned ones.
         """
         self.choices, self.codes, self.word_weights = choices, codes, word_weights
-        tables = WordTables(*codes.vectors())
+        tables = WordTables(*codes.vectors(), trained=trains_vectors)
         self.network: InteractionNetwork = NETWORKS[choices.network](tables, word_weights)
 
     @property
@@ -90,6 +99,14 @@ class Reranker:
         other = Reranker.__new__(Reranker)
         other.__dict__.update(self.__dict__)
         other.choices = dataclasses.replace(self.choices, **changes)
+        return other
+
+    def encoded(self) -> Reranker:
+        """Returns the same re-ranker over int8 codes of its word vectors as they are now."""
+        codes = WordCodes.of(*(table.numpy() for table in self.network.tables.both))
+        other = Reranker(self.choices, codes, self.word_weights)
+        for own, learned in zip(other.network.trainable_weights, self.network.trainable_weights):
+            tf_variable(own).assign(tf_variable(learned))
         return other
 
     def texts(self, tokenized_set: TokenizedSet) -> InteractionTexts:

@@ -64,7 +64,9 @@ def learn_reranker(
     begin = time.monotonic()
     keras.utils.set_random_seed(seed)  # for the weights that a network begins with
     choices = RerankerChoices(network, 0.0, QUERY_LENGTH, DOCUMENT_LENGTH)
-    reranker = Reranker(choices, codes, frequency_weights(tokenized_set))
+    trains_vectors = bool(LEARNING[network].vector_rate)
+    weights = frequency_weights(tokenized_set)
+    reranker = Reranker(choices, codes, weights, trains_vectors=trains_vectors)
     texts, retrieval_set = reranker.texts(tokenized_set), tokenized_set.retrieval_set
     validation = FirstStageValidation(retrieval_set, first_stage, depth)
     best_epoch = 0
@@ -74,6 +76,8 @@ def learn_reranker(
         settings = dataclasses.replace(LEARNING[network], least_grade=int(lists.grades.max()))
         learned = learn(reranker.network, texts, lists, measure, settings, seed=seed)
         best_epoch = learned.best_epoch
+    if trains_vectors:
+        reranker = reranker.encoded()
     weight, measured = validation.best(reranker.scorer(texts))
     reranker = reranker.chosen(
         weight=weight,

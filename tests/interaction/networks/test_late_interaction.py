@@ -5,8 +5,11 @@ import pytest
 import tensorflow as tf
 
 from tf_smoothclir._compat.keras_api import tf_variable
+from tf_smoothclir.data.candidate_lists import CandidateLists
+from tf_smoothclir.interaction.learning import SOFTMAX, LearningSettings, learn
 from tf_smoothclir.interaction.networks.late_interaction import LateInteraction
 from tf_smoothclir.interaction.networks.word_tables import WordTables
+from tf_smoothclir.interaction.texts import InteractionTexts
 from tf_smoothclir.towers.positions import part_of_position
 
 WORDS, DIM = 12, 5
@@ -125,3 +128,24 @@ def test_explanations_add_up_to_the_score(network):
     assert sum(pair.weight for pair in pairs) == pytest.approx(score, rel=1e-5)
     assert network.explain(np.array([7, 1]), document) == []
     assert network.explain(query, np.zeros(0, int)) == []
+
+
+def test_word_vectors_learn_what_words_translate_and_no_word_gets_one():
+    vectors = np.eye(6, 8, dtype=np.float32) + np.float32(0.05)
+    vectors[4] = 0
+    network = LateInteraction(WordTables(vectors, vectors, trained=True), np.ones(6))
+    (table,) = network.word_vectors
+    texts = InteractionTexts(np.array([[2, 4]], np.int32), np.array([[3, 4], [5, 1]], np.int32))
+    lists = CandidateLists(np.zeros(1, int), np.array([0, 2]), np.arange(2), np.array([2, 0]))
+    settings = LearningSettings(SOFTMAX, negatives=1, epochs=5, vector_rate=0.1)
+    epochs = iter(range(6))
+    learn(network, texts, lists, lambda: next(epochs), settings, seed=1)
+    learned = network.tables.cosines(np.array([[2]]), np.array([[3, 5]])).values.numpy()[0, 0]
+    before = (
+        WordTables(vectors, vectors)
+        .cosines(np.array([[2]]), np.array([[3, 5]]))
+        .values.numpy()[0, 0]
+    )
+    assert learned[0] > before[0] + 0.1  # the word of the relevant document
+    assert learned[1] < before[1]
+    np.testing.assert_array_equal(table.numpy()[[0, 1, 4]], 0)

@@ -46,6 +46,11 @@ class InteractionNetwork(keras.layers.Layer):
 
     features_once = False
 
+    @property
+    def word_vectors(self) -> list[tf.Variable]:
+        """Tables of word vectors that learning changes, beside `trainable_weights`."""
+        return []
+
     def features(self, query_ids: tf.Tensor, document_ids: tf.Tensor) -> Any:
         """Returns what `score` needs of pairs.
 

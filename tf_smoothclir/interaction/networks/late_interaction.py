@@ -19,7 +19,7 @@ import numpy as np
 import tensorflow as tf
 
 from tf_smoothclir._compat.keras_api import tf_variable
-from tf_smoothclir.interaction.networks.base import WordPair
+from tf_smoothclir.interaction.networks.base import WordPair, unit_rows
 from tf_smoothclir.interaction.networks.word_tables import WordTables, WordVectorNetwork
 from tf_smoothclir.text.vocabulary import PADDING_ID, UNKNOWN_ID
 from tf_smoothclir.towers.positions import PART_BEGINS, part_of_position
@@ -45,7 +45,7 @@ class LateInteraction(WordVectorNetwork):
     """
 
     def __init__(self, tables: WordTables, word_weights: np.ndarray, **kwargs):
-        """Takes the frozen word vectors.
+        """Takes the word vectors.
 
         Args:
             tables: Of both languages.
@@ -127,7 +127,7 @@ class LateInteractionLists:
     def __init__(self, network: LateInteraction):
         """Takes the weights as they are."""
         tables = network.tables
-        self._queries, self._documents = tables.queries.numpy(), tables.documents.numpy()
+        self._queries, self._documents = (unit_rows(table.numpy()) for table in tables.both)
         self._known = self._queries.any(axis=1)
         weights = (
             np.exp(np.asarray(tf_variable(one)))

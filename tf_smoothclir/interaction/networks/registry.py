@@ -27,7 +27,9 @@ NETWORKS: dict[str, Build] = {
 }
 # How each is learned. Networks over features that are computed once can afford many epochs.
 LEARNING = {
-    "late_interaction": LearningSettings(SOFTMAX, learning_rate=0.01, epochs=5, patience=2),
+    "late_interaction": LearningSettings(
+        SOFTMAX, learning_rate=0.01, epochs=5, patience=2, vector_rate=0.003
+    ),
     "knrm": LearningSettings(HINGE, epochs=20, patience=5),
     "drmm": LearningSettings(HINGE, epochs=20, patience=5),
     "match_pyramid": LearningSettings(HINGE, epochs=3, patience=2),

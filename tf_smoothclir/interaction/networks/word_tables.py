@@ -1,4 +1,4 @@
-"""The frozen word vectors of two languages, and the cosines of the words of two texts."""
+"""The word vectors of two languages, frozen or trained, and the cosines of words of two texts."""
 
 from __future__ import annotations
 
@@ -31,22 +31,24 @@ class Cosines(NamedTuple):
 
 
 class WordTables:
-    """The frozen word vectors of both languages, of length 1.
+    """The word vectors of both languages, as vectors of length 1.
 
     Padding, unknown words, words without a vector and ids beyond the end of a table have zeros;
     they are left out everywhere.
 
     Attributes:
-        queries: `[query words, dim]` float32.
-        documents: `[document words, dim]` float32.
+        queries: `[query words, dim]` float32; of length 1 if they are frozen.
+        documents: `[document words, dim]` float32; the same object if it was given twice.
+        trained: The variables among the two that learning may change; none if they are frozen.
     """
 
-    def __init__(self, queries: np.ndarray, documents: np.ndarray):
+    def __init__(self, queries: np.ndarray, documents: np.ndarray, *, trained: bool = False):
         """Normalises the vectors.
 
         Args:
             queries: `[query words, dim]`; a row of zeros is no vector.
             documents: `[document words, dim]`, the same.
+            trained: Whether learning may change them. Words without a vector never get one.
 
         Raises:
             ValueError: The vectors of the two languages differ in length.
@@ -56,9 +58,18 @@ class WordTables:
                 f"query vectors have {queries.shape[1]} numbers, document vectors"
                 f" {documents.shape[1]}. Give vectors of one space."
             )
-        rows = [unit_rows(np.asarray(table, np.float32)) for table in (queries, documents)]
-        self.queries, self.documents = map(tf.constant, rows)
-        self._known_queries, self._known_documents = (tf.constant(t.any(axis=1)) for t in rows)
+        given = (queries,) if queries is documents else (queries, documents)
+        rows = [unit_rows(np.asarray(table, np.float32)) for table in given]
+        kept = [tf.Variable(table) if trained else tf.constant(table) for table in rows]
+        known = [tf.constant(table.any(axis=1)) for table in rows]
+        self.queries, self.documents = kept[0], kept[-1]
+        self.trained: list[tf.Variable] = kept if trained else []
+        self._known_queries, self._known_documents = known[0], known[-1]
+
+    @property
+    def both(self) -> tuple[tf.Tensor, tf.Tensor]:
+        """The vectors of query words and of document words."""
+        return self.queries, self.documents
 
     @property
     def dim(self) -> int:
@@ -67,7 +78,7 @@ class WordTables:
 
     def query_vectors(self, ids: tf.Tensor) -> tf.Tensor:
         """Returns the vectors of query words, `[..., dim]`."""
-        return tf.gather(self.queries, _inside(self.queries, ids))
+        return self._vectors(self.queries, ids)
 
     def known_queries(self, ids: tf.Tensor) -> tf.Tensor:
         """Returns which query words have a vector, bool, in the shape of `ids`."""
@@ -79,7 +90,11 @@ class WordTables:
 
     def document_vectors(self, ids: tf.Tensor) -> tf.Tensor:
         """Returns the vectors of document words, `[..., dim]`."""
-        return tf.gather(self.documents, _inside(self.documents, ids))
+        return self._vectors(self.documents, ids)
+
+    def _vectors(self, table, ids: tf.Tensor) -> tf.Tensor:
+        found = tf.gather(table, _inside(table, ids))
+        return tf.math.l2_normalize(found, axis=-1) if self.trained else found
 
     def cosines(self, query_ids: tf.Tensor, document_ids: tf.Tensor) -> Cosines:
         """Returns how similar the words of texts are.
@@ -102,7 +117,7 @@ def without_padding(ids: tf.Tensor) -> tf.Tensor:
 
 
 class WordVectorNetwork(InteractionNetwork):
-    """Base of the networks over frozen word vectors.
+    """Base of the networks over word vectors.
 
     Attributes:
         tables: The word vectors.
@@ -112,6 +127,11 @@ class WordVectorNetwork(InteractionNetwork):
         """Takes the word vectors; `name` and `dtype` are as in any Keras layer."""
         super().__init__(**kwargs)
         self.tables = tables
+
+    @property
+    def word_vectors(self) -> list[tf.Variable]:
+        """See `InteractionNetwork`."""
+        return self.tables.trained
 
     def similarities(self, query_ids: tf.Tensor, document_ids: tf.Tensor) -> tf.Tensor:
         """Returns `[batch, n, m]` float32, the cosines of words; 0 where a word has no vector."""
