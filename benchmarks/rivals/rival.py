@@ -10,7 +10,7 @@ from importlib import metadata, util
 import numpy as np
 
 from benchmarks.rivals.texts import RivalTexts
-from tf_smoothclir.lexical.retriever import ScoreRows
+from tf_smoothclir.lexical.score_rows import ScoreRows
 from tf_smoothclir.lexical.validation import Validation
 
 DEPTH = 10  # documents that answer a query when latency is measured

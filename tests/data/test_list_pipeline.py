@@ -10,6 +10,7 @@ import tensorflow as tf
 
 from tf_smoothclir.data.candidate_lists import candidate_lists
 from tf_smoothclir.data.pipeline import InBatchPipeline, ListPipeline, stored_tokens
+from tf_smoothclir.data.ragged_tensors import mapped_tensors
 from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.towers import AveragePoolingTower
 from tf_smoothclir.two_tower.model import TwoTower
@@ -74,7 +75,9 @@ def test_scores_and_grades_equal_those_of_single_pairs(pipeline, tokenized_set, 
         assert len(inputs.texts.query.lengths) == len(set(lists.pair_query_rows[batch]))
         rows = {"query": lists.pair_query_rows[batch], "document": lists.document_rows[batch]}
         one_by_one = {
-            role: stored_tokens(*tokenized_set.tokens(role).tensors(), tf.constant(rows[role]))
+            role: stored_tokens(
+                *mapped_tensors(tokenized_set.tokens(role)), tf.constant(rows[role])
+            )
             for role in ROLES
         }
         np.testing.assert_allclose(model(inputs), model(one_by_one), atol=1e-6)

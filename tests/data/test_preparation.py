@@ -23,7 +23,8 @@ from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.settings.text import TextSettings
 from tf_smoothclir.text import batches
 from tf_smoothclir.text.token_counter import TokenCounter
-from tf_smoothclir.text.vocabulary import PADDING, UNKNOWN, TextEncoder, write_vocabulary
+from tf_smoothclir.text.vocabulary import PADDING, UNKNOWN, write_vocabulary
+from tf_smoothclir.text.word_encoder import TextEncoder
 from tf_smoothclir.utils.errors import InputError
 from tf_smoothclir.utils.sealed import SEAL
 

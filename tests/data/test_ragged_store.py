@@ -10,13 +10,8 @@ from hypothesis import strategies as st
 
 from tests.full_disk import room_for
 from tf_smoothclir.data import ragged_store
-from tf_smoothclir.data.ragged_store import (
-    RaggedStore,
-    RaggedWriter,
-    copy_mapped,
-    gather_rows,
-    join_stores,
-)
+from tf_smoothclir.data.ragged_store import RaggedStore, RaggedWriter, copy_mapped, join_stores
+from tf_smoothclir.data.ragged_tensors import gather_rows, mapped_tensors
 
 SETTINGS = settings(deadline=None, max_examples=40, derandomize=True)
 ROWS = [[], [7, 8, 9], [1], [], [2, 2], []]
@@ -32,7 +27,7 @@ def write(directory, rows, dtype="<i4", rows_per_call=2):
 
 
 def gathered(store, rows):
-    values, lengths, of_row = gather_rows(*store.tensors(), tf.constant(rows, tf.int64))
+    values, lengths, of_row = gather_rows(*mapped_tensors(store), tf.constant(rows, tf.int64))
     assert lengths.dtype == of_row.dtype == tf.int32
     assert of_row.numpy().tolist() == [
         row for row, length in enumerate(lengths.numpy()) for _ in range(length)
@@ -63,7 +58,9 @@ def test_gather_rows_first_last_empty_and_repeated(tmp_path, rows):
 
 
 def test_gather_no_row(tmp_path):
-    values, lengths, _ = gather_rows(*write(tmp_path, ROWS).tensors(), tf.zeros([0], tf.int64))
+    values, lengths, _ = gather_rows(
+        *mapped_tensors(write(tmp_path, ROWS)), tf.zeros([0], tf.int64)
+    )
     assert (values.shape, lengths.shape) == ((0,), (0,))
 
 

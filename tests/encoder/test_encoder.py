@@ -18,7 +18,7 @@ from tests.training.tiny_set import tiny_settings, write_tiny_set
 from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.encoder import Encoder, encoder
 from tf_smoothclir.publishing.export import export_run
-from tf_smoothclir.publishing.export_directory import load_tower
+from tf_smoothclir.publishing.export_directory import load_part, load_tower
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.train import train
 from tf_smoothclir.utils.digests import file_digest, with_own_digest
@@ -93,6 +93,33 @@ def test_vectors_of_any_texts_are_those_of_the_saved_model(pair, texts):
     rows = [t if isinstance(t, bytes) else t.encode("utf-8", "surrogatepass") for t in texts]
     vectors = theirs(text=tf.constant(rows, tf.string))["vector"]
     np.testing.assert_allclose(ours.encode(texts), vectors, rtol=0, atol=1e-6)
+
+
+def misspelt(words, generator):
+    """Words with one letter left out or doubled, or with an end of another one."""
+    for word in words:
+        place = int(generator.integers(len(word)))
+        yield word[:place] + word[place + 1 :]
+        yield word[: place + 1] + word[place:]
+        yield word[:place] + str(generator.choice(words))[place:]
+
+
+@pytest.mark.parametrize("kind", ["words", "options"])
+def test_what_is_known_of_texts_is_what_the_saved_model_says(exports, tiny_run, kind):
+    words = tiny_run.vocabulary_tokens("query")[2:]
+    generator = np.random.default_rng(14)
+    texts = [*misspelt(words, generator), "xunseen " * 200 + words[0], ".", "?! ...", *HOSTILE]
+    texts += [f"{words[0]}, {text}!" for text in texts[:9]]
+    rows = [t if isinstance(t, bytes) else t.encode("utf-8", "surrogatepass") for t in texts]
+    model = load_part(exports[kind], "query").model
+    found = model.signatures["evidence"](text=tf.constant(rows, tf.string))
+    names = {(True, False): b"words", (False, True): b"n-grams", (False, False): b"nothing"}
+    read = Encoder(exports[kind], "query").known(texts)
+    levels = [names[one.known, one.resembling] for one in read]
+    assert levels == found["evidence"].numpy().tolist()
+    unknown = [" ".join(one.unknown).encode("utf-8", "surrogatepass") for one in read]
+    assert unknown == found["unknown"].numpy().tolist()
+    assert set(levels) == {b"words", b"nothing"} | ({b"n-grams"} if kind == "options" else set())
 
 
 def test_a_vector_does_not_depend_on_the_batch(exports, monkeypatch):

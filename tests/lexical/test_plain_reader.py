@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tf_smoothclir.lexical.plain_reader import PlainReader
 from tf_smoothclir.lexical.text_reader import DocumentReader, QueryReader
 from tf_smoothclir.protocols.text_search import QueryReading
-from tf_smoothclir.text.evidence import NAMES
+from tf_smoothclir.text.evidence_levels import NAMES
 from tf_smoothclir.text.tokenizer import tokenize
 from tf_smoothclir.text.vocabulary import write_vocabulary
 

@@ -10,7 +10,8 @@ from tests.small_world import random_set
 from tf_smoothclir.data.candidate_lists import candidate_lists
 from tf_smoothclir.lexical import retriever
 from tf_smoothclir.lexical.feedback import Feedback, tf_idf
-from tf_smoothclir.lexical.retriever import RowRetriever, lexical_rows, query_chunks
+from tf_smoothclir.lexical.retriever import RowRetriever, query_chunks
+from tf_smoothclir.lexical.score_rows import lexical_rows
 from tf_smoothclir.protocols.scorer import Ranking, Retriever
 
 WORDS = 6

@@ -23,7 +23,7 @@ from tf_smoothclir.publishing.export_directory import (
     load_part,
     load_tower,
 )
-from tf_smoothclir.text.vocabulary import TextEncoder
+from tf_smoothclir.text.word_encoder import TextEncoder
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.tasks import load_model
 from tf_smoothclir.utils.errors import InputError

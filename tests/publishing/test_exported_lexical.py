@@ -12,7 +12,8 @@ from tests.published import DEPTH, encode, grades_of_hits, undesired_operations
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.sources.source import SPLITS
 from tf_smoothclir.lexical.feedback import Feedback, tf_idf
-from tf_smoothclir.lexical.retriever import RowRetriever, lexical_rows
+from tf_smoothclir.lexical.retriever import RowRetriever
+from tf_smoothclir.lexical.score_rows import lexical_rows
 from tf_smoothclir.protocols.cut_points import CutPoints
 from tf_smoothclir.publishing.export import export_run
 from tf_smoothclir.publishing.export_directory import (

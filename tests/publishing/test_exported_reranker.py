@@ -14,7 +14,7 @@ from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.sources.source import SPLITS
 from tf_smoothclir.index import export_halves
 from tf_smoothclir.protocols.scorer import Ranking
-from tf_smoothclir.publishing import export
+from tf_smoothclir.publishing import export, exported_reranker
 from tf_smoothclir.publishing.export import export_run, models_of_run
 from tf_smoothclir.publishing.export_directory import exported_versions, load_part
 from tf_smoothclir.publishing.exported_models import load_exported_models
@@ -147,7 +147,7 @@ def test_half_of_a_hybrid_is_not_re_ranked(export_dir, search, monkeypatch):
     """The weight of the re-ranker, and its cut points, were chosen beside the whole ranking."""
     stage, manifest = load_second_stage(export_dir)
     of_hybrid = dataclasses.replace(manifest, parts=("query", "document", "lexical", "reranker"))
-    monkeypatch.setattr(opening, "load_second_stage", lambda *_: (stage, of_hybrid))
+    monkeypatch.setattr(exported_reranker, "load_second_stage", lambda *_: (stage, of_hybrid))
     found = open_search(export_dir, "", lambda data: data)  # in an index of words alone
     assert not isinstance(found, RerankedSearch)
     with pytest.raises(InputError, match="the index has one half of the hybrid alone"):

@@ -7,7 +7,8 @@ import tensorflow as tf
 from tests.published import EPSILON, undesired_operations
 from tf_smoothclir.publishing.exported_tables import ExportedTables
 from tf_smoothclir.publishing.exported_tower import ExportedTower
-from tf_smoothclir.text.vocabulary import PADDING, UNKNOWN, TextEncoder, write_vocabulary
+from tf_smoothclir.text.vocabulary import PADDING, UNKNOWN, write_vocabulary
+from tf_smoothclir.text.word_encoder import TextEncoder
 from tf_smoothclir.towers import AveragePoolingTower, CNNTower
 
 WORDS = [f"word{number}" for number in range(3000)]

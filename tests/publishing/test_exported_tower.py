@@ -6,7 +6,8 @@ import tensorflow as tf
 
 from tests.published import DIM, EPSILON, WORDS, encode, undesired_operations
 from tf_smoothclir.publishing.exported_tower import ExportedTower
-from tf_smoothclir.text.vocabulary import TextEncoder, write_vocabulary
+from tf_smoothclir.text.vocabulary import write_vocabulary
+from tf_smoothclir.text.word_encoder import TextEncoder
 from tf_smoothclir.towers import TOWERS, AveragePoolingTower
 
 HOSTILE = {

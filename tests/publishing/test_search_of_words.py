@@ -20,7 +20,8 @@ from tf_smoothclir.lexical import postings
 from tf_smoothclir.lexical.feedback import TERMS, tf_idf
 from tf_smoothclir.lexical.model import LexicalModel
 from tf_smoothclir.lexical.positions import FLAT, PositionProfile
-from tf_smoothclir.lexical.retriever import RowRetriever, lexical_rows
+from tf_smoothclir.lexical.retriever import RowRetriever
+from tf_smoothclir.lexical.score_rows import lexical_rows
 from tf_smoothclir.protocols.cut_points import CutPoints
 from tf_smoothclir.publishing import (
     exported_postings,

@@ -26,7 +26,7 @@ from tf_smoothclir.protocols.text_search import QueryReading
 from tf_smoothclir.publishing.export_directory import load_tower
 from tf_smoothclir.publishing.exported_models import load_exported_models
 from tf_smoothclir.search.opening import open_search
-from tf_smoothclir.text.vocabulary import TextEncoder
+from tf_smoothclir.text.word_encoder import TextEncoder
 from tf_smoothclir.training.tasks import load_model
 from tf_smoothclir.utils.digests import with_own_digest
 from tf_smoothclir.utils.errors import InputError
@@ -240,7 +240,13 @@ def server(export_dir, monkeypatch):
 def test_queries_are_encoded_by_the_server(export_dir, index_dir, search, server, known):
     server.pair, server.old = (server.pair if known else None), not known
     remote = open_search(export_dir, index_dir, the_same, server="localhost:8500")
-    assert remote.search([QUERY, "word8"], 5) == search.search([QUERY, "word8"], 5)
+    queries = [QUERY, "word8"]
+    for theirs, ours in zip(remote.search(queries, 5), search.search(queries, 5)):
+        expected = [dataclasses.asdict(hit) for hit in ours]
+        scores = [hit.pop("score") for hit in expected]
+        found = [dataclasses.asdict(hit) for hit in theirs]
+        assert [hit.pop("score") for hit in found] == pytest.approx(scores, abs=1e-6)
+        assert found == expected
     assert server.asked == [QUERY, "word8"]
 
 

@@ -335,3 +335,30 @@ def test_the_command_explains_in_json(ranking_exports, opened):
     parts = {"score", "words", "remainder", "towers", "feedback", "reranker", "pairs"}
     assert parts == explanation.keys()
     assert {"word", "probability", "share"} == explanation["words"][0]["matches"][0].keys()
+
+
+_SEARCH = """
+import sys
+from export import search
+try:
+    search.run()
+finally:
+    print("tensorflow" in sys.modules, file=sys.stderr)
+"""
+
+
+@pytest.mark.parametrize(
+    ("retriever", "explain"), [("dense", False), ("lexical", True), ("hybrid", True)]
+)
+def test_a_search_by_words_or_average_pooling_loads_no_tensorflow(
+    opened, ranking_exports, retriever, explain
+):
+    opened("hybrid")  # builds the index
+    command = [sys.executable, "-c", _SEARCH, f"--retriever={retriever}", "--query=zebra"]
+    command += [f"--explain={explain}", "--query=word1 word4"]
+    command += [f"--export_dir={ranking_exports['hybrid']}", "--json"]
+    command += [f"--index_dir={opened.indexes / 'hybrid'}"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    answers = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [len(answer["results"]) for answer in answers] == [0, 10]
+    assert done.stderr.splitlines()[-1] == "False"

@@ -4,7 +4,8 @@ import pytest
 import tensorflow as tf
 
 from tf_smoothclir.settings.text import TextSettings
-from tf_smoothclir.text.evidence import NGRAMS, NOTHING, WORDS, word_evidence
+from tf_smoothclir.text.evidence import word_evidence
+from tf_smoothclir.text.evidence_levels import NGRAMS, NOTHING, WORDS
 from tf_smoothclir.text.subword_encoder import text_encoder
 from tf_smoothclir.text.vocabulary import write_vocabulary
 

@@ -16,10 +16,10 @@ from tf_smoothclir.text.vocabulary import (
     PADDING_ID,
     UNKNOWN,
     UNKNOWN_ID,
-    TextEncoder,
     read_vocabulary,
     write_vocabulary,
 )
+from tf_smoothclir.text.word_encoder import TextEncoder
 from tf_smoothclir.utils.errors import InputError
 
 VOCABULARY = [PADDING, UNKNOWN, "haus", "ü", "漢", "the", "\ufffd", "#", "b"]

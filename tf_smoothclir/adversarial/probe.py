@@ -16,6 +16,7 @@ from tf_smoothclir.adversarial.discriminator import SOURCES
 from tf_smoothclir.adversarial.encoders import Encoders
 from tf_smoothclir.adversarial.translations import TokenRows
 from tf_smoothclir.data.pipeline import stored_tokens, tower_tokens
+from tf_smoothclir.data.ragged_tensors import mapped_tensors
 from tf_smoothclir.data.sources.source import SPLITS
 from tf_smoothclir.data.tokenized_set import TokenizedSet
 
@@ -37,14 +38,14 @@ class SourceProbe:
         queries, documents = found.query_rows[chosen], found.document_rows[chosen]
         ngrams = {role: tokenized_set.ngrams(role) for role in ("query", "document")}
         stores = {
-            "query": (tokenized_set.tokens("query").tensors(), queries, ngrams["query"]),
+            "query": (mapped_tensors(tokenized_set.tokens("query")), queries, ngrams["query"]),
             "translation": (
                 (tf.constant(translations.values), tf.constant(translations.offsets)),
                 queries,
                 ngrams["document"],
             ),
             "document": (
-                tokenized_set.tokens("document").tensors(),
+                mapped_tensors(tokenized_set.tokens("document")),
                 documents,
                 ngrams["document"],
             ),
@@ -53,7 +54,7 @@ class SourceProbe:
         self._texts = {
             source: tower_tokens(
                 stored_tokens(*store, tf.constant(rows, tf.int64)),
-                None if of_words is None else of_words.tensors(),
+                None if of_words is None else mapped_tensors(of_words),
             )
             for source, (store, rows, of_words) in stores.items()
         }

@@ -16,6 +16,7 @@ from tf_smoothclir.data.dataset_options import prefetched, traced_once
 from tf_smoothclir.data.hashing import mix, permutation
 from tf_smoothclir.data.pipeline import stored_tokens, tower_tokens
 from tf_smoothclir.data.ragged_store import RaggedStore
+from tf_smoothclir.data.ragged_tensors import mapped_tensors
 from tf_smoothclir.data.sources.source import SPLITS
 from tf_smoothclir.data.tokenized_set import TokenizedSet
 from tf_smoothclir.protocols.scorer import Scorer
@@ -123,7 +124,7 @@ class TripletBatches(Batches):
         self._texts = {
             "query": _constants(queries),
             "translation": _constants(translations),
-            "documents": documents.tensors(),
+            "documents": mapped_tensors(documents),
         }
         ngrams = {role: tokenized_set.ngrams(role) for role in ("query", "document")}
         self._ngrams = {role: _tensors(store) for role, store in ngrams.items()}
@@ -279,4 +280,4 @@ def _constants(rows: TokenRows) -> tuple[tf.Tensor, tf.Tensor]:
 
 
 def _tensors(store: RaggedStore | None) -> tuple[tf.Tensor, tf.Tensor] | None:
-    return None if store is None else store.tensors()
+    return None if store is None else mapped_tensors(store)

@@ -19,7 +19,7 @@ from tf_smoothclir.data.model_inputs import (
     SeparateTexts,
     Texts,
 )
-from tf_smoothclir.data.ragged_store import gather_rows, row_numbers
+from tf_smoothclir.data.ragged_tensors import gather_rows, mapped_tensors, row_numbers
 from tf_smoothclir.data.tokenized_set import ROLES, TokenizedSet
 from tf_smoothclir.text.tokens import DistinctTokens, SubwordTokens, Tokens
 
@@ -46,7 +46,7 @@ class Pipeline(abc.ABC):
                 vocabulary.
         """
         self._both_at_once = both_at_once
-        self._stores = {role: tokenized_set.tokens(role).tensors() for role in ROLES}
+        self._stores = {role: mapped_tensors(tokenized_set.tokens(role)) for role in ROLES}
         self._ngrams = {role: _ngram_tensors(tokenized_set, role) for role in ROLES}
         self._batch_size = batch_size
         self._seed = seed
@@ -250,13 +250,13 @@ def _joined(query: Tokens, document: Tokens) -> Tokens:
 
 def _ngram_tensors(tokenized_set: TokenizedSet, role: str) -> tuple[tf.Tensor, tf.Tensor] | None:
     store = tokenized_set.ngrams(role)
-    return None if store is None else store.tensors()
+    return None if store is None else mapped_tensors(store)
 
 
 def token_batches(tokenized_set: TokenizedSet, role: str, batch_size: int) -> tf.data.Dataset:
     """Returns all queries or documents of a set, in row order, as batches of tokens."""
     store = tokenized_set.tokens(role)
-    values, offsets = store.tensors()
+    values, offsets = mapped_tensors(store)
     ngrams = _ngram_tensors(tokenized_set, role)
 
     def batch(begin):

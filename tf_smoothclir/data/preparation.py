@@ -26,7 +26,8 @@ from tf_smoothclir.text.batches import text_batches
 from tf_smoothclir.text.given_vocabulary import given_vocabulary
 from tf_smoothclir.text.subwords import ngrams
 from tf_smoothclir.text.token_counter import TokenCounter
-from tf_smoothclir.text.vocabulary import TextEncoder, read_vocabulary, write_vocabulary
+from tf_smoothclir.text.vocabulary import read_vocabulary, write_vocabulary
+from tf_smoothclir.text.word_encoder import TextEncoder
 from tf_smoothclir.utils.files import make_directory, scratch_directory
 from tf_smoothclir.utils.parallel import map_in_threads
 from tf_smoothclir.utils.progress import progress_bar

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-import tensorflow as tf
 
 from tf_smoothclir.utils.files import write_array
 
@@ -26,10 +25,10 @@ class RaggedStore:
 
     def __init__(self, directory: str | os.PathLike, name: str, dtype: str):
         """Opens `directory/name.*` with values of NumPy type `dtype`, such as "<i4"."""
-        self._path = Path(directory, f"{name}.values")
+        self.path = Path(directory, f"{name}.values")
         self.dtype = np.dtype(dtype)
         self.offsets = np.fromfile(Path(directory, f"{name}.offsets"), "<i8")
-        self.values = _map(self._path, self.dtype)
+        self.values = _map(self.path, self.dtype)
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -41,17 +40,6 @@ class RaggedStore:
     def lengths(self) -> np.ndarray:
         """`[rows]` int64, the number of values in each row."""
         return np.diff(self.offsets)
-
-    def tensors(self) -> tuple[tf.Tensor, tf.Tensor]:
-        """Returns `(values, offsets)` as tensors; TensorFlow maps the values from disk."""
-        if not len(self.values):
-            return tf.constant(self.values, self.dtype), tf.constant(self.offsets)
-        values = tf.raw_ops.ImmutableConst(
-            dtype=tf.as_dtype(self.dtype),
-            shape=[len(self.values)],
-            memory_region_name=os.fspath(self._path),
-        )
-        return values, tf.constant(self.offsets)
 
 
 def _map(path: Path, dtype: np.dtype) -> np.ndarray:
@@ -127,41 +115,3 @@ def copy_mapped(
     with open(values, "rb") as numbers, open(mapped, "wb") as ids:
         while len(piece := np.fromfile(numbers, "<i4", _VALUES_PER_PIECE)):
             write_array(ids, mapping[piece], "<i4")
-
-
-def gather_rows(
-    values: tf.Tensor, offsets: tf.Tensor, rows: tf.Tensor
-) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-    """Gathers rows of a ragged store, in the graph.
-
-    Args:
-        values: `[all values]`.
-        offsets: `[all rows + 1]` int64.
-        rows: `[batch]`, the rows to gather.
-
-    Returns:
-        `(values [sum of lengths], lengths [batch] int32, positions [sum of lengths] int32)`; a
-        value belongs to `rows[position]`.
-    """
-    gathered = tf.raw_ops.RaggedGather(
-        params_nested_splits=[offsets],
-        params_dense_values=values,
-        indices=rows,
-        OUTPUT_RAGGED_RANK=1,
-    )
-    (splits,) = gathered.output_nested_splits
-    lengths = tf.cast(splits[1:] - splits[:-1], tf.int32)
-    return gathered.output_dense_values, lengths, row_numbers(lengths)
-
-
-def row_numbers(lengths: tf.Tensor) -> tf.Tensor:
-    """Returns `[sum of lengths]` int32, the row of each value, given the `[rows]` int32 lengths.
-
-    Several times faster than `tf.repeat`, which makes a matrix as wide as the longest row. But it
-    runs on the CPU only, which suits input pipelines; models, on any device, use `tf.repeat`.
-    """
-    lengths, bits = tf.cast(lengths, tf.int64), tf.constant(32, tf.int64)
-    # One range per row, of numbers whose upper halves are the row number.
-    begins = tf.bitwise.left_shift(tf.range(tf.size(lengths, tf.int64)), bits)
-    ranges = tf.ragged.range(begins, begins + lengths)
-    return tf.cast(tf.bitwise.right_shift(ranges.flat_values, bits), tf.int32)

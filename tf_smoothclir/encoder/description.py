@@ -124,21 +124,21 @@ class TowerDescription:
         check_digests(directory, expected, "Copy the export again")
 
     def array(self, directory: Path, name: str) -> np.ndarray:
-        """Returns an array, read from the file of the variables.
+        """Returns an array, mapped from the file of the variables.
 
         Raises:
             InputError: The file ends before the array does, or the type is unknown.
         """
         stored = self.arrays[name]
         path = directory / _VARIABLES
-        size = int(np.prod(stored.shape, dtype=np.int64))
         if stored.type in _TYPES:
             kind = np.dtype(stored.type).newbyteorder("<")
-            with open(path, "rb") as file:
-                file.seek(stored.offset)
-                found = np.fromfile(file, kind, size)
-            if found.size == size:
-                return found.reshape(stored.shape)
+            size = int(np.prod(stored.shape, dtype=np.int64)) * kind.itemsize
+            if 0 < size <= path.stat().st_size - stored.offset:
+                # Mapped, because a query needs a few rows of hundreds of megabytes.
+                return np.asarray(np.memmap(path, kind, "r", stored.offset, stored.shape))
+            if not size:
+                return np.zeros(stored.shape, kind)
         raise input_error(path, f"it has no {stored.type} array {name!r}", "Export the run again")
 
 

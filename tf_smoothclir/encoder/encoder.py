@@ -12,9 +12,10 @@ from typing import Union
 
 import numpy as np
 
-from tf_smoothclir.encoder.description import TowerDescription
+from tf_smoothclir.encoder.description import DESCRIPTION, TowerDescription
 from tf_smoothclir.encoder.ngram_buckets import LONGEST_NGRAM, ngram_buckets
 from tf_smoothclir.encoder.tokenizer import tokens_of
+from tf_smoothclir.encoder.word_evidence import WordEvidence, WordsRead
 from tf_smoothclir.utils.digests import check_own_digest
 from tf_smoothclir.utils.errors import input_error
 
@@ -54,18 +55,30 @@ class Encoder:
         """
         self._load(_version_dir(Path(export_dir), role, version), role)
 
+    @staticmethod
+    def can_load(directory: Path) -> bool:
+        """Returns whether the directory of a version has a tower that needs no TensorFlow."""
+        return (directory / DESCRIPTION).exists() and _has_hashes(TowerDescription.read(directory))
+
     @classmethod
-    def of_version(cls, directory: Path, role: str) -> Encoder:
-        """Loads a tower from the directory of its version; see the constructor."""
+    def of_version(cls, directory: Path, role: str, *, is_checked: bool = False) -> Encoder:
+        """Loads a tower from the directory of its version; see the constructor.
+
+        Args:
+            directory: Has its SavedModel and its manifest.
+            role: "query" or "document".
+            is_checked: Its files have been compared with its manifest already.
+        """
         encoder = cls.__new__(cls)
-        encoder._load(directory, role)
+        encoder._load(directory, role, is_checked)
         return encoder
 
-    def _load(self, directory: Path, role: str) -> None:
+    def _load(self, directory: Path, role: str, is_checked: bool = False) -> None:
         manifest = _manifest(directory / "manifest.json", role)
         tower = TowerDescription.read(directory)
-        tower.check(directory, manifest["files"])
-        if tower.ngrams and tower.ngrams.longest > LONGEST_NGRAM:
+        if not is_checked:
+            tower.check(directory, manifest["files"])
+        if not _has_hashes(tower):
             raise input_error(
                 directory,
                 f"its n-grams have up to {tower.ngrams.longest} characters, and those that can be"
@@ -76,6 +89,7 @@ class Encoder:
         self._tower = tower
         vocabulary = (directory / tower.vocabulary).read_text(encoding="utf-8").split("\n")[:-1]
         self._ids = _Ids(zip(vocabulary, itertools.count()))
+        self._evidence = WordEvidence(frozenset(vocabulary[_UNKNOWN_ID + 1 :]), tower.ngrams)
         self._arrays = {name: tower.array(directory, name) for name in tower.arrays}
         self._token_weights = None
         if "token_weights" in self._arrays:
@@ -103,6 +117,15 @@ class Encoder:
             vectors[part] = self._encoded(texts[part])
         return vectors
 
+    def known(self, texts: Iterable[Text]) -> list[WordsRead]:
+        """Returns what the tower knows of each text: one that it knows no word of finds anything.
+
+        Args:
+            texts: Any texts.
+        """
+        most, read = self._tower.max_tokens, self._evidence.of_tokens
+        return [read(tokens_of(_characters(text))[:most]) for text in texts]
+
     def _encoded(self, texts: list[Text]) -> np.ndarray:
         words, numbers, lengths = self._words(texts)
         ids = np.fromiter(map(self._ids.__getitem__, words), np.int64, len(words))
@@ -128,10 +151,7 @@ class Encoder:
         No token reaches over a plain space, so that what stands between two of them, a chunk, has
         its tokens whatever is around it: each different chunk is split once.
         """
-        split = [
-            (text.decode("utf-8", "replace") if isinstance(text, bytes) else text).split(" ")
-            for text in texts
-        ]
+        split = [_characters(text).split(" ") for text in texts]
         chunks = _Numbers()
         of_texts = chunks.of(itertools.chain.from_iterable(split))
         if len(self._chunks) > _MOST_CHUNKS:
@@ -198,6 +218,10 @@ class _Numbers(collections.defaultdict):
         return np.fromiter(map(self.__getitem__, items), np.int64)
 
 
+def _characters(text: Text) -> str:
+    return text.decode("utf-8", "replace") if isinstance(text, bytes) else text
+
+
 def _runs(begins: np.ndarray, lengths: np.ndarray) -> np.ndarray:
     """Returns `begin`, `begin + 1`, ... of each length, one after the other."""
     ends = np.cumsum(lengths)
@@ -221,6 +245,10 @@ def _profile(tower: TowerDescription, logs: np.ndarray | None) -> np.ndarray:
     positions = np.arange(tower.max_tokens)
     parts = np.searchsorted(tower.part_begins, positions, side="right") - 1
     return np.exp(logs - logs.max())[parts]
+
+
+def _has_hashes(tower: TowerDescription) -> bool:
+    return tower.ngrams is None or tower.ngrams.longest <= LONGEST_NGRAM
 
 
 def _version_dir(export_dir: Path, role: str, version: int | None) -> Path:

@@ -6,7 +6,7 @@ which `tf.strings.to_hash_bucket_fast` takes too. All arithmetic is modulo 2**64
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -35,13 +35,24 @@ def ngram_buckets(
     """
     found, numbers = [], []
     for word in words:
-        marked = f"<{word[:MOST_CHARACTERS_OF_WORD]}>"
         before = len(found)
-        for length in range(shortest, longest + 1):
-            found += [marked[i : i + length] for i in range(len(marked) - length + 1)]
+        found += marked_ngrams(word, shortest, longest)
         numbers.append(len(found) - before)
     hashes = fingerprints([ngram.encode() for ngram in found])
     return (hashes % np.uint64(buckets)).astype(np.int64), np.array(numbers, np.int64)
+
+
+def marked_word(word: str) -> str:
+    """Returns "<word>", from whose characters n-grams are made."""
+    return f"<{word[:MOST_CHARACTERS_OF_WORD]}>"
+
+
+def marked_ngrams(word: str, shortest: int, longest: int) -> Iterator[str]:
+    """Yields the n-grams of "<word>"; arguments as for `ngram_buckets`."""
+    marked = marked_word(word)
+    for length in range(shortest, longest + 1):
+        for begin in range(len(marked) - length + 1):
+            yield marked[begin : begin + length]
 
 
 def fingerprints(texts: Sequence[bytes]) -> np.ndarray:

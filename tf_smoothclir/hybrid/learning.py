@@ -16,7 +16,7 @@ from absl import logging
 
 from tf_smoothclir.hybrid.fusion import FORMULAS, Fusion
 from tf_smoothclir.lexical.learning import FEEDBACK_WEIGHTS, feedback_variants
-from tf_smoothclir.lexical.retriever import ScoreRows
+from tf_smoothclir.lexical.score_rows import ScoreRows
 from tf_smoothclir.lexical.texts import LexicalTexts
 from tf_smoothclir.lexical.validation import Validation, is_better, quality
 

@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
-import tensorflow as tf
 from absl import logging
 
 from tf_smoothclir.data.sources.source import Text
@@ -138,6 +137,8 @@ def write_segment(
 
 def encode_texts(encode: Encode, texts: Sequence[str]) -> np.ndarray:
     """Returns the vectors of texts by a loaded tower, `[texts, dim]` float32."""
+    import tensorflow as tf  # here, because searches need it no earlier, if at all
+
     return encode(text=tf.constant(list(texts), tf.string))["vector"].numpy()
 
 

@@ -8,7 +8,6 @@ import numpy as np
 
 from tf_smoothclir.index.int8_vectors import Int8Vectors
 from tf_smoothclir.index.vector_index import VectorIndex, chunks
-from tf_smoothclir.ops.top_k import top_k
 
 RECALL_DEPTH = 10
 _QUERIES_PER_CALL = 256
@@ -176,6 +175,8 @@ class Ranker:
             vectors: `[documents, dim]` float32, by which the exact ranking is.
             depth: How many best documents are looked for.
         """
+        from tf_smoothclir.ops.top_k import top_k  # here, because searches need no TensorFlow
+
         queries = np.ascontiguousarray(queries, np.float32)
         depth = min(depth, self.documents)
         best_scores, _ = top_k(queries, chunks(vectors), depth)

@@ -18,7 +18,8 @@ from tf_smoothclir.lexical.ibm_model_1 import pruned
 from tf_smoothclir.lexical.model import LexicalModel
 from tf_smoothclir.lexical.positions import FLAT, PROFILES, PositionProfile
 from tf_smoothclir.lexical.psq import DEFAULT, PsqSettings, background, impacts
-from tf_smoothclir.lexical.retriever import ScoreRows, lexical_rows, query_chunks
+from tf_smoothclir.lexical.retriever import query_chunks
+from tf_smoothclir.lexical.score_rows import ScoreRows, lexical_rows
 from tf_smoothclir.lexical.texts import LexicalTexts
 from tf_smoothclir.lexical.training_pairs import LOWER_GRADES, TrainingPairs
 from tf_smoothclir.lexical.validation import Validation, is_better

@@ -2,33 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import numpy as np
-import scipy.sparse as sp
 import tensorflow as tf
 
 from tf_smoothclir.data.candidate_lists import CandidateLists
 from tf_smoothclir.lexical.feedback import Feedback
-from tf_smoothclir.lexical.postings import Postings
+from tf_smoothclir.lexical.score_rows import ScoreRows
 from tf_smoothclir.protocols.scorer import Ranking
-
-# From `[queries]` rows to the scores of all documents, `[queries, documents]` float32.
-ScoreRows = Callable[[np.ndarray], np.ndarray]
 
 _SCORES_AT_ONCE = 1 << 24  # 64 MB of float32, of which feedback needs two more
 _MOST_QUERIES_AT_ONCE = 256
-
-
-def lexical_rows(queries: sp.csr_array, impacts: sp.csr_array) -> ScoreRows:
-    """Returns what scores by sums over query words.
-
-    Args:
-        queries: `[queries, words]`, counts.
-        impacts: `[documents, words]`, what a word adds to a score.
-    """
-    postings = Postings.of(impacts)
-    return lambda query_rows: postings.sums(queries[query_rows])
 
 
 def query_chunks(query_rows: np.ndarray, documents: int) -> Iterator[tuple[int, np.ndarray]]:

@@ -13,7 +13,8 @@ from tf_smoothclir.lexical.feedback import Feedback, tf_idf
 from tf_smoothclir.lexical.model import LexicalModel
 from tf_smoothclir.lexical.rankers.term_weights import Collection
 from tf_smoothclir.lexical.related_words import similar_words
-from tf_smoothclir.lexical.retriever import RowRetriever, ScoreRows, lexical_rows
+from tf_smoothclir.lexical.retriever import RowRetriever
+from tf_smoothclir.lexical.score_rows import ScoreRows, lexical_rows
 from tf_smoothclir.lexical.text_reader import DocumentReader, QueryReader
 from tf_smoothclir.lexical.words import Words, document_words, same_spelling
 from tf_smoothclir.text.vocabulary import UNKNOWN_ID

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from tf_smoothclir.lexical.rankers import RANKERS
 from tf_smoothclir.lexical.rankers.bm25 import Bm25
 from tf_smoothclir.lexical.rankers.query_likelihood import QueryLikelihood
-from tf_smoothclir.lexical.retriever import ScoreRows
+from tf_smoothclir.lexical.score_rows import ScoreRows
 from tf_smoothclir.lexical.texts import LexicalTexts
 from tf_smoothclir.utils.errors import input_error
 from tf_smoothclir.utils.files import new_directory, read_json, write_json

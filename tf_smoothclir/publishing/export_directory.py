@@ -6,8 +6,6 @@ import os
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import tensorflow as tf
-
 from tf_smoothclir.publishing.manifest import ExportManifest, check_files, check_pair
 from tf_smoothclir.utils.errors import InputError, input_error
 
@@ -101,7 +99,14 @@ def load_part(export_dir: str | os.PathLike, role: str, version: int | None = No
         InputError: As for `load_tower`.
     """
     directory, manifest = checked_part(export_dir, role, version)
-    return LoadedPart(tf.saved_model.load(str(directory)), manifest)
+    return LoadedPart(load_model(directory), manifest)
+
+
+def load_model(directory: Path) -> Any:
+    """Loads the SavedModel of a part from the directory that `checked_part` returns."""
+    import tensorflow as tf  # here, because much that reads an export needs none of it
+
+    return tf.saved_model.load(str(directory))
 
 
 def checked_part(

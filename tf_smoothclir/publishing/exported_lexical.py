@@ -13,6 +13,7 @@ import os
 import shutil
 import tempfile
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import scipy.sparse as sp
 
@@ -20,7 +21,6 @@ from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.hybrid.fusion import Fusion
 from tf_smoothclir.lexical.model import LexicalModel
 from tf_smoothclir.lexical.plain_reader import PlainReader
-from tf_smoothclir.lexical.text_reader import DocumentReader, QueryReader
 from tf_smoothclir.lexical.words import same_spelling
 from tf_smoothclir.publishing.export_directory import checked_part
 from tf_smoothclir.publishing.manifest import ExportManifest
@@ -30,6 +30,9 @@ from tf_smoothclir.utils.digests import files_below, joint_digest
 from tf_smoothclir.utils.errors import input_error
 from tf_smoothclir.utils.files import read_json, write_json
 from tf_smoothclir.utils.records import record_from_json
+
+if TYPE_CHECKING:  # importing it takes seconds
+    from tf_smoothclir.lexical.text_reader import DocumentReader, QueryReader
 
 _MODEL, _VOCABULARY, _TEXT, _FUSION = "model", "vocabulary", "text.json", "hybrid.json"
 
@@ -67,11 +70,15 @@ class LexicalParts:
     @functools.cached_property
     def query_reader(self) -> QueryReader:
         """Reads queries."""
+        from tf_smoothclir.lexical.text_reader import QueryReader
+
         return QueryReader(self.vocabulary_dir, self.text.max_query_tokens)
 
     @functools.cached_property
     def document_reader(self) -> DocumentReader:
         """Reads documents."""
+        from tf_smoothclir.lexical.text_reader import DocumentReader
+
         return DocumentReader(self.vocabulary_dir, self.text.max_document_tokens)
 
     @functools.cached_property

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+from typing import TYPE_CHECKING
 
 from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.publishing.export_directory import (
@@ -12,8 +13,10 @@ from tf_smoothclir.publishing.export_directory import (
     load_tower,
 )
 from tf_smoothclir.publishing.exported_lexical import LexicalParts, load_lexical
-from tf_smoothclir.publishing.exported_reranker import SecondStage, load_second_stage
 from tf_smoothclir.publishing.manifest import ExportManifest
+
+if TYPE_CHECKING:  # importing it takes seconds
+    from tf_smoothclir.publishing.exported_reranker import SecondStage
 
 
 @dataclasses.dataclass(frozen=True)
@@ -61,5 +64,7 @@ def load_exported_models(
         lexical, _ = load_lexical(export_dir, number)
     second_stage = None
     if "reranker" in manifest.parts:
+        from tf_smoothclir.publishing.exported_reranker import load_second_stage
+
         second_stage, _ = load_second_stage(export_dir, number)
     return ExportedModels(manifest, towers, lexical, second_stage)

@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from tf_smoothclir.publishing.exported_lexical import LexicalParts
 from tf_smoothclir.publishing.exported_tower import ExportedTower
-from tf_smoothclir.text.evidence import NOTHING
+from tf_smoothclir.text.evidence_levels import NOTHING
 from tf_smoothclir.text.tokenizer import tokenize
 from tf_smoothclir.text.tokens import Tokens
 

@@ -27,7 +27,7 @@ from tf_smoothclir.publishing.export_directory import checked_part
 from tf_smoothclir.publishing.manifest import ExportManifest
 from tf_smoothclir.text.batches import text_batches
 from tf_smoothclir.text.tokens import Tokens
-from tf_smoothclir.text.vocabulary import TextEncoder
+from tf_smoothclir.text.word_encoder import TextEncoder
 from tf_smoothclir.utils.digests import files_below, joint_digest
 from tf_smoothclir.utils.errors import input_error
 from tf_smoothclir.utils.files import read_json, write_json

@@ -10,10 +10,12 @@ import tensorflow as tf
 
 from tf_smoothclir.encoder.description import Ngrams, TowerDescription, stored_arrays
 from tf_smoothclir.publishing.exported_tables import EXACT, ExportedTables
-from tf_smoothclir.text.evidence import NAMES, Evidence, WordEvidence
+from tf_smoothclir.text.evidence import Evidence, WordEvidence
+from tf_smoothclir.text.evidence_levels import NAMES
 from tf_smoothclir.text.subword_encoder import SubwordTextEncoder
 from tf_smoothclir.text.tokenizer import tokenize
-from tf_smoothclir.text.vocabulary import UNKNOWN_ID, TextEncoder
+from tf_smoothclir.text.vocabulary import UNKNOWN_ID
+from tf_smoothclir.text.word_encoder import TextEncoder
 from tf_smoothclir.towers.average_pooling import PACE, AveragePoolingTower
 from tf_smoothclir.towers.positions import PART_BEGINS
 from tf_smoothclir.towers.word_table import WordTableTower

@@ -14,7 +14,7 @@ import tensorflow as tf
 from tf_smoothclir.losses.grades import hit_grades, predicted_grades
 from tf_smoothclir.protocols.cut_points import CutPoints
 from tf_smoothclir.publishing.exported_queries import QueriesRead
-from tf_smoothclir.text.evidence import NAMES, NOTHING
+from tf_smoothclir.text.evidence_levels import NAMES, NOTHING
 
 # Bounds the memory of a request of any size: 16 MB for the scores of a step, and feedback needs a
 # few times as much.

@@ -27,7 +27,6 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-import tensorflow as tf
 
 from tf_smoothclir.protocols.text_search import Explanation, WordShare
 from tf_smoothclir.utils.errors import input_error
@@ -61,6 +60,8 @@ def word_vectors(model, texts: Sequence[str]) -> list[Words]:
             "the exported tower cannot say what its words add to a score: only average pooling can",
             "Export a run with --tower=average_pooling, or leave --explain out",
         )
+    import tensorflow as tf  # here, because searches need it no earlier, if at all
+
     found = model.words(tf.constant(list(texts), tf.string))
     words = [word.decode() for word in found["words"].numpy().tolist()]
     vectors, ends = found["vectors"].numpy(), np.cumsum(found["lengths"].numpy())

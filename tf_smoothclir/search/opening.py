@@ -6,10 +6,12 @@ import functools
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from absl import logging
 
 from tf_smoothclir.data.sources.opening import source_of
+from tf_smoothclir.encoder import Encoder
 from tf_smoothclir.engines.milvus import Address, CollectionNote
 from tf_smoothclir.engines.milvus_collection import MilvusCollection
 from tf_smoothclir.index.builder import build_index
@@ -22,13 +24,14 @@ from tf_smoothclir.index.manifest import IndexManifest
 from tf_smoothclir.protocols.text_search import SearchedCollection, TextSearch
 from tf_smoothclir.publishing.export_directory import (
     LoadedPart,
+    checked_part,
     exported_versions,
     latest_manifest,
+    load_model,
     load_part,
 )
 from tf_smoothclir.publishing.exported_lexical import LexicalParts, load_lexical
 from tf_smoothclir.publishing.exported_models import ExportedModels
-from tf_smoothclir.publishing.exported_reranker import SecondStage, load_second_stage
 from tf_smoothclir.publishing.manifest import check_pair, check_pair_id
 from tf_smoothclir.search.dense_search import DenseSearch, LoadTower
 from tf_smoothclir.search.engine_search import EngineSearch
@@ -40,11 +43,13 @@ from tf_smoothclir.search.index_halves import (
     ranked_by,
 )
 from tf_smoothclir.search.outdated import check_current
-from tf_smoothclir.search.query_reading import EncodeQueries, by_server, by_tower
-from tf_smoothclir.search.reranked_search import RerankedSearch
+from tf_smoothclir.search.query_reading import EncodeQueries, by_encoder, by_server, by_tower
 from tf_smoothclir.search.word_search import WordSearch
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.utils.errors import InputError, input_error
+
+if TYPE_CHECKING:  # importing it takes seconds
+    from tf_smoothclir.publishing.exported_reranker import SecondStage
 
 AUTO, RERANKER = "auto", "reranker"  # the latter is a part of an export
 ChooseData = Callable[[DataSettings], DataSettings]
@@ -112,6 +117,8 @@ def _second_stage(
     """
     stage, parts = None, manifest.parts
     if manifest.version in exported_versions(export_dir, RERANKER):
+        from tf_smoothclir.publishing.exported_reranker import load_second_stage
+
         stage, export = load_second_stage(export_dir, manifest.version)
         check_pair(export, manifest)
         parts = export.parts
@@ -200,7 +207,11 @@ def _in_two_stages(first: TextSearch, stage: SecondStage | None, retriever: str)
     """Returns a search with its re-ranker; without one, itself."""
     if stage is None and retriever == RERANKED:
         raise missing(retriever, "the export has no re-ranker that counts")
-    return first if stage is None else RerankedSearch(first, stage)
+    if stage is None:
+        return first
+    from tf_smoothclir.search.reranked_search import RerankedSearch  # it takes seconds
+
+    return RerankedSearch(first, stage)
 
 
 def _lexical_model(
@@ -282,9 +293,11 @@ def _check_collection(index_dir: Path, manifest: IndexManifest, choose_data: Cho
 def _local(
     export_dir: str | os.PathLike, manifest: IndexManifest | CollectionNote
 ) -> EncodeQueries:
-    model, tower = load_part(export_dir, "query")
+    directory, tower = checked_part(export_dir, "query")
     check_pair(tower, manifest)
-    return by_tower(model)
+    if Encoder.can_load(directory):
+        return by_encoder(Encoder.of_version(directory, "query", is_checked=True))
+    return by_tower(load_model(directory))
 
 
 def _remote(server: str, manifest: IndexManifest | CollectionNote) -> EncodeQueries:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-import tensorflow as tf
 
-from tf_smoothclir.client.serving_client import ServingClient
+from tf_smoothclir.encoder import Encoder
 from tf_smoothclir.index.encoding import encode_texts
 from tf_smoothclir.protocols.text_search import QueryReading
-from tf_smoothclir.text.evidence import NAMES, NOTHING, WORDS
+from tf_smoothclir.text.evidence_levels import NAMES, NGRAMS, NOTHING, WORDS
+
+if TYPE_CHECKING:
+    from tf_smoothclir.client.serving_client import ServingClient
 
 
 class EncodedQueries(NamedTuple):
@@ -30,7 +32,9 @@ EncodeQueries = Callable[[Sequence[str]], EncodedQueries]
 
 
 def by_tower(model) -> EncodeQueries:
-    """Returns what encodes queries with an exported query tower, as `load_part` loads it."""
+    """Returns what encodes queries with a query tower in memory, as `load_part` loads it."""
+    import tensorflow as tf  # here, because other searches need none of it
+
     encode = model.signatures["serving_default"]
     read = model.signatures.get("evidence")
 
@@ -43,6 +47,19 @@ def by_tower(model) -> EncodeQueries:
         if "vector" not in found:  # of the release before this one
             return EncodedQueries(encode_texts(encode, queries), readings)
         return EncodedQueries(found["vector"].numpy(), readings)
+
+    return encoded
+
+
+def by_encoder(encoder: Encoder) -> EncodeQueries:
+    """Returns what encodes queries with an exported query tower, without TensorFlow."""
+
+    def encoded(queries: Sequence[str]) -> EncodedQueries:
+        readings = []
+        for read in encoder.known(queries):
+            level = WORDS if read.known else NGRAMS if read.resembling else NOTHING
+            readings.append(QueryReading(NAMES[level], read.unknown))
+        return EncodedQueries(encoder.encode(queries), readings)
 
     return encoded
 

@@ -12,17 +12,15 @@ from typing import NamedTuple
 import numpy as np
 import tensorflow as tf
 
+from tf_smoothclir.encoder.word_evidence import LEAST_SHARE
 from tf_smoothclir.settings.text import TextSettings
 from tf_smoothclir.text.batches import in_batches
+from tf_smoothclir.text.evidence_levels import NGRAMS, NOTHING, SPELLING, WORDS
 from tf_smoothclir.text.subwords import ngrams
 from tf_smoothclir.text.tokenizer import tokenize
-from tf_smoothclir.text.vocabulary import UNKNOWN_ID, TextEncoder, read_vocabulary
+from tf_smoothclir.text.vocabulary import UNKNOWN_ID, read_vocabulary
+from tf_smoothclir.text.word_encoder import TextEncoder
 
-# Levels of evidence, and what people and JSON call them.
-NOTHING, NGRAMS, SPELLING, WORDS = range(4)
-NAMES = ("nothing", "n-grams", "spelling", "words")
-
-_LEAST_SHARE = 0.5  # of the n-grams of a word, that words of the vocabulary must have
 _HASHES = (1 << 63) - 1  # so many that no two n-grams of a vocabulary share one
 _WORDS_AT_ONCE = 20_000
 _WORD = r".*[\p{L}\p{N}].*"
@@ -105,7 +103,7 @@ class NgramSet(tf.Module):
         known = tf.cast(tf.equal(tf.gather(self._known, places), found.flat_values), tf.float32)
         counts = tf.math.unsorted_segment_sum(known, found.value_rowids(), found.nrows())
         lengths = tf.cast(found.row_lengths(), tf.float32)
-        return (counts >= _LEAST_SHARE * lengths) & (lengths > 0)
+        return (counts >= LEAST_SHARE * lengths) & (lengths > 0)
 
     def _hashes(self, words: tf.Tensor) -> tf.RaggedTensor:
         return ngrams(words, _HASHES, *self._lengths, kind=tf.int64)

@@ -11,7 +11,8 @@ from tf_smoothclir.settings.text import TextSettings
 from tf_smoothclir.text.subwords import ngrams
 from tf_smoothclir.text.tokenizer import tokenize
 from tf_smoothclir.text.tokens import DistinctTokens, SubwordTokens, Tokens
-from tf_smoothclir.text.vocabulary import UNKNOWN_ID, TextEncoder, words_by_id
+from tf_smoothclir.text.vocabulary import UNKNOWN_ID
+from tf_smoothclir.text.word_encoder import TextEncoder, words_by_id
 
 
 class SubwordTextEncoder(TextEncoder):

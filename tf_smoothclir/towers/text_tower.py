@@ -11,7 +11,8 @@ from tf_smoothclir.settings.text import TextSettings
 from tf_smoothclir.text.batches import text_batches
 from tf_smoothclir.text.subword_encoder import SubwordTextEncoder
 from tf_smoothclir.text.token_counter import TokenCounter
-from tf_smoothclir.text.vocabulary import PADDING, UNKNOWN, TextEncoder
+from tf_smoothclir.text.vocabulary import PADDING, UNKNOWN
+from tf_smoothclir.text.word_encoder import TextEncoder
 from tf_smoothclir.towers.word_table import WordTableTower
 
 

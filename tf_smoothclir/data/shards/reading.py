@@ -21,7 +21,7 @@ import tensorflow as tf
 from tf_smoothclir.data.dataset_options import traced_once
 from tf_smoothclir.data.model_inputs import ListInputs, SeparateTexts
 from tf_smoothclir.data.pipeline import list_inputs
-from tf_smoothclir.data.ragged_store import row_numbers
+from tf_smoothclir.data.ragged_tensors import row_numbers
 from tf_smoothclir.data.shards.manifest import MANIFEST, ShardEntry, ShardManifest, parse_manifest
 from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.text.tokens import Tokens

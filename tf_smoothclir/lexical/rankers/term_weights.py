@@ -7,7 +7,7 @@ import dataclasses
 import numpy as np
 import scipy.sparse as sp
 
-from tf_smoothclir.lexical.retriever import ScoreRows, lexical_rows
+from tf_smoothclir.lexical.score_rows import ScoreRows, lexical_rows
 from tf_smoothclir.lexical.words import Words
 
 

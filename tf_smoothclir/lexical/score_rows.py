@@ -1,0 +1,24 @@
+"""Scores of all documents at once, row after row."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import scipy.sparse as sp
+
+from tf_smoothclir.lexical.postings import Postings
+
+# From `[queries]` rows to the scores of all documents, `[queries, documents]` float32.
+ScoreRows = Callable[[np.ndarray], np.ndarray]
+
+
+def lexical_rows(queries: sp.csr_array, impacts: sp.csr_array) -> ScoreRows:
+    """Returns what scores by sums over query words.
+
+    Args:
+        queries: `[queries, words]`, counts.
+        impacts: `[documents, words]`, what a word adds to a score.
+    """
+    postings = Postings.of(impacts)
+    return lambda query_rows: postings.sums(queries[query_rows])
