@@ -355,10 +355,12 @@ def test_a_long_document_is_whole_after_a_click(tab, address):
 def test_shares_stand_below_a_text_for_those_who_cannot_point_at_words(tab, address):
     show(tab, address, "/?q=red&k=1")
     tab.wait_for(f"{RESULTS} === 1")
+    tab.wait_for("document.querySelector('#results .shares') !== null")
     shares = "document.querySelector('#results .shares').textContent"
     assert tab.evaluate(shares) == "rouge +0.500 · pomme +0.200"
     show(tab, address, "/?q=red&k=1&retriever=dense")
     tab.wait_for("document.getElementById('retriever').value === 'dense'")
+    tab.wait_for("document.querySelector('#results .shares') !== null")
     tab.wait_for(f"{shares} === 'rouge +2.000 (red 0.75, apple 0.13)'")
 
 

@@ -178,8 +178,10 @@ def test_overwrite_deletes_the_run_and_nothing_else(tmp_path):
 def test_run_that_was_killed_before_its_first_file_was_whole_begins_again(tmp_path):
     run = RunDirectory.create(tmp_path, UNUSUAL)
     run.config.unlink()
-    (tmp_path / ".config.json.0123abcd.new").write_text('{"sett')
+    left = tmp_path / ".config.json.0123abcd.new"
+    left.write_text('{"sett')
     assert RunDirectory.create(tmp_path, UNUSUAL).settings() == UNUSUAL
+    assert not left.exists()
 
 
 def test_overwrite_that_was_killed_leaves_no_finished_run(tmp_path, monkeypatch):

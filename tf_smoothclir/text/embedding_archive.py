@@ -15,7 +15,7 @@ import numpy as np
 
 from tf_smoothclir.text.embedding_records import MAX_TOKEN_BYTES, Record, wrong_dim
 from tf_smoothclir.utils.errors import InputError, input_error
-from tf_smoothclir.utils.files import flush_to_disk
+from tf_smoothclir.utils.files import flush_to_disk, scratch_directory
 
 CONVERT = "python -m trainers.convert_polyglot --input=FILE.pkl --output=FILE.npz"
 _CHUNK_ROWS = 1024
@@ -54,26 +54,23 @@ def save_embeddings(path: str | os.PathLike, tokens: Sequence[str], vectors: np.
     """
     encoded = [token.encode("utf-8") for token in tokens]
     offsets = np.cumsum([0, *map(len, encoded)], dtype=np.int64)
-    temporary = f"{os.fspath(path)}.{os.getpid()}.tmp"
+    target = Path(path).absolute()
     try:
-        with open(temporary, "wb") as file:
-            np.savez(
-                file,
-                tokens=np.frombuffer(b"".join(encoded), np.uint8),
-                offsets=offsets,
-                vectors=np.ascontiguousarray(vectors, dtype="<f4"),
-            )
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-        flush_to_disk(Path(path).absolute().parent)
-    except BaseException as error:
-        with contextlib.suppress(FileNotFoundError):
-            os.remove(temporary)
-        if isinstance(error, OSError):
-            reason = f"the file cannot be written ({error})"
-            raise input_error(path, reason, "Check the path") from error
-        raise
+        with scratch_directory(target.parent, target.name) as scratch:
+            temporary = scratch / target.name
+            with open(temporary, "wb") as file:
+                np.savez(
+                    file,
+                    tokens=np.frombuffer(b"".join(encoded), np.uint8),
+                    offsets=offsets,
+                    vectors=np.ascontiguousarray(vectors, dtype="<f4"),
+                )
+            flush_to_disk(temporary)
+            os.replace(temporary, target)
+            flush_to_disk(target.parent)
+    except OSError as error:
+        reason = f"the file cannot be written ({error})"
+        raise input_error(path, reason, "Check the path") from error
 
 
 def archive_records(path, file, dim: int) -> Iterator[tuple[int, Record, str]]:

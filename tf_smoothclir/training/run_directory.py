@@ -122,6 +122,7 @@ class RunDirectory:
             delete_in(run.path, _PARTS)
         flag_text = "\n".join(settings.flag_lines()) + "\n"
         _check_free(run, flag_text, overwrite)
+        sweep(run)  # of a run that was killed before it wrote its config.json
         write_text(run.flags, flag_text)
         run.write_config(RunConfig.of(settings))
         return run
