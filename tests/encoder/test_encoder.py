@@ -19,6 +19,7 @@ from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.encoder import Encoder, encoder
 from tf_smoothclir.publishing.export import export_run
 from tf_smoothclir.publishing.export_directory import load_part, load_tower
+from tf_smoothclir.search.explanation import SavedTower
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.train import train
 from tf_smoothclir.utils.digests import file_digest, with_own_digest
@@ -79,6 +80,18 @@ def test_vectors_are_those_of_the_saved_model(exports, tiny_run, kind, role):
     assert found.dtype == np.float32
     np.testing.assert_allclose(found, expected(exports[kind], role, texts), rtol=0, atol=1e-6)
     assert np.abs(found).max() > 0.01
+
+
+@pytest.mark.parametrize("kind", ["words", "options"])
+@pytest.mark.parametrize("role", ROLES)
+def test_words_and_their_vectors_are_those_of_the_saved_model(exports, kind, role):
+    texts = ["word1 WORD2, word1 mot3", "", "漢字 xunseen!", "word4 mot5 " * 300]
+    found = Encoder(exports[kind], role).token_vectors(texts)
+    theirs = SavedTower(load_part(exports[kind], role).model, EPSILON).token_vectors(texts)
+    assert [one.words for one in found] == [one.words for one in theirs]
+    for ours, one in zip(found, theirs):
+        np.testing.assert_allclose(ours.vectors, one.vectors, rtol=1e-5, atol=1e-6)
+    assert Encoder(exports[kind], role).token_vectors([]) == []
 
 
 @pytest.fixture(scope="module")

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from tf_smoothclir.encoder.encoder import TokenVectors
 from tf_smoothclir.protocols.text_search import Explanation, WordShare
-from tf_smoothclir.search.explanation import Words, explain, word_vectors
+from tf_smoothclir.search.explanation import SavedTower, explain
 from tf_smoothclir.two_tower.similarity import smooth_normalize
 from tf_smoothclir.utils.errors import InputError
 
@@ -20,7 +21,7 @@ def example(words=7, scale=1.0, seed=0, epsilon=0.5):
     vectors = scale * generator.normal(size=(words, DIM))
     other = generator.normal(size=DIM)
     other /= np.linalg.norm(other) + epsilon
-    return Words([f"w{n}" for n in range(words)], vectors), other
+    return TokenVectors([f"w{n}" for n in range(words)], vectors), other
 
 
 def pooled(vectors):
@@ -86,7 +87,7 @@ def test_leaving_a_word_out_takes_its_share_away():
 
 def test_each_word_stands_once_with_all_its_occurrences_largest_first():
     text, other = example(words=3)
-    again = Words(["w0", "w1", "w2", "w0", "w1", "w0"], text.vectors[[0, 1, 2, 0, 1, 0]])
+    again = TokenVectors(["w0", "w1", "w2", "w0", "w1", "w0"], text.vectors[[0, 1, 2, 0, 1, 0]])
     found = explain(again, other, 0.5)
     names = [f"{word}-{n}" for n, word in enumerate(again.words)]
     apart = shares_of(explain(again._replace(words=names), other, 0.5))
@@ -98,12 +99,12 @@ def test_each_word_stands_once_with_all_its_occurrences_largest_first():
 
 def test_text_without_a_word_has_score_0():
     other = np.ones(DIM) / 4
-    assert explain(Words([], np.zeros((0, DIM))), other, 0.5) == Explanation(0.0, (), 0.0)
+    assert explain(TokenVectors([], np.zeros((0, DIM))), other, 0.5) == Explanation(0.0, (), 0.0)
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 1.0])
 def test_words_of_length_0_have_no_share(epsilon):
-    found = explain(Words(["a"], np.zeros((1, DIM))), np.ones(DIM) / 4, epsilon)
+    found = explain(TokenVectors(["a"], np.zeros((1, DIM))), np.ones(DIM) / 4, epsilon)
     assert found == Explanation(0.0, (WordShare("a", 0.0),), 0.0)
 
 
@@ -121,13 +122,13 @@ class SmallTower(tf.Module):
 
 
 def test_words_of_several_texts_are_kept_apart():
-    first, empty, last = word_vectors(SmallTower(), ["an apple", "", "日本"])
+    first, empty, last = SavedTower(SmallTower(), 0.5).token_vectors(["an apple", "", "日本"])
     assert (first.words, empty.words, last.words) == (["an", "apple"], [], ["日本"])
     np.testing.assert_array_equal(first.vectors[:, 0], [2, 5])
     assert empty.vectors.shape == (0, DIM)
-    assert word_vectors(SmallTower(), []) == []
+    assert SavedTower(SmallTower(), 0.5).token_vectors([]) == []
 
 
 def test_tower_without_token_vectors_is_refused():
     with pytest.raises(InputError, match="only average pooling can"):
-        word_vectors(tf.Module(), ["an apple"])
+        SavedTower(tf.Module(), 0.5).token_vectors(["an apple"])

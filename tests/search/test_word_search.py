@@ -347,15 +347,13 @@ finally:
 """
 
 
-@pytest.mark.parametrize(
-    ("retriever", "explain"), [("dense", False), ("lexical", True), ("hybrid", True)]
-)
+@pytest.mark.parametrize("retriever", ["dense", "lexical", "hybrid"])
 def test_a_search_by_words_or_average_pooling_loads_no_tensorflow(
-    opened, ranking_exports, retriever, explain
+    opened, ranking_exports, retriever
 ):
     opened("hybrid")  # builds the index
     command = [sys.executable, "-c", _SEARCH, f"--retriever={retriever}", "--query=zebra"]
-    command += [f"--explain={explain}", "--query=word1 word4"]
+    command += ["--explain", "--query=word1 word4"]
     command += [f"--export_dir={ranking_exports['hybrid']}", "--json"]
     command += [f"--index_dir={opened.indexes / 'hybrid'}"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)

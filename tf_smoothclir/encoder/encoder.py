@@ -8,7 +8,7 @@ import json
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Union
+from typing import NamedTuple, Union
 
 import numpy as np
 
@@ -28,6 +28,41 @@ _MOST_CHUNKS = 1 << 18  # whose tokens are remembered
 Text = Union[str, bytes]
 
 
+class TokenVectors(NamedTuple):
+    """What the vector of a text is the mean of, before tanh and smooth-normalisation.
+
+    Attributes:
+        words: The tokens, in order, with repetitions.
+        vectors: `[words, dim]` float32, times the weight of each over the mean weight of the text.
+    """
+
+    words: list[str]
+    vectors: np.ndarray
+
+
+class _Read(NamedTuple):
+    """The tokens of texts.
+
+    Attributes:
+        words: Distinct ones.
+        vectors: `[distinct, dim]` float32.
+        numbers: `[tokens]`, the place of each token in `words`.
+        weights: `[tokens]` float32.
+        ends: `[texts]`, where the tokens of each text end.
+    """
+
+    words: list[str]
+    vectors: np.ndarray
+    numbers: np.ndarray
+    weights: np.ndarray
+    ends: np.ndarray
+
+    def texts(self) -> Iterator[slice]:
+        """Yields where the tokens of each text are."""
+        ends = self.ends.tolist()
+        return map(slice, [0, *ends[:-1]], ends)
+
+
 class Encoder:
     """An exported tower of average pooling, as `load_tower` has it, without TensorFlow.
 
@@ -38,6 +73,7 @@ class Encoder:
         dim: Length of the vectors.
         pair_id: Equal for the towers and the index that belong together.
         version: Version of the export.
+        epsilon: ε of the similarity.
     """
 
     def __init__(self, export_dir: str | os.PathLike, role: str, version: int | None = None):
@@ -86,7 +122,7 @@ class Encoder:
                 "Load the tower as a SavedModel",
             )
         self.version, self.pair_id = manifest["version"], manifest["pair_id"]
-        self._tower = tower
+        self._tower, self.epsilon = tower, tower.epsilon
         vocabulary = (directory / tower.vocabulary).read_text(encoding="utf-8").split("\n")[:-1]
         self._ids = _Ids(zip(vocabulary, itertools.count()))
         self._evidence = WordEvidence(frozenset(vocabulary[_UNKNOWN_ID + 1 :]), tower.ngrams)
@@ -126,24 +162,43 @@ class Encoder:
         most, read = self._tower.max_tokens, self._evidence.of_tokens
         return [read(tokens_of(_characters(text))[:most]) for text in texts]
 
+    def token_vectors(self, texts: Iterable[Text]) -> list[TokenVectors]:
+        """Returns the tokens of each text with their vectors; `explain` is made of them.
+
+        Args:
+            texts: Any texts.
+        """
+        read = self._read(list(texts))
+        found = []
+        for own in read.texts():
+            weights = read.weights[own, np.newaxis]
+            vectors = read.vectors[read.numbers[own]]
+            if len(weights):
+                vectors *= weights / weights.mean()
+            found.append(TokenVectors([read.words[n] for n in read.numbers[own]], vectors))
+        return found
+
     def _encoded(self, texts: list[Text]) -> np.ndarray:
+        read = self._read(texts)
+        pooled = np.zeros([len(texts), self.dim], np.float32)
+        for row, own in enumerate(read.texts()):
+            if own.start < own.stop:
+                weights = read.weights[own]
+                # Not np.dot, whose threads spin for longer than so small a product takes.
+                np.einsum("t,td->d", weights, read.vectors[read.numbers[own]], out=pooled[row])
+                pooled[row] /= weights.sum()
+        pooled = np.tanh(pooled).astype(np.float64)
+        norms = np.linalg.norm(pooled, axis=1, keepdims=True) + self.epsilon
+        return np.divide(pooled, norms, out=np.zeros_like(pooled), where=norms > 0)
+
+    def _read(self, texts: list[Text]) -> _Read:
         words, numbers, lengths = self._words(texts)
         ids = np.fromiter(map(self._ids.__getitem__, words), np.int64, len(words))
-        vectors = self._word_vectors(words, ids)
         ends = np.cumsum(lengths)
         weights = self._profile[np.arange(len(numbers)) - np.repeat(ends - lengths, lengths)]
         if self._token_weights is not None:
             weights = weights * self._token_weights[ids[numbers]]
-        pooled = np.zeros([len(texts), self.dim], np.float32)
-        for row, (begin, end) in enumerate(zip((ends - lengths).tolist(), ends.tolist())):
-            if begin < end:
-                of_text = weights[begin:end]
-                # Not np.dot, whose threads spin for longer than so small a product takes.
-                np.einsum("t,td->d", of_text, vectors[numbers[begin:end]], out=pooled[row])
-                pooled[row] /= of_text.sum()
-        pooled = np.tanh(pooled).astype(np.float64)
-        norms = np.linalg.norm(pooled, axis=1, keepdims=True) + self._tower.epsilon
-        return np.divide(pooled, norms, out=np.zeros_like(pooled), where=norms > 0)
+        return _Read(words, self._word_vectors(words, ids), numbers, weights, ends)
 
     def _words(self, texts: list[Text]) -> tuple[list[str], np.ndarray, np.ndarray]:
         """Returns the distinct words; `[tokens]`, the place of each token there; `[texts]` lengths.

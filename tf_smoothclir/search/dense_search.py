@@ -5,22 +5,18 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 
-from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.engines.milvus_collection import MilvusCollection
 from tf_smoothclir.index.document_index import DocumentIndex
-from tf_smoothclir.index.encoding import encode_texts
 from tf_smoothclir.protocols.text_search import (
     Explanation,
     QueryReading,
     SearchedCollection,
     SearchHit,
 )
-from tf_smoothclir.publishing.export_directory import LoadedPart
-from tf_smoothclir.publishing.manifest import check_pair
-from tf_smoothclir.search.explanation import explain, word_vectors
+from tf_smoothclir.search.explanation import ExplainedTower, explain
 from tf_smoothclir.search.query_reading import EncodeQueries
 
-LoadTower = Callable[[str], LoadedPart]
+OpenTower = Callable[[str], ExplainedTower]
 
 
 class DenseSearch:
@@ -34,7 +30,7 @@ class DenseSearch:
         self,
         encode_queries: EncodeQueries,
         index: DocumentIndex | MilvusCollection,
-        load_tower: LoadTower,
+        open_tower: OpenTower,
         collection: SearchedCollection,
     ):
         """Joins an encoder of queries and an index.
@@ -42,13 +38,13 @@ class DenseSearch:
         Args:
             encode_queries: From queries to vectors, and what the query tower knows of them.
             index: Of the same training run.
-            load_tower: From "query" or "document" to the exported tower. Only `explain` calls it.
+            open_tower: From "query" or "document" to the tower. Only `explain` calls it.
             collection: What is known about the documents of the index.
         """
         self.collection = collection
         self._encode = encode_queries
         self._index = index
-        self._load_tower = functools.lru_cache(load_tower)
+        self._open_tower = functools.lru_cache(open_tower)
 
     def search(self, queries: Sequence[str], depth: int) -> list[list[SearchHit]]:
         """Returns the best `depth` documents of each query, best first; see `TextSearch`."""
@@ -69,14 +65,15 @@ class DenseSearch:
         """Splits the score of each hit into the shares of words; see `TextSearch.explain`.
 
         Raises:
-            InputError: The towers are missing, come from another run, or do not pool averages.
+            InputError: A tower is missing, comes from another run, or does not pool averages.
         """
-        models = {}
-        for name in ROLES:
-            models[name], manifest = self._load_tower(name)
-            check_pair(manifest, self._index.manifest)
-        texts = {"query": [query] * len(hits), "document": [hit.text for hit in hits]}
-        other = next(name for name in ROLES if name != role)
-        vectors = encode_texts(models[other].signatures["serving_default"], texts[other])
-        words = word_vectors(models[role], texts[role])
-        return [explain(word, vector, manifest.epsilon) for word, vector in zip(words, vectors)]
+        if not hits:
+            return []
+        tower = self._open_tower(role)
+        if role == "query":
+            (words,) = tower.token_vectors([query])
+            others = self._open_tower("document").encode([hit.text for hit in hits])
+            return [explain(words, other, tower.epsilon) for other in others]
+        (other,) = self._encode([query]).vectors
+        texts = tower.token_vectors([hit.text for hit in hits])
+        return [explain(words, other, tower.epsilon) for words in texts]

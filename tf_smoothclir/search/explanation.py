@@ -24,53 +24,70 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Protocol
 
 import numpy as np
 
+from tf_smoothclir.encoder.encoder import TokenVectors
+from tf_smoothclir.index.encoding import encode_texts
 from tf_smoothclir.protocols.text_search import Explanation, WordShare
 from tf_smoothclir.utils.errors import input_error
 
 
-class Words(NamedTuple):
-    """The words of one text.
+class ExplainedTower(Protocol):
+    """A tower that says what its vectors are made of; `Encoder` is one.
 
     Attributes:
-        words: In order, with repetitions.
-        vectors: `[words, dim]`.
+        epsilon: ε of the similarity.
     """
 
-    words: list[str]
-    vectors: np.ndarray
+    epsilon: float
+
+    def encode(self, texts: Sequence[str]) -> np.ndarray:
+        """Returns the smooth-normalised vectors of texts, `[texts, dim]` float32."""
+
+    def token_vectors(self, texts: Sequence[str]) -> list[TokenVectors]:
+        """Returns the words of each text with their vectors.
+
+        Raises:
+            InputError: The tower does not pool averages.
+        """
 
 
-def word_vectors(model, texts: Sequence[str]) -> list[Words]:
-    """Returns the words of texts with their vectors.
+class SavedTower:
+    """An `ExplainedTower` in TensorFlow.
 
-    Args:
-        model: An exported tower, as `load_part` loads it.
-        texts: Queries for a query tower, documents for a document tower.
-
-    Raises:
-        InputError: The tower does not pool averages.
+    Attributes:
+        epsilon: ε of the similarity.
     """
-    if not hasattr(model, "words"):
-        raise input_error(
-            "--explain",
-            "the exported tower cannot say what its words add to a score: only average pooling can",
-            "Export a run with --tower=average_pooling, or leave --explain out",
-        )
-    import tensorflow as tf  # here, because searches need it no earlier, if at all
 
-    found = model.words(tf.constant(list(texts), tf.string))
-    words = [word.decode() for word in found["words"].numpy().tolist()]
-    vectors, ends = found["vectors"].numpy(), np.cumsum(found["lengths"].numpy())
-    return [
-        Words(words[begin:end], vectors[begin:end]) for begin, end in zip([0, *ends[:-1]], ends)
-    ]
+    def __init__(self, model, epsilon: float):
+        """Takes an exported tower, as `load_part` loads it, and the ε of its manifest."""
+        self._model, self.epsilon = model, epsilon
+
+    def encode(self, texts: Sequence[str]) -> np.ndarray:
+        """Returns the vectors of texts; see `ExplainedTower`."""
+        return encode_texts(self._model.signatures["serving_default"], texts)
+
+    def token_vectors(self, texts: Sequence[str]) -> list[TokenVectors]:
+        """Returns the words of each text with their vectors; see `ExplainedTower`."""
+        if not hasattr(self._model, "words"):
+            raise input_error(
+                "--explain",
+                "the exported tower cannot say what its words add to a score: only average pooling"
+                " can",
+                "Export a run with --tower=average_pooling, or leave --explain out",
+            )
+        import tensorflow as tf  # here, because searches need it no earlier, if at all
+
+        found = self._model.words(tf.constant(list(texts), tf.string))
+        words = [word.decode() for word in found["words"].numpy().tolist()]
+        vectors, ends = found["vectors"].numpy(), np.cumsum(found["lengths"].numpy())
+        parts = map(slice, [0, *ends[:-1]], ends)
+        return [TokenVectors(words[own], vectors[own]) for own in parts]
 
 
-def explain(text: Words, other: np.ndarray, epsilon: float) -> Explanation:
+def explain(text: TokenVectors, other: np.ndarray, epsilon: float) -> Explanation:
     """Explains the score of a text.
 
     Args:

@@ -28,13 +28,13 @@ from tf_smoothclir.publishing.export_directory import (
     exported_versions,
     latest_manifest,
     load_model,
-    load_part,
 )
 from tf_smoothclir.publishing.exported_lexical import LexicalParts, load_lexical
 from tf_smoothclir.publishing.exported_models import ExportedModels
 from tf_smoothclir.publishing.manifest import check_pair, check_pair_id
-from tf_smoothclir.search.dense_search import DenseSearch, LoadTower
+from tf_smoothclir.search.dense_search import DenseSearch
 from tf_smoothclir.search.engine_search import EngineSearch
+from tf_smoothclir.search.explanation import ExplainedTower, SavedTower
 from tf_smoothclir.search.index_halves import (
     RERANKED,
     check_halves,
@@ -155,14 +155,14 @@ def _open_first_stage(
     encode = _remote(server, index.manifest) if server else _local(export_dir, index.manifest)
     if retriever == "hybrid":
         return word_search(lexical, index, searched, encode)
-    load = functools.partial(_tower_of_index, export_dir, index.manifest.version)
-    return DenseSearch(encode, index, load, searched)
+    of_index = functools.partial(_tower_of_index, export_dir, index.manifest)
+    return DenseSearch(encode, index, of_index, searched)
 
 
 def search_in(
     index: DocumentIndex,
     models: ExportedModels,
-    load_tower: LoadTower,
+    load_tower: Callable[[str], LoadedPart],
     retriever: str = AUTO,
 ) -> TextSearch:
     """Returns the search of an open index by models that are in memory.
@@ -170,7 +170,7 @@ def search_in(
     Args:
         index: On disk.
         models: Those that it was built with.
-        load_tower: As for `DenseSearch`.
+        load_tower: From "query" or "document" to the tower.
         retriever: As for `open_search`.
 
     Raises:
@@ -200,7 +200,12 @@ def search_in(
     encode = by_tower(load_tower("query").model)
     if retriever == "hybrid":
         return WordSearch(models.lexical, index, searched, encode)
-    return DenseSearch(encode, index, load_tower, searched)
+
+    def open_tower(role: str) -> ExplainedTower:
+        model, manifest = load_tower(role)
+        return SavedTower(model, manifest.epsilon)
+
+    return DenseSearch(encode, index, open_tower, searched)
 
 
 def _in_two_stages(first: TextSearch, stage: SecondStage | None, retriever: str) -> TextSearch:
@@ -260,10 +265,16 @@ def _data_of_export(export_dir: str | os.PathLike) -> DataSettings:
         return DataSettings()
 
 
-def _tower_of_index(export_dir: str | os.PathLike, version: int, role: str) -> LoadedPart:
+def _tower_of_index(
+    export_dir: str | os.PathLike, manifest: IndexManifest | CollectionNote, role: str
+) -> ExplainedTower:
     """Loads the tower that the index was built with, even if there is a later version."""
-    there = version in exported_versions(export_dir, role)
-    return load_part(export_dir, role, version if there else None)
+    there = manifest.version in exported_versions(export_dir, role)
+    directory, tower = checked_part(export_dir, role, manifest.version if there else None)
+    check_pair(tower, manifest)
+    if Encoder.can_load(directory):
+        return Encoder.of_version(directory, role, is_checked=True)
+    return SavedTower(load_model(directory), tower.epsilon)
 
 
 def _check_collection(index_dir: Path, manifest: IndexManifest, choose_data: ChooseData) -> None:
