@@ -127,6 +127,16 @@ CHANGED = {
 }
 
 
+def test_numbers_left_by_a_process_killed_after_the_store_was_there_are_swept(small_set, tmp_path):
+    tokenize_set(small_set, TextSettings(), tmp_path)
+    whole = entries(tmp_path)
+    left = tmp_path / f".numbers.{os.uname().nodename}.abcd1234.new"
+    left.mkdir()
+    (left / "query.values").write_bytes(b"1234")
+    tokenize_set(small_set, TextSettings(), tmp_path)
+    assert entries(tmp_path) == whole
+
+
 @pytest.mark.parametrize("parts", CHANGED.values(), ids=CHANGED.keys())
 @pytest.mark.usefixtures("no_work")
 def test_changed_content_is_not_found_in_the_cache(parts, tokenized_set):

@@ -257,10 +257,26 @@ def test_write_text_by_two_writers_never_mixes_them(tmp_path, monkeypatch):
 
 def test_leftovers_of_a_killed_writer_are_recognised_by_name(tmp_path, monkeypatch):
     left = []
-    monkeypatch.setattr(files, "flush_to_disk", lambda file: left.append(file.name))
+    monkeypatch.setattr(files, "flush_to_disk", left.append)
     write_text(tmp_path / "config.json", "{}")
-    assert [is_unfinished(name) for name in left] == [True, False]  # the file, then its directory
+    temporary, directory = left
+    assert is_unfinished(temporary.relative_to(tmp_path).parts[0])
+    assert directory == tmp_path
     assert not any(is_unfinished(name) for name in ("config.json", ".config.json", "a.new", "1"))
+
+
+def test_write_text_sweeps_what_a_killed_writer_of_the_same_file_left(tmp_path):
+    killed = (
+        "import os, pathlib, sys\n"
+        "from tf_smoothclir.utils import files\n"
+        "files.flush_to_disk = lambda path: os._exit(9)\n"
+        "files.write_text(pathlib.Path(sys.argv[1]), 'new')\n"
+    )
+    path = tmp_path / "words.txt"
+    assert subprocess.run([sys.executable, "-c", killed, str(path)], check=False).returncode == 9
+    assert len(everything(tmp_path)) == 2  # a hidden directory and the file in it
+    write_text(path, "newer")
+    assert everything(tmp_path) == ["words.txt"]
 
 
 def test_write_text_of_invalid_text_leaves_nothing_behind(tmp_path):

@@ -28,10 +28,12 @@ from tf_smoothclir.text.subwords import ngrams
 from tf_smoothclir.text.token_counter import TokenCounter
 from tf_smoothclir.text.vocabulary import read_vocabulary, write_vocabulary
 from tf_smoothclir.text.word_encoder import TextEncoder
-from tf_smoothclir.utils.files import make_directory, scratch_directory
+from tf_smoothclir.utils.files import make_directory, scratch_directory, sweep_scratch
 from tf_smoothclir.utils.parallel import map_in_threads
 from tf_smoothclir.utils.progress import progress_bar
 from tf_smoothclir.utils.sealed import sealed_directory
+
+_NUMBERS = "numbers"  # scratch directory of provisional numbers
 
 
 def tokenize_set(
@@ -56,6 +58,7 @@ def tokenize_set(
             written to.
     """
     cache = make_directory(cache_dir or default_cache_dir(), "--cache_dir")
+    sweep_scratch(cache, _NUMBERS)  # a process may have been killed once the store was there
     has_ngrams = settings.ngram_buckets > 0
     if not vocabulary_dir:
         vocabulary_dir = vocabulary_directory(retrieval_set, settings, cache)
@@ -109,7 +112,7 @@ def _count_and_encode(
     counters = {role: TokenCounter() for role in ROLES}
     if settings.shared_vocabulary:
         counters["document"] = counters["query"]
-    with scratch_directory(cache, "numbers") as numbers:
+    with scratch_directory(cache, _NUMBERS) as numbers:
         for role in ROLES:
             _store_numbers(counters[role], retrieval_set, settings, numbers, role)
         if not vocabulary_dir.is_dir():

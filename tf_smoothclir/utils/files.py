@@ -56,10 +56,8 @@ def scratch_directory(parent: Path, name: str) -> Iterator[Path]:
     If a process is killed, the next process on the same machine that asks for the same `name`
     deletes the directory left behind.
     """
-    prefix = f".{name}.{os.uname().nodename}."
-    for left in parent.iterdir():
-        if left.name.startswith(prefix) and _RANDOM.fullmatch(left.name[len(prefix) :]):
-            _delete_if_left(left)
+    sweep_scratch(parent, name)
+    prefix = _scratch_prefix(name)
     unlocked = Path(tempfile.mkdtemp(prefix=prefix, suffix=_UNLOCKED, dir=parent))
     path = unlocked.with_suffix(_SUFFIX)
     descriptor = os.open(unlocked, os.O_RDONLY)
@@ -71,6 +69,18 @@ def scratch_directory(parent: Path, name: str) -> Iterator[Path]:
     finally:
         os.close(descriptor)
         shutil.rmtree(path, ignore_errors=True)
+
+
+def sweep_scratch(parent: Path, name: str) -> None:
+    """Deletes what killed processes of this machine left of `scratch_directory(parent, name)`."""
+    prefix = _scratch_prefix(name)
+    for left in parent.iterdir():
+        if left.name.startswith(prefix) and _RANDOM.fullmatch(left.name[len(prefix) :]):
+            _delete_if_left(left)
+
+
+def _scratch_prefix(name: str) -> str:
+    return f".{name}.{os.uname().nodename}."
 
 
 def _delete_if_left(path: Path) -> None:
@@ -126,15 +136,13 @@ def discard_directory(path: Path) -> None:
 
 def write_text(path: str | os.PathLike, text: str) -> None:
     """Writes a UTF-8 text file completely or not at all; of several writers, the last one wins."""
-    path = Path(path)
-    temporary = path.with_name(f".{path.name}.{os.urandom(4).hex()}{_SUFFIX}")
-    try:
+    path = Path(path).absolute()
+    with scratch_directory(path.parent, path.name) as scratch:
+        temporary = scratch / "new"
         temporary.write_text(text, encoding="utf-8")
         flush_to_disk(temporary)
         os.replace(temporary, path)
         flush_to_disk(path.parent)
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def is_unfinished(name: str) -> bool:
