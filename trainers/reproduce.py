@@ -99,11 +99,12 @@ _MATCHING_FLAGS = {
     ),
     "pyramid_epochs": (
         "pyramid_epochs",
-        "At most so many epochs of MatchPyramid and Conv-KNRM. 0 leaves their rows out.",
+        "At most so many epochs of MatchPyramid, Conv-KNRM and late interaction. 0 leaves their"
+        " rows out.",
     ),
     "pyramid_query_words": (
         "pyramid_query_words",
-        "Words of a query that MatchPyramid and Conv-KNRM read: their time grows with them.",
+        "Words of a query that these three read: their time grows with them.",
     ),
     "pyramid_document_words": ("pyramid_document_words", "The same of documents."),
     "folds": (

@@ -5,9 +5,11 @@ import dataclasses
 import numpy as np
 import pytest
 
+from tf_smoothclir.data.candidate_lists import candidate_lists
 from tf_smoothclir.data.preparation import tokenize_set
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.sources.source import SPLITS
+from tf_smoothclir.evaluation.metrics import list_metrics, mean_metrics
 from tf_smoothclir.evaluation.trec_files import read_run
 from tf_smoothclir.experiments.catalogue import EXPERIMENTS
 from tf_smoothclir.experiments.plan import Study
@@ -18,6 +20,8 @@ from tf_smoothclir.experiments.yu2020.figure1 import write_figure1
 from tf_smoothclir.experiments.yu2020.matching_data import MatchingData
 from tf_smoothclir.experiments.yu2020.options import GIVEN, MAPPED, PAIRS, TOWERS, MatchingOptions
 from tf_smoothclir.experiments.yu2020.outputs import write_table1, write_table2, write_table3
+from tf_smoothclir.experiments.yu2020.ranking import RandomOrder, build
+from tf_smoothclir.interaction.reranker import NetworkScorer
 from tf_smoothclir.settings.presets import changed
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.training.train import retrieval_set_of
@@ -85,6 +89,22 @@ def test_networks_with_convolutions_learn(study_set, study, name):
     history = read_json(completed(study_set, study, name).run.metrics)["history"][0]
     assert len(history["losses"]) == 1
     assert np.isfinite(history["losses"]).all()
+
+
+def test_beyond_the_largest_cosine_mp_exact_ranks_at_random(settings, tmp_path):
+    """Nothing matches, so the tie rule alone orders the documents (specification, section 12.6)."""
+    data = data_of(settings, tmp_path)
+    tables = data.tables(translates=False)
+    lists = candidate_lists(data.retrieval_set, "test", negatives=6, seed=13)
+    system = systems.exact_at(1.01)
+    scores = NetworkScorer(build(system, data, tables), data.texts(tables)).score(lists)
+    assert all(len(set(part)) == 1 for part in np.split(scores, lists.offsets[1:-1]))
+    found = mean_metrics(list_metrics(data.retrieval_set, lists, scores))["MAP"]
+    chances = [
+        mean_metrics(list_metrics(data.retrieval_set, lists, RandomOrder(seed).score(lists)))["MAP"]
+        for seed in range(20)
+    ]
+    assert found == pytest.approx(np.mean(chances), abs=4 * np.std(chances))
 
 
 def test_a_finished_rotation_is_not_computed_again(study_set, study, monkeypatch):

@@ -12,6 +12,7 @@ from tf_smoothclir.data.tokenized_set import ROLES, TokenizedSet
 from tf_smoothclir.experiments.yu2020.options import MOST_COMMON, MatchingOptions
 from tf_smoothclir.experiments.yu2020.vectors import word_vectors
 from tf_smoothclir.interaction.networks.word_tables import WordTables
+from tf_smoothclir.interaction.reranker import frequency_weights
 from tf_smoothclir.interaction.texts import InteractionTexts, content_words
 from tf_smoothclir.lexical.query_translation import by_nearest, literal
 from tf_smoothclir.lexical.rankers.term_weights import Collection
@@ -101,6 +102,11 @@ class MatchingData:
         counts = reader.words(texts).matrix()
         content = np.concatenate([self.content[role] for role in ROLES])
         return kept_entries(counts, content[counts.indices])
+
+    @property
+    def frequency_weights(self) -> np.ndarray:
+        """`[query words]` float32, how much words count by their rarity."""
+        return frequency_weights(self._tokenized_set)
 
     @property
     def untranslated(self) -> sp.csr_array:

@@ -30,7 +30,7 @@ class MatchingOptions:
         patience: Epochs without a better one after which training ends; 0 never.
         query_words: Words of a query that networks read.
         document_words: Words of a document (paper: 500).
-        pyramid_epochs: `epochs` of MatchPyramid and Conv-KNRM; 0 leaves their rows out.
+        pyramid_epochs: `epochs` of MatchPyramid, Conv-KNRM and late interaction; 0 leaves them out.
         pyramid_query_words: `query_words` of these.
         pyramid_document_words: `document_words` of these.
     """

@@ -194,13 +194,13 @@ def notes_of(found: Sequence[SystemMetrics], study_set: StudySet, study: Study) 
         f" than {MOST_COMMON['query']:.0%} of the training queries or"
         f" {MOST_COMMON['document']:.0%} of the documents (no stop list); networks read the words"
         f" with a vector, the first {options.query_words} of a query and {options.document_words}"
-        f" of a document; MatchPyramid and Conv-KNRM {options.pyramid_query_words} and"
-        f" {options.pyramid_document_words}.",
+        " of a document; MatchPyramid, Conv-KNRM and late interaction"
+        f" {options.pyramid_query_words} and {options.pyramid_document_words}.",
         "Training: hinge of margin 1, the mean over triples of a document of grade 1 or more and"
         " each of 5 listed ones of grade 0, drawn anew each epoch; Adam, 0.001, batches of 64"
-        f" relevant documents; at most {options.epochs} epochs, of MatchPyramid and Conv-KNRM"
-        f" {options.pyramid_epochs} (paper: 50); ended after {options.patience} epochs without a"
-        " better one.",
+        f" relevant documents; at most {options.epochs} epochs, of MatchPyramid, Conv-KNRM"
+        f" and late interaction {options.pyramid_epochs} (paper: 50); ended after"
+        f" {options.patience} epochs without a better one.",
         "What the paper leaves open: MatchPyramid has one hidden layer of 20 units with ReLU and"
         " max pooling over real cells; K-NRM 19 kernels of width 0.1 and one of 0.001 at 1; DRMM"
         " 30-10-1 with tanh and the gate by term vectors; BM25 k1 1.2, b 0.75, QL Dirichlet with μ"

@@ -18,6 +18,7 @@ from tf_smoothclir.interaction.networks.base import InteractionNetwork
 from tf_smoothclir.interaction.networks.conv_knrm import ConvKnrm
 from tf_smoothclir.interaction.networks.drmm import Drmm
 from tf_smoothclir.interaction.networks.knrm import Knrm
+from tf_smoothclir.interaction.networks.late_interaction import LateInteraction
 from tf_smoothclir.interaction.networks.match_pyramid import MatchPyramid
 from tf_smoothclir.interaction.networks.sum_of_maxima import SumOfMaxima
 from tf_smoothclir.interaction.networks.word_tables import WordTables
@@ -87,7 +88,7 @@ def _network_scorer(system, data: MatchingData, options: MatchingOptions, negati
     if not system.learns:
         return NetworkScorer(SumOfMaxima(tables), data.texts(tables)), None
     keras.utils.set_random_seed(seed)
-    network, texts = build(system, tables), data.texts(tables, *lengths)
+    network, texts = build(system, data, tables), data.texts(tables, *lengths)
     lists = candidate_lists(data.retrieval_set, "train", negatives=negatives, seed=seed)
     unseen = candidate_lists(
         data.retrieval_set, "validation", negatives=negatives, seed=NEGATIVES_SEED
@@ -105,8 +106,10 @@ def _network_scorer(system, data: MatchingData, options: MatchingOptions, negati
     return NetworkScorer(network, texts), learned
 
 
-def build(system: MatchingSystem, tables: WordTables) -> InteractionNetwork:
+def build(system: MatchingSystem, data: MatchingData, tables: WordTables) -> InteractionNetwork:
     """Returns an untrained network."""
+    if system.model == "late_interaction":
+        return LateInteraction(tables, data.frequency_weights)
     if system.model == "match_pyramid":
         return MatchPyramid(tables, system.interaction, system.eta)
     return {"drmm": Drmm, "knrm": Knrm, "conv_knrm": ConvKnrm}[system.model](tables)

@@ -7,6 +7,7 @@ the rows ⌊pn/5⌋ to ⌈(p+1)n/5⌉ - 1, so short queries repeat rows.
 
 from __future__ import annotations
 
+import numpy as np
 import tensorflow as tf
 
 from tf_smoothclir.interaction.networks.word_tables import (
@@ -24,7 +25,8 @@ INTERACTIONS = {
     "hybrid": ("cosine", "exact"),
 }
 
-_NOTHING = -1e30  # in place of cells behind a document: the maximum of none is 0 after ReLU
+_NOTHING = -1e30  # behind a document: the maximum of no cell is 0 after ReLU
+_WINDOW = 8  # columns of a map that are pooled first
 
 
 def interaction_map(cosines: Cosines, kind: str, eta: float) -> tf.Tensor:
@@ -110,20 +112,42 @@ class MatchPyramid(WordVectorNetwork):
     def score(self, features: tuple[tf.Tensor, ...], training: bool = False) -> tf.Tensor:
         """Returns `[batch]` float32, the scores of pairs with these features."""
         maps, query_lengths, document_lengths = features
+        columns = -tf.shape(maps)[2] % _WINDOW
+        maps = tf.pad(maps, [(0, 0), (0, 0), (0, columns), (0, 0)])
         longest = tf.shape(maps)[1:3]
-        real = tf.sequence_mask(document_lengths, longest[1])[:, tf.newaxis, :, tf.newaxis]
+        behind = ~tf.sequence_mask(document_lengths, longest[1])[:, tf.newaxis, :, tf.newaxis]
+        behind = tf.broadcast_to(tf.cast(behind, tf.float32), [*tf.unstack(tf.shape(maps)[:3]), 1])
         rows = pooled_rows(query_lengths, longest[0], self._parts)[..., tf.newaxis]
         pooled = []
         for channel, (weights, bias) in enumerate(zip(self.convolutions, self.biases)):
-            found = tf.nn.conv2d(maps[..., channel : channel + 1], weights, 1, "SAME")
+            highest = _row_maxima(maps[..., channel : channel + 1], behind, weights)
             # Bias and ReLU, which never fall, come after the first maximum: far fewer numbers.
-            highest = tf.reduce_max(tf.where(real, found, _NOTHING), axis=2)
             of_rows = tf.nn.relu(highest + bias)[:, tf.newaxis]
             # After ReLU nothing is below 0, so that 0 for rows of other parts wins no maximum.
             of_parts = tf.reduce_max(tf.where(rows, of_rows, 0.0), axis=2)
             pooled.append(tf.reshape(of_parts, [-1, self._parts * weights.shape[-1]]))
         inner = tf.nn.relu(tf.matmul(tf.concat(pooled, axis=1), self.hidden) + self.hidden_bias)
         return tf.matmul(inner, self.output_weight)[:, 0] + self.output_bias
+
+
+def _row_maxima(maps: tf.Tensor, behind: tf.Tensor, weights: tf.Tensor) -> tf.Tensor:
+    """Returns `[batch, n, kernels]` float32, the highest answer of each kernel in each row.
+
+    The answers in all cells are hundreds of megabytes, so that passes over them are what costs. A
+    second channel marks the cells behind a document, and its kernel takes them out of the maximum
+    without a pass of its own. Pooling, unlike a maximum, has a gradient without masks of all cells,
+    and a fast one if its window is constant.
+
+    Args:
+        maps: `[batch, n, m, 1]` float32, where m is a multiple of `_WINDOW`.
+        behind: The same, 1 in cells behind a document, else 0.
+        weights: `[3, 3, 1, kernels]` float32.
+    """
+    middle = tf.constant(np.eye(9)[4].reshape(3, 3, 1, 1) * _NOTHING, tf.float32)
+    both = tf.concat([weights, tf.broadcast_to(middle, tf.shape(weights))], axis=2)
+    found = tf.nn.conv2d(tf.concat([maps, behind], axis=-1), both, 1, "SAME")
+    window = [1, _WINDOW]
+    return tf.reduce_max(tf.nn.max_pool2d(found, window, window, "VALID"), axis=2)
 
 
 def _lengths(ids: tf.Tensor) -> tf.Tensor:
