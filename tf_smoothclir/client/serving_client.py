@@ -176,8 +176,7 @@ class ServingClient:
     def rerank(self, query: str | bytes, documents: Sequence[str | bytes]) -> np.ndarray:
         """Returns the score of each document for a query by the re-ranker, `[documents]` float32.
 
-        A search adds the weight that the signature `pair_id` of the model says times these scores
-        to those of its first stage.
+        A search adds `rerank_weight` times these scores to those of its first stage.
 
         Raises:
             InputError: The request failed; names the server, the model, the cause and a remedy.
@@ -185,6 +184,15 @@ class ServingClient:
         columns = {"query": [query] * len(documents), "document": documents}
         answers = self._batches(RERANKER, "serving_default", columns)
         return np.concatenate([np.zeros(0, np.float32), *map(_only, answers)])
+
+    def rerank_weight(self) -> float:
+        """Returns what the scores of `rerank` count beside those of the first stage.
+
+        Raises:
+            InputError: The request failed; names the server, the model, the cause and a remedy.
+        """
+        (answer,) = self._batches(RERANKER, "pair_id", {"text": [b""]})
+        return float(answer["weight"][0])
 
     def status(self, model: str) -> list[VersionStatus]:
         """Returns the status of each version of a model that the server knows.
