@@ -22,6 +22,7 @@ from tf_smoothclir.lexical.retriever import query_chunks
 from tf_smoothclir.lexical.texts import LexicalTexts
 from tf_smoothclir.lexical.words import Words
 from tf_smoothclir.text.vocabulary import UNKNOWN_ID
+from tf_smoothclir.utils.files import open_to_write
 
 POSITIVES = 3  # relevant documents of each query; the paper gives no number
 NONE_FOUND = -1
@@ -67,7 +68,7 @@ class OpeningQueries:
 
     def save(self, path: str | os.PathLike) -> None:
         """Writes the queries into a file."""
-        with open(path, "wb") as file:
+        with open_to_write(path) as file:
             np.savez_compressed(
                 file,
                 queries=self.queries.values,

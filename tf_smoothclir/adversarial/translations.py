@@ -19,6 +19,7 @@ from tf_smoothclir.lexical.query_translation import by_table, inverted
 from tf_smoothclir.lexical.text_reader import DocumentReader, QueryReader
 from tf_smoothclir.lexical.texts import LexicalTexts
 from tf_smoothclir.lexical.words import NO_WORD, Words
+from tf_smoothclir.utils.files import open_to_write
 
 
 @dataclasses.dataclass(frozen=True)
@@ -59,7 +60,7 @@ class TokenRows:
 
     def save(self, path: str | os.PathLike) -> None:
         """Writes the texts into a file."""
-        with open(path, "wb") as file:
+        with open_to_write(path) as file:
             np.savez_compressed(file, values=self.values, offsets=self.offsets)
 
     @classmethod

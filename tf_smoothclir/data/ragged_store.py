@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tf_smoothclir.utils.files import write_array
+from tf_smoothclir.utils.files import open_to_write, write_array
 
 _VALUES_PER_PIECE = 1 << 22
 
@@ -54,8 +54,8 @@ class RaggedWriter:
     def __init__(self, directory: str | os.PathLike, name: str, dtype: str):
         """Creates `directory/name.values` and `.offsets`."""
         self._dtype = np.dtype(dtype)
-        self._values = open(Path(directory, f"{name}.values"), "wb")  # noqa: SIM115
-        self._offsets = open(Path(directory, f"{name}.offsets"), "wb")  # noqa: SIM115
+        self._values = open_to_write(Path(directory, f"{name}.values"))
+        self._offsets = open_to_write(Path(directory, f"{name}.offsets"))
         self._end = 0
         write_array(self._offsets, np.zeros(1), "<i8")
 
@@ -112,6 +112,6 @@ def copy_mapped(
     """
     shutil.copyfile(Path(source, f"{name}.offsets"), Path(target, f"{name}.offsets"))
     values, mapped = (Path(directory, f"{name}.values") for directory in (source, target))
-    with open(values, "rb") as numbers, open(mapped, "wb") as ids:
+    with open(values, "rb") as numbers, open_to_write(mapped) as ids:
         while len(piece := np.fromfile(numbers, "<i4", _VALUES_PER_PIECE)):
             write_array(ids, mapping[piece], "<i4")

@@ -18,6 +18,7 @@ import numpy as np
 
 from tf_smoothclir.utils.digests import check_digests
 from tf_smoothclir.utils.errors import input_error
+from tf_smoothclir.utils.files import open_text_to_write
 from tf_smoothclir.utils.records import record_from_json
 
 DESCRIPTION = "assets.extra/encoder.json"
@@ -85,7 +86,8 @@ class TowerDescription:
         """Writes the description into the directory of a SavedModel, which is not published yet."""
         path = directory / DESCRIPTION
         path.parent.mkdir(exist_ok=True)
-        path.write_text(json.dumps(dataclasses.asdict(self), indent=2) + "\n", encoding="utf-8")
+        with open_text_to_write(path) as file:
+            file.write(json.dumps(dataclasses.asdict(self), indent=2) + "\n")
 
     @classmethod
     def read(cls, directory: Path) -> TowerDescription:

@@ -13,6 +13,8 @@ if "matplotlib.pyplot" not in sys.modules and "MPLBACKEND" not in os.environ:
     matplotlib.use("Agg")  # needs no screen; a notebook has a back end of its own
 from matplotlib import pyplot as plt
 
+from tf_smoothclir.utils.files import open_to_write
+
 # Okabe and Ito (2008): colour-blind readers can tell them apart.
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#000000")
 _MARKERS = "os^vDPX"
@@ -176,5 +178,6 @@ def save_png(figure, path: str | os.PathLike, *, dpi: int = 120) -> None:
         path: File to write.
         dpi: Dots per inch.
     """
-    figure.savefig(path, dpi=dpi, format="png")
+    with open_to_write(path) as file:
+        figure.savefig(file, dpi=dpi, format="png")
     plt.close(figure)

@@ -28,7 +28,7 @@ from tf_smoothclir.index.document_collections import Collection
 from tf_smoothclir.lexical.words import NO_WORD
 from tf_smoothclir.publishing.exported_lexical import LexicalParts
 from tf_smoothclir.text.vocabulary import read_vocabulary
-from tf_smoothclir.utils.files import new_directory, write_json
+from tf_smoothclir.utils.files import new_directory, open_text_to_write, write_json
 
 DOCUMENTS_PER_FILE = 100_000
 _DOCUMENTS_AT_ONCE = 4096
@@ -128,7 +128,7 @@ def _write_documents(
     for texts, impacts in _impacts(lexical, collection):
         integers = quantized(impacts, step)
         part = directory / f"part-{number // DOCUMENTS_PER_FILE:05}.jsonl"
-        with open(part, "a", encoding="utf-8", newline="\n") as file:
+        with open_text_to_write(part, append=True) as file:
             for text, begin, end in zip(texts, integers.indptr[:-1], integers.indptr[1:]):
                 ids, values = integers.indices[begin:end], integers.data[begin:end]
                 vector = dict(zip([words[id_] for id_ in ids], values.tolist()))
@@ -152,5 +152,6 @@ def _write_topics(
     if len(lines) < len(texts):
         logging.warning("%d queries have no known word", len(texts) - len(lines))
     if lines:
-        path.write_text("".join(lines), encoding="utf-8", newline="\n")
+        with open_text_to_write(path) as file:
+            file.writelines(lines)
     return len(lines)

@@ -28,7 +28,7 @@ from tf_smoothclir.index.vector_index import (
     IndexSettings,
     VectorIndex,
 )
-from tf_smoothclir.utils.files import join_files, write_array
+from tf_smoothclir.utils.files import join_files, open_to_write, write_array
 
 _VECTORS, _FAISS = "vectors", "faiss"
 QueryVectors = Callable[[], Optional[np.ndarray]]
@@ -96,7 +96,7 @@ class VectorWriter:
     def __init__(self, directory: Path):
         """Creates the directory and its file."""
         directory.mkdir()
-        self._file = open(directory / _VECTORS, "wb")  # noqa: SIM115
+        self._file = open_to_write(directory / _VECTORS)
 
     def __enter__(self) -> VectorWriter:
         return self

@@ -14,7 +14,7 @@ import numpy as np
 from tf_smoothclir.data.hashing import hash_ids
 from tf_smoothclir.data.ragged_store import RaggedStore, RaggedWriter
 from tf_smoothclir.data.sources.source import Text
-from tf_smoothclir.utils.files import join_files, write_array
+from tf_smoothclir.utils.files import join_files, open_to_write, write_array
 
 DOCUMENTS = "documents"  # its directory in an index, and in an encoded segment
 _HASHES = "hashes"
@@ -26,7 +26,7 @@ class DocumentWriter:
     def __init__(self, directory: Path):
         """Creates the directory and its files."""
         directory.mkdir()
-        self._hashes = open(directory / _HASHES, "wb")  # noqa: SIM115
+        self._hashes = open_to_write(directory / _HASHES)
         self._fields = {name: RaggedWriter(directory, name, "u1") for name in Text._fields}
 
     def __enter__(self) -> DocumentWriter:

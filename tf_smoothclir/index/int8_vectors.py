@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tf_smoothclir.utils.files import write_array
+from tf_smoothclir.utils.files import open_to_write, write_array
 
 _CODES, _SCALES, _LONGEST = "codes", "scales", "longest"
 _LARGEST = 127
@@ -65,12 +65,12 @@ class Int8Vectors:
     def write(cls, vectors: np.ndarray, directory: Path) -> None:
         """Rounds `[documents, dim]` float32 into a directory, some documents at a time."""
         scales, longest = _scales(vectors), 0.0
-        with open(directory / _CODES, "wb") as file:
+        with open_to_write(directory / _CODES) as file:
             for part in _rounded(vectors, scales):
                 write_array(file, part, "i1")
                 longest = max(longest, _longest(part))
         for name, array in ((_SCALES, scales), (_LONGEST, np.array([longest]))):
-            with open(directory / name, "wb") as file:
+            with open_to_write(directory / name) as file:
                 write_array(file, array, "<f4")
 
     @classmethod

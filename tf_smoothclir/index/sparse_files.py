@@ -12,7 +12,7 @@ import scipy.sparse as sp
 
 from tf_smoothclir.data.ragged_store import RaggedStore, RaggedWriter
 from tf_smoothclir.lexical.postings import Postings, SparseRows, filled_postings
-from tf_smoothclir.utils.files import write_array
+from tf_smoothclir.utils.files import naming, open_to_write, write_array
 
 _ROWS_AT_ONCE = 1 << 14
 
@@ -26,7 +26,7 @@ class SparseWriter:
     def __init__(self, directory: Path, name: str):
         """Creates the files in a directory."""
         self._ids = RaggedWriter(directory, name, "<i4")
-        self._weights = open(directory / f"{name}.weights", "wb")  # noqa: SIM115
+        self._weights = open_to_write(directory / f"{name}.weights")
 
     def __enter__(self) -> SparseWriter:
         return self
@@ -83,7 +83,7 @@ def write_postings(
         ("ends", found.rare.ends, "<i8"),
         ("common", found.common, "<i4"),
     ):
-        with open(directory / f"{name}.{field}", "wb") as file:
+        with open_to_write(directory / f"{name}.{field}") as file:
             write_array(file, array, dtype)
     for array in (found.rare.ids, found.rare.values, found.common_values):
         if isinstance(array, np.memmap):
@@ -114,7 +114,7 @@ def map_array(path: Path, dtype: str, shape: tuple[int, ...], mode: str = "r") -
         path.touch()
         return np.zeros(shape, dtype)
     if mode == "w+":  # a page that finds no room when it is written would kill the process
-        with open(path, "wb") as file:
+        with naming(path), open_to_write(path) as file:
             os.posix_fallocate(file.fileno(), 0, int(math.prod(shape)) * np.dtype(dtype).itemsize)
         mode = "r+"
     mapped = np.memmap(path, dtype, mode=mode, shape=tuple(map(int, shape)))

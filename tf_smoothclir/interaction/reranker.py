@@ -20,7 +20,7 @@ from tf_smoothclir.interaction.networks.word_tables import WordTables
 from tf_smoothclir.interaction.texts import InteractionTexts
 from tf_smoothclir.interaction.word_codes import WordCodes
 from tf_smoothclir.utils.errors import input_error
-from tf_smoothclir.utils.files import read_json, write_json
+from tf_smoothclir.utils.files import open_to_write, read_json, write_json
 from tf_smoothclir.utils.records import record_from_json
 
 _CHOICES, _ARRAYS = "reranker.json", "reranker.npz"
@@ -135,7 +135,7 @@ class Reranker:
             for place, weight in enumerate(self.network.trainable_weights)
         }
         arrays = {**self.codes.arrays(), "word_weights": self.word_weights, **weights}
-        with open(path / _ARRAYS, "wb") as file:
+        with open_to_write(path / _ARRAYS) as file:
             np.savez(file, **arrays)
         write_json(path / _CHOICES, dataclasses.asdict(self.choices))
 

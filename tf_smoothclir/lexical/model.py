@@ -15,7 +15,7 @@ from tf_smoothclir.lexical.psq import DEFAULT, PsqSettings, impacts
 from tf_smoothclir.lexical.sparse_tables import entry_rows
 from tf_smoothclir.lexical.words import Words
 from tf_smoothclir.utils.errors import input_error
-from tf_smoothclir.utils.files import new_directory, read_json, write_json
+from tf_smoothclir.utils.files import new_directory, open_to_write, read_json, write_json
 from tf_smoothclir.utils.records import record_from_json
 
 _SETTINGS, _ARRAYS = "lexical.json", "lexical.npz"
@@ -107,14 +107,15 @@ class LexicalModel:
     def save(self, directory: str | os.PathLike) -> None:
         """Writes the model into a new directory, whole or not at all."""
         with new_directory(Path(directory)) as temporary:
-            np.savez_compressed(
-                temporary / _ARRAYS,
-                values=self.table.data,
-                columns=self.table.indices,
-                row_ends=self.table.indptr,
-                background=self.background,
-                weights=self.weights,
-            )
+            with open_to_write(temporary / _ARRAYS) as file:
+                np.savez_compressed(
+                    file,
+                    values=self.table.data,
+                    columns=self.table.indices,
+                    row_ends=self.table.indptr,
+                    background=self.background,
+                    weights=self.weights,
+                )
             names = [field.name for field in dataclasses.fields(_Choices)]
             chosen = _Choices(**{name: getattr(self, name) for name in names})
             write_json(temporary / _SETTINGS, dataclasses.asdict(chosen))

@@ -15,7 +15,7 @@ from tf_smoothclir.lexical.rankers.query_likelihood import QueryLikelihood
 from tf_smoothclir.lexical.score_rows import ScoreRows
 from tf_smoothclir.lexical.texts import LexicalTexts
 from tf_smoothclir.utils.errors import input_error
-from tf_smoothclir.utils.files import new_directory, read_json, write_json
+from tf_smoothclir.utils.files import new_directory, open_to_write, read_json, write_json
 from tf_smoothclir.utils.records import record_from_json
 
 _SETTINGS, _ARRAYS = "lexical.json", "lexical.npz"
@@ -64,13 +64,14 @@ class TranslatedQueries:
         """Writes the model into a new directory, whole or not at all."""
         with new_directory(Path(directory)) as temporary:
             if self.translation is not None:
-                np.savez_compressed(
-                    temporary / _ARRAYS,
-                    values=self.translation.data,
-                    columns=self.translation.indices,
-                    row_ends=self.translation.indptr,
-                    shape=self.translation.shape,
-                )
+                with open_to_write(temporary / _ARRAYS) as file:
+                    np.savez_compressed(
+                        file,
+                        values=self.translation.data,
+                        columns=self.translation.indices,
+                        row_ends=self.translation.indptr,
+                        shape=self.translation.shape,
+                    )
             write_json(temporary / _SETTINGS, self.choices())
 
     @classmethod

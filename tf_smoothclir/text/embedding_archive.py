@@ -15,7 +15,7 @@ import numpy as np
 
 from tf_smoothclir.text.embedding_records import MAX_TOKEN_BYTES, Record, wrong_dim
 from tf_smoothclir.utils.errors import InputError, input_error
-from tf_smoothclir.utils.files import flush_to_disk, scratch_directory
+from tf_smoothclir.utils.files import flush_to_disk, open_to_write, scratch_directory
 
 CONVERT = "python -m trainers.convert_polyglot --input=FILE.pkl --output=FILE.npz"
 _CHUNK_ROWS = 1024
@@ -58,7 +58,7 @@ def save_embeddings(path: str | os.PathLike, tokens: Sequence[str], vectors: np.
     try:
         with scratch_directory(target.parent, target.name) as scratch:
             temporary = scratch / target.name
-            with open(temporary, "wb") as file:
+            with open_to_write(temporary) as file:
                 np.savez(
                     file,
                     tokens=np.frombuffer(b"".join(encoded), np.uint8),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from tf_smoothclir.utils.errors import input_error
+from tf_smoothclir.utils.files import open_text_to_write
 
 PADDING, UNKNOWN = "[PAD]", "[UNK]"
 PADDING_ID, UNKNOWN_ID = 0, 1
@@ -12,7 +13,7 @@ PADDING_ID, UNKNOWN_ID = 0, 1
 
 def write_vocabulary(path: str | os.PathLike, tokens: list[str]) -> None:
     """Writes one token per line; the line number, from 0, is the token's id."""
-    with open(path, "w", encoding="utf-8", newline="\n") as file:
+    with open_text_to_write(path) as file:
         file.writelines(f"{token}\n" for token in tokens)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import io
 import json
 import os
 import re
@@ -13,7 +14,7 @@ import tempfile
 import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, TextIO
 
 import numpy as np
 from absl import logging
@@ -177,6 +178,35 @@ def read_json(path: str | os.PathLike):
     return json.loads(Path(path).read_text(encoding="utf-8"))
 
 
+@contextlib.contextmanager
+def naming(path: str | os.PathLike) -> Iterator[None]:
+    """Gives errors of the operating system the name of a file, as far as they name none."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is None:
+            error.filename = os.fspath(path)
+        raise
+
+
+class _Named(io.FileIO):
+    """A file whose errors name it, such as those of a full disk."""
+
+    def write(self, content) -> int | None:
+        with naming(self.name):
+            return super().write(content)
+
+
+def open_to_write(path: str | os.PathLike, *, append: bool = False) -> BinaryIO:
+    """Opens a file to write bytes; errors name it, unlike those of a file of Python."""
+    return io.BufferedWriter(_Named(os.fspath(path), "a" if append else "w"))
+
+
+def open_text_to_write(path: str | os.PathLike, *, append: bool = False) -> TextIO:
+    """Opens a file to write UTF-8 with plain line ends; errors name it."""
+    return io.TextIOWrapper(open_to_write(path, append=append), encoding="utf-8", newline="\n")
+
+
 def write_array(file: BinaryIO, array: np.ndarray, dtype: str | np.dtype) -> None:
     """Writes the numbers of an array as `dtype`, row by row.
 
@@ -187,7 +217,7 @@ def write_array(file: BinaryIO, array: np.ndarray, dtype: str | np.dtype) -> Non
 
 def join_files(parts: Iterable[Path], path: Path) -> None:
     """Writes the contents of several files to a new one, in order."""
-    with open(path, "wb") as joined:
+    with open_to_write(path) as joined:
         for part in parts:
             with open(part, "rb") as file:
                 shutil.copyfileobj(file, joined, _BYTES_PER_COPY)
@@ -236,6 +266,7 @@ def flush_to_disk(path: Path) -> None:
     """Flushes a file, or the list of names of a directory."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
-        os.fsync(descriptor)
+        with naming(path):
+            os.fsync(descriptor)
     finally:
         os.close(descriptor)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from tf_smoothclir.data.sources.source import Judgment, Source, Text
-from tf_smoothclir.utils.files import new_directory
+from tf_smoothclir.utils.files import new_directory, open_text_to_write
 
 
 class MemorySource(Source):
@@ -82,7 +82,7 @@ def write_set(
 
 
 def _write_lines(path: Path, lines: Iterable[str]) -> None:
-    with open(path, "w", encoding="utf-8", newline="\n") as file:
+    with open_text_to_write(path) as file:
         file.writelines(f"{line}\n" for line in lines)
 
 

@@ -26,7 +26,7 @@ from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.training.peak_memory import peak_memory
 from tf_smoothclir.training.train import retrieval_set_of
 from tf_smoothclir.tuning.cross_validation import rotated_sets
-from tf_smoothclir.utils.files import read_json, write_json
+from tf_smoothclir.utils.files import open_to_write, read_json, write_json
 
 _VERSION = 1  # of what a cell computes; part of its name
 
@@ -110,7 +110,8 @@ class MatchingCellDirectory(CellDirectory):
         kept, facts = (self.path / f"rotation-{number}{end}" for end in (".npz", ".json"))
         if not facts.is_file():
             scores, learned = self._computed(retrieval_set)
-            np.savez(kept, **scores)
+            with open_to_write(kept) as file:
+                np.savez(file, **scores)
             write_json(facts, learned)
         with np.load(kept, allow_pickle=False) as arrays:
             return dict(arrays), read_json(facts)

@@ -21,7 +21,7 @@ from tf_smoothclir.training.retrievers import load_models
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.train import train
 from tf_smoothclir.utils.errors import input_error
-from tf_smoothclir.utils.files import make_directory
+from tf_smoothclir.utils.files import make_directory, open_to_write
 
 _DIM = 300  # as in the paper: unrelated words have a cosine of 1 / √300 = 0.06 or so
 _LEAST_PAIRS = 2
@@ -62,7 +62,8 @@ def word_vectors(
         if not path.is_file():
             found = _made(kind, settings, tokenized_set, texts, path.with_suffix(""))
             partial = path.with_name(f"unfinished-{path.name}")
-            np.savez(partial, query=found.queries, document=found.documents)
+            with open_to_write(partial) as file:
+                np.savez(file, query=found.queries, document=found.documents)
             partial.rename(path)
     with np.load(path, allow_pickle=False) as kept:
         return WordVectors(kept["query"], kept["document"])
