@@ -24,10 +24,16 @@ from tf_smoothclir.index.builder import build_index
 from tf_smoothclir.index.document_collections import SourceCollection, open_files
 from tf_smoothclir.index.document_index import DocumentIndex
 from tf_smoothclir.index.export_halves import export_halves
+from tf_smoothclir.index.manifest import IndexManifest
 from tf_smoothclir.lexical.dictionary import Dictionary
 from tf_smoothclir.publishing import version_writer
 from tf_smoothclir.publishing.export import export_run
-from tf_smoothclir.publishing.export_directory import checked_part, exported_versions
+from tf_smoothclir.publishing.export_directory import (
+    checked_part,
+    exported_versions,
+    part_dir,
+)
+from tf_smoothclir.publishing.manifest import EXPORTED_ROLES, MANIFEST, ExportManifest
 from tf_smoothclir.search.query_files import read_queries
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.text.given_vocabulary import given_vocabulary
@@ -180,7 +186,8 @@ def _trained() -> Path:
 class _Kept:
     """A directory of the trained run, of which every byte counts."""
 
-    name = ""
+    name, manifest = "", None
+    damaged = Path(MANIFEST)  # set for each case; nothing else is written while it is read
 
     def __init__(self, root):
         self.path = root / self.name
@@ -199,6 +206,8 @@ class _Kept:
         path = self.path / name
         if name == SEAL or (name.startswith("checkpoints/") and path.suffix == ".json"):
             return name
+        if path.name == MANIFEST:
+            return name, self.manifest.read(path.parent)  # of an unknown entry, nothing is read
         if path.suffix == ".json":
             return name, read_json(path)
         return name, path.read_bytes()
@@ -218,20 +227,24 @@ class WholeRun(_Kept):
 
 
 class WholeExport(_Kept):
-    """Its export: towers, lexical model, re-ranker and search model."""
+    """Its export: towers, lexical model, re-ranker and search model.
 
-    name = "export"
+    Each part is opened that reads the damaged file: all of them, if that is a manifest.
+    """
+
+    name, manifest = "export", ExportManifest
 
     def open(self):
-        for role in ("query", "document", "lexical", "reranker", "search"):
-            if exported_versions(self.path, role):
+        for role in EXPORTED_ROLES:
+            reads = self.damaged.name == MANIFEST or part_dir("", role).name in self.damaged.parts
+            if reads and exported_versions(self.path, role):
                 checked_part(self.path, role)
 
 
 class WholeIndex(_Kept):
     """Its index: vectors and postings."""
 
-    name = "index"
+    name, manifest = "index", IndexManifest
 
     def open(self):
         DocumentIndex(self.path)

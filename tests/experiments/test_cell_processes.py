@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import types
@@ -55,6 +56,23 @@ def test_a_bug_in_a_cell_leaves_its_stack_trace(capfd):
     assert cell_processes._exit_code(complete) == 1
     assert "Traceback" in (errors := capfd.readouterr().err)
     assert "ZeroDivisionError: of a bug" in errors
+
+
+@pytest.mark.parametrize("cause", [None, "of the input error"])
+def test_a_full_disk_ends_all_cells_and_names_the_one(tmp_path, cause):
+    """What is chosen among cells would otherwise be chosen without those that found no room."""
+    full = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    def complete():
+        if cause:
+            raise InputError("out.npz: it cannot be written. Check the path.") from full
+        raise full
+
+    code = cell_processes._exit_code(complete)
+    assert code not in (0, 1)
+    cell = QuickCell(tmp_path, "full")
+    with pytest.raises(OSError, match=r"No space left on device: '.*cells/full'"):
+        cell_processes._report(cell, code)
 
 
 def test_a_finished_cell_starts_no_process(tmp_path):

@@ -1,13 +1,15 @@
 """Every command on a disk that is full: `python -m tests.faults.full_disks --sizes=3`.
 
 No file can grow beyond some bytes, so that writing fails as on a full disk, and flushing, closing
-and TensorFlow's own writing with it. The command must end with one message and without a stack
-trace. With room again, the same command must succeed and give what an undisturbed one does.
+and TensorFlow's own writing with it. The command must end with one message, which names a file,
+and without a stack trace. With room again, the same command must succeed and give what an
+undisturbed one does.
 """
 
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 import tempfile
 import time
@@ -15,7 +17,11 @@ from pathlib import Path
 
 from tests.faults.commands import Command, Commands, Undisturbed
 
-REMEDY = "Free some space, then give the same command again"
+# Python names the file after the reason, TensorFlow before it.
+_MESSAGE = re.compile(
+    r"error: ([^/]*: '/.+'|.*/.+; [^/]*)\. Free some space, then give the same command again: "
+    r"everything saved so far is kept\."
+)
 
 
 def fill(commands: Commands, command: Command, sizes: int, expected: Undisturbed):
@@ -31,8 +37,8 @@ def fill(commands: Commands, command: Command, sizes: int, expected: Undisturbed
 
 
 def _mistake(done) -> str:
-    last = done.stderr.strip().splitlines()[-1:] or [""]
-    if done.returncode != 1 or "Traceback" in done.stderr or REMEDY not in last[0]:
+    last = (done.stderr.strip().splitlines() or [""])[-1]
+    if done.returncode != 1 or "Traceback" in done.stderr or not _MESSAGE.fullmatch(last):
         return f"exit code {done.returncode}: {done.stderr}"
     return ""
 

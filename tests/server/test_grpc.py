@@ -25,6 +25,7 @@ from tests.server.local_server import (
     predict_request,
 )
 from tf_smoothclir.publishing.export_directory import load_part, load_tower
+from tf_smoothclir.server import grpc_service
 
 TEXTS = [b"red apple", b"", b"\xff\xfe", b"sea\x00red", "日本語".encode(), b"x" * 100_000]
 
@@ -193,12 +194,21 @@ def test_malformed_request_has_its_code_and_the_next_one_is_answered(stub, predi
         proto(shape=[1 << 20, 1 << 20], string_val=[b"a"]),
         proto(shape=[1], unknown_rank=True, string_val=[b"a"]),
         proto(shape=[1 << 62, 1 << 62], string_val=[b"a"]),
+        proto(shape=[10_000], string_val=[b"a" * 1000]),  # a text of 1 kB stands for 10 MB
     ],
 )
-def test_shape_that_would_take_all_memory_is_refused(small_requests, tensor):
+def test_shape_that_would_take_all_memory_or_time_is_refused(small_requests, tensor):
     stub = stub_of(small_requests)
     code, _ = code_of(stub.Predict, predict_request("query_tower", {"text": tensor}))
     assert code == "INVALID_ARGUMENT"
+
+
+def test_a_request_of_many_inputs_is_refused_before_they_take_memory(small_requests, monkeypatch):
+    monkeypatch.setattr(grpc_service, "_from_proto", lambda *_: pytest.fail("it was read"))
+    inputs = {f"input {number}": proto(shape=[1 << 20], string_val=[b""]) for number in range(99)}
+    code, details = code_of(stub_of(small_requests).Predict, predict_request("query_tower", inputs))
+    assert code == "INVALID_ARGUMENT"
+    assert "Sent extra: {input 0,input 1," in details
 
 
 def test_too_large_request_is_refused(small_requests):

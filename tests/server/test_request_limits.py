@@ -13,10 +13,12 @@ import threading
 import time
 from pathlib import Path
 
+import grpc
 import numpy as np
 import pytest
+from tensorflow_serving.apis import prediction_service_pb2_grpc
 
-from tests.server.local_server import local_server, raw, rest
+from tests.server.local_server import local_server, predict_request, raw, rest
 from tf_smoothclir.server import request_limits
 from tf_smoothclir.server import rest as rest_module
 from tf_smoothclir.server.development_server import DevelopmentServer
@@ -121,7 +123,7 @@ def test_pieces_give_the_same_vectors(local, monkeypatch):
     [
         (np.array([b""] * 10_001, object), "over 10000 instances"),
         (np.array([b"a" * ((4 << 20) + 1)], object), "a text of over 4194304 bytes"),
-        (np.zeros((1 << 20) + 1, np.int32), "over 1048576 numbers"),
+        (np.zeros((1 << 18) + 1, np.int32), "over 262144 numbers"),
     ],
     ids=["instances", "text", "numbers"],
 )
@@ -131,47 +133,84 @@ def test_inputs_over_grpc_and_rest_have_the_same_limits(values, message):
         request_limits.check_values("text", values)
 
 
-def peak_memory(process):
-    """Bytes that a process has had in memory at most."""
+@contextlib.contextmanager
+def server_process(export):
+    """A server; yields a function that sends with its ports and returns the MB that this took."""
+    command = [sys.executable, "-m", "export.serve", f"--export_dir={export}"]
+    flags = ["--port=0", "--rest_api_port=0"]
+
+    def megabytes(send):
+        before = memory(server, "VmRSS")
+        Path(f"/proc/{server.pid}/clear_refs").write_text("5")  # the peak counts from now on
+        send(*ports)
+        return (memory(server, "VmHWM") - before) >> 20
+
+    with subprocess.Popen([*command, *flags], stdout=subprocess.PIPE, text=True) as server:
+        try:
+            ports = [int(port) for port in re.findall(r":(\d+)\b", server.stdout.readline())]
+            yield megabytes
+        finally:
+            server.terminate()
+        assert server.wait(30) == 0
+
+
+def memory(process, kind):
+    """Bytes of memory: "VmRSS" now, "VmHWM" at most."""
     status = Path(f"/proc/{process.pid}/status").read_text()
-    return int(re.search(r"VmHWM:\s+(\d+) kB", status)[1]) << 10
+    return int(re.search(kind + r":\s+(\d+) kB", status)[1]) << 10
+
+
+def over_rest(model, body):
+    """Sends the body of a request."""
+
+    def send(_, port):
+        head = f"POST /v1/models/{model}:predict HTTP/1.1\r\nHost: here\r\n"
+        head += f"Connection: close\r\nContent-Length: {len(body)}\r\n\r\n"
+        with socket.create_connection(("127.0.0.1", port), timeout=120) as one:
+            one.sendall(head.encode() + body)
+            assert int(one.recv(12).split()[1]) in (200, 400)
+            while one.recv(1 << 20):
+                pass
+
+    return send
+
+
+def over_grpc(model, inputs, signature=""):
+    """Sends a request."""
+    options = [(f"grpc.max_{way}_message_length", -1) for way in ("receive", "send")]
+
+    def send(port, _):
+        with grpc.insecure_channel(f"127.0.0.1:{port}", options) as channel:
+            stub = prediction_service_pb2_grpc.PredictionServiceStub(channel)
+            call = stub.Predict.future(predict_request(model, inputs, signature), timeout=120)
+            assert call.code().name in ("OK", "INVALID_ARGUMENT"), call.details()
+
+    return send
 
 
 @pytest.mark.slow
 def test_no_request_takes_more_memory_than_stated(export):
     """The largest requests of each kind, to a real server; SECURITY.md states 1.5 GB."""
-    words = json.dumps("a b c d " * 800)
-    bodies = {
-        "query_tower": [
-            b'{"instances": [' + b",".join([words.encode()] * 9999) + b"]}",  # 64 MB of texts
-            b'{"instances": ["' + b"a " * (31 << 20) + b'"]}',  # one text
-            b'{"instances": [' + b"[1]," * 1_999_990 + b"[1]]}",
-            b'{"instances": [' + b'{"b64":""},' * 1_999_990 + b"1]}",
-        ],
-        "search": [b'{"instances": [' + b",".join([b'"a b"'] * 9999) + b"]}"],
+    text, tower = "a b c d " * 800, "query_tower"
+    most = request_limits.MAX_NUMBERS
+    ids = np.ones(16_000_000, np.int32)
+    requests = {
+        "REST, 64 MB of texts": over_rest(tower, json.dumps({"inputs": [text] * 9999}).encode()),
+        "REST, one text": over_rest(tower, b'{"instances": ["' + b"a " * (31 << 20) + b'"]}'),
+        "REST, lists": over_rest(tower, b'{"instances": [' + b"[1]," * 1_999_990 + b"[1]]}"),
+        "REST, objects": over_rest(tower, b'{"instances": [' + b'{"b64":""},' * 1_999_990 + b"1]}"),
+        "REST, search": over_rest("search", json.dumps({"inputs": ["a b"] * 9999}).encode()),
+        "gRPC, 64 MB of texts": over_grpc(tower, {"text": [text] * 9999}),
+        "gRPC, one text": over_grpc(tower, {"text": ["a " * (31 << 20)]}),
+        "gRPC, empty texts": over_grpc(tower, {"text": [""] * 10_000_000}),
+        "gRPC, numbers": over_grpc(tower, {"ids": ids, "lengths": [len(ids)]}, "tokens"),
+        "gRPC, tokens": over_grpc(tower, {"ids": ids[:most], "lengths": [most]}, "tokens"),
+        "gRPC, search": over_grpc("search", {"text": ["a b"] * 9999}),
     }
-    command = [sys.executable, "-m", "export.serve", f"--export_dir={export}"]
-    flags = ["--port=0", "--rest_api_port=0"]
-    with subprocess.Popen([*command, *flags], stdout=subprocess.PIPE, text=True) as server:
-        try:
-            port = int(server.stdout.readline().rsplit(":", 1)[1])
-            before, grown = peak_memory(server), {}
-            for name, sent in bodies.items():
-                for number, body in enumerate(sent):
-                    head = f"POST /v1/models/{name}:predict HTTP/1.1\r\nHost: here\r\n"
-                    head += f"Connection: close\r\nContent-Length: {len(body)}\r\n\r\n"
-                    with socket.create_connection(("127.0.0.1", port), timeout=120) as one:
-                        one.sendall(head.encode() + body)
-                        status = int(one.recv(12).split()[1])
-                        while one.recv(1 << 20):
-                            pass
-                    assert status in (200, 400)
-                    grown[name, number] = (status, (peak_memory(server) - before) >> 20)
-        finally:
-            server.terminate()
-        assert server.wait(30) == 0
-    print(grown)
-    assert max(megabytes for _, megabytes in grown.values()) < 1500
+    with server_process(export) as megabytes:
+        taken = {name: megabytes(send) for name, send in requests.items()}
+    print(taken)
+    assert max(taken.values()) < 1500
 
 
 def test_a_request_that_trickles_in_is_cut_off(export, monkeypatch):

@@ -110,19 +110,37 @@ from tf_smoothclir.utils import files
 rename = os.rename
 os.rename = lambda source, target: os._exit(9) if target.name == "new" else rename(source, target)
 with files.new_directory(pathlib.Path(sys.argv[1], "new"), replace=True) as directory:
-    pass
+    (directory / "file").write_text("replacement")
 """
 
 
-def test_a_kill_while_a_directory_is_replaced_loses_nothing(tmp_path):
+@pytest.mark.parametrize("there", [False, True])
+def test_a_directory_whose_replacement_was_killed_is_replaced_by_the_next_process(tmp_path, there):
     (tmp_path / "new").mkdir()
-    (tmp_path / "new" / "file").write_text("1")
+    (tmp_path / "new" / "file").write_text("former")
     subprocess.run([sys.executable, "-c", KILLED_BETWEEN, str(tmp_path)], check=False)
-    (left,) = tmp_path.iterdir()
-    os.utime(left, (0, 0))
-    with new_directory(tmp_path / "new") as directory:
-        (directory / "again").write_text("2")
-    assert (left / "former" / "file").read_text() == "1"
+    assert [path.suffix for path in tmp_path.iterdir()] == [".new"]  # hidden, with both in it
+    if there:  # somebody has written it again meanwhile
+        (tmp_path / "new").mkdir()
+        (tmp_path / "new" / "file").write_text("theirs")
+    files.sweep_scratch(tmp_path, "new")
+    assert everything(tmp_path) == ["new", "new/file"]
+    assert (tmp_path / "new" / "file").read_text() == ("theirs" if there else "replacement")
+
+
+def test_errors_while_a_file_is_written_name_it(tmp_path):
+    """Python's own errors of a full disk name none."""
+    full = "/dev/full"
+    for write in (
+        lambda: files.open_to_write(full).write(b"x" * 100_000),
+        lambda: files.open_text_to_write(full, append=True).write("x" * 100_000),
+    ):
+        with pytest.raises(OSError, match="No space left on device: '/dev/full'"):
+            write()
+    with pytest.raises(OSError, match="'/dev/full'"), files.open_to_write(full) as file:
+        file.write(b"x")  # noticed when it is closed
+    with pytest.raises(OSError, match="'inner'"), files.naming("outer"), files.naming("inner"):
+        raise OSError(28, "No space left on device")
 
 
 def test_a_file_in_the_way_of_a_new_directory_is_an_error(tmp_path):

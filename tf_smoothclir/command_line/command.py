@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import gc
 import logging as standard_logging
 import os
@@ -20,10 +19,9 @@ from absl import app, flags, logging
 from tf_smoothclir._compat.quiet import hush_tensorflow
 from tf_smoothclir.command_line.flag_rules import check_flags
 from tf_smoothclir.command_line.setting_flags import COMMAND
-from tf_smoothclir.utils.errors import InputError
+from tf_smoothclir.utils.errors import InputError, is_full_disk
 
 _PACKAGE = os.fspath(Path(__file__).parents[1])
-_FULL_DISK = tuple(map(os.strerror, (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)))
 _PLACE_IN_GRAPH = re.compile(r"{{.*?}} | \[Op:\w+\].*")
 
 
@@ -78,10 +76,6 @@ def _end_for_closed_pipe() -> NoReturn:
     sys.exit(128 + signal.SIGPIPE)
 
 
-def _is_full_disk(error: BaseException | None) -> bool:
-    return any(reason in str(error) for reason in _FULL_DISK)
-
-
 def _end_for_full_disk(message: str) -> NoReturn:
     sys.exit(
         f"error: {message}. Free some space, then give the same command again: everything saved so"
@@ -104,7 +98,7 @@ def _guarded(main: Callable, argv: Sequence[str], arguments: str) -> None:
         main(argv)
     except InputError as error:
         logging.flush()
-        if _is_full_disk(error.__cause__):  # whose remedy is another one
+        if is_full_disk(error.__cause__):  # whose remedy is another one
             _end_for_full_disk(str(error.__cause__))
         sys.exit(f"error: {error}")
     except KeyboardInterrupt:
@@ -112,7 +106,7 @@ def _guarded(main: Callable, argv: Sequence[str], arguments: str) -> None:
     except BrokenPipeError:
         _end_for_closed_pipe()
     except Exception as error:  # TensorFlow's own errors are no OSError
-        if not _is_full_disk(error):
+        if not is_full_disk(error):
             raise
         logging.flush()
         _end_for_full_disk(_PLACE_IN_GRAPH.sub("", str(error)))

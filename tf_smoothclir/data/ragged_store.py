@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
-from tf_smoothclir.utils.files import open_to_write, write_array
+from tf_smoothclir.utils.files import copy_file, open_to_write, write_array
 
 _VALUES_PER_PIECE = 1 << 22
 
@@ -110,7 +109,7 @@ def copy_mapped(
         name: Name of both stores.
         mapping: `[largest value + 1]` int32.
     """
-    shutil.copyfile(Path(source, f"{name}.offsets"), Path(target, f"{name}.offsets"))
+    copy_file(Path(source, f"{name}.offsets"), Path(target, f"{name}.offsets"))
     values, mapped = (Path(directory, f"{name}.values") for directory in (source, target))
     with open(values, "rb") as numbers, open_to_write(mapped) as ids:
         while len(piece := np.fromfile(numbers, "<i4", _VALUES_PER_PIECE)):

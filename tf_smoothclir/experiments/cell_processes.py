@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import sys
@@ -12,7 +13,7 @@ import tensorflow as tf
 from absl import logging
 
 from tf_smoothclir.experiments.cells import CellDirectory
-from tf_smoothclir.utils.errors import InputError
+from tf_smoothclir.utils.errors import InputError, is_full_disk
 from tf_smoothclir.utils.files import standard_error_in
 from tf_smoothclir.utils.processes import ProcessGroup, process_group
 from tf_smoothclir.utils.progress import progress_bar
@@ -31,6 +32,9 @@ def run_cells(cells: Sequence[CellDirectory], processes: int) -> list[CellDirect
 
     Returns:
         The cells that failed.
+
+    Raises:
+        OSError: The disk is full. What chooses among cells must not go on without those it lacks.
     """
     by_name = {cell.cell.name: cell for cell in cells}
     todo = [cell for cell in by_name.values() if not cell.finished]
@@ -63,6 +67,8 @@ def _start(running: ProcessGroup, cell: CellDirectory, threads: int) -> None:
 def _report(cell: CellDirectory, exit_code: int) -> None:
     if cell.finished:
         logging.info("Done: %s", cell.cell.name)
+    elif exit_code == errno.ENOSPC:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), os.fspath(cell.path))
     else:
         logging.error("Failed (exit code %s): %s, see %s", exit_code, cell.path, cell.log)
 
@@ -89,9 +95,13 @@ def _exit_code(complete: Callable) -> int:
     try:
         complete()
     except InputError as error:
+        if is_full_disk(error.__cause__):
+            return errno.ENOSPC
         print(f"error: {error}", file=sys.stderr)
         return 1
-    except Exception:
+    except Exception as error:
+        if is_full_disk(error):
+            return errno.ENOSPC  # the log has no room either
         traceback.print_exc()
         return 1
     return 0

@@ -10,7 +10,6 @@ from __future__ import annotations
 import dataclasses
 import functools
 import os
-import shutil
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -28,7 +27,7 @@ from tf_smoothclir.settings.text import TextSettings
 from tf_smoothclir.text.vocabulary import read_vocabulary
 from tf_smoothclir.utils.digests import files_below, joint_digest
 from tf_smoothclir.utils.errors import input_error
-from tf_smoothclir.utils.files import read_json, write_json
+from tf_smoothclir.utils.files import copy_file, read_json, write_json
 from tf_smoothclir.utils.records import record_from_json
 
 if TYPE_CHECKING:  # importing it takes seconds
@@ -118,7 +117,7 @@ class ExportedLexical:
         (directory / _VOCABULARY).mkdir()
         for role in ROLES:
             name = f"{role}.txt"
-            shutil.copyfile(parts.vocabulary_dir / name, directory / _VOCABULARY / name)
+            copy_file(parts.vocabulary_dir / name, directory / _VOCABULARY / name)
         write_json(directory / _TEXT, dataclasses.asdict(parts.text))
         if parts.fusion is not None:
             parts.fusion.save(directory / _FUSION)

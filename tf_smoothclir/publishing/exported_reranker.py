@@ -9,7 +9,6 @@ from __future__ import annotations
 import dataclasses
 import functools
 import os
-import shutil
 import tempfile
 from pathlib import Path
 from typing import Optional
@@ -30,7 +29,7 @@ from tf_smoothclir.text.tokens import Tokens
 from tf_smoothclir.text.word_encoder import TextEncoder
 from tf_smoothclir.utils.digests import files_below, joint_digest
 from tf_smoothclir.utils.errors import input_error
-from tf_smoothclir.utils.files import read_json, write_json
+from tf_smoothclir.utils.files import copy_file, read_json, write_json
 from tf_smoothclir.utils.records import record_from_json
 
 _DIRECTORY, _MODEL, _VOCABULARY, _STAGE = "second_stage", "model", "vocabulary", "stage.json"
@@ -92,7 +91,7 @@ class SecondStage:
         (directory / _VOCABULARY).mkdir()
         for role in ROLES:
             name = f"{role}.txt"
-            shutil.copyfile(self.vocabulary_dir / name, directory / _VOCABULARY / name)
+            copy_file(self.vocabulary_dir / name, directory / _VOCABULARY / name)
         write_json(directory / _STAGE, dataclasses.asdict(self.settings))
 
     @classmethod

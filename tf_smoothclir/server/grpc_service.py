@@ -22,7 +22,7 @@ from tf_smoothclir.server.loaded_model import DEFAULT_SIGNATURE
 from tf_smoothclir.server.model_registry import ModelRegistry, VersionChoice
 from tf_smoothclir.server.request_error import RequestError, invalid
 
-_LARGEST = 1 << 20  # values of an input whose proto repeats its last value
+_LARGEST = 1 << 20  # values, or bytes of texts, of an input whose proto repeats its last value
 _STATES = get_model_status_pb2.ModelVersionStatus.State
 _CODES = {code.name: code for code in grpc.StatusCode}
 
@@ -61,6 +61,7 @@ class _PredictionService(prediction_service_pb2_grpc.PredictionServiceServicer):
         model = self._models.get(*_choice(request.model_spec))
         signature_name = request.model_spec.signature_name or DEFAULT_SIGNATURE
         signature = model.signature(signature_name)
+        signature.check_names(request.inputs)
         inputs = {name: _from_proto(name, proto) for name, proto in request.inputs.items()}
         outputs = signature.run(inputs, request.output_filter)
         response = predict_pb2.PredictResponse()
@@ -141,7 +142,9 @@ def _from_proto(name: str, proto: tensor_pb2.TensorProto) -> np.ndarray:
     sizes = [dim.size for dim in proto.tensor_shape.dim]
     if proto.tensor_shape.unknown_rank or any(size < 0 for size in sizes):
         raise invalid(f"Input {name!r} has no fully defined shape")
-    if math.prod(sizes) > max(_LARGEST, proto.ByteSize()):
+    texts = proto.string_val
+    repeated = (math.prod(sizes) - len(texts)) * len(texts[-1]) if texts else 0  # bytes
+    if math.prod(sizes) > max(_LARGEST, proto.ByteSize()) or repeated > _LARGEST:
         raise invalid(f"Input {name!r} has the shape {sizes}, which is too large")
     try:
         return tf.make_ndarray(proto)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -79,15 +79,23 @@ class Signature:
             code = _CODES.get(error.error_code, "UNKNOWN")
             raise RequestError(code, _EAGER.sub("", error.message)) from error
 
-    def _check(self, inputs, outputs) -> None:
-        if inputs.keys() != self.inputs.keys():
-            sent, wanted = set(inputs), set(self.inputs)
+    def check_names(self, names: Iterable[str]) -> None:
+        """Checks the names of inputs, before memory is taken for their values.
+
+        Raises:
+            RequestError: They are not those of the signature.
+        """
+        sent, wanted = set(names), set(self.inputs)
+        if sent != wanted:
             raise invalid(
                 f"input size does not match signature: {len(sent)}!={len(wanted)}"
                 f" len({_listed(sent)}) != len({_listed(wanted)})."
                 f" Sent extra: {_listed(sent - wanted)}."
                 f" Missing but required: {_listed(wanted - sent)}."
             )
+
+    def _check(self, inputs, outputs) -> None:
+        self.check_names(inputs)
         for name, value in inputs.items():
             spec = self.inputs[name]
             dtype = tf.as_dtype(value.dtype)

@@ -8,7 +8,6 @@ mixed with the other's; the validation queries decide by which share, as for a d
 from __future__ import annotations
 
 import dataclasses
-import shutil
 
 import scipy.sparse as sp
 
@@ -19,7 +18,7 @@ from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.utils.digests import joint_digest
 from tf_smoothclir.utils.errors import input_error
-from tf_smoothclir.utils.files import new_directory
+from tf_smoothclir.utils.files import copy_file, new_directory
 
 _FLAG = "--init_from"
 # They decide which weights there are, in which order.
@@ -103,7 +102,7 @@ def keep_vocabularies(initial: RunDirectory, run: RunDirectory) -> None:
     """Copies the vocabularies of the initial run to a new one."""
     with new_directory(run.vocabulary) as temporary:
         for role in ROLES:
-            shutil.copy(initial.vocabulary / f"{role}.txt", temporary)
+            copy_file(initial.vocabulary / f"{role}.txt", temporary / f"{role}.txt")
 
 
 def check_same_words(initial: RunDirectory, run: RunDirectory) -> None:

@@ -38,7 +38,7 @@ from tf_smoothclir.training.run_report import evaluate_and_report
 from tf_smoothclir.training.saved_states import keep_best
 from tf_smoothclir.training.tasks import check_model, make_task
 from tf_smoothclir.training.trainer import Trainer
-from tf_smoothclir.utils.files import read_json
+from tf_smoothclir.utils.files import copy_file, read_json
 
 
 def train(settings: RunSettings, output_dir: str | Path, *, overwrite: bool = False) -> dict | None:
@@ -203,7 +203,7 @@ def tokenized_set_of(
         with run.writing(run.vocabulary) as temporary:
             temporary.mkdir()
             for role in ROLES:
-                shutil.copy(tokenized_set.vocabulary_dir / f"{role}.txt", temporary)
+                copy_file(tokenized_set.vocabulary_dir / f"{role}.txt", temporary / f"{role}.txt")
             if settings.retrieval.dictionary:
                 add_words_of_dictionary(temporary, settings)
         if settings.retrieval.dictionary:

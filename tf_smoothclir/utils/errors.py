@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import os
+
+_FULL_DISK = tuple(map(os.strerror, (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)))
 
 
 class InputError(ValueError):
@@ -25,3 +28,8 @@ def input_error(
     """
     place = os.fspath(where) if line is None else f"{os.fspath(where)}:{line}"
     return InputError(f"{place}: {reason}. {remedy}.")
+
+
+def is_full_disk(error: BaseException | None) -> bool:
+    """Returns whether an error, also one of TensorFlow's, says that the disk is full."""
+    return any(reason in str(error) for reason in _FULL_DISK)

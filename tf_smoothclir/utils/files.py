@@ -25,7 +25,7 @@ _SUFFIX = ".new"  # of unfinished files and directories
 _UNLOCKED = ".begun"  # of directories for the moment before they are locked
 _RANDOM = re.compile(r"[0-9a-z_]{8}\.(new|begun)")
 _UNFINISHED = re.compile(rf"\..+\.{_RANDOM.pattern}")
-_FORMER = "former"
+_NEW, _FORMER = "new", "former"
 _SECONDS_TO_LOCK = 60
 _BYTES_PER_COPY = 1 << 22
 
@@ -55,7 +55,7 @@ def scratch_directory(parent: Path, name: str) -> Iterator[Path]:
     """Yields a new hidden directory in `parent`, and deletes it at the end.
 
     If a process is killed, the next process on the same machine that asks for the same `name`
-    deletes the directory left behind.
+    deletes the directory left behind, and ends what `new_directory` had begun to replace.
     """
     sweep_scratch(parent, name)
     prefix = _scratch_prefix(name)
@@ -73,26 +73,32 @@ def scratch_directory(parent: Path, name: str) -> Iterator[Path]:
 
 
 def sweep_scratch(parent: Path, name: str) -> None:
-    """Deletes what killed processes of this machine left of `scratch_directory(parent, name)`."""
+    """Deletes, or ends, what killed processes of this machine left of `scratch_directory`."""
     prefix = _scratch_prefix(name)
     for left in parent.iterdir():
         if left.name.startswith(prefix) and _RANDOM.fullmatch(left.name[len(prefix) :]):
-            _delete_if_left(left)
+            _delete_if_left(left, parent / name)
 
 
 def _scratch_prefix(name: str) -> str:
     return f".{name}.{os.uname().nodename}."
 
 
-def _delete_if_left(path: Path) -> None:
-    """Deletes a directory of `scratch_directory` if its process is gone."""
+def _delete_if_left(path: Path, target: Path) -> None:
+    """Deletes a directory of `scratch_directory` if its process is gone.
+
+    If that was killed while it replaced `target`, between the two renames, ends the replacement.
+    """
     with contextlib.suppress(OSError):  # the file system has no locks, or it is deleted already
         is_young = time.time() - path.stat().st_mtime < _SECONDS_TO_LOCK
-        if (is_young and path.suffix == _UNLOCKED) or (path / _FORMER).exists():
+        if is_young and path.suffix == _UNLOCKED:
             return
         descriptor = os.open(path, os.O_RDONLY)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if (path / _FORMER).exists() and not target.exists():
+                os.rename(path / _NEW, target)  # complete and on disk since before the first
+                flush_to_disk(target.parent)
             shutil.rmtree(path)
         finally:
             os.close(descriptor)
@@ -107,14 +113,14 @@ def new_directory(path: Path, *, replace: bool = False) -> Iterator[Path]:
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     with scratch_directory(path.parent, path.name) as scratch:
-        temporary, former = scratch / "new", scratch / _FORMER
+        temporary, former = scratch / _NEW, scratch / _FORMER
         temporary.mkdir()
         yield temporary
         for file in (*temporary.rglob("*"), temporary):
             flush_to_disk(file)
         temporary.chmod(0o755)
         if replace and path.is_dir():
-            os.rename(path, former)  # after a kill here, it is still in the hidden directory
+            os.rename(path, former)  # after a kill here, the next process ends it
         try:
             os.rename(temporary, path)
         except OSError:
@@ -139,8 +145,9 @@ def write_text(path: str | os.PathLike, text: str) -> None:
     """Writes a UTF-8 text file completely or not at all; of several writers, the last one wins."""
     path = Path(path).absolute()
     with scratch_directory(path.parent, path.name) as scratch:
-        temporary = scratch / "new"
-        temporary.write_text(text, encoding="utf-8")
+        temporary = scratch / _NEW
+        with naming(path):
+            temporary.write_text(text, encoding="utf-8")
         flush_to_disk(temporary)
         os.replace(temporary, path)
         flush_to_disk(path.parent)
@@ -213,6 +220,12 @@ def write_array(file: BinaryIO, array: np.ndarray, dtype: str | np.dtype) -> Non
     `ndarray.tofile` does not notice that the disk is full: it ignores that closing the file failed.
     """
     file.write(np.ascontiguousarray(array, dtype).reshape(-1).view("u1"))
+
+
+def copy_file(source: str | os.PathLike, target: str | os.PathLike) -> None:
+    """Copies the content of a file; errors name the copy."""
+    with naming(target):
+        shutil.copyfile(source, target)
 
 
 def join_files(parts: Iterable[Path], path: Path) -> None:

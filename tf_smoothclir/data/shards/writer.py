@@ -6,7 +6,6 @@ import dataclasses
 import heapq
 import os
 import re
-import shutil
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +20,7 @@ from tf_smoothclir.settings.combinations import check_combinations
 from tf_smoothclir.settings.text import TextSettings
 from tf_smoothclir.utils.digests import file_digest
 from tf_smoothclir.utils.errors import input_error
-from tf_smoothclir.utils.files import make_directory, new_directory, write_json
+from tf_smoothclir.utils.files import copy_file, make_directory, new_directory, write_json
 from tf_smoothclir.utils.progress import Bar, progress_bar
 
 _OURS = re.compile(r"manifest\.json|vocabulary(/(query|document)\.txt)?|\w+-\d+-of-\d+\.tfrecord")
@@ -122,7 +121,7 @@ def _copy_vocabularies(tokenized_set: TokenizedSet, directory: Path) -> dict[str
     directory.mkdir()
     copies = {role: directory / f"{role}.txt" for role in ROLES}
     for copy in copies.values():
-        shutil.copy(tokenized_set.vocabulary_dir / copy.name, copy)
+        copy_file(tokenized_set.vocabulary_dir / copy.name, copy)
     return {role: file_digest(copy) for role, copy in copies.items()}
 
 
