@@ -228,6 +228,31 @@ def test_invalid_address_is_named(address):
         ServingClient(address)
 
 
+@pytest.mark.parametrize(
+    ("ask", "message"),
+    [
+        (lambda client: client.search("red apple"), "text: it is a single text, 'red apple'"),
+        (lambda client: client.encode(b"red"), "text: it is a single text"),
+        (lambda client: client.rerank("red", "apple"), "document: it is a single text, 'apple'"),
+        (lambda client: client.encode(["red", None]), "text: None is no text"),
+        (lambda client: client.encode(["red"], "documents"), "role='documents'.*document"),
+        (lambda client: client.pair_id("queries"), "role='queries'"),
+    ],
+)
+def test_mistakes_are_named_before_anything_is_sent(ask, message):
+    with (
+        pytest.raises(InputError, match=message),
+        ServingClient("localhost:1", retries=0) as client,
+    ):
+        ask(client)
+
+
+@pytest.mark.parametrize(("name", "number"), [("retries", -1), ("batch_size", 0)])
+def test_numbers_out_of_range_are_refused(name, number):
+    with pytest.raises(InputError, match=f"{name}={number}: it is too small"):
+        ServingClient("localhost:8500", **{name: number})
+
+
 def test_version_and_label_together_are_refused():
     with pytest.raises(InputError, match="label 'canary': version 2 is given too"):
         ServingClient("here:1", version=2, label="canary")

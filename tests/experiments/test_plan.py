@@ -192,3 +192,19 @@ def test_the_authors_cut_points_are_among_those_tried():
 def test_a_grid_without_usable_thresholds_is_an_error(lower, upper):
     with pytest.raises(InputError, match="--theta_1"):
         threshold_grids(lower, upper)
+
+
+@pytest.mark.parametrize(
+    ("seeds", "note", "of_scores"),
+    [
+        ((13,), "Seed 13", "scores of a query are those of seed 13"),
+        (
+            (13, 14),
+            "Mean over the seeds 13, 14",
+            "scores of a query are means over the seeds 13, 14",
+        ),
+    ],
+)
+def test_one_seed_is_no_mean(tmp_path, seeds, note, of_scores):
+    study = Study(tmp_path, seeds, {}, 0)
+    assert (study.seeds_note, study.scores_note) == (note, of_scores)

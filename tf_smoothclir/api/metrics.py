@@ -9,7 +9,10 @@ The functions take rankings of any system and judgments:
 Each returns the mean over the judged queries that have a relevant document (grade 1 or more); those
 without a ranking count as 0. Gains are the grades themselves; the discount is log2(1 + rank).
 
-The classes are Keras metrics of whole candidate lists, for `model.compile(metrics=[...])`.
+The classes are Keras metrics of candidate lists, for a model whose output is `[lists, list_size]`
+scores: `model.compile(metrics=[sc.metrics.NDCG(5)])`. `y_true` are grades of the same shape, of
+which a negative one is padding. Lists without a relevant document are left out. Of equal scores,
+the lower grade counts as ranked first. Scores of another shape are a `ValueError`.
 """
 
 from __future__ import annotations
@@ -33,10 +36,15 @@ _REMEDY = 'Give a dictionary such as {"q1": ["d3", "d1"]} or {"q1": {"d3": 0.9, 
 def ndcg(rankings: Rankings, judgments: Judgments, k: int = 10) -> float:
     """Returns the mean normalised discounted cumulative gain of the first `k` documents.
 
+    Järvelin and Kekäläinen 2002, with gains linear in the grade.
+
     Args:
-        rankings: See the module.
-        judgments: See the module.
+        rankings: Query id -> document ids, best first, or query id -> document id -> score.
+        judgments: As for `train`, such as triples of query id, document id and grade.
         k: How many documents count from the top.
+
+    Returns:
+        From 0 to 1.
 
     Raises:
         InputError: An argument has the wrong type, or no query has a relevant document.
@@ -50,13 +58,20 @@ def ndcg(rankings: Rankings, judgments: Judgments, k: int = 10) -> float:
 
 
 def precision(rankings: Rankings, judgments: Judgments, k: int = 10) -> float:
-    """Returns the mean share of relevant documents among the first `k` places; see `ndcg`."""
+    """Returns the mean share of relevant documents among the first `k` places, from 0 to 1.
+
+    A ranking that is shorter than `k` counts as if documents that are not relevant followed. See
+    `ndcg` for the arguments and errors.
+    """
     depth = whole_number(k, "k")
     return _mean(rankings, judgments, lambda grades, _: _relevant(grades[:depth]) / depth)
 
 
 def recall(rankings: Rankings, judgments: Judgments, k: int = 100) -> float:
-    """Returns the mean share of the relevant documents among the first `k`; see `ndcg`."""
+    """Returns the mean share of the relevant documents that are among the first `k`, from 0 to 1.
+
+    See `ndcg` for the arguments and errors.
+    """
     depth = whole_number(k, "k")
     return _mean(
         rankings, judgments, lambda grades, judged: _relevant(grades[:depth]) / _relevant(judged)
@@ -66,7 +81,7 @@ def recall(rankings: Rankings, judgments: Judgments, k: int = 100) -> float:
 def mrr(rankings: Rankings, judgments: Judgments, k: int | None = None) -> float:
     """Returns the mean of 1 / rank of the first relevant document; 0 beyond rank `k`.
 
-    See `ndcg` for the arguments; `k` None is no limit.
+    See `ndcg` for the arguments and errors; `k` None is no limit.
     """
     depth = None if k is None else whole_number(k, "k")
 
@@ -78,9 +93,9 @@ def mrr(rankings: Rankings, judgments: Judgments, k: int | None = None) -> float
 
 
 def mean_average_precision(rankings: Rankings, judgments: Judgments) -> float:
-    """Returns the mean of the precision at the rank of each relevant document; see `ndcg`.
+    """Returns the mean of the precision at the rank of each relevant document, from 0 to 1.
 
-    A relevant document that is not ranked has precision 0.
+    A relevant document that is not ranked has precision 0. See `ndcg` for the arguments and errors.
     """
 
     def of_query(grades: list[int], judged: list[int]) -> float:
@@ -132,11 +147,7 @@ def _ordered(query: object, found: object) -> list[str]:
 
 
 class _ListMetric(keras.metrics.Metric):
-    """Mean of a metric of candidate lists; a list without a relevant document is left out.
-
-    `y_true` are grades and `y_pred` scores, `[lists, list_size]` both; a negative grade is padding.
-    Of equal scores, the lower grade counts as ranked first.
-    """
+    """Mean of a metric of candidate lists; see the module."""
 
     def __init__(self, k: int | None = None, name: str | None = None, **kwargs: Any):
         """Creates the metric.
@@ -153,7 +164,16 @@ class _ListMetric(keras.metrics.Metric):
         self.lists = self.add_weight(name="lists", initializer="zeros")
 
     def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:
-        """Adds lists; `sample_weight` has one weight for each list."""
+        """Adds lists.
+
+        Args:
+            y_true: `[lists, list_size]` grades; a negative one is padding.
+            y_pred: `[lists, list_size]` scores.
+            sample_weight: `[lists]`, the weight of each list in the mean.
+
+        Raises:
+            ValueError: The scores are no lists.
+        """
         scores = tf.cast(y_pred, tf.float32)
         grades = tf.cast(tf.reshape(y_true, tf.shape(scores)), tf.float32)
         if scores.shape.rank != 2:
@@ -167,10 +187,10 @@ class _ListMetric(keras.metrics.Metric):
         if sample_weight is not None:
             weights *= tf.reshape(tf.cast(sample_weight, tf.float32), tf.shape(relevant))
         depth = tf.shape(ranked)[1] if self.k is None else self.k
-        self.total.assign_add(tf.reduce_sum(weights * self.of_lists(ranked, depth)))
+        self.total.assign_add(tf.reduce_sum(weights * self._of_lists(ranked, depth)))
         self.lists.assign_add(tf.reduce_sum(weights))
 
-    def of_lists(self, ranked: tf.Tensor, depth: Any) -> tf.Tensor:
+    def _of_lists(self, ranked: tf.Tensor, depth: Any) -> tf.Tensor:
         """Returns the metric of each list, `[lists]`.
 
         Args:
@@ -197,9 +217,20 @@ class _ListMetric(keras.metrics.Metric):
 
 @keras.utils.register_keras_serializable(package="tf_smoothclir")
 class NDCG(_ListMetric):
-    """Normalised discounted cumulative gain, linear in the grade, as a Keras metric."""
+    """Normalised discounted cumulative gain, linear in the grade, as a Keras metric.
 
-    def of_lists(self, ranked: tf.Tensor, depth: Any) -> tf.Tensor:
+        NDCG = Σ_i g_i / log2(1 + rank_i) / ideal, where "ideal" is the same sum for the best order
+
+    Args:
+        k: How many documents count from the top; None for all.
+        name: Name in the history; "ndcg_at_5" for k = 5.
+        **kwargs: Of the Keras metric.
+
+    Raises:
+        InputError: `k` is no whole number from 1 on.
+    """
+
+    def _of_lists(self, ranked: tf.Tensor, depth: Any) -> tf.Tensor:
         """Returns the NDCG of each list."""
         ranks = tf.range(1, tf.shape(ranked)[1] + 1)
         discount = math.log(2.0) / tf.math.log1p(tf.cast(ranks, tf.float32))
@@ -211,9 +242,18 @@ class NDCG(_ListMetric):
 
 @keras.utils.register_keras_serializable(package="tf_smoothclir")
 class MRR(_ListMetric):
-    """Reciprocal rank of the first relevant document, as a Keras metric."""
+    """Reciprocal rank of the first relevant document (grade 1 or more), as a Keras metric.
 
-    def of_lists(self, ranked: tf.Tensor, depth: Any) -> tf.Tensor:
+    Args:
+        k: Documents behind this rank count as not found; None for no limit.
+        name: Name in the history; "mrr_at_10" for k = 10.
+        **kwargs: Of the Keras metric.
+
+    Raises:
+        InputError: `k` is no whole number from 1 on.
+    """
+
+    def _of_lists(self, ranked: tf.Tensor, depth: Any) -> tf.Tensor:
         """Returns the reciprocal rank of each list."""
         ranks = tf.range(1, tf.shape(ranked)[1] + 1)
         counts = (ranked > 0) & (ranks <= depth)
@@ -222,9 +262,18 @@ class MRR(_ListMetric):
 
 @keras.utils.register_keras_serializable(package="tf_smoothclir")
 class Precision(_ListMetric):
-    """Share of relevant documents among the first `k` places, as a Keras metric."""
+    """Share of relevant documents (grade 1 or more) among the first `k`, as a Keras metric.
 
-    def of_lists(self, ranked: tf.Tensor, depth: Any) -> tf.Tensor:
+    Args:
+        k: How many documents count from the top; None for all places of the list, padding included.
+        name: Name in the history; "precision_at_5" for k = 5.
+        **kwargs: Of the Keras metric.
+
+    Raises:
+        InputError: `k` is no whole number from 1 on.
+    """
+
+    def _of_lists(self, ranked: tf.Tensor, depth: Any) -> tf.Tensor:
         """Returns the precision of each list."""
         counts = (ranked > 0) & (tf.range(1, tf.shape(ranked)[1] + 1) <= depth)
         return tf.reduce_sum(tf.cast(counts, tf.float32), axis=1) / tf.cast(depth, tf.float32)

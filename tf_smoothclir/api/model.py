@@ -119,7 +119,7 @@ class Model:
         cosine similarity, so any inner-product index ranks by it.
 
         Args:
-            texts: A list of strings.
+            texts: A list of strings. Longer texts are cut as in training (`max_query_tokens`).
 
         Raises:
             InputError: The model has no towers, or `texts` is no list of strings.
@@ -128,14 +128,18 @@ class Model:
 
     @without_retracing_warnings()
     def encode_documents(self, texts: Sequence[str]) -> np.ndarray:
-        """Returns the vectors of documents, `[texts, dim]` float32; see `encode_queries`."""
+        """Returns the vectors of documents, `[texts, dim]` float32; see `encode_queries`.
+
+        Longer documents are cut as in training (`max_document_tokens`).
+        """
         return self._models.vectors("document", strings(texts, "texts"))
 
     @without_retracing_warnings()
     def score(self, queries: Sequence[str], documents: Sequence[str]) -> np.ndarray:
         """Returns the score of each query with the document of the same place, `[texts]` float32.
 
-        It is the score that ranks, but for feedback, which looks at a whole collection.
+        It is the score of the retriever, without what only a search adds: feedback, which looks at
+        a whole collection, and a re-ranker.
 
         Args:
             queries: A list of strings.
@@ -174,14 +178,16 @@ class Model:
             k: Documents per query.
             documents: What to search, as for `train`. The same documents are indexed once.
             index: Directory of an index, of `build_index` or `smoothclir-index`.
-            retriever: "dense", "lexical" or "hybrid"; "auto" is what the model ranks with.
+            retriever: "dense", "lexical" or "hybrid" ranks by these alone; "reranked" by all and a
+                re-ranker; "auto" is what the model ranks with.
 
         Returns:
             For each query its hits, which have `rank`, `score`, `grade` (predicted), `id`, `title`
             and `text`; none for a query of which the model knows no word.
 
         Raises:
-            InputError: An argument has the wrong type, or the index belongs to another model.
+            InputError: An argument has the wrong type, the index belongs to another model, or the
+                model lacks what the retriever needs.
         """
         texts, depth = strings(queries, "queries"), whole_number(k, "k")
         if documents is not None and index is not None:
@@ -210,12 +216,15 @@ class Model:
 
     @without_retracing_warnings()
     def explain(self, query: str, document: str, role: str = "document") -> Explanation:
-        """Splits the score of a query and a document into the shares of words.
+        """Splits the score of a query and a document, as `score` gives it, into shares of words.
 
         Args:
             query: A string.
             document: A string.
             role: "document" for the words of the document, "query" for those of the query.
+
+        Returns:
+            `words`, each with its `share` of the `score`, and what is left, the `remainder`.
 
         Raises:
             InputError: An argument has the wrong type, or towers that read word order rank.
@@ -248,7 +257,8 @@ class Model:
             queries: As for `train`; all judged ones are evaluated.
             documents: As for `train`.
             judgments: As for `train`.
-            split: Which queries of `data`: "test", "validation" or "train".
+            split: Which queries of `data`, or of the set of training: "test", "validation" or
+                "train".
             negatives: Sampled documents of grade 0 in each candidate list; None for as many as in
                 training.
 
@@ -277,7 +287,8 @@ class Model:
                 towers, `lexical_model/<version>` if there is a translation table, and
                 `search/<version>`.
             search_model: Whether to export the documents of training as a search model.
-            depth: Documents that the search model returns per query.
+            depth: Documents that the search model returns per query. A collection of more
+                than 200,000 documents gets none.
 
         Returns:
             The directory, which `load` takes.

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 
+from tf_smoothclir.client.texts import texts_as_bytes
 from tf_smoothclir.client.transport import (
     RETRIED_CODES,
     ModelSelection,
@@ -18,6 +19,7 @@ from tf_smoothclir.client.transport import (
     Transport,
     VersionStatus,
 )
+from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.utils.errors import InputError, input_error
 
 SEARCH_MODEL, RERANKER = "search", "reranker"
@@ -40,8 +42,9 @@ class FoundDocument:
 
     Attributes:
         id: Id of the document.
-        score: Smooth cosine similarity.
-        grade: Predicted from the score.
+        score: Of what ranks in the exported run: a smooth cosine similarity, the score of a
+            translation table, or the weighted sum of a hybrid.
+        grade: Predicted from the score, 0..K-1.
         evidence: By what the query was understood: "words", "spelling" or "n-grams"; empty where
             the search model does not say.
     """
@@ -57,7 +60,8 @@ class ServingClient:
 
     A request that reaches no server (gRPC's UNAVAILABLE: connection refused or lost, queue full;
     HTTP 502 and 503) is retried after a growing, random wait, which is safe because a prediction
-    changes nothing. No other request is retried. Several threads may share a client.
+    changes nothing. No other request is retried. Several threads may share a client. `with
+    ServingClient(...) as client:` closes its connections.
     """
 
     def __init__(
@@ -81,12 +85,16 @@ class ServingClient:
             label: Label of a version, such as "canary"; not together with `version`.
 
         Raises:
-            InputError: The address is not valid, or both version and label are given.
+            InputError: The address is not valid, both version and label are given, or a number is
+                out of range.
         """
         if version and label:
             raise input_error(
                 f"label {label!r}", f"version {version} is given too", "Give only one"
             )
+        for name, number, least in (("retries", retries, 0), ("batch_size", batch_size, 1)):
+            if number < least:
+                raise input_error(f"{name}={number}", "it is too small", f"Give {least} or more")
         self._address = address
         self._retries = retries
         self._batch_size = batch_size
@@ -97,13 +105,14 @@ class ServingClient:
         """Returns the smooth-normalised vectors of texts, `[texts, dim]` float32.
 
         Args:
-            texts: Any strings or bytes.
+            texts: Any strings or bytes. Without any, the result is `[0, 0]`.
             role: "query" or "document", for the tower.
 
         Raises:
-            InputError: The request failed; names the server, the model, the cause and a remedy.
+            InputError: There is no such role, `texts` is a single text, or the request failed; then
+                the message names the server, the model, the cause and a remedy.
         """
-        model = f"{role}_tower"
+        model = _tower(role)
         parts = [
             _only(output) for output in self._batches(model, "serving_default", {"text": texts})
         ]
@@ -112,7 +121,11 @@ class ServingClient:
     def search(self, texts: Sequence[str | bytes]) -> list[list[FoundDocument]]:
         """Returns the documents that the search model finds for each query, best first.
 
-        There are none for a query of which the model knows nothing.
+        There are none for a query of which the model knows nothing. How many there are at most was
+        chosen at the export (`--search_depth`).
+
+        Args:
+            texts: Queries, strings or bytes.
 
         Raises:
             InputError: The request failed; names the server, the model, the cause and a remedy.
@@ -135,6 +148,9 @@ class ServingClient:
         self, texts: Sequence[str | bytes]
     ) -> tuple[np.ndarray, list[tuple[str, str]] | None]:
         """Returns the vectors of queries, and by what the tower understands them, in one request.
+
+        Args:
+            texts: Queries, strings or bytes.
 
         Returns:
             `(vectors, evidence)`: vectors as of `encode`, and for each text its evidence and its
@@ -161,7 +177,10 @@ class ServingClient:
         return np.concatenate(vectors[1:] or vectors), evidence
 
     def score(self, pairs: Sequence[tuple[str | bytes, str | bytes]]) -> list[tuple[float, int]]:
-        """Returns the score and grade of each pair of a query and a document text.
+        """Returns the score and the predicted grade of each pair of a query and a document text.
+
+        Args:
+            pairs: `(query, document)`, strings or bytes.
 
         Raises:
             InputError: The request failed; names the server, the model, the cause and a remedy.
@@ -177,6 +196,10 @@ class ServingClient:
         """Returns the score of each document for a query by the re-ranker, `[documents]` float32.
 
         A search adds `rerank_weight` times these scores to those of its first stage.
+
+        Args:
+            query: A string or bytes.
+            documents: Texts, strings or bytes.
 
         Raises:
             InputError: The request failed; names the server, the model, the cause and a remedy.
@@ -197,6 +220,9 @@ class ServingClient:
     def status(self, model: str) -> list[VersionStatus]:
         """Returns the status of each version of a model that the server knows.
 
+        Args:
+            model: Its name on the server, such as "query_tower" or "search".
+
         Raises:
             InputError: The request failed; names the server, the model, the cause and a remedy.
         """
@@ -213,9 +239,10 @@ class ServingClient:
             None if the tower has no signature `pair_id`.
 
         Raises:
-            InputError: The request failed; names the server, the model, the cause and a remedy.
+            InputError: There is no such role, or the request failed; then the message names the
+                server, the model, the cause and a remedy.
         """
-        selected = ModelSelection(f"{role}_tower", **self._selection)
+        selected = ModelSelection(_tower(role), **self._selection)
 
         def ask():
             try:
@@ -242,7 +269,7 @@ class ServingClient:
         self, model: str, signature: str, columns: Mapping[str, Sequence]
     ) -> Iterator[dict[str, np.ndarray]]:
         selected = ModelSelection(model, **self._selection)
-        columns = {name: [_as_bytes(text) for text in texts] for name, texts in columns.items()}
+        columns = {name: texts_as_bytes(name, texts) for name, texts in columns.items()}
         (rows,) = {len(texts) for texts in columns.values()}
         for begin in range(0, rows, self._batch_size):
             end = begin + self._batch_size
@@ -310,10 +337,7 @@ def _only(output: Mapping[str, np.ndarray]) -> np.ndarray:
     return values
 
 
-def _as_bytes(text: str | bytes) -> bytes:
-    if isinstance(text, bytes):
-        return text
-    try:
-        return text.encode("utf-8", "surrogateescape")  # arguments that are not UTF-8
-    except UnicodeEncodeError:
-        return text.encode("utf-8", "replace")
+def _tower(role: str) -> str:
+    if role not in ROLES:
+        raise input_error(f"role={role!r}", "there is no such role", f"Give {' or '.join(ROLES)}")
+    return f"{role}_tower"

@@ -139,7 +139,8 @@ class Encoder:
         """Returns the smooth-normalised vectors of texts, `[texts, dim]` float32.
 
         Args:
-            texts: Any texts: empty ones and bytes that are not UTF-8 have finite vectors too.
+            texts: Any texts: empty ones and bytes that are not UTF-8 have finite vectors too. They
+                are cut as in training.
 
         Raises:
             TypeError: `texts` is a single text.

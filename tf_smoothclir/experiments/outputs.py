@@ -211,7 +211,7 @@ def _compare(
         seed=TEST_SEED,
         samples=SAMPLES,
     )
-    rules["seeds"] = f"scores of a query are means over the seeds {_listed(study.seeds)}"
+    rules["seeds"] = study.scores_note
     write_comparison(make_directory(directory, "--output_dir"), differences, means, baseline, rules)
     return differences
 
@@ -242,8 +242,9 @@ def _gaps(plot: Path, title: str, column: str, systems, notes: list[str]) -> Wri
 def _metric_notes(systems: Sequence[SystemMetrics], study: Study) -> list[str]:
     spread = ", with the lowest and the highest seed in parentheses" * (len(study.seeds) > 1)
     rules = systems[0].cells[0].metrics().rules
+    best = "value" if len(study.seeds) == 1 else "mean"
     return [
-        f"Mean over the seeds {_listed(study.seeds)}{spread}; the best mean of a column is bold.",
+        f"{study.seeds_note}{spread}; the best {best} of a column is bold.",
         f"Test queries in a mean: {_listed(sorted(set(systems[0].queries.values())))}.",
         *(
             f"{RULE_NAMES[name]}: {rules[name]}."

@@ -40,7 +40,7 @@ header p { opacity: .8; }
   img, tr, pre { break-inside: avoid; } h2 { break-after: avoid; } }
 """
 # A number, perhaps followed by an interval, a deviation, a unit or a footnote mark.
-_NUMBER = re.compile(r"[-+−±]?[\d.,]+(e[-+]?\d+)?\s*(%|s|ms|min|h)?(\s*(\(.*\)|±.*))?\s*[†‡*]?")
+_NUMBER = re.compile(r"[-+−±]?[\d.,]+(e[-+]?\d+)?\s*(%|s|ms|min|h|k|M)?(\s*(\(.*\)|±.*))?\s*[†‡*]?")
 _BOLD = re.compile(r"\*\*(.*)\*\*")
 _EMPTY = ("", "-", "–", "—", "nan")
 

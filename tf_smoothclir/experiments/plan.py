@@ -62,6 +62,20 @@ class Study:
     tune_epochs: int
     matching: MatchingOptions = dataclasses.field(default_factory=MatchingOptions)
 
+    @property
+    def seeds_note(self) -> str:
+        """What the figures of a page are: those of a seed, or means over several."""
+        if len(self.seeds) == 1:
+            return f"Seed {self.seeds[0]}"
+        return f"Mean over the seeds {', '.join(map(str, self.seeds))}"
+
+    @property
+    def scores_note(self) -> str:
+        """What the scores of queries in a test are."""
+        if len(self.seeds) == 1:
+            return f"scores of a query are those of seed {self.seeds[0]}"
+        return f"scores of a query are means over the seeds {', '.join(map(str, self.seeds))}"
+
     def tuning_cells(
         self, study_set: StudySet, experiments: Sequence[Experiment]
     ) -> list[CellDirectory]:

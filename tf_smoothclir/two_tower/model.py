@@ -41,7 +41,14 @@ class TwoTower(keras.Model):
     """Scores queries against documents (Liu et al. 2020, section 3).
 
     A Keras model: compile it with `SmoothOrdinalSearchLoss` and fit it on batches of
-    `({"query": tokens, "document": tokens}, grades)`. Returns `[batch]` scores.
+    `({"query": texts, "document": texts}, grades)`, where grades are `[batch]` int. Texts are what
+    the towers take: `[batch]` string for `TextTower`; for other towers ids, padded with 0 to
+    `[batch, length]`, ragged, or flat as `{"ids": [tokens], "lengths": [batch]}`. It returns
+    `[batch]` scores.
+
+    A third input, "list_lengths", `[queries]` int, makes candidate lists of the batch, as listwise
+    losses need them: the number of documents of each query, whose documents and grades stand one
+    list after the other. It then returns `[documents]` scores.
     """
 
     def __init__(
@@ -71,6 +78,9 @@ class TwoTower(keras.Model):
                 first so many numbers, each as vectors of their own (Kusupati et al. 2022), weighted
                 by 1 and `CUT_WEIGHT`.
             **kwargs: Of the Keras model.
+
+        Raises:
+            ValueError: On half precision (`mixed_float16`): sums over tables are in float32.
         """
         super().__init__(**kwargs)
         check_precision(self)
@@ -91,6 +101,10 @@ class TwoTower(keras.Model):
 
     def compile(self, *args, **kwargs):
         """Compiles the model as Keras does; the weights of its loss are trained too.
+
+        Args:
+            *args: Of Keras.
+            **kwargs: Of Keras.
 
         Raises:
             ValueError: `jit_compile` is True.
@@ -190,6 +204,12 @@ class TwoTower(keras.Model):
             log_steps: Whether the history also has `batch_loss`, `gradient_norm` and `pairs` of the
                 last step of each epoch; see `train_step`.
             **kwargs: Of Keras.
+
+        Returns:
+            Keras's history.
+
+        Raises:
+            InvalidArgumentError: A grade is above the highest one of the loss; of TensorFlow.
         """
         if log_steps != self._logs_steps:
             self.train_function = None  # traced for the other case

@@ -119,7 +119,7 @@ def write_table3(
         seed=TEST_SEED,
         samples=SAMPLES,
     )
-    rules["seeds"] = f"scores of a query are means over the seeds {_listed(study.seeds)}"
+    rules["seeds"] = study.scores_note
     significance = make_directory(directory / f"{study_set.name}-significance", "--output_dir")
     write_comparison(significance, differences, means, best.name, rules)
     marked = significant(differences)
@@ -186,8 +186,8 @@ def notes_of(found: Sequence[SystemMetrics], study_set: StudySet, study: Study) 
             " PSQ, which have one split, are left out"
         )
     return [
-        f"{protocol}. Test queries: {_listed(sorted(set(found[0].queries.values())))}. Mean over"
-        f" the seeds {_listed(study.seeds)}. Weights of the epoch with the highest validation MAP.",
+        f"{protocol}. Test queries: {_listed(sorted(set(found[0].queries.values())))}."
+        f" {study.seeds_note}. Weights of the epoch with the highest validation MAP.",
         *(f"{name}: {rules[name]}." for name in ("lists", "ties", "relevance", "gain")),
         vectors_note(study),
         "Words: those with a letter or digit and more than one character, without those in more"
