@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 import tensorflow as tf
 from tensorflow import keras
@@ -14,6 +15,7 @@ from tf_smoothclir import (
     SmoothOrdinalSearchLoss,
     TextTower,
     TwoTower,
+    metrics,
 )
 
 QUERIES = ["red apple", "the blue Sea", "", "unheard"]
@@ -107,10 +109,50 @@ def test_another_role_is_an_error(role):
         model_of_strings().vectors(role, tf.constant(QUERIES))
 
 
-def test_a_grade_above_the_highest_is_an_error_in_fit():
+@pytest.mark.parametrize("method", ["fit", "evaluate"])
+def test_a_grade_above_the_highest_is_an_error_and_moves_no_weight(method):
+    model = model_of_strings()
     wrong = tf.data.Dataset.from_tensors((INPUTS, tf.constant([0, 3, 1, 2])))
+    model(INPUTS)
+    before = model.get_weights()
     with pytest.raises(tf.errors.InvalidArgumentError, match="a grade is above 2"):
-        model_of_strings().fit(wrong, verbose=0)
+        getattr(model, method)(wrong, verbose=0)
+    for old, new in zip(before, model.get_weights()):
+        np.testing.assert_array_equal(old, new)
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [list, np.array, lambda texts: np.array(texts, object), lambda texts: pd.Series(texts)],
+    ids=["list", "strings", "objects", "column"],
+)
+def test_texts_may_have_any_form(texts):
+    model = model_of_strings()
+    given = {"query": texts(QUERIES), "document": texts(DOCUMENTS)}
+    np.testing.assert_array_equal(model.predict(given, verbose=0), model.predict(INPUTS, verbose=0))
+    expected = model.evaluate(INPUTS, tf.constant(GRADES), verbose=0)
+    assert model.evaluate(given, GRADES, verbose=0) == expected
+    shown = model.fit(given, GRADES, validation_data=(given, GRADES), verbose=0).history
+    assert {"loss", "val_loss"} <= set(shown)
+
+
+def test_metrics_of_lists_rank_candidate_lists(tmp_path):
+    model, grades = model_of_strings(), [0, 2, 1, 2]
+    inputs = {"query": INPUTS["query"][:2], "document": INPUTS["document"]}
+    inputs["list_lengths"] = tf.constant([3, 1])
+    lists = tf.data.Dataset.from_tensors((inputs, tf.constant(grades)))
+    model.compile(LazyAdam(0.0), SmoothOrdinalSearchLoss(), metrics=[metrics.NDCG(5)])
+    scores = model(inputs).numpy().tolist()
+    rankings = {"a": dict(zip("012", scores)), "b": {"3": scores[3]}}
+    judgments = [("b" if place == 3 else "a", str(place), g) for place, g in enumerate(grades)]
+    expected = pytest.approx(metrics.ndcg(rankings, judgments, k=5), abs=1e-6)
+    shown = model.fit(lists, validation_data=lists, verbose=0).history
+    assert shown["ndcg_at_5"] == shown["val_ndcg_at_5"] == [expected]
+    model.save(tmp_path / "model.keras")
+    loaded = keras.models.load_model(tmp_path / "model.keras")
+    assert loaded.evaluate(lists, return_dict=True, verbose=0)["ndcg_at_5"] == expected
+    with pytest.raises(ValueError, match="batches of candidate lists, with list_lengths"):
+        model.fit(INPUTS, tf.constant(grades), verbose=0)
 
 
 def test_jit_compile_is_refused():

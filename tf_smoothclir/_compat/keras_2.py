@@ -31,6 +31,12 @@ def loss_metric(model: keras.Model) -> keras.metrics.Mean:
     return model.mean_loss
 
 
+def given_metrics(model: keras.Model) -> list:
+    """Returns the metrics that a model was compiled with, as they were given."""
+    compiled = model.compiled_metrics
+    return [] if compiled is None else tf.nest.flatten(compiled._user_metrics)
+
+
 def metrics_with_loss(model: keras.Model, metrics: list) -> list:
     """Returns the metrics of a model with that mean in place of Keras's own."""
     others = [metric for metric in metrics if metric.name != "loss"]

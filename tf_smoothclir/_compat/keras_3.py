@@ -28,6 +28,12 @@ def loss_metric(model: keras.Model) -> keras.metrics.Mean:
     return model._loss_tracker
 
 
+def given_metrics(model: keras.Model) -> list:
+    """Returns the metrics that a model was compiled with, as they were given."""
+    compiled = model._compile_metrics
+    return [] if compiled is None else tf.nest.flatten(compiled._user_metrics)
+
+
 def metrics_with_loss(model: keras.Model, metrics: list) -> list:
     """Returns the metrics of a model, which include the mean loss."""
     del model

@@ -3,6 +3,7 @@
 `keras_2` and `keras_3` define the same names:
 
 * `adopt_layer`: gives a built model one more layer;
+* `given_metrics`: the metrics that a model was compiled with;
 * `loss_metric`, `make_loss_metric`, `metrics_with_loss`: the mean loss that `fit` shows;
 * `ONLY_FIRST_REPLICA`: aggregation of a weight that all replicas change alike;
 * `Optimizer` and `RowOptimizer`: bases of the package's optimizers, the latter a mixin;
@@ -23,6 +24,7 @@ if ON_KERAS_3:
         Optimizer,
         RowOptimizer,
         adopt_layer,
+        given_metrics,
         loss_metric,
         make_loss_metric,
         metrics_with_loss,
@@ -35,6 +37,7 @@ else:
         Optimizer,
         RowOptimizer,
         adopt_layer,
+        given_metrics,
         loss_metric,
         make_loss_metric,
         metrics_with_loss,
@@ -47,6 +50,7 @@ __all__ = [
     "Optimizer",
     "RowOptimizer",
     "adopt_layer",
+    "given_metrics",
     "make_loss_metric",
     "metrics_with_loss",
     "optimizer_variables",

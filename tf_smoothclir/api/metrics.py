@@ -10,7 +10,8 @@ Each returns the mean over the judged queries that have a relevant document (gra
 without a ranking count as 0. Gains are the grades themselves; the discount is log2(1 + rank).
 
 The classes are Keras metrics of candidate lists, for a model whose output is `[lists, list_size]`
-scores: `model.compile(metrics=[sc.metrics.NDCG(5)])`. `y_true` are grades of the same shape, of
+scores, or a `TwoTower` that is fitted on candidate lists ("list_lengths"), which then has no other
+metrics: `model.compile(metrics=[sc.metrics.NDCG(5)])`. `y_true` are grades of the same shape, of
 which a negative one is padding. Lists without a relevant document are left out. Of equal scores,
 the lower grade counts as ranked first. Scores of another shape are a `ValueError`.
 """
@@ -149,6 +150,8 @@ def _ordered(query: object, found: object) -> list[str]:
 class _ListMetric(keras.metrics.Metric):
     """Mean of a metric of candidate lists; see the module."""
 
+    needs_lists = True  # so that a `TwoTower` gives it candidate lists as rows
+
     def __init__(self, k: int | None = None, name: str | None = None, **kwargs: Any):
         """Creates the metric.
 
@@ -179,7 +182,8 @@ class _ListMetric(keras.metrics.Metric):
         if scores.shape.rank != 2:
             raise ValueError(
                 f"{self.name}: y_pred has shape {scores.shape}, but the metric needs whole lists,"
-                " [lists, list_size]. Compile it into a model that scores lists."
+                " [lists, list_size]. Compile it into a model that scores lists, or give a TwoTower"
+                " batches of candidate lists, with list_lengths."
             )
         ranked = _ranked(grades, scores)
         relevant = tf.cast(tf.reduce_any(ranked > 0, axis=1), tf.float32)

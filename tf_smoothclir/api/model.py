@@ -216,15 +216,12 @@ class Model:
 
     @without_retracing_warnings()
     def explain(self, query: str, document: str, role: str = "document") -> Explanation:
-        """Splits the score of a query and a document, as `score` gives it, into shares of words.
+        """Splits the `score` of a query and a document into shares of words and a remainder.
 
         Args:
             query: A string.
             document: A string.
             role: "document" for the words of the document, "query" for those of the query.
-
-        Returns:
-            `words`, each with its `share` of the `score`, and what is left, the `remainder`.
 
         Raises:
             InputError: An argument has the wrong type, or towers that read word order rank.

@@ -22,8 +22,8 @@ def predicted_grades(scores, cut_points: Sequence[float]) -> tf.Tensor:
     return tf.reduce_sum(tf.cast(above, tf.int32), axis=-1)
 
 
-def check_grades(grades, num_grades: int | None) -> None:
-    """Checks grades when they are known, in a graph too.
+def check_grades(grades, num_grades: int | None) -> tf.Tensor:
+    """Returns grades after checking them, in a graph too, where nothing uses them before.
 
     Args:
         grades: Of any shape; negative at padding.
@@ -33,13 +33,16 @@ def check_grades(grades, num_grades: int | None) -> None:
         InvalidArgumentError: A grade is above K-1.
     """
     if num_grades is None:
-        return
+        return grades
     highest = tf.reduce_max(tf.cast(grades, tf.int32))
     message = (
         f"grades: a grade is above {num_grades - 1}, the highest that this loss has. Give the loss"
         " one more threshold for each further grade, or correct the grades."
     )
-    tf.debugging.assert_less(highest, num_grades, message=message)
+    checked = tf.debugging.assert_less(highest, num_grades, message=message)
+    # In a graph, no step may begin with grades that turn its weights into NaN.
+    with tf.control_dependencies([] if checked is None else [checked]):
+        return tf.identity(grades)
 
 
 def hit_grades(scores, of_scores: Sequence[float], of_shares: Sequence[float]) -> tf.Tensor:

@@ -66,8 +66,7 @@ class ListwiseLoss(RankingLoss):
                 f"{type(self).__name__} compares the documents of a list, but the batch has no "
                 "list_lengths: give the model batches of candidate lists"
             )
-        grades = tf.cast(grades, tf.float32)
-        return _padded(grades, list_lengths, -1.0), _padded(scores, list_lengths, 0.0)
+        return padded_lists(grades, scores, list_lengths)
 
     def rescaled_in_batch(self, loss, scores, list_lengths):
         """Returns the mean loss as it is: each list holds all documents of the batch."""
@@ -81,6 +80,20 @@ class ListwiseLoss(RankingLoss):
 
     def get_config(self):
         return {**super().get_config(), "temperature": self.temperature}
+
+
+def padded_lists(
+    grades: tf.Tensor, scores: tf.Tensor, list_lengths: tf.Tensor
+) -> tuple[tf.Tensor, tf.Tensor]:
+    """Returns a flat batch as rows, `[lists, longest]` each; padding has grade -1 and score 0.
+
+    Args:
+        grades: `[documents]`, those of all lists, one list after the other.
+        scores: `[documents]` in the same order.
+        list_lengths: `[lists]` int.
+    """
+    grades = tf.cast(grades, tf.float32)
+    return _padded(grades, list_lengths, -1.0), _padded(scores, list_lengths, 0.0)
 
 
 def _padded(values: tf.Tensor, list_lengths: tf.Tensor, padding: float) -> tf.Tensor:

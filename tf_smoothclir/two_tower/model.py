@@ -10,11 +10,9 @@ from tensorflow import keras
 from tf_smoothclir._compat.keras_api import (
     adopt_layer,
     make_loss_metric,
-    metrics_with_loss,
     track_loss,
 )
 from tf_smoothclir.data.model_inputs import (
-    InBatchInputs,
     ListInputs,
     ModelInputs,
     PairInputs,
@@ -28,6 +26,7 @@ from tf_smoothclir.optimizers.gradients import clipped, each_row_once
 from tf_smoothclir.optimizers.sparse_optimizer import gradient_policy
 from tf_smoothclir.towers.text_tower import word_table
 from tf_smoothclir.towers.word_table import WordTableTower, check_precision
+from tf_smoothclir.two_tower.batches import BatchModel, list_lengths, listed_pairs
 from tf_smoothclir.two_tower.saved_model import ScoringModel
 from tf_smoothclir.two_tower.similarity import SmoothCosineSimilarity, smooth_normalize
 
@@ -37,7 +36,7 @@ CUT_WEIGHT = 0.1
 
 
 @keras.utils.register_keras_serializable(package="tf_smoothclir")
-class TwoTower(keras.Model):
+class TwoTower(BatchModel):
     """Scores queries against documents (Liu et al. 2020, section 3).
 
     A Keras model: compile it with `SmoothOrdinalSearchLoss` and fit it on batches of
@@ -196,10 +195,12 @@ class TwoTower(keras.Model):
         tower = towers[role]
         return smooth_normalize(tower(tokens), self.similarity.epsilon)
 
-    def fit(self, *args, log_steps: bool = False, **kwargs):
+    def fit(self, x=None, y=None, *args, log_steps: bool = False, **kwargs):
         """Trains as Keras does; a grade that the loss does not have is an error, not a NaN.
 
         Args:
+            x: Inputs, see the class, or a dataset; texts may be lists, arrays, columns of frames.
+            y: Grades.
             *args: Of Keras.
             log_steps: Whether the history also has `batch_loss`, `gradient_norm` and `pairs` of the
                 last step of each epoch; see `train_step`.
@@ -214,7 +215,7 @@ class TwoTower(keras.Model):
         if log_steps != self._logs_steps:
             self.train_function = None  # traced for the other case
         self._checks_grades, self._logs_steps = True, log_steps
-        return super().fit(*args, **kwargs)
+        return super().fit(x, y, *args, **kwargs)
 
     def export(self, filepath):
         """Writes a SavedModel, of the scores of pairs, whose signature takes texts of any length.
@@ -244,7 +245,7 @@ class TwoTower(keras.Model):
         inputs, grades, weights = keras.utils.unpack_x_y_sample_weight(data)
         inputs = self._typed(inputs)
         if self._checks_grades:
-            check_grades(grades, ranking_loss(self.loss).num_grades)
+            grades = check_grades(grades, ranking_loss(self.loss).num_grades)
         with tf.GradientTape() as tape:
             scores, *shorter = self(inputs, training=True, each_dim=True)
             loss = self.compute_loss(inputs, grades, scores, weights)
@@ -256,9 +257,9 @@ class TwoTower(keras.Model):
         gradients = tape.gradient(scaled_loss, self.trainable_variables)
         if not self._names_rows_once(inputs):
             gradients = [each_row_once(gradient) for gradient in gradients]
-        pairs = _listed_pairs(inputs, grades)
+        pairs = listed_pairs(inputs, grades)
         if exchange:
-            weight = ranking_loss(self.loss).num_terms(pairs, _list_lengths(inputs))
+            weight = ranking_loss(self.loss).num_terms(pairs, list_lengths(inputs))
             gradients, (loss,), pairs = exchange(gradients, [loss], pairs, weight)
         norm = tf.linalg.global_norm(gradients) / scale
         if self.clip_norm:
@@ -273,15 +274,12 @@ class TwoTower(keras.Model):
     def test_step(self, data):
         """Keras's evaluation step, with the loss of `compute_loss` on either Keras."""
         inputs, grades, weights = keras.utils.unpack_x_y_sample_weight(data)
+        inputs = self._typed(inputs)
+        grades = check_grades(grades, ranking_loss(self.loss).num_grades)
         scores = self(inputs, training=False)
         loss = self.compute_loss(inputs, grades, scores, weights)
         track_loss(self, loss, tf.shape(grades)[0])
         return self.compute_metrics(inputs, grades, scores, weights)
-
-    @property
-    def metrics(self):
-        """Keras's list of metrics, with the mean loss."""
-        return metrics_with_loss(self, super().metrics)
 
     def _names_rows_once(self, inputs: ModelInputs) -> bool:
         """Returns whether no gradient of this batch names a row of a table twice."""
@@ -301,7 +299,7 @@ class TwoTower(keras.Model):
         listwise loss takes sample weights `[lists]`; with `in_batch`, its lists hold all documents
         of the batch.
         """
-        lengths = _list_lengths(self._typed(x))
+        lengths = list_lengths(self._typed(x))
         lists = ranking_loss(self.loss)
         if self.in_batch:
             loss = super().compute_loss(x, y, y_pred, sample_weight)
@@ -350,15 +348,3 @@ class TwoTower(keras.Model):
         if not (self.is_shared and self._own_towers()):
             return False
         return not word_table(self.query_tower).pads_texts
-
-
-def _list_lengths(inputs: ModelInputs | None) -> tf.Tensor | None:
-    """Returns the number of documents in each list, None for a batch without lists."""
-    return inputs.list_lengths if isinstance(inputs, (ListInputs, InBatchInputs)) else None
-
-
-def _listed_pairs(inputs: ModelInputs, grades: tf.Tensor) -> tf.Tensor:
-    """Returns the number of listed pairs in a batch; in-batch negatives do not count."""
-    if isinstance(inputs, PairInputs):
-        return tf.size(grades)
-    return tf.reduce_sum(inputs.list_lengths)

@@ -1,0 +1,81 @@
+"""Batches as a two-tower model takes them, and as Keras wants them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+from tensorflow import keras
+
+from tf_smoothclir._compat.keras_api import given_metrics, metrics_with_loss
+from tf_smoothclir.data.model_inputs import InBatchInputs, ListInputs, ModelInputs, PairInputs
+from tf_smoothclir.losses.listwise import padded_lists
+
+
+def list_lengths(inputs: ModelInputs | None) -> tf.Tensor | None:
+    """Returns the number of documents in each list, None for a batch without lists."""
+    return inputs.list_lengths if isinstance(inputs, (ListInputs, InBatchInputs)) else None
+
+
+def listed_pairs(inputs: ModelInputs, grades: tf.Tensor) -> tf.Tensor:
+    """Returns the number of listed pairs in a batch; in-batch negatives do not count."""
+    if isinstance(inputs, PairInputs):
+        return tf.size(grades)
+    return tf.reduce_sum(inputs.list_lengths)
+
+
+class BatchModel(keras.Model):
+    """A Keras model that takes batches in more forms than Keras.
+
+    Texts and grades may also be lists, NumPy's strings, and columns of data frames. Metrics that
+    declare `needs_lists` get candidate lists as rows.
+    """
+
+    @property
+    def metrics(self):
+        """Keras's list of metrics, with the mean loss."""
+        return metrics_with_loss(self, super().metrics)
+
+    def fit(self, x=None, y=None, *args, **kwargs):
+        """Trains as Keras does."""
+        if isinstance(kwargs.get("validation_data"), (tuple, list)):
+            kwargs["validation_data"] = tuple(map(_as_tensors, kwargs["validation_data"]))
+        return super().fit(_as_tensors(x), _as_tensors(y), *args, **kwargs)
+
+    def evaluate(self, x=None, y=None, *args, **kwargs):
+        """Evaluates as Keras does."""
+        return super().evaluate(_as_tensors(x), _as_tensors(y), *args, **kwargs)
+
+    def predict(self, x, *args, **kwargs):
+        """Predicts as Keras does."""
+        return super().predict(_as_tensors(x), *args, **kwargs)
+
+    def compute_metrics(self, x, y, y_pred, sample_weight=None):
+        """Keras's `compute_metrics`, of typed inputs."""
+        ranks_lists = any(getattr(one, "needs_lists", False) for one in given_metrics(self))
+        if ranks_lists and isinstance(x, ListInputs):
+            y, y_pred = padded_lists(y, y_pred, x.list_lengths)
+        return super().compute_metrics(x, y, y_pred, sample_weight)
+
+
+def _as_tensors(given: Any) -> Any:
+    """Returns data as Keras takes them on both stacks; what it takes already stays as it is.
+
+    Lists, NumPy's strings and columns of data frames become tensors or arrays, in dictionaries too.
+    """
+    if isinstance(given, Mapping):
+        return {name: _as_tensors(values) for name, values in given.items()}
+    if hasattr(given, "to_numpy") and not hasattr(given, "columns"):
+        given = given.to_numpy()
+    if isinstance(given, list):
+        has_texts = bool(given) and isinstance(given[0], (str, bytes))
+        return tf.constant(given, tf.string) if has_texts else np.asarray(given)
+    if isinstance(given, np.ndarray) and (given.dtype.kind in "US" or _holds_texts(given)):
+        return tf.constant(given.astype(object), tf.string)
+    return given
+
+
+def _holds_texts(array: np.ndarray) -> bool:
+    return array.dtype == object and array.size > 0 and isinstance(array.flat[0], (str, bytes))
