@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tests.graphs import nodes_of_functions
+from tests.graphs import nodes_of_functions, operations_in
 from tf_smoothclir.ops import table_sum as module
 from tf_smoothclir.ops.row_sums import segment_sum_by_segments
-from tf_smoothclir.ops.table_sum import sum_by_matrix, table_sum
+from tf_smoothclir.ops.table_sum import sum_by_matrix, table_sum, table_sum_of_distinct
 
 SIZE, DIM = 7, 3
 TEXTS = {
@@ -97,6 +97,32 @@ def test_all_rows_are_named_on_request(case, without):
     _, every = sums_and_gradient(table, texts, upstream, names_all_rows=True)
     assert sorted(every.indices.numpy()) == sorted({word for text in texts for word in text})
     np.testing.assert_array_equal(tf.convert_to_tensor(every), tf.convert_to_tensor(some))
+
+
+@pytest.mark.usefixtures("kernel")
+@pytest.mark.parametrize("without", WITHOUT.values(), ids=WITHOUT)
+@pytest.mark.parametrize("case", TEXTS)
+def test_known_distinct_rows_are_not_searched_again(case, without):
+    texts, table = TEXTS[case], random_table()
+    upstream = some_gradient(len(texts), without)
+    ids, of_tokens, lengths = flat(texts)
+    distinct, positions = tf.unique(ids)
+
+    @tf.function(autograph=False)
+    def step(distinct, positions, of_tokens, lengths):
+        with tf.GradientTape() as tape:
+            sums = table_sum_of_distinct(table, distinct, positions, of_tokens, lengths)
+        return sums, tape.gradient(sums, table, output_gradients=tf.constant(upstream))
+
+    sums, gradient = step(distinct, positions, of_tokens, lengths)
+    expected, every = sums_and_gradient(table, texts, upstream, names_all_rows=True)
+    np.testing.assert_array_equal(sums, expected)
+    np.testing.assert_array_equal(gradient.indices, distinct)
+    np.testing.assert_allclose(
+        tf.convert_to_tensor(gradient), tf.convert_to_tensor(every), rtol=1e-6, atol=1e-7
+    )
+    graph = step.get_concrete_function(distinct, positions, of_tokens, lengths).graph
+    assert "Unique" not in operations_in(graph)
 
 
 @pytest.mark.usefixtures("kernel", "device")

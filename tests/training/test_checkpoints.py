@@ -197,6 +197,23 @@ def test_the_state_before_is_restored_if_the_last_one_is_damaged(tmp_path, caplo
     ]
 
 
+def test_the_best_weights_are_on_disk_once(tmp_path):
+    model = saved_twice(tmp_path)  # after it, the weights are others
+    saved = tf.train.list_variables(str(tmp_path / "state-2"))
+    assert saved
+    assert not any(name.startswith("weights/") for name, _ in saved)
+    checkpoints = checkpoints_of(tmp_path, model)
+    for progress in (
+        Progress(epoch=3, best_epoch=2),  # an epoch that was no better
+        Progress(epoch=2, best_epoch=2, step=5),  # within an epoch
+    ):
+        checkpoints.save(progress)
+        other = make_model(seed=2)
+        assert checkpoints_of(tmp_path, other).restore() == progress
+        for found, expected in zip(state(other), state(model)):
+            np.testing.assert_array_equal(found, expected)
+
+
 def test_better_weights_than_those_of_the_restored_state_are_forgotten(tmp_path):
     """A kill between the best weights and the state: the epoch is trained again."""
     model = saved_twice(tmp_path)

@@ -54,8 +54,9 @@ class OrdinalSoftmaxLoss(ListwiseLoss):
         lower = tf.gather(
             tf.reduce_logsumexp(lower, axis=2), tf.maximum(grades, 0), axis=1, batch_dims=1
         )
-        steps = tf.cast(highest - grades, y_pred.dtype)
-        weights = tf.where(grades > 0, tf.pow(self.lower_grade_weight, steps), 0.0)
+        powers = tf.pow(self.lower_grade_weight, tf.cast(levels[:, 0], y_pred.dtype))
+        steps = tf.where(grades > 0, highest - grades, 0)
+        weights = tf.where(grades > 0, tf.gather(powers, steps), 0.0)
         return tf.reduce_sum(weights * tf.nn.softplus(lower - y_pred), axis=1)
 
     def get_config(self):

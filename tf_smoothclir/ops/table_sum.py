@@ -19,10 +19,12 @@ from tf_smoothclir.ops.row_sums import (
     pair_product,
     segment_sum_by_segments,
     sums_at,
+    sums_at_by_matrix,
 )
 from tf_smoothclir.utils.devices import has_gpu
 
 _OF_ALL_TEXTS, _OF_CHANGED_TEXTS = "TfSmoothclirTableSumOfAll", "TfSmoothclirTableSum"
+_OF_DISTINCT = "TfSmoothclirTableSumOfDistinct"
 
 
 def table_sum(
@@ -52,20 +54,53 @@ def table_sum(
         tf.errors.InvalidArgumentError: When the graph runs: an id is not a row of the table.
     """
     gradient = _OF_ALL_TEXTS if names_all_rows else _OF_CHANGED_TEXTS
+    return _summed(table, gradient, ids, texts, lengths)
+
+
+def table_sum_of_distinct(
+    table: tf.Variable,
+    distinct: tf.Tensor,
+    positions: tf.Tensor,
+    texts: tf.Tensor,
+    lengths: tf.Tensor,
+) -> tf.Tensor:
+    """Does what `table_sum` does, of tokens whose distinct ids are known already.
+
+    The gradient names the rows of all texts, without another search for the distinct ones.
+
+    Args:
+        table: `[rows, dim]` float.
+        distinct: `[distinct]` int, each different row once.
+        positions: `[tokens]` int, the place of each token's row in `distinct`.
+        texts: As for `table_sum`.
+        lengths: As for `table_sum`.
+
+    Returns:
+        As `table_sum`.
+
+    Raises:
+        tf.errors.InvalidArgumentError: As `table_sum`.
+    """
+    ids = tf.gather(distinct, positions)
+    return _summed(table, _OF_DISTINCT, ids, texts, lengths, distinct, positions)
+
+
+def _summed(table: tf.Variable, gradient: str, *given: tf.Tensor) -> tf.Tensor:
+    """Returns the sums of `ids`, `texts`, `lengths` and more inputs, with that gradient."""
 
     # A function, because a tape ignores the gradients that a graph overrides. A new one for each
     # graph, because it refers to the table and would keep it alive.
     @tf.function(autograph=False)
-    def summed(ids, texts, lengths):
+    def summed(ids, texts, lengths, *more):
         # Else TensorFlow copies a table that is read whole after updates of single rows.
         tf.raw_ops.DisableCopyOnRead(resource=table.handle)
         sums = sum_in_halves(_kernel, table.read_value(), ids, texts, lengths)
         with tf.compat.v1.get_default_graph().gradient_override_map({"IdentityN": gradient}):
-            inputs = [tf.stop_gradient(sums), table.handle, ids, texts, lengths]
+            inputs = [tf.stop_gradient(sums), table.handle, ids, texts, lengths, *more]
             sums, *_ = tf.raw_ops.IdentityN(input=inputs)
         return sums
 
-    return summed(ids, texts, lengths)
+    return summed(*given)
 
 
 @tf.RegisterGradient(_OF_CHANGED_TEXTS)
@@ -80,6 +115,16 @@ def _gradient_of_changed_texts(operation, upstream, *_):
 def _gradient_of_all_texts(operation, upstream, *_):
     _, table, ids, texts, _ = operation.inputs
     return None, _gradient_of_table(table, ids, texts, upstream), None, None, None
+
+
+@tf.RegisterGradient(_OF_DISTINCT)
+def _gradient_of_distinct(operation, upstream, *_):
+    _, table, _, texts, _, distinct, positions = operation.inputs
+    # The product writes each row once, however many words share it; on two cores it runs on both.
+    values = sums_at_by_matrix(positions, upstream, texts, tf.size(distinct))
+    shape = tf.raw_ops.VariableShape(input=table)
+    gradient = tf.IndexedSlices(values, distinct, shape)
+    return None, gradient, None, None, None, None, None
 
 
 def _gradient_of_table(table, ids, texts, upstream) -> tf.IndexedSlices:

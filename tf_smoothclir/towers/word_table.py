@@ -11,7 +11,7 @@ from tensorflow import keras
 
 from tf_smoothclir._compat.keras_api import tf_variable
 from tf_smoothclir.ops.row_sums import segment_sum
-from tf_smoothclir.ops.table_sum import table_sum
+from tf_smoothclir.ops.table_sum import table_sum_of_distinct
 from tf_smoothclir.optimizers.sparse_optimizer import GradientPolicy
 from tf_smoothclir.text.tokens import DistinctTokens, SubwordTokens, Tokens
 from tf_smoothclir.text.vocabulary import PADDING_ID, UNKNOWN_ID
@@ -189,7 +189,7 @@ class WordTableTower(keras.layers.Layer):
         of_ngrams *= tf.math.divide_no_nan(1.0, root)[:, tf.newaxis]
         has_own = (words > UNKNOWN_ID) & (words < self.vocabulary_size)
         own = self._rows("embeddings", tf.boolean_mask(words, has_own))
-        return of_ngrams + tf.scatter_nd(tf.where(has_own), own, tf.shape(of_ngrams, tf.int64))
+        return tf.tensor_scatter_nd_add(of_ngrams, tf.where(has_own), own)
 
     def _rows(self, table: str, numbers: tf.Tensor) -> tf.Tensor:
         if self._read_rows is not None:
@@ -199,12 +199,12 @@ class WordTableTower(keras.layers.Layer):
     def _sums_of_ngrams(self, ngrams: DistinctTokens, training: bool | None) -> tf.Tensor:
         """Returns `[words, dim]`, the sum of the vectors of each word's n-grams."""
         if training and not tf.executing_eagerly():
-            return table_sum(
+            return table_sum_of_distinct(
                 tf_variable(self.ngram_embeddings),
-                ngrams.ids,
+                ngrams.distinct,
+                ngrams.positions,
                 ngrams.texts,
                 ngrams.lengths,
-                names_all_rows=self.gradient_policy.names_all_rows,
             )
         rows, number = self._rows("ngram_embeddings", ngrams.distinct), tf.size(ngrams.lengths)
         return segment_sum(rows, ngrams.positions, ngrams.texts, number, training=training)

@@ -96,22 +96,24 @@ class Checkpoints:
         self._directory = directory
         self._progress = tf.Variable("", dtype=tf.string)
         more = {**variables.more, **({"helpers": variables.helpers} if variables.helpers else {})}
-        self._checkpoint = tf.train.Checkpoint(
-            weights=variables.weights,
-            optimizer=variables.optimizer,
-            progress=self._progress,
-            **more,
-        )
+        rest = {"optimizer": variables.optimizer, "progress": self._progress, **more}
+        self._checkpoint = tf.train.Checkpoint(weights=variables.weights, **rest)
+        # A state right after the best epoch so far has the best weights, which are a file already.
+        self._best_are_weights = variables.kept is variables.weights
+        self._weights = tf.train.Checkpoint(weights=variables.weights)
+        self._rest = tf.train.Checkpoint(**rest)
         # Earlier releases save it; now the name of a state has its number.
         _ = self._checkpoint.save_counter
         self._states, self._best = SavedStates(directory, STATE), SavedStates(directory, BEST)
         self._former = 0  # the state that this process has restored or saved
 
     def save(self, progress: Progress) -> None:
-        """Saves the state, completely or not at all, with the best weights so far."""
+        """Saves the state, completely or not at all; the best weights so far must be saved."""
         self._progress.assign(progress.to_json())
         needs = self._best.latest() if progress.best_epoch else 0
-        write = self._checkpoint.write
+        is_best = self._best_are_weights and needs and not progress.step
+        is_best = is_best and progress.best_epoch == progress.epoch
+        write = (self._rest if is_best else self._checkpoint).write
         self._former = self._states.save(write, former=self._former, needs=needs)
         (self._directory / EARLIER_STATES).unlink(missing_ok=True)
 
@@ -130,7 +132,7 @@ class Checkpoints:
                 if needs:
                     self._best.discard_after(needs)
                 self._former = number
-                return self._restored(self._states.prefix(number))
+                return self._restored(self._states.prefix(number), needs)
             logging.warning("%s is damaged: %s", self._states.prefix(number), damage)
         latest = tf.train.latest_checkpoint(str(self._directory))  # of an earlier release
         if latest and not there:
@@ -147,9 +149,14 @@ class Checkpoints:
         needs = 0 if damage else self._states.needs(number)
         return damage or (self._best.damage(needs) if needs else "")
 
-    def _restored(self, prefix: str) -> Progress:
+    def _restored(self, prefix: str, needs: int = 0) -> Progress:
         with _readable(prefix):
-            self._checkpoint.restore(prefix).assert_consumed()
+            saved = tf.train.load_checkpoint(prefix).get_variable_to_shape_map()
+            if any(name.startswith("weights/") for name in saved):
+                self._checkpoint.restore(prefix).assert_consumed()
+            else:
+                self._rest.read(prefix).assert_consumed()
+                self._weights.read(self._best.prefix(needs)).assert_consumed()
             return Progress.from_json(self._progress.numpy())
 
 
