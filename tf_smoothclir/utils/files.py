@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import BinaryIO, TextIO
 
 import numpy as np
-from absl import logging
 
 from tf_smoothclir.utils.errors import input_error
 
@@ -257,6 +256,8 @@ def locked(path: Path, where: object, reason: str, remedy: str) -> Iterator[None
         except BlockingIOError:
             raise input_error(where, reason, remedy) from None
         except OSError as error:
+            from absl import logging  # late: whoever only encodes has NumPy alone
+
             logging.warning("%s cannot be locked: %s", path, error.strerror)
         yield
 
