@@ -126,6 +126,15 @@ def test_in_rotations_every_judged_query_is_tested(study_set, study):
     assert not rotating.trained_systems(EXPERIMENTS["yu2020_table3"])
 
 
+def test_fewer_queries_are_another_cell(study_set, study):
+    """Else a table of few queries would show the figures of all, or the other way round."""
+    fewer = dataclasses.replace(
+        study_set, settings=changed(study_set.settings, {"max_queries": 100})
+    )
+    names = {cell_of(one, study, "BWE-Agg-Add").cell.name for one in (study_set, fewer)}
+    assert len(names) == 2
+
+
 def test_nothing_of_validation_and_test_queries_is_in_the_vectors(settings, tmp_path):
     """Other judgments of these queries, and other texts, change no vector."""
     data = data_of(settings, tmp_path / "before")

@@ -61,6 +61,7 @@ class MatchingCell:
         values += [dataclasses.asdict(settings.text), settings.training.negatives, _VERSION]
         values += [dataclasses.asdict(settings.model)] * (self.options.word_vectors != PAIRS)
         values += [dataclasses.asdict(settings.training)] * (self.options.word_vectors == TOWERS)
+        values += [settings.data.max_queries] * (settings.data.max_queries > 0)
         content = json.dumps([values, self.fingerprint], sort_keys=True)
         digest = hashlib.sha256(content.encode()).hexdigest()[:10]
         name = f"yu2020-{self.set_name}-{self.system.name}-s{settings.training.seed}-{digest}"
