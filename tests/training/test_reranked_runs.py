@@ -9,11 +9,13 @@ import pytest
 from tf_smoothclir.data.candidate_lists import candidate_lists
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.sources.source import SPLITS
-from tf_smoothclir.interaction import reranker_learning
+from tf_smoothclir.interaction import choosing, reranker_learning
+from tf_smoothclir.interaction.choosing import FirstStageValidation
 from tf_smoothclir.interaction.learning import Learned
 from tf_smoothclir.interaction.networks.registry import LEARNING, NETWORKS
 from tf_smoothclir.interaction.reranker import Reranker
 from tf_smoothclir.interaction.reranker_learning import learn_reranker
+from tf_smoothclir.interaction.training_lists import training_lists, with_related
 from tf_smoothclir.protocols.scorer import Ranking
 from tf_smoothclir.settings.retrieval import RetrievalSettings
 from tf_smoothclir.training.retrievers import load_models, load_scorer
@@ -92,7 +94,7 @@ def test_a_weight_of_0_is_the_first_stage(run, tokenized):
 def test_negatives_are_never_judged_and_queries_are_of_training(run, tokenized):
     retrieval_set = tokenized.retrieval_set
     first_stage = load_models(run).retrievers(tokenized)["dense"]
-    lists = reranker_learning.training_lists(retrieval_set, first_stage, seed=1)
+    lists = training_lists(retrieval_set, first_stage, seed=1)
     assert (retrieval_set.splits[lists.query_rows] == 0).all()
     assert set(lists.grades) == {0, 2}
     pairs = set(zip(lists.pair_query_rows, lists.document_rows))
@@ -100,6 +102,95 @@ def test_negatives_are_never_judged_and_queries_are_of_training(run, tokenized):
     negative = lists.grades == 0
     assert not judged & set(zip(lists.pair_query_rows[negative], lists.document_rows[negative]))
     assert len(pairs) == len(lists.document_rows)
+
+
+def test_related_documents_stand_above_unjudged_ones_in_lists_of_their_own(run, tokenized):
+    retrieval_set = tokenized.retrieval_set
+    first_stage = load_models(run).retrievers(tokenized)["dense"]
+    lists = training_lists(retrieval_set, first_stage, seed=1)
+    more = with_related(lists, retrieval_set, seed=1)
+    before = len(lists.query_rows)
+    assert len(more.query_rows) > before
+    np.testing.assert_array_equal(more.document_rows[: lists.offsets[-1]], lists.document_rows)
+    np.testing.assert_array_equal(more.offsets[: before + 1], lists.offsets)
+    judged = zip(retrieval_set.query_rows, retrieval_set.document_rows)
+    grades = dict(zip(judged, retrieval_set.grades))
+    for number in range(before, len(more.query_rows)):
+        own = slice(*more.offsets[number : number + 2])
+        row, documents = more.query_rows[number], more.document_rows[own]
+        assert retrieval_set.splits[row] == 0
+        assert len(set(documents)) == len(documents)
+        found = [grades.get((row, document)) for document in documents]
+        # Grade 1 counts as relevant here; what nobody judged does not.
+        expected = {1: 2, None: 0}
+        assert [expected[grade] for grade in found] == more.grades[own].tolist()
+        assert {1, None} == set(found)
+        assert found.count(1) <= 5
+
+
+def test_without_lower_grades_there_are_no_more_lists(run, tokenized):
+    retrieval_set = tokenized.retrieval_set
+    only = np.flatnonzero(retrieval_set.grades == 2)
+    binary = dataclasses.replace(
+        retrieval_set,
+        **{
+            name: getattr(retrieval_set, name)[only]
+            for name in ("query_rows", "document_rows", "grades")
+        },
+    )
+    first_stage = load_models(run).retrievers(tokenized)["dense"]
+    lists = training_lists(binary, first_stage, seed=1)
+    assert len(lists.query_rows)
+    assert len(with_related(lists, binary, seed=1).query_rows) == len(lists.query_rows)
+
+
+@pytest.mark.parametrize("gains", [(0.02, 0.01), (0.01, 0.02), (0.0, 0.0)])
+def test_validation_decides_whether_related_documents_count(run, tokenized, monkeypatch, gains):
+    """The first is learned without them, the second with them."""
+    unchanged = Learned(0, (0.0,), (), 0.0)
+    monkeypatch.setattr(reranker_learning, "learn", lambda *_, **__: unchanged)
+    left = list(gains)
+
+    def best(*_):
+        gain = left.pop(0)
+        return 3 * gain, 1.0 if gain else 0.0, {0.0: 0.5, 1.0: 0.5 + gain}
+
+    monkeypatch.setattr(FirstStageValidation, "best", best)
+    models = load_models(run)
+    first_stage = models.retrievers(tokenized)["dense"]
+    learned = learn_reranker(
+        "late_interaction", models.reranker.codes, tokenized, first_stage, depth=5, seed=1
+    )
+    assert not left
+    assert learned.choices.related == (gains[1] > gains[0])
+    assert learned.weight == pytest.approx(3 * max(gains))
+
+
+@pytest.mark.parametrize("falls", [0.0, 0.2])
+def test_a_share_by_which_map_falls_is_refused(run, tokenized, monkeypatch, falls):
+    """A network that looks for the best document alone puts related ones below random ones."""
+    first_stage = load_models(run).retrievers(tokenized)["dense"]
+    validation = FirstStageValidation(tokenized.retrieval_set, first_stage, 5)
+    of_lists = choosing.per_query_metrics
+
+    def measured(*args):
+        """NDCG@5 rises with each share that is tried, and MAP falls."""
+        found = of_lists(*args)
+        calls.append(1)
+        rises = 0.01 * len(calls)
+        return {"NDCG@5": found["NDCG@5"] + rises, "MAP": found["MAP"] - falls * rises}
+
+    calls = []
+    monkeypatch.setattr(choosing, "per_query_metrics", measured)
+    weight, share, _ = validation.best(RandomScorer())
+    assert (weight > 0, share > 0) == ((False, False) if falls else (True, True))
+
+
+class RandomScorer:
+    """Scores that say nothing."""
+
+    def score(self, lists):
+        return np.random.default_rng(1).random(len(lists.document_rows), np.float32) * 1e-9
 
 
 def test_the_seed_determines_the_weights_to_begin_with(run, tokenized, monkeypatch):

@@ -2,7 +2,8 @@
 
 The share that is best on a sample is a little better there than it deserves. So it has to be better
 than the first stage alone by more than a standard error, and by no metric worse, as the halves of a
-hybrid have to.
+hybrid have to. MAP is one of these metrics here: a network that looks for the one best document may
+put related ones below random ones.
 """
 
 from __future__ import annotations
@@ -61,11 +62,11 @@ class FirstStageValidation:
         of_first, of_scores = map(float, spreads)
         return (of_first or 1.0) / of_scores if of_scores else 0.0
 
-    def best(self, scorer: Scorer) -> tuple[float, dict[float, float]]:
+    def best(self, scorer: Scorer) -> tuple[float, float, dict[float, float]]:
         """Returns the best weight of a re-ranker, 0 for the first stage alone.
 
         Returns:
-            The weight, and the measure of `quality` by each of `SHARES`.
+            The weight, its share, and the measure of `quality` by each of `SHARES`.
         """
         of_lists = scorer.score(self._lists)
         scores = scorer.score(self.ranking.candidate_lists(self._set))
@@ -74,17 +75,18 @@ class FirstStageValidation:
         measured = {share: self._measure(share * unit, of_lists, scores) for share in SHARES}
         sound = [share for share in SHARES if is_better(measured[share], measured[0.0])]
         chosen = max(sound, key=lambda share: quality(measured[share]), default=0.0)
-        return chosen * unit, {share: quality(one) for share, one in measured.items()}
+        return chosen * unit, chosen, {share: quality(one) for share, one in measured.items()}
 
     def _measure(self, weight: float, of_lists: np.ndarray, scores: np.ndarray) -> np.ndarray:
-        """Returns what `lexical.validation.Validation.per_query` does of a ranking."""
+        """Returns what `lexical.validation.Validation.per_query` does of a ranking, and MAP."""
         ties = self._set.tie_order[self._lists.document_rows]
         of_lists = self._of_lists + np.float32(weight) * of_lists
         ranked = ranked_grades(of_lists, self._lists.grades, self._lists.offsets, ties)
-        ndcg = per_query_metrics(ranked, self._set.num_grades)["NDCG@5"]
+        of_lists = per_query_metrics(ranked, self._set.num_grades)
+        ndcg, precision = of_lists["NDCG@5"], of_lists["MAP"]
         added = self.ranking.scores + np.float32(weight) * scores
         reciprocals = reciprocal_ranks(ordered(self.ranking, added, self._set), self._set)
-        return np.stack([ndcg, reciprocals, np.equal(reciprocals, 1)], axis=1)
+        return np.stack([ndcg, reciprocals, np.equal(reciprocals, 1), precision], axis=1)
 
 
 def reciprocal_ranks(ranking: Ranking, retrieval_set: RetrievalSet) -> np.ndarray:

@@ -37,6 +37,7 @@ class LearningSettings:
         patience: Epochs without a better one after which learning ends; 0 never ends it early.
         least_grade: From which grade on a document counts as relevant.
         vector_rate: Learning rate of word vectors, of sparse Adagrad; 0 leaves them as they are.
+        tries_related: Whether a re-ranker is also learned with documents of lower grades.
     """
 
     loss: str = HINGE
@@ -48,6 +49,7 @@ class LearningSettings:
     patience: int = 0
     least_grade: int = 1
     vector_rate: float = 0.0
+    tries_related: bool = False
 
 
 @dataclasses.dataclass(frozen=True)

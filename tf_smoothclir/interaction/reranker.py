@@ -40,6 +40,8 @@ class RerankerChoices:
         validation: Share of the re-ranker in the score -> the mean of NDCG@5 of candidate lists and
             MRR@10 of full retrieval, over the validation queries.
         seconds: Spent on learning and choosing.
+        share: The one of `validation` that `weight` stands for.
+        related: Whether it has learned from documents of lower grades too.
     """
 
     network: str
@@ -49,6 +51,13 @@ class RerankerChoices:
     best_epoch: int = 0
     validation: dict[str, float] = dataclasses.field(default_factory=dict)
     seconds: float = 0.0
+    share: float = 0.0
+    related: bool = False
+
+    @property
+    def gain(self) -> float:
+        """How much better than the first stage alone it is on validation."""
+        return self.validation[f"{self.share:g}"] - self.validation["0"]
 
 
 class Reranker:

@@ -94,7 +94,7 @@ class Validation:
 
 def quality(measured: np.ndarray) -> float:
     """Returns the measure of a ranking from what `Validation.per_query` says of its queries."""
-    ndcg, reciprocals, _ = measured.T
+    ndcg, reciprocals = measured.T[:2]
     return float(np.mean([mean_metrics({"NDCG@5": ndcg})["NDCG@5"], reciprocals.mean()]))
 
 
@@ -102,7 +102,7 @@ def is_better(measured: np.ndarray, other: np.ndarray) -> bool:
     """Returns whether a ranking is better than another one, beyond chance.
 
     Args:
-        measured: `[queries, metrics]`, of `Validation.per_query`.
+        measured: `[queries, metrics]`, of `Validation.per_query`, and maybe of other metrics.
         other: The same of the other ranking.
 
     Returns:

@@ -28,7 +28,12 @@ NETWORKS: dict[str, Build] = {
 # How each is learned. Networks over features that are computed once can afford many epochs.
 LEARNING = {
     "late_interaction": LearningSettings(
-        SOFTMAX, learning_rate=0.01, epochs=5, patience=2, vector_rate=0.003
+        SOFTMAX,
+        learning_rate=0.01,
+        epochs=5,
+        patience=2,
+        vector_rate=0.003,
+        tries_related=True,
     ),
     "knrm": LearningSettings(HINGE, epochs=20, patience=5),
     "drmm": LearningSettings(HINGE, epochs=20, patience=5),
