@@ -50,6 +50,7 @@ from tf_smoothclir.utils import digests
 from tf_smoothclir.utils.errors import InputError
 
 SECONDS = 20
+LARGE = 1 << 16  # bytes
 
 
 class TokenCache:
@@ -270,11 +271,14 @@ def drawn(cases, number, seed):
         yield case, path, damaged(case.files[path], random)
 
 
-def every_byte(cases):
-    """Yields (case, file, content) for each byte of each file, its lowest bit flipped."""
+def every_byte(cases, stride=1):
+    """Yields (case, file, content) for each byte of each file, its lowest bit flipped.
+
+    Of files above `LARGE`, such as the graphs of an export, one byte in `stride`.
+    """
     for case in cases:
         for path, content in case.files.items():
-            for place in range(len(content)):
+            for place in range(0, len(content), stride if len(content) > LARGE else 1):
                 flipped = bytes([content[place] ^ 1])
                 yield case, path, content[:place] + flipped + content[place + 1 :]
 
@@ -313,6 +317,7 @@ def main():
     parser.add_argument("--cases", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--every_byte", action="store_true")
+    parser.add_argument("--stride", type=int, default=1, help="of flips in files above 64 kB")
     parser.add_argument("--only", action="append", default=[], help="name of an input")
     options = parser.parse_args()
     kinds = [k for k in (*INPUTS, *TRAINED) if not options.only or k.__name__ in options.only]
@@ -320,7 +325,9 @@ def main():
     with tempfile.TemporaryDirectory() as directory:
         begin, cases = time.monotonic(), make_cases(root := Path(directory), kinds)
         chosen = (
-            every_byte(cases) if options.every_byte else drawn(cases, options.cases, options.seed)
+            every_byte(cases, options.stride)
+            if options.every_byte
+            else drawn(cases, options.cases, options.seed)
         )
         counts, failures = run(root, chosen)
     for name, found in sorted(counts.items()):

@@ -175,9 +175,9 @@ class Commands:
             results.append(self._result(done))
         first, second = results
         stable = {name: of for name, of in first.items() if second.get(name) == of}
-        sizes = {path.stat().st_size for path in _files(self.directory)}
-        before = {path.stat().st_size for path in _files(self._before)}
-        return Undisturbed(seconds, {*first} | {*second}, stable, sorted(sizes - before))
+        before = _written(self._before)
+        sizes = {size for _, size, _ in _written(self.directory) - before if size}
+        return Undisturbed(seconds, {*first} | {*second}, stable, sorted(sizes))
 
     def differs(self, done, expected: Undisturbed) -> str:
         """Returns how the end of a command differs from an undisturbed one; empty if not at all."""
@@ -195,13 +195,15 @@ class Commands:
         Numbers in names, such as those of states, differ after a kill, and so does what was
         measured.
         """
-        found: dict[str, list[str]] = {"printed": [_digest(done.stdout.encode())]}
+        found: dict[str, list[str]] = {"printed": [_digest(_untimed(done.stdout).encode())]}
         for path in _files(self.directory):
             name = re.sub(r"\d+", "#", path.relative_to(self.directory).as_posix())
             name = re.sub(r"(tfevents\.#\.).*", r"\1", name)
             content = path.read_bytes()
             if path.suffix in _TELL or (_GRAPHS.match(name) and "/variables/" not in name):
                 content = b""
+            elif path.suffix == ".csv":
+                content = _untimed(content.decode()).encode()
             elif path.suffix == ".json":
                 text = json.dumps(_unmeasured(json.loads(content)))
                 content = re.sub(r"\b(best|state)-\d+\.", r"\1-#.", text).encode()
@@ -230,6 +232,12 @@ def _files(directory: Path) -> list[Path]:
     return [path for path in sorted(directory.rglob("*")) if path.is_file()]
 
 
+def _written(directory: Path) -> set[tuple[Path, int, int]]:
+    """Returns (path, bytes, time of the last change) of all files; copies keep that time."""
+    status = {path.relative_to(directory): path.stat() for path in _files(directory)}
+    return {(path, found.st_size, found.st_mtime_ns) for path, found in status.items()}
+
+
 def _digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
@@ -238,3 +246,16 @@ def _unmeasured(value):
     if isinstance(value, dict):
         return {key: _unmeasured(part) for key, part in value.items() if key not in _MEASURED}
     return [*map(_unmeasured, value)] if isinstance(value, list) else value
+
+
+def _untimed(text: str) -> str:
+    """Returns tables, as printed or as CSV, without what their column of seconds has."""
+    lines, column, width = [], -1, 0
+    for line in text.splitlines():
+        cells = [cell.strip() for cell in re.split(r"[|,]", line)]
+        if "seconds" in cells:
+            column, width = cells.index("seconds"), len(cells)
+        elif len(cells) == width:
+            cells[column] = ""
+        lines.append(",".join(cells))
+    return "\n".join(lines)

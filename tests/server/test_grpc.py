@@ -211,6 +211,14 @@ def test_a_request_of_many_inputs_is_refused_before_they_take_memory(small_reque
     assert "Sent extra: {input 0,input 1," in details
 
 
+def test_more_texts_than_a_request_may_have_are_refused_unread(small_requests, monkeypatch):
+    monkeypatch.setattr(grpc_service.tf, "make_ndarray", lambda _: pytest.fail("it was read"))
+    tensor = proto(shape=[10_001], string_val=[b""] * 10_001)
+    request = predict_request("query_tower", {"text": tensor})
+    code, details = code_of(stub_of(small_requests).Predict, request)
+    assert (code, "over 10000 instances" in details) == ("INVALID_ARGUMENT", True)
+
+
 def test_too_large_request_is_refused(small_requests):
     stub = stub_of(small_requests)
     request = predict_request("query_tower", {"text": ["a" * 2 * MAX_BYTES]})

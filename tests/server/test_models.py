@@ -3,6 +3,7 @@
 import functools
 import gc
 import shutil
+import socket
 import subprocess
 import sys
 import threading
@@ -325,7 +326,7 @@ def test_port_in_use_is_named(export):
             DevelopmentServer(models, port=server.port)
 
 
-def test_command_serves_until_sigterm_and_ends_cleanly(export):
+def test_command_answers_what_it_was_sent_before_sigterm_and_ends_cleanly(export):
     root = Path(__file__).resolve().parents[2]
     command = [sys.executable, "-m", "export.serve", f"--export_dir={export}", "--verbosity=-1"]
     child = subprocess.Popen(
@@ -341,7 +342,12 @@ def test_command_serves_until_sigterm_and_ends_cleanly(export):
             vector = client.encode(["red"])
         with ServingClient(rest_part.partition("=")[2]) as client:
             np.testing.assert_allclose(client.encode(["red"]), vector, atol=1e-6)
-        child.terminate()
+        address = ("127.0.0.1", int(rest_part.rpartition(":")[2]))
+        with socket.create_connection(address, timeout=20) as one:
+            one.sendall(b"POST /v1/models/query_tower:predict HTTP/1.1\r\nHost: here\r\n")
+            child.terminate()
+            one.sendall(b'Content-Length: 22\r\n\r\n{"instances": ["red"]}')
+            assert one.recv(1 << 16).startswith(b"HTTP/1.1 200")
         assert child.wait(20) == 0
         assert child.stderr.read() == ""
     finally:

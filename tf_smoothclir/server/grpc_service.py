@@ -21,6 +21,7 @@ from tensorflow_serving.apis import (
 from tf_smoothclir.server.loaded_model import DEFAULT_SIGNATURE
 from tf_smoothclir.server.model_registry import ModelRegistry, VersionChoice
 from tf_smoothclir.server.request_error import RequestError, invalid
+from tf_smoothclir.server.request_limits import MAX_INSTANCES, too_many_instances
 
 _LARGEST = 1 << 20  # values, or bytes of texts, of an input whose proto repeats its last value
 _STATES = get_model_status_pb2.ModelVersionStatus.State
@@ -143,6 +144,8 @@ def _from_proto(name: str, proto: tensor_pb2.TensorProto) -> np.ndarray:
     if proto.tensor_shape.unknown_rank or any(size < 0 for size in sizes):
         raise invalid(f"Input {name!r} has no fully defined shape")
     texts = proto.string_val
+    if len(texts) > MAX_INSTANCES:
+        raise too_many_instances()
     repeated = (math.prod(sizes) - len(texts)) * len(texts[-1]) if texts else 0  # bytes
     if math.prod(sizes) > max(_LARGEST, proto.ByteSize()) or repeated > _LARGEST:
         raise invalid(f"Input {name!r} has the shape {sizes}, which is too large")

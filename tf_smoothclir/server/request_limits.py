@@ -12,7 +12,7 @@ from email.message import Message
 
 import numpy as np
 
-from tf_smoothclir.server.request_error import invalid
+from tf_smoothclir.server.request_error import RequestError, invalid
 
 MAX_INSTANCES = 10_000  # a request
 MAX_VALUES = 4_000_000  # in the JSON of a request; each takes up to about 100 bytes of memory
@@ -100,9 +100,14 @@ def check_values(name: str, values: np.ndarray) -> None:
             raise invalid(f"Input {name!r} has over {MAX_NUMBERS} numbers; send several requests")
         return
     if values.size > MAX_INSTANCES:
-        raise invalid(f"The request has over {MAX_INSTANCES} instances; send several requests")
+        raise too_many_instances()
     if any(len(value) > MAX_TEXT_BYTES for value in values.flat):
         raise invalid(f"Input {name!r} has a text of over {MAX_TEXT_BYTES} bytes; cut it")
+
+
+def too_many_instances() -> RequestError:
+    """Returns the error of a request with more than `MAX_INSTANCES`."""
+    return invalid(f"The request has over {MAX_INSTANCES} instances; send several requests")
 
 
 def pieces(texts: Sequence[np.ndarray]) -> list[slice]:
