@@ -124,3 +124,12 @@ BETTER = np.full((100, 3), 0.1)  # what each metric gains for each query
 def test_better_is_beyond_chance_and_worse_by_no_metric(gains, expected):
     other = np.random.default_rng(3).random((100, 3))
     assert is_better(other + gains, other) is expected
+
+
+@pytest.mark.parametrize(("falls", "expected"), [(0.05, True), (0.3, False)])
+def test_another_metric_may_count_without_being_guarded(falls, expected):
+    """It may fall by less than the others rise: (0.1 + 0.1 - falls) / 3 is above 0, or not."""
+    other = np.random.default_rng(3).random((100, 4))
+    gains = np.array([0.1, 0.1, 0, -falls])
+    assert is_better(other + gains, other, counted=(0, 1, 3)) is expected
+    assert is_better(other + gains, other)

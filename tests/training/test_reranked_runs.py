@@ -166,31 +166,32 @@ def test_validation_decides_whether_related_documents_count(run, tokenized, monk
     assert learned.weight == pytest.approx(3 * max(gains))
 
 
-@pytest.mark.parametrize("falls", [0.0, 0.2])
-def test_a_share_by_which_map_falls_is_refused(run, tokenized, monkeypatch, falls):
+@pytest.mark.parametrize(("falls", "refused"), [(0.5, False), (3.0, True)])
+def test_map_counts_as_much_as_the_other_metrics(run, tokenized, monkeypatch, falls, refused):
     """A network that looks for the best document alone puts related ones below random ones."""
     first_stage = load_models(run).retrievers(tokenized)["dense"]
     validation = FirstStageValidation(tokenized.retrieval_set, first_stage, 5)
-    of_lists = choosing.per_query_metrics
+    of_lists, calls = choosing.per_query_metrics, []
 
     def measured(*args):
         """NDCG@5 rises with each share that is tried, and MAP falls."""
-        found = of_lists(*args)
         calls.append(1)
-        rises = 0.01 * len(calls)
+        found, rises = of_lists(*args), 0.01 * len(calls)
         return {"NDCG@5": found["NDCG@5"] + rises, "MAP": found["MAP"] - falls * rises}
 
-    calls = []
     monkeypatch.setattr(choosing, "per_query_metrics", measured)
-    weight, share, _ = validation.best(RandomScorer())
-    assert (weight > 0, share > 0) == ((False, False) if falls else (True, True))
+    _, share, values = validation.best(ConstantScorer())
+    # MRR@10 stays: each share adds (1 - falls) * 0.01 / 3 to the mean of the three.
+    steps = np.diff(list(values.values()))
+    np.testing.assert_allclose(steps, (1 - falls) * 0.01 / 3, atol=1e-6)
+    assert share == (0 if refused else 10)
 
 
-class RandomScorer:
+class ConstantScorer:
     """Scores that say nothing."""
 
     def score(self, lists):
-        return np.random.default_rng(1).random(len(lists.document_rows), np.float32) * 1e-9
+        return np.zeros(len(lists.document_rows), np.float32)
 
 
 def test_the_seed_determines_the_weights_to_begin_with(run, tokenized, monkeypatch):

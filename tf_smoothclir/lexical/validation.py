@@ -16,6 +16,7 @@ from tf_smoothclir.lexical.score_rows import ScoreRows
 _MOST_QUERIES = 1000
 _NEGATIVES = 40
 _DEPTH = 10
+_COUNTED, _GUARDED = (0, 1), 3  # columns of `Validation.per_query`
 
 
 class Validation:
@@ -92,27 +93,33 @@ class Validation:
         return np.stack([ndcg, reciprocals, np.equal(reciprocals, 1)], axis=1)
 
 
-def quality(measured: np.ndarray) -> float:
-    """Returns the measure of a ranking from what `Validation.per_query` says of its queries."""
-    ndcg, reciprocals = measured.T[:2]
-    return float(np.mean([mean_metrics({"NDCG@5": ndcg})["NDCG@5"], reciprocals.mean()]))
+def quality(measured: np.ndarray, counted: Sequence[int] = _COUNTED) -> float:
+    """Returns the measure of a ranking from what `Validation.per_query` says of its queries.
+
+    Args:
+        measured: `[queries, metrics]`.
+        counted: The metrics whose mean is the measure.
+    """
+    means = mean_metrics({str(metric): measured[:, metric] for metric in counted})
+    return float(np.mean(list(means.values())))
 
 
-def is_better(measured: np.ndarray, other: np.ndarray) -> bool:
+def is_better(measured: np.ndarray, other: np.ndarray, counted: Sequence[int] = _COUNTED) -> bool:
     """Returns whether a ranking is better than another one, beyond chance.
 
     Args:
-        measured: `[queries, metrics]`, of `Validation.per_query`, and maybe of other metrics.
+        measured: `[queries, metrics]`, of `Validation.per_query`, others may follow.
         other: The same of the other ranking.
+        counted: As in `quality`.
 
     Returns:
-        Whether the measure that chooses is higher by more than its standard error, and no metric is
-        lower by more than its own.
+        Whether the measure that chooses is higher by more than its standard error, and none of the
+        three metrics of `Validation.per_query` is lower by more than its own.
     """
     gains = measured - other
     gains = gains[np.isfinite(gains).all(axis=1)]
     if not len(gains):
         return False
-    gains = np.column_stack([gains[:, :2].mean(axis=1), gains])
+    gains = np.column_stack([gains[:, list(counted)].mean(axis=1), gains[:, :_GUARDED]])
     mean, error = gains.mean(axis=0), gains.std(axis=0) / np.sqrt(len(gains))
     return bool(mean[0] > error[0] and (mean >= -error).all())
