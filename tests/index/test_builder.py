@@ -196,6 +196,30 @@ def test_old_index_stays_intact_until_the_new_one_is_in_place(path):
     assert_whole(path, TEXTS[1:])
 
 
+@pytest.mark.parametrize("written", [False, True], ids=["no room", "not flushed"])
+def test_a_replacement_whose_manifest_cannot_be_written_leaves_one_index(
+    path, monkeypatch, written
+):
+    build(path)
+    write = index_manifest.IndexManifest.write
+
+    def failing(manifest, directory):
+        if written:
+            write(manifest, directory)
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(index_manifest.IndexManifest, "write", failing)
+        with pytest.raises(OSError, match="No space"):
+            build(path, TEXTS[1:], overwrite=True)
+    assert len(DocumentIndex(path)) == len(TEXTS) - written
+    contents = [entry for entry in path.iterdir() if entry.is_dir()]
+    assert len(contents) == 1 + written  # after a name that may not last, both stay
+    build(path, TEXTS[1:], overwrite=True)
+    assert_whole(path, TEXTS[1:])
+    assert len([entry for entry in path.iterdir() if entry.is_dir()]) == 1
+
+
 def test_segments_of_another_collection_are_deleted_only_with_overwrite(path):
     with pytest.raises(KeyboardInterrupt):
         build(path, tower=Tower(fail_after=100))

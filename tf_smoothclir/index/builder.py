@@ -21,7 +21,7 @@ from tf_smoothclir.index.work_directory import claimed, locked_work_directory, w
 from tf_smoothclir.publishing.manifest import ExportManifest, check_pair
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.utils.digests import file_digests, files_below
-from tf_smoothclir.utils.errors import input_error
+from tf_smoothclir.utils.errors import InputError, input_error
 from tf_smoothclir.utils.files import delete_in, flush_to_disk, new_directory
 
 EncodeAll = Callable[[Path, Collection, Sequence[Half]], "list[Path]"]
@@ -107,7 +107,12 @@ def build_index(
 def _put_in_place(directory: Path, work: Path, manifest: IndexManifest, content: Path) -> None:
     if directory.exists():
         os.rename(content, directory / manifest.content)
-        manifest.write(directory)
+        try:
+            manifest.write(directory)
+        except OSError:  # such as a full disk, which has no room for what nobody will read
+            if not _is_in_place(directory, manifest):
+                shutil.rmtree(directory / manifest.content)
+            raise
         numbered = {name for name in os.listdir(directory) if _NUMBERED.fullmatch(name)}
         delete_in(directory, [*(numbered - {manifest.content}), *_OF_EARLIER_RELEASES])
         return
@@ -119,6 +124,13 @@ def _put_in_place(directory: Path, work: Path, manifest: IndexManifest, content:
     manifest.write(assembled)
     os.rename(assembled, directory)
     flush_to_disk(directory.parent)  # before the work directory goes
+
+
+def _is_in_place(directory: Path, manifest: IndexManifest) -> bool:
+    try:
+        return IndexManifest.read(directory).content == manifest.content
+    except InputError:  # the index is one of an earlier release
+        return False
 
 
 def _next_number(directory: Path) -> str:
