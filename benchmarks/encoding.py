@@ -72,8 +72,7 @@ def package(
     with tempfile.TemporaryDirectory() as directory:
         tower = _tower(Path(directory), known, dim)
         batches = (
-            tf.data.Dataset.from_tensor_slices(texts(documents, tokens, known))
-            .batch(_BATCH)
+            _batches(texts(documents, tokens, known), threads)
             .map(lambda text: tower.serve(text)["vector"], num_parallel_calls=threads)
             .prefetch(2)
         )
@@ -209,8 +208,7 @@ def keras_tower(
         ]
     )
     batches = (
-        tf.data.Dataset.from_tensor_slices(texts(documents, tokens, known))
-        .batch(_BATCH)
+        _batches(texts(documents, tokens, known), threads)
         .map(vectorize, num_parallel_calls=threads)
         .map(model, num_parallel_calls=threads)
         .prefetch(2)
@@ -247,6 +245,15 @@ def measure(
             references=[KERAS],
         )
     ]
+
+
+def _batches(texts: list[str], threads: int):
+    """Returns a dataset of batches. One of single texts, then batched, takes 0.9 µs a text."""
+    import tensorflow as tf
+
+    all_texts = tf.constant(texts)
+    begins = tf.data.Dataset.range(0, len(texts), _BATCH)
+    return begins.map(lambda n: all_texts[n : n + _BATCH], num_parallel_calls=threads)
 
 
 def _speed(batches, documents: int) -> dict[str, float]:

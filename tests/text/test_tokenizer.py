@@ -7,6 +7,7 @@ import subprocess
 import sys
 import unicodedata
 
+import numpy as np
 import pytest
 import tensorflow as tf
 from hypothesis import given, settings
@@ -107,9 +108,17 @@ def test_a_megabyte_of_text():
     assert len(tokens("漢" * 350_000)) == 350_000  # one run
 
 
-def test_max_tokens_cuts_each_text_by_itself():
-    ragged = tokens_in_graph(tf.constant(["a b c d", "", "e"]), 3)
-    assert ragged.to_list() == [[b"a", b"b", b"c"], [], [b"e"]]
+@pytest.mark.parametrize("max_tokens", [1, 3, 4, 5], ids=["first", "cut", "equal", "longer"])
+def test_max_tokens_cuts_each_text_by_itself(max_tokens):
+    texts = ["a b c d", "", "e", " 漢字x ", ""]
+    ragged = tokens_in_graph(tf.constant(texts), max_tokens)
+    whole = [["a", "b", "c", "d"], [], ["e"], ["漢", "字", "x"], []]
+    assert [[t.decode() for t in row] for row in ragged.to_list()] == [
+        row[:max_tokens] for row in whole
+    ]
+    lengths = [min(len(row), max_tokens) for row in whole]
+    assert ragged.row_lengths().numpy().tolist() == lengths
+    assert ragged.value_rowids().numpy().tolist() == np.repeat(range(5), lengths).tolist()
 
 
 def test_no_text_at_all():
