@@ -61,10 +61,10 @@ def on_both(*requirements: str) -> list[str]:
 
 
 def long_description() -> str:
-    """Returns the README without what works in a checkout alone: pictures, links to its files."""
+    """Returns the README without what works in a checkout alone: pictures, relative links."""
     text = Path(__file__).with_name("README.md").read_text(encoding="utf-8")
     text = re.sub(r"!\[[^\]]*\]\((?!https?:)[^)]*\)\n?", "", text)
-    return re.sub(r"\[([^\]]*)\]\((?!https?:|#)[^)]*\)", r"\1", text)
+    return re.sub(r"\[([^\]]*)\]\((?!https?:)[^)]*\)", r"\1", text)
 
 
 setup(
