@@ -37,8 +37,8 @@ class RerankerChoices:
         query_length: Words of a query that it reads.
         document_length: Words of a document that it reads.
         best_epoch: From 1; 0 if learning made nothing better.
-        validation: Share of the re-ranker in the score -> the mean of NDCG@5 and MAP of candidate
-            lists and MRR@10 of full retrieval, over the validation queries.
+        validation: Share of the re-ranker in the score -> the mean of NDCG@5 of candidate lists and
+            MRR@10 of full retrieval, over the validation queries.
         seconds: Spent on learning and choosing.
         share: The one of `validation` that `weight` stands for.
         related: Whether it has learned from documents of lower grades too.
