@@ -44,6 +44,7 @@ class Workload:
         rare_tokens: Share of tokens that are not in use, drawn evenly from the rows after those.
         query_tokens: Mean length; lengths are uniform between 1/2 and 3/2 of it.
         document_tokens: Mean length; lengths are uniform between 2/3 and 4/3 of it.
+        same_lengths: Whether all texts have the mean length instead.
         batch_size: Pairs in a batch.
         dim: Dimension of the vectors.
     """
@@ -56,6 +57,7 @@ class Workload:
     rare_tokens: float = 0.0
     query_tokens: int = 20
     document_tokens: int = 150
+    same_lengths: bool = False
     batch_size: int = 128
     dim: int = 64
 
@@ -121,6 +123,7 @@ def tokenized_set_of(workload: Workload, directory: Path) -> TokenizedSet:
         ("query", retrieval_set.query_ids, workload.query_tokens, 1 / 2),
         ("document", retrieval_set.document_ids, workload.document_tokens, 1 / 3),
     ):
+        spread = 0 if workload.same_lengths else spread
         low, high = int(mean * (1 - spread)), int(mean * (1 + spread))
         lengths = generator.integers(low, high + 1, len(texts))
         ranks = workload.rows_apart * zipf_ranks(generator, lengths.sum(), in_use)

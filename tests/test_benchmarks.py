@@ -17,6 +17,7 @@ import pytest
 import tensorflow as tf
 
 from benchmarks import (
+    adversarial,
     batching,
     checkpoints,
     common,
@@ -106,6 +107,22 @@ def test_stacks_compares_two_pythons(tmp_path):
     here, there = sorted(rows_of(table, "pairs/s", "ms/step"), key=lambda name: "other" in name)
     assert there == f"TensorFlow {tf.__version__}, other_environment"
     assert here == f"TensorFlow {tf.__version__}, {Path(sys.executable).parent.parent.name}"
+
+
+@pytest.mark.slow
+def test_adversarial():
+    (table,) = adversarial.measure(
+        TINY, towers=adversarial.TOWERS, rounds=1, threads=1, seconds=0.0
+    )
+    rows = rows_of(table, "triplets/s", "CPU ms/triplet")
+    assert list(rows) == list(adversarial.TOWERS)
+
+
+@pytest.mark.parametrize("same", [True, False])
+def test_texts_may_all_have_one_length(tmp_path, same):
+    workload = dataclasses.replace(TINY, document_tokens=30, same_lengths=same)
+    tokens = tokenized_set_of(workload, tmp_path).tokens("document")
+    assert (set(np.diff(tokens.offsets)) == {30}) == same
 
 
 def test_batching():
