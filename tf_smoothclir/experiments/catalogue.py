@@ -137,8 +137,9 @@ _ALL = (
         "gradients",
         "Gradients: smoothness and clipping",
         "The paper, section 3.3: clipping gradients alone does not suffice, SCS improves on it. The"
-        " authors' code clips the joint norm at 5, which may never be reached. SOSL, thresholds of"
-        " each ε as in Figure 4; norms are those before clipping.",
+        " authors' code clips the joint norm at 5, which may never be reached; so there is a second"
+        " limit among the norms that occur. SOSL, thresholds of each ε as in Figure 4; norms are"
+        " those before clipping.",
         "similarity",
         CLIPPING,
         compared=True,

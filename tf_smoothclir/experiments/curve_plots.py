@@ -10,6 +10,7 @@ import numpy as np
 
 from tf_smoothclir.evaluation.plots import COLOURS, plt, save_png
 from tf_smoothclir.experiments.system_metrics import SystemMetrics
+from tf_smoothclir.experiments.systems import CLIP_NORMS
 from tf_smoothclir.training.histograms import lower_edge
 
 _STYLES = ("-", ":", "--")
@@ -24,7 +25,7 @@ def plot_gradients(path: Path, title: str, systems: Sequence[SystemMetrics]) -> 
     Args:
         path: PNG file to write.
         title: Heading.
-        systems: In threes that share a colour: clipped, clipped hard, not clipped.
+        systems: One for each of `CLIP_NORMS`, in threes that share a colour.
     """
     figure, (norms, losses) = plt.subplots(1, 2, figsize=(9.5, 4.6), constrained_layout=True)
     for index, system in enumerate(systems):
@@ -40,7 +41,8 @@ def plot_gradients(path: Path, title: str, systems: Sequence[SystemMetrics]) -> 
             norms.stairs(shares, edges, linewidth=1.8, **look)
         curve = np.mean([[record["loss"] for record in h] for h in histories], axis=0)
         losses.plot(np.arange(1, len(curve) + 1), curve, linewidth=1.8, label=system.name, **look)
-    norms.axvline(5, color="grey", linewidth=1, zorder=0)
+    for limit in filter(None, CLIP_NORMS.values()):
+        norms.axvline(limit, color="grey", linewidth=1, zorder=0)
     norms.set(xscale="log", xlabel="norm of the gradient before clipping", ylabel="share of steps")
     losses.set(xlabel="epoch", ylabel="training loss (SOSL)")
     for panel in (norms, losses):

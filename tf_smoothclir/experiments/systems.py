@@ -67,7 +67,8 @@ FEWER_RELATED = tuple(
     for mean in RELATED
     for system in LOSSES[:4]
 )
-_NORMS = {"clipped at 5": 5.0, "clipped at 0.05": 0.05, "not clipped": 0.0}
+# Norms of mean losses are far below the authors' 5: about half of all steps are above the second.
+CLIP_NORMS = {"clipped at 5": 5.0, "clipped at 0.0003": 0.0003, "not clipped": 0.0}
 CLIPPING = tuple(
     System(
         f"ε = {epsilon:g}, {clipping}",
@@ -75,7 +76,7 @@ CLIPPING = tuple(
         {**_SOSL, "epsilon": epsilon},
     )
     for epsilon in (0.0, 0.25, 1.0)
-    for clipping, norm in _NORMS.items()
+    for clipping, norm in CLIP_NORMS.items()
 )
 _ADAM = {**_SOSL, "optimizer": "adam"}
 
