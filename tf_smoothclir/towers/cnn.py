@@ -44,8 +44,8 @@ class CNNTower(SequenceTower):
         if self.as_published:
             is_inside = place <= tf.maximum(tf.gather(lengths, texts) - WINDOW, 0)
             windows, texts = (tf.boolean_mask(each, is_inside) for each in (windows, texts))
-        responses = tf.matmul(windows, self._filters)
-        highest = _largest(responses, texts, tf.size(lengths))
+        filters = tf.convert_to_tensor(self._filters)
+        highest = largest_responses(windows, filters, texts, tf.size(lengths))
         highest = tf.where(lengths[:, tf.newaxis] > 0, highest, tf.zeros_like(highest))
         # Both are increasing, so they commute with the maximum, and work on far fewer numbers.
         return tf.tanh(highest + self._biases)
@@ -67,29 +67,40 @@ class CNNTower(SequenceTower):
         return tf.concat(parts, axis=1)
 
 
-def _largest(responses: tf.Tensor, texts: tf.Tensor, batch: tf.Tensor) -> tf.Tensor:
+def largest_responses(
+    windows: tf.Tensor, filters: tf.Tensor, texts: tf.Tensor, batch: tf.Tensor
+) -> tf.Tensor:
     """Returns `[batch, filters]`, the largest response of each text to each filter.
 
-    Its value and gradient are those of `tf.math.unsorted_segment_max`, whose own gradient makes
-    room for rows that belong to no segment and takes twice as long.
+    Its value and gradients are those of `tf.math.unsorted_segment_max` of the matrix product.
+    Of all responses of a text to a filter, one has a gradient, so going back takes two products
+    with a sparse matrix, which is several times as fast as with a dense one.
 
     Args:
-        responses: `[windows, filters]`.
+        windows: `[windows, width]`.
+        filters: `[width, filters]`.
         texts: `[windows]` int, the text of each window.
         batch: Number of texts.
     """
 
     @tf.custom_gradient
-    def largest(responses):
+    def largest(windows, filters):
+        responses = tf.matmul(windows, filters)
         highest = tf.math.unsorted_segment_max(responses, texts, batch)
 
         def gradient(upstream):
-            is_highest = tf.equal(responses, tf.gather(highest, texts))
-            winners = tf.cast(is_highest, responses.dtype)
-            number = tf.math.unsorted_segment_sum(winners, texts, batch)
-            share = tf.math.divide_no_nan(upstream, number)  # equal responses share the gradient
-            return winners * tf.gather(share, texts)
+            winners = tf.where(tf.equal(responses, tf.gather(highest, texts)))
+            of_texts = tf.gather(tf.cast(texts, tf.int64), winners[:, 0])
+            cells = tf.stack([of_texts, winners[:, 1]], axis=1)
+            # Equal responses share the gradient.
+            ones = tf.ones(tf.shape(winners)[:1], upstream.dtype)
+            number = tf.scatter_nd(cells, ones, tf.shape(upstream, tf.int64))
+            shares = tf.gather_nd(tf.math.divide_no_nan(upstream, number), cells)
+            shares = tf.SparseTensor(winners, shares, tf.shape(responses, tf.int64))
+            product = tf.sparse.sparse_dense_matmul
+            of_filters = product(shares, windows, adjoint_a=True)
+            return product(shares, tf.transpose(filters)), tf.transpose(of_filters)
 
         return highest, gradient
 
-    return largest(responses)
+    return largest(windows, filters)
