@@ -9,10 +9,14 @@ from tf_smoothclir.experiments.systems import System
 MON, MT, S2NET, BAE, XCNN, OURS = "MON", "MT", "S2Net", "BAE", "XCNN", "OURS"
 NO_ADVERSARY, SOSL, SOSL_NO_ADVERSARY = "M_adv", "SOSL for matching", "SOSL for matching, M_adv"
 
-_COSINE = {"epsilon": 0.0, "select_metric": "MAP"}
-_MODEL = {"objective": "adversarial", "tower": "max_lstm", "batching": "bucketed", **_COSINE}
-_POOLED = {"objective": "adversarial", "tower": "average_pooling", **_COSINE}
-_IDF = {"token_weights": "idf", **_COSINE}
+# All that learns vectors starts from the same ones, as the paper's model does from word2vec.
+_COMMON = {"epsilon": 0.0, "select_metric": "MAP", "initial_vectors": "bilingual"}
+_ADVERSARIAL = {"objective": "adversarial", **_COMMON}
+# The steps of 0.01 that suit sums of word vectors are too long for an LSTM.
+_LSTM = {"tower": "max_lstm", "batching": "bucketed", "optimizer": "adam", "learning_rate": 0.001}
+_MODEL = {**_ADVERSARIAL, **_LSTM}
+_POOLED = {**_ADVERSARIAL, "tower": "average_pooling"}
+_IDF = {"token_weights": "idf", **_COMMON}
 _WITHOUT = {"adversarial_weight": 0.0}
 # Of the model and of what is left out or changed; only the first two are in the paper.
 _VARIANTS = {
