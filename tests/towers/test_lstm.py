@@ -82,6 +82,23 @@ def test_values_and_gradients_are_those_of_keras(tower):
         np.testing.assert_allclose(one, other, rtol=1e-3, atol=1e-5)
 
 
+@pytest.mark.parametrize("texts", [[[2, 3, 4]], [[]], [[2], [3, 4], [5, 6, 7]]])
+@pytest.mark.parametrize("as_published", [False, True])
+def test_gradients_of_texts_add_up_in_any_batch(texts, as_published):
+    # A half of the batch without a text had the gradient of whatever was in the memory.
+    tower = make(as_published=as_published)
+
+    def gradients(batch):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_sum(tower(flat(batch)) ** 2)
+        return [tf.convert_to_tensor(g) for g in tape.gradient(loss, tower.trainable_weights)]
+
+    alone = gradients(texts)
+    together, between = gradients([*texts, [7, 6], *texts]), gradients([[7, 6], []])
+    for one, all_of_them, other in zip(alone, together, between):
+        np.testing.assert_allclose(all_of_them, 2 * one + other, rtol=1e-4, atol=1e-6)
+
+
 def test_as_published_the_forward_state_knows_the_first_word_alone():
     tower = make(as_published=True)
     texts = [[2, 3, 4], [2, 5], [3, 2, 4]]

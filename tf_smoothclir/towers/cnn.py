@@ -39,68 +39,89 @@ class CNNTower(SequenceTower):
 
     def read(self, vectors, lengths):
         """Returns the largest value of each filter, `[batch, 300]`."""
-        texts, place = places(lengths)
-        windows = self._windows(vectors, place, tf.gather(lengths, texts))
-        if self.as_published:
-            is_inside = place <= tf.maximum(tf.gather(lengths, texts) - WINDOW, 0)
-            windows, texts = (tf.boolean_mask(each, is_inside) for each in (windows, texts))
-        filters = tf.convert_to_tensor(self._filters)
-        highest = largest_responses(windows, filters, texts, tf.size(lengths))
+        filters = tf.reshape(self._filters, [WINDOW, self.dim, FILTERS])
+        highest = largest_responses(*self._stream(vectors, lengths), filters, tf.size(lengths))
         highest = tf.where(lengths[:, tf.newaxis] > 0, highest, tf.zeros_like(highest))
         # Both are increasing, so they commute with the maximum, and work on far fewer numbers.
         return tf.tanh(highest + self._biases)
 
-    def _windows(self, vectors, place, lengths) -> tf.Tensor:
-        """Returns `[tokens, 3 * dim]`: the vectors in the window of each token.
+    def _stream(self, vectors, lengths) -> tuple[tf.Tensor, tf.Tensor]:
+        """Lays texts out one after the other, with zero vectors where a window may look.
 
         Args:
             vectors: `[tokens, dim]`.
-            place: `[tokens]` int, where in its text each token stands.
-            lengths: `[tokens]` int, how many tokens its text has.
+            lengths: `[batch]` int.
+
+        Returns:
+            The vectors, `[windows + 2, dim]`, and `[windows]` int, the text in which the window
+            that begins at a vector lies; -1 where it lies in two.
         """
-        start = 0 if self.as_published else -1
-        parts = []
-        for offset in range(start, start + WINDOW):
-            is_there = (place + offset >= 0) & (place + offset < lengths)
-            neighbours = tf.roll(vectors, -offset, axis=0)
-            parts.append(tf.where(is_there[:, tf.newaxis], neighbours, tf.zeros_like(neighbours)))
-        return tf.concat(parts, axis=1)
+        edge = 0 if self.as_published else WINDOW // 2
+        room = tf.maximum(lengths + 2 * edge, WINDOW)
+        texts, place = places(lengths)
+        begins = tf.cumsum(room, exclusive=True)
+        rows = tf.gather(begins, texts) + edge + place
+        after, place_after = places(room)
+        fits = place_after + WINDOW <= tf.gather(room, after)
+        size = tf.size(after) + WINDOW - 1
+        stream = tf.scatter_nd(rows[:, tf.newaxis], vectors, tf.stack([size, self.dim]))
+        return stream, tf.where(fits, after, -1)
 
 
 def largest_responses(
-    windows: tf.Tensor, filters: tf.Tensor, texts: tf.Tensor, batch: tf.Tensor
+    stream: tf.Tensor, texts: tf.Tensor, filters: tf.Tensor, batch: tf.Tensor
 ) -> tf.Tensor:
     """Returns `[batch, filters]`, the largest response of each text to each filter.
 
-    Its value and gradients are those of `tf.math.unsorted_segment_max` of the matrix product.
-    Of all responses of a text to a filter, one has a gradient, so going back takes two products
-    with a sparse matrix, which is several times as fast as with a dense one.
+    Its value and gradients are those of `tf.math.unsorted_segment_max` of a convolution. Of all
+    responses of a text to a filter, one has a gradient, so going back takes products with a sparse
+    matrix, which is several times as fast as with a dense one.
 
     Args:
-        windows: `[windows, width]`.
-        filters: `[width, filters]`.
-        texts: `[windows]` int, the text of each window.
+        stream: `[windows + width - 1, dim]`; the window at a row is that row and those behind it.
+        texts: `[windows]` int, the text of each window; -1 for none.
+        filters: `[width, dim, filters]`.
         batch: Number of texts.
     """
+    width, dim, number = filters.shape
 
     @tf.custom_gradient
-    def largest(windows, filters):
-        responses = tf.matmul(windows, filters)
+    def largest(stream, filters):
+        responses = tf.nn.conv1d(stream[tf.newaxis], filters, stride=1, padding="VALID")[0]
         highest = tf.math.unsorted_segment_max(responses, texts, batch)
 
         def gradient(upstream):
-            winners = tf.where(tf.equal(responses, tf.gather(highest, texts)))
-            of_texts = tf.gather(tf.cast(texts, tf.int64), winners[:, 0])
-            cells = tf.stack([of_texts, winners[:, 1]], axis=1)
-            # Equal responses share the gradient.
-            ones = tf.ones(tf.shape(winners)[:1], upstream.dtype)
-            number = tf.scatter_nd(cells, ones, tf.shape(upstream, tf.int64))
-            shares = tf.gather_nd(tf.math.divide_no_nan(upstream, number), cells)
-            shares = tf.SparseTensor(winners, shares, tf.shape(responses, tf.int64))
+            own = tf.gather(highest, tf.maximum(texts, 0))
+            winners = tf.where(tf.equal(responses, own) & (texts >= 0)[:, tf.newaxis])
+            shares = _shares(upstream, winners, tf.gather(texts, winners[:, 0]))
             product = tf.sparse.sparse_dense_matmul
-            of_filters = product(shares, windows, adjoint_a=True)
-            return product(shares, tf.transpose(filters)), tf.transpose(of_filters)
+            windows = tf.size(texts, tf.int64)
+            of_windows = tf.SparseTensor(winners, shares, tf.stack([windows, number]))
+            of_filters = [
+                product(of_windows, stream[k : windows + k], adjoint_a=True) for k in range(width)
+            ]
+            # Row by row of the stream, for each place of it in a window.
+            rows = [winners + tf.constant([k, k * number], tf.int64) for k in range(width)]
+            shape = tf.stack([windows + width - 1, width * number])
+            of_rows = tf.SparseTensor(tf.concat(rows, 0), tf.tile(shares, [width]), shape)
+            by_place = tf.transpose(filters, [0, 2, 1])
+            of_stream = product(of_rows, tf.reshape(by_place, [width * number, dim]))
+            return of_stream, tf.transpose(tf.stack(of_filters), [0, 2, 1])
 
         return highest, gradient
 
-    return largest(windows, filters)
+    return largest(stream, filters)
+
+
+def _shares(upstream: tf.Tensor, winners: tf.Tensor, texts: tf.Tensor) -> tf.Tensor:
+    """Returns the gradient of each largest response, `[winners]`; equal responses share it.
+
+    Args:
+        upstream: `[batch, filters]`, the gradient of the largest responses.
+        winners: `[winners, 2]` int64, their windows and filters.
+        texts: `[winners]` int, their texts.
+    """
+    cells = tf.stack([tf.cast(texts, tf.int64), winners[:, 1]], axis=1)
+    ones = tf.ones(tf.shape(winners)[:1], upstream.dtype)
+    equals = tf.scatter_nd(cells, ones, tf.shape(upstream, tf.int64))
+    return tf.gather_nd(tf.math.divide_no_nan(upstream, equals), cells)

@@ -94,16 +94,21 @@ class Direction(keras.layers.Layer):
         """
         by_length = tf.argsort(lengths, stable=True)
         rank = tf.math.invert_permutation(by_length)
-        last = tf.maximum(tf.gather(lengths, by_length), 1) - 1
-        inputs = self._by_steps(vectors, tf.gather(rank, texts), steps, lengths)
-        middle = (tf.size(last) + 1) // 2
-        halves = []
-        for half in (slice(None, middle), slice(middle, None)):
-            longest = tf.reduce_max(tf.concat([last[half], [0]], axis=0)) + 1
-            states = self._scan(inputs[:longest, half])
-            places = tf.stack([last[half], tf.range(tf.size(last[half]))], axis=1)
-            halves.append(tf.gather_nd(states, places))
-        return tf.gather(tf.concat(halves, axis=0), rank)
+        # The kernel's gradient of no text at all is whatever the memory holds: no half is empty.
+        half = tf.maximum((tf.size(lengths) + 1) // 2, 1)
+        filled = tf.pad(tf.gather(lengths, by_length), [[0, 2 * half - tf.size(lengths)]])
+        last = tf.reshape(tf.maximum(filled, 1) - 1, [2, half])
+        longest = tf.reduce_max(last, axis=1) + 1
+        rank_of_token = tf.gather(rank, texts)
+        begins = tf.where(rank_of_token < half, 0, half * longest[0])
+        rows = begins + half * steps + rank_of_token % half
+        shape = tf.stack([half * tf.reduce_sum(longest), self._dim])
+        inputs = tf.split(tf.scatter_nd(rows[:, tf.newaxis], vectors, shape), half * longest, num=2)
+        found = []
+        for part, ends in zip(inputs, tf.unstack(last)):
+            states = self._scan(tf.reshape(part, tf.stack([-1, half, self._dim])))
+            found.append(tf.gather_nd(states, tf.stack([ends, tf.range(half)], axis=1)))
+        return tf.gather(tf.concat(found, axis=0), rank)
 
     def states(self, vectors, texts, steps, lengths):
         """Returns the state after each step, `[steps, batch, 64]`; behind its end a text has any.
