@@ -76,8 +76,8 @@ class FakeCell:
             peak_mb=100.0,
         )
 
-    def trec_files(self, split, *, full):
-        assert split == "test"
+    def trec_files(self, split, part, *, full):
+        assert (split, part) == ("test", "")
         return self._full_files if full else self._files
 
 

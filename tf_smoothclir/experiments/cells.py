@@ -18,6 +18,8 @@ import numpy as np
 from tf_smoothclir.data.candidate_lists import candidate_lists
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.sources.source import SPLITS
+from tf_smoothclir.experiments.narrow_forms import evaluate_forms
+from tf_smoothclir.experiments.systems import NARROW_FORMS
 from tf_smoothclir.losses.registry import LOSSES
 from tf_smoothclir.settings.adversarial import AdversarialSettings
 from tf_smoothclir.settings.retrieval import RetrievalSettings
@@ -63,12 +65,14 @@ class Cell:
         set_name: Name of the retrieval set.
         fingerprint: Of the set's content.
         tuning: Whether the run only helps to choose thresholds; only its metrics are kept then.
+        narrow: Whether the towers are measured in narrow forms too; see `narrow_forms`.
     """
 
     settings: RunSettings
     set_name: str
     fingerprint: str
     tuning: bool = False
+    narrow: bool = False
 
     @property
     def name(self) -> str:
@@ -100,7 +104,8 @@ class Cell:
             values = {name: values[name] for name in values.keys() - _ADVERSARIAL}
         if values["loss"] == "proportional_odds":  # older cells of that name had another loss
             values["loss"] += " of the authors"
-        content = json.dumps([values, self.fingerprint, self.tuning], sort_keys=True)
+        others = [self.tuning, *["narrow"] * self.narrow]
+        content = json.dumps([values, self.fingerprint, *others], sort_keys=True)
         return hashlib.sha256(content.encode()).hexdigest()[:10]
 
 
@@ -149,6 +154,7 @@ class CellDirectory:
         self.log = self.path.with_name(f"{cell.name}.log")
         self.run = RunDirectory(self.path)
         self._scores = self.path / "training_scores.json"
+        self._narrow_forms = self.path / "narrow_forms.json"
         self._mark = self.path / "cell.json"
 
     @property
@@ -157,16 +163,19 @@ class CellDirectory:
         return self._mark.is_file()
 
     def metrics(self, part: str = "") -> CellMetrics:
-        """Reads the metrics of a finished cell; see `CellMetrics.read`."""
+        """Reads the metrics of a finished cell, or of a part of it; see `System`."""
+        if part in NARROW_FORMS:
+            whole = CellMetrics.read(self.run.metrics)
+            return dataclasses.replace(whole, splits=read_json(self._narrow_forms)[part])
         return CellMetrics.read(self.run.metrics, part)
 
     def history(self) -> list[dict]:
         """Returns the history of a finished cell: a record for each epoch."""
         return read_json(self.run.metrics)["history"]
 
-    def trec_files(self, split: str, *, full: bool = False) -> tuple[Path, Path]:
+    def trec_files(self, split: str, part: str = "", *, full: bool = False) -> tuple[Path, Path]:
         """Returns the TREC run and qrels of a split: candidate lists, or full retrieval."""
-        directory, prefix = self.run.evaluation / split, "full." if full else ""
+        directory, prefix = self.run.evaluation_of(part) / split, "full." if full else ""
         return directory / f"{prefix}run.trec", directory / f"{prefix}qrels.trec"
 
     def score_counts(self) -> np.ndarray:
@@ -179,6 +188,8 @@ class CellDirectory:
         is_dense = self.cell.settings.retrieval.retriever == "dense"  # others have no range
         if is_dense and not (self.cell.tuning or self._scores.is_file()):
             write_json(self._scores, _training_scores(self.run, self.cell.settings))
+        if self.cell.narrow and not self._narrow_forms.is_file():
+            write_json(self._narrow_forms, evaluate_forms(self.run, self.cell.settings))
         self._delete_intermediate_files()
         cell = self.cell
         write_json(self._mark, {"set": cell.set_name, "fingerprint": cell.fingerprint})

@@ -113,7 +113,10 @@ class Study:
         changes = {**system.changes, system.tuned: chosen}
         if "epochs" in changes:
             changes["epochs"] = min(changes["epochs"], study_set.settings.training.epochs)
-        return [self._cell(study_set, {**changes, "seed": seed}) for seed in self.seeds]
+        return [
+            self._cell(study_set, {**changes, "seed": seed}, narrow=system.narrow)
+            for seed in self.seeds
+        ]
 
     def final_cells(
         self, study_set: StudySet, experiments: Sequence[Experiment]
@@ -178,9 +181,9 @@ class Study:
             more = beyond_edge(_best(study_set, found), found, limit)
         return found
 
-    def _cell(self, study_set: StudySet, changes: Mapping, tuning: bool = False) -> CellDirectory:
+    def _cell(self, study_set: StudySet, changes: Mapping, **kind: bool) -> CellDirectory:
         settings = changed(study_set.settings, changes)
-        cell = Cell(settings, study_set.name, study_set.fingerprint, tuning)
+        cell = Cell(settings, study_set.name, study_set.fingerprint, **kind)
         return CellDirectory(self.output_dir, cell)
 
 

@@ -28,6 +28,7 @@ class SystemMetrics:
         queries: Metric -> number of queries in a mean.
         epoch_seconds: `[seeds]`, training time of an epoch.
         peak_mb: `[seeds]`, peak memory of the process.
+        part: As in `System`.
     """
 
     name: str
@@ -36,6 +37,7 @@ class SystemMetrics:
     queries: dict[str, int]
     epoch_seconds: np.ndarray
     peak_mb: np.ndarray
+    part: str = ""
 
     @property
     def thresholds(self) -> tuple[float, ...]:
@@ -83,6 +85,7 @@ def read_system_metrics(
         first.counts[SPLIT],
         epoch_seconds=np.array([run.seconds / max(1, run.epochs) for run in runs]),
         peak_mb=np.array([run.peak_mb for run in runs]),
+        part=part,
     )
 
 
@@ -110,7 +113,7 @@ def per_query_means(
 def _read(systems: Sequence[SystemMetrics], *, full: bool) -> tuple[dict[str, RunMetrics], int]:
     return read_systems(
         {
-            _key(system.name, seed): cell.trec_files(SPLIT, full=full)
+            _key(system.name, seed): cell.trec_files(SPLIT, system.part, full=full)
             for system in systems
             for seed, cell in zip(system.seeds, system.cells)
         }

@@ -71,6 +71,10 @@ class RunDirectory:
         self.report = self.path / "report.md"
         self.metrics = self.path / "metrics.json"
 
+    def evaluation_of(self, part: str = "") -> Path:
+        """Returns where the TREC files of a part of the run are; "" is what it ranks with."""
+        return self.evaluation / "components" / part if part else self.evaluation
+
     @property
     def finished(self) -> bool:
         """Whether training and evaluation are complete; `metrics.json` is written last."""

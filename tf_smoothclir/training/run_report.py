@@ -77,7 +77,7 @@ def evaluate_and_report(
             retriever,
             EVALUATED_SPLITS,
             negatives=negatives,
-            trec_dir=run.evaluation if name == chosen else run.evaluation / "components" / name,
+            trec_dir=run.evaluation_of("" if name == chosen else name),
         )
         for name, retriever in retrievers.items()
     }
