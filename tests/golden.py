@@ -150,7 +150,9 @@ CASES: dict[str, Callable[[], dict]] = {
     "steps with n-grams": lambda: _steps("rmsprop", ngram_buckets=_BUCKETS),
     # Without dropout, which each stack draws from the same hash but not from the same bits.
     "steps of an LSTM": lambda: _steps("lazy_adam", "lstm", dropout=0.0),
-    "steps of a CNN": lambda: _steps("lazy_adam", "cnn", dropout=0.0),
+    # Adam divides each gradient near zero by itself. Of these there are many here, so its steps
+    # would follow the last bits of matrix products, which are not those of every processor.
+    "steps of a CNN": lambda: _steps("row_rmsprop", "cnn", dropout=0.0),
 }
 
 

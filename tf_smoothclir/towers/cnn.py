@@ -39,8 +39,9 @@ class CNNTower(SequenceTower):
 
     def read(self, vectors, lengths):
         """Returns the largest value of each filter, `[batch, 300]`."""
-        filters = tf.reshape(self._filters, [WINDOW, self.dim, FILTERS])
-        highest = largest_responses(*self._stream(vectors, lengths), filters, tf.size(lengths))
+        stream, texts = self._stream(vectors, lengths)
+        filters = tf.convert_to_tensor(self._filters)
+        highest = largest_responses(stream, texts, filters, tf.size(lengths))
         highest = tf.where(lengths[:, tf.newaxis] > 0, highest, tf.zeros_like(highest))
         # Both are increasing, so they commute with the maximum, and work on far fewer numbers.
         return tf.tanh(highest + self._biases)
@@ -80,14 +81,18 @@ def largest_responses(
     Args:
         stream: `[windows + width - 1, dim]`; the window at a row is that row and those behind it.
         texts: `[windows]` int, the text of each window; -1 for none.
-        filters: `[width, dim, filters]`.
+        filters: `[width * dim, filters]`.
         batch: Number of texts.
     """
-    width, dim, number = filters.shape
+    dim, number = stream.shape[1], filters.shape[1]
+    width = filters.shape[0] // dim
 
     @tf.custom_gradient
     def largest(stream, filters):
-        responses = tf.nn.conv1d(stream[tf.newaxis], filters, stride=1, padding="VALID")[0]
+        count = tf.size(texts)
+        windows = tf.concat([stream[k : count + k] for k in range(width)], axis=1)
+        # Not by a convolution, whose last bits differ from one release to the next.
+        responses = tf.matmul(windows, filters)
         highest = tf.math.unsorted_segment_max(responses, texts, batch)
 
         def gradient(upstream):
@@ -95,18 +100,15 @@ def largest_responses(
             winners = tf.where(tf.equal(responses, own) & (texts >= 0)[:, tf.newaxis])
             shares = _shares(upstream, winners, tf.gather(texts, winners[:, 0]))
             product = tf.sparse.sparse_dense_matmul
-            windows = tf.size(texts, tf.int64)
-            of_windows = tf.SparseTensor(winners, shares, tf.stack([windows, number]))
-            of_filters = [
-                product(of_windows, stream[k : windows + k], adjoint_a=True) for k in range(width)
-            ]
+            of_windows = tf.SparseTensor(winners, shares, tf.shape(responses, tf.int64))
+            of_filters = product(of_windows, windows, adjoint_a=True)
             # Row by row of the stream, for each place of it in a window.
             rows = [winners + tf.constant([k, k * number], tf.int64) for k in range(width)]
-            shape = tf.stack([windows + width - 1, width * number])
+            shape = tf.stack([tf.shape(stream, tf.int64)[0], width * number])
             of_rows = tf.SparseTensor(tf.concat(rows, 0), tf.tile(shares, [width]), shape)
-            by_place = tf.transpose(filters, [0, 2, 1])
+            by_place = tf.transpose(tf.reshape(filters, [width, dim, number]), [0, 2, 1])
             of_stream = product(of_rows, tf.reshape(by_place, [width * number, dim]))
-            return of_stream, tf.transpose(tf.stack(of_filters), [0, 2, 1])
+            return of_stream, tf.transpose(of_filters)
 
         return highest, gradient
 
