@@ -59,6 +59,19 @@ def test_weight_0_is_bit_for_bit_the_model_without_a_discriminator(tiny, tmp_pat
     assert any((one != other).any() for one, other in zip(runs["some"], runs["none"]))
 
 
+def test_translations_begin_with_the_layers_of_documents_and_leave_them(tiny, tmp_path):
+    trainer = start(tiny(**BASE, **LSTM, epochs=1), tmp_path)
+    towers = [trainer.task.encoders.towers[of] for of in ("translation", "document")]
+
+    def pairs():
+        return [[w.numpy() for w in both] for both in zip(*(t.matrices() for t in towers))]
+
+    for one, other in pairs():
+        np.testing.assert_array_equal(one, other)
+    trainer.train()
+    assert all((one != other).any() for one, other in pairs())
+
+
 @pytest.mark.parametrize(
     "changes",
     [

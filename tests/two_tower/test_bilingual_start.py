@@ -49,6 +49,14 @@ def test_vectors_of_a_cnn_start_as_short_as_random_ones(tiny, tmp_path):
     np.testing.assert_array_equal(of_lstm, table)
 
 
+@pytest.mark.parametrize("vectors", ["bilingual", "random"])
+def test_layers_start_alike_behind_bilingual_vectors_alone(vectors, tiny, tmp_path):
+    model = start(tiny(initial_vectors=vectors, tower="max_lstm"), tmp_path)[1]
+    both = zip(model.query_tower.matrices(), model.document_tower.matrices())
+    alike = [np.array_equal(one.numpy(), other.numpy()) for one, other in both]
+    assert alike == [vectors == "bilingual"] * 5
+
+
 def test_ngrams_start_near_their_words(tiny, tmp_path):
     settings = tiny(initial_vectors="bilingual", shared_vocabulary=True, ngram_buckets=10_000)
     tokenized_set, trainer = begin(settings, tmp_path / "run")

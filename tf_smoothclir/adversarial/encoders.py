@@ -13,7 +13,8 @@ from tf_smoothclir.two_tower.model import TwoTower
 class Encoders:
     """Three towers, one for each source. Queries and documents are what a trained model keeps.
 
-    Translated queries are in the language of the documents and share their table of words.
+    Translated queries are in the language of the documents, share their table of words, and begin
+    with the same layers behind it: other random layers would make the same words strangers.
 
     Attributes:
         towers: Source -> tower.
@@ -26,7 +27,7 @@ class Encoders:
 
         Args:
             model: Built.
-            seed: Of the initial weights of that tower.
+            seed: Of the dropout of that tower.
         """
         lender = model.document_tower
         config = {**lender.get_config(), "name": "translation_tower"}
@@ -35,6 +36,7 @@ class Encoders:
         borrower: WordTableTower = type(lender)(**config)
         borrower.borrow_tables(lender)
         borrower.build()
+        borrower.start_like(lender)
         borrower.gradient_policy = lender.gradient_policy
         self.towers = {
             "query": model.query_tower,

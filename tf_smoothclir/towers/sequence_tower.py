@@ -5,7 +5,7 @@ from __future__ import annotations
 import tensorflow as tf
 from tensorflow import keras
 
-from tf_smoothclir._compat.keras_api import ONLY_FIRST_REPLICA, tf_variable
+from tf_smoothclir._compat.keras_api import ONLY_FIRST_REPLICA
 from tf_smoothclir.ops.row_sums import take
 from tf_smoothclir.towers.word_table import WordTableTower, distinct_tokens
 
@@ -113,9 +113,7 @@ class SequenceTower(WordTableTower):
 
     def matrices(self):
         """Returns the trained matrices of the layers."""
-        tables = {id(table) for table in self.tables().values()}
-        found = (tf_variable(weight) for weight in self.trainable_weights)
-        return [w for w in found if w.shape.rank == 2 and id(w) not in tables]
+        return [weight for weight in self.layer_weights() if weight.shape.rank == 2]
 
     def get_config(self):
         """Returns the arguments of the constructor."""

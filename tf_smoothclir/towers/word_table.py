@@ -125,6 +125,16 @@ class WordTableTower(keras.layers.Layer):
         """
         self._lender = lambda: lender  # Keras would take a layer for a part of this one
 
+    def layer_weights(self) -> list[tf.Variable]:
+        """Returns the trained weights behind the word vectors, in their order."""
+        tables = {id(table) for table in self.tables().values()}
+        return [w for w in map(tf_variable, self.trainable_weights) if id(w) not in tables]
+
+    def start_like(self, other: WordTableTower) -> None:
+        """Gives `layer_weights` the values of those of another built tower, of the same sizes."""
+        for own, given in zip(self.layer_weights(), other.layer_weights()):
+            own.assign(given)
+
     def matrices(self) -> list:
         """Returns the trained matrices of layers behind the word vectors; none here."""
         return []

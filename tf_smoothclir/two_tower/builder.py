@@ -173,6 +173,7 @@ def start_bilingual(model: TwoTower, settings: RunSettings, tokenized_set: Token
 
     Words that occur in the same training pairs, in either language, start close to each other.
     Words that occur in no training pair start with zero vectors, so their n-grams alone count.
+    Layers behind the words start alike in both towers, or they would take the words apart again.
     """
     if settings.model.initial_vectors != "bilingual":
         return
@@ -198,6 +199,8 @@ def start_bilingual(model: TwoTower, settings: RunSettings, tokenized_set: Token
             np.count_nonzero(found.counts),
             len(found.counts) - FIRST_WORD,
         )
+    if isinstance(model.document_tower, SequenceTower) and not shared:
+        model.document_tower.start_like(model.query_tower)
 
 
 def _set_rows(table, begin: int, values: np.ndarray) -> None:
