@@ -12,8 +12,16 @@ NO_ADVERSARY, SOSL, SOSL_NO_ADVERSARY = "M_adv", "SOSL for matching", "SOSL for 
 # All that learns vectors starts from the same ones, as the paper's model does from word2vec.
 _COMMON = {"epsilon": 0.0, "select_metric": "MAP", "initial_vectors": "bilingual"}
 _ADVERSARIAL = {"objective": "adversarial", **_COMMON}
-# The steps of 0.01 that suit sums of word vectors are too long for an LSTM.
-_LSTM = {"tower": "max_lstm", "batching": "bucketed", "optimizer": "adam", "learning_rate": 0.001}
+# Steps of 0.001 and more turn an LSTM to topics, which random documents are told apart by, and away
+# from what its vectors say at the start; so does a smaller beta. See docs/adversarial.md.
+_LSTM = {
+    "tower": "max_lstm",
+    "batching": "bucketed",
+    "batch_size": 32,
+    "optimizer": "lazy_adam",
+    "learning_rate": 0.0005,
+    "beta": 30.0,
+}
 _MODEL = {**_ADVERSARIAL, **_LSTM}
 _POOLED = {**_ADVERSARIAL, "tower": "average_pooling"}
 _IDF = {"token_weights": "idf", **_COMMON}

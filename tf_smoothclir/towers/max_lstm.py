@@ -6,7 +6,7 @@ import tensorflow as tf
 from tensorflow import keras
 
 from tf_smoothclir.towers.lstm import BidirectionalTower
-from tf_smoothclir.towers.sequence_tower import places
+from tf_smoothclir.towers.sequence_tower import SequenceTower, places
 
 
 @keras.utils.register_keras_serializable(package="tf_smoothclir")
@@ -20,6 +20,9 @@ class MaxLSTMTower(BidirectionalTower):
     behind the maximum are built here; its activation they do not name. Nothing is dropped. Only
     real positions count. See `SequenceTower` for the arguments and the call.
     """
+
+    # Beside short vectors, the steps that suit the LSTM are long enough for words too.
+    bilingual_scale = SequenceTower.initial_stddev
 
     def __init__(self, vocabulary_size: int, dim: int = 64, *, dropout: float = 0.0, **kwargs):
         super().__init__(vocabulary_size, dim, dropout=dropout, **kwargs)
