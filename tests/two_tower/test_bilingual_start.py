@@ -44,7 +44,8 @@ def test_vectors_of_cnn_and_max_lstm_start_as_short_as_random_ones(tiny, tmp_pat
         tower: start(tiny(initial_vectors="bilingual", tower=tower), tmp_path / tower)[1]
         for tower in ("average_pooling", "cnn", "lstm", "max_lstm")
     }
-    table, of_cnn, of_lstm, of_max_lstm = (model.query_tower.embeddings.numpy() for model in tables.values())
+    found = (model.query_tower.embeddings.numpy() for model in tables.values())
+    table, of_cnn, of_lstm, of_max_lstm = found
     np.testing.assert_allclose(of_cnn, 0.1 * table, rtol=1e-6)
     np.testing.assert_array_equal(of_lstm, table)
     np.testing.assert_array_equal(of_max_lstm, of_cnn)
