@@ -76,7 +76,7 @@ def test_translations_begin_with_the_layers_of_documents_and_leave_them(tiny, tm
     "changes",
     [
         {"opening_epochs": 1, "graded_triplets": True},
-        pytest.param(LSTM, marks=SLOW),
+        pytest.param({**LSTM, "projection_layers": 2}, marks=SLOW),
         pytest.param({"matching_loss": "sosl", "adversarial_loss": "uniform"}, marks=SLOW),
     ],
     ids=["two stages", "lstm", "other losses"],

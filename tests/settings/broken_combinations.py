@@ -26,6 +26,7 @@ _SETTINGS = {
     ("min_ngram", "max_ngram"): {"min_ngram": 4, "max_ngram": 3},
     ("token_weights", "tower"): {"token_weights": "idf", "tower": "cnn"},
     ("position_weights", "tower"): {"position_weights": "learned", "tower": "cnn"},
+    ("projection_layers", "tower"): {"projection_layers": 2, "tower": "lstm"},
     ("matryoshka_dims", "tower"): {"matryoshka_dims": (8,), "tower": "lstm"},
     ("loss", "batching"): {"loss": "softmax", "batching": "bucketed"},
     ("loss", "learn_thresholds"): {"loss": "mse", "learn_thresholds": True},

@@ -151,6 +151,12 @@ def test_max_tokens_by_role():
     assert (settings.max_tokens("query"), settings.max_tokens("document")) == (3, 5)
 
 
+def test_a_run_of_before_projection_layers_has_one():
+    values = dataclasses.asdict(RunSettings())
+    del values["model"]["projection_layers"]
+    assert RunSettings.from_dict(values) == RunSettings()
+
+
 def test_a_run_of_before_the_authors_proportional_odds_has_the_loss_it_was_trained_with():
     settings = RunSettings(model=ModelSettings(loss="proportional_odds", temperature=1.0))
     values = dataclasses.asdict(settings)

@@ -77,3 +77,71 @@ def test_matrices_are_those_of_the_layers(tower):
     shapes = [tuple(matrix.shape) for matrix in tower.matrices()]
     both = [(3, 4 * UNITS), (UNITS, 4 * UNITS)]
     assert shapes == [(2 * UNITS, 3), *both, *both]
+
+
+@pytest.fixture
+def deeper():
+    tower = MaxLSTMTower(8, 3, projection_layers=2, seed=2)
+    tower.build()
+    for number, weight in enumerate(tower.trainable_weights):
+        weight.assign(np.random.default_rng(number).normal(0, 0.4, weight.shape))
+    return tower
+
+
+def test_two_layers_are_the_arithmetic_of_the_paper(deeper):
+    """z = tanh(A tanh(B m + c) + b), with an LSTM in NumPy."""
+    weights = [weight.numpy() for weight in deeper.trainable_weights]
+    table, last, last_bias, *recurrent, first, first_bias = weights
+    for text, found in zip(TEXTS, deeper(flat(TEXTS)).numpy()):
+        if not text:
+            np.testing.assert_array_equal(found, np.zeros(3))
+            continue
+        words = table[text]
+        forward = states_by_hand(words, *recurrent[:3])
+        backward = states_by_hand(words[::-1], *recurrent[3:])
+        highest = np.concatenate([forward.max(axis=0), backward.max(axis=0)])
+        expected = np.tanh(np.tanh(highest @ first + first_bias) @ last + last_bias)
+        np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+
+
+def states_by_hand(words, kernel, recurrent, bias):
+    """States of an LSTM after each word, `[words, units]`; gates in Keras's order i, f, c, o."""
+    state, cell, found = np.zeros(UNITS), np.zeros(UNITS), []
+    for word in words:
+        gates = np.split(word @ kernel + state @ recurrent + bias, 4)
+        enter, forget, exit_ = (1 / (1 + np.exp(-gates[n])) for n in (0, 1, 3))
+        cell = forget * cell + enter * np.tanh(gates[2])
+        state = exit_ * np.tanh(cell)
+        found.append(state)
+    return np.array(found)
+
+
+def test_gradients_reach_both_layers(deeper):
+    with tf.GradientTape() as tape:
+        value = tf.reduce_sum(deeper(flat(TEXTS), training=True) ** 2)
+    gradients = tape.gradient(value, deeper.trainable_weights)
+    assert len(gradients) == 11
+    assert all(np.any(tf.convert_to_tensor(gradient)) for gradient in gradients)
+
+
+def test_regularisation_counts_the_matrix_of_the_first_layer(deeper):
+    both = [(3, 4 * UNITS), (UNITS, 4 * UNITS)]
+    shapes = [tuple(matrix.shape) for matrix in deeper.matrices()]
+    assert shapes == [(3, 3), *both, *both, (2 * UNITS, 3)]
+
+
+def test_configuration_keeps_the_layers_and_an_older_one_has_one(deeper):
+    config = deeper.get_config()
+    again = MaxLSTMTower.from_config(config)
+    again.build()
+    for own, given in zip(again.trainable_weights, deeper.trainable_weights, strict=True):
+        own.assign(given)
+    np.testing.assert_array_equal(again(flat(TEXTS)), deeper(flat(TEXTS)))
+    del config["projection_layers"]
+    assert MaxLSTMTower.from_config(config).projection_layers == 1
+
+
+@pytest.mark.parametrize("layers", [0, 3])
+def test_other_numbers_of_layers_are_an_error(layers):
+    with pytest.raises(ValueError, match=f"projection_layers must be 1 or 2, but is {layers}"):
+        MaxLSTMTower(8, projection_layers=layers)

@@ -12,13 +12,15 @@ from tf_smoothclir.losses.sosl import SmoothOrdinalSearchLoss
 from tf_smoothclir.optimizers import LazyAdam
 from tf_smoothclir.towers.cnn import CNNTower
 from tf_smoothclir.towers.lstm import LSTMTower
+from tf_smoothclir.towers.max_lstm import MaxLSTMTower
 from tf_smoothclir.towers.sequence_tower import places
 from tf_smoothclir.two_tower.model import TwoTower
 
 SIZE, DIM = 12, 3
 BATCH = [[2, 2, 3], [], [3, 5, 7, 9, 2], [11]]
 
-every_tower = pytest.mark.parametrize("kind", [CNNTower, LSTMTower])
+every_tower = pytest.mark.parametrize("kind", [CNNTower, LSTMTower, MaxLSTMTower])
+dropping_tower = pytest.mark.parametrize("kind", [CNNTower, LSTMTower])
 every_form = pytest.mark.parametrize("form", [flat, distinct, padded])
 
 
@@ -153,7 +155,7 @@ def test_frozen_table_leaves_the_rest_to_train(kind):
 # ---- dropout ------------------------------------------------------------------------------------
 
 
-@every_tower
+@dropping_tower
 def test_dropout_only_in_training(kind):
     tower = make(kind)
     vectors = tower(flat(BATCH))
@@ -187,7 +189,7 @@ def test_dropout_continues_exactly_from_saved_weights(kind):
     np.testing.assert_array_equal(found, expected)
 
 
-@every_tower
+@dropping_tower
 def test_seed_decides_initial_weights_and_dropout(kind):
     first, same, other = (make(kind, seed=seed) for seed in (3, 3, 4))
     for ours, theirs in zip(first.get_weights(), same.get_weights()):
@@ -220,7 +222,7 @@ def lists():
 
 
 @pytest.mark.slow
-@every_tower
+@dropping_tower
 def test_fit_lowers_the_loss_of_pairs(kind):
     model = two_tower(kind)
     model.compile(LazyAdam(0.05), SmoothOrdinalSearchLoss())

@@ -60,6 +60,12 @@ def test_only_sosl_learns_its_thresholds():
         build_model(settings(loss="mse", learn_thresholds=True), VOCABULARIES)
 
 
+def test_projection_layers_reach_both_towers():
+    deeper = build_model(settings(tower="max_lstm", projection_layers=2), VOCABULARIES)
+    assert deeper.query_tower.projection_layers == 2
+    assert deeper.document_tower.projection_layers == 2
+
+
 def test_tower_that_reads_word_order_has_no_weights_of_tokens():
     with pytest.raises(InputError, match=r"--token_weights=idf --tower=lstm: .* Leave one"):
         build_model(settings(tower="lstm", token_weights="idf"), VOCABULARIES)

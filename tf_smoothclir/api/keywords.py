@@ -46,6 +46,7 @@ class SettingKeywords(TypedDict, total=False):
     published_towers: bool
     token_weights: str
     position_weights: str
+    projection_layers: int
     dim: int
     matryoshka_dims: Sequence[int]
     epsilon: float

@@ -49,6 +49,7 @@ _YOUNGER = {
     "query_vocabulary": "",
     "document_vocabulary": "",
     "ngram_rows_per_word": 0,
+    "projection_layers": 1,
     "reranker": "none",
     "rerank_depth": 100,
 }

@@ -162,6 +162,12 @@ RULES = (
         _LEAVE_OUT,
     ),
     Rule(
+        ("projection_layers", "tower"),
+        lambda layers, tower: layers > 1 and tower != "max_lstm",
+        "only max_lstm can have a second layer",
+        "Add --tower=max_lstm, or leave --projection_layers out",
+    ),
+    Rule(
         ("matryoshka_dims", "tower"),
         lambda dims, tower: bool(dims) and tower != "average_pooling",
         "the first numbers of a vector come from layers that need all of it",

@@ -50,6 +50,13 @@ class ModelSettings(Settings):
         " tower; for queries that say what the opening of a document says.",
         choices=("none", "learned"),
     )
+    projection_layers: int = setting(
+        1,
+        "How many fully connected layers of --dim numbers, each with tanh, stand behind the states"
+        " of max_lstm (Li and Cheng 2018: 1 or 2).",
+        minimum=1,
+        maximum=2,
+    )
     dim: int = setting(64, "Length of the vectors (paper: 64).", minimum=1, maximum=16_384)
     matryoshka_dims: tuple[int, ...] = setting(
         (),

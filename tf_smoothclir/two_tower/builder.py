@@ -25,6 +25,7 @@ from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.text.embeddings import FIRST_WORD, load_embeddings
 from tf_smoothclir.towers import TOWERS
 from tf_smoothclir.towers.bags import BagTower
+from tf_smoothclir.towers.max_lstm import MaxLSTMTower
 from tf_smoothclir.towers.sequence_tower import SequenceTower
 from tf_smoothclir.two_tower.model import TwoTower
 from tf_smoothclir.two_tower.similarity import SmoothCosineSimilarity
@@ -234,6 +235,8 @@ def _tower(settings: RunSettings, role: str, vocabularies: Mapping[str, list[str
     own = {"token_weights": model.token_weights, "position_weights": model.position_weights}
     if issubclass(kind, SequenceTower):
         own = {"as_published": model.published_towers, "seed": seed}
+        if issubclass(kind, MaxLSTMTower):
+            own["projection_layers"] = model.projection_layers
     elif issubclass(kind, BagTower):
         own = {"token_weights": model.token_weights}
     return kind(
