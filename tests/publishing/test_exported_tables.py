@@ -4,12 +4,16 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from tests.graphs import operations_in
 from tests.published import EPSILON, undesired_operations
 from tf_smoothclir.publishing.exported_tables import ExportedTables
 from tf_smoothclir.publishing.exported_tower import ExportedTower
+from tf_smoothclir.settings.text import TextSettings
+from tf_smoothclir.text.subword_encoder import SubwordTextEncoder
 from tf_smoothclir.text.vocabulary import PADDING, UNKNOWN, write_vocabulary
 from tf_smoothclir.text.word_encoder import TextEncoder
 from tf_smoothclir.towers import AveragePoolingTower, CNNTower
+from tf_smoothclir.two_tower.similarity import smooth_normalize
 
 WORDS = [f"word{number}" for number in range(3000)]
 TEXTS = ["word1 word2", "word7", "", "unseen word2999 word0 word0", b"\xff"]
@@ -102,3 +106,21 @@ def test_the_trained_tower_goes_on_reading_its_own_tables(encoder):
     narrow = ExportedTower(tower, encoder, epsilon=EPSILON, name="t", table_type="int8")
     assert np.abs(narrow.serve(tf.constant(TEXTS))["vector"]).max() > 0
     np.testing.assert_array_equal(tower(tokens), before)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"ngram_buckets": 40}, {"position_weights": "learned"}],
+    ids=["words", "n-grams", "positions"],
+)
+def test_no_function_reads_single_rows_of_exact_tables(options, encoder, tmp_path):
+    # After one that does, TensorFlow copies the whole table for each call of the others.
+    tower = build(**options)
+    if tower.ngram_buckets:
+        settings = TextSettings(ngram_buckets=40)
+        encoder = SubwordTextEncoder(tmp_path / "query.txt", 10, settings)
+    _, model, _, vectors = export(tower, encoder, "float32", tmp_path)
+    functions = [*model.signatures.values(), *model.words.concrete_functions]
+    assert not any("ResourceGather" in operations_in(each.graph) for each in functions)
+    expected = smooth_normalize(tower(encoder(tf.constant(TEXTS))), EPSILON)
+    np.testing.assert_allclose(vectors, expected, rtol=1e-6)

@@ -55,7 +55,7 @@ class ExportedTables(tf.Module):
 
     def read_by(self, tower: WordTableTower) -> contextlib.AbstractContextManager:
         """Returns a context in which functions of the tower are traced that read these tables."""
-        return tower.reading_rows_by(self._rows if self._values else None)
+        return tower.reading_rows_by(self._rows) if self._values else tower.reading_in_place()
 
     def read_in(self, tower: WordTableTower, function: Callable) -> Callable:
         """Returns a function of the tower's tokens that reads these tables."""

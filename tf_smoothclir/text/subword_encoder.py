@@ -63,8 +63,8 @@ class SubwordTextEncoder(TextEncoder):
 
     def _with_ngrams(self, tokens: DistinctTokens, words: tf.Tensor) -> SubwordTokens:
         found = ngrams(words, *self.ngrams)
-        of_ngrams = DistinctTokens(
-            *tf.unique(found.flat_values),
+        of_ngrams = Tokens(
+            found.flat_values,
             tf.cast(found.row_lengths(), tf.int32),
             tf.cast(found.value_rowids(), tf.int32),
         )

@@ -67,6 +67,6 @@ class SubwordTokens(NamedTuple):
     positions: tf.Tensor
     lengths: tf.Tensor
     texts: tf.Tensor
-    ngrams: DistinctTokens
+    ngrams: Tokens | DistinctTokens
 
     ids = DistinctTokens.ids

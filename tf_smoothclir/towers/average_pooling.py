@@ -136,9 +136,11 @@ class AveragePoolingTower(WordTableTower):
                 tokens.lengths,
                 names_all_rows=self.gradient_policy.names_all_rows,
             )
-        else:
+        elif self.ngram_buckets:
             tokens = distinct_tokens(tokens)
             sums = _sums_of(self.word_vectors(tokens, training), tokens, training)
+        else:
+            sums = self.sums_of_rows("embeddings", tokens, training)
         return sums, tf.cast(tokens.lengths, sums.dtype)[:, tf.newaxis]
 
     def token_vectors(self, tokens) -> tf.Tensor:

@@ -45,6 +45,7 @@ class WordTableTower(keras.layers.Layer):
     gradient_policy = GradientPolicy()
     _lender: Callable[[], WordTableTower] | None = None
     _read_rows: Callable[[str, tf.Tensor], tf.Tensor] | None = None
+    _reads_in_place = False
 
     def __init__(
         self,
@@ -157,6 +158,19 @@ class WordTableTower(keras.layers.Layer):
         finally:
             self._read_rows = None
 
+    @contextlib.contextmanager
+    def reading_in_place(self) -> Iterator[None]:
+        """Makes the tower add up rows where they lie in its tables, which is faster.
+
+        Only for exports. Once TensorFlow has read single rows of a variable, or trained them, it
+        copies the whole variable whenever an operation asks for it.
+        """
+        self._reads_in_place = True
+        try:
+            yield
+        finally:
+            self._reads_in_place = False
+
     def token_vectors(self, tokens) -> tf.Tensor:
         """Returns `[tokens, dim]`: the mean over a text, then tanh, is the vector of the text.
 
@@ -201,14 +215,33 @@ class WordTableTower(keras.layers.Layer):
         own = self._rows("embeddings", tf.boolean_mask(words, has_own))
         return tf.tensor_scatter_nd_add(of_ngrams, tf.where(has_own), own)
 
+    def sums_of_rows(
+        self, table: str, tokens: Tokens | DistinctTokens, training: bool | None = None
+    ) -> tf.Tensor:
+        """Returns `[texts, dim]`, the sums of the rows of a table over each text.
+
+        Its gradient names each row once.
+        """
+        number = tf.size(tokens.lengths)
+        if self._reads_in_place:
+            return segment_sum(self._table(table), tokens.ids, tokens.texts, number)
+        tokens = distinct_tokens(tokens)
+        rows = self._rows(table, tokens.distinct)
+        return segment_sum(rows, tokens.positions, tokens.texts, number, training=training)
+
     def _rows(self, table: str, numbers: tf.Tensor) -> tf.Tensor:
         if self._read_rows is not None:
             return self._read_rows(table, numbers)
-        return tf.gather(tf_variable(getattr(self, table)), numbers)
+        return tf.gather(self._table(table), numbers)
 
-    def _sums_of_ngrams(self, ngrams: DistinctTokens, training: bool | None) -> tf.Tensor:
+    def _table(self, name: str) -> tf.Variable | tf.Tensor:
+        table = tf_variable(getattr(self, name))
+        return tf.convert_to_tensor(table) if self._reads_in_place else table
+
+    def _sums_of_ngrams(self, ngrams: Tokens | DistinctTokens, training: bool | None) -> tf.Tensor:
         """Returns `[words, dim]`, the sum of the vectors of each word's n-grams."""
         if training and not tf.executing_eagerly():
+            ngrams = distinct_tokens(ngrams)
             return table_sum_of_distinct(
                 tf_variable(self.ngram_embeddings),
                 ngrams.distinct,
@@ -216,8 +249,7 @@ class WordTableTower(keras.layers.Layer):
                 ngrams.texts,
                 ngrams.lengths,
             )
-        rows, number = self._rows("ngram_embeddings", ngrams.distinct), tf.size(ngrams.lengths)
-        return segment_sum(rows, ngrams.positions, ngrams.texts, number, training=training)
+        return self.sums_of_rows("ngram_embeddings", ngrams, training)
 
     def get_config(self):
         """Returns the arguments of the constructor."""
