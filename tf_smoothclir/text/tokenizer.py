@@ -26,12 +26,13 @@ from tf_smoothclir.text.batches import text_batches
 
 # The classes Z and Cc and the zero-width space, but not the plain space, which stays as it is:
 # rewriting a match costs far more than skipping a character.
-_SPACE = r"[\x{A0}\x{1680}\x{2000}-\x{200B}\x{2028}\x{2029}\x{202F}\x{205F}\x{3000}\p{Cc}]"
-_INVISIBLE = r"[\p{Cf}\p{Co}\p{Cs}]+"
+_SPACE = r"\x{A0}\x{1680}\x{2000}-\x{200B}\x{2028}\x{2029}\x{202F}\x{205F}\x{3000}\p{Cc}"
+_INVISIBLE = r"\p{Cf}\p{Co}\p{Cs}"
 _UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
 # A character of an unspaced script with its marks, or one that is not part of a word. Without a
-# group, RE2 uses its fast automaton.
-_SINGLE = rf"[{_UNSPACED}]\p{{M}}*|[^\p{{L}}\p{{M}}\p{{N}}_ ]"
+# group, RE2 uses its fast automaton. Invisible characters may stand between marks, and must not
+# separate what they stand in.
+_SINGLE = rf"[{_UNSPACED}][\p{{M}}{_INVISIBLE}]*|[^\p{{L}}\p{{M}}\p{{N}}{_INVISIBLE}_ ]"
 
 
 def normalize(texts: tf.Tensor) -> tf.Tensor:
@@ -46,15 +47,19 @@ def normalize(texts: tf.Tensor) -> tf.Tensor:
     Returns:
         `[batch]` string, valid UTF-8.
     """
-    # Before `lower`, which drops everything after a NUL byte. No match begins inside an invalid
-    # sequence, so `lower` can replace these later.
-    texts = tf.strings.regex_replace(texts, _SPACE, " ")
+    # Every pass reads all texts; those that look for one character take a tenth of the others.
+    # `lower` drops everything after a NUL byte, and looks through zero-width spaces for the end of
+    # a word with a sigma. Both are spaces here, and so are line ends, which are frequent.
+    for space in ("\\x00", "\u200b", "\n"):
+        texts = tf.strings.regex_replace(texts, space, " ")
     # `lower` follows the locale of the process, and a Turkish one maps these two differently.
     texts = tf.strings.regex_replace(texts, "I", "i")
     texts = tf.strings.regex_replace(texts, "\u0130", "i\u0307")
+    # Replaces bytes that are not UTF-8, too; no match before begins inside an invalid sequence.
     texts = tf.strings.lower(texts, encoding="utf-8")
-    texts = tf.strings.regex_replace(texts, _INVISIBLE, "")
-    return tf.strings.regex_replace(texts, _SINGLE, r" \0 ")
+    texts = tf.strings.regex_replace(texts, _SINGLE, r" \0 ")
+    # The other spaces have plain ones around them by now.
+    return tf.strings.regex_replace(texts, f"[{_SPACE}{_INVISIBLE}]+", "")
 
 
 def tokenize(texts: tf.Tensor, max_tokens: int) -> tf.RaggedTensor:
