@@ -249,15 +249,20 @@ def candidates(run_dir: str, queries: int) -> list[dict]:
 
 
 def _found_by(lexical: np.ndarray, dense: np.ndarray, count: int) -> dict[str, float]:
-    """Adds up the best `count` scores of each query, `[queries, documents]` on either side."""
-    exact, sums = lexical + dense, np.zeros_like(lexical)
+    """Adds up the best `count` scores of each query, `[queries, documents]` on either side.
+
+    A document that is a candidate of neither side is not found, however its score compares.
+    """
+    exact, sums = lexical + dense, np.full(lexical.shape, -np.inf)
     count = min(count, lexical.shape[1])
     for scores in (lexical, dense):
         best = np.argpartition(-scores, count - 1, axis=1)[:, :count]
-        part = np.take_along_axis(sums, best, axis=1) + np.take_along_axis(scores, best, axis=1)
-        np.put_along_axis(sums, best, part, axis=1)
-    found = np.argsort(-sums, axis=1)[:, :_DEPTH]
-    reached = np.take_along_axis(exact, found, axis=1)
+        before = np.take_along_axis(sums, best, axis=1)
+        before = np.where(np.isfinite(before), before, 0)
+        np.put_along_axis(sums, best, before + np.take_along_axis(scores, best, axis=1), axis=1)
+    first = np.argsort(-sums, axis=1)[:, :_DEPTH]
+    is_found = np.isfinite(np.take_along_axis(sums, first, axis=1))
+    reached = np.where(is_found, np.take_along_axis(exact, first, axis=1), -np.inf)
     least = np.partition(exact, -_DEPTH, axis=1)[:, [-_DEPTH]]
     return {
         "recall@10": float((reached >= least - 1e-5).mean()),

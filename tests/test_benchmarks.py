@@ -371,8 +371,8 @@ def test_candidates_of_each_half_are_added_up():
     assert found == {"recall@10": 1, "same first": 1}
     # One candidate each: 19 by words, 0 and 15 by vectors. So 15 has 3 here, and 15 + 3 in truth.
     found = engine._found_by(lexical, dense, 1)
-    assert found["same first"] == 1
-    assert found["recall@10"] < 0.5
+    # Whatever the order of the others: two of the ten best of each query are candidates at all.
+    assert found == {"recall@10": 2 / 10, "same first": 1}
 
 
 @pytest.mark.slow
