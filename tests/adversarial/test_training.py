@@ -72,6 +72,16 @@ def test_translations_begin_with_the_layers_of_documents_and_leave_them(tiny, tm
     assert all((one != other).any() for one, other in pairs())
 
 
+def test_words_of_translations_weigh_as_those_of_documents(tiny, tmp_path):
+    trainer = start(tiny(**BASE, token_weights="idf"), tmp_path)
+    towers = trainer.task.encoders.towers
+    texts = {"ids": tf.constant([3, 5, 4, 3]), "lengths": tf.constant([3, 1])}
+    found = [towers[of](texts) for of in ("translation", "document")]
+    np.testing.assert_array_equal(*found)
+    weights = towers["document"].other_arrays()["token_weights"].numpy()
+    assert len(np.unique(weights)) > 1
+
+
 @pytest.mark.parametrize(
     "changes",
     [

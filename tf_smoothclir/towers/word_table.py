@@ -128,13 +128,23 @@ class WordTableTower(keras.layers.Layer):
 
     def layer_weights(self) -> list[tf.Variable]:
         """Returns the trained weights behind the word vectors, in their order."""
-        tables = {id(table) for table in self.tables().values()}
-        return [w for w in map(tf_variable, self.trainable_weights) if id(w) not in tables]
+        return self._but_tables(self.trainable_weights)
 
     def start_like(self, other: WordTableTower) -> None:
-        """Gives `layer_weights` the values of those of another built tower, of the same sizes."""
-        for own, given in zip(self.layer_weights(), other.layer_weights()):
-            own.assign(given)
+        """Gives all weights but tables and counters the values of another built tower's.
+
+        Weights that are not trained are among them, such as inverse document frequencies.
+
+        Args:
+            other: A tower of the same kind and sizes.
+        """
+        for own, given in zip(self._but_tables(self.weights), other._but_tables(other.weights)):
+            if own.dtype.is_floating:
+                own.assign(given)
+
+    def _but_tables(self, weights: list) -> list[tf.Variable]:
+        tables = {id(table) for table in self.tables().values()}
+        return [weight for weight in map(tf_variable, weights) if id(weight) not in tables]
 
     def matrices(self) -> list:
         """Returns the trained matrices of layers behind the word vectors; none here."""
