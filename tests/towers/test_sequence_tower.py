@@ -13,7 +13,7 @@ from tf_smoothclir.optimizers import LazyAdam
 from tf_smoothclir.towers.cnn import CNNTower
 from tf_smoothclir.towers.lstm import LSTMTower
 from tf_smoothclir.towers.max_lstm import MaxLSTMTower
-from tf_smoothclir.towers.sequence_tower import places
+from tf_smoothclir.towers.sequence_tower import dropped_out, places
 from tf_smoothclir.two_tower.model import TwoTower
 
 SIZE, DIM = 12, 3
@@ -177,6 +177,17 @@ def test_two_fifths_of_the_entries_are_dropped_and_the_rest_grow():
     tower(flat([[1] * 2000]), training=True)
     assert np.unique(tower.seen).tolist() == pytest.approx([0, 1 / (1 - 0.4)])
     assert np.mean(tower.seen == 0) == pytest.approx(0.4, abs=0.01)
+
+
+@pytest.mark.parametrize("rate", [1e-9, 0.5, 1 - 1e-9])
+@pytest.mark.parametrize("tokens", [0, 1, 333])
+def test_any_share_of_any_number_of_entries_may_be_dropped(rate, tokens):
+    # Two entries share 32 random bits: 333 * 3 is odd. A share near 1 is no int16.
+    kept = dropped_out(tf.ones([tokens, DIM]), rate, tf.constant([1, 2], tf.int64)).numpy()
+    assert kept.shape == (tokens, DIM)
+    assert np.isfinite(kept).all()
+    if tokens == 333:
+        assert np.mean(kept == 0) == pytest.approx(rate, abs=0.05)
 
 
 @every_tower

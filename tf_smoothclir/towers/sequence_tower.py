@@ -137,7 +137,8 @@ def dropped_out(vectors: tf.Tensor, rate: float, seed: tf.Tensor) -> tf.Tensor:
         [(size + 1) // 2], seed, minval=None, maxval=None, dtype=tf.int32, alg="philox"
     )
     numbers = tf.reshape(tf.bitcast(bits, tf.int16), [-1])[:size]
-    kept = tf.reshape(numbers >= round(rate * 2**16) - 2**15, tf.shape(vectors))
+    least = min(round(rate * 2**16) - 2**15, 2**15 - 1)  # what int16 can hold
+    kept = tf.reshape(numbers >= least, tf.shape(vectors))
     return tf.where(kept, vectors / (1 - rate), tf.zeros_like(vectors))
 
 
