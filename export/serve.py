@@ -9,12 +9,16 @@ until Ctrl-C or SIGTERM.
 from __future__ import annotations
 
 import gc
+import os
 import signal
+import sys
 import threading
 
 from absl import flags
 
 from tf_smoothclir.command_line import command, engine_flags, setting_flags
+
+_SIGNAL_SECONDS = 0.5  # between looks whether a signal has come
 
 _EXPORT_DIR = flags.DEFINE_string(
     "export_dir",
@@ -137,7 +141,13 @@ def main(argv) -> None:
     ) as server:
         host = server.host
         print(f"grpc={host}:{server.port} rest=http://{host}:{server.rest_api_port}", flush=True)
-        stopped.wait()
+        while not stopped.wait(_SIGNAL_SECONDS):  # a wait without an end may miss its signal
+            pass
+    # All is answered. Threads of gRPC may be about to end, and if Python's own end met them in the
+    # middle of their C++, the process would abort.
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    os._exit(0)
 
 
 def _page():
