@@ -8,10 +8,10 @@ from hypothesis.extra.numpy import arrays
 
 from tests.index.helpers import DIM, build, document, found_by, queries
 from tf_smoothclir.index.document_index import DocumentIndex
-from tf_smoothclir.index.int8_vectors import Int8Vectors
 from tf_smoothclir.index.ranker import Ranker
 from tf_smoothclir.index.scans import BitScan, Int8Scan
 from tf_smoothclir.index.vector_index import IndexSettings, VectorIndex
+from tf_smoothclir.two_tower.int8_vectors import Int8Vectors
 
 TEXTS = [document(number) for number in range(300)]
 NUMBERS = st.floats(-1, 1, width=32)

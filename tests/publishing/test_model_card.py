@@ -28,7 +28,7 @@ def card(request, ranking_runs, tmp_path_factory):
     run = ranking_runs[request.param]
     directory = tmp_path_factory.mktemp("models")
     roles = PARTS[request.param]
-    path = write_model_card(run, run.settings(), directory, 3, roles, "float32")
+    path = write_model_card(run, run.settings(), directory, 3, roles, narrow=False)
     assert path == directory / "model_card-3.md"
     _, header, text = path.read_text(encoding="utf-8").split("---\n", 2)
     return request.param, run, yaml.safe_load(header), text
@@ -74,7 +74,7 @@ def test_the_lines_of_python_are_calls_that_exist(card):
 def test_a_run_that_was_not_evaluated_has_no_figures(ranking_runs, tmp_path):
     run = RunDirectory(shutil.copytree(ranking_runs["lexical"].path, tmp_path / "run"))
     run.metrics.unlink()
-    path = write_model_card(run, run.settings(), tmp_path, 1, ("lexical",), "float32")
+    path = write_model_card(run, run.settings(), tmp_path, 1, ("lexical",), narrow=False)
     text = path.read_text(encoding="utf-8")
     assert "has not been evaluated" in text
     assert "model-index" not in text
@@ -82,7 +82,7 @@ def test_a_run_that_was_not_evaluated_has_no_figures(ranking_runs, tmp_path):
 
 def test_a_smaller_export_says_that_the_figures_are_not_its_own(ranking_runs, tmp_path):
     run = ranking_runs["dense"]
-    path = write_model_card(run, run.settings(), tmp_path, 1, ("query",), "int8")
+    path = write_model_card(run, run.settings(), tmp_path, 1, ("query",), narrow=True)
     assert "may rank worse" in path.read_text(encoding="utf-8")
 
 
@@ -92,7 +92,9 @@ def test_it_says_what_orders_the_first_ranks_again(ranking_runs, tmp_path):
     retrieval = dataclasses.replace(settings.retrieval, reranker="drmm", rerank_depth=50)
     settings = dataclasses.replace(settings, retrieval=retrieval)
     texts = [
-        write_model_card(run, settings, tmp_path, 1, roles, "float32").read_text(encoding="utf-8")
+        write_model_card(run, settings, tmp_path, 1, roles, narrow=False).read_text(
+            encoding="utf-8"
+        )
         for roles in (("lexical",), ("lexical", "reranker"))
     ]
     assert "again by DRMM" not in texts[0]  # it had no weight

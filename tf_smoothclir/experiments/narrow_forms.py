@@ -19,7 +19,6 @@ from tf_smoothclir.experiments.systems import (
     INT8_VECTORS,
     NARROW_FORMS,
 )
-from tf_smoothclir.index.int8_vectors import Int8Vectors
 from tf_smoothclir.index.ranker import Ranker
 from tf_smoothclir.index.vector_index import IndexSettings, VectorIndex
 from tf_smoothclir.protocols.scorer import Ranking, Retriever
@@ -29,6 +28,7 @@ from tf_smoothclir.training.retrievers import load_models
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.run_report import EVALUATED_SPLITS
 from tf_smoothclir.training.train import tokenized_set_of
+from tf_smoothclir.two_tower.int8_vectors import Int8Vectors
 
 _KINDS = {INT8_VECTORS: "int8", BINARY_VECTORS: "binary"}  # of an index
 

@@ -18,7 +18,6 @@ from absl import logging
 
 from tf_smoothclir.index.documents import DocumentStore
 from tf_smoothclir.index.encoding import Encode, encode_texts
-from tf_smoothclir.index.int8_vectors import Int8Vectors
 from tf_smoothclir.index.manifest import DenseNote
 from tf_smoothclir.index.ranker import Ranker
 from tf_smoothclir.index.recall import measured_recall
@@ -28,6 +27,7 @@ from tf_smoothclir.index.vector_index import (
     IndexSettings,
     VectorIndex,
 )
+from tf_smoothclir.two_tower.int8_vectors import Int8Vectors
 from tf_smoothclir.utils.files import join_files, open_to_write, write_array
 
 _VECTORS, _FAISS = "vectors", "faiss"

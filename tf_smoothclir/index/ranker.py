@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tf_smoothclir.index.int8_vectors import Int8Vectors
 from tf_smoothclir.index.vector_index import VectorIndex, chunks
+from tf_smoothclir.two_tower.int8_vectors import Int8Vectors
 
 RECALL_DEPTH = 10
 _QUERIES_PER_CALL = 256

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import faiss
 import numpy as np
 
-from tf_smoothclir.index.int8_vectors import Int8Vectors
+from tf_smoothclir.two_tower.int8_vectors import Int8Vectors
 
 _CHUNK = 1 << 16
 _OFFSET = 128  # FAISS keeps a signed byte as a byte that is this much larger

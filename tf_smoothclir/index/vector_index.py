@@ -11,8 +11,8 @@ import faiss
 import numpy as np
 
 from tf_smoothclir.data.hashing import permutation
-from tf_smoothclir.index.int8_vectors import Int8Vectors
 from tf_smoothclir.index.scans import BitScan, Int8Scan, threads_for
+from tf_smoothclir.two_tower.int8_vectors import Int8Vectors
 from tf_smoothclir.utils.errors import input_error
 
 KINDS = ("flat", "int8", "binary", "hnsw", "ivf_pq")

@@ -16,7 +16,7 @@ from tf_smoothclir.lexical.translated_queries import TranslatedQueries
 from tf_smoothclir.protocols.cut_points import CutPoints
 from tf_smoothclir.publishing.export_cut import refitted
 from tf_smoothclir.publishing.export_directory import LoadedPart, LoadedTower
-from tf_smoothclir.publishing.export_quality import measured_quality
+from tf_smoothclir.publishing.export_quality import measured_quality, measured_recall
 from tf_smoothclir.publishing.export_search import build_search_model
 from tf_smoothclir.publishing.exported_collection import Collection
 from tf_smoothclir.publishing.exported_lexical import ExportedLexical, LexicalParts
@@ -28,6 +28,7 @@ from tf_smoothclir.publishing.exported_reranker import (
 )
 from tf_smoothclir.publishing.exported_tables import EXACT
 from tf_smoothclir.publishing.exported_tower import ExportedTower
+from tf_smoothclir.publishing.exported_vectors import collection_vectors
 from tf_smoothclir.publishing.model_card import write_model_card
 from tf_smoothclir.publishing.verification import Verifier
 from tf_smoothclir.publishing.version_writer import (
@@ -36,6 +37,7 @@ from tf_smoothclir.publishing.version_writer import (
     manifest_in_memory,
     publish_version,
 )
+from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.text.evidence import word_evidence
 from tf_smoothclir.text.subword_encoder import text_encoder
 from tf_smoothclir.training.retrievers import load_cut_points, load_models
@@ -56,6 +58,7 @@ def export_run(
     search_depth: int = 10,
     dim: int = 0,
     table_type: str = EXACT,
+    vector_type: str = EXACT,
     retriever: str = "",
     verifier: Verifier | None = None,
 ) -> int:
@@ -74,6 +77,8 @@ def export_run(
             all. The fusion of a hybrid is chosen anew, for which the data of the run are needed.
         table_type: How the tables of towers are stored, one of `TABLE_TYPES`. What a narrow type
             costs is measured on the validation queries, logged, and written to the manifests.
+        vector_type: How the search model holds the vectors of its collection, one of
+            `VECTOR_TYPES`. The recall of a narrow type is measured, logged and written as well.
         retriever: "dense" or "lexical" exports this half of a hybrid alone, "" all that there is.
         verifier: As for `publish_version`.
 
@@ -82,23 +87,19 @@ def export_run(
 
     Raises:
         InputError: The run is not complete, its ranker cannot be exported, it did not train vectors
-            of `dim` numbers, it has no such retriever, or data that are needed are missing.
+            of `dim` numbers, it has no such retriever or nothing that a narrow type could hold, or
+            data that are needed are missing.
     """
     models, cut_points = load_models(run, dim), None
     if retriever:
         models = models.only(retriever)
     settings = models.settings
+    _check_types(run, settings, search_model, table_type, vector_type)
     if settings.retrieval.retriever == "hybrid" and models.fusion is None:
         models, cut_points = refitted(run, models)
     towers, lexical = _towers(run, models, table_type), _lexical_parts(run, models)
     quality = None
     if table_type != EXACT:
-        if not towers:
-            raise input_error(
-                f"--table_type={table_type}",
-                f"{run.path} has no towers, and so no tables of word vectors",
-                "Leave it out",
-            )
         tables = {role: tower.tables for role, tower in towers.items()}
         quality = measured_quality(run, models, tables)
     info = dataclasses.replace(_pair_info(run, models, cut_points), quality=quality)
@@ -116,8 +117,20 @@ def export_run(
         if search_model and (number := _collection_size(source, max_search_documents)):
             tower, reader = towers.get("document"), lexical and lexical.document_reader
             collection = Collection.read(source.documents, number, tower, reader)
+            vectors = None
+            if vector_type != EXACT:
+                vectors = collection_vectors(collection.vectors, vector_type, search_depth)
+                found = measured_recall(
+                    vectors, collection.vectors, towers["query"], texts["query"], search_depth
+                )
+                info = dataclasses.replace(info, vectors=found)
             parts["search"] = build_search_model(
-                collection, towers, lexical, cut_points=info.cut_points, depth=search_depth
+                collection,
+                towers,
+                lexical,
+                vectors=vectors,
+                cut_points=info.cut_points,
+                depth=search_depth,
             )
     except InputError as error:
         if search_model:
@@ -130,8 +143,41 @@ def export_run(
         )
         texts = {role: _made_up_texts(run.vocabulary_tokens(role)) for role in ROLES}
     version = publish_version(parts, export_dir, info, texts, verifier)
-    write_model_card(run, settings, export_dir, version, tuple(parts), table_type)
+    narrow = {table_type, vector_type} != {EXACT}
+    write_model_card(run, settings, export_dir, version, tuple(parts), narrow)
     return version
+
+
+def _check_types(
+    run: RunDirectory,
+    settings: RunSettings,
+    search_model: bool,
+    table_type: str,
+    vector_type: str,
+) -> None:
+    """Checks that there is something to store as asked.
+
+    Raises:
+        InputError: There is not.
+    """
+    retriever = settings.retrieval.retriever
+    for flag, kind in (("table_type", table_type), ("vector_type", vector_type)):
+        if kind != EXACT and retriever == "lexical":
+            raise input_error(
+                f"--{flag}={kind}", f"{run.path} has no towers, and so no vectors", "Leave it out"
+            )
+    if vector_type != EXACT and not search_model:
+        raise input_error(
+            f"--vector_type={vector_type}",
+            "it is about the search model, and --nosearch_model exports none",
+            "Leave one of them out",
+        )
+    if vector_type == "binary" and retriever == "hybrid":
+        raise input_error(
+            "--vector_type=binary",
+            "a hybrid needs the score of every document by its vector, and bits are scores of none",
+            "Give --vector_type=int8, or --retriever=dense to export the towers alone",
+        )
 
 
 def models_of_run(run: RunDirectory) -> tuple[ExportedModels, dict[str, LoadedPart]]:

@@ -1,24 +1,29 @@
-"""What narrow tables cost: vectors and metrics beside those of the exact tables."""
+"""What narrow tables and vectors cost: metrics and recall beside those of the exact ones."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
+import tensorflow as tf
 from absl import logging
 
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.tokenized_set import ROLES, TokenizedSet
 from tf_smoothclir.evaluation.evaluate import evaluate_split
 from tf_smoothclir.publishing.exported_tables import ExportedTables
-from tf_smoothclir.publishing.manifest import TableQuality
+from tf_smoothclir.publishing.exported_tower import ExportedTower
+from tf_smoothclir.publishing.exported_vectors import CollectionVectors
+from tf_smoothclir.publishing.manifest import TableQuality, VectorQuality
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.run_models import RunModels
 from tf_smoothclir.training.train import tokenized_set_of
 
 _CHOOSING, _SPLIT = "full/MRR@10", "validation"
 _METRICS = (_CHOOSING, "NDCG@5", "P_mr@1")
+_RECALL_QUERIES, _QUERIES_AT_ONCE = 1000, 50
+_SAME_SCORE = 1e-6  # scores closer than this may come in either order
 
 
 def measured_quality(
@@ -54,6 +59,46 @@ def measured_quality(
         found.largest_distance,
     )
     return found
+
+
+def measured_recall(
+    narrow: CollectionVectors,
+    exact: np.ndarray,
+    tower: ExportedTower,
+    texts: Sequence[bytes],
+    depth: int,
+) -> VectorQuality:
+    """Searches a collection by exact and by narrow vectors.
+
+    A found document counts if its exact score reaches that of the last of the exact best, so that
+    ties and duplicates do not look like errors.
+
+    Args:
+        narrow: The vectors of the documents as the search model holds them.
+        exact: `[documents, dim]` float32, as the document tower made them.
+        tower: The query tower.
+        texts: Queries; up to 1,000 of them are asked, evenly spread.
+        depth: How many best documents are looked for; fewer if there are fewer.
+    """
+    depth = min(depth, len(exact))
+    texts = texts[:: max(1, len(texts) // _RECALL_QUERIES)][:_RECALL_QUERIES]
+    shares = []
+    for begin in range(0, len(texts), _QUERIES_AT_ONCE):
+        queries = tower.serve(tf.constant(texts[begin : begin + _QUERIES_AT_ONCE]))["vector"]
+        scores = queries.numpy() @ exact.T
+        found = tf.math.top_k(narrow.scores(queries), depth).indices.numpy()
+        last = np.partition(scores, -depth, axis=1)[:, -depth]
+        shares.append(np.take_along_axis(scores, found, 1) >= last[:, None] - _SAME_SCORE)
+    recall = float(np.concatenate(shares).mean())
+    quality = VectorQuality(narrow.type, recall, depth, len(texts))
+    logging.info(
+        "%s vectors in the search model: recall@%d %.4f with %d queries",
+        quality.type,
+        depth,
+        recall,
+        len(texts),
+    )
+    return quality
 
 
 def _ranked(models: RunModels, tokenized_set: TokenizedSet):

@@ -10,6 +10,7 @@ from tf_smoothclir.publishing.exported_lexical import LexicalParts
 from tf_smoothclir.publishing.exported_queries import SearchedQueries
 from tf_smoothclir.publishing.exported_scorers import DenseScorer, FusedScorer, LexicalScorer
 from tf_smoothclir.publishing.exported_tower import ExportedTower
+from tf_smoothclir.publishing.exported_vectors import CollectionVectors, ExactVectors
 from tf_smoothclir.publishing.search_model import GraphScorer, SearchModel
 
 
@@ -18,6 +19,7 @@ def build_search_model(
     towers: dict[str, ExportedTower],
     lexical: LexicalParts | None,
     *,
+    vectors: CollectionVectors | None = None,
     cut_points: CutPoints,
     depth: int,
 ) -> SearchModel:
@@ -27,6 +29,7 @@ def build_search_model(
         collection: Has vectors if there are towers, and words if there is a lexical model.
         towers: "query" and "document" -> tower; empty for a lexical model alone.
         lexical: None for towers alone.
+        vectors: Those of the collection in another form; None holds them as they are.
         cut_points: Scores at which the grade changes.
         depth: Documents per query; fewer if the collection is smaller.
     """
@@ -36,7 +39,7 @@ def build_search_model(
     of_vectors = lexical is None or (lexical.fusion is not None and lexical.fusion.weights[1])
     return SearchModel(
         collection.ids,
-        _scorer(collection, towers, lexical),
+        _scorer(collection, towers, lexical, vectors),
         cut_points=cut_points,
         depth=depth,
         read=SearchedQueries(towers["query"] if of_vectors else None, lexical),
@@ -45,15 +48,21 @@ def build_search_model(
 
 
 def _scorer(
-    collection: Collection, towers: dict[str, ExportedTower], lexical: LexicalParts | None
+    collection: Collection,
+    towers: dict[str, ExportedTower],
+    lexical: LexicalParts | None,
+    vectors: CollectionVectors | None,
 ) -> GraphScorer:
+    def dense() -> DenseScorer:
+        return DenseScorer(towers, vectors or ExactVectors(collection.vectors))
+
     if lexical is None:
-        return DenseScorer(towers, collection.vectors)
+        return dense()
     if lexical.fusion is None:
         return LexicalScorer(lexical, collection.words)
     of_lexical, of_dense = lexical.fusion.weights
     return FusedScorer(
         lexical.fusion,
         LexicalScorer(lexical, collection.words) if of_lexical else None,
-        DenseScorer(towers, collection.vectors) if of_dense else None,
+        dense() if of_dense else None,
     )

@@ -14,6 +14,7 @@ from tf_smoothclir.publishing.exported_pairs import LexicalPairs
 from tf_smoothclir.publishing.exported_postings import PostingSums
 from tf_smoothclir.publishing.exported_queries import QueriesRead
 from tf_smoothclir.publishing.exported_tower import ExportedTower
+from tf_smoothclir.publishing.exported_vectors import CollectionVectors
 
 _DOCUMENTS_PER_STEP = 20_000
 
@@ -21,15 +22,15 @@ _DOCUMENTS_PER_STEP = 20_000
 class DenseScorer(tf.Module):
     """Scores by inner products of vectors."""
 
-    def __init__(self, towers: dict[str, ExportedTower], vectors: np.ndarray):
-        """Takes "query" and "document" -> tower, and the documents, `[documents, dim]`."""
+    def __init__(self, towers: dict[str, ExportedTower], vectors: CollectionVectors):
+        """Takes "query" and "document" -> tower, and the documents."""
         super().__init__(name="dense")
         self._query_tower, self._document_tower = towers["query"], towers["document"]
-        self._vectors = tf.Variable(vectors, trainable=False)
+        self._vectors = vectors
 
     def all_documents(self, queries: QueriesRead) -> tf.Tensor:
         """Returns the scores of the collection, `[queries, documents]`."""
-        return tf.matmul(queries.vectors, self._vectors, transpose_b=True)
+        return self._vectors.scores(queries.vectors)
 
     def pairs(self, queries: tf.Tensor, documents: tf.Tensor) -> tf.Tensor:
         """Returns the score of each query with one document, `[pairs]`; both are strings."""

@@ -63,6 +63,23 @@ class TableQuality:
 
 
 @dataclasses.dataclass(frozen=True)
+class VectorQuality:
+    """What a narrow form of the vectors of a search model costs.
+
+    Attributes:
+        type: "int8" or "binary".
+        recall: Share of the exact best documents that are found, on average.
+        depth: How many best documents are looked for.
+        queries: Number of queries that it was measured with; of the set of the training run.
+    """
+
+    type: str
+    recall: float
+    depth: int
+    queries: int
+
+
+@dataclasses.dataclass(frozen=True)
 class ExportManifest:
     """The manifest of an exported tower, lexical model or search model.
 
@@ -77,6 +94,7 @@ class ExportManifest:
         cut_points: Those that predict grades, found on validation; None in the manifests of before
             there were any, whose grades are predicted by the thresholds.
         tables: What the narrow tables of the towers cost; None for exact ones.
+        vectors: What the narrow vectors of the search model cost; None for exact ones.
         parts: Roles of the parts that rank together; the version is complete if all are there.
         documents: Size of the collection of a search model; None for another part.
         depth: Documents that a search model returns per query; None for another part.
@@ -92,6 +110,7 @@ class ExportManifest:
     data: DataSettings
     cut_points: CutPoints | None = None
     tables: TableQuality | None = None
+    vectors: VectorQuality | None = None
     parts: tuple[str, ...] = ROLES
     documents: int | None = None
     depth: int | None = None
@@ -122,6 +141,7 @@ class ExportManifest:
             data=DataSettings(**entry(entries, "data", dict)),
             cut_points=_record(CutPoints, entries, "cut_points"),
             tables=_record(TableQuality, entries, "tables"),
+            vectors=_record(VectorQuality, entries, "vectors"),
             parts=_parts(entries),
             **sizes,
         )

@@ -42,7 +42,7 @@ def write_model_card(
     export_dir: str | os.PathLike,
     version: int,
     roles: Sequence[str],
-    table_type: str,
+    narrow: bool,
 ) -> Path:
     """Writes the model card of an exported version beside its parts.
 
@@ -52,7 +52,7 @@ def write_model_card(
         export_dir: Where the parts are.
         version: Of the export.
         roles: Of the parts, as in `DIRECTORIES`.
-        table_type: How the tables of towers are stored.
+        narrow: Whether tables or vectors are stored with fewer bits than they were trained with.
 
     Returns:
         The file.
@@ -72,7 +72,7 @@ def write_model_card(
         "## Training data",
         *_training_data(name, content.get("set", {})),
         "## Figures",
-        *_figures(content, is_part, table_type),
+        *_figures(content, is_part or narrow),
         "## Limits",
         "\n".join(f"* {limit}" for limit in _limits(settings)),
         "## Use",
@@ -133,14 +133,14 @@ def _training_data(name: str, sizes: Mapping[str, int]) -> Iterator[str]:
         yield markdown_table(["", ""], [[what, f"{number:,}"] for what, number in sizes.items()])
 
 
-def _figures(content: Mapping[str, Any], is_part: bool, table_type: str) -> Iterator[str]:
+def _figures(content: Mapping[str, Any], is_smaller: bool) -> Iterator[str]:
     if not content:
         yield "The run has not been evaluated."
         return
-    if is_part or table_type != "float32":
+    if is_smaller:
         yield (
-            "The figures are those of the trained run. This export is smaller (cut vectors, narrow"
-            " tables, or a part of the run) and may rank worse; `manifest.json` has what was"
+            "The figures are those of the trained run. This export is smaller (cut vectors, numbers"
+            " of fewer bits, or a part of the run) and may rank worse; `manifest.json` has what was"
             " measured."
         )
     yield "Means over the test queries, which nothing was trained or chosen on:"

@@ -20,7 +20,12 @@ from tf_smoothclir.publishing.export_directory import (
     exported_versions,
     part_dir,
 )
-from tf_smoothclir.publishing.manifest import ExportManifest, TableQuality, digests_below
+from tf_smoothclir.publishing.manifest import (
+    ExportManifest,
+    TableQuality,
+    VectorQuality,
+    digests_below,
+)
 from tf_smoothclir.publishing.verification import Verifier
 from tf_smoothclir.publishing.warm_up import warm_up_requests, write_warm_up
 from tf_smoothclir.settings.data import DataSettings
@@ -62,6 +67,7 @@ class PairInfo:
         data: The retrieval set of the training run; finds its collection again.
         cut_points: Those that predict grades; None for the thresholds.
         quality: What the narrow tables of the towers cost; None for exact ones.
+        vectors: What the narrow vectors of the search model cost; None for exact ones.
     """
 
     dim: int
@@ -70,6 +76,7 @@ class PairInfo:
     data: DataSettings
     cut_points: CutPoints | None = None
     quality: TableQuality | None = None
+    vectors: VectorQuality | None = None
 
 
 def publish_version(
@@ -145,6 +152,7 @@ def manifest_in_memory(parts: dict[str, Part], info: PairInfo) -> ExportManifest
         data=info.data,
         cut_points=info.cut_points,
         tables=info.quality,
+        vectors=info.vectors,
         parts=ranking,
     )
 

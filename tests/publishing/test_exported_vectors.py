@@ -1,0 +1,208 @@
+"""Narrow vectors of a search model: their scores, their size, and what they are said to cost."""
+
+import itertools
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from tests.graphs import operations_in
+from tests.published import CUT_POINTS, WORDS, undesired_operations
+from tf_smoothclir.data.sources.opening import source_of
+from tf_smoothclir.data.tokenized_set import ROLES
+from tf_smoothclir.publishing import exported_vectors as module
+from tf_smoothclir.publishing.export import export_run
+from tf_smoothclir.publishing.export_directory import load_part
+from tf_smoothclir.publishing.export_quality import measured_recall
+from tf_smoothclir.publishing.export_search import build_search_model
+from tf_smoothclir.publishing.exported_collection import Collection
+from tf_smoothclir.publishing.exported_vectors import (
+    VECTOR_TYPES,
+    ExactVectors,
+    RoundedVectors,
+    SignedVectors,
+    collection_vectors,
+)
+from tf_smoothclir.two_tower.int8_vectors import Int8Vectors
+from tf_smoothclir.utils.errors import InputError
+
+DIMS = [1, 5, 63, 64, 65, 128]  # a word of signs has 64 bits
+LOWEST = np.finfo(np.float32).min
+
+
+def random_vectors(rows, dim, seed=0):
+    return np.random.default_rng(seed).normal(size=(rows, dim)).astype(np.float32)
+
+
+def scores(vectors, queries):
+    return tf.function(vectors.scores)(tf.constant(queries)).numpy()
+
+
+@pytest.mark.parametrize("dim", DIMS)
+@pytest.mark.parametrize("per_step", [1, 40, 1 << 20], ids=["single", "some", "all"])
+def test_int8_scores_are_those_of_the_rounded_vectors(dim, per_step, monkeypatch):
+    # 50 documents of 5 numbers are read 8 at a time: six steps, and one that is padded.
+    monkeypatch.setattr(module, "_NUMBERS_PER_STEP", per_step)
+    vectors, queries = random_vectors(50, dim), random_vectors(3, dim, seed=1)
+    expected = queries.astype(np.float64) @ Int8Vectors.of(vectors)[:].T
+    np.testing.assert_allclose(scores(RoundedVectors(vectors), queries), expected, 1e-5, 1e-5)
+
+
+@pytest.mark.parametrize("dim", DIMS)
+@pytest.mark.parametrize(("depth", "candidates"), [(1, 15), (2, 20), (9, 50)])
+def test_binary_scores_the_documents_whose_signs_differ_least(dim, depth, candidates, monkeypatch):
+    # At least 15; or ten for each document wanted; or all 50.
+    monkeypatch.setattr(module, "_FEWEST", 15)
+    vectors, queries = random_vectors(50, dim), random_vectors(4, dim, seed=1)
+    found = scores(SignedVectors(vectors, depth), queries)
+    rounded = Int8Vectors.of(vectors)
+    exact = queries.astype(np.float64) @ rounded[:].T
+    different = ((queries > 0)[:, None] != (rounded.codes > 0)).sum(axis=2)
+    for row, unlike in enumerate(different):
+        near = np.argsort(unlike, kind="stable")[:candidates]  # among equals, the first ones
+        np.testing.assert_allclose(found[row, near], exact[row, near], 1e-5, 1e-5)
+        assert (np.delete(found[row], near) == LOWEST).all()
+
+
+@pytest.mark.parametrize("vector_type", VECTOR_TYPES)
+def test_no_query_and_one_document(vector_type):
+    one = collection_vectors(random_vectors(1, 8), vector_type, depth=10)
+    assert scores(one, random_vectors(0, 8)).shape == (0, 1)
+    assert scores(one, random_vectors(3, 8)).shape == (3, 1)
+
+
+@pytest.mark.parametrize("vector_type", VECTOR_TYPES)
+def test_no_variable_is_read_by_single_rows(vector_type):
+    # After one that is, TensorFlow copies the whole variable each time it is read.
+    vectors = collection_vectors(random_vectors(9, 8), vector_type, depth=2)
+    function = tf.function(vectors.scores).get_concrete_function(tf.TensorSpec([None, 8]))
+    assert "ReadVariableOp" in operations_in(function.graph)
+    assert "ResourceGather" not in operations_in(function.graph)
+
+
+TEXTS = [f"{word} {other}" for word in WORDS["document"] for other in WORDS["document"]]
+
+
+@pytest.fixture(scope="module")
+def towers(make_tower):
+    """A tower of each role."""
+    return {role: make_tower(role) for role in ROLES}
+
+
+def search_model(towers, vector_type, documents):
+    texts = [TEXTS[number % len(TEXTS)] for number in range(documents)]
+    vectors = towers["document"].serve(tf.constant(texts))["vector"].numpy()
+    collection = Collection.of([str(number) for number in range(documents)], vectors)
+    return build_search_model(
+        collection,
+        towers,
+        None,
+        vectors=collection_vectors(collection.vectors, vector_type, depth=5),
+        cut_points=CUT_POINTS,
+        depth=5,
+    )
+
+
+def test_written_models_are_smaller_have_core_operations_and_find_the_same(towers, tmp_path):
+    number, sizes, answers = 3000, {}, {}
+    for vector_type in VECTOR_TYPES:
+        model = search_model(towers, vector_type, number)
+        model.save(str(tmp_path / vector_type))
+        loaded = tf.saved_model.load(str(tmp_path / vector_type))
+        assert not undesired_operations(loaded)
+        found = loaded.signatures["serving_default"](text=tf.constant(["red sea", "apple"]))
+        answers[vector_type] = found["scores"].numpy()
+        (file,) = (tmp_path / vector_type / "variables").glob("*.data*")
+        sizes[vector_type] = file.stat().st_size
+    dim = towers["document"].serve(tf.constant(["roter"]))["vector"].shape[1]
+    assert sizes["float32"] - sizes["int8"] == pytest.approx(3 * number * dim, abs=2000)
+    # Up to 64 signs take 8 bytes a document.
+    assert sizes["binary"] - sizes["int8"] == pytest.approx(8 * number, abs=2000)
+    for vector_type in ("int8", "binary"):
+        np.testing.assert_allclose(answers[vector_type], answers["float32"], atol=0.02)
+
+
+class Stub(tf.Module):
+    """Gives the documents fixed scores."""
+
+    type = "int8"
+
+    def __init__(self, fixed):
+        super().__init__()
+        self._fixed = tf.constant(fixed, tf.float32)
+
+    def scores(self, queries):
+        """The same for each query."""
+        return tf.repeat(self._fixed[None], tf.shape(queries)[0], axis=0)
+
+
+def test_recall_counts_what_is_as_good_as_the_exact_best(towers):
+    (vector,) = towers["query"].serve(tf.constant(["red"]))["vector"].numpy()
+    # Scores of 4, 3, 3, 2 and 1 times the same number: the best two are the first and a 3.
+    exact = np.array([4, 3, 3, 2, 1], np.float32)[:, None] * vector
+    for fixed, expected in (
+        ([5, 4, 0, 0, 0], 1.0),
+        ([5, 0, 4, 0, 0], 1.0),  # the other 3 is as good
+        ([5, 0, 0, 4, 0], 0.5),
+        ([0, 0, 0, 5, 4], 0.0),
+    ):
+        found = measured_recall(Stub(fixed), exact, towers["query"], [b"red"] * 3, depth=2)
+        assert (found.type, found.recall, found.depth) == ("int8", expected, 2)
+        assert found.queries == 3
+
+
+def test_recall_asks_a_thousand_queries_of_all_parts_of_the_set(towers, monkeypatch):
+    asked = []
+    serve = towers["query"].serve
+    monkeypatch.setattr(
+        towers["query"], "serve", lambda texts: asked.extend(texts.numpy()) or serve(texts)
+    )
+    texts = [b"red"] * 1200 + [b"sea"] * 1300
+    found = measured_recall(
+        ExactVectors(random_vectors(4, 3)), random_vectors(4, 3), towers["query"], texts, 10
+    )
+    assert found.queries == len(asked) == 1000
+    assert asked.count(b"red") == 600
+    assert (found.recall, found.depth) == (1.0, 4)
+
+
+@pytest.mark.parametrize("vector_type", ["int8", "binary"])
+@pytest.mark.usefixtures("no_child_process")
+def test_exports_say_what_their_vectors_cost(tiny_run, tmp_path, vector_type):
+    export_run(tiny_run, tmp_path, vector_type=vector_type, search_depth=3)
+    manifest = load_part(tmp_path, "search").manifest
+    assert manifest.vectors.type == vector_type
+    assert manifest.vectors.depth == 3
+    assert 0.5 < manifest.vectors.recall <= 1
+    variables = tf.train.load_checkpoint(str(tmp_path / "search" / "1" / "variables" / "variables"))
+    assert tf.int8 in variables.get_variable_to_dtype_map().values()
+    assert "numbers of fewer bits" in (tmp_path / "model_card-1.md").read_text()
+
+
+@pytest.mark.parametrize(
+    ("retriever", "options", "message"),
+    [
+        ("lexical", {"vector_type": "int8"}, r"--vector_type=int8: .* no towers.*Leave it out"),
+        ("hybrid", {"vector_type": "binary"}, r"--vector_type=binary: .*--vector_type=int8, or"),
+        ("dense", {"vector_type": "int8", "search_model": False}, r"=int8: .*--nosearch_model"),
+    ],
+)
+def test_a_type_that_nothing_could_have_is_refused(
+    ranking_runs, tmp_path, retriever, options, message
+):
+    with pytest.raises(InputError, match=message):
+        export_run(ranking_runs[retriever], tmp_path, **options)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.usefixtures("no_child_process")
+def test_a_hybrid_ranks_by_int8_vectors_nearly_as_by_exact_ones(ranking_runs, tmp_path):
+    found = {}
+    queries = source_of(ranking_runs["hybrid"].settings().data).queries()
+    texts = tf.constant([query.text for query in itertools.islice(queries, 20)])
+    for vector_type in ("float32", "int8"):
+        export_run(ranking_runs["hybrid"], tmp_path / vector_type, vector_type=vector_type)
+        model = tf.saved_model.load(str(tmp_path / vector_type / "search" / "1"))
+        found[vector_type] = model.signatures["serving_default"](text=texts)["scores"].numpy()
+    assert found["float32"].any()
+    np.testing.assert_allclose(found["int8"], found["float32"], atol=0.02)
