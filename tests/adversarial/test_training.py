@@ -12,12 +12,19 @@ from tf_smoothclir.adversarial.constraints import source_log_likelihood
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.optimizers.gradients import each_row_once
 from tf_smoothclir.training.run_directory import RunDirectory
-from tf_smoothclir.training.train import SPLITS, tokenized_set_of, train, trainer_of
+from tf_smoothclir.training.train import SPLITS, tokenized_set_of, trainer_of
 
 pytestmark = pytest.mark.slow
 
 LSTM = {"tower": "max_lstm", "batching": "bucketed"}
-BASE = {"objective": "adversarial", "epsilon": 0.0, "learning_rate": 0.01, "optimizer": "rmsprop"}
+BASE = {
+    "objective": "adversarial",
+    "epsilon": 0.0,
+    "learning_rate": 0.01,
+    "optimizer": "rmsprop",
+    "checkpoint_minutes": 1000.0,
+}
+KILLED = {**BASE, "checkpoint_minutes": 0.0}  # a checkpoint after each step
 
 
 def start(settings, path):
@@ -46,17 +53,25 @@ SLOW = pytest.mark.slow  # tracing the steps of LSTMs takes seconds
 
 @pytest.mark.parametrize("tower", [{}, pytest.param(LSTM, marks=SLOW)], ids=["average", "lstm"])
 def test_weight_0_is_bit_for_bit_the_model_without_a_discriminator(tiny, tmp_path, tower):
-    """M_adv of the paper; and any other weight is not."""
-    runs = {
-        name: weights(trained(tiny(**BASE, **tower, **changes), tmp_path / name))
-        for name, changes in {
-            "none": {"adversarial_weight": 0.0, "discriminator_steps": 0},
-            "idle": {"adversarial_weight": 0.0, "discriminator_steps": 2},
-            "some": {"adversarial_weight": 0.5},
-        }.items()
-    }
-    assert_same(runs["idle"], runs["none"])
-    assert any((one != other).any() for one, other in zip(runs["some"], runs["none"]))
+    """M_adv of the paper."""
+    none, idle = (
+        weights(
+            trained(
+                tiny(**BASE, **tower, adversarial_weight=0.0, discriminator_steps=steps),
+                tmp_path / str(steps),
+            )
+        )
+        for steps in (0, 2)
+    )
+    assert_same(idle, none)
+
+
+def test_another_weight_is_another_model(tiny, tmp_path):
+    none, some = (
+        weights(trained(tiny(**BASE, adversarial_weight=weight), tmp_path / str(weight)))
+        for weight in (0.0, 0.5)
+    )
+    assert any((one != other).any() for one, other in zip(some, none))
 
 
 def test_translations_begin_with_the_layers_of_documents_and_leave_them(tiny, tmp_path):
@@ -83,18 +98,18 @@ def test_words_of_translations_weigh_as_those_of_documents(tiny, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "changes",
+    ("changes", "kills"),
     [
-        {"opening_epochs": 1, "graded_triplets": True},
-        pytest.param({**LSTM, "projection_layers": 2}, marks=SLOW),
-        pytest.param({"matching_loss": "sosl", "adversarial_loss": "uniform"}, marks=SLOW),
+        ({"opening_epochs": 1, "graded_triplets": True}, (1, 4)),
+        pytest.param({**LSTM, "projection_layers": 2}, (5,), marks=SLOW),
+        pytest.param({"matching_loss": "sosl", "adversarial_loss": "uniform"}, (5,), marks=SLOW),
     ],
     ids=["two stages", "lstm", "other losses"],
 )
-def test_killed_run_continues_bit_for_bit(tiny, tmp_path, changes):
-    settings = tiny(**BASE, **changes)
+def test_killed_run_continues_bit_for_bit(tiny, tmp_path, changes, kills):
+    settings = tiny(**{**KILLED, **changes})
     whole = trained(settings, tmp_path / "whole")
-    for steps in (1, 4):
+    for steps in kills:
         train_until_killed(start(settings, tmp_path / "killed"), steps)
     trainer = start(settings, tmp_path / "killed")
     trainer.train()
@@ -136,7 +151,7 @@ def test_a_huge_weight_leaves_the_discriminator_no_better_than_chance(tiny, tmp_
     optimizer divides by their size. With a tenth of this rate, 60 steps are too few.
     """
     changes = {"adversarial_loss": "uniform", "discriminator_rate": 0.02, "learning_rate": 0.1}
-    changes |= {"epochs": 20, "checkpoint_minutes": 1000.0}
+    changes["epochs"] = 20
     last = {
         weight: trained(
             tiny(**{**BASE, **changes}, adversarial_weight=weight), tmp_path / name
@@ -151,7 +166,9 @@ def test_a_huge_weight_leaves_the_discriminator_no_better_than_chance(tiny, tmp_
 def test_translation_alone_shrinks_to_a_point_and_with_matching_it_does_not(tiny, tmp_path):
     alone = {"gamma1": 10.0, "gamma2": 0.0, "gamma3": 0.0, "adversarial_weight": 0.0, "epochs": 20}
     losses = [
-        train(tiny(**{**BASE, **alone, **more}), tmp_path / name)["history"][-1]["matching_loss"]
+        trained(tiny(**{**BASE, **alone, **more}), tmp_path / name).progress.history[-1][
+            "matching_loss"
+        ]
         for name, more in (("alone", {}), ("matched", {"gamma1": 0.1, "gamma2": 1.0}))
     ]
     assert losses[0] > 1.2 * losses[1]
@@ -165,7 +182,7 @@ def test_translation_alone_shrinks_to_a_point_and_with_matching_it_does_not(tiny
     ],
 )
 def test_models_of_pairs_train_and_continue(tiny, tmp_path, objective, changes):
-    settings = tiny(**{**BASE, **changes, "objective": objective})
+    settings = tiny(**{**KILLED, **changes, "objective": objective})
     whole = trained(settings, tmp_path / "whole")
     train_until_killed(start(settings, tmp_path / "killed"), 3)
     trainer = start(settings, tmp_path / "killed")
