@@ -122,7 +122,10 @@ class SignedVectors(tf.Module):
             )
 
         return tf.map_fn(
-            scores_of, queries, fn_output_signature=tf.TensorSpec([self._documents], tf.float32)
+            scores_of,
+            queries,
+            parallel_iterations=1,  # each query at a time takes memory for all bits
+            fn_output_signature=tf.TensorSpec([self._documents], tf.float32),
         )
 
 
