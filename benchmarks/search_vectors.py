@@ -43,7 +43,7 @@ def measure(*, export_dir: str, split: str, copies: int, rounds: int = 1) -> lis
         for _ in range(rounds):
             found = common.in_new_process(partial(_in_turn, directory, int(sizes["dim"]), copies))
             for name in _TYPES:
-                measured[name].append({**found[name], "load": found["load"]})
+                measured[name].append({**found[name], "MB": found["MB"], "load": found["load"]})
     documents = int(sizes["documents"]) * copies
     title = f"{documents:,} documents of {sizes['dim']} dimensions, {split} queries"
     return [common.table(title, measured, ratio_of="p50 ms", references=["float32"])]
