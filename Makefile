@@ -17,8 +17,8 @@ SUBSET := tests/test_golden.py tests/ops tests/losses tests/optimizers tests/eva
 AT_ONCE := -n 2 --dist=loadscope --no-loadscope-reorder
 # The libraries' own start-up messages; 0 shows them.
 export TF_CPP_MIN_LOG_LEVEL ?= 3
-# Tests run in two processes; BLAS threads that wait for each other on busy cores take half their time.
-export OPENBLAS_NUM_THREADS ?= 1
+# Two processes of tests keep two cores busy: BLAS threads would wait for each other.
+test test-all subset: export OPENBLAS_NUM_THREADS ?= 1
 
 .PHONY: help quickstart test test-all subset lint format site clean python
 
