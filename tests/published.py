@@ -38,9 +38,7 @@ def tiny_run(tmp_path_factory):
     """A finished run on the tiny set; read-only."""
     directory = tmp_path_factory.mktemp("tiny_run")
     data = write_tiny_set(directory / "data")
-    settings = tiny_settings(
-        data, directory / "cache", epochs=1, epsilon=EPSILON, checkpoint_minutes=60.0
-    )
+    settings = tiny_settings(data, directory / "cache", epochs=1, epsilon=EPSILON)
     train(settings, directory / "run")
     return RunDirectory.load(directory / "run")
 

@@ -62,7 +62,7 @@ def make(directory: Path) -> dict:
 
 def _settings(directory: Path, **changes) -> RunSettings:
     data_dir, cache_dir = directory / "data", directory / "cache"
-    return tiny_settings(data_dir, cache_dir, checkpoint_minutes=60.0, **changes)
+    return tiny_settings(data_dir, cache_dir, **changes)
 
 
 def _tell_documents_apart(data_dir: Path) -> None:

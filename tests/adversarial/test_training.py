@@ -22,9 +22,7 @@ BASE = {
     "epsilon": 0.0,
     "learning_rate": 0.01,
     "optimizer": "rmsprop",
-    "checkpoint_minutes": 1000.0,
 }
-KILLED = {**BASE, "checkpoint_minutes": 0.0}  # a checkpoint after each step
 
 
 def start(settings, path):
@@ -107,7 +105,7 @@ def test_words_of_translations_weigh_as_those_of_documents(tiny, tmp_path):
     ids=["two stages", "lstm", "other losses"],
 )
 def test_killed_run_continues_bit_for_bit(tiny, tmp_path, changes, kills):
-    settings = tiny(**{**KILLED, **changes})
+    settings = tiny(**{**BASE, **changes})
     whole = trained(settings, tmp_path / "whole")
     for steps in kills:
         train_until_killed(start(settings, tmp_path / "killed"), steps)
@@ -182,7 +180,7 @@ def test_translation_alone_shrinks_to_a_point_and_with_matching_it_does_not(tiny
     ],
 )
 def test_models_of_pairs_train_and_continue(tiny, tmp_path, objective, changes):
-    settings = tiny(**{**KILLED, **changes, "objective": objective})
+    settings = tiny(**{**BASE, **changes, "objective": objective})
     whole = trained(settings, tmp_path / "whole")
     train_until_killed(start(settings, tmp_path / "killed"), 3)
     trainer = start(settings, tmp_path / "killed")

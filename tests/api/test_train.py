@@ -40,7 +40,7 @@ def parts(source):
 def tiny_keywords(tmp_path_factory):
     """The settings of the tiny set that are not the defaults."""
     cache, defaults = tmp_path_factory.mktemp("cache"), RunSettings().values()
-    values = tiny_settings("", cache, epochs=1, checkpoint_minutes=60.0).values()
+    values = tiny_settings("", cache, epochs=1).values()
     return {name: value for name, value in values.items() if value != defaults[name]}
 
 

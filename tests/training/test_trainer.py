@@ -1,5 +1,6 @@
 """The training loop: reproducible, continued exactly, stopped early, clear when it diverges."""
 
+import dataclasses
 import logging
 import os
 import signal
@@ -65,13 +66,19 @@ def call_at_step(monkeypatch, number, action):
     monkeypatch.setattr(StepMonitor, "after_steps", counted)
 
 
-def train_until_killed(trainer, number):
-    """Trains, and dies after step `number` of this process."""
+def train_until_killed(trainer, number, *, minutes=0.0):
+    """Trains, and dies after step `number` of this process.
+
+    Args:
+        minutes: Between two saved states; 0 saves one after each step.
+    """
 
     def die():
         raise Killed
 
     with pytest.MonkeyPatch.context() as monkeypatch:
+        settings = dataclasses.replace(trainer._settings, checkpoint_minutes=minutes)
+        monkeypatch.setattr(trainer, "_settings", settings)
         call_at_step(monkeypatch, number, die)
         with pytest.raises(Killed):
             trainer.train()
@@ -208,8 +215,8 @@ def test_averaged_weights_are_evaluated_and_kept_and_training_goes_on_from_the_l
     tiny, tmp_path, monkeypatch
 ):
     script_validation(monkeypatch, [0.2, 0.9] * 2)
-    last = trained(tiny(checkpoint_minutes=60.0), tmp_path / "plain")[1]
-    settings = tiny(average_weights=0.5, checkpoint_minutes=60.0)
+    last = trained(tiny(), tmp_path / "plain")[1]
+    settings = tiny(average_weights=0.5)
     trainer, model = start(settings, tmp_path / "run")
     after, save = [], trainer._checkpoints.save
 
@@ -236,9 +243,8 @@ def test_killed_run_with_averaged_weights_continues_bit_for_bit(tiny, tmp_path):
 
 
 def test_kill_before_the_first_checkpoint_begins_again(tiny, tmp_path, whole):
-    settings = tiny(checkpoint_minutes=60.0)
-    train_until_killed(start(settings, tmp_path / "run")[0], 5)
-    trainer, model = start(settings, tmp_path / "run")
+    train_until_killed(start(tiny(), tmp_path / "run")[0], 5, minutes=60.0)
+    trainer, model = start(tiny(), tmp_path / "run")
     assert trainer.progress.pairs == 0
     assert_same((trainer.train(), weights(model)), whole[False])
 
@@ -259,7 +265,7 @@ def test_fresh_negatives_differ_by_epoch_and_fixed_ones_do_not(tiny, tmp_path):
 def test_signal_saves_says_how_to_continue_and_continues(
     tiny, tmp_path, monkeypatch, whole, caplog, number
 ):
-    settings = tiny(checkpoint_minutes=60.0)
+    settings = tiny()
     with monkeypatch.context() as patch:
         call_at_step(patch, STEPS + 2, lambda: os.kill(os.getpid(), number))
         trainer, _ = start(settings, tmp_path / "run")
@@ -286,7 +292,7 @@ def test_patience_stops_early_and_the_best_epoch_is_kept(
     tiny, tmp_path, monkeypatch, patience, values, epochs, best
 ):
     script_validation(monkeypatch, values)
-    settings = tiny(epochs=len(values), patience=patience, checkpoint_minutes=60.0)
+    settings = tiny(epochs=len(values), patience=patience)
     trainer, model = start(settings, tmp_path / "run")
     after, save = {}, trainer._checkpoints.save
 
@@ -304,7 +310,7 @@ def test_patience_stops_early_and_the_best_epoch_is_kept(
 
 def test_select_metric_decides_which_epoch_is_best(tiny, tmp_path, monkeypatch):
     script_validation(monkeypatch, [0.2, 0.9], name="MAP")  # NDCG@5 stays as it is
-    settings = tiny(select_metric="MAP", checkpoint_minutes=60.0)
+    settings = tiny(select_metric="MAP")
     assert trained(settings, tmp_path / "run")[0].best_epoch == 2
 
 
@@ -316,7 +322,7 @@ def test_finished_run_that_is_trained_again_only_restores_the_best(tiny, tmp_pat
 def test_divergence_names_the_step_and_its_pairs_and_keeps_the_last_checkpoint(
     tiny, tmp_path, monkeypatch
 ):
-    trainer, model = start(tiny(), tmp_path / "run")
+    trainer, model = start(tiny(checkpoint_minutes=0.0), tmp_path / "run")  # after each step
 
     def poison():  # as an overflow in step 10 would: row 2 of the table is in most texts
         model.document_tower.embeddings.assign(
