@@ -54,6 +54,11 @@ def test_at_a_corner_neither_threshold_passes_the_other_but_both_move():
     assert found == [(0.45, 0.5), (0.4, 0.45), (0.6, 0.7), (0.2, 0.3)]
 
 
+def test_zero_has_no_sign():
+    found = beyond_edge((0.2, 0.768), [(0.2, 0.768)], 1.0)  # alone in its row: a step of 0.2
+    assert f"{found[1][0]:g}" == "0"
+
+
 def test_the_search_ends_although_it_always_finds_better_ones():
     tried = list(GRID)
     for _ in range(30):

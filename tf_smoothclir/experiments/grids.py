@@ -47,7 +47,8 @@ def beyond_edge(
             found.append((*before, _moved(value, values, bounds[index + 2]), *after))
         if value == values[0]:
             mirrored = [-other for other in reversed(values)]
-            found.append((*before, -_moved(-value, mirrored, -bounds[index]), *after))
+            # Not -x, which is -0 at 0: another name for the same cell.
+            found.append((*before, 0.0 - _moved(-value, mirrored, -bounds[index]), *after))
     if found:
         for step in (_FIRST_STEP, -_FIRST_STEP):
             found.append(tuple(round(value + step, 3) for value in best))
