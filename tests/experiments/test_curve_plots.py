@@ -1,4 +1,4 @@
-"""Plots of gradient norms and of few and many related documents, without training."""
+"""Plots of learning curves, of gradient norms, of few and many judgments, without training."""
 
 import dataclasses
 import types
@@ -48,6 +48,39 @@ def test_gradient_norms_of_all_epochs_and_losses_of_each(drawn, tmp_path):
     np.testing.assert_allclose(stairs.get_data().edges, [2**-2, 2**-1.5, 2**-1, 2**-0.5])
     assert [line.get_ydata().tolist() for line in losses.lines] == [[0.5, 0.25], [0.4]]
     assert (tmp_path / "plot.png").stat().st_size > 0
+
+
+def test_every_seed_has_a_learning_curve_and_a_ring_at_its_best_epoch(drawn, tmp_path):
+    def epochs(*values):
+        return [
+            {"epoch": n, "loss": 1 / n, "validation": {"NDCG@5": value}}
+            for n, value in enumerate(values, start=1)
+        ]
+
+    two = fake_system("pooling", [0.5, 0.5])
+    cells = [
+        types.SimpleNamespace(**vars(cell), history=lambda found=found: found)
+        for cell, found in zip(two.cells, (epochs(0.3, 0.6, 0.5), epochs(0.4, 0.5, 0.6)))
+    ]
+    fewer = with_history(fake_system("LSTM", [0.5]), *epochs(0.2, 0.3))
+    systems = [dataclasses.replace(two, cells=tuple(cells)), fewer]
+    curve_plots.plot_learning(tmp_path / "plot.png", "title", systems)
+    losses, validation = drawn[0].axes
+    assert [line.get_ydata().tolist() for line in losses.lines] == [
+        [1, 1 / 2, 1 / 3],
+        [1, 1 / 2, 1 / 3],
+        [1, 1 / 2],
+    ]
+    curves, rings = validation.lines[::2], validation.lines[1::2]
+    assert [line.get_ydata().tolist() for line in curves] == [
+        [0.3, 0.6, 0.5],
+        [0.4, 0.5, 0.6],
+        [0.2, 0.3],
+    ]
+    at = [(*ring.get_xdata(), *ring.get_ydata()) for ring in rings]
+    assert at == [(2, 0.6), (3, 0.6), (2, 0.3)]
+    (legend,) = drawn[0].legends
+    assert [text.get_text() for text in legend.get_texts()] == ["pooling", "LSTM"]
 
 
 def test_each_loss_is_a_line_over_the_related_documents(drawn, tmp_path):

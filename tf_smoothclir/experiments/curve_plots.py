@@ -1,4 +1,4 @@
-"""Plots of training runs: gradient norms and losses, and metrics against related documents."""
+"""Plots of training runs: learning curves, gradient norms, metrics against numbers of judgments."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from tf_smoothclir.experiments.systems import CLIP_NORMS
 from tf_smoothclir.training.histograms import lower_edge
 
 _STYLES = ("-", ":", "--")
+_LEARNED_METRIC = "NDCG@5"
 _RELATED_METRICS = ("P_mr@1", "P_r@5", "NDCG@5", "MAP")
 _QUERIES_METRICS = ("P_mr@1", "NDCG@5", "full/MRR@10")
 _LOOKS = (("o", "-"), ("s", "--"), ("^", "-."), ("v", ":"))
@@ -48,6 +49,37 @@ def plot_gradients(path: Path, title: str, systems: Sequence[SystemMetrics]) -> 
     for panel in (norms, losses):
         panel.grid(alpha=0.3)
     figure.legend(loc="outside lower center", ncols=3)
+    figure.suptitle(title)
+    save_png(figure, path, dpi=150)
+
+
+def plot_learning(path: Path, title: str, systems: Sequence[SystemMetrics]) -> None:
+    """Draws loss and validation metric of each epoch; a ring marks the best epoch.
+
+    Args:
+        path: PNG file to write.
+        title: Heading.
+        systems: Each has a colour, and a curve for each of its seeds.
+    """
+    figure, (losses, validation) = plt.subplots(
+        1, 2, figsize=(9.5, 4.2), sharex=True, constrained_layout=True
+    )
+    for system, colour, (_, style) in zip(systems, COLOURS, _LOOKS):
+        look = {"color": colour, "linestyle": style, "linewidth": 1.8, "label": system.name}
+        for history in system.histories:
+            epochs = [record["epoch"] for record in history]
+            values = [record["validation"][_LEARNED_METRIC] for record in history]
+            losses.plot(epochs, [record["loss"] for record in history], **look)
+            validation.plot(epochs, values, **look)
+            best = int(np.argmax(values))
+            validation.plot(epochs[best], values[best], "o", color=colour, fillstyle="none")
+            look.pop("label", None)
+    losses.set(xlabel="epoch", ylabel="training loss")
+    validation.set(xlabel="epoch", ylabel=f"validation {_LEARNED_METRIC}")
+    for panel in (losses, validation):
+        panel.xaxis.get_major_locator().set_params(integer=True)
+        panel.grid(alpha=0.3)
+    figure.legend(*losses.get_legend_handles_labels(), loc="outside lower center", ncols=4)
     figure.suptitle(title)
     save_png(figure, path, dpi=150)
 

@@ -42,6 +42,7 @@ _STATISTICS = {
 TEST_SEED = 13  # of the randomisation test
 _VARIED = {"figure4": "smoothness ε", "figure5": "sampled negatives per query"}
 _CURVES = {
+    "table3": curve_plots.plot_learning,
     "gradients": curve_plots.plot_gradients,
     "related": curve_plots.plot_related,
     "queries": curve_plots.plot_queries,
