@@ -64,22 +64,22 @@ def plot_learning(path: Path, title: str, systems: Sequence[SystemMetrics]) -> N
     figure, (losses, validation) = plt.subplots(
         1, 2, figsize=(9.5, 4.2), sharex=True, constrained_layout=True
     )
+    lines = {}
     for system, colour, (_, style) in zip(systems, COLOURS, _LOOKS):
-        look = {"color": colour, "linestyle": style, "linewidth": 1.8, "label": system.name}
+        look = {"color": colour, "linestyle": style, "linewidth": 1.8}
         for history in system.histories:
             epochs = [record["epoch"] for record in history]
             values = [record["validation"][_LEARNED_METRIC] for record in history]
             losses.plot(epochs, [record["loss"] for record in history], **look)
-            validation.plot(epochs, values, **look)
+            (lines[system.name],) = validation.plot(epochs, values, **look)
             best = int(np.argmax(values))
             validation.plot(epochs[best], values[best], "o", color=colour, fillstyle="none")
-            look.pop("label", None)
     losses.set(xlabel="epoch", ylabel="training loss")
     validation.set(xlabel="epoch", ylabel=f"validation {_LEARNED_METRIC}")
     for panel in (losses, validation):
         panel.xaxis.get_major_locator().set_params(integer=True)
         panel.grid(alpha=0.3)
-    figure.legend(*losses.get_legend_handles_labels(), loc="outside lower center", ncols=4)
+    figure.legend(lines.values(), lines.keys(), loc="outside lower center", ncols=4)
     figure.suptitle(title)
     save_png(figure, path, dpi=150)
 

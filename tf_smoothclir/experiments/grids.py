@@ -47,12 +47,13 @@ def beyond_edge(
             found.append((*before, _moved(value, values, bounds[index + 2]), *after))
         if value == values[0]:
             mirrored = [-other for other in reversed(values)]
-            # Not -x, which is -0 at 0: another name for the same cell.
-            found.append((*before, 0.0 - _moved(-value, mirrored, -bounds[index]), *after))
+            found.append((*before, -_moved(-value, mirrored, -bounds[index]), *after))
     if found:
         for step in (_FIRST_STEP, -_FIRST_STEP):
             found.append(tuple(round(value + step, 3) for value in best))
-    return [t for t in dict.fromkeys(found) if t not in tried and _rises(t, limit)]
+    # x + 0.0 takes the sign of -0, which would name another cell.
+    unsigned = dict.fromkeys(tuple(value + 0.0 for value in values) for values in found)
+    return [t for t in unsigned if t not in tried and _rises(t, limit)]
 
 
 def _moved(value: float, values: Sequence[float], bound: float) -> float:
