@@ -47,7 +47,7 @@ $(VENV)/.tests: setup.py $(wildcard constraints/*.txt) | python
 quickstart: $(VENV)/.package  ## Install; train, evaluate, export and search on a small toy world
 	@$(BIN)/smoothclir-quickstart --output_dir=runs/quickstart
 
-test: $(VENV)/.tests  ## Run all tests but the slow ones, in a few minutes
+test: $(VENV)/.tests  ## Run all tests but the slow ones, in 10 to 25 minutes
 	@$(BIN)/python -m pytest $(AT_ONCE) -m 'not slow' $(PYTEST_FLAGS)
 
 test-all: $(VENV)/.tests  ## Run every test, slow ones included
