@@ -110,14 +110,21 @@ def test_killed_five_times_it_ends_with_the_same_trials_and_the_same_best(
 
 
 def children(process):
-    """The worker processes of a search. One may end while this looks, and is then none of them."""
-    path = Path(f"/proc/{process.pid}/task/{process.pid}/children")
-    return [int(pid) for pid in path.read_text().split() if is_worker(pid)]
+    """The worker processes of a search: the children of its fork server."""
+    return [pid for server in _children(process.pid) if _forks(server) for pid in _children(server)]
 
 
-def is_worker(pid):
+def _children(pid):
+    """One may end while this looks, and is then none of them."""
     with contextlib.suppress(FileNotFoundError, ProcessLookupError):
-        return "spawn_main" in Path(f"/proc/{pid}/cmdline").read_text()
+        pids = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+        return [int(child) for child in pids]
+    return []
+
+
+def _forks(pid):
+    with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+        return "forkserver" in Path(f"/proc/{pid}/cmdline").read_text()
     return False
 
 

@@ -50,6 +50,20 @@ def test_wait_returns_each_key_with_its_exit_code_once():
     assert sorted(ended) == [("bad", 3), ("good", 0)]
 
 
+def write_variable():
+    print(os.environ.get("SMOOTHCLIR_TEST"), flush=True)
+
+
+def test_environment_and_output_are_those_at_the_start_of_each(capfd, monkeypatch):
+    # The process that they are forked from is older than either change.
+    with process_group() as running:
+        for value in ("first", "second"):
+            monkeypatch.setenv("SMOOTHCLIR_TEST", value)
+            running.start(value, write_variable)
+            running.wait()
+            assert capfd.readouterr() == (f"{value}\n", "")
+
+
 def test_a_key_can_be_reused_after_its_process_ends():
     with process_group() as running:
         running.start("key", kill_itself)

@@ -14,7 +14,6 @@ from absl import logging
 
 from tf_smoothclir.experiments.cells import CellDirectory
 from tf_smoothclir.utils.errors import InputError, is_full_disk
-from tf_smoothclir.utils.files import standard_error_in
 from tf_smoothclir.utils.processes import ProcessGroup, process_group
 from tf_smoothclir.utils.progress import progress_bar
 
@@ -60,8 +59,7 @@ def run_cells(cells: Sequence[CellDirectory], processes: int) -> list[CellDirect
 
 def _start(running: ProcessGroup, cell: CellDirectory, threads: int) -> None:
     cell.path.parent.mkdir(parents=True, exist_ok=True)
-    with standard_error_in(cell.log):  # TensorFlow writes to it while the process loads
-        running.start(cell, _complete, cell, threads)
+    running.start(cell, _complete, cell, threads)
 
 
 def _report(cell: CellDirectory, exit_code: int) -> None:
