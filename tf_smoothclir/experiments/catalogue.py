@@ -293,8 +293,8 @@ _LI_2018 = (
     Experiment(
         "li2018_pooled",
         "Li and Cheng 2018, Table 3 with average pooling",
-        "The same rows with average pooling in place of LSTMs, which trains many times as fast. Not"
-        " in the paper.",
+        "The same rows and more, with average pooling in place of LSTMs, which trains many times as"
+        " fast. Not in the paper.",
         "model",
         POOLED_SYSTEMS,
     ),

@@ -98,7 +98,7 @@ def write_table_2(
     theirs = tuple((pair, *(f"{v:.3f}" for v in of[:-1])) for pair, of in PAPER_MAP.items())
     queries = "that people translated" if translated else "made of the mates"
     notes = [
-        _settings_note(study_set, study),
+        _settings_note(experiment, study_set, study),
         _MEASURES,
         f"{MON}: BM25 (k1 1.2, b 0.75) by queries {queries}. {MT}: a word-by-word translation by"
         " IBM Model 1, learned from the training pairs, and BM25; a stand-in, no translation"
@@ -139,7 +139,7 @@ def write_table_3(
     ours = tables.Table("Test queries", columns, tuple(rows))
     theirs = tuple((pair, f"{of[-2]:.3f}", f"{of[-1]:.3f}") for pair, of in PAPER_MAP.items())
     notes = [
-        _settings_note(study_set, study),
+        _settings_note(experiment, study_set, study),
         _MEASURES,
         f"-, +: below, above {OURS}; of {SOSL_NO_ADVERSARY}, below, above {SOSL}. {_MARKS}",
         "source probe: how often a logistic regression that is trained on the vectors of other"
@@ -163,13 +163,16 @@ WRITERS = {
 }
 
 
-def _settings_note(study_set: StudySet, study: Study) -> str:
+def _settings_note(experiment: Experiment, study_set: StudySet, study: Study) -> str:
     settings = study_set.settings
     text, seeds = settings.text, ", ".join(map(str, study.seeds))
+    epochs = settings.training.epochs
+    least = min(system.changes.get("epochs", epochs) for system in experiment.systems)
+    of_lstms = f" ({least} of the LSTMs)" if least < epochs else ""
     return (
         f"All rows: queries cut at {text.max_query_tokens} words, documents at"
-        f" {text.max_document_tokens}; {settings.training.epochs} epochs, of which the best by"
-        f" validation MAP is kept; seeds {seeds}."
+        f" {text.max_document_tokens}; {epochs} epochs{of_lstms}, of which the best by validation"
+        f" MAP is kept; seeds {seeds}."
     )
 
 
