@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.command_line.forked import ForkedCommands
 from tests.small_world import SmallWorld
 from tf_smoothclir.data.preparation import tokenize_set
 from tf_smoothclir.data.retrieval_set import RetrievalSet
@@ -52,6 +53,13 @@ def real_data() -> Callable[[str], Path]:
         return sets / name
 
     return directory_of
+
+
+@pytest.fixture(scope="session")
+def commands() -> Iterator[ForkedCommands]:
+    """Runs commands, which need not load TensorFlow again."""
+    with ForkedCommands("tensorflow", "tf_smoothclir.command_line.command") as forked:
+        yield forked
 
 
 @pytest.fixture(scope="session")

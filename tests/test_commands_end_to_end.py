@@ -5,7 +5,6 @@ import re
 
 import pytest
 
-from tests.command_line.forked import ForkedCommands
 from tf_smoothclir.data.sources.toy_world import ToyWorld
 from tf_smoothclir.settings.training import METRICS
 
@@ -15,7 +14,7 @@ FULL = [f"full/{name}" for name in ("MRR@10", "Recall@1", "Recall@10", "Recall@1
 
 
 @pytest.fixture(scope="module")
-def run():
+def run(commands):
     """Runs a command, which must succeed."""
 
     def run_command(module, *arguments, **options):
@@ -23,8 +22,7 @@ def run():
         assert done.returncode == 0, done.stderr
         return done
 
-    with ForkedCommands("tensorflow", "tf_smoothclir.command_line.command") as commands:
-        yield run_command
+    return run_command
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,6 @@ import shutil
 
 import pytest
 
-from tests.command_line.forked import ForkedCommands
 from tests.engines.lite import needs_milvus
 from tests.published import publish_small_parts
 from tf_smoothclir.data.sources.opening import source_of
@@ -27,10 +26,9 @@ def the_same(data):
 
 
 @pytest.fixture(scope="module")
-def run():
+def run(commands):
     """Runs a command; returns what it did."""
-    with ForkedCommands("tensorflow", "tf_smoothclir.command_line.command") as commands:
-        yield commands.run
+    return commands.run
 
 
 @pytest.fixture(scope="module")

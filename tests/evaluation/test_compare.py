@@ -11,7 +11,6 @@ import math
 import numpy as np
 import pytest
 
-from tests.command_line.forked import ForkedCommands
 from tests.small_world import random_set, vectors_with_ties
 from tf_smoothclir.evaluation import comparison_report, significance
 from tf_smoothclir.evaluation.compare import (
@@ -304,10 +303,9 @@ def test_infinite_effect_is_shown_and_null_in_json(tmp_path):
 
 
 @pytest.fixture(scope="module")
-def run():
+def run(commands):
     """`run(*arguments, cwd)` runs the command in `cwd`."""
-    with ForkedCommands("tensorflow", "tf_smoothclir.evaluation.compare") as commands:
-        yield functools.partial(commands.run, "trainers.compare")
+    return functools.partial(commands.run, "trainers.compare")
 
 
 def test_command_compares_trec_files(run, files):

@@ -5,9 +5,6 @@ import dataclasses
 import json
 import os
 import shutil
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
@@ -19,22 +16,10 @@ from tf_smoothclir.experiments.sets import open_sets
 from tf_smoothclir.settings.presets import changed
 from tf_smoothclir.settings.run import RunSettings
 
-ROOT = Path(__file__).resolve().parents[2]
 SETTINGS = {"toy_entities": 300, "dim": 4, "negatives": 3, "epochs": 1}
 NAMES = ["table1", "table2", "figure3"]
 SET = "toy-en-fr"
 COMMAND = "smoothclir-reproduce table1 table2 figure3 --toy_entities=300"
-
-
-def run(*arguments):
-    return subprocess.run(
-        [sys.executable, "-m", "trainers.reproduce", *map(str, arguments)],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=240,
-        check=False,
-    )
 
 
 @pytest.fixture(scope="module")
@@ -206,14 +191,17 @@ def test_the_ablation_compares_re_ranking_and_full_retrieval(again, output_dir, 
 
 
 @pytest.mark.slow
-def test_the_command_runs_missing_cells_in_processes_and_gives_the_same(output_dir, work_dir):
+def test_the_command_runs_missing_cells_in_processes_and_gives_the_same(
+    commands, output_dir, work_dir
+):
     directory = work_dir / "command" / "cells"
-    for loss in ("sosl", "mse", "three_part_l2"):  # each of the other two loads TensorFlow
+    for loss in ("sosl", "mse", "three_part_l2"):  # which leaves two
         path = cell_of(output_dir, loss)
         shutil.copytree(path, directory / path.name)
     flags = [f"--{name}={value}" for name, value in SETTINGS.items()]
     flags += ["--tune_epochs=0", f"--cache_dir={work_dir / 'cache'}", "--verbosity=-1"]
-    done = run("table2", *flags, f"--output_dir={work_dir / 'command'}")
+    flags += [f"--output_dir={work_dir / 'command'}"]
+    done = commands.run("trainers.reproduce", "table2", *flags)
     assert done.returncode == 0, done.stderr
     assert done.stdout == f"Report: {work_dir / 'command'}/report.html\n"
     assert done.stderr == ""
@@ -242,8 +230,8 @@ def test_the_command_runs_missing_cells_in_processes_and_gives_the_same(output_d
         ),
     ],
 )
-def test_a_mistake_is_an_error_message(arguments, message, tmp_path):
-    done = run(*arguments, f"--output_dir={tmp_path / 'out'}")
+def test_a_mistake_is_an_error_message(commands, arguments, message, tmp_path):
+    done = commands.run("trainers.reproduce", *arguments, f"--output_dir={tmp_path / 'out'}")
     assert done.returncode == 1
     assert message in done.stderr
     assert "Traceback" not in done.stderr

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import collections
 import json
-import subprocess
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -21,8 +18,6 @@ from tf_smoothclir.publishing.exported_lexical import ExportedLexical, LexicalPa
 from tf_smoothclir.publishing.version_writer import PairInfo, publish_version
 from tf_smoothclir.training.retrievers import load_models
 from tf_smoothclir.training.train import tokenized_set_of
-
-ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture(scope="module")
@@ -131,7 +126,7 @@ def test_rounding_drops_what_is_less_than_half_a_step():
     assert found.nnz == 2
 
 
-def test_the_command_writes_a_set_and_refuses_to_write_over_it(run, lexical, tmp_path):
+def test_the_command_writes_a_set_and_refuses_to_write_over_it(commands, run, lexical, tmp_path):
     parts = {"lexical": ExportedLexical(lexical)}
     info = PairInfo(0, 0.0, (0.2, 0.7), run.settings().data)
     texts = {"query": [b"word1"], "document": [b"mot1"]}
@@ -142,8 +137,8 @@ def test_the_command_writes_a_set_and_refuses_to_write_over_it(run, lexical, tmp
 
     publish_version(parts, tmp_path / "export", info, texts, Agreed())
     arguments = [f"--export_dir={tmp_path / 'export'}", f"--output_dir={tmp_path / 'out'}"]
-    command = [sys.executable, "-m", "export.anserini", *arguments]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    done = commands.run("export.anserini", *arguments)
+    assert done.returncode == 0, done.stderr
     assert "30 documents of" in done.stdout
     assert "20 topics; an impact of 1 is a score of" in done.stdout
     assert {path.name for path in (tmp_path / "out").iterdir()} == {
@@ -151,6 +146,6 @@ def test_the_command_writes_a_set_and_refuses_to_write_over_it(run, lexical, tmp
         "documents",
         "topics.tsv",
     }
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    done = commands.run("export.anserini", *arguments)
     assert done.returncode != 0
     assert "it is there already. Give a new one" in done.stderr

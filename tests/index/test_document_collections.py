@@ -1,8 +1,6 @@
 """All kinds of collections give the same documents; errors name file, line and reason."""
 
 import json
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -212,10 +210,11 @@ def test_collection_of_tfds_has_the_documents_of_its_files(tfds_dir):
     assert collection.fingerprint() == open_collection("", settings).fingerprint()
 
 
-def test_command_indexes_a_collection_of_tfds(tfds_dir, export, tmp_path):
+def test_command_indexes_a_collection_of_tfds(commands, tfds_dir, export, tmp_path):
     flags = [f"--export_dir={export}", f"--index_dir={tmp_path}/index", "--verbosity=-1"]
     flags += ["--tfds_name=wiki_clir/fr", f"--tfds_data_dir={tfds_dir}"]
-    subprocess.run([sys.executable, "-m", "export.build_index", *flags], check=True)
+    done = commands.run("export.build_index", *flags)
+    assert done.returncode == 0, done.stderr
     index = DocumentIndex(tmp_path / "index")
     assert index.manifest.data.tfds_name == "wiki_clir/fr"
     (results,) = index.search(np.ones((1, index.manifest.vectors.dim), np.float32), 100)

@@ -7,7 +7,6 @@ import shutil
 
 import pytest
 
-from tests.command_line.forked import ForkedCommands
 from tests.small_world import SmallWorld
 from tf_smoothclir.evaluation.trec_files import read_run
 from tf_smoothclir.protocols.scorer import GradedScorer
@@ -19,12 +18,6 @@ from tf_smoothclir.training.two_stages import check_first_stage, load_first_stag
 from tf_smoothclir.utils.errors import InputError
 
 DEPTH = 7
-
-
-@pytest.fixture(scope="module")
-def commands():
-    with ForkedCommands("tensorflow", "tf_smoothclir.command_line.command") as forked:
-        yield forked
 
 
 @pytest.fixture(scope="module")

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import itertools
 import json
 import os
 import shutil
 import struct
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -31,7 +30,6 @@ from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.settings.text import TextSettings
 from tf_smoothclir.utils.errors import InputError
 
-ROOT = Path(__file__).resolve().parents[3]
 QUERIES, DOCUMENTS, SHARDS = 23, 17, 4
 TEXT = TextSettings(max_query_tokens=30, max_document_tokens=40)
 SAMPLING = {"split": "train", "negatives": 4, "seed": 5}
@@ -613,20 +611,8 @@ def test_changed_or_missing_vocabulary_is_named(copied, role):
 # --- the command
 
 
-def run(*arguments):
-    return subprocess.run(
-        [sys.executable, "-m", "trainers.write_shards", *map(str, arguments)],
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-
-
-def test_command_writes_once_and_again_with_overwrite(tmp_path):
+def test_command_writes_once_and_again_with_overwrite(commands, tmp_path):
+    run = functools.partial(commands.run, "trainers.write_shards")
     arguments = [
         f"--data_dir={write_tiny_set(tmp_path / 'data')}",
         f"--cache_dir={tmp_path / 'cache'}",
