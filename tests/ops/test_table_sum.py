@@ -43,21 +43,66 @@ def flat(texts):
     return ids, tf.repeat(tf.range(len(texts)), lengths), lengths
 
 
-@tf.autograph.experimental.do_not_convert
+FLAT = [tf.TensorSpec([None], tf.int32)] * 3
+UPSTREAM = tf.TensorSpec([None, None], tf.float32)
+
+
 def sums_and_gradient(table, texts, upstream, **options):
     """Returns the sums, and the gradient of the table if that of the sums is `upstream`."""
+    return step_of(table, **options)(upstream, *flat(texts))
 
-    @tf.function(input_signature=[tf.TensorSpec([None], tf.int32)] * 3)
-    def step(ids, of_tokens, lengths):
+
+@tf.autograph.experimental.do_not_convert
+def step_of(table, **options):
+    @tf.function(input_signature=[UPSTREAM, *FLAT])
+    def step(upstream, ids, of_tokens, lengths):
         with tf.GradientTape() as tape:
             sums = table_sum(table, ids, of_tokens, lengths, **options)
-        return sums, tape.gradient(sums, table, output_gradients=tf.constant(upstream))
+        return sums, tape.gradient(sums, table, output_gradients=upstream)
 
-    return step(*flat(texts))
+    return step
 
 
 def random_table():
     return tf.Variable(np.random.default_rng(1).normal(size=(SIZE, DIM)).astype("f4"))
+
+
+class Traced:
+    """The steps of a random table; those of a kernel and a device are traced once."""
+
+    def __init__(self):
+        self.table, self._steps = random_table(), {}
+
+    def sums_and_gradient(self, texts, upstream, **options):
+        step = self._step("of words", step_of, **options)
+        return step(upstream, *flat(texts))
+
+    def of_distinct(self, distinct, positions, upstream, texts):
+        step = self._step("of distinct words", step_of_distinct)
+        _, *rest = flat(texts)
+        return step(upstream, distinct, positions, *rest), step
+
+    def _step(self, kind, make, **options):
+        key = kind, module._kernel, module.has_gpu(), *options.items()
+        if key not in self._steps:
+            self._steps[key] = make(self.table, **options)
+        return self._steps[key]
+
+
+@tf.autograph.experimental.do_not_convert
+def step_of_distinct(table):
+    @tf.function(input_signature=[UPSTREAM, FLAT[0], *FLAT])
+    def step(upstream, distinct, positions, of_tokens, lengths):
+        with tf.GradientTape() as tape:
+            sums = table_sum_of_distinct(table, distinct, positions, of_tokens, lengths)
+        return sums, tape.gradient(sums, table, output_gradients=upstream)
+
+    return step
+
+
+@pytest.fixture(scope="module")
+def traced():
+    return Traced()
 
 
 def some_gradient(number, without=slice(0)):
@@ -69,12 +114,12 @@ def some_gradient(number, without=slice(0)):
 @pytest.mark.usefixtures("kernel", "device")
 @pytest.mark.parametrize("without", WITHOUT.values(), ids=WITHOUT)
 @pytest.mark.parametrize("case", TEXTS)
-def test_sums_and_their_gradient(case, without):
-    texts, table = TEXTS[case], random_table()
+def test_sums_and_their_gradient(traced, case, without):
+    texts = TEXTS[case]
     upstream = some_gradient(len(texts), without)
-    sums, gradient = sums_and_gradient(table, texts, upstream)
+    sums, gradient = traced.sums_and_gradient(texts, upstream)
 
-    rows = table.numpy()
+    rows = traced.table.numpy()
     expected = np.reshape([rows[text].sum(axis=0) for text in texts], [len(texts), DIM])
     np.testing.assert_allclose(sums, expected, rtol=1e-6, atol=1e-6)
 
@@ -90,11 +135,11 @@ def test_sums_and_their_gradient(case, without):
 @pytest.mark.usefixtures("kernel")
 @pytest.mark.parametrize("without", WITHOUT.values(), ids=WITHOUT)
 @pytest.mark.parametrize("case", TEXTS)
-def test_all_rows_are_named_on_request(case, without):
-    texts, table = TEXTS[case], random_table()
+def test_all_rows_are_named_on_request(traced, case, without):
+    texts = TEXTS[case]
     upstream = some_gradient(len(texts), without)
-    _, some = sums_and_gradient(table, texts, upstream)
-    _, every = sums_and_gradient(table, texts, upstream, names_all_rows=True)
+    _, some = traced.sums_and_gradient(texts, upstream)
+    _, every = traced.sums_and_gradient(texts, upstream, names_all_rows=True)
     assert sorted(every.indices.numpy()) == sorted({word for text in texts for word in text})
     np.testing.assert_array_equal(tf.convert_to_tensor(every), tf.convert_to_tensor(some))
 
@@ -102,27 +147,18 @@ def test_all_rows_are_named_on_request(case, without):
 @pytest.mark.usefixtures("kernel")
 @pytest.mark.parametrize("without", WITHOUT.values(), ids=WITHOUT)
 @pytest.mark.parametrize("case", TEXTS)
-def test_known_distinct_rows_are_not_searched_again(case, without):
-    texts, table = TEXTS[case], random_table()
+def test_known_distinct_rows_are_not_searched_again(traced, case, without):
+    texts = TEXTS[case]
     upstream = some_gradient(len(texts), without)
-    ids, of_tokens, lengths = flat(texts)
-    distinct, positions = tf.unique(ids)
-
-    @tf.function(autograph=False)
-    def step(distinct, positions, of_tokens, lengths):
-        with tf.GradientTape() as tape:
-            sums = table_sum_of_distinct(table, distinct, positions, of_tokens, lengths)
-        return sums, tape.gradient(sums, table, output_gradients=tf.constant(upstream))
-
-    sums, gradient = step(distinct, positions, of_tokens, lengths)
-    expected, every = sums_and_gradient(table, texts, upstream, names_all_rows=True)
+    distinct, positions = tf.unique(flat(texts)[0])
+    (sums, gradient), step = traced.of_distinct(distinct, positions, upstream, texts)
+    expected, every = traced.sums_and_gradient(texts, upstream, names_all_rows=True)
     np.testing.assert_array_equal(sums, expected)
     np.testing.assert_array_equal(gradient.indices, distinct)
     np.testing.assert_allclose(
         tf.convert_to_tensor(gradient), tf.convert_to_tensor(every), rtol=1e-6, atol=1e-7
     )
-    graph = step.get_concrete_function(distinct, positions, of_tokens, lengths).graph
-    assert "Unique" not in operations_in(graph)
+    assert "Unique" not in operations_in(step.get_concrete_function().graph)
 
 
 @pytest.mark.usefixtures("kernel", "device")
