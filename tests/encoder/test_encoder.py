@@ -13,10 +13,11 @@ import tensorflow as tf
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.published import EPSILON
+from tests.published import EPSILON, NoVerifier
 from tests.training.tiny_set import tiny_settings, write_tiny_set
 from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.encoder import Encoder, encoder
+from tf_smoothclir.publishing import version_writer
 from tf_smoothclir.publishing.export import export_run
 from tf_smoothclir.publishing.export_directory import load_part, load_tower
 from tf_smoothclir.search.explanation import SavedTower
@@ -55,7 +56,9 @@ def exports(export_dir, tmp_path_factory):
     data = write_tiny_set(path / "data")
     options = tiny_settings(data, path / "cache", epochs=2, epsilon=EPSILON, **OPTIONS)
     train(options, path / "run")
-    export_run(RunDirectory.load(path / "run"), path / "options", search_model=False)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(version_writer, "Verifier", NoVerifier)
+        export_run(RunDirectory.load(path / "run"), path / "options", search_model=False)
     return {"words": export_dir, "options": path / "options"}
 
 

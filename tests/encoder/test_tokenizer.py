@@ -68,7 +68,13 @@ def test_chunks_between_spaces_have_their_own_tokens(texts):
         assert parts == tokens_of(text)
 
 
-@pytest.mark.parametrize("characters", [CHARACTERS[:0x3000], CHARACTERS], ids=["some", "all"])
+@pytest.mark.parametrize(
+    "characters",
+    [
+        pytest.param(CHARACTERS[:0x3000], id="some"),
+        pytest.param(CHARACTERS, id="all", marks=pytest.mark.slow),
+    ],
+)
 def test_a_token_with_a_letter_is_a_word_as_in_the_graph(characters):
     tokens = sorted({token for character in characters for token in tokens_of(character)})
     tokens += ["_", "__", "a_", "_\u0301", "\u0301", "x\u0301", "\u4e2d\u0301", "\U0001f600"]

@@ -169,6 +169,7 @@ def test_a_failed_run_is_reported_and_the_others_are_shown(again, output_dir, mo
     assert f"Failed: {path}" in (output_dir / "report.html").read_text()
 
 
+@pytest.mark.slow
 def test_the_ablation_compares_re_ranking_and_full_retrieval(again, output_dir, monkeypatch):
     paper, *_, best = EXPERIMENTS["ablation"].systems
     small = dataclasses.replace(

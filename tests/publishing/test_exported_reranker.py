@@ -214,6 +214,7 @@ def test_the_pair_id_covers_the_re_ranker(run, export_dir):
     assert models.manifest.parts == ("lexical", "reranker")
 
 
+@pytest.mark.usefixtures("no_child_process")
 def test_a_re_ranker_that_does_not_count_is_not_exported(finished, tmp_path):
     export_run(finished, tmp_path, search_model=False)
     assert exported_versions(tmp_path, "reranker") == []

@@ -272,6 +272,7 @@ def test_unloaded_version_is_freed(three_versions, export):
     assert gone() is None
 
 
+@pytest.mark.slow
 def test_hot_swap_during_load_loses_no_request_and_every_answer_is_of_one_version(
     three_versions, export
 ):

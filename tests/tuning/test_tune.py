@@ -226,6 +226,7 @@ def test_folds_are_averaged_and_leave_no_model(tiny, tmp_path):
     assert not list(trial.glob("**/checkpoints"))
 
 
+@pytest.mark.slow
 def test_hyperband_trains_for_the_epochs_of_the_bracket(tiny, tmp_path):
     found = tune.tune(tiny(epochs=3), Search("hyperband", max_trials=4), tmp_path / "out")
     assert {result.values["epochs"] for result in found} == {1, 3}
