@@ -18,6 +18,7 @@ from tf_smoothclir.experiments.li2018_systems import (
     XCNN,
 )
 from tf_smoothclir.experiments.plan import Study, StudySet
+from tf_smoothclir.settings.presets import changed
 from tf_smoothclir.settings.run import RunSettings
 
 RUN = {"q": {"mate": 9.0, "x": 8.0, "one": 7.0, "two": 1.0}}
@@ -94,6 +95,18 @@ def test_pooled_rows_begin_with_those_of_table_3_with_another_tower():
         of_lstm = {"batching", "batch_size", "optimizer", "learning_rate", "beta", "epochs"}
         changes = {name: value for name, value in one.changes.items() if name not in of_lstm}
         assert {**changes, "tower": "average_pooling"} == other.changes
+
+
+@pytest.mark.parametrize(("epochs", "of_lstms"), [(8, 4), (3, 3)])
+def test_a_page_says_how_each_kind_of_tower_is_trained(tmp_path, epochs, of_lstms):
+    study_set = StudySet("tiny", changed(RunSettings(), {"epochs": epochs}), "fingerprint")
+    study = Study(tmp_path, (13,), {}, 0)
+    note = li2018._settings_note(EXPERIMENTS["li2018_table2"], study_set, study)
+    lstms = f"LSTMs: lazy_adam, learning rate 0.0005, batches of 32, {of_lstms} epochs."
+    assert lstms in note
+    assert f"Rows of other towers: rmsprop, learning rate 0.01, batches of 128, {epochs} ep" in note
+    cells = study.final_cells(study_set, [EXPERIMENTS["li2018_table3"]])
+    assert [cell.cell.settings.training.epochs for cell in cells] == [of_lstms] * len(cells)
 
 
 def test_a_page_names_the_rows_that_lack_a_seed(tmp_path):

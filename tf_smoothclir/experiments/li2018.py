@@ -34,6 +34,8 @@ from tf_smoothclir.experiments.li2018_systems import (
 from tf_smoothclir.experiments.plan import Study, StudySet
 from tf_smoothclir.experiments.system_metrics import ALPHA, SystemMetrics, read_system_metrics
 from tf_smoothclir.experiments.written import Written
+from tf_smoothclir.optimizers.learning_rate import learning_rate
+from tf_smoothclir.settings.presets import changed
 
 _PAPER = "paper, CLEF: not comparable"
 _CHANCE = 1 / 3
@@ -164,15 +166,23 @@ WRITERS = {
 
 
 def _settings_note(experiment: Experiment, study_set: StudySet, study: Study) -> str:
-    settings = study_set.settings
-    text, seeds = settings.text, ", ".join(map(str, study.seeds))
-    epochs = settings.training.epochs
-    least = min(system.changes.get("epochs", epochs) for system in experiment.systems)
-    of_lstms = f" ({least} of the LSTMs)" if least < epochs else ""
+    text, seeds = study_set.settings.text, ", ".join(map(str, study.seeds))
+    most = study_set.settings.training.epochs
+    ways = {}  # "rows" or "LSTMs" -> how they are trained; all of a kind alike
+    for system in experiment.systems:
+        settings = changed(study_set.settings, system.changes)
+        if settings.retrieval.has_towers:
+            way, rate = settings.training, learning_rate(settings.training, 0)
+            kind = "LSTMs" if settings.model.tower == "max_lstm" else "Rows of other towers"
+            ways[kind] = (
+                f"{kind}: {way.optimizer}, learning rate {rate:g}, batches of {way.batch_size},"
+                f" {min(way.epochs, most)} epochs."
+            )
     return (
         f"All rows: queries cut at {text.max_query_tokens} words, documents at"
-        f" {text.max_document_tokens}; {epochs} epochs{of_lstms}, of which the best by validation"
-        f" MAP is kept; seeds {seeds}."
+        f" {text.max_document_tokens}; the best epoch by validation MAP is kept; seeds {seeds}."
+        f" {' '.join(ways.values())} What the paper leaves open, and what is taken here:"
+        " docs/adversarial.md."
     )
 
 
