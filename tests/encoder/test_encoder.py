@@ -17,7 +17,6 @@ from tests.published import EPSILON, NoVerifier
 from tests.training.tiny_set import tiny_settings, write_tiny_set
 from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.encoder import Encoder, encoder
-from tf_smoothclir.publishing import version_writer
 from tf_smoothclir.publishing.export import export_run
 from tf_smoothclir.publishing.export_directory import load_part, load_tower
 from tf_smoothclir.search.explanation import SavedTower
@@ -56,9 +55,8 @@ def exports(export_dir, tmp_path_factory):
     data = write_tiny_set(path / "data")
     options = tiny_settings(data, path / "cache", epochs=2, epsilon=EPSILON, **OPTIONS)
     train(options, path / "run")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(version_writer, "Verifier", NoVerifier)
-        export_run(RunDirectory.load(path / "run"), path / "options", search_model=False)
+    run = RunDirectory.load(path / "run")
+    export_run(run, path / "options", search_model=False, verifier=NoVerifier())
     return {"words": export_dir, "options": path / "options"}
 
 

@@ -43,21 +43,20 @@ def flat(texts):
     return ids, tf.repeat(tf.range(len(texts)), lengths), lengths
 
 
-FLAT = [tf.TensorSpec([None], tf.int32)] * 3
-UPSTREAM = tf.TensorSpec([None, None], tf.float32)
-
-
 def sums_and_gradient(table, texts, upstream, **options):
     """Returns the sums, and the gradient of the table if that of the sums is `upstream`."""
-    return step_of(table, **options)(upstream, *flat(texts))
+    return step_of(table, table_sum, 3, **options)(upstream, *flat(texts))
 
 
 @tf.autograph.experimental.do_not_convert
-def step_of(table, **options):
-    @tf.function(input_signature=[UPSTREAM, *FLAT])
-    def step(upstream, ids, of_tokens, lengths):
+def step_of(table, summed, number, **options):
+    """A graph of sums of a table, which takes what their gradient is and `number` lists of ints."""
+    upstream = tf.TensorSpec([None, None], tf.float32)
+
+    @tf.function(input_signature=[upstream, *[tf.TensorSpec([None], tf.int32)] * number])
+    def step(upstream, *tokens):
         with tf.GradientTape() as tape:
-            sums = table_sum(table, ids, of_tokens, lengths, **options)
+            sums = summed(table, *tokens, **options)
         return sums, tape.gradient(sums, table, output_gradients=upstream)
 
     return step
@@ -74,30 +73,13 @@ class Traced:
         self.table, self._steps = random_table(), {}
 
     def sums_and_gradient(self, texts, upstream, **options):
-        step = self._step("of words", step_of, **options)
-        return step(upstream, *flat(texts))
+        return self.step(table_sum, 3, **options)(upstream, *flat(texts))
 
-    def of_distinct(self, distinct, positions, upstream, texts):
-        step = self._step("of distinct words", step_of_distinct)
-        _, *rest = flat(texts)
-        return step(upstream, distinct, positions, *rest), step
-
-    def _step(self, kind, make, **options):
-        key = kind, module._kernel, module.has_gpu(), *options.items()
+    def step(self, summed, number, **options):
+        key = summed, module._kernel, module.has_gpu(), *options.items()
         if key not in self._steps:
-            self._steps[key] = make(self.table, **options)
+            self._steps[key] = step_of(self.table, summed, number, **options)
         return self._steps[key]
-
-
-@tf.autograph.experimental.do_not_convert
-def step_of_distinct(table):
-    @tf.function(input_signature=[UPSTREAM, FLAT[0], *FLAT])
-    def step(upstream, distinct, positions, of_tokens, lengths):
-        with tf.GradientTape() as tape:
-            sums = table_sum_of_distinct(table, distinct, positions, of_tokens, lengths)
-        return sums, tape.gradient(sums, table, output_gradients=upstream)
-
-    return step
 
 
 @pytest.fixture(scope="module")
@@ -150,8 +132,10 @@ def test_all_rows_are_named_on_request(traced, case, without):
 def test_known_distinct_rows_are_not_searched_again(traced, case, without):
     texts = TEXTS[case]
     upstream = some_gradient(len(texts), without)
-    distinct, positions = tf.unique(flat(texts)[0])
-    (sums, gradient), step = traced.of_distinct(distinct, positions, upstream, texts)
+    ids, of_tokens, lengths = flat(texts)
+    distinct, positions = tf.unique(ids)
+    step = traced.step(table_sum_of_distinct, 4)
+    sums, gradient = step(upstream, distinct, positions, of_tokens, lengths)
     expected, every = traced.sums_and_gradient(texts, upstream, names_all_rows=True)
     np.testing.assert_array_equal(sums, expected)
     np.testing.assert_array_equal(gradient.indices, distinct)

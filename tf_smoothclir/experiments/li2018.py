@@ -35,7 +35,6 @@ from tf_smoothclir.experiments.plan import Study, StudySet
 from tf_smoothclir.experiments.system_metrics import ALPHA, SystemMetrics, read_system_metrics
 from tf_smoothclir.experiments.written import Written
 from tf_smoothclir.optimizers.learning_rate import learning_rate
-from tf_smoothclir.settings.presets import changed
 
 _PAPER = "paper, CLEF: not comparable"
 _CHANCE = 1 / 3
@@ -167,16 +166,15 @@ WRITERS = {
 
 def _settings_note(experiment: Experiment, study_set: StudySet, study: Study) -> str:
     text, seeds = study_set.settings.text, ", ".join(map(str, study.seeds))
-    most = study_set.settings.training.epochs
-    ways = {}  # "rows" or "LSTMs" -> how they are trained; all of a kind alike
-    for system in experiment.systems:
-        settings = changed(study_set.settings, system.changes)
+    ways = {}  # kind of towers -> how they are trained, all of a kind alike
+    for cell in study.final_cells(study_set, [experiment]):
+        settings = cell.cell.settings
         if settings.retrieval.has_towers:
             way, rate = settings.training, learning_rate(settings.training, 0)
             kind = "LSTMs" if settings.model.tower == "max_lstm" else "Rows of other towers"
             ways[kind] = (
                 f"{kind}: {way.optimizer}, learning rate {rate:g}, batches of {way.batch_size},"
-                f" {min(way.epochs, most)} epochs."
+                f" {way.epochs} epochs."
             )
     return (
         f"All rows: queries cut at {text.max_query_tokens} words, documents at"
