@@ -259,6 +259,26 @@ def test_the_history_has_more_than_keras_puts_there_only_where_asked_for():
         assert {name.replace("mean_absolute_error", "mae") for name in history} == expected[asked]
 
 
+def test_fit_traces_a_step_once(monkeypatch):
+    # An optimizer that makes its variables in the first step costs a second tracing.
+    original, calls = TwoTower.train_step, []
+
+    def counted(model, data):
+        calls.append(data)
+        return original(model, data)
+
+    monkeypatch.setattr(TwoTower, "train_step", counted)
+    make_model().fit(batches(), epochs=2, verbose=0)
+    assert len(calls) == 1
+
+
+def test_a_model_that_is_not_compiled_says_so():
+    model = TwoTower(make_tower(1), make_tower(2))
+    model.build()
+    with pytest.raises((RuntimeError, ValueError), match="compile"):
+        model.fit(batches(), verbose=0)
+
+
 @pytest.mark.parametrize("in_batch", [False, True])
 @pytest.mark.parametrize("loss", [SmoothOrdinalSearchLoss((0.2, 0.7)), SoftmaxLoss()])
 def test_fit_and_evaluate_show_the_loss_that_is_trained(loss, in_batch):

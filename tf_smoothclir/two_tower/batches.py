@@ -42,7 +42,15 @@ class BatchModel(keras.Model):
         """Trains as Keras does."""
         if isinstance(kwargs.get("validation_data"), (tuple, list)):
             kwargs["validation_data"] = tuple(map(_as_tensors, kwargs["validation_data"]))
+        self._build_optimizer()
         return super().fit(_as_tensors(x), _as_tensors(y), *args, **kwargs)
+
+    def _build_optimizer(self) -> None:
+        """Makes the optimizer's variables: in its first step, the step would be traced twice."""
+        optimizer = getattr(self, "optimizer", None)  # None: not compiled, which Keras says
+        if self.built and hasattr(optimizer, "build"):
+            with self.distribute_strategy.scope():
+                optimizer.build(self.trainable_variables)
 
     def evaluate(self, x=None, y=None, *args, **kwargs):
         """Evaluates as Keras does."""
