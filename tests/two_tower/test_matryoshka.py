@@ -10,7 +10,7 @@ import pytest
 import tensorflow as tf
 
 from tests.oracles import maths
-from tests.two_tower.test_model import FORMS, apart, make_model, tensors
+from tests.two_tower.small_model import FORMS, apart, make_model, tensors
 from tf_smoothclir import LazyAdam, SmoothOrdinalSearchLoss, TwoTower
 from tf_smoothclir.losses.softmax import SoftmaxLoss
 from tf_smoothclir.protocols.cut_points import read_cut_points

@@ -1,0 +1,78 @@
+"""A small two-tower model without training, and a batch for it in all forms."""
+
+import numpy as np
+import tensorflow as tf
+from tensorflow import keras
+
+from tf_smoothclir import (
+    AveragePoolingTower,
+    LazyAdam,
+    SmoothCosineSimilarity,
+    SmoothOrdinalSearchLoss,
+    TwoTower,
+)
+from tf_smoothclir.data.model_inputs import (
+    InBatchInputs,
+    JoinedTexts,
+    ListInputs,
+    PairInputs,
+    SeparateTexts,
+)
+from tf_smoothclir.text.tokens import Tokens
+
+SIZE, DIM = 9, 4
+INPUTS = {
+    "query": {"ids": [2, 3, 4, 5], "lengths": [2, 0, 1, 1]},
+    "document": {"ids": [6, 7, 8, 2, 2], "lengths": [1, 2, 2, 0]},
+}
+GRADES = [2, 0, 1, 0]
+
+
+def tensors(inputs=INPUTS):
+    return {
+        role: {name: tf.constant(value, tf.int32) for name, value in tokens.items()}
+        for role, tokens in inputs.items()
+    }
+
+
+def make_tower(seed, size=SIZE, **kwargs):
+    initializer = keras.initializers.RandomNormal(stddev=1.0, seed=seed)
+    return AveragePoolingTower(size, DIM, embeddings_initializer=initializer, **kwargs)
+
+
+def make_model(
+    *, shared=False, epsilon=0.5, clip=0.0, rate=0.05, size=SIZE, in_batch=False, **kwargs
+):
+    query_tower = make_tower(1, size, **kwargs)
+    document_tower = query_tower if shared else make_tower(2, size)
+    similarity = SmoothCosineSimilarity(epsilon)
+    model = TwoTower(query_tower, document_tower, similarity, clip_norm=clip, in_batch=in_batch)
+    model.build()
+    model.compile(LazyAdam(rate), SmoothOrdinalSearchLoss((0.2, 0.7)))
+    return model
+
+
+def batches(inputs=None, grades=GRADES):
+    return tf.data.Dataset.from_tensors((inputs or tensors(), tf.constant(grades)))
+
+
+def in_lists():
+    """Each of the four queries has two documents of the batch in its list."""
+    return {**tensors(), "list_lengths": tf.constant([2, 2, 2, 2])}
+
+
+def apart():
+    return SeparateTexts(*(Tokens.of(**tokens) for tokens in tensors().values()))
+
+
+def together():
+    ids, lengths = [2, 3, 4, 5, 6, 7, 8, 2, 2], [2, 0, 1, 1, 1, 2, 2, 0]
+    return JoinedTexts(Tokens.of(tf.constant(ids), tf.constant(lengths)))
+
+
+# Grades as the batching has them, and its inputs; each query has one document in its list.
+FORMS = {
+    "pairs": (GRADES, PairInputs),
+    "lists": (GRADES, lambda texts: ListInputs(texts, tf.ones([4], tf.int32), tf.range(4))),
+    "in_batch": (np.diag(GRADES), lambda texts: InBatchInputs(texts, tf.ones([4], tf.int32))),
+}
