@@ -28,6 +28,11 @@ def loss_metric(model: keras.Model) -> keras.metrics.Mean:
     return model._loss_tracker
 
 
+def share_of_replica(loss: tf.Tensor) -> tf.Tensor:
+    """Returns a mean loss divided by the number of replicas, whose gradients will be added."""
+    return loss / tf.distribute.get_strategy().num_replicas_in_sync
+
+
 def given_metrics(model: keras.Model) -> list:
     """Returns the metrics that a model was compiled with, as they were given."""
     compiled = model._compile_metrics

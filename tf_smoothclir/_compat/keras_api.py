@@ -8,6 +8,7 @@
 * `ONLY_FIRST_REPLICA`: aggregation of a weight that all replicas change alike;
 * `Optimizer` and `RowOptimizer`: bases of the package's optimizers, the latter a mixin;
 * `optimizer_variables`: the state of an optimizer, without its learning rate;
+* `share_of_replica`: what one of several replicas adds to a mean loss;
 * `tf_variable`: the TensorFlow variable behind one of Keras.
 """
 
@@ -29,6 +30,7 @@ if ON_KERAS_3:
         make_loss_metric,
         metrics_with_loss,
         optimizer_variables,
+        share_of_replica,
         tf_variable,
     )
 else:
@@ -42,6 +44,7 @@ else:
         make_loss_metric,
         metrics_with_loss,
         optimizer_variables,
+        share_of_replica,
         tf_variable,
     )
 
@@ -54,6 +57,7 @@ __all__ = [
     "make_loss_metric",
     "metrics_with_loss",
     "optimizer_variables",
+    "share_of_replica",
     "tf_variable",
     "tf_weights",
     "track_loss",

@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 import tensorflow as tf
 from tensorflow import keras
 
+from tf_smoothclir._compat.keras_api import share_of_replica
 from tf_smoothclir.losses.grades import predicted_grades
 
 REDUCTIONS = ("sum_over_batch_size", "sum", "none")
@@ -124,7 +125,7 @@ class RankingLoss(keras.losses.Loss):
             if self.reduction == "sum":
                 return total
             real = tf.reduce_sum(tf.cast(tf.logical_not(padding), losses.dtype))
-            return tf.math.divide_no_nan(total, real)
+            return share_of_replica(tf.math.divide_no_nan(total, real))
 
     # ---- batches of a model ---------------------------------------------------------------------
 

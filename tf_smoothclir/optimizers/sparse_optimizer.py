@@ -42,6 +42,20 @@ def gradient_policy(optimizer: keras.optimizers.Optimizer) -> GradientPolicy:
     return GradientPolicy()
 
 
+def check_replicas(optimizer: keras.optimizers.Optimizer) -> None:
+    """Checks that the optimizer trains as many replicas as the strategy in scope has.
+
+    Raises:
+        ValueError: It is one of this package, which train one, and there are several.
+    """
+    replicas = tf.distribute.get_strategy().num_replicas_in_sync
+    if replicas > 1 and isinstance(optimizer, SparseOptimizer):
+        raise ValueError(
+            f"{type(optimizer).__name__} trains on one device, and the strategy in scope has "
+            f"{replicas}: compile with an optimizer of Keras, such as 'adam', or train on one."
+        )
+
+
 class SparseOptimizer(RowOptimizer):
     """Base of optimizers whose cost follows the rows of a batch, not the size of the vocabulary.
 
