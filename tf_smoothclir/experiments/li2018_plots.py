@@ -47,6 +47,7 @@ def plot_game(path: Path, title: str, systems: Mapping[str, SystemMetrics]) -> N
         panel.grid(alpha=0.3)
     for panel in panels[1]:
         panel.set_xlabel("epoch")
+        panel.xaxis.get_major_locator().set_params(integer=True)
     figure.legend(*panels[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
     figure.suptitle(f"{title} (grey: all sources alike)")
     save_png(figure, path, dpi=150)
