@@ -12,6 +12,7 @@ from tensorflow import keras
 from tf_smoothclir._compat.keras_api import given_metrics, metrics_with_loss
 from tf_smoothclir.data.model_inputs import InBatchInputs, ListInputs, ModelInputs, PairInputs
 from tf_smoothclir.losses.listwise import padded_lists
+from tf_smoothclir.optimizers.sparse_optimizer import check_replicas
 
 
 def list_lengths(inputs: ModelInputs | None) -> tf.Tensor | None:
@@ -37,6 +38,15 @@ class BatchModel(keras.Model):
     def metrics(self):
         """Keras's list of metrics, with the mean loss."""
         return metrics_with_loss(self, super().metrics)
+
+    def compile(self, *args, **kwargs):
+        """Compiles as Keras does, where the model can be trained so."""
+        if kwargs.get("jit_compile") is True:
+            raise ValueError(
+                "jit_compile=True: XLA needs fixed shapes, and texts have any length. Leave it out."
+            )
+        super().compile(*args, **kwargs)
+        check_replicas(self.optimizer)
 
     def fit(self, x=None, y=None, *args, **kwargs):
         """Trains as Keras does."""

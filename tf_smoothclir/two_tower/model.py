@@ -23,7 +23,7 @@ from tf_smoothclir.losses.base import ranking_loss
 from tf_smoothclir.losses.grades import check_grades
 from tf_smoothclir.ops.row_sums import take
 from tf_smoothclir.optimizers.gradients import clipped, each_row_once
-from tf_smoothclir.optimizers.sparse_optimizer import check_replicas, gradient_policy
+from tf_smoothclir.optimizers.sparse_optimizer import gradient_policy
 from tf_smoothclir.towers.text_tower import word_table
 from tf_smoothclir.towers.word_table import WordTableTower, check_precision
 from tf_smoothclir.two_tower.batches import BatchModel, list_lengths, listed_pairs
@@ -109,12 +109,7 @@ class TwoTower(BatchModel):
             ValueError: `jit_compile` is True; or an optimizer of this package is to train several
                 replicas.
         """
-        if kwargs.get("jit_compile") is True:
-            raise ValueError(
-                "jit_compile=True: XLA needs fixed shapes, and texts have any length. Leave it out."
-            )
         super().compile(*args, **kwargs)
-        check_replicas(self.optimizer)
         make_loss_metric(self)
         adopt_layer(self, "loss_layer", ranking_loss(self.loss).layer)
         policy = gradient_policy(self.optimizer)
