@@ -20,15 +20,8 @@ from tests.two_tower.small_model import (
     tensors,
     together,
 )
-from tf_smoothclir import (
-    CNNTower,
-    LazyAdam,
-    SmoothOrdinalSearchLoss,
-    TwoTower,
-)
-from tf_smoothclir.data.model_inputs import (
-    PairInputs,
-)
+from tf_smoothclir import CNNTower, LazyAdam, SmoothOrdinalSearchLoss, TwoTower
+from tf_smoothclir.data.model_inputs import PairInputs
 from tf_smoothclir.losses.learned_thresholds import LearnedThresholdsLoss
 from tf_smoothclir.losses.registry import LOSSES
 from tf_smoothclir.losses.softmax import SoftmaxLoss

@@ -40,7 +40,7 @@ class BatchModel(keras.Model):
         return metrics_with_loss(self, super().metrics)
 
     def compile(self, *args, **kwargs):
-        """Compiles as Keras does, where the model can be trained so."""
+        """Compiles as Keras does, and refuses what such a model cannot be trained with."""
         if kwargs.get("jit_compile") is True:
             raise ValueError(
                 "jit_compile=True: XLA needs fixed shapes, and texts have any length. Leave it out."
