@@ -2,9 +2,9 @@
 # `make test-all` adds the slow tests: repeated kills, benchmarks, the other stack, real sets.
 
 ifndef PYTHON
-PYTHON := $(shell .ci/find_python 3.13 3.12 3.11 3.10 3.9)
+PYTHON := $(shell .ci/find_python 3.13 3.12 3.11)
 endif
-SUITABLE := import ensurepip, sys; sys.exit(not (3, 9) <= sys.version_info[:2] <= (3, 13))
+SUITABLE := import ensurepip, sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))
 VENV ?= .venv
 BIN := $(VENV)/bin
 CONSTRAINTS = constraints/python$(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])').txt
@@ -27,7 +27,7 @@ help:  ## Show the targets
 
 python:
 	@test -n "$(PYTHON)" && $(PYTHON) -c '$(SUITABLE)' || { \
-		echo "tf_smoothclir needs Python 3.9 to 3.13 with venv," \
+		echo "tf_smoothclir needs Python 3.11 to 3.13 with venv," \
 		"but found PYTHON='$(PYTHON)' (empty: no suitable Python on the PATH)." \
 		"Install one, or name it: make PYTHON=/path/to/python3.13" >&2; exit 1; }
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from setuptools import find_packages, setup
 
-if not (3, 9) <= sys.version_info[:2] <= (3, 13):
+if not (3, 11) <= sys.version_info[:2] <= (3, 13):
     sys.exit(
-        "tf_smoothclir needs Python 3.9 to 3.13 (3.12 and 3.13 get TensorFlow 2.21, older ones"
+        "tf_smoothclir needs Python 3.11 to 3.13 (3.12 and 3.13 get TensorFlow 2.21, 3.11"
         " TensorFlow 2.15 with tensorflow-ranking); this is Python {}.{}. Create an environment"
         " with one of them, such as: python3.13 -m venv .venv".format(*sys.version_info[:2])
     )
@@ -44,7 +44,7 @@ PYARROW = "pyarrow>=15,<22 | pyarrow>=18,<27"  # from 22 on it needs NumPy 2
 
 
 def on_both(*requirements: str) -> list[str]:
-    """Returns requirements; "old | new" becomes one for Python up to 3.11 and one from 3.12 on.
+    """Returns requirements; "old | new" becomes one for Python 3.11 and one from 3.12 on.
 
     tensorflow-ranking 0.5.5, its last release, needs TensorFlow 2.15, which needs Python 3.11 or
     older. An empty side means that this stack does not need the package.
@@ -91,13 +91,13 @@ setup(
         "Intended Audience :: Developers",
         "Intended Audience :: Science/Research",
         "Operating System :: POSIX :: Linux",
-        *(f"Programming Language :: Python :: 3.{minor}" for minor in range(9, 14)),
+        *(f"Programming Language :: Python :: 3.{minor}" for minor in range(11, 14)),
         "Topic :: Scientific/Engineering :: Artificial Intelligence",
         "Topic :: Text Processing :: Indexing",
         "Topic :: Text Processing :: Linguistic",
         "Typing :: Typed",
     ],
-    python_requires=">=3.9,<3.14",
+    python_requires=">=3.11,<3.14",
     packages=[*find_packages(include=["tf_smoothclir", "tf_smoothclir.*"]), *list(PACKAGE_DIR)[1:]],
     package_dir=PACKAGE_DIR,
     package_data={
@@ -106,11 +106,6 @@ setup(
         "tf_smoothclir.server": ["page.html"],
     },
     install_requires=[
-        # Their newer releases need a newer Python, and not every package index says so.
-        "array_record<0.6; python_version < '3.10'",
-        "etils<1.6; python_version < '3.10'",
-        "etils<1.14; python_version < '3.11'",
-        "tensorflow-datasets<4.9.4; python_version < '3.10'",
         *on_both(
             "absl-py>=1.4,<3",
             "faiss-cpu>=1.9,<2",

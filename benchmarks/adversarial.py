@@ -22,11 +22,7 @@ _WARM_CALLS = 2
 
 
 def train(workload: Workload, threads: int, tower: str, seconds: float) -> dict[str, float]:
-    """Trains the three encoders and the discriminator, as the trainer does.
-
-    Returns:
-        "triplets/s", and "CPU ms/triplet" of all threads, which a busy machine hardly changes.
-    """
+    """Trains the three encoders and the discriminator, as the trainer does."""
     from tf_smoothclir.settings.adversarial import AdversarialSettings
 
     settings = workload.settings()
@@ -69,13 +65,9 @@ def train(workload: Workload, threads: int, tower: str, seconds: float) -> dict[
 def measure(
     workload: Workload, *, towers: Sequence[str], rounds: int, threads: int, seconds: float
 ) -> list[dict]:
-    """Returns the table.
+    """The table.
 
     Args:
-        workload: Sizes.
-        towers: Kinds of towers, one row each.
-        rounds: Number of measurements of each.
-        threads: Operations that run in parallel.
         seconds: How long each measurement takes, at least.
     """
     rivals = {tower: partial(train, workload, threads, tower, seconds) for tower in towers}

@@ -16,7 +16,7 @@ _CALLS = 60
 
 
 def measure(workload: Workload, *, rounds: int, threads: int, calls: int = _CALLS) -> list[dict]:
-    """Returns the table; see `measured_in_turn` for the arguments."""
+    """The table; see `measured_in_turn` for the arguments."""
     rivals = {batching: (workload, workload.settings(batching=batching)) for batching in BATCHINGS}
     return [
         common.table(

@@ -48,7 +48,7 @@ def saved(kind: str, megabytes: int, directory: str) -> dict[str, float]:
 
 
 def measure(megabytes: int, directory: str, rounds: int) -> list[dict]:
-    """Returns the table, one row for each way of writing."""
+    """The table, one row for each way of writing."""
     rivals = {
         kind: partial(saved, kind, megabytes, directory) for kind in (PLAIN, FLUSHED, DURABLE)
     }

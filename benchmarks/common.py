@@ -29,22 +29,14 @@ PROCESSES = multiprocessing.get_context("spawn")
 
 
 def has(module: str) -> bool:
-    """Returns whether a rival's package is installed."""
+    """Whether a rival's package is installed."""
     return util.find_spec(module) is not None
 
 
 def interleaved(
     rivals: Mapping[str, Callable[[], Mapping[str, float]]], rounds: int
 ) -> dict[str, list[dict[str, float]]]:
-    """Measures every rival once per round, in an order that rotates from round to round.
-
-    Args:
-        rivals: Name -> picklable callable, run in a new process.
-        rounds: Number of rounds.
-
-    Returns:
-        Name -> measurements of each round, with "MB" and "load" of `in_this_process`.
-    """
+    """Measures every rival once per round, in an order that rotates from round to round."""
     names = list(rivals)
     measurements = {name: [] for name in names}
     for number in range(rounds):
@@ -55,13 +47,13 @@ def interleaved(
 
 
 def in_new_process(rival: Callable[[], Mapping[str, float]]) -> dict[str, float]:
-    """Returns what `in_this_process` returns in a new process."""
+    """What `in_this_process` returns in a new process."""
     with ProcessPoolExecutor(1, mp_context=PROCESSES) as pool:
         return pool.submit(in_this_process, rival).result()
 
 
 def in_this_process(rival: Callable[[], Mapping[str, float]]) -> dict[str, float]:
-    """Returns the measurements of a rival, and "MB" and "load" of this process.
+    """The measurements of a rival, and "MB" and "load" of this process.
 
     "MB" is the peak memory, TensorFlow included. "load" is the machine's load average over the
     minute before, the benchmark included: programs with spinning threads, such as PyTorch, become
@@ -73,13 +65,7 @@ def in_this_process(rival: Callable[[], Mapping[str, float]]) -> dict[str, float
 
 
 def use_threads(threads: int, settings: RunSettings | None = None) -> None:
-    """Sets TensorFlow's threads, before it starts any.
-
-    Args:
-        threads: Number of operations that run in parallel.
-        settings: If given, an operation uses as many threads as in the training of such a model;
-            else `threads`.
-    """
+    """Sets TensorFlow's threads, before it starts any."""
     import tensorflow as tf
 
     within = intraop_threads(settings, threads) if settings else threads
@@ -94,19 +80,7 @@ def table(
     ratio_of: str,
     references: Sequence[str],
 ) -> dict:
-    """Summarizes the rounds.
-
-    Args:
-        title: What the table shows.
-        measurements: From `interleaved`.
-        ratio_of: Name of the measurement to compare.
-        references: Rivals to compare all others with; those that do not take part are skipped.
-
-    Returns:
-        `{"title", "ratio_of", "rows"}`; each row has "name" and, for each measurement, "median",
-        "min" and "max" over the rounds, and the same for "times <reference>": the measurement
-        divided by that of the reference, round by round.
-    """
+    """Summarizes the rounds."""
     present = [reference for reference in references if reference in measurements]
     rows = []
     for name, rounds in measurements.items():
@@ -125,7 +99,7 @@ def _summary(values: Sequence[float]) -> dict[str, float]:
 
 
 def machine() -> dict:
-    """Returns processor, cores, load average of the last minute and versions."""
+    """Processor, cores, load average of the last minute and versions."""
     return {
         "processor": _processor(),
         "cores": os.cpu_count(),
@@ -135,7 +109,7 @@ def machine() -> dict:
 
 
 def versions_of(packages: Sequence[str]) -> dict[str, str]:
-    """Returns the version of each of these packages that is installed."""
+    """The version of each of these packages that is installed."""
     installed = [package for package in packages if has(package.replace("-", "_"))]
     return {package: metadata.version(package) for package in installed}
 
@@ -150,12 +124,7 @@ def _processor() -> str:
 
 
 def run(define_flags: Callable[[], None], measure: Callable[[flags.FlagValues], list[dict]]):
-    """Runs a benchmark from the command line.
-
-    Args:
-        define_flags: Defines the benchmark's flags other than `--rounds` and `--json`.
-        measure: Takes the flags and returns the tables.
-    """
+    """Runs a benchmark from the command line."""
     flags.DEFINE_integer("rounds", 3, "Number of measurements of each rival.", lower_bound=1)
     flags.DEFINE_boolean("json", False, "Print one JSON object instead of tables.")
     define_flags()
@@ -173,7 +142,7 @@ def run(define_flags: Callable[[], None], measure: Callable[[flags.FlagValues], 
 
 
 def formatted(result: Mapping) -> str:
-    """Returns a result as Markdown: a line about the machine, then the tables."""
+    """A result as Markdown: a line about the machine, then the tables."""
     about = result["machine"]
     versions = ", ".join(f"{name} {version}" for name, version in about["versions"].items())
     lines = [

@@ -33,7 +33,7 @@ _BATCH = 1024
 
 
 def words(count: int) -> list[str]:
-    """Returns `count` different words of two to four syllables; frequent ones are short."""
+    """`count` different words of two to four syllables; frequent ones are short."""
     base = len(_SYLLABLES)
     spelled = []
     for number in range(base, base + count):  # at least two syllables
@@ -46,7 +46,7 @@ def words(count: int) -> list[str]:
 
 
 def texts(count: int, tokens: int, vocabulary: list[str]) -> list[str]:
-    """Returns documents of about `tokens` tokens, every tenth of them a comma.
+    """Documents of about `tokens` tokens, every tenth of them a comma.
 
     Lengths are uniform between 2/3 and 4/3 of `tokens`; words are Zipf-distributed. The first
     letter is a capital.
@@ -108,7 +108,7 @@ def _load_encoder(export_dir: str) -> None:
 
 
 def _encode(part: list[str]) -> float:
-    """Returns the seconds of the processor."""
+    """The seconds of the processor."""
     begin = time.process_time()
     _encoder.encode(part)
     return time.process_time() - begin
@@ -168,7 +168,7 @@ def model2vec(
 
 
 def _rust_tokenizer(known: list[str]):
-    """Returns a tokeniser of the library `tokenizers`: lower case, words and punctuation."""
+    """A tokeniser of the library `tokenizers`: lower case, words and punctuation."""
     from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
 
     ids = {word: number for number, word in enumerate(["[UNK]", ",", *known])}
@@ -228,7 +228,7 @@ _OPTIONAL = {
 def measure(
     *, documents: int, tokens: int, vocabulary: int, rounds: int, threads: int, dim: int = 64
 ) -> list[dict]:
-    """Returns the table for `documents` documents of about `tokens` tokens each."""
+    """The table for `documents` documents of about `tokens` tokens each."""
     functions = dict(_RIVALS)
     for name, (module, function) in _OPTIONAL.items():
         if common.has(module):
@@ -248,7 +248,7 @@ def measure(
 
 
 def _batches(texts: list[str], threads: int):
-    """Returns a dataset of batches. One of single texts, then batched, takes 0.9 µs a text."""
+    """A dataset of batches. One of single texts, then batched, takes 0.9 µs a text."""
     import tensorflow as tf
 
     from tf_smoothclir.data.dataset_options import plain_options
@@ -277,7 +277,7 @@ def _timed(encode: Callable[[], None], documents: int) -> dict[str, float]:
 
 
 def _per_second(documents: int, seconds: float, of_processor: float) -> dict[str, float]:
-    """Returns speeds; that by the time of the processors says more on a shared machine."""
+    """Speeds; that by the time of the processors says more on a shared machine."""
     return {"documents/s": documents / seconds, "documents/CPU s": documents / of_processor}
 
 

@@ -23,7 +23,7 @@ _WORDS, _TOKENS = 100_000, 128
 
 
 def made_up(documents: int) -> tuple[list[str], list[str]]:
-    """Returns a vocabulary and texts."""
+    """A vocabulary and texts."""
     random = np.random.default_rng(13)
     letters = random.integers(97, 123, (_WORDS, 10), np.uint8)
     lengths = random.integers(2, 11, _WORDS)
@@ -34,7 +34,7 @@ def made_up(documents: int) -> tuple[list[str], list[str]]:
 
 
 def of_set(data_dir: str, language: str, documents: int) -> tuple[list[str], list[str]]:
-    """Returns the words and the first documents of a set."""
+    """The words and the first documents of a set."""
     from tf_smoothclir.data.sources.opening import source_of
     from tf_smoothclir.settings.data import DataSettings
     from tf_smoothclir.text.tokenizer import tokenize
@@ -46,7 +46,7 @@ def of_set(data_dir: str, language: str, documents: int) -> tuple[list[str], lis
 
 
 def measure(vocabulary: list[str], texts: list[str], rounds: int) -> list[dict]:
-    """Returns a table with a row for each stage: microseconds for each document."""
+    """A table with a row for each stage: microseconds for each document."""
     from tf_smoothclir.text import tokenizer
 
     ids = tf.range(len(vocabulary), dtype=tf.int64)

@@ -61,7 +61,7 @@ class _Numbers(Collection):
 
 
 def words_of(texts: int, words: int, seed: int) -> sp.csr_array:
-    """Returns `[texts, vocabulary]` float32, positive weights of up to `words` words each."""
+    """`[texts, vocabulary]` float32, positive weights of up to `words` words each."""
     generator = np.random.default_rng(seed)
     chances = 1 / (10 + np.arange(_VOCABULARY - 1))
     drawn = generator.choice(_VOCABULARY - 1, (texts, words), p=chances / chances.sum()) + 1
@@ -71,7 +71,7 @@ def words_of(texts: int, words: int, seed: int) -> sp.csr_array:
 
 
 def _halves(kind: str, documents: int, dim: int, *, words: bool) -> list:
-    """Returns halves that look up what they would encode."""
+    """Halves that look up what they would encode."""
     import tensorflow as tf
 
     from tf_smoothclir.index.dense_half import DenseHalf
@@ -163,7 +163,7 @@ def in_milvus(uri: str, documents: int, dim: int, queries: int, *, words: bool) 
 
 
 def _timed(search: Callable[[int], list], queries: int) -> tuple[list[list], dict[str, float]]:
-    """Returns the hits of each query, and the median and the 99th percentile of the times."""
+    """The hits of each query, and the median and the 99th percentile of the times."""
     for query in range(min(_WARM_UP, queries)):
         search(query)
     found, times = [], []
@@ -175,7 +175,7 @@ def _timed(search: Callable[[int], list], queries: int) -> tuple[list[list], dic
 
 
 def _recall(found: list[list], documents: int, dim: int, *, words: bool = False) -> float:
-    """Returns the share of hits that are among the exact best."""
+    """The share of hits that are among the exact best."""
     made, asked = vectors(documents, dim, seed=1), vectors(len(found), dim, seed=2)
     impacts = words_of(documents, _WORDS_PER_DOCUMENT, seed=3) if words else None
     sparse = words_of(len(found), _WORDS_PER_QUERY, seed=4)
@@ -192,16 +192,7 @@ def _recall(found: list[list], documents: int, dim: int, *, words: bool = False)
 def measure(
     *, documents: int, dim: int, queries: int, rounds: int, uri: str, words: bool
 ) -> list[dict]:
-    """Returns a table.
-
-    Args:
-        documents: Size of the collection.
-        dim: Dimension of the vectors.
-        queries: Number of queries.
-        rounds: Number of measurements of each rival.
-        uri: Of Milvus; empty for Milvus Lite.
-        words: Whether to measure vectors and words together too.
-    """
+    """A table."""
     sizes = (documents, dim, queries)
     rivals = {
         FLAT: partial(on_disk, "flat", *sizes),
@@ -216,12 +207,7 @@ def measure(
 
 
 def candidates(run_dir: str, queries: int) -> list[dict]:
-    """Returns a table of what few candidates of each half find, for a hybrid run.
-
-    Args:
-        run_dir: Directory of the run.
-        queries: How many test queries to ask.
-    """
+    """A table of what few candidates of each half find, for a hybrid run."""
     from tf_smoothclir.data.sources.opening import source_of
     from tf_smoothclir.training.retrievers import load_models
     from tf_smoothclir.training.run_directory import RunDirectory

@@ -23,7 +23,7 @@ _REPEATS = 5
 
 
 def judged_scores(queries: int, documents: int) -> tuple[np.ndarray, np.ndarray]:
-    """Returns random scores without ties, and grades: `[queries, documents]` each."""
+    """Random scores without ties, and grades: `[queries, documents]` each."""
     generator = np.random.default_rng(13)
     grades = np.zeros((queries, documents), np.int32)
     grades[:, :_MATES] = 2
@@ -131,14 +131,7 @@ def numpy_retrieval(queries: int, collection: int, dim: int, depth: int) -> dict
 
 
 def measure(*, queries: int, documents: int, collection: int, rounds: int) -> list[dict]:
-    """Returns two tables: the seven metrics, and full retrieval.
-
-    Args:
-        queries: Number of candidate lists; full retrieval has a tenth of the queries.
-        documents: Documents in each candidate list.
-        collection: Documents that full retrieval ranks.
-        rounds: Number of measurements of each rival.
-    """
+    """Two tables: the seven metrics, and full retrieval."""
     rivals = {PACKAGE: package}
     if common.has("tensorflow_ranking"):
         rivals[TFR] = ranking_metrics
@@ -189,7 +182,7 @@ def _vectors(queries: int, collection: int, dim: int) -> tuple[np.ndarray, np.nd
 
 
 def _timed(evaluate: Callable[[], dict[str, float]]) -> dict[str, float]:
-    """Returns the median time of some calls after a first one, and the metrics to compare."""
+    """The median time of some calls after a first one, and the metrics to compare."""
     return {"s": _seconds(evaluate), **evaluate()}
 
 

@@ -40,7 +40,7 @@ _WARM_UP = 5
 
 
 def vectors(count: int, dim: int, seed: int) -> np.ndarray:
-    """Returns `[count, dim]` float32 smooth-normalised vectors; topics do not depend on `seed`."""
+    """`[count, dim]` float32 smooth-normalised vectors; topics do not depend on `seed`."""
     topics = np.random.default_rng(13).normal(size=(_TOPICS, dim))
     generator = np.random.default_rng(seed)
     sizes = 1 / np.arange(1, _TOPICS + 1) ** 0.7
@@ -55,15 +55,7 @@ def vectors(count: int, dim: int, seed: int) -> np.ndarray:
 
 
 def write_collection(directory: str, made: str, documents: int, dim: int, queries: int) -> dict:
-    """Writes `vectors` of documents as an index has them, and `queries.npy`.
-
-    Args:
-        directory: Where to write.
-        made: "trained" or "topics".
-        documents: Number of documents.
-        dim: Dimension of the vectors.
-        queries: Number of queries.
-    """
+    """Writes `vectors` of documents as an index has them, and `queries.npy`."""
     from tf_smoothclir.index.dense_half import VectorWriter
 
     begin = time.perf_counter()
@@ -80,7 +72,7 @@ def write_collection(directory: str, made: str, documents: int, dim: int, querie
 
 
 def _trained(directory: str, documents: int, dim: int):
-    """Returns the vectors of all queries, and those of documents in parts."""
+    """The vectors of all queries, and those of documents in parts."""
     from tf_smoothclir.data.sources.opening import source_of
     from tf_smoothclir.training.run_directory import RunDirectory
     from tf_smoothclir.training.train import tokenized_set_of, trainer_of
@@ -142,7 +134,7 @@ def search(
 
 
 def _own_memory() -> float:
-    """Returns the memory of this process in MB, without files that it has mapped."""
+    """The memory of this process in MB, without files that it has mapped."""
     lines = Path("/proc/self/status").read_text().splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith("RssAnon")) / 1e3
 
@@ -176,17 +168,7 @@ def measure(
     kinds: list[str],
     made: str = "trained",
 ) -> list[dict]:
-    """Returns two tables: one query at a time, and many at once.
-
-    Args:
-        documents: Size of the collection.
-        dim: Dimension of the vectors.
-        queries: Number of queries.
-        rounds: Number of measurements of each rival.
-        threads: Threads of FAISS and TensorFlow.
-        kinds: Kinds of index other than flat; "hnsw:128" has the search effort 128.
-        made: Where the vectors come from, "trained" or "topics".
-    """
+    """Two tables: one query at a time, and many at once."""
     with tempfile.TemporaryDirectory() as directory:
         common.in_new_process(partial(write_collection, directory, made, documents, dim, queries))
         sizes = (documents, dim, threads)

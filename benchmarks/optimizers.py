@@ -33,7 +33,7 @@ def trained(settings: RunSettings) -> dict[str, float]:
 
 
 def measure(settings: RunSettings, optimizers: list[str], rounds: int) -> list[dict]:
-    """Returns the table, one row for each optimizer; Keras's Adam is the reference."""
+    """The table, one row for each optimizer; Keras's Adam is the reference."""
     rivals = {
         name: partial(
             trained,

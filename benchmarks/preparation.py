@@ -33,13 +33,7 @@ _TOKEN = re.compile(r"\w+|[^\w\s]")
 
 
 def write_toy_world(directory: Path, entities: int, tokens: int = 0) -> None:
-    """Writes a toy world as `queries.tsv`, `documents.tsv` and `judgments.tsv`.
-
-    Args:
-        directory: Where to write.
-        entities: Number of documents, and of queries up to 25,000, as in WikiCLIR.
-        tokens: Each document is joined with those before it to about this length; 0 for none.
-    """
+    """Writes a toy world as `queries.tsv`, `documents.tsv` and `judgments.tsv`."""
     world = ToyWorld(entities=entities)
     queries = itertools.islice(world.queries(), _QUERIES)
     _write_lines(directory / "queries.tsv", ((text.id, text.text) for text in queries))
@@ -106,14 +100,7 @@ def plain_python(data_dir: str, language: str) -> dict[str, float]:
 
 
 def measure(data_dir: str, language: str, rounds: int, *, beside_python: bool = True) -> list[dict]:
-    """Returns the table for a set in a directory.
-
-    Args:
-        data_dir: Directory of the set.
-        language: Document language.
-        rounds: Number of measurements of each rival.
-        beside_python: Whether plain Python takes part.
-    """
+    """The table for a set in a directory."""
     rivals = {PACKAGE: partial(package, data_dir, language)}
     if beside_python:
         rivals[PYTHON] = partial(plain_python, data_dir, language)

@@ -47,7 +47,7 @@ def trained(settings: RunSettings, threads: int) -> dict[str, float]:
 
 
 def measure(data: DataSettings, variants: Sequence[str], rounds: int, threads: int) -> list[dict]:
-    """Returns the table, one row for each variant; `fast` is the reference."""
+    """The table, one row for each variant; `fast` is the reference."""
     rivals = {text: partial(trained, variant_settings(text, data), threads) for text in variants}
     return [
         common.table(
@@ -60,7 +60,7 @@ def measure(data: DataSettings, variants: Sequence[str], rounds: int, threads: i
 
 
 def variant_settings(text: str, data: DataSettings) -> RunSettings:
-    """Returns the settings that a text such as "dense,dim=64" names, with two epochs."""
+    """The settings that a text such as "dense,dim=64" names, with two epochs."""
     preset, *parts = text.split(",")
     changes = {name: json.loads(value) for name, value in (part.split("=") for part in parts)}
     settings = changed(preset_settings(preset), {**changes, **TWO_EPOCHS})

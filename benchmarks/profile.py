@@ -42,7 +42,7 @@ _BATCHES_LOOKED_AT = 20
 
 
 def profile(workload: Workload, threads: int, changes: dict) -> dict[str, float]:
-    """Returns milliseconds per step: of the whole step, untraced and traced, and of its parts.
+    """Milliseconds per step: of the whole step, untraced and traced, and of its parts.
 
     The parts run in parallel, so their sum exceeds the step. Waiting for input lasts from the
     request of a batch to its arrival; "input" is the time that other threads take to prepare it.
@@ -78,7 +78,7 @@ def profile(workload: Workload, threads: int, changes: dict) -> dict[str, float]
 
 
 def _share_with_gradient(model, batches) -> float:
-    """Returns the share of pairs in some batches whose score has a gradient."""
+    """The share of pairs in some batches whose score has a gradient."""
     import numpy as np
     import tensorflow as tf
 
@@ -93,7 +93,7 @@ def _share_with_gradient(model, batches) -> float:
 
 
 def _events(directory: Path) -> collections.Counter:
-    """Returns event -> seconds, summed over all threads, from the trace in a directory."""
+    """Event -> seconds, summed over all threads, from the trace in a directory."""
     from tensorflow.tsl.profiler.protobuf import xplane_pb2
 
     (path,) = directory.rglob("*.xplane.pb")

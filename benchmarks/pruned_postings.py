@@ -24,7 +24,7 @@ _TIMED = 200
 
 
 def measure(export_dir: str) -> list[dict]:
-    """Returns the table, one row for each way of pruning."""
+    """The table, one row for each way of pruning."""
     from benchmarks.quantised import retrieval_set
     from tf_smoothclir.lexical.validation import Validation
     from tf_smoothclir.publishing.exported_lexical import load_lexical
@@ -47,7 +47,7 @@ def measure(export_dir: str) -> list[dict]:
 
 
 def largest(impacts: sp.csr_array, share: float) -> sp.csr_array:
-    """Returns a share of the entries of each row, rounded up: the largest ones."""
+    """A share of the entries of each row, rounded up: the largest ones."""
     lengths = np.diff(impacts.indptr)
     rows = np.repeat(np.arange(len(lengths)), lengths)
     order = np.lexsort((-impacts.data, rows))
@@ -58,7 +58,7 @@ def largest(impacts: sp.csr_array, share: float) -> sp.csr_array:
 
 
 def above(impacts: sp.csr_array, least: float) -> sp.csr_array:
-    """Returns the entries that are not below a number."""
+    """The entries that are not below a number."""
     return _entries(impacts, impacts.data >= least)
 
 

@@ -71,7 +71,7 @@ def quality(
 
 
 def retrieval_set(export_dir: str):
-    """Returns the set that an export was trained on."""
+    """The set that an export was trained on."""
     from tf_smoothclir.data.retrieval_set import RetrievalSet
     from tf_smoothclir.data.sources.opening import source_of
     from tf_smoothclir.publishing.export_directory import latest_manifest
@@ -85,14 +85,7 @@ def retrieval_set(export_dir: str):
 
 
 def measure(*, export_dir: str, split: str, kinds: list[str], rounds: int = 1) -> list[dict]:
-    """Returns a table with a row for each kind.
-
-    Args:
-        export_dir: Where smoothclir-export wrote.
-        split: Whose queries are asked.
-        kinds: Kinds of index; the others are compared with the first.
-        rounds: Number of measurements of each.
-    """
+    """A table with a row for each kind."""
     with tempfile.TemporaryDirectory() as directory:
         encoded = common.in_new_process(partial(encode, export_dir, split, directory))
         sizes = int(encoded["documents"]), int(encoded["dim"])

@@ -79,16 +79,7 @@ def measure(
     threads: int = 1,
     rounds: int = 1,
 ) -> list[dict]:
-    """Returns a table with a row for each network.
-
-    Args:
-        run_dir: A run with a re-ranker.
-        networks: Names of networks; the others are compared with the first.
-        candidates: Documents of each query.
-        queries: How many are timed.
-        threads: Of TensorFlow; NumPy has those of the environment.
-        rounds: Number of measurements of each.
-    """
+    """A table with a row for each network."""
     rivals = {
         name: partial(rerank, run_dir, name, candidates, queries, threads) for name in networks
     }

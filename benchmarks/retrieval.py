@@ -130,14 +130,14 @@ def _serving(
 
 
 def _asked(index_dir: str, number: int) -> list[str]:
-    """Returns queries, chosen at random; some more than once if there are too few."""
+    """Queries, chosen at random; some more than once if there are too few."""
     queries = json.loads(Path(index_dir).with_name("queries.json").read_text())
     order = np.random.default_rng(2).permutation(len(queries))
     return [queries[place] for place in np.resize(order, number + _WARM_UP)]
 
 
 def _percentiles(ask: Callable[[str], object], queries: Sequence[str]) -> dict[str, float]:
-    """Returns milliseconds an answer, and those of CPU in this process, after some that warm up."""
+    """Milliseconds an answer, and those of CPU in this process, after some that warm up."""
     seconds = []
     for query in queries:
         begin, worked = time.perf_counter(), time.process_time()
@@ -166,16 +166,7 @@ def measure(
     rounds: int,
     index_type: str = "auto",
 ) -> list[dict]:
-    """Returns two tables for each size: how the index was built, and latency.
-
-    Args:
-        export_dir: Where smoothclir-export wrote.
-        documents: Sizes of the collection.
-        retrievers: "dense", "lexical" and "hybrid", as far as the export has them.
-        queries: Number of queries.
-        rounds: Number of measurements of each.
-        index_type: Kind of the index of vectors.
-    """
+    """Two tables for each size: how the index was built, and latency."""
     tables = []
     for size in documents:
         with tempfile.TemporaryDirectory() as directory:

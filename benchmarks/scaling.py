@@ -19,7 +19,7 @@ _CALLS = 20
 
 
 def sizes(base: Workload) -> dict[str, Workload]:
-    """Returns the workloads to compare: the base, and variants in one size each."""
+    """The workloads to compare: the base, and variants in one size each."""
     million = {"vocabulary": 1_000_000}
     same_words = {**million, "tokens_in_use": base.vocabulary - FIRST_TOKEN}
     changes = {
@@ -45,15 +45,7 @@ def measure(
     threads: int,
     calls: int = _CALLS,
 ) -> list[dict]:
-    """Returns the table.
-
-    Args:
-        workloads: From `sizes`.
-        optimizer: Name of an optimizer of the package.
-        rounds: See `measured_in_turn`.
-        threads: See there.
-        calls: See there.
-    """
+    """The table."""
     rivals = {name: (w, w.settings(optimizer=optimizer)) for name, w in workloads.items()}
     base = workloads[STANDARD]
     return [

@@ -29,14 +29,7 @@ _SEED = 13
 
 
 def measure(*, export_dir: str, split: str, copies: int, rounds: int = 1) -> list[dict]:
-    """Returns a table with a row for each form of the vectors.
-
-    Args:
-        export_dir: Where smoothclir-export wrote.
-        split: Whose queries are asked.
-        copies: How many times the documents are in the collection.
-        rounds: Number of processes, one after the other.
-    """
+    """A table with a row for each form of the vectors."""
     measured = {name: [] for name in _TYPES}
     with tempfile.TemporaryDirectory() as directory:
         sizes = common.in_new_process(partial(quantised.encode, export_dir, split, directory))

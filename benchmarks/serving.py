@@ -86,7 +86,7 @@ def export(
 
 
 def _lexical_parts(directory: str, size: int, *, with_towers: bool):
-    """Returns a lexical model of random translations, as many as on mdn-en-de, and feedback.
+    """A lexical model of random translations, as many as on mdn-en-de, and feedback.
 
     Words translate into words of about their frequency.
     """
@@ -117,7 +117,7 @@ def _lexical_parts(directory: str, size: int, *, with_towers: bool):
 
 
 def _words(generator: np.random.Generator, documents: int, size: int):
-    """Returns documents of 100 to 200 words by their ids."""
+    """Documents of 100 to 200 words by their ids."""
     from tf_smoothclir.lexical.words import Words
 
     offsets = np.cumsum([0, *generator.integers(100, 201, documents)])
@@ -223,7 +223,7 @@ def _request(query: str):
 
 
 def _send(predict, requests, rate: float, seconds: float) -> tuple[list[float], int, float]:
-    """Returns the seconds of each answer, the number of errors, and the total seconds."""
+    """The seconds of each answer, the number of errors, and the total seconds."""
     count = max(1, round(rate * seconds))
     latencies, errors = [], []
     done = threading.Semaphore(0)
@@ -251,7 +251,7 @@ def _percentiles(latencies: list[float]) -> dict[str, float]:
 
 
 def _megabytes(process: int) -> float:
-    """Returns the resident memory of a process in MiB."""
+    """The resident memory of a process in MiB."""
     with open(f"/proc/{process}/statm", encoding="ascii") as file:
         return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 2**20
 
@@ -268,18 +268,12 @@ def measure(
     clients: int,
     rounds: int,
 ) -> list[dict]:
-    """Returns two tables: open loops at some rates, and closed loops of one and many clients.
+    """Two tables: open loops at some rates, and closed loops of one and many clients.
 
     Args:
-        retriever: What the search model ranks with: "dense", "lexical" or "hybrid".
-        documents: Number of documents in the search model.
-        dim: Dimension of the vectors.
-        vocabulary: Number of different words.
         rates: Requests per second; the first for `seconds`, the others for `curve_seconds`.
         seconds: Duration of the first rate.
         curve_seconds: Duration of each other rate, and of the closed loops.
-        clients: Number of clients in the larger closed loop.
-        rounds: Number of measurements of each rival.
     """
     queries = texts(512, _QUERY_TOKENS, words(vocabulary))
     kinds = [OURS] + ([_TF_SERVING] if shutil.which(_TF_SERVING) else [])

@@ -25,14 +25,7 @@ _PROGRAM = "import sys; from benchmarks.stacks import report; report(*sys.argv[1
 
 
 def report(variant: str, queries: str, vocabulary: str, threads: str) -> None:
-    """Prints the measurements of `benchmarks.training.trainer` as JSON in the last line.
-
-    Args:
-        variant: For `parse_variant`.
-        queries: Number of queries of the workload.
-        vocabulary: Number of rows of its tables.
-        threads: Number of threads.
-    """
+    """Prints the measurements of `benchmarks.training.trainer` as JSON in the last line."""
     workload = Workload(queries=int(queries), vocabulary=int(vocabulary))
     rival = partial(trainer, workload, int(threads), parse_variant(variant))
     measurements = common.in_this_process(rival)
@@ -50,16 +43,7 @@ def measure(
     rounds: int,
     threads: int,
 ) -> list[dict]:
-    """Returns a table for each variant.
-
-    Args:
-        other: Python interpreter of the other stack.
-        variants: Texts for `parse_variant`.
-        queries: Number of queries of the workload.
-        vocabulary: Number of rows of its tables.
-        rounds: Number of measurements of each stack; the first one alternates.
-        threads: Threads of TensorFlow.
-    """
+    """A table for each variant."""
     tables = []
     for variant in variants:
         measurements, names = {}, {}

@@ -79,15 +79,7 @@ def measure(
     threads: int,
     steps: int,
 ) -> list[dict]:
-    """Returns the tables.
-
-    Args:
-        workload: Sizes.
-        variants: Training settings of the package, one row each.
-        rounds: Number of measurements of each rival.
-        threads: Threads of each rival.
-        steps: Training steps of Keras; PyTorch trains three times as many.
-    """
+    """The tables."""
     rivals = {_title(v): partial(trainer, workload, threads, v) for v in variants}
     rivals[KERAS] = partial(keras_adam, workload, steps, threads)
     if common.has("torch"):
@@ -105,7 +97,7 @@ def measure(
 
 
 def parse_variant(text: str) -> dict:
-    """Returns training settings from text such as "optimizer=adagrad,fresh_negatives=true"."""
+    """Training settings from text such as "optimizer=adagrad,fresh_negatives=true"."""
     defaults = vars(TrainingSettings())
     pairs = (part.split("=", 1) for part in text.split(","))
     return {

@@ -121,7 +121,7 @@ def torch_sparse_adam(workload: Workload, steps: int, threads: int) -> dict[str,
 
 
 def speed(workload: Workload, steps: float, seconds: float) -> dict[str, float]:
-    """Returns pairs per second and milliseconds per step."""
+    """Pairs per second and milliseconds per step."""
     return {
         "pairs/s": steps * workload.batch_size / seconds,
         "ms/step": 1000 * seconds / steps,
@@ -145,7 +145,7 @@ def _in_memory(tokenized_set: TokenizedSet, role: str) -> tuple[np.ndarray, np.n
 def _flat(
     values: np.ndarray, offsets: np.ndarray, rows: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Returns the concatenated ids of some rows, and the offset of each row."""
+    """The concatenated ids of some rows, and the offset of each row."""
     lengths = offsets[rows + 1] - offsets[rows]
     starts = np.cumsum(lengths) - lengths
     places = np.arange(lengths.sum()) + np.repeat(offsets[rows] - starts, lengths)

@@ -39,7 +39,7 @@ class Variant:
 
 
 def variants(profile: PositionProfile) -> dict[str, Variant]:
-    """Returns name -> variant, the first with all defaults."""
+    """Name -> variant, the first with all defaults."""
     plain = Variant(profile)
 
     def with_(**changes) -> Variant:
@@ -54,7 +54,7 @@ def variants(profile: PositionProfile) -> dict[str, Variant]:
 
 
 def measure(data: DataSettings, profile: PositionProfile, kind: str = "") -> list[dict]:
-    """Returns the table: the default, and each variant whose name begins with `kind`."""
+    """The table: the default, and each variant whose name begins with `kind`."""
     from tf_smoothclir.data.preparation import tokenize_set
     from tf_smoothclir.data.sources.opening import source_of
     from tf_smoothclir.data.sources.source import SPLITS

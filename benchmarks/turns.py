@@ -26,18 +26,7 @@ _COUNTED_BATCHES = 5
 def measured_in_turn(
     rivals: Mapping[str, tuple[Workload, RunSettings]], *, rounds: int, threads: int, calls: int
 ) -> dict[str, list[dict[str, float]]]:
-    """Measures training loops.
-
-    Args:
-        rivals: Name -> sizes and settings; operations use the threads of the first one.
-        rounds: Number of processes, one after the other.
-        threads: Threads of TensorFlow.
-        calls: Calls of the graph in a turn; one turn warms up, six are measured.
-
-    Returns:
-        Name -> measurements of each round: speed, "rows a step" of the tables, and "MB" and "load"
-        of `common.in_this_process`, which are those of all rivals together.
-    """
+    """Measures training loops."""
     measurements = {name: [] for name in rivals}
     for _ in range(rounds):
         found = common.in_new_process(partial(_in_turn, dict(rivals), threads, calls))

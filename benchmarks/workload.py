@@ -62,7 +62,7 @@ class Workload:
     dim: int = 64
 
     def settings(self, **training) -> RunSettings:
-        """Returns settings with these sizes and the given training settings."""
+        """Settings with these sizes and the given training settings."""
         return RunSettings(
             model=ModelSettings(dim=self.dim),
             training=TrainingSettings(batch_size=self.batch_size, negatives=_NEGATIVES, **training),
@@ -96,7 +96,7 @@ class SyntheticSource(Source):
                 yield Judgment(f"q{query}", f"d{document}", 1 if place else 2)
 
     def splits(self):
-        """Returns the last queries as the validation split, the others as the training split."""
+        """The last queries as the validation split, the others as the training split."""
         training = self._workload.queries
         return {
             f"q{row}": "train" if row < training else "validation" for row in range(self._queries)
@@ -107,7 +107,7 @@ class SyntheticSource(Source):
         return f"{stream}:{index}"
 
     def fingerprint(self):
-        """Returns a text that identifies the sizes."""
+        """A text that identifies the sizes."""
         return repr(self._workload)
 
 
@@ -138,12 +138,7 @@ def tokenized_set_of(workload: Workload, directory: Path) -> TokenizedSet:
 
 
 def training_loop(workload: Workload, settings: RunSettings, directory: Path):
-    """Builds a model, its input and its training loop, as the trainer does.
-
-    Returns:
-        The model; endless batches; and a function that takes a number of calls of the graph, each
-        with as many steps as the trainer's, trains, and returns the number of pairs.
-    """
+    """Builds a model, its input and its training loop, as the trainer does."""
     training = settings.training
     tokenized_set = tokenized_set_of(workload, directory)
     lists = candidate_lists(
@@ -164,12 +159,12 @@ def training_loop(workload: Workload, settings: RunSettings, directory: Path):
 
 
 def zipf_ranks(generator: np.random.Generator, count: int, in_use: int) -> np.ndarray:
-    """Returns `[count]` int64 token ranks from 0, drawn by frequency."""
+    """`[count]` int64 token ranks from 0, drawn by frequency."""
     ends = np.cumsum(np.arange(1, in_use + 1) ** -ZIPF)
     return np.searchsorted(ends, generator.random(count) * ends[-1], side="right")
 
 
 def two_tower(workload: Workload, settings: RunSettings):
-    """Returns the compiled model of the package for a workload."""
+    """The compiled model of the package for a workload."""
     rows = ["token"] * workload.vocabulary
     return build_model(settings, {"query": rows, "document": rows})

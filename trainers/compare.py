@@ -100,7 +100,7 @@ def main(argv) -> None:
 
 
 def _files(path: str) -> tuple[Path, Path]:
-    """Returns the TREC run and qrels files of a run."""
+    """The TREC run and qrels files of a run."""
     from tf_smoothclir.training.run_directory import RunDirectory
     from tf_smoothclir.utils.errors import input_error
 

@@ -47,15 +47,7 @@ def several_translations(texts: RivalTexts) -> Iterator[Ready]:
 
 
 def translated(query: str, table: dict, most: int, places: int) -> list[str]:
-    """Returns the translations of a query.
-
-    Args:
-        query: Words, joined by spaces.
-        table: Word -> (translation, probability), the likeliest first.
-        most: Translations of a word.
-        places: How often a word's translations stand there, about; each by its share of the
-            probability. A word without a translation stands for itself.
-    """
+    """The translations of a query."""
     found = []
     for word in query.split():
         options = table.get(word, [(word, 1.0)])[:most]
@@ -89,5 +81,5 @@ def _bm25(
 
 
 def _scores(index, words: list[str]) -> np.ndarray:
-    """Returns `[documents]`; the package takes no query without words."""
+    """`[documents]`; the package takes no query without words."""
     return index.get_scores(words or [""])

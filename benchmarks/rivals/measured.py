@@ -75,17 +75,13 @@ class Measured:
         write_json(directory / _RESULT, dataclasses.asdict(self))
 
     def figures(self) -> dict:
-        """Returns all but what belongs to this machine: the paths and the key."""
+        """All but what belongs to this machine: the paths and the key."""
         values = dataclasses.asdict(self)
         return {k: v for k, v in values.items() if k not in ("title", "key", "evaluation")}
 
     @classmethod
     def load_from(cls, directory: Path) -> Measured | None:
-        """Reads what `save` wrote; None if there is nothing.
-
-        Raises:
-            InputError: The file has another content.
-        """
+        """Reads what `save` wrote; None if there is nothing."""
         path = directory / _RESULT
         if not path.is_file():
             return None
@@ -97,12 +93,7 @@ class Measured:
 
 
 def latency_of(answer: Callable[[str], object], queries: Sequence[str]) -> Latency:
-    """Times single queries, one after the other, with all threads of this process on one core.
-
-    Args:
-        answer: Answers a query.
-        queries: The first few warm up.
-    """
+    """Times single queries, one after the other, with all threads of this process on one core."""
     _stay_on_one_core()
     seconds = []
     for query in queries:
@@ -123,7 +114,7 @@ def _stay_on_one_core() -> None:
 
 
 def failure(error: BaseException) -> str:
-    """Returns one line about an error, such as "ValueError: there is no pair"."""
+    """One line about an error, such as "ValueError: there is no pair"."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     kind = "" if isinstance(error, InputError) else f"{type(error).__name__}: "
     return f"{kind}{lines[0] if lines else 'no message'}"

@@ -34,11 +34,7 @@ def train_preset(preset: str, data: DataSettings, run_dir: Path) -> float:
 
 
 def checked_run(run_dir: Path, fingerprint: str) -> Path:
-    """Returns a run directory after a check that it is finished and was trained on the set.
-
-    Raises:
-        InputError: It is not.
-    """
+    """A run directory after a check that it is finished and was trained on the set."""
     from tf_smoothclir.training.run_config import RunConfig
     from tf_smoothclir.training.run_directory import RunDirectory
 
@@ -52,23 +48,14 @@ def checked_run(run_dir: Path, fingerprint: str) -> Path:
 
 
 def components_of(run_dir: Path) -> list[str]:
-    """Returns the retrievers that a finished run is made of; none where it is one alone."""
+    """The retrievers that a finished run is made of; none where it is one alone."""
     return list(read_json(run_dir / "metrics.json").get("components", {}))
 
 
 def measured_run(
     title: str, run_dir: Path, component: str, key: str, queries: list[str], export_dir: Path
 ) -> Measured:
-    """Returns what a finished run says of itself, and times its queries.
-
-    Args:
-        title: For tables.
-        run_dir: The run.
-        component: Of `components_of`; empty for what the run ranks with.
-        key: Of the result.
-        queries: To time.
-        export_dir: Gets the models and the index that answer them.
-    """
+    """What a finished run says of itself, and times its queries."""
     from benchmarks.common import versions_of
     from tf_smoothclir.training.run_directory import RunDirectory
 
@@ -95,7 +82,7 @@ def measured_run(
 
 
 def _seconds(content: dict, component: str) -> float:
-    """Returns how long a run, or one of its components, was learned."""
+    """How long a run, or one of its components, was learned."""
     whole = content["training"]["seconds"]
     if not component:
         return whole
@@ -104,7 +91,7 @@ def _seconds(content: dict, component: str) -> float:
 
 
 def _search(run, export_dir: Path, component: str) -> Callable[[str], object]:
-    """Returns what `smoothclir-search` answers a query with, after an export and an index."""
+    """What `smoothclir-search` answers a query with, after an export and an index."""
     from tf_smoothclir.publishing.export import export_run
     from tf_smoothclir.search.opening import AUTO, open_search
 

@@ -48,7 +48,7 @@ class Comparison:
     differences: list[Difference]
 
     def content(self) -> dict:
-        """Returns all figures, for JSON."""
+        """All figures, for JSON."""
         return {
             "queries": self.queries,
             "best": self.best,
@@ -65,11 +65,7 @@ class Comparison:
 
 
 def compared(systems: Mapping[str, Measured]) -> Comparison:
-    """Reads the TREC files of all systems, and tests their differences from our best run.
-
-    Raises:
-        InputError: A file is damaged, or two systems were evaluated on different judgments.
-    """
+    """Reads the TREC files of all systems, and tests their differences from our best run."""
     folders = {name: Path(system.evaluation) for name, system in systems.items()}
     found, _ = read_systems({n: (f / "run.trec", f / "qrels.trec") for n, f in folders.items()})
     for name, folder in folders.items():
@@ -92,11 +88,7 @@ def compared(systems: Mapping[str, Measured]) -> Comparison:
 
 
 def full_mrr(folder: Path, run: RunMetrics) -> np.ndarray:
-    """Returns MRR@10 of full retrieval from `full.run.trec` and `full.qrels.trec`.
-
-    Args:
-        folder: Has both files.
-        run: Gives the order of the queries.
+    """MRR@10 of full retrieval from `full.run.trec` and `full.qrels.trec`.
 
     Returns:
         `[queries]` float64; NaN for a query without a document of the highest grade.
@@ -122,16 +114,7 @@ def page(
     recipes: Mapping[str, str],
     left_out: Mapping[str, str],
 ) -> str:
-    """Returns the page as Markdown.
-
-    Args:
-        comparison: Of all systems.
-        title: Name of the set.
-        command: That makes the page.
-        machine: Processor, cores and load.
-        recipes: Title of a rival -> what it learns from.
-        left_out: Title -> why a system is not in the table.
-    """
+    """The page as Markdown."""
     parts = [
         f"# {title}: this package and its rivals",
         f"`{command}`",

@@ -51,12 +51,12 @@ class Rival:
     variants: Callable[[RivalTexts], Iterator[Ready]]
 
     def missing(self) -> str:
-        """Returns why it cannot run here; empty if it can."""
+        """Why it cannot run here; empty if it can."""
         absent = [name for name, module in self.packages.items() if util.find_spec(module) is None]
         return f"not installed; pip install {' '.join(absent)}" if absent else ""
 
     def versions(self) -> dict[str, str]:
-        """Returns the version of each of its packages."""
+        """The version of each of its packages."""
         return {name: metadata.version(name) for name in self.packages}
 
 
@@ -79,9 +79,6 @@ def best_variant(rival: Rival, texts: RivalTexts) -> Chosen:
     """Trains every variant of a rival and keeps the one that ranks validation queries best.
 
     The measure is that by which our own lexical models and hybrids choose.
-
-    Raises:
-        ValueError: The rival has no variant.
     """
     begin = time.monotonic()
     validation, best, qualities = Validation(texts.retrieval_set), None, {}
@@ -96,13 +93,13 @@ def best_variant(rival: Rival, texts: RivalTexts) -> Chosen:
 
 
 def best_documents(scores: np.ndarray) -> np.ndarray:
-    """Returns the `DEPTH` best of `[documents]` scores, in any order: what packages leave to us."""
+    """The `DEPTH` best of `[documents]` scores, in any order: what packages leave to us."""
     depth = min(DEPTH, len(scores))
     return np.argpartition(-scores, depth - 1)[:depth]
 
 
 def unit_vectors(vectors: np.ndarray) -> np.ndarray:
-    """Returns `[texts, dimensions]` float32 vectors of length 1; a zero vector stays zero."""
+    """`[texts, dimensions]` float32 vectors of length 1; a zero vector stays zero."""
     vectors = np.asarray(vectors, np.float32)
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     return np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)

@@ -24,11 +24,7 @@ _THREADS = "OMP_NUM_THREADS"  # of PyTorch, where it is set
 
 
 def given_runs(texts: Sequence[str]) -> dict[str, Path]:
-    """Returns name -> directory of the values of --run_dir.
-
-    Raises:
-        InputError: One is not NAME=DIRECTORY, or two have the same name.
-    """
+    """Name -> directory of the values of --run_dir."""
     found: dict[str, Path] = {}
     for text in texts:
         name, equals, directory = text.partition("=")
@@ -50,22 +46,7 @@ def measure_set(
     latency_queries: int,
     choices: Sequence[str] = (),
 ) -> None:
-    """Measures all systems on a set and writes `<set>.md` and `<set>.json`.
-
-    Args:
-        data: The set.
-        rivals: Names of rivals.
-        presets: Names of presets to train; none of them if there are runs.
-        runs: Name -> directory of a finished run on the set.
-        work_dir: Keeps what is done; empty for a directory in the cache.
-        output_dir: Gets both files.
-        latency_queries: Test queries to time.
-        choices: Flags that chose presets and rivals, for the page.
-
-    Raises:
-        InputError: The set has a defect, a directory cannot be written to, no system could be
-            measured, or two were evaluated on different candidate lists.
-    """
+    """Measures all systems on a set and writes `<set>.md` and `<set>.json`."""
     output = make_directory(output_dir, "--output_dir")
     source = source_of(data)
     cache = Path(data.cache_dir or default_cache_dir())
@@ -95,7 +76,7 @@ def measure_set(
 
 
 def _command(data: DataSettings, runs: Mapping[str, Path], choices: Sequence[str]) -> str:
-    """Returns the command as a reader can give it: without the paths of this machine."""
+    """The command as a reader can give it: without the paths of this machine."""
     parts = [f"{_THREADS}={os.environ[_THREADS]}"] if _THREADS in os.environ else []
     parts += ["python -m benchmarks.rivals"]
     if data.data_dir:

@@ -115,5 +115,5 @@ def _tokenizer(texts: RivalTexts):
 
 
 def _encoded(model, lines: list[str]) -> np.ndarray:
-    """Returns `[lines, dimensions]` float32 of length 1, 0 for a line without a known word."""
+    """`[lines, dimensions]` float32 of length 1, 0 for a line without a known word."""
     return unit_vectors(model.encode(lines, show_progress_bar=False, batch_size=1024))

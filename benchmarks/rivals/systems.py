@@ -48,7 +48,7 @@ class Work:
     latency_queries: int
 
     def key(self, *parts: object) -> str:
-        """Returns a digest of all that a result depends on."""
+        """A digest of all that a result depends on."""
         everything = [self.fingerprint, self.latency_queries, *map(str, parts)]
         return hashlib.sha256(json.dumps(everything).encode()).hexdigest()[:16]
 

@@ -32,12 +32,7 @@ class RivalTexts:
 
     @classmethod
     def of(cls, retrieval_set: RetrievalSet, settings: TextSettings) -> RivalTexts:
-        """Tokenises a set with our tokeniser.
-
-        Args:
-            retrieval_set: The set.
-            settings: Give the longest query and document.
-        """
+        """Tokenises a set with our tokeniser."""
         source = retrieval_set.source
         chosen = retrieval_set.grades == retrieval_set.num_grades - 1
         chosen &= np.isin(retrieval_set.query_rows, retrieval_set.queries_in("train"))
@@ -54,14 +49,14 @@ def _lines(texts: Iterable[str], max_tokens: int) -> list[str]:
 
 
 def numbered(lines: Iterable[str]) -> dict[str, int]:
-    """Returns word -> number, from 0, of all words of some lines."""
+    """Word -> number, from 0, of all words of some lines."""
     return {
         word: number for number, word in enumerate(sorted({w for x in lines for w in x.split()}))
     }
 
 
 def counts(lines: Sequence[str], numbers: dict[str, int]) -> sp.csr_array:
-    """Returns `[lines, words]` float32, how often each word stands in each line."""
+    """`[lines, words]` float32, how often each word stands in each line."""
     rows, columns = [], []
     for row, line in enumerate(lines):
         known = [numbers[word] for word in line.split() if word in numbers]

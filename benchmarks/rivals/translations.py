@@ -35,11 +35,7 @@ class Translations:
 
     @classmethod
     def learn(cls, texts: RivalTexts) -> Translations:
-        """Learns the table from the training pairs.
-
-        Raises:
-            InputError: There is no training pair.
-        """
+        """Learns the table from the training pairs."""
         if not len(texts.pairs):
             raise input_error(
                 texts.retrieval_set.source.name,
@@ -61,7 +57,7 @@ class Translations:
         )
 
     def of_document_words(self) -> dict[str, dict[str, float]]:
-        """Returns document word -> query word -> T(w | t)."""
+        """Document word -> query word -> T(w | t)."""
         return _nested(self.table, self.document_words, self.query_words)
 
     @functools.cached_property

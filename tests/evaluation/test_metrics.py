@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -99,7 +100,7 @@ def test_agrees_with_the_oracle_on_ragged_lists_with_ties(num_grades, data):
     found = per_query_metrics(
         ranked_grades(np.float32(scores), np.array(grades), offsets, np.array(ties)), num_grades
     )
-    for i, (begin, end) in enumerate(zip(offsets[:-1], offsets[1:])):
+    for i, (begin, end) in enumerate(itertools.pairwise(offsets)):
         order = oracle.ranking(scores[begin:end], grades[begin:end], ties[begin:end])
         expected = oracle.seven_metrics(order, num_grades)
         for name in METRICS:

@@ -8,7 +8,6 @@ import os
 import shutil
 import signal
 import types
-from typing import Optional
 
 import numpy as np
 import pytest
@@ -384,7 +383,7 @@ class Lengths:
 def test_halves_lie_side_by_side_and_count_documents_alike(path, monkeypatch):
     @dataclasses.dataclass(frozen=True)
     class Manifest(index_manifest.IndexManifest):
-        lengths: Optional[tuple[float, ...]] = None
+        lengths: tuple[float, ...] | None = None
 
     monkeypatch.setattr(builder, "IndexManifest", Manifest)
     dense = dense_half.DenseHalf(Tower(), helpers.DIM)

@@ -53,7 +53,7 @@ def list_mle(scores, grades) -> float:
     return max(
         plackett_luce([scores[i] for i in order])
         for order in orders
-        if all(grades[a] >= grades[b] for a, b in zip(order, order[1:]))
+        if all(grades[a] >= grades[b] for a, b in itertools.pairwise(order))
     )
 
 

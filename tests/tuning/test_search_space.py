@@ -1,6 +1,7 @@
 """The search space: rising thresholds, and no two points with the same effect."""
 
 import dataclasses
+import itertools
 import math
 
 import numpy as np
@@ -33,7 +34,7 @@ def test_thresholds_are_in_order_inside_the_limits_and_all_different(number):
     for thresholds in found:
         assert len(thresholds) == number
         edges = (-1, *thresholds, 1)
-        assert all(low < high for low, high in zip(edges, edges[1:]))
+        assert all(low < high for low, high in itertools.pairwise(edges))
 
 
 def test_the_grid_of_three_grades_holds_the_papers_thresholds():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from typing import Any, Optional
+from typing import Any
 
 import pytest
 
@@ -24,7 +24,7 @@ class Whole:
     hashes: dict[str, str]
     settings: dict
     anything: Any
-    perhaps: Optional[Part]  # noqa: UP045
+    perhaps: Part | None
     done: bool = False
 
 

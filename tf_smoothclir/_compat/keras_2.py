@@ -9,12 +9,12 @@ ONLY_FIRST_REPLICA = tf.VariableAggregation.ONLY_FIRST_REPLICA
 
 
 def tf_variable(variable: tf.Variable) -> tf.Variable:
-    """Returns the variable itself."""
+    """The variable itself."""
     return variable
 
 
 def optimizer_variables(optimizer: keras.optimizers.Optimizer) -> list[tf.Variable]:
-    """Returns the number of steps, then the slots of each variable."""
+    """The number of steps, then the slots of each variable."""
     return list(optimizer.variables)
 
 
@@ -27,23 +27,23 @@ def make_loss_metric(model: keras.Model) -> None:
 
 
 def loss_metric(model: keras.Model) -> keras.metrics.Mean:
-    """Returns that mean."""
+    """That mean."""
     return model.mean_loss
 
 
 def share_of_replica(loss: tf.Tensor) -> tf.Tensor:
-    """Returns a mean loss as it is: Keras's models divide it by the number of replicas."""
+    """A mean loss as it is: Keras's models divide it by the number of replicas."""
     return loss
 
 
 def given_metrics(model: keras.Model) -> list:
-    """Returns the metrics that a model was compiled with, as they were given."""
+    """The metrics that a model was compiled with, as they were given."""
     compiled = model.compiled_metrics
     return [] if compiled is None else tf.nest.flatten(compiled._user_metrics)
 
 
 def metrics_with_loss(model: keras.Model, metrics: list) -> list:
-    """Returns the metrics of a model with that mean in place of Keras's own."""
+    """The metrics of a model with that mean in place of Keras's own."""
     others = [metric for metric in metrics if metric.name != "loss"]
     return [model.mean_loss, *others] if "mean_loss" in vars(model) else others
 
@@ -69,7 +69,7 @@ class RowOptimizer:
         super().update_step(gradient, variable)
 
     def position(self, variable: tf.Variable) -> int:
-        """Returns the place of a variable among the trained ones, from 0."""
+        """The place of a variable among the trained ones, from 0."""
         return self._index_dict[self._var_key(variable)]
 
     def _deduplicate_sparse_grad(self, grads):
@@ -85,6 +85,6 @@ class Optimizer(RowOptimizer, keras.optimizers.Optimizer):
         self._learning_rate = self._build_learning_rate(learning_rate)
 
     def get_config(self):
-        """Returns the arguments of the constructor."""
+        """The arguments of the constructor."""
         rate = self._serialize_hyperparameter(self._learning_rate)
         return {**super().get_config(), "learning_rate": rate}

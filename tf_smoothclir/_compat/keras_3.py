@@ -9,12 +9,12 @@ ONLY_FIRST_REPLICA = "only_first_replica"
 
 
 def tf_variable(variable: keras.Variable | tf.Variable) -> tf.Variable:
-    """Returns the variable inside one of Keras, whose operations would read all of it."""
+    """The variable inside one of Keras, whose operations would read all of it."""
     return variable.value if isinstance(variable, keras.Variable) else variable
 
 
 def optimizer_variables(optimizer: keras.optimizers.Optimizer) -> list[tf.Variable]:
-    """Returns the number of steps, then the slots of each variable."""
+    """The number of steps, then the slots of each variable."""
     return [v.value for v in optimizer.variables if v is not optimizer.learning_rate]
 
 
@@ -24,23 +24,23 @@ def make_loss_metric(model: keras.Model) -> None:
 
 
 def loss_metric(model: keras.Model) -> keras.metrics.Mean:
-    """Returns the mean of the losses that Keras has created."""
+    """The mean of the losses that Keras has created."""
     return model._loss_tracker
 
 
 def share_of_replica(loss: tf.Tensor) -> tf.Tensor:
-    """Returns a mean loss divided by the number of replicas, whose gradients will be added."""
+    """A mean loss divided by the number of replicas, whose gradients will be added."""
     return loss / tf.distribute.get_strategy().num_replicas_in_sync
 
 
 def given_metrics(model: keras.Model) -> list:
-    """Returns the metrics that a model was compiled with, as they were given."""
+    """The metrics that a model was compiled with, as they were given."""
     compiled = model._compile_metrics
     return [] if compiled is None else tf.nest.flatten(compiled._user_metrics)
 
 
 def metrics_with_loss(model: keras.Model, metrics: list) -> list:
-    """Returns the metrics of a model, which include the mean loss."""
+    """The metrics of a model, which include the mean loss."""
     del model
     return metrics
 
@@ -73,7 +73,7 @@ class RowOptimizer:
         super().update_step(gradient, variable, rate)
 
     def position(self, variable: tf.Variable) -> int:
-        """Returns the place of a variable among the trained ones, from 0."""
+        """The place of a variable among the trained ones, from 0."""
         return self._get_variable_index(variable)
 
     def _clip_gradients(self, grads):

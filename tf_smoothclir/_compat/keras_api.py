@@ -65,18 +65,12 @@ __all__ = [
 
 
 def tf_weights(layer: keras.layers.Layer) -> list[tf.Variable]:
-    """Returns the variables of a layer or model, trained ones first: one order on both stacks."""
+    """The variables of a layer or model, trained ones first: one order on both stacks."""
     weights = (*layer.trainable_weights, *layer.non_trainable_weights)
     return [tf_variable(weight) for weight in weights]
 
 
 def track_loss(model: keras.Model, loss: tf.Tensor, examples: tf.Tensor) -> None:
-    """Adds the loss of a batch to the mean that `fit` shows, as Keras's own step does.
-
-    Args:
-        model: A compiled model.
-        loss: The loss of the batch.
-        examples: The weight of the batch in the mean.
-    """
+    """Adds the loss of a batch to the mean that `fit` shows, as Keras's own step does."""
     replicas = tf.distribute.get_strategy().num_replicas_in_sync  # by which Keras divides it
     loss_metric(model).update_state(loss * replicas, sample_weight=examples)

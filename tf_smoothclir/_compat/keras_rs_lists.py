@@ -23,7 +23,7 @@ def list_metric(name: str, labels: np.ndarray, scores: np.ndarray, topn: int | N
 
 @functools.cache
 def _compiled_metric(name: str, topn: int | None) -> Callable:
-    """Returns a metric as a graph: operation by operation, a validation would take 0.1 s longer."""
+    """A metric as a graph: operation by operation, a validation would take 0.1 s longer."""
     import keras_rs
     import tensorflow as tf
 

@@ -12,7 +12,7 @@ _WITH_EMPTY_FIELDS = (
 
 
 def message_to_dict(found: message.Message) -> dict:
-    """Returns all fields of a message, empty ones included, by the names in its definition."""
+    """All fields of a message, empty ones included, by the names in its definition."""
     return json_format.MessageToDict(
         found, preserving_proto_field_name=True, **{_WITH_EMPTY_FIELDS: True}
     )

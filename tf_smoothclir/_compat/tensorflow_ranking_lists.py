@@ -9,12 +9,9 @@ def list_metric(name: str, labels: np.ndarray, scores: np.ndarray, topn: int | N
     """Computes a ranking metric of each list with tensorflow-ranking.
 
     Args:
-        name: "ndcg" (gain = grade, discount = log2(1 + rank)), "average_precision" or
-            "reciprocal_rank" (both: relevant is label >= 1).
         labels: `[lists, length]` float32; -1 is padding.
         scores: `[lists, length]` float32, no two of a list equal: tensorflow-ranking orders ties
             at random.
-        topn: How many documents count from the top; None for all.
 
     Returns:
         `[lists]` float32.

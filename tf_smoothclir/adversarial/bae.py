@@ -36,7 +36,6 @@ class Biases(keras.layers.Layer):
     """c and both b of the autoencoder."""
 
     def __init__(self, dim: int, query_words: int, document_words: int):
-        """Creates the weights."""
         super().__init__(name="biases")
         self.code, self.query, self.document = (
             self.add_weight(name=name, shape=(size,), initializer="zeros")
@@ -46,14 +45,9 @@ class Biases(keras.layers.Layer):
 
 
 def merged_bags(tokens, vocabulary_size: int, merged: int = MERGED) -> tf.Tensor:
-    """Returns which words some texts have, `[bags, vocabulary_size]` float32, 0 or 1.
+    """Which words some texts have, `[bags, vocabulary_size]` float32, 0 or 1.
 
     Padding and unknown words do not count, nor words outside the vocabulary.
-
-    Args:
-        tokens: Of the texts; `merged` texts in a row become a bag, the last one may have fewer.
-        vocabulary_size: Number of words.
-        merged: Texts in a bag.
     """
     known = (tokens.ids > UNKNOWN_ID) & (tokens.ids < vocabulary_size)
     ids, texts = tf.boolean_mask(tokens.ids, known), tf.boolean_mask(tokens.texts, known)
@@ -64,7 +58,7 @@ def merged_bags(tokens, vocabulary_size: int, merged: int = MERGED) -> tf.Tensor
 
 
 def correlation(one: tf.Tensor, other: tf.Tensor) -> tf.Tensor:
-    """Returns the sum over columns of the correlation of two `[bags, dim]`."""
+    """The sum over columns of the correlation of two `[bags, dim]`."""
     one, other = (of - tf.reduce_mean(of, axis=0) for of in (one, other))
     products = tf.reduce_sum(one * other, axis=0)
     squares = [tf.reduce_sum(of**2, axis=0) for of in (one, other)]
@@ -83,7 +77,6 @@ class BaeTask(HelpedTask):
         batches: Batches,
         tokenized_set: TokenizedSet | None = None,
     ):
-        """Adds the biases to a model with linear towers."""
         towers = model.query_tower, model.document_tower
         self._biases = Biases(towers[0].dim, *(tower.vocabulary_size for tower in towers))
         super().__init__(
@@ -117,7 +110,7 @@ class BaeTask(HelpedTask):
 
 
 def first_texts(tokens, number: tf.Tensor):
-    """Returns the first texts of tokens, as `merged_bags` reads them."""
+    """The first texts of tokens, as `merged_bags` reads them."""
     end = tf.reduce_sum(tokens.lengths[:number])
     return Tokens(tokens.ids[:end], tokens.lengths[:number], tokens.texts[:end])
 

@@ -15,7 +15,7 @@ from tf_smoothclir.two_tower.similarity import stable_norm
 
 
 def preferences(grades: tf.Tensor) -> tf.Tensor:
-    """Returns P = g_+ / (g_+ + g_-), how sure it is that the first document ranks first.
+    """P = g_+ / (g_+ + g_-), how sure it is that the first document ranks first.
 
     As in Dehghani et al., "Neural Ranking Models with Weak Supervision", SIGIR 2017 ("rank prob"),
     which the paper names. 1 beside a document of grade 0, 2/3 for grades 2 and 1.
@@ -28,7 +28,7 @@ def preferences(grades: tf.Tensor) -> tf.Tensor:
 
 
 def matching_loss(preferred: tf.Tensor, margins: tf.Tensor, beta: float) -> tf.Tensor:
-    """Returns the mean of CE[P, σ(β Δ)], Δ = r(q, d_+) - r(q, d_-) (section 3.2.2).
+    """The mean of CE[P, σ(β Δ)], Δ = r(q, d_+) - r(q, d_-) (section 3.2.2).
 
     CE[P, p] = -P log p - (1 - P) log(1 - p). With P = 1 this is the loss of S2Net, and the softmax
     cross-entropy of DSSM with one negative.
@@ -36,19 +36,18 @@ def matching_loss(preferred: tf.Tensor, margins: tf.Tensor, beta: float) -> tf.T
     Args:
         preferred: `[batch]`, P.
         margins: `[batch]`, Δ.
-        beta: β.
     """
     logits = beta * margins
     return tf.reduce_mean(tf.nn.sigmoid_cross_entropy_with_logits(preferred, logits))
 
 
 def translation_loss(queries: tf.Tensor, translations: tf.Tensor) -> tf.Tensor:
-    """Returns the mean of ‖z_s - z_t‖² (section 3.2.1), both `[batch, dim]`."""
+    """The mean of ‖z_s - z_t‖² (section 3.2.1), both `[batch, dim]`."""
     return tf.reduce_mean(tf.reduce_sum(tf.square(queries - translations), axis=1))
 
 
 def source_log_likelihood(logits: Sequence[tf.Tensor]) -> tf.Tensor:
-    """Returns how well a discriminator names the source of vectors (section 3.3), at most 0.
+    """How well a discriminator names the source of vectors (section 3.3), at most 0.
 
     The mean over the sources of the mean of log D(z)[source]: each counts alike, though a batch has
     two documents for each query. It is -log 3 for a discriminator that finds three sources alike.
@@ -61,7 +60,7 @@ def source_log_likelihood(logits: Sequence[tf.Tensor]) -> tf.Tensor:
 
 
 def confusion_loss(logits: Sequence[tf.Tensor]) -> tf.Tensor:
-    """Returns the cross-entropy from equal shares for all sources; log 3 at best.
+    """The cross-entropy from equal shares for all sources; log 3 at best.
 
     An alternative to `source_log_likelihood` for the encoders, whose gradient does not vanish while
     the discriminator is sure. Not in the paper. The argument is the same.
@@ -71,7 +70,7 @@ def confusion_loss(logits: Sequence[tf.Tensor]) -> tf.Tensor:
 
 
 def source_accuracies(logits: Sequence[tf.Tensor]) -> list[tf.Tensor]:
-    """Returns the share of the vectors of each source that a discriminator names right."""
+    """The share of the vectors of each source that a discriminator names right."""
     return [
         tf.reduce_mean(tf.cast(tf.equal(tf.argmax(of, axis=1), n), tf.float32))
         for n, of in enumerate(logits)
@@ -79,7 +78,7 @@ def source_accuracies(logits: Sequence[tf.Tensor]) -> list[tf.Tensor]:
 
 
 def norms(matrices: Sequence[tf.Variable]) -> tf.Tensor:
-    """Returns the sum of the Frobenius norms, not squared, of matrices (section 3.2.3).
+    """The sum of the Frobenius norms, not squared, of matrices (section 3.2.3).
 
     Its gradient is W / ‖W‖, and 0 at W = 0.
     """

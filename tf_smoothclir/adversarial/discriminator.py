@@ -17,7 +17,6 @@ class Discriminator(keras.layers.Layer):
     """
 
     def __init__(self, dim: int, seed: int = 0, **kwargs):
-        """Creates the layers for vectors of `dim` numbers."""
         super().__init__(**kwargs)
         self._dim = dim
         start = keras.initializers.GlorotUniform
@@ -36,7 +35,7 @@ class Discriminator(keras.layers.Layer):
         self.built = True
 
     def call(self, vectors: tf.Tensor) -> tf.Tensor:
-        """Returns logits, `[batch, 3]`, of vectors `[batch, dim]`."""
+        """Logits, `[batch, 3]`, of vectors `[batch, dim]`."""
         for layer in self._layers_in_order:
             vectors = layer(vectors)
         return vectors

@@ -23,12 +23,6 @@ class Encoders:
     """
 
     def __init__(self, model: TwoTower, seed: int):
-        """Adds a tower for translations, of the kind of the document tower.
-
-        Args:
-            model: Built.
-            seed: Of the dropout of that tower.
-        """
         lender = model.document_tower
         config = {**lender.get_config(), "name": "translation_tower"}
         if "seed" in config:
@@ -55,7 +49,7 @@ class Encoders:
         ]
 
     def __call__(self, batch: TripletBatch) -> dict[str, tf.Tensor]:
-        """Returns source -> vectors; of both documents of all triplets in one pass."""
+        """Source -> vectors; of both documents of all triplets in one pass."""
         texts = {
             "query": batch.query,
             "translation": batch.translation,

@@ -42,17 +42,6 @@ class HelpedTask(TwoTowerTask):
         helper_state: Sequence[tf.Variable] = (),
         parts: Sequence[str] = (),
     ):
-        """Joins a model to what it is trained on.
-
-        Args:
-            model: Compiled and built, with its initial weights.
-            settings: All settings.
-            batches: `TripletBatch`es.
-            tokenized_set: The set that `scorer` is for; None in a process that does not validate.
-            helpers: Trained weights beside those of the model.
-            helper_state: All variables of the helpers, in one order in each process.
-            parts: Names of what `batch_losses` returns beside the loss.
-        """
         super().__init__(model, settings.training, batches, tokenized_set)
         training = settings.training
         self._own, self._training = settings.adversarial, training
@@ -71,13 +60,7 @@ class HelpedTask(TwoTowerTask):
     def batch_losses(
         self, batch: TripletBatch, tape: tf.GradientTape, exchange: Exchange | None
     ) -> tuple[tf.Tensor, dict[str, tf.Tensor]]:
-        """Returns the loss of a batch, and name -> the other numbers to log.
-
-        Args:
-            batch: The batch.
-            tape: Records what is computed here.
-            exchange: As for `train_step`.
-        """
+        """The loss of a batch, and name -> the other numbers to log."""
         raise NotImplementedError
 
     def train_step(self, batch: TripletBatch, exchange: Exchange | None = None):

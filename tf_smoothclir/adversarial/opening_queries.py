@@ -92,7 +92,7 @@ class OpeningQueries:
 def _openings(
     tokenized_set: TokenizedSet, rows: np.ndarray, most: int
 ) -> tuple[TokenRows, np.ndarray]:
-    """Returns the first sentences of documents and the rows of those that have one."""
+    """The first sentences of documents and the rows of those that have one."""
     store, vocabulary = tokenized_set.tokens("document"), tokenized_set.vocabulary("document")
     places = {word: place for place, word in enumerate(vocabulary)}
     ends = [places[mark] for mark in _SENTENCE_ENDS if mark in places]
@@ -111,7 +111,7 @@ def _openings(
 
 
 def _found_by_bm25(texts: LexicalTexts, queries: TokenRows, own: np.ndarray) -> np.ndarray:
-    """Returns `[queries, POSITIVES]`, what BM25 ranks first besides the query's own document."""
+    """`[queries, POSITIVES]`, what BM25 ranks first besides the query's own document."""
     size = texts.documents.size
     known = np.where((queries.values > UNKNOWN_ID) & (queries.values < size), queries.values, 0)
     bags: sp.csr_array = Words(known.astype(np.int32), queries.offsets, size).matrix()

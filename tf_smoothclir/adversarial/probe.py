@@ -29,7 +29,6 @@ class SourceProbe:
     """Probes the vectors of validation queries, their translations and their best documents."""
 
     def __init__(self, encoders: Encoders, tokenized_set: TokenizedSet, translations: TokenRows):
-        """Chooses the texts: at most 1,000 queries of the validation split."""
         found = tokenized_set.retrieval_set
         of_split = found.splits[found.query_rows] == SPLITS.index("validation")
         best = np.flatnonzero(of_split & (found.grades == found.num_grades - 1))
@@ -60,22 +59,19 @@ class SourceProbe:
         }
 
     def __call__(self) -> dict[str, float]:
-        """Returns "source_probe" -> the accuracy with the present weights; nothing of two texts."""
+        """ "source_probe" -> the accuracy with the present weights; nothing of two texts."""
         vectors = [self._towers[source](self._texts[source]).numpy() for source in SOURCES]
         return {"source_probe": round(probe_accuracy(vectors), 6)} if len(vectors[0]) > 1 else {}
 
 
 def probe_accuracy(vectors: Sequence[np.ndarray]) -> float:
-    """Returns how well a logistic regression names the source of vectors that it has not seen.
+    """How well a logistic regression names the source of vectors that it has not seen.
 
     The numbers of a vector are standardised. The regression learns from every other row, of all
     sources alike, and is asked about the rest; the mean of both ways round.
 
     Args:
         vectors: Of each source, `[texts, dim]`; texts of the same row belong together.
-
-    Returns:
-        The share that it names right, each source alike: 1 / sources if nothing tells them apart.
     """
     stacked = np.stack(vectors).astype(np.float64)
     flat = stacked.reshape(-1, stacked.shape[2])
@@ -86,7 +82,7 @@ def probe_accuracy(vectors: Sequence[np.ndarray]) -> float:
 
 
 def _regression(vectors: np.ndarray) -> np.ndarray:
-    """Returns the weights of a logistic regression, `[dim + 1, sources]`."""
+    """The weights of a logistic regression, `[dim + 1, sources]`."""
     sources, texts, dim = vectors.shape
     inputs = _with_ones(vectors).reshape(-1, dim + 1)
     targets = np.repeat(np.eye(sources), texts, axis=0)

@@ -20,11 +20,10 @@ from tf_smoothclir.two_tower.similarity import smooth_normalize
 
 
 def s2net_loss(similarities: tf.Tensor, beta: float) -> tf.Tensor:
-    """Returns the loss; 0 for a single pair.
+    """The loss; 0 for a single pair.
 
     Args:
         similarities: `[pairs, pairs]`, of every query with the document of every pair.
-        beta: β.
     """
     number = tf.shape(similarities)[0]
     own = tf.linalg.diag_part(similarities)

@@ -53,16 +53,6 @@ class AdversarialTask(HelpedTask):
         *,
         training_queries: int = 1,
     ):
-        """Joins a model to what it is trained on and against.
-
-        Args:
-            model: Compiled and built, with its initial weights.
-            settings: All settings.
-            batches: `TripletBatch`es.
-            encoders: Of the model.
-            tokenized_set: The set that `scorer` is for; None in a process that does not validate.
-            training_queries: How many there are: the paper's norms stand beside sums over them.
-        """
         own = settings.adversarial
         super().__init__(
             model,
@@ -99,10 +89,9 @@ class AdversarialTask(HelpedTask):
         return self.total(parts, vectors), {**parts, **game}
 
     def parts(self, vectors: dict[str, tf.Tensor], grades: tf.Tensor) -> dict[str, tf.Tensor]:
-        """Returns the losses of the encoders without their weights, and the mean of ‖z‖.
+        """The losses of the encoders without their weights, and the mean of ‖z‖.
 
         Args:
-            vectors: Source -> vectors of a batch, as `Encoders` returns them.
             grades: `[batch, 2]` int32.
         """
         queries, translations, documents = (vectors[source] for source in SOURCES)
@@ -116,7 +105,7 @@ class AdversarialTask(HelpedTask):
         }
 
     def total(self, parts: dict[str, tf.Tensor], vectors: dict[str, tf.Tensor]) -> tf.Tensor:
-        """Returns the loss of the encoders: their own, and what the discriminator adds to it."""
+        """The loss of the encoders: their own, and what the discriminator adds to it."""
         own, first = self._own, self._first_stage
         loss = own.gamma2 * parts["matching_loss"] + self._norm_weight * parts["norms"]
         loss += first * own.gamma1 * parts["translation_loss"]
@@ -126,7 +115,7 @@ class AdversarialTask(HelpedTask):
         return loss
 
     def logits(self, vectors: dict[str, tf.Tensor]) -> list[tf.Tensor]:
-        """Returns what the discriminator says of the vectors of each source, `[vectors, 3]`."""
+        """What the discriminator says of the vectors of each source, `[vectors, 3]`."""
         found = [vectors[source] for source in SOURCES]
         if self._own.discriminator_input == "normalised":
             found = [smooth_normalize(of, self.model.similarity.epsilon) for of in found]
@@ -148,11 +137,7 @@ class AdversarialTask(HelpedTask):
         return constraints.source_log_likelihood(logits)
 
     def _train_discriminator(self, vectors, pairs, exchange) -> dict[str, tf.Tensor]:
-        """Steps the discriminator k times on fixed vectors.
-
-        Returns:
-            Its log-likelihood and accuracies before these steps.
-        """
+        """Steps the discriminator k times on fixed vectors."""
         if self.discriminator is None:
             return {}
         found = {}

@@ -41,7 +41,7 @@ class TokenRows:
 
     @classmethod
     def empty(cls, number: int) -> TokenRows:
-        """Returns texts without tokens."""
+        """Texts without tokens."""
         return cls(np.zeros(0, np.int32), np.zeros(number + 1, np.int64))
 
     @classmethod
@@ -52,7 +52,7 @@ class TokenRows:
         return cls(words.ids[known].astype(np.int32), before[words.offsets].astype(np.int64))
 
     def followed_by(self, other: TokenRows) -> TokenRows:
-        """Returns these texts, then others."""
+        """These texts, then others."""
         return TokenRows(
             np.concatenate([self.values, other.values]),
             np.concatenate([self.offsets, self.offsets[-1] + other.offsets[1:]]),
@@ -84,11 +84,7 @@ class WordTranslations:
 
     @classmethod
     def learn(cls, texts: LexicalTexts, seed: int) -> WordTranslations:
-        """Learns a translation table from the training pairs of a set.
-
-        Raises:
-            InputError: No training query has a relevant document.
-        """
+        """Learns a translation table from the training pairs of a set."""
         table = learn_table(texts, seed=seed).table
         occurrences = texts.collection.occurrences
         to_documents = inverted(table, occurrences / max(1, occurrences.sum()))
@@ -101,17 +97,13 @@ class WordTranslations:
 def translated_by_table(
     translations: WordTranslations, texts: LexicalTexts, reader: QueryReader
 ) -> TokenRows:
-    """Returns every query of a set, word by word in the language of the documents."""
+    """Every query of a set, word by word in the language of the documents."""
     words = reader.words(text.text for text in texts.retrieval_set.source.queries())
     return TokenRows.of_words(dataclasses.replace(words, ids=translations.of_queries[words.ids]))
 
 
 def translated_by_people(tokenized_set: TokenizedSet, max_tokens: int) -> TokenRows:
-    """Returns every query of a set as people translated it; empty where nobody did.
-
-    Raises:
-        InputError: The set has no such queries.
-    """
+    """Every query of a set as people translated it; empty where nobody did."""
     retrieval_set = tokenized_set.retrieval_set
     found = {text.id: text.text for text in retrieval_set.source.translated_queries()}
     reader = DocumentReader(tokenized_set.vocabulary_dir, max_tokens)
@@ -119,7 +111,7 @@ def translated_by_people(tokenized_set: TokenizedSet, max_tokens: int) -> TokenR
 
 
 def _best(translation: sp.csr_array) -> np.ndarray:
-    """Returns the column of the one entry of each row, `NO_WORD` for an empty row."""
+    """The column of the one entry of each row, `NO_WORD` for an empty row."""
     found = np.full(translation.shape[0], NO_WORD, np.int32)
     rows = np.repeat(np.arange(translation.shape[0]), np.diff(translation.indptr))
     found[rows] = translation.indices

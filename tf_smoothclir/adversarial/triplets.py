@@ -62,7 +62,7 @@ class Triplets:
 
     @classmethod
     def joined(cls, parts: Sequence[Triplets]) -> Triplets:
-        """Returns some triplets, then others."""
+        """Some triplets, then others."""
         names = [field.name for field in dataclasses.fields(cls)]
         return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
 
@@ -91,21 +91,6 @@ class TripletBatches(Batches):
         best_only: bool = False,
         after_epoch: Callable[[], Mapping] = dict,
     ):
-        """Prepares the triplets.
-
-        Args:
-            tokenized_set: The set.
-            translations: Of every query of the set.
-            settings: Size and kind of batches, seed.
-            openings: Queries made of documents.
-            opening_epochs: First epochs that they are used in.
-            graded: Whether there are triplets of two relevant documents.
-            best_only: Whether only documents of the highest grade are relevant.
-            after_epoch: Returns what else the history of an epoch should say.
-
-        Raises:
-            InputError: There is nothing to train on in one of the stages.
-        """
         self._set = tokenized_set.retrieval_set
         self._settings = settings
         self._opening_epochs = opening_epochs
@@ -133,7 +118,7 @@ class TripletBatches(Batches):
         self._latest: tuple[int, Triplets | None] = -1, None
 
     def epoch(self, number: int) -> Epoch:
-        """Returns the batches of an epoch, from 0: a function of seed and number."""
+        """The batches of an epoch, from 0: a function of seed and number."""
         triplets, size = self.triplets(number), self._settings.batch_size
         steps = -(-len(triplets.queries) // size)
         arrays = tuple(
@@ -149,12 +134,12 @@ class TripletBatches(Batches):
         )
 
     def after_epoch(self, completed: int, scorer: Scorer) -> dict:
-        """Returns what the caller wants to have in the history."""
+        """What the caller wants to have in the history."""
         del completed, scorer
         return dict(self._report())
 
     def triplets(self, epoch: int) -> Triplets:
-        """Returns the triplets of an epoch, from 0, in its order."""
+        """The triplets of an epoch, from 0, in its order."""
         if self._latest[0] != epoch:
             of_documents = epoch < self._opening_epochs
             triplets = self._with_others(
@@ -183,7 +168,7 @@ class TripletBatches(Batches):
             )
 
     def _judged_pairs(self, best_only: bool) -> Triplets:
-        """Returns all pairs of training queries and relevant documents, without other documents."""
+        """All pairs of training queries and relevant documents, without other documents."""
         found = self._set
         of_training = found.splits[found.query_rows] == SPLITS.index("train")
         least = found.num_grades - 1 if best_only else 1
@@ -193,7 +178,7 @@ class TripletBatches(Batches):
         )
 
     def _pairs_of_judged(self) -> Triplets:
-        """Returns the triplets of two relevant documents of different grades."""
+        """The triplets of two relevant documents of different grades."""
         judged = self._judged
         ends = np.searchsorted(judged.queries, judged.queries, side="right")
         begins = np.searchsorted(judged.queries, judged.queries)
@@ -269,7 +254,7 @@ class TripletBatches(Batches):
 
 
 def _with_unjudged(queries: np.ndarray, relevant: np.ndarray, grades: np.ndarray) -> Triplets:
-    """Returns triplets whose other documents are still to be drawn."""
+    """Triplets whose other documents are still to be drawn."""
     others = np.zeros(len(queries), np.int64)
     both = np.stack([grades, np.zeros_like(grades)], axis=1).astype(np.int32)
     return Triplets(queries.astype(np.int64), relevant.astype(np.int64), others, both)

@@ -24,7 +24,7 @@ class XcnnTask(HelpedTask):
     remedy = "Lower --learning_rate"
 
     def batch_losses(self, batch, tape, exchange):
-        """Returns the loss of the stage, which the other stage's does not enter."""
+        """The loss of the stage, which the other stage's does not enter."""
         del tape, exchange
         queries = self.model.query_tower(batch.query, training=True)
         openings = self.model.document_tower(batch.translation, training=True)

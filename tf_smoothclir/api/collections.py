@@ -26,22 +26,12 @@ class Searches:
     """Opens searches of a model; the index of documents in memory lives as long as it does."""
 
     def __init__(self, models: RankingModels, own_index: Path):
-        """Takes what ranks, and where an index of the documents of training may be."""
         self._models, self._own_index = models, own_index
         self._temporary: tempfile.TemporaryDirectory[str] | None = None
         self._latest: tuple[tuple[str, str], TextSearch] | None = None
 
     def opened(self, documents: Texts | None, index: PathText | None, retriever: str) -> TextSearch:
-        """Returns a search; the latest one is kept.
-
-        Args:
-            documents: To search, or None.
-            index: Directory of an index, or None.
-            retriever: One of `SEARCHED_BY`.
-
-        Raises:
-            InputError: As for `Model.search`.
-        """
+        """A search; the latest one is kept."""
         if retriever not in SEARCHED_BY:
             remedy = f"Give one of {', '.join(SEARCHED_BY)}"
             raise input_error(f"retriever={retriever!r}", "there is no such retriever", remedy)

@@ -23,17 +23,7 @@ from tf_smoothclir.utils.errors import InputError, input_error
 
 
 def evaluate_on(models: RankingModels, given: GivenSet, split: str, negatives: int) -> Evaluation:
-    """Measures a model.
-
-    Args:
-        models: What ranks.
-        given: The set; an empty one stands for that of training.
-        split: Of the set; "" for all judged queries.
-        negatives: Sampled documents of grade 0 in each candidate list.
-
-    Raises:
-        InputError: The data cannot be used.
-    """
+    """Measures a model."""
     if split and split not in SPLITS:
         remedy = f"Give one of {', '.join(SPLITS)}"
         raise input_error(f"split={split!r}", "there is no such split", remedy)

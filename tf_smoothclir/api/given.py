@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, Union
+from typing import TYPE_CHECKING, Any, Protocol
 
 from tf_smoothclir.data.sources.source import Judgment, Text
 from tf_smoothclir.utils.errors import input_error
 
 if TYPE_CHECKING:
-    from typing_extensions import TypeGuard
+    from typing import TypeGuard
 
 
 class Frame(Protocol):
@@ -21,12 +21,12 @@ class Frame(Protocol):
         """The names of the columns."""
 
     def __getitem__(self, name: str) -> Any:
-        """Returns a column, an iterable of values."""
+        """A column, an iterable of values."""
 
 
-Id = Union[str, int]
-Texts = Union[Sequence[str], Mapping[Any, str], Frame]
-Judgments = Union[Iterable[tuple[Any, Any, int]], Mapping[Any, Mapping[Any, int]], Frame]
+Id = str | int
+Texts = Sequence[str] | Mapping[Any, str] | Frame
+Judgments = Iterable[tuple[Any, Any, int]] | Mapping[Any, Mapping[Any, int]] | Frame
 
 _TEXTS_REMEDY = (
     'Give a list of strings, a dictionary such as {"d1": "text"}, or a data frame with the columns'
@@ -39,17 +39,7 @@ _JUDGMENTS_REMEDY = (
 
 
 def texts_of(given: Texts, argument: str) -> list[Text]:
-    """Returns queries or documents as records.
-
-    Args:
-        given: Id -> text, as a dictionary or a pandas series; a data frame with the columns `id`,
-            `text` and perhaps `title`, which search results show; or a list of texts, whose ids
-            are their positions: "0", "1", ...
-        argument: Its name, for errors.
-
-    Raises:
-        InputError: It is something else, an id cannot be used, or a text is no string.
-    """
+    """Queries or documents as records."""
     _refuse_single(given, argument, _TEXTS_REMEDY)
     if _is_frame(given):
         columns = _columns(given, ("id", "text"), argument, ("title",))
@@ -68,16 +58,7 @@ def texts_of(given: Texts, argument: str) -> list[Text]:
 
 
 def judgments_of(given: Judgments, argument: str = "judgments") -> list[Judgment]:
-    """Returns judgments as records.
-
-    Args:
-        given: Triples of query id, document id and grade, the same as a data frame with the columns
-            `query_id`, `document_id` and `grade`, or query id -> document id -> grade.
-        argument: Its name, for errors.
-
-    Raises:
-        InputError: It is something else, or an id or a grade cannot be used.
-    """
+    """Judgments as records."""
     _refuse_single(given, argument, _JUDGMENTS_REMEDY)
     rows: Iterable[Any]
     if _is_frame(given):
@@ -97,11 +78,7 @@ def judgments_of(given: Judgments, argument: str = "judgments") -> list[Judgment
 
 
 def strings(given: Sequence[str], argument: str) -> list[str]:
-    """Returns a list of strings.
-
-    Raises:
-        InputError: It is a single string, something else than a list, or holds something else.
-    """
+    """A list of strings."""
     remedy = "Give a list of strings"
     _refuse_single(given, argument, remedy)
     if isinstance(given, Mapping) or _is_frame(given):
@@ -114,21 +91,13 @@ def strings(given: Sequence[str], argument: str) -> list[str]:
 
 
 def one_string(given: str, argument: str) -> str:
-    """Returns a string.
-
-    Raises:
-        InputError: It is something else.
-    """
+    """A string."""
     _check_text(argument, given)
     return given
 
 
 def whole_number(given: int, argument: str, least: int = 1) -> int:
-    """Returns a whole number.
-
-    Raises:
-        InputError: It is something else, or less than `least`.
-    """
+    """A whole number."""
     remedy = f"Give a whole number from {least} on"
     try:
         number = operator.index(given)
@@ -152,7 +121,7 @@ def _is_frame(given: object) -> TypeGuard[Frame]:
 def _columns(
     frame: Frame, names: Sequence[str], argument: str, optional: Sequence[str] = ()
 ) -> list[list[Any]]:
-    """Returns the values of columns; empty strings for an optional one that is not there."""
+    """The values of columns; empty strings for an optional one that is not there."""
     there = [str(name) for name in frame.columns]
     missing = [name for name in names if name not in there]
     if missing:
@@ -184,7 +153,7 @@ def _listed(given: Any, argument: str, remedy: str) -> list[Any]:
 
 
 def _id(value: Hashable, place: str) -> str:
-    """Returns an id as files have it: a string without white space."""
+    """An id as files have it: a string without white space."""
     if isinstance(value, str):
         if value.split() == [value]:
             return str(value)

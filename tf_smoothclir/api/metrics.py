@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Union
+from typing import Any
 
 import tensorflow as tf
 from tensorflow import keras
@@ -29,7 +29,7 @@ from tf_smoothclir.api.given import Judgments, judgments_of, whole_number
 from tf_smoothclir.data.hashing import hash_ids
 from tf_smoothclir.utils.errors import input_error
 
-Rankings = Mapping[Any, Union[Sequence[Any], Mapping[Any, float]]]
+Rankings = Mapping[Any, Sequence[Any] | Mapping[Any, float]]
 _Metric = Callable[[list[int], list[int]], float]
 _REMEDY = 'Give a dictionary such as {"q1": ["d3", "d1"]} or {"q1": {"d3": 0.9, "d1": 0.2}}'
 
@@ -133,7 +133,7 @@ def _mean(rankings: Rankings, judgments: Judgments, of_query: _Metric) -> float:
 
 
 def _ordered(query: object, found: object) -> list[str]:
-    """Returns the document ids of a query, best first."""
+    """The document ids of a query, best first."""
     if isinstance(found, (str, bytes)) or not hasattr(found, "__iter__"):
         raise input_error(f"rankings[{query!r}]", f"it is a {type(found).__name__}", _REMEDY)
     ids = [str(document) for document in found]
@@ -153,13 +153,7 @@ class _ListMetric(keras.metrics.Metric):
     needs_lists = True  # so that a `TwoTower` gives it candidate lists as rows
 
     def __init__(self, k: int | None = None, name: str | None = None, **kwargs: Any):
-        """Creates the metric.
-
-        Args:
-            k: How many documents count from the top; None for all.
-            name: Name in the history.
-            **kwargs: Of the Keras metric.
-        """
+        """Creates the metric."""
         self.k = None if k is None else whole_number(k, "k")
         default = type(self).__name__.lower() + ("" if k is None else f"_at_{k}")
         super().__init__(name=name or default, **kwargs)
@@ -173,9 +167,6 @@ class _ListMetric(keras.metrics.Metric):
             y_true: `[lists, list_size]` grades; a negative one is padding.
             y_pred: `[lists, list_size]` scores.
             sample_weight: `[lists]`, the weight of each list in the mean.
-
-        Raises:
-            ValueError: The scores are no lists.
         """
         scores = tf.cast(y_pred, tf.float32)
         grades = tf.cast(tf.reshape(y_true, tf.shape(scores)), tf.float32)
@@ -195,16 +186,15 @@ class _ListMetric(keras.metrics.Metric):
         self.lists.assign_add(tf.reduce_sum(weights))
 
     def _of_lists(self, ranked: tf.Tensor, depth: Any) -> tf.Tensor:
-        """Returns the metric of each list, `[lists]`.
+        """The metric of each list, `[lists]`.
 
         Args:
             ranked: `[lists, list_size]` float32, grades, best score first; 0 for padding.
-            depth: How many documents count.
         """
         raise NotImplementedError
 
     def result(self) -> tf.Tensor:
-        """Returns the mean; 0 without lists."""
+        """The mean; 0 without lists."""
         return tf.math.divide_no_nan(
             tf.convert_to_tensor(self.total), tf.convert_to_tensor(self.lists)
         )
@@ -215,7 +205,7 @@ class _ListMetric(keras.metrics.Metric):
         self.lists.assign(0.0)
 
     def get_config(self) -> dict[str, Any]:
-        """Returns the arguments of the constructor."""
+        """The arguments of the constructor."""
         return {**super().get_config(), "k": self.k}
 
 
@@ -235,7 +225,7 @@ class NDCG(_ListMetric):
     """
 
     def _of_lists(self, ranked: tf.Tensor, depth: Any) -> tf.Tensor:
-        """Returns the NDCG of each list."""
+        """The NDCG of each list."""
         ranks = tf.range(1, tf.shape(ranked)[1] + 1)
         discount = math.log(2.0) / tf.math.log1p(tf.cast(ranks, tf.float32))
         discount *= tf.cast(ranks <= depth, tf.float32)
@@ -258,7 +248,7 @@ class MRR(_ListMetric):
     """
 
     def _of_lists(self, ranked: tf.Tensor, depth: Any) -> tf.Tensor:
-        """Returns the reciprocal rank of each list."""
+        """The reciprocal rank of each list."""
         ranks = tf.range(1, tf.shape(ranked)[1] + 1)
         counts = (ranked > 0) & (ranks <= depth)
         return tf.reduce_max(tf.where(counts, 1 / tf.cast(ranks, tf.float32), 0.0), axis=1)
@@ -278,13 +268,13 @@ class Precision(_ListMetric):
     """
 
     def _of_lists(self, ranked: tf.Tensor, depth: Any) -> tf.Tensor:
-        """Returns the precision of each list."""
+        """The precision of each list."""
         counts = (ranked > 0) & (tf.range(1, tf.shape(ranked)[1] + 1) <= depth)
         return tf.reduce_sum(tf.cast(counts, tf.float32), axis=1) / tf.cast(depth, tf.float32)
 
 
 def _ranked(grades: tf.Tensor, scores: tf.Tensor) -> tf.Tensor:
-    """Returns grades in the order of scores, `[lists, list_size]`; padding is last, as 0."""
+    """Grades in the order of scores, `[lists, list_size]`; padding is last, as 0."""
     padding = grades < 0
     scores = tf.where(padding, scores.dtype.min, scores)
     # Two stable sorts: by grade from below, then by score.

@@ -12,17 +12,7 @@ from tf_smoothclir.search.word_explanation import WordExplainer
 
 
 def explain_pair(models: RankingModels, query: str, document: str, role: str) -> Explanation:
-    """Splits the score of a pair into the shares of words.
-
-    Args:
-        models: What ranks.
-        query: The query.
-        document: The document.
-        role: "document" for the words of the document, "query" for those of the query.
-
-    Raises:
-        InputError: Towers alone rank, and they do not pool averages.
-    """
+    """Splits the score of a pair into the shares of words."""
     lexical = models.models.lexical
     if lexical is None:
         texts = {"query": [query], "document": [document]}

@@ -34,41 +34,28 @@ class RankingModels:
     """
 
     def __init__(self, models: ExportedModels, load_tower: Callable[[str], LoadedPart]):
-        """Takes models in memory; see `of_run` and `of_export`."""
         self.models = models
         self.load_tower = functools.lru_cache(load_tower)
 
     @classmethod
     def of_run(cls, run: RunDirectory) -> RankingModels:
-        """Loads the models of a run; towers with the weights of their best epoch.
-
-        Raises:
-            InputError: The run is not complete, or its ranker has no models to load.
-        """
+        """Loads the models of a run; towers with the weights of their best epoch."""
         models, towers = models_of_run(run)
         return cls(models, towers.__getitem__)
 
     @classmethod
     def of_export(cls, export_dir: str | os.PathLike[str]) -> RankingModels:
-        """Loads the latest complete version of an export.
-
-        Raises:
-            InputError: There is none, or a file is not the one that was written.
-        """
+        """Loads the latest complete version of an export."""
         models = load_exported_models(export_dir)
         version = models.manifest.version
         return cls(models, lambda role: load_part(export_dir, role, version))
 
     def halves(self) -> list[Half]:
-        """Returns what an index of documents is built with."""
+        """What an index of documents is built with."""
         return halves_of(self.models)
 
     def vectors(self, role: str, texts: Sequence[str]) -> np.ndarray:
-        """Returns the smooth-normalised vectors of texts, `[texts, dim]` float32.
-
-        Raises:
-            InputError: There are no towers.
-        """
+        """The smooth-normalised vectors of texts, `[texts, dim]` float32."""
         if role not in self.models.towers:
             raise input_error(
                 f"encode_{'queries' if role == 'query' else 'documents'}",
@@ -85,7 +72,7 @@ class RankingModels:
         return np.concatenate(parts)
 
     def scores(self, queries: Sequence[str], documents: Sequence[str]) -> np.ndarray:
-        """Returns the score of each query with the document of the same place.
+        """The score of each query with the document of the same place.
 
         Feedback is left out: it needs a collection.
 
@@ -95,7 +82,7 @@ class RankingModels:
         return self.parts_of_scores(queries, documents).sum(axis=0)
 
     def parts_of_scores(self, queries: Sequence[str], documents: Sequence[str]) -> np.ndarray:
-        """Returns what words and what towers add to scores, `[2, pairs]` float32."""
+        """What words and what towers add to scores, `[2, pairs]` float32."""
         of_lexical, of_dense = self.weights
         parts = np.zeros((2, len(queries)), np.float32)
         if self.models.lexical is not None and of_lexical:

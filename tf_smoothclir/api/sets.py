@@ -6,7 +6,6 @@ import dataclasses
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Optional, Union
 
 from tf_smoothclir.api.given import Judgments, Texts, judgments_of, texts_of
 from tf_smoothclir.api.keywords import PathText
@@ -15,7 +14,7 @@ from tf_smoothclir.data.sources.memory import MemorySource
 from tf_smoothclir.data.sources.source import SPLITS, Source
 from tf_smoothclir.utils.errors import input_error
 
-Data = Union[PathText, Source, RetrievalSet]
+Data = PathText | Source | RetrievalSet
 _REMEDY = "Give queries, documents and judgments, or data: a directory or a retrieval set"
 
 
@@ -29,9 +28,9 @@ class GivenSet:
         splits: Query id -> split, of a set in memory; None where none are given.
     """
 
-    directory: Optional[str] = None  # noqa: UP045 - as in other records
-    source: Optional[Source] = None  # noqa: UP045
-    splits: Optional[dict[str, str]] = None  # noqa: UP045
+    directory: str | None = None
+    source: Source | None = None
+    splits: dict[str, str] | None = None
 
 
 def given_set(
@@ -44,20 +43,7 @@ def given_set(
     *,
     languages: tuple[str, str],
 ) -> GivenSet:
-    """Returns the set that arguments give.
-
-    Args:
-        where: The function, for errors.
-        data: A directory, or an open set.
-        queries: As for `texts_of`.
-        documents: As for `texts_of`.
-        judgments: As for `judgments_of`.
-        splits: Query id -> split.
-        languages: Of queries and documents in memory.
-
-    Raises:
-        InputError: Arguments exclude each other or are missing, or one has the wrong type.
-    """
+    """The set that arguments give."""
     parts = {"queries": queries, "documents": documents, "judgments": judgments}
     given = [name for name, part in parts.items() if part is not None]
     named: dict[str, str] | None
@@ -93,7 +79,7 @@ def given_set(
 
 
 def directory_holds(directory: Path, written: Path) -> bool:
-    """Returns whether two directories of sets have the same files with the same content."""
+    """Whether two directories of sets have the same files with the same content."""
     names = sorted(path.name for path in directory.iterdir())
     if names != sorted(path.name for path in written.iterdir()):
         return False

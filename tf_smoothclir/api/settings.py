@@ -22,18 +22,9 @@ FIELDS = {field.name: field for group in GROUPS.values() for field in dataclasse
 
 
 def run_settings(preset: str, given: Mapping[str, Any], arguments: Collection[str]) -> RunSettings:
-    """Returns the settings that keywords give; what they leave out is as in the preset.
+    """The settings that keywords give; what they leave out is as in the preset.
 
     With `init_from`, what they leave out is as in that run instead, except for the data.
-
-    Args:
-        preset: One of `PRESETS`; empty for the default.
-        given: Name -> value.
-        arguments: Names of other arguments, which may be what a wrong name was meant to be.
-
-    Raises:
-        InputError: There is no such preset or setting, a value has the wrong type or is out of
-            range, or two settings do not go together.
     """
     for name in given:
         if name not in FIELDS:
@@ -67,7 +58,7 @@ def _unknown(place: str, reason: str, known: Collection[str], near: str = "") ->
 
 
 def _typed(name: str, value: Any) -> Any:
-    """Returns a value in the type of its setting."""
+    """A value in the type of its setting."""
     field = FIELDS[name]
     default = field.default
     if isinstance(default, bool):

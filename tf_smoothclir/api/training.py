@@ -138,11 +138,7 @@ def _keep(
     output_dir: PathText,
     overwrite: bool,
 ) -> Path:
-    """Writes a set into the run directory, after checking it; returns where it is.
-
-    Raises:
-        InputError: The set has a defect, or another one is there.
-    """
+    """Writes a set into the run directory, after checking it; returns where it is."""
     RetrievalSet.load(
         source, num_grades=len(settings.model.thresholds) + 1, seed=settings.data.split_seed
     )

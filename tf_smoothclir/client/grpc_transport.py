@@ -39,12 +39,6 @@ class GrpcTransport(Transport):
     """Talks to PredictionService and ModelService."""
 
     def __init__(self, address: str, timeout: float):
-        """Opens a channel; it connects with the first request.
-
-        Args:
-            address: "host:port".
-            timeout: Seconds per request.
-        """
         self._channel = grpc.insecure_channel(address, options=_OPTIONS)
         self._timeout = timeout
         self._predict = prediction_service_pb2_grpc.PredictionServiceStub(self._channel).Predict

@@ -34,12 +34,6 @@ class RestTransport(Transport):
     """Talks to the REST API; each thread keeps its own connection open."""
 
     def __init__(self, address: str, timeout: float):
-        """Prepares a connection, which opens with the first request.
-
-        Args:
-            address: "http://host:port" or "https://host:port"; a path is put before /v1.
-            timeout: Seconds per request.
-        """
         parts = urlsplit(address)
         self._kind = {
             "http": http.client.HTTPConnection,

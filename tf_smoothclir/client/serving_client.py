@@ -332,7 +332,7 @@ def _transport(address: str, timeout: float) -> Transport:
 
 
 def _only(output: Mapping[str, np.ndarray]) -> np.ndarray:
-    """Returns the only output of a tower, which has no name in an answer by REST."""
+    """The only output of a tower, which has no name in an answer by REST."""
     (values,) = output.values()
     return values
 

@@ -8,15 +8,10 @@ from tf_smoothclir.utils.errors import input_error
 
 
 def texts_as_bytes(argument: str, texts: Sequence[str | bytes]) -> list[bytes]:
-    """Returns texts as UTF-8.
+    """Texts as UTF-8.
 
     Args:
-        argument: Its name, for errors.
         texts: Strings, or bytes, which stay as they are.
-
-    Raises:
-        InputError: It is a single text, whose characters would be taken for texts, or holds
-            something else than texts.
     """
     if isinstance(texts, (str, bytes)):
         raise input_error(argument, f"it is a single text, {texts!r}", "Give a list of texts")

@@ -22,7 +22,6 @@ class RequestFailure(Exception):
     """
 
     def __init__(self, code: str, message: str):
-        """Keeps the code and the message."""
         super().__init__(f"{code}: {message}")
         self.code = code
         self.message = message
@@ -69,25 +68,13 @@ class Transport(abc.ABC):
     ) -> dict[str, np.ndarray]:
         """Runs a signature of a model.
 
-        Args:
-            model: The model.
-            signature: Name of its signature.
-            inputs: Name -> strings.
-
         Returns:
             Output name -> values; strings are objects of type bytes.
-
-        Raises:
-            RequestFailure: There was no answer, or the answer is an error.
         """
 
     @abc.abstractmethod
     def status(self, model: ModelSelection) -> list[VersionStatus]:
-        """Returns the status of each version.
-
-        Raises:
-            RequestFailure: There was no answer, or the answer is an error.
-        """
+        """The status of each version."""
 
     @abc.abstractmethod
     def close(self) -> None:

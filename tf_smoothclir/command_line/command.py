@@ -28,14 +28,7 @@ _PLACE_IN_GRAPH = re.compile(r"{{.*?}} | \[Op:\w+\].*")
 def run_main(
     main: Callable, description: str, groups: Sequence[str] = (), *, arguments: str = ""
 ) -> None:
-    """Runs a command: parses and checks its flags, calls `main`, reports users' mistakes.
-
-    Args:
-        main: Takes the name of the command and its positional arguments.
-        description: What the command does, for --help.
-        groups: Groups of settings that the command has flags for.
-        arguments: What the positional arguments are, for --help; empty: the command takes none.
-    """
+    """Runs a command: parses and checks its flags, calls `main`, reports users' mistakes."""
     if any(argument in ("--help", "-h", "-help") for argument in sys.argv[1:]):
         try:
             print(_help(description, groups, arguments), flush=True)
@@ -50,11 +43,7 @@ def run_main(
 
 
 def restart(*more: str) -> NoReturn:
-    """Replaces this process by a new one that runs the same command.
-
-    Args:
-        *more: Flags to append to those of the command.
-    """
+    """Replaces this process by a new one that runs the same command."""
     logging.flush()
     module = sys.modules["__main__"].__spec__
     program = ["-m", module.name] if module else [sys.argv[0]]
@@ -84,7 +73,7 @@ def _end_for_full_disk(message: str) -> NoReturn:
 
 
 def _is_ours_or_a_warning(record: standard_logging.LogRecord) -> bool:
-    """Returns whether to log a record: of other libraries, only warnings and errors."""
+    """Whether to log a record: of other libraries, only warnings and errors."""
     return record.pathname.startswith(_PACKAGE) or record.levelno >= standard_logging.WARNING
 
 

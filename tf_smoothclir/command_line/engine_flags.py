@@ -42,7 +42,7 @@ def define_engine_flags(*, searches: bool) -> None:
 
 
 def engine_address():
-    """Returns the `Address` that the flags give; None for the index on disk."""
+    """The `Address` that the flags give; None for the index on disk."""
     from tf_smoothclir.engines.milvus import Address
 
     if FLAGS.engine == "embedded":

@@ -22,7 +22,7 @@ _OF_NEW_ONES = ("index_type", "hnsw_neighbours", "search_effort", "overwrite")
 
 
 def _not_beside(name: str, others, reason: str) -> tuple[Rule, ...]:
-    """Returns rules that refuse each of some flags where `name` is given."""
+    """Rules that refuse each of some flags where `name` is given."""
     return tuple(
         Rule(
             (name, other),
@@ -35,7 +35,7 @@ def _not_beside(name: str, others, reason: str) -> tuple[Rule, ...]:
 
 
 def _needs(name: str, other: str, reason: str) -> Rule:
-    """Returns a rule that refuses a flag without another one."""
+    """A rule that refuses a flag without another one."""
     return Rule(
         (name, other),
         lambda value, needed: value is not None and needed is None,
@@ -84,11 +84,7 @@ FLAG_RULES = (
 
 
 def check_flags(given: flags.FlagValues = flags.FLAGS) -> None:
-    """Checks the flags of a command.
-
-    Raises:
-        InputError: Of the first broken rule.
-    """
+    """Checks the flags of a command."""
     values = {
         name: given[name].value if given[name].value != given[name].default else None
         for name in given

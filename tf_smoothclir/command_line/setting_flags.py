@@ -76,11 +76,7 @@ def define_index_flags() -> tuple[flags.FlagHolder, flags.FlagHolder]:
 
 
 def check_export_dir() -> None:
-    """Checks that --export_dir is there, for commands that read it: loading anything takes seconds.
-
-    Raises:
-        InputError: It is not.
-    """
+    """Checks that --export_dir is there, before anything is loaded, which takes seconds."""
     if not Path(FLAGS.export_dir).is_dir():
         raise input_error(
             f"--export_dir={FLAGS.export_dir}",
@@ -90,11 +86,7 @@ def check_export_dir() -> None:
 
 
 def check_data_dir(data_dir: str) -> None:
-    """Checks that --data_dir is there, if it is given, before TensorFlow takes seconds to load.
-
-    Raises:
-        InputError: It is not.
-    """
+    """Checks that --data_dir is there, if it is given, before TensorFlow takes seconds to load."""
     from tf_smoothclir.data.sources.line_files import checked_directory
 
     if data_dir:
@@ -127,18 +119,7 @@ def define_thresholds() -> flags.FlagHolder:
 def settings_from_flags(
     group: str, base: Settings | None = None, *, varied: Collection[str] = (), **flags_beside
 ) -> Settings:
-    """Returns the settings of a group that the flags give.
-
-    Args:
-        group: One of `GROUPS`, whose flags are defined.
-        base: If given, a flag that is not on the command line has its value here instead of its
-            default.
-        varied: As for `check_combinations`.
-        **flags_beside: As for `check_combinations`.
-
-    Raises:
-        InputError: A value is out of range, or two do not go together.
-    """
+    """The settings of a group that the flags give."""
     values = {}
     for field in dataclasses.fields(GROUPS[group]):
         flag = FLAGS[field.name]
@@ -159,15 +140,7 @@ def settings_from_flags(
 
 
 def run_settings_from_flags(varied: Collection[str] = (), **flags_beside) -> RunSettings:
-    """Returns all settings that the flags give; what they leave out is as in --preset.
-
-    Args:
-        varied: As for `check_combinations`.
-        **flags_beside: As for `check_combinations`.
-
-    Raises:
-        InputError: As `settings_from_flags`.
-    """
+    """All settings that the flags give; what they leave out is as in --preset."""
     base = _base_settings()
     settings = RunSettings(
         **{
@@ -180,7 +153,7 @@ def run_settings_from_flags(varied: Collection[str] = (), **flags_beside) -> Run
 
 
 def _base_settings() -> RunSettings:
-    """Returns what flags that are not given are like: a preset, or the run of --init_from."""
+    """What flags that are not given are like: a preset, or the run of --init_from."""
     if not FLAGS.init_from:
         return preset_settings(FLAGS.preset, FLAGS.tower if FLAGS["tower"].present else "")
     # Before the run is read, which may not be there.
@@ -197,7 +170,7 @@ def _base_settings() -> RunSettings:
 
 
 def data_like(trained_on: DataSettings) -> DataSettings:
-    """Returns the data settings that the flags give; what they leave out is as in `trained_on`."""
+    """The data settings that the flags give; what they leave out is as in `trained_on`."""
     return settings_from_flags("data", base=trained_on)
 
 

@@ -60,16 +60,6 @@ class BeamPreparation:
     """Prepares a set with two pipelines: one counts, one encodes."""
 
     def __init__(self, retrieval_set: RetrievalSet, settings: TextSettings, options: Sequence[str]):
-        """Chooses the set, and where the pipelines run.
-
-        Args:
-            retrieval_set: A set whose source is files.
-            settings: Text settings without n-grams.
-            options: Options of the pipelines, such as "--runner=FlinkRunner".
-
-        Raises:
-            InputError: The set is not read from files, or the settings have n-grams.
-        """
         self._set, self._settings, self._options = retrieval_set, settings, options
         self._files = retrieval_set.source.whole  # its documents are those of the set
         if not isinstance(self._files, FileSource):
@@ -78,12 +68,7 @@ class BeamPreparation:
         check_combinations(settings, beam=" ".join(options))
 
     def __call__(self, cache_dir: str | os.PathLike = "") -> TokenizedSet:
-        """Returns what `tokenize_set` returns; what the cache already has is not made again.
-
-        Raises:
-            InputError: A vocabulary would be empty, the cache cannot be written to, or Beam is not
-                installed or refuses the options.
-        """
+        """What `tokenize_set` returns; what the cache already has is not made again."""
         cache = make_directory(cache_dir or default_cache_dir(), "--cache_dir").absolute()
         vocabulary = vocabulary_directory(self._set, self._settings, cache)
         if not is_usable(vocabulary):
@@ -115,7 +100,7 @@ class BeamPreparation:
         return counter
 
     def _most_frequent(self, result: Path, more: dict[bytes, int]) -> list[str]:
-        """Returns the vocabulary of the tokens of all documents and of `more`, token -> count."""
+        """The vocabulary of the tokens of all documents and of `more`, token -> count."""
         beam, settings = load_beam(), self._settings
         count = functools.partial(_counted_tokens, self._files, settings.max_document_tokens)
         with new_pipeline(self._options) as pipeline:

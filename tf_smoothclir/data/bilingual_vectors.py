@@ -34,7 +34,7 @@ class Occurrences:
     counts: np.ndarray
 
     def vectors(self) -> np.ndarray:
-        """Returns `[tokens, dim]` float32.
+        """`[tokens, dim]` float32.
 
         A token's vector is the sum over its n places, divided by √n. Its entries have the variance
         1 - n / N for N places in all, so a token that occurs everywhere says nothing; a token that
@@ -47,10 +47,6 @@ class Occurrences:
         """Yields the occurrences of n-grams, some buckets at a time, to save memory.
 
         An n-gram occurs where the words that contain it occur.
-
-        Args:
-            ngrams: Token id -> buckets of the token's n-grams.
-            buckets: Number of buckets.
         """
         size = len(self.counts)
         of_words = np.asarray(ngrams.values[: ngrams.offsets[size]])
@@ -68,17 +64,10 @@ class Occurrences:
 def occurrences(
     tokenized_set: TokenizedSet, roles: Sequence[str], *, size: int, dim: int, seed: int
 ) -> Occurrences:
-    """Returns where tokens occur in the training pairs of the highest grade.
+    """Where tokens occur in the training pairs of the highest grade.
 
     Each training query is a place: the query and its documents of the highest grade occur there.
     The vectors of the places are drawn from N(0, 1) and centred over all places.
-
-    Args:
-        tokenized_set: The set.
-        roles: Roles of the tokens: "query", "document", or both if they share a vocabulary.
-        size: Size of the vocabulary. Unknown tokens and ids beyond it are left out.
-        dim: Length of the vectors.
-        seed: Seed of the random vectors; the same for both languages.
     """
     stores = {role: tokenized_set.tokens(role) for role in roles}
     best = tokenized_set.retrieval_set.num_grades - 1
@@ -101,7 +90,7 @@ def occurrences(
 
 
 def _rows(lists: CandidateLists, place: int, role: str, best: int) -> np.ndarray:
-    """Returns the query of a list, or its documents of the grade `best`."""
+    """The query of a list, or its documents of the grade `best`."""
     if role == "query":
         return lists.query_rows[place : place + 1]
     pairs = slice(lists.offsets[place], lists.offsets[place + 1])

@@ -35,17 +35,10 @@ class CandidateLists:
 def candidate_lists(
     retrieval_set: RetrievalSet, split: str, *, negatives: int, seed: int, epoch: int = 0
 ) -> CandidateLists:
-    """Returns the candidate lists of a split.
+    """The candidate lists of a split.
 
     The sampled documents of a query depend on the seed, the epoch and the query's id alone. They
     are distinct and never judged for the query. If fewer than `negatives` exist, all are taken.
-
-    Args:
-        retrieval_set: The set.
-        split: "train", "validation" or "test". Queries without a judgment are left out.
-        negatives: Sampled documents of grade 0 per query (paper: 40).
-        seed: Seed of the sampling.
-        epoch: Each epoch has other samples; always 0 for fixed negatives.
     """
     queries = retrieval_set.queries_in(split)
     begin = np.searchsorted(retrieval_set.query_rows, queries)
@@ -59,10 +52,9 @@ def candidate_lists(
 
 
 def with_documents(lists: CandidateLists, documents: np.ndarray) -> CandidateLists:
-    """Returns lists with more documents of grade 0 at their ends.
+    """Lists with more documents of grade 0 at their ends.
 
     Args:
-        lists: The lists.
         documents: `[lists, n]` int, the document rows to add to each list, distinct; negative for
             none. Documents that a list already has are not added.
     """
@@ -90,7 +82,7 @@ def _flat(queries, own_list, own_documents, own_grades, new_list, new_documents)
 
 
 def _sample(retrieval_set, queries, negatives, seed, epoch) -> tuple[np.ndarray, np.ndarray]:
-    """Returns `[sampled]` list positions and `[sampled]` document rows."""
+    """`[sampled]` list positions and `[sampled]` document rows."""
     num_documents = len(retrieval_set.document_ids)
     judged = np.sort(pair_key(retrieval_set.query_rows, retrieval_set.document_rows))
     ids = [retrieval_set.query_ids[query] for query in queries]
@@ -116,12 +108,12 @@ def _sample(retrieval_set, queries, negatives, seed, epoch) -> tuple[np.ndarray,
 
 
 def pair_key(queries: np.ndarray, documents: np.ndarray) -> np.ndarray:
-    """Returns an int64 key for each pair of a query row and a document row; shapes broadcast."""
+    """An int64 key for each pair of a query row and a document row; shapes broadcast."""
     return (np.asarray(queries).astype(np.int64) << 32) | np.asarray(documents).astype(np.int64)
 
 
 def is_among(ordered: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Returns whether each of `values`, any shape, is in `ordered`, `[n]` ascending."""
+    """Whether each of `values`, any shape, is in `ordered`, `[n]` ascending."""
     position = np.minimum(np.searchsorted(ordered, values), len(ordered) - 1)
     return ordered[position] == values
 

@@ -11,14 +11,14 @@ traced_once = tf.function(autograph=False, reduce_retracing=True)
 
 
 def prefetched(steps: tf.data.Dataset, batch: Callable, number: int) -> tf.data.Dataset:
-    """Returns `batch(step)` for each step, with `number` of them prefetched."""
+    """`batch(step)` for each step, with `number` of them prefetched."""
     batch = tf.autograph.experimental.do_not_convert(batch)
     batches = steps.map(batch, num_parallel_calls=2, deterministic=True)
     return batches.prefetch(number).with_options(plain_options())
 
 
 def plain_options() -> tf.data.Options:
-    """Returns options that make tf.data run a pipeline as given: no autotuning, no rewriting.
+    """Options that make tf.data run a pipeline as given: no autotuning, no rewriting.
 
     tf.data's autotuning wakes at intervals that double up to a minute, and closing a pipeline waits
     for it to wake: an epoch of three seconds took up to five (TensorFlow 2.15 and 2.21). Rewriting

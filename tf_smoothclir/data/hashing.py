@@ -13,7 +13,7 @@ import numpy as np
 
 
 def mix(numbers: np.ndarray) -> np.ndarray:
-    """Returns the SplitMix64 finaliser of uint64 numbers of any shape (Steele et al. 2014)."""
+    """The SplitMix64 finaliser of uint64 numbers of any shape (Steele et al. 2014)."""
     with np.errstate(over="ignore"):
         z = numbers.astype(np.uint64) + np.uint64(0x9E3779B97F4A7C15)
         z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -22,14 +22,14 @@ def mix(numbers: np.ndarray) -> np.ndarray:
 
 
 def hash_ids(ids: Sequence[str], salt: str = "") -> np.ndarray:
-    """Returns `[len(ids)]` uint64 hashes of ids, for example of document ids to break ties."""
+    """`[len(ids)]` uint64 hashes of ids, for example of document ids to break ties."""
     key = salt.encode()[:64]
     digests = (hashlib.blake2b(i.encode(), digest_size=8, key=key).digest() for i in ids)
     return np.frombuffer(b"".join(digests), "<u8")
 
 
 def permutation(size: int, *key: int) -> np.ndarray:
-    """Returns a permutation of `range(size)` that depends on `key` alone."""
+    """A permutation of `range(size)` that depends on `key` alone."""
     state = np.zeros((), np.uint64)
     for part in key:
         state = mix(state ^ mix(np.asarray(part, np.uint64)))

@@ -14,20 +14,10 @@ from tf_smoothclir.utils.errors import InputError, input_error
 def checked_judgments(
     source: Source, query_row: Mapping[str, int], document_row: Mapping[str, int], num_grades: int
 ) -> np.ndarray:
-    """Returns `[judgments, 3]` int32: query row, document row, grade; sorted by query.
+    """`[judgments, 3]` int32: query row, document row, grade; sorted by query.
 
     Up to the share `source.max_skipped` of them, judgments of unknown ids are skipped, and of those
     that repeat each other all but one of the highest grade. A warning counts them.
-
-    Args:
-        source: The set.
-        query_row: Query id -> row.
-        document_row: Document id -> row.
-        num_grades: K; grades are 0..K-1.
-
-    Raises:
-        InputError: There are more such judgments, a grade is out of range, or no query has a
-            relevant document.
     """
     judged, indices, unknown = _read(source, query_row, document_row, num_grades)
     # Those that repeat each other stand together, the highest grade first.
@@ -53,7 +43,7 @@ def checked_judgments(
 def _read(
     source: Source, query_row: Mapping, document_row: Mapping, num_grades: int
 ) -> tuple[np.ndarray, list[int], list[tuple[int, Judgment]]]:
-    """Returns the judgments of known ids as rows, their indices, and the others by index."""
+    """The judgments of known ids as rows, their indices, and the others by index."""
     judged, indices, unknown = [], [], []
     for index, judgment in enumerate(source.judgments()):
         query_id, document_id, grade = judgment

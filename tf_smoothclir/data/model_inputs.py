@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple, Union
+from typing import Any, NamedTuple
 
 import tensorflow as tf
 
@@ -21,7 +21,7 @@ class JoinedTexts(NamedTuple):
     tokens: Any
 
 
-Texts = Union[SeparateTexts, JoinedTexts]
+Texts = SeparateTexts | JoinedTexts
 
 
 class PairInputs(NamedTuple):
@@ -56,20 +56,11 @@ class InBatchInputs(NamedTuple):
     list_lengths: tf.Tensor
 
 
-ModelInputs = Union[PairInputs, ListInputs, InBatchInputs]
+ModelInputs = PairInputs | ListInputs | InBatchInputs
 
 
 def model_inputs(given: ModelInputs | Mapping, *, in_batch: bool) -> ModelInputs:
-    """Returns inputs as one of the types above.
-
-    Args:
-        given: One of them, or a dictionary, as Keras users write it: "query" and "document",
-            with "list_lengths" for candidate lists.
-        in_batch: Whether lists of a dictionary are for in-batch negatives.
-
-    Raises:
-        ValueError: The dictionary has other keys.
-    """
+    """Inputs as one of the types above."""
     if not isinstance(given, Mapping):
         return given
     keys = set(given)

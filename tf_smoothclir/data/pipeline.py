@@ -36,15 +36,6 @@ class Pipeline(abc.ABC):
     def __init__(
         self, tokenized_set: TokenizedSet, *, batch_size: int, seed: int, both_at_once: bool = False
     ):
-        """Makes batches.
-
-        Args:
-            tokenized_set: Where the tokens come from.
-            batch_size: Pairs in a batch, at least on average.
-            seed: Decides the order, together with the epoch.
-            both_at_once: Gives queries and documents as `JoinedTexts`; they must share their
-                vocabulary.
-        """
         self._both_at_once = both_at_once
         self._stores = {role: mapped_tensors(tokenized_set.tokens(role)) for role in ROLES}
         self._ngrams = {role: _ngram_tensors(tokenized_set, role) for role in ROLES}
@@ -53,19 +44,14 @@ class Pipeline(abc.ABC):
 
     @abc.abstractmethod
     def batch_pairs(self, lists: CandidateLists, epoch: int, step: int) -> np.ndarray:
-        """Returns `[batch]`, the positions in `lists` of the pairs of one batch."""
+        """`[batch]`, the positions in `lists` of the pairs of one batch."""
 
     @abc.abstractmethod
     def pair_ends(self, lists: CandidateLists, epoch: int) -> np.ndarray:
-        """Returns `[steps]` int64, the number of pairs up to the end of each batch of an epoch."""
+        """`[steps]` int64, the number of pairs up to the end of each batch of an epoch."""
 
     def epoch(self, lists: CandidateLists, epoch: int, start_step: int = 0) -> tf.data.Dataset:
-        """Returns the batches of an epoch, from `start_step` on.
-
-        Args:
-            lists: The candidate lists whose pairs are trained on.
-            epoch: Number of the epoch, from 0; decides the order.
-            start_step: The first batch, to continue in the middle of an epoch.
+        """The batches of an epoch, from `start_step` on.
 
         Returns:
             A dataset of `(inputs, grades)`: inputs as `TwoTower` takes them, with tokens as
@@ -77,14 +63,14 @@ class Pipeline(abc.ABC):
 
     @abc.abstractmethod
     def _pairs(self, lists: CandidateLists, epoch: int) -> tuple[tf.Tensor, ...]:
-        """Returns the pairs of an epoch, in its order."""
+        """The pairs of an epoch, in its order."""
 
     @abc.abstractmethod
     def _batch(self, step: tf.Tensor, *pairs: tf.Tensor) -> tuple[ModelInputs, tf.Tensor]:
-        """Returns inputs and grades of one batch, from what `_pairs` returns."""
+        """Inputs and grades of one batch, from what `_pairs` returns."""
 
     def _texts(self, queries: tf.Tensor, documents: tf.Tensor) -> Texts:
-        """Returns the tokens of a batch from the rows of its queries and documents."""
+        """The tokens of a batch from the rows of its queries and documents."""
         rows = {"query": queries, "document": documents}
         tokens = {role: stored_tokens(*self._stores[role], rows[role]) for role in ROLES}
         if self._both_at_once:  # the n-grams of queries and documents are the same
@@ -182,13 +168,13 @@ class ListPipeline(Pipeline):
     def _list_batch(
         self, queries: tf.Tensor, list_lengths: tf.Tensor, documents: tf.Tensor, grades: tf.Tensor
     ) -> tuple[ModelInputs, tf.Tensor]:
-        """Returns inputs and grades of some lists, given the rows of their texts."""
+        """Inputs and grades of some lists, given the rows of their texts."""
         return list_inputs(self._texts(queries, documents), list_lengths), grades
 
     def _order(
         self, lists: CandidateLists, epoch: int
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Returns the order of the lists, and the lists and pairs up to the end of each batch."""
+        """The order of the lists, and the lists and pairs up to the end of each batch."""
         order = permutation(len(lists.query_rows), self._seed, epoch)
         pairs = np.cumsum(np.diff(lists.offsets)[order])
         last = np.flatnonzero(np.diff((pairs - 1) // self._batch_size, append=-1))
@@ -210,7 +196,7 @@ class InBatchPipeline(ListPipeline):
 
 
 def list_inputs(texts: Texts, list_lengths: tf.Tensor) -> ListInputs:
-    """Returns candidate lists, given their texts and `[queries]` int32 lengths."""
+    """Candidate lists, given their texts and `[queries]` int32 lengths."""
     return ListInputs(texts, list_lengths, row_numbers(list_lengths))
 
 
@@ -223,19 +209,14 @@ PIPELINES = {
 
 
 def stored_tokens(values: tf.Tensor, offsets: tf.Tensor, rows: tf.Tensor) -> Tokens:
-    """Returns the tokens of the `rows` of a token store, int32; arguments as `gather_rows`."""
+    """The tokens of the `rows` of a token store, int32; arguments as `gather_rows`."""
     return Tokens(*gather_rows(values, offsets, rows))
 
 
 def tower_tokens(
     tokens: Tokens, ngrams: tuple[tf.Tensor, tf.Tensor] | None = None
 ) -> Tokens | SubwordTokens:
-    """Returns the tokens of texts as towers take them.
-
-    Args:
-        tokens: Of the texts.
-        ngrams: Tensors of the store of the n-grams of each word, where towers need them.
-    """
+    """The tokens of texts as towers take them."""
     if ngrams is None:
         return tokens
     words = DistinctTokens.of(tokens)
@@ -243,7 +224,7 @@ def tower_tokens(
 
 
 def _joined(query: Tokens, document: Tokens) -> Tokens:
-    """Returns the tokens of all queries, then those of all documents."""
+    """The tokens of all queries, then those of all documents."""
     document = document._replace(texts=document.texts + tf.size(query.lengths))
     return Tokens(*(tf.concat(parts, axis=0) for parts in zip(query, document)))
 
@@ -254,7 +235,7 @@ def _ngram_tensors(tokenized_set: TokenizedSet, role: str) -> tuple[tf.Tensor, t
 
 
 def token_batches(tokenized_set: TokenizedSet, role: str, batch_size: int) -> tf.data.Dataset:
-    """Returns all queries or documents of a set, in row order, as batches of tokens."""
+    """All queries or documents of a set, in row order, as batches of tokens."""
     store = tokenized_set.tokens(role)
     values, offsets = mapped_tensors(store)
     ngrams = _ngram_tensors(tokenized_set, role)
@@ -268,7 +249,7 @@ def token_batches(tokenized_set: TokenizedSet, role: str, batch_size: int) -> tf
 
 
 def _pairs_of(lists: CandidateLists, chosen: np.ndarray) -> np.ndarray:
-    """Returns the positions of the pairs of some lists, list after list."""
+    """The positions of the pairs of some lists, list after list."""
     lengths = np.diff(lists.offsets)[chosen]
     shift = np.repeat(lists.offsets[:-1][chosen] - (np.cumsum(lengths) - lengths), lengths)
     return np.arange(len(shift)) + shift

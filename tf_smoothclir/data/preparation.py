@@ -42,21 +42,7 @@ def tokenize_set(
     cache_dir: str | os.PathLike = "",
     vocabulary_dir: str | os.PathLike | None = None,
 ) -> TokenizedSet:
-    """Tokenises a set, or finds it in the cache.
-
-    Args:
-        retrieval_set: The set.
-        settings: Maximum lengths and vocabulary sizes.
-        cache_dir: Directory of all tokenized sets; empty for `default_cache_dir()`.
-        vocabulary_dir: Vocabularies of an earlier run. None counts new ones, unless the settings
-            give files: the query vocabulary on the training queries, the document vocabulary on
-            the whole collection, which is known before any query is, and a shared vocabulary on
-            both.
-
-    Raises:
-        InputError: A vocabulary would be empty or its file cannot be read, or the cache cannot be
-            written to.
-    """
+    """Tokenises a set, or finds it in the cache."""
     cache = make_directory(cache_dir or default_cache_dir(), "--cache_dir")
     sweep_scratch(cache, _NUMBERS)  # a process may have been killed once the store was there
     has_ngrams = settings.ngram_buckets > 0

@@ -23,7 +23,6 @@ class RaggedStore:
     """
 
     def __init__(self, directory: str | os.PathLike, name: str, dtype: str):
-        """Opens `directory/name.*` with values of NumPy type `dtype`, such as "<i4"."""
         self.path = Path(directory, f"{name}.values")
         self.dtype = np.dtype(dtype)
         self.offsets = np.fromfile(Path(directory, f"{name}.offsets"), "<i8")
@@ -51,7 +50,6 @@ class RaggedWriter:
     """Writes a `RaggedStore`, batch by batch; a context manager."""
 
     def __init__(self, directory: str | os.PathLike, name: str, dtype: str):
-        """Creates `directory/name.values` and `.offsets`."""
         self._dtype = np.dtype(dtype)
         self._values = open_to_write(Path(directory, f"{name}.values"))
         self._offsets = open_to_write(Path(directory, f"{name}.offsets"))
@@ -80,14 +78,7 @@ class RaggedWriter:
 
 
 def join_stores(directory: str | os.PathLike, parts: Sequence[str], name: str, dtype: str) -> None:
-    """Joins stores into one, in order, and deletes them.
-
-    Args:
-        directory: Directory of all stores.
-        parts: Names of the stores to join.
-        name: Name of the new store.
-        dtype: NumPy type of the values.
-    """
+    """Joins stores into one, in order, and deletes them."""
     with RaggedWriter(directory, name, dtype) as writer:
         for part in parts:
             store = RaggedStore(directory, part, dtype)
@@ -104,9 +95,6 @@ def copy_mapped(
     Reads in pieces: the pages of a mapped file would count as memory in use.
 
     Args:
-        source: Directory of a store of type "<i4".
-        target: Another directory.
-        name: Name of both stores.
         mapping: `[largest value + 1]` int32.
     """
     copy_file(Path(source, f"{name}.offsets"), Path(target, f"{name}.offsets"))

@@ -10,7 +10,7 @@ from tf_smoothclir.data.ragged_store import RaggedStore
 
 
 def mapped_tensors(store: RaggedStore) -> tuple[tf.Tensor, tf.Tensor]:
-    """Returns `(values, offsets)` as tensors; TensorFlow maps the values from disk."""
+    """`(values, offsets)` as tensors; TensorFlow maps the values from disk."""
     if not len(store.values):
         return tf.constant(store.values, store.dtype), tf.constant(store.offsets)
     values = tf.raw_ops.ImmutableConst(
@@ -30,10 +30,6 @@ def gather_rows(
         values: `[all values]`.
         offsets: `[all rows + 1]` int64.
         rows: `[batch]`, the rows to gather.
-
-    Returns:
-        `(values [sum of lengths], lengths [batch] int32, positions [sum of lengths] int32)`; a
-        value belongs to `rows[position]`.
     """
     gathered = tf.raw_ops.RaggedGather(
         params_nested_splits=[offsets],
@@ -47,7 +43,7 @@ def gather_rows(
 
 
 def row_numbers(lengths: tf.Tensor) -> tf.Tensor:
-    """Returns `[sum of lengths]` int32, the row of each value, given the `[rows]` int32 lengths.
+    """`[sum of lengths]` int32, the row of each value, given the `[rows]` int32 lengths.
 
     Several times faster than `tf.repeat`, which makes a matrix as wide as the longest row. But it
     runs on the CPU only, which suits input pipelines; models, on any device, use `tf.repeat`.

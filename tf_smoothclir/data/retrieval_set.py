@@ -41,17 +41,7 @@ class RetrievalSet:
 
     @classmethod
     def load(cls, source: Source, *, num_grades: int = 3, seed: int = 13) -> RetrievalSet:
-        """Reads and checks a source.
-
-        Args:
-            source: The set to read.
-            num_grades: K; grades are 0..K-1.
-            seed: Splits the queries 3:1:1 if the source has no splits.
-
-        Raises:
-            InputError: Duplicate ids, unknown split names, a judged query without a split, or as
-                in `checked_judgments`.
-        """
+        """Reads and checks a source."""
         query_ids, query_row = _rows(source, "queries")
         document_ids, document_row = _rows(source, "documents")
         judged = checked_judgments(source, query_row, document_row, num_grades)
@@ -70,7 +60,7 @@ class RetrievalSet:
         return np.argsort(order, kind="stable")
 
     def with_training_queries(self, document_rows: np.ndarray) -> RetrievalSet:
-        """Returns the set with more training queries, behind its own; the source has no texts.
+        """The set with more training queries, behind its own; the source has no texts.
 
         Args:
             document_rows: `[new queries]` int, the document of the highest grade of each.
@@ -88,11 +78,7 @@ class RetrievalSet:
         )
 
     def queries_in(self, split: str) -> np.ndarray:
-        """Returns the rows of the judged queries of a split, sorted.
-
-        Raises:
-            InputError: The split has no judged query.
-        """
+        """The rows of the judged queries of a split, sorted."""
         judged = np.zeros(len(self.query_ids), bool)
         judged[self.query_rows] = True
         rows = np.flatnonzero(judged & (self.splits == SPLITS.index(split)))

@@ -56,20 +56,16 @@ class CollectionStatistics:
     splits: dict[str, int] | None
 
     def to_dict(self) -> dict[str, Any]:
-        """Returns the attributes as a dictionary for JSON."""
+        """The attributes as a dictionary for JSON."""
         return dataclasses.asdict(self)
 
     def table_1(self, language: str) -> list[str]:
-        """Returns the cells of the columns `TABLE_1`.
-
-        Args:
-            language: Of the documents.
-        """
+        """The cells of the columns `TABLE_1`."""
         counts = f"{self.queries:,}", f"{self.partly_relevant_mean:.1f}", f"{self.documents:,}"
         return [language, *counts]
 
     def details(self) -> list[list[str]]:
-        """Returns what Table 1 does not say: rows of a name and a value."""
+        """What Table 1 does not say: rows of a name and a value."""
         splits = "none"
         if self.splits is not None:
             splits = " / ".join(f"{self.splits.get(split, 0):,}" for split in SPLITS)
@@ -115,7 +111,7 @@ def collection_statistics(source: Source) -> CollectionStatistics:
 
 
 def _count_texts(texts: Iterable[Text]) -> tuple[int, Counter, int]:
-    """Returns the number of texts, length -> number of texts, and the vocabulary size."""
+    """The number of texts, length -> number of texts, and the vocabulary size."""
     lengths, words = Counter(), Counter()
     for text in texts:
         lengths[len(text.text.split())] += 1
@@ -124,7 +120,7 @@ def _count_texts(texts: Iterable[Text]) -> tuple[int, Counter, int]:
 
 
 def _partly_relevant(source: Source, queries: int) -> Counter:
-    """Returns number of partly relevant documents -> number of queries that have as many."""
+    """Number of partly relevant documents -> number of queries that have as many."""
     by_grade: dict[int, Counter] = {}
     for judgment in source.judgments():
         if judgment.grade > 0:

@@ -29,12 +29,12 @@ _VOCABULARY_FILES = ("query_vocabulary", "document_vocabulary")
 
 
 def default_cache_dir() -> Path:
-    """Returns `tf_smoothclir` in the user's cache directory ($XDG_CACHE_HOME or ~/.cache)."""
+    """`tf_smoothclir` in the user's cache directory ($XDG_CACHE_HOME or ~/.cache)."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "tf_smoothclir")
 
 
 def vocabulary_directory(retrieval_set: RetrievalSet, settings: TextSettings, cache: Path) -> Path:
-    """Returns the directory of the vocabularies that are counted on a set."""
+    """The directory of the vocabularies that are counted on a set."""
     source = retrieval_set.source
     splits = np.ascontiguousarray(retrieval_set.splits)
     counting = dataclasses.asdict(settings)
@@ -51,7 +51,7 @@ def vocabulary_directory(retrieval_set: RetrievalSet, settings: TextSettings, ca
 def token_directory(
     retrieval_set: RetrievalSet, settings: TextSettings, cache: Path, vocabulary_dir: Path
 ) -> Path:
-    """Returns the directory of the tokens of a set, encoded with these vocabularies."""
+    """The directory of the tokens of a set, encoded with these vocabularies."""
     source = retrieval_set.source
     parts = [source.fingerprint(), settings.max_query_tokens, settings.max_document_tokens]
     parts += [file_digest(vocabulary_dir / f"{role}.txt") for role in ROLES]
@@ -62,7 +62,7 @@ def token_directory(
 
 
 def is_usable(directory: Path) -> bool:
-    """Returns whether a directory of the cache is there as it was written.
+    """Whether a directory of the cache is there as it was written.
 
     One that is not is deleted, so that it is made again; the log says so. So are those that earlier
     releases wrote without the digests of their files.

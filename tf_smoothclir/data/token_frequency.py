@@ -17,15 +17,10 @@ _TEXTS_PER_CHUNK = 1 << 14
 def inverse_document_frequency(
     tokenized_set: TokenizedSet, roles: Sequence[str], vocabulary_size: int
 ) -> np.ndarray:
-    """Returns ln(1 + N / n) for each token, which n of N texts contain.
+    """Ln(1 + N / n) for each token, which n of N texts contain.
 
     The texts are the documents and the training queries. A token without a text counts as if it had
     one, and so does "unknown": its words are as rare as any.
-
-    Args:
-        tokenized_set: The set.
-        roles: Roles whose texts are counted: "query", "document" or both.
-        vocabulary_size: Size of the vocabulary of these roles.
 
     Returns:
         `[vocabulary_size]` float64, all above 0.
@@ -43,7 +38,7 @@ def inverse_document_frequency(
 
 
 def _texts_with(store: RaggedStore, counted: np.ndarray, size: int) -> np.ndarray:
-    """Returns `[size]`, the number of `counted` rows that contain each value."""
+    """`[size]`, the number of `counted` rows that contain each value."""
     found = np.zeros(size, np.int64)
     for begin in range(0, len(store), _TEXTS_PER_CHUNK):
         rows = np.arange(begin, min(begin + _TEXTS_PER_CHUNK, len(store)))

@@ -32,19 +32,19 @@ class TokenizedSet:
     query_directory: Path | None = None
 
     def tokens(self, role: str) -> RaggedStore:
-        """Returns the token ids of every "query" or "document", by row."""
+        """The token ids of every "query" or "document", by row."""
         elsewhere = self.query_directory if role == "query" else None
         return RaggedStore(elsewhere or self.directory, role, "<i4")
 
     def ngrams(self, role: str) -> RaggedStore | None:
-        """Returns the n-gram buckets of every word of a role, by id; None without n-grams."""
+        """The n-gram buckets of every word of a role, by id; None without n-grams."""
         return RaggedStore(self.directory, ngrams_store(role), "<i4") if self.has_ngrams else None
 
     def vocabulary(self, role: str) -> list[str]:
-        """Returns the tokens of a role; a token's position is its id."""
+        """The tokens of a role; a token's position is its id."""
         return read_vocabulary(self.vocabulary_dir / f"{role}.txt")
 
 
 def ngrams_store(role: str) -> str:
-    """Returns the name of the store that `TokenizedSet.ngrams` opens."""
+    """The name of the store that `TokenizedSet.ngrams` opens."""
     return f"{role}.ngrams"

@@ -12,7 +12,6 @@ import json
 import mmap
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Optional
 
 import numpy as np
 
@@ -80,7 +79,7 @@ class TowerDescription:
     arrays: dict[str, StoredArray]
     part_begins: tuple[int, ...] = (0,)
     pace: float = 1.0
-    ngrams: Optional[Ngrams] = None  # noqa: UP045 (read by `utils.records` on Python 3.9)
+    ngrams: Ngrams | None = None
 
     def write(self, directory: Path) -> None:
         """Writes the description into the directory of a SavedModel, which is not published yet."""
@@ -91,11 +90,7 @@ class TowerDescription:
 
     @classmethod
     def read(cls, directory: Path) -> TowerDescription:
-        """Reads the description of a tower.
-
-        Raises:
-            InputError: There is none, or it is damaged.
-        """
+        """Reads the description of a tower."""
         path = directory / DESCRIPTION
         try:
             return record_from_json(cls, json.loads(path.read_text(encoding="utf-8")))
@@ -112,25 +107,13 @@ class TowerDescription:
             ) from None
 
     def check(self, directory: Path, digests: Mapping[str, str]) -> None:
-        """Checks that the files that the description needs are those of a manifest.
-
-        Args:
-            directory: Of the SavedModel.
-            digests: Relative path -> hex SHA-256, of the manifest.
-
-        Raises:
-            InputError: A file is missing, changed or not in the manifest; the message names it.
-        """
+        """Checks that the files that the description needs are those of a manifest."""
         needed = (DESCRIPTION, self.vocabulary, _VARIABLES)
         expected = {name: digests.get(name, "") for name in needed}
         check_digests(directory, expected, "Copy the export again")
 
     def array(self, directory: Path, name: str) -> np.ndarray:
-        """Returns an array, mapped from the file of the variables.
-
-        Raises:
-            InputError: The file ends before the array does, or the type is unknown.
-        """
+        """An array, mapped from the file of the variables."""
         stored = self.arrays[name]
         path = directory / _VARIABLES
         if stored.type in _TYPES:
@@ -145,15 +128,7 @@ class TowerDescription:
 
 
 def stored_arrays(directory: Path, arrays: Mapping[str, np.ndarray]) -> dict[str, StoredArray]:
-    """Finds arrays by their bytes among the variables of a SavedModel.
-
-    Args:
-        directory: Of the SavedModel.
-        arrays: Name -> array, each the content of a variable.
-
-    Raises:
-        ValueError: The variables do not hold these bytes.
-    """
+    """Finds arrays by their bytes among the variables of a SavedModel."""
     with (
         open(directory / _VARIABLES, "rb") as file,
         mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data,

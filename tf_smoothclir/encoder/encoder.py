@@ -8,7 +8,7 @@ import json
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple, Union
+from typing import NamedTuple
 
 import numpy as np
 
@@ -25,7 +25,7 @@ _TEXTS_PER_BATCH = 1024
 _NUMBERS_PER_STEP = 1 << 21  # of rows of a table, 8 MB: they stay in the cache of the processor
 _MOST_CHUNKS = 1 << 18  # whose tokens are remembered
 
-Text = Union[str, bytes]
+Text = str | bytes
 
 
 class TokenVectors(NamedTuple):
@@ -202,7 +202,7 @@ class Encoder:
         return _Read(words, self._word_vectors(words, ids), numbers, weights, ends)
 
     def _words(self, texts: list[Text]) -> tuple[list[str], np.ndarray, np.ndarray]:
-        """Returns the distinct words; `[tokens]`, the place of each token there; `[texts]` lengths.
+        """The distinct words; `[tokens]`, the place of each token there; `[texts]` lengths.
 
         No token reaches over a plain space, so that what stands between two of them, a chunk, has
         its tokens whatever is around it: each different chunk is split once.
@@ -224,7 +224,7 @@ class Encoder:
         return list(words), numbers[_runs(begins, lengths)], lengths
 
     def _word_vectors(self, words: Sequence[str], ids: np.ndarray) -> np.ndarray:
-        """Returns `[words, dim]` float32; see `towers/word_table.py`."""
+        """`[words, dim]` float32; see `towers/word_table.py`."""
         if not self._tower.ngrams:
             return self._rows("embeddings", ids)
         settings = self._tower.ngrams
@@ -270,7 +270,7 @@ class _Numbers(collections.defaultdict):
         super().__init__(itertools.count().__next__)
 
     def of(self, items: Iterable[str]) -> np.ndarray:
-        """Returns the numbers of items, `[items]` int64."""
+        """The numbers of items, `[items]` int64."""
         return np.fromiter(map(self.__getitem__, items), np.int64)
 
 
@@ -279,7 +279,7 @@ def _characters(text: Text) -> str:
 
 
 def _runs(begins: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    """Returns `begin`, `begin + 1`, ... of each length, one after the other."""
+    """`begin`, `begin + 1`, ... of each length, one after the other."""
     ends = np.cumsum(lengths)
     return np.arange(ends[-1] if ends.size else 0) + np.repeat(begins - ends + lengths, lengths)
 
@@ -295,7 +295,7 @@ def _steps(numbers: np.ndarray, most: int) -> Iterator[tuple[slice, slice]]:
 
 
 def _profile(tower: TowerDescription, logs: np.ndarray | None) -> np.ndarray:
-    """Returns the weight of each position, `[max_tokens]` float32."""
+    """The weight of each position, `[max_tokens]` float32."""
     if logs is None:
         return np.ones(tower.max_tokens, np.float32)
     positions = np.arange(tower.max_tokens)

@@ -22,13 +22,7 @@ _MOST_BYTES = 64
 def ngram_buckets(
     words: Sequence[str], buckets: int, shortest: int, longest: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Returns the buckets of the n-grams of "<word>".
-
-    Args:
-        words: Tokens; none is empty.
-        buckets: Number of buckets.
-        shortest: Number of characters in the shortest n-grams.
-        longest: Number of characters in the longest n-grams, at most `LONGEST_NGRAM`.
+    """The buckets of the n-grams of "<word>".
 
     Returns:
         `[n-grams]` int64, ordered by word; and `[words]` int64, the number of n-grams of each word.
@@ -43,7 +37,7 @@ def ngram_buckets(
 
 
 def marked_word(word: str) -> str:
-    """Returns "<word>", from whose characters n-grams are made."""
+    """ "<word>", from whose characters n-grams are made."""
     return f"<{word[:MOST_CHARACTERS_OF_WORD]}>"
 
 
@@ -56,7 +50,7 @@ def marked_ngrams(word: str, shortest: int, longest: int) -> Iterator[str]:
 
 
 def fingerprints(texts: Sequence[bytes]) -> np.ndarray:
-    """Returns the Fingerprint64 of texts of at most 64 bytes, `[texts]` uint64."""
+    """The Fingerprint64 of texts of at most 64 bytes, `[texts]` uint64."""
     lengths = np.fromiter(map(len, texts), np.int64, len(texts))
     begins = np.cumsum(lengths) - lengths
     data = np.frombuffer(b"".join(texts) + bytes(_MOST_BYTES), np.uint8)
@@ -77,13 +71,13 @@ class _Texts:
         self.factors = _K2 + self.lengths * np.uint64(2)
 
     def number(self, place: int, size: int = 8) -> np.ndarray:
-        """Returns `size` bytes as a number; a negative place counts from the end of each text."""
+        """`size` bytes as a number; a negative place counts from the end of each text."""
         begins = self._begins + place + (self._lengths if place < 0 else 0)
         pieces = self._data[begins[:, np.newaxis] + np.arange(size)]
         return np.ascontiguousarray(pieces).view(f"<u{size}")[:, 0].astype(np.uint64)
 
     def middle(self) -> np.ndarray:
-        """Returns the byte in the middle of each text."""
+        """The byte in the middle of each text."""
         return self._data[self._begins + self._lengths // 2].astype(np.uint64)
 
 

@@ -16,11 +16,7 @@ _REPLACEMENT = "\ufffd"
 
 
 def tokens_of(text: str) -> list[str]:
-    """Returns the tokens of a text; of a text of several words, they are those of its words.
-
-    Args:
-        text: Any text. Lone surrogates count as U+FFFD.
-    """
+    """The tokens of a text; of a text of several words, they are those of its words."""
     if text.isascii():
         return text.translate(_replacements()).split()
     if _CAPITAL_SIGMA in text:
@@ -30,7 +26,7 @@ def tokens_of(text: str) -> list[str]:
 
 
 def has_letters(token: str) -> bool:
-    """Returns whether a token has a letter or a digit; others are punctuation, or marks alone."""
+    """Whether a token has a letter or a digit; others are punctuation, or marks alone."""
     if token.isascii():
         return any(map(str.isalnum, token))
     others = [_class(name) for name in ("SINGLE", "MARK", "SIGN")]
@@ -56,7 +52,7 @@ class _Class:
         return place > 0 and code < self.ranges[place - 1][1]
 
     def pattern(self) -> str:
-        """Returns a regular expression for one character."""
+        """A regular expression for one character."""
         return "[{}]".format(
             "".join(f"\\U{begin:08x}-\\U{end - 1:08x}" for begin, end in self.ranges)
         )

@@ -11,7 +11,7 @@ import json
 import logging
 import os
 from collections.abc import Iterator
-from typing import ClassVar, Optional
+from typing import ClassVar
 
 from tf_smoothclir.index.vector_index import IndexSettings
 from tf_smoothclir.protocols.cut_points import CutPoints
@@ -42,10 +42,10 @@ class CollectionNote:
     version: int
     pair_id: str
     thresholds: tuple[float, ...]
-    data: Optional[DataSettings]  # noqa: UP045 - Python 3.9 reads the types of the fields
+    data: DataSettings | None
     halves: tuple[str, ...]
     settings: IndexSettings
-    cut_points: Optional[CutPoints] = None  # noqa: UP045
+    cut_points: CutPoints | None = None
     parts: tuple[str, ...] = ()
     role: ClassVar[str] = "collection"
 
@@ -84,15 +84,6 @@ class Milvus:
     """
 
     def __init__(self, uri: str):
-        """Connects.
-
-        Args:
-            uri: Address of a server, such as http://localhost:19530, or a file ending in .db for
-                Milvus Lite.
-
-        Raises:
-            InputError: `pymilvus` is not installed, or nothing answers.
-        """
         self.api = _load()
         self._uri = uri
         remedy = (
@@ -110,12 +101,7 @@ class Milvus:
 
     @contextlib.contextmanager
     def explained(self, where: str = "", remedy: str = "Check the log of the engine") -> Iterator:
-        """Returns a context in which a refusal of the engine becomes an `InputError`.
-
-        Args:
-            where: Names what is refused; empty: the address.
-            remedy: What the user can do.
-        """
+        """A context in which a refusal of the engine becomes an `InputError`."""
         try:
             yield
         except (self.api.MilvusException, OSError) as error:
@@ -124,16 +110,12 @@ class Milvus:
             raise input_error(where, f"Milvus refuses: {reason}", remedy) from None
 
     def has(self, name: str) -> bool:
-        """Returns whether there is a collection of this name."""
+        """Whether there is a collection of this name."""
         with self.explained():
             return self.client.has_collection(name)
 
     def note(self, name: str) -> CollectionNote:
-        """Returns what a collection remembers.
-
-        Raises:
-            InputError: There is no such collection, or something else wrote it.
-        """
+        """What a collection remembers."""
         where = f"--engine_collection={name}"
         if not self.has(name):
             with self.explained():
@@ -153,7 +135,7 @@ class Milvus:
             ) from None
 
     def properties(self, note: CollectionNote) -> dict[str, str]:
-        """Returns a note as the properties of a collection."""
+        """A note as the properties of a collection."""
         return {_PROPERTY: json.dumps(dataclasses.asdict(note))}
 
 

@@ -42,19 +42,6 @@ def build_collection(
 
     It is written as `<name>_building`, and gets its name once it is complete. An interrupted build
     starts from the beginning.
-
-    Args:
-        milvus: The connection.
-        name: Name in Milvus.
-        collection: The documents.
-        halves: Of `export_halves`.
-        export: The manifest of the export that they come from.
-        settings: How vectors are indexed: "flat", "hnsw", or "auto" by the number of documents.
-        data: Finds the collection again, if it is a retrieval set.
-        overwrite: Replace a collection of this name, if `build_collection` wrote it.
-
-    Raises:
-        InputError: There is such a collection, the documents have a defect, or Milvus refuses.
     """
     if milvus.has(name):
         milvus.note(name)  # nothing that is not ours is ever replaced
@@ -102,19 +89,6 @@ def change_collection(
 
     Milvus takes the changes batch by batch. After an interruption, give those that are missing
     again, with `replace`.
-
-    Args:
-        milvus: The connection.
-        name: Name in Milvus.
-        halves: Of `export_halves`.
-        export: The manifest of the export that they come from.
-        add: Documents to add.
-        remove: Ids of documents to remove.
-        replace: An added document replaces the one with the same id; otherwise that is an error.
-
-    Raises:
-        InputError: The collection belongs to another export, an id to remove is not in it, or an
-            id to add already is.
     """
     target = MilvusCollection(milvus, name)
     check_pair(target.manifest, export)
@@ -151,11 +125,7 @@ def _check_new(target: MilvusCollection, add: Collection, removed: set[str]) -> 
 
 
 def _checked_ids(collection: Collection) -> np.ndarray:
-    """Returns the hashes of all ids; Milvus would accept an id twice.
-
-    Raises:
-        InputError: There are no documents, or two have the same id.
-    """
+    """The hashes of all ids; Milvus would accept an id twice."""
     ids = (document.id for document in collection.documents())
     parts = [hash_ids(batch) for batch in in_batches(ids, _IDS_PER_CALL)]
     if not parts:

@@ -53,16 +53,6 @@ class MilvusCollection:
     """
 
     def __init__(self, milvus: Milvus, name: str, filter_: str = ""):
-        """Opens a collection and has Milvus load it.
-
-        Args:
-            milvus: The connection.
-            name: Of the collection.
-            filter_: Only documents for which this expression of Milvus holds are found.
-
-        Raises:
-            InputError: There is no such collection, or something else wrote it.
-        """
         self._milvus, self._name, self._filter = milvus, name, filter_
         self.manifest = milvus.note(name)
         with milvus.explained():
@@ -70,14 +60,7 @@ class MilvusCollection:
 
     @classmethod
     def create(cls, milvus: Milvus, name: str, note: CollectionNote, dim: int) -> MilvusCollection:
-        """Creates an empty collection.
-
-        Args:
-            milvus: The connection.
-            name: Of the collection; there is none of this name.
-            note: What it is to remember.
-            dim: Length of the vectors.
-        """
+        """Creates an empty collection."""
         client = milvus.client
         schema, indexes = schema_and_indexes(milvus, note, dim)
         with milvus.explained(f"--engine_collection={name}"):
@@ -105,13 +88,7 @@ class MilvusCollection:
     def write(
         self, documents: Sequence[Text], columns: dict[str, Sequence[Any]], *, replace: bool
     ) -> None:
-        """Writes documents.
-
-        Args:
-            documents: The documents.
-            columns: Name of a half -> what the field holds for each document.
-            replace: Ids may be in the collection already; these documents are replaced.
-        """
+        """Writes documents."""
         rows = [
             {field: _cut(value) for field, value in document._asdict().items()}
             for document in documents
@@ -132,7 +109,7 @@ class MilvusCollection:
                 self._milvus.client.delete(self._name, filter=_one_of(batch))
 
     def known(self, ids: Sequence[str]) -> set[str]:
-        """Returns those of some ids that are in the collection."""
+        """Those of some ids that are in the collection."""
         found = set()
         for batch in in_batches(ids, _IDS_PER_CALL):
             with self._milvus.explained():
@@ -151,33 +128,22 @@ class MilvusCollection:
             self._milvus.client.flush(self._name)
 
     def search(self, query_vectors: np.ndarray, depth: int) -> list[list[SearchHit]]:
-        """Returns the best documents of each query by their vectors.
+        """The best documents of each query by their vectors.
 
         Among the documents that Milvus returns, equal scores are ordered by a hash of the id.
 
         Args:
             query_vectors: `[queries, dim]`, from the query tower of the same training run.
-            depth: Documents per query.
-
-        Raises:
-            InputError: `depth` is more than Milvus gives, or it refuses the filter.
         """
         vectors = list(np.asarray(query_vectors, np.float32))
         found = self._search(DenseHalf.name, vectors, depth)
         return [self._hits(row, 1.0, self.manifest.cut_points_of_vectors) for row in found]
 
     def search_sum(self, parts: Sequence[PartOfQuery], depth: int) -> list[SearchHit]:
-        """Returns the best documents of a query by a weighted sum, which Milvus computes.
+        """The best documents of a query by a weighted sum, which Milvus computes.
 
         It adds the scores of the best `candidates(depth)` documents by words, and as many by
         vectors; a document that is among one of them only has nothing of the other score.
-
-        Args:
-            parts: What the query asks of each half.
-            depth: Documents.
-
-        Raises:
-            InputError: As for `search`.
         """
         if not parts:
             return []
@@ -208,18 +174,10 @@ class MilvusCollection:
     def search_points(
         self, parts: Sequence[PartOfQuery], depth: int, points: Points
     ) -> list[SearchHit]:
-        """Returns the best documents of a query by a weighted sum of points.
+        """The best documents of a query by a weighted sum of points.
 
         They are added here, because fusion by ranks has no weights in Milvus. Each half gives
         points to the best `candidates(depth)` documents.
-
-        Args:
-            parts: What the query asks of each half.
-            depth: Documents.
-            points: As for `points`.
-
-        Raises:
-            InputError: As for `search`.
         """
         check_depth(depth)
         hits: dict[str, dict] = {}
@@ -230,11 +188,9 @@ class MilvusCollection:
         return self._hits(list(hits.values()), 1.0, None)[:depth]
 
     def points(self, part: PartOfQuery, depth: int, points: Points) -> list[dict]:
-        """Returns the best `candidates(depth)` documents of a half, with points as "distance".
+        """The best `candidates(depth)` documents of a half, with points as "distance".
 
         Args:
-            part: What the query asks of the half.
-            depth: Documents that are wanted of the sum.
             points: From scores, `[rankings, documents]`, to what they count, as `Fusion.points`.
         """
         (found,) = self._search(part.half, [part.value], candidates(depth))
@@ -248,7 +204,7 @@ class MilvusCollection:
         ]
 
     def values(self, ids: Sequence[str]) -> list[dict[str, Any]]:
-        """Returns the fields of the halves of documents, for each of `ids`."""
+        """The fields of the halves of documents, for each of `ids`."""
         with self._milvus.explained():
             rows = self._milvus.client.query(
                 self._name, filter=_one_of(ids), output_fields=["id", *self.manifest.halves]
@@ -299,16 +255,12 @@ class MilvusCollection:
 
 
 def candidates(depth: int) -> int:
-    """Returns how many documents each half finds before their scores are added."""
+    """How many documents each half finds before their scores are added."""
     return min(max(_LEAST_CANDIDATES, 10 * depth), MOST_HITS)
 
 
 def check_depth(depth: int) -> None:
-    """Checks that Milvus can return so many documents.
-
-    Raises:
-        InputError: It cannot.
-    """
+    """Checks that Milvus can return so many documents."""
     if depth > MOST_HITS:
         raise input_error(
             f"--top_k={depth}", f"Milvus returns at most {MOST_HITS} documents", "Ask for fewer"
@@ -316,10 +268,10 @@ def check_depth(depth: int) -> None:
 
 
 def _one_of(ids: Sequence[str]) -> str:
-    """Returns the expression for documents with these ids; it has JSON's strings."""
+    """The expression for documents with these ids; it has JSON's strings."""
     return f"id in {json.dumps(list(ids), ensure_ascii=False)}"
 
 
 def _cut(value: str) -> str:
-    """Returns as much of a string as Milvus keeps."""
+    """As much of a string as Milvus keeps."""
     return value.encode()[:MOST_BYTES].decode(errors="ignore")

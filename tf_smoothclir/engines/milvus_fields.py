@@ -20,13 +20,7 @@ _EMPTY = {NO_WORD: 1.0}
 
 
 def schema_and_indexes(milvus: Milvus, note: CollectionNote, dim: int) -> tuple[Any, Any]:
-    """Returns the schema of a collection, and the indexes of its fields.
-
-    Args:
-        milvus: The connection.
-        note: What the collection remembers.
-        dim: Length of the vectors.
-    """
+    """The schema of a collection, and the indexes of its fields."""
     kinds, client = milvus.api.DataType, milvus.client
     schema = client.create_schema(auto_id=False, enable_dynamic_field=False)
     schema.add_field("id", kinds.VARCHAR, is_primary=True, max_length=MOST_BYTES)
@@ -43,19 +37,14 @@ def schema_and_indexes(milvus: Milvus, note: CollectionNote, dim: int) -> tuple[
 
 
 def field_values(half: str, rows: Any) -> list:
-    """Returns what the field of a half holds for each document.
-
-    Args:
-        half: Name of the half.
-        rows: What its `encode` returned.
-    """
+    """What the field of a half holds for each document."""
     if half == LexicalHalf.name:
         return [sparse_value(*row) for row in _rows(rows.impacts)]
     return list(rows)
 
 
 def sparse_value(words: np.ndarray, weights: np.ndarray) -> dict[int, float]:
-    """Returns a sparse vector as Milvus takes it.
+    """A sparse vector as Milvus takes it.
 
     Args:
         words: `[words]` int.

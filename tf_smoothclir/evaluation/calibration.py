@@ -8,6 +8,7 @@ so the number of sampled documents of grade 0 does not matter.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 
 import numpy as np
@@ -17,13 +18,7 @@ from tf_smoothclir.protocols.cut_points import CutPoints
 
 
 def calibrated(validation: Evaluation, alone: Sequence[np.ndarray] | None = None) -> CutPoints:
-    """Returns the cut points that are best for the candidate lists and the hits of a split.
-
-    Args:
-        validation: What was measured on the split.
-        alone: The scores that the documents of the candidate lists have without their collection,
-            one array per grade; None where they are the same.
-    """
+    """The cut points that are best for the candidate lists and the hits of a split."""
     scores = best_cut_points(validation.scores_by_grade)
     return CutPoints(
         scores,
@@ -33,7 +28,7 @@ def calibrated(validation: Evaluation, alone: Sequence[np.ndarray] | None = None
 
 
 def best_cut_points(scores_by_grade: Sequence[np.ndarray]) -> tuple[float, ...]:
-    """Returns the K-1 cut points of the highest macro-averaged accuracy.
+    """The K-1 cut points of the highest macro-averaged accuracy.
 
     The grade of a score is the number of cut points below it. A cut point lies half-way between two
     neighbouring scores; two are equal where the grade between them is better never predicted.
@@ -41,13 +36,6 @@ def best_cut_points(scores_by_grade: Sequence[np.ndarray]) -> tuple[float, ...]:
     They are exact: with P_g[c] the share of the documents of grade g below c, the accuracy is a
     constant plus the sum of P_{g-1}[c_g] - P_g[c_g] over the cut points. So the best sum whose last
     cut point is c_g adds this to the best sum of those before it that are not above c_g.
-
-    Args:
-        scores_by_grade: The scores of the documents of each grade 0..K-1, finite. A grade without
-            documents has no say.
-
-    Returns:
-        Rising numbers that float32 holds exactly.
     """
     by_grade = [np.sort(np.asarray(own, np.float32)) for own in scores_by_grade]
     values = np.unique(np.concatenate(by_grade))
@@ -56,7 +44,7 @@ def best_cut_points(scores_by_grade: Sequence[np.ndarray]) -> tuple[float, ...]:
         np.append(0, np.searchsorted(own, values, "right")) / max(1, len(own)) for own in by_grade
     ]
     places, sums = [], np.zeros(len(values) + 1)
-    for lower, upper in zip(shares, shares[1:]):
+    for lower, upper in itertools.pairwise(shares):
         sums = np.maximum.accumulate(sums) + lower - upper
         places.append(sums)
     last, found = len(values), []

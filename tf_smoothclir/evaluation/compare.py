@@ -84,22 +84,7 @@ def compare(
     seed: int = 13,
     samples: int = SAMPLES,
 ) -> list[Difference]:
-    """Compares each system with the baseline, by each metric.
-
-    Args:
-        systems: Name -> metrics of each query.
-        baseline: Name of the baseline; empty: the first system.
-        metrics: Names of the metrics to compare by.
-        seed: Seed of the randomisation test and of the bootstrap.
-        samples: Number of random sign patterns of the randomisation test.
-
-    Returns:
-        One difference for each metric and each system except the baseline.
-
-    Raises:
-        InputError: There are fewer than two systems, none has the name of the baseline, or two were
-            evaluated on different queries.
-    """
+    """Compares each system with the baseline, by each metric."""
     baseline = checked_baseline(list(systems), baseline)
     _check_same_queries(systems, baseline)
     found, metrics = [], list(dict.fromkeys(metrics))
@@ -120,11 +105,7 @@ def compare(
 
 
 def checked_baseline(names: Sequence[str], baseline: str = "") -> str:
-    """Returns the name of the baseline: the first of `names` if `baseline` is empty.
-
-    Raises:
-        InputError: There are fewer than two systems, or none has that name.
-    """
+    """The name of the baseline: the first of `names` if `baseline` is empty."""
     if len(names) < 2:
         raise input_error(
             "RUN RUN ...",
@@ -181,18 +162,7 @@ def _difference(
 
 
 def read_systems(files: Mapping[str, tuple[Path, Path]]) -> tuple[dict[str, RunMetrics], int]:
-    """Reads runs, and measures them by the judgments that they share.
-
-    Args:
-        files: Name -> (TREC run file, TREC qrels file).
-
-    Returns:
-        `(name -> metrics, highest grade of the judgments)`.
-
-    Raises:
-        InputError: A file cannot be used, a run answers none of the judged queries, or two qrels
-            hold different judgments.
-    """
+    """Reads runs, and measures them by the judgments that they share."""
     systems, read = {}, {}
     with progress_bar(len(files), "Read rankings", "runs") as bar:
         for name, (run_path, qrels_path) in files.items():
@@ -224,11 +194,7 @@ def _check_same_judgments(read: Mapping[Path, Qrels], path: Path) -> None:
 
 
 def system_names(paths: Sequence[str | os.PathLike]) -> list[str]:
-    """Returns a name for each path: its last part, with as many parents as make it unique.
-
-    Raises:
-        InputError: A path is given twice.
-    """
+    """A name for each path: its last part, with as many parents as make it unique."""
     parts = [Path(os.path.abspath(path)).parts for path in paths]
     for path, own in zip(paths, parts):
         if parts.count(own) > 1:

@@ -41,7 +41,7 @@ _LATEX = {
 
 
 def table_rows(rows: Sequence[Difference], baseline: str) -> list[list[str]]:
-    """Returns the cells of the tables: for each metric the baseline, then the other systems."""
+    """The cells of the tables: for each metric the baseline, then the other systems."""
     cells, metric = [], None
     for row in rows:
         if row.metric != metric:
@@ -76,16 +76,7 @@ def legend(
     seed: int,
     samples: int,
 ) -> dict[str, str]:
-    """Returns what the numbers of a comparison depend on.
-
-    Args:
-        rows: The comparison.
-        systems: Name -> metrics of every query.
-        baseline: Name of the baseline.
-        best_grade: Highest grade of the judgments.
-        seed: Seed of the randomisation test and of the bootstrap.
-        samples: Number of random sign patterns of the randomisation test.
-    """
+    """What the numbers of a comparison depend on."""
     others = len(systems) - 1
     judged = len(systems[baseline].query_ids)
     left_out = max(row.left_out for row in rows)
@@ -117,13 +108,13 @@ def _remarks(run: RunMetrics) -> str:
 
 
 def markdown(rows: Sequence[Difference], baseline: str, rules: Mapping[str, str]) -> str:
-    """Returns the table and its legend."""
+    """The table and its legend."""
     lines = "".join(f"* {name}: {text}.\n" for name, text in rules.items())
     return f"{markdown_table(HEADER, table_rows(rows, baseline))}\n{lines}"
 
 
 def csv_table(rows: Sequence[Difference], baseline: str) -> str:
-    """Returns one line per metric and system, with all digits and the name of the baseline."""
+    """One line per metric and system, with all digits and the name of the baseline."""
     names = [field.name for field in dataclasses.fields(Difference)]
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
@@ -133,7 +124,7 @@ def csv_table(rows: Sequence[Difference], baseline: str) -> str:
 
 
 def latex_table(rows: Sequence[Difference], baseline: str) -> str:
-    """Returns a LaTeX tabular with a rule between metrics; it needs the package booktabs."""
+    """A LaTeX tabular with a rule between metrics; it needs the package booktabs."""
     lines = [
         r"\begin{tabular}{llrrlrrrrr}",
         r"\toprule",

@@ -11,12 +11,10 @@ _QUERIES_PER_CHUNK = 1 << 22
 def bootstrap_interval(
     values: np.ndarray, *, seed: int, samples: int = 1000
 ) -> tuple[float, float]:
-    """Returns the 95% percentile bootstrap interval of the mean (Efron 1979), over queries.
+    """The 95% percentile bootstrap interval of the mean (Efron 1979), over queries.
 
     Args:
         values: `[queries]` float; NaN is left out.
-        seed: Seed of the resampling; the same seed gives the same interval.
-        samples: Number of resamples.
 
     Returns:
         `(low, high)`; `(0, 0)` if no value is left.

@@ -81,7 +81,7 @@ class Evaluation:
         )
 
     def graded(self, cut_points: CutPoints | None) -> Evaluation:
-        """Returns the same with predicted grades; without cut points, itself."""
+        """The same with predicted grades; without cut points, itself."""
         if cut_points is None:
             return self
         num_grades = len(self.scores_by_grade)
@@ -98,12 +98,12 @@ class Evaluation:
         return dataclasses.replace(graded, hit_confusion=confusion)
 
     def shares_by_grade(self) -> list[np.ndarray]:
-        """Returns what share of the first hit's score each hit has, one array per grade."""
+        """What share of the first hit's score each hit has, one array per grade."""
         shares = hit_shares(self.hits.scores).numpy()
         return by_grade(shares, self.hits.grades, len(self.scores_by_grade))
 
     def grade_metrics(self) -> dict[str, dict[str, float]]:
-        """Returns what `metrics.grade_metrics` says of the lists and of the hits, by name."""
+        """What `metrics.grade_metrics` says of the lists and of the hits, by name."""
         counts = {"candidate lists": self.confusion, "hits": self.hit_confusion}
         return {name: grade_metrics(of) for name, of in counts.items() if of is not None}
 
@@ -144,16 +144,6 @@ def evaluate_split(
 
     To evaluate a scorer that is no retriever over the top ranks of a first stage, pass both as a
     `TwoStageRetriever`.
-
-    Args:
-        retrieval_set: The set.
-        scorer: Made for this set.
-        split: "train", "validation" or "test".
-        negatives: Sampled documents of grade 0 in each candidate list.
-        trec_dir: Where run and qrels files go; None writes none.
-
-    Raises:
-        InputError: The split has no judged query.
     """
     lists = candidate_lists(retrieval_set, split, negatives=negatives, seed=NEGATIVES_SEED)
     scores = scorer.score(lists)
@@ -175,7 +165,7 @@ def evaluate_split(
 
 
 def by_grade(values: np.ndarray, grades: np.ndarray, num_grades: int) -> list[np.ndarray]:
-    """Returns the values of each grade 0..K-1; `values` and `grades` have one shape."""
+    """The values of each grade 0..K-1; `values` and `grades` have one shape."""
     return [values[grades == grade] for grade in range(num_grades)]
 
 
@@ -197,13 +187,7 @@ def _write_trec_files(
 def metrics_content(
     evaluations: Mapping[str, Evaluation], negatives: int, *, ranking: str = ""
 ) -> dict:
-    """Returns what `metrics.json` says of evaluations: means, intervals, counts, rules.
-
-    Args:
-        evaluations: Split -> what was measured.
-        negatives: Sampled documents of grade 0 in each candidate list.
-        ranking: What full/... are metrics of; empty: of a ranking of the whole collection.
-    """
+    """What `metrics.json` says of evaluations: means, intervals, counts, rules."""
     has_full = any(name.startswith("full/") for e in evaluations.values() for name in e.metrics)
     graded = {split: e for split, e in evaluations.items() if e.confusion is not None}
     return {
@@ -220,7 +204,7 @@ def metrics_content(
 
 
 def rules(negatives: int, *, full: bool = True, ranking: str = "") -> dict[str, str]:
-    """Returns what every metric depends on, for reports; `full` with those of full retrieval."""
+    """What every metric depends on, for reports; `full` with those of full retrieval."""
     of_full = (
         f"full/...: {ranking or 'ranking of the whole collection'}, relevant is the highest grade,"
         f" {DEPTH} documents deep"

@@ -15,11 +15,6 @@ def retrieval_metrics(
 ) -> dict[str, np.ndarray]:
     """Measures full retrieval; the documents of the highest grade are relevant.
 
-    Args:
-        retrieval_set: The judgments.
-        ranking: Of the whole collection.
-        prefix: Put before each name.
-
     Returns:
         `MRR@10`, `Recall@1`, `Recall@10`, `Recall@100` -> `[queries]` float64; NaN for a query
         without a document of the highest grade.

@@ -53,7 +53,6 @@ def per_query_metrics(ranked: np.ndarray, num_grades: int) -> dict[str, np.ndarr
 
     Args:
         ranked: `[lists, length]` int32 grades, best first; -1 is padding.
-        num_grades: K; the highest grade is K-1.
 
     Returns:
         Metric name -> `[lists]` float64 in [0, 1]; NaN where the list has no relevant document.
@@ -85,8 +84,6 @@ def list_metrics(
     """Computes the seven metrics of scored candidate lists.
 
     Args:
-        retrieval_set: Gives the order of equal scores and the number of grades.
-        lists: The lists.
         scores: `[pairs]` float, of a scorer.
 
     Returns:
@@ -98,7 +95,7 @@ def list_metrics(
 
 
 def mean_metrics(per_query: dict[str, np.ndarray]) -> dict[str, float]:
-    """Returns metric name -> mean over the queries that have it; 0 where none has."""
+    """Metric name -> mean over the queries that have it; 0 where none has."""
     return {
         name: float(np.nanmean(values)) if np.isfinite(values).any() else 0.0
         for name, values in per_query.items()
@@ -106,7 +103,7 @@ def mean_metrics(per_query: dict[str, np.ndarray]) -> dict[str, float]:
 
 
 def counts(per_query: dict[str, np.ndarray]) -> dict[str, int]:
-    """Returns metric name -> number of queries in its mean."""
+    """Metric name -> number of queries in its mean."""
     return {name: int(np.isfinite(values).sum()) for name, values in per_query.items()}
 
 
@@ -116,7 +113,6 @@ def confusion_matrix(grades: np.ndarray, predicted: np.ndarray, num_grades: int)
     Args:
         grades: `[pairs]` int.
         predicted: `[pairs]` int.
-        num_grades: K.
 
     Returns:
         `[K, K]` int64; row: true grade, column: predicted grade.
@@ -126,16 +122,7 @@ def confusion_matrix(grades: np.ndarray, predicted: np.ndarray, num_grades: int)
 
 
 def grade_metrics(confusion: np.ndarray) -> dict[str, float]:
-    """Returns how well grades are predicted.
-
-    Args:
-        confusion: Of `confusion_matrix`, with at least one pair.
-
-    Returns:
-        `accuracy`, the share of pairs predicted right; `macro_accuracy`, the mean of this share
-        over the grades that occur; `quadratic_kappa` (Cohen 1968), which is 1 for perfect
-        agreement, 0 for that of chance and where one grade is all there is.
-    """
+    """How well grades are predicted."""
     true, predicted = confusion.sum(axis=1), confusion.sum(axis=0)
     right, occurs = np.diagonal(confusion), true > 0
     grades = np.arange(len(confusion))

@@ -23,12 +23,7 @@ _LEFT, _RIGHT, _BOTTOM, _TOP = 0.9, 0.15, 0.55, 0.4  # margins, in inches
 
 
 def learning_curves(path: str | os.PathLike, history: Sequence[dict]) -> None:
-    """Draws training loss and validation metrics by epoch.
-
-    Args:
-        path: PNG file to write.
-        history: One dict per epoch: "epoch" (from 1), "loss", and "validation" with the metrics.
-    """
+    """Draws training loss and validation metrics by epoch."""
     epochs = [record["epoch"] for record in history]
     figure, (left, right) = _panels(10, 4, number=2)
     left.plot(epochs, [record["loss"] for record in history], "o-", color=COLOURS[0])
@@ -49,13 +44,7 @@ def learning_curves(path: str | os.PathLike, history: Sequence[dict]) -> None:
 def score_density(
     path: str | os.PathLike, scores_by_grade: Sequence[np.ndarray], thresholds: Sequence[float]
 ) -> None:
-    """Draws the distribution of the scores of each grade (Liu et al. 2020, figure 3).
-
-    Args:
-        path: PNG file to write.
-        scores_by_grade: The scores of each grade, in [-1, 1].
-        thresholds: Drawn as vertical lines.
-    """
+    """Draws the distribution of the scores of each grade (Liu et al. 2020, figure 3)."""
     figure, axes = _panels(6, 4)
     bins = np.linspace(-1, 1, 81)
     for grade, scores in enumerate(scores_by_grade):
@@ -87,7 +76,6 @@ def confusion(path: str | os.PathLike, counts: np.ndarray) -> None:
     """Draws predicted against true grades, as shares of each true grade.
 
     Args:
-        path: PNG file to write.
         counts: `[K, K]` pairs; row: true grade, column: predicted grade.
     """
     shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
@@ -117,11 +105,6 @@ def grades_of_hits(
 
     Each bar is about a tenth of the hits. In it, each grade has its share. Perfect cut points would
     stand between bars of one colour.
-
-    Args:
-        path: PNG file to write.
-        shares_by_grade: The share of the first hit's score that each hit has, by grade.
-        cut_points: Drawn as vertical lines.
     """
     edges = np.unique(np.quantile(np.concatenate(shares_by_grade), np.linspace(0, 1, _BARS + 1)))
     if len(edges) == 1:
@@ -158,7 +141,6 @@ def position_profiles(path: str | os.PathLike, profiles: Mapping[str, np.ndarray
     """Draws how much a word of a document counts by its position.
 
     Args:
-        path: PNG file to write.
         profiles: Label -> `[positions]` weights, from the first position on.
     """
     figure, axes = _panels(6, 4)
@@ -172,7 +154,7 @@ def position_profiles(path: str | os.PathLike, profiles: Mapping[str, np.ndarray
 
 
 def _panels(width: float, height: float, number: int = 1):
-    """Returns a figure of some inches, and its axes side by side.
+    """A figure of some inches, and its axes side by side.
 
     A layout that is computed would take two thirds of the time of a plot, so margins are fixed.
     """
@@ -188,13 +170,7 @@ def _panels(width: float, height: float, number: int = 1):
 
 
 def save_png(figure, path: str | os.PathLike, *, dpi: int = 120) -> None:
-    """Writes a figure as PNG and closes it; the same figure gives the same bytes.
-
-    Args:
-        figure: A figure of matplotlib.
-        path: File to write.
-        dpi: Dots per inch.
-    """
+    """Writes a figure as PNG and closes it; the same figure gives the same bytes."""
     with open_to_write(path) as file:
         figure.savefig(file, dpi=dpi, format="png")
     plt.close(figure)

@@ -30,12 +30,7 @@ RULE_NAMES = {
 
 
 def metrics_cells(content: Mapping[str, Any], splits: Sequence[str]) -> Cells:
-    """Returns a table with a row per metric and a column per split.
-
-    Args:
-        content: Of `metrics.json`.
-        splits: Those to show.
-    """
+    """A table with a row per metric and a column per split."""
     header = ["metric", *(f"{split} (95% interval)" for split in splits), "queries"]
     rows = []
     for name in content[splits[0]]:
@@ -53,7 +48,7 @@ def _mean(content: Mapping[str, Any], split: str, name: str) -> str:
 
 
 def without_queries(content: Mapping[str, Any], splits: Sequence[str]) -> list[str]:
-    """Returns a sentence for each split that has metrics without any query, which says why."""
+    """A sentence for each split that has metrics without any query, which says why."""
     sentences = []
     for split in splits:
         missing = [name for name, count in content["counts"][split].items() if not count]
@@ -66,12 +61,12 @@ def without_queries(content: Mapping[str, Any], splits: Sequence[str]) -> list[s
 
 
 def rules_list(rules: Mapping[str, str]) -> str:
-    """Returns a Markdown list of what metrics depend on, as `metrics.json` says it."""
+    """A Markdown list of what metrics depend on, as `metrics.json` says it."""
     return "\n".join(f"* {RULE_NAMES.get(name, name)}: {text}." for name, text in rules.items())
 
 
 def grades_cells(content: Mapping[str, Any], splits: Sequence[str]) -> Cells:
-    """Returns a table of how well grades are predicted: a row per split and kind."""
+    """A table of how well grades are predicted: a row per split and kind."""
     rows = [
         [f"{split}, {kind}", *(f"{value:.4f}" for value in metrics.values())]
         for split in splits
@@ -81,7 +76,7 @@ def grades_cells(content: Mapping[str, Any], splits: Sequence[str]) -> Cells:
 
 
 def confusion_cells(counts: np.ndarray) -> Cells:
-    """Returns a table of `[K, K]` counts: true by predicted grade, and shares right."""
+    """A table of `[K, K]` counts: true by predicted grade, and shares right."""
     grades = range(len(counts))
     header = ["true grade", *(f"predicted {grade}" for grade in grades), "right"]
     rows = [
@@ -111,11 +106,7 @@ def print_results(content: Mapping[str, Any], splits: Sequence[str]) -> None:
 
 
 def components_table(retrievers: Mapping[str, Mapping[str, Evaluation]]) -> str:
-    """Returns a Markdown table: a row for each metric, a column for each split and retriever.
-
-    Args:
-        retrievers: Name -> split -> what was measured.
-    """
+    """A Markdown table: a row for each metric, a column for each split and retriever."""
     splits = list(next(iter(retrievers.values())))
     columns = [(split, name) for split in splits for name in retrievers]
     metrics = next(iter(next(iter(retrievers.values())).values())).metrics
@@ -138,19 +129,7 @@ def write_report(
     commands: Sequence[str],
     flags: Sequence[str],
 ) -> None:
-    """Writes the report.
-
-    Args:
-        path: Markdown file.
-        title: Heading.
-        facts: Name -> value: the data, the model and the training.
-        content: Of `metrics.json`.
-        evaluations: Split -> what was measured.
-        sections: Heading -> Markdown, what follows the metrics.
-        plots: Caption -> path relative to the report.
-        commands: What to run next.
-        flags: All flags of the run.
-    """
+    """Writes the report."""
     splits = list(evaluations)
     parts = [f"# {title}", markdown_table(["", ""], [[k, v] for k, v in facts.items()])]
     parts += ["## Metrics", markdown_table(*metrics_cells(content, splits))]

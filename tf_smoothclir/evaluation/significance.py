@@ -22,7 +22,7 @@ _QUERIES_PER_BLOCK = 4096
 
 
 def differences(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Returns a - b over the queries that have a score.
+    """A - b over the queries that have a score.
 
     Args:
         a: `[queries]` float.
@@ -30,9 +30,6 @@ def differences(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
     Returns:
         `[scored queries]` float64.
-
-    Raises:
-        ValueError: The shapes differ, a score is infinite, or NaN in only one of the two.
     """
     a, b = np.asarray(a, np.float64), np.asarray(b, np.float64)
     if a.ndim != 1 or a.shape != b.shape:
@@ -58,12 +55,6 @@ def randomization_test(a: np.ndarray, b: np.ndarray, *, seed: int, samples: int 
     Args:
         a: `[queries]` float.
         b: `[queries]` float.
-        seed: Seed of the patterns; the same seed gives the same value on every machine.
-        samples: Number of random patterns.
-
-    Returns:
-        p in (0, 1]: the share of patterns at least as extreme as the observed one; if patterns are
-        sampled, (count + 1) / (samples + 1) (Phipson and Smyth 2010).
     """
     if samples < 1:
         raise ValueError(f"samples must be at least 1, but is {samples}.")
@@ -80,7 +71,7 @@ def randomization_test(a: np.ndarray, b: np.ndarray, *, seed: int, samples: int 
 
 
 def _all_sums(values: np.ndarray) -> np.ndarray:
-    """Returns `[2 ** len(values)]`, the sums under every pattern of signs."""
+    """`[2 ** len(values)]`, the sums under every pattern of signs."""
     sums = np.zeros(1)
     for value in values:
         sums = np.concatenate([sums + value, sums - value])
@@ -88,7 +79,7 @@ def _all_sums(values: np.ndarray) -> np.ndarray:
 
 
 def _random_sums(values: np.ndarray, seed: int, block: int) -> np.ndarray:
-    """Returns `[_SAMPLES_PER_BLOCK]` sums under random signs, which depend on seed and block."""
+    """`[_SAMPLES_PER_BLOCK]` sums under random signs, which depend on seed and block."""
     sums = np.full(_SAMPLES_PER_BLOCK, -values.sum())
     for part, begin in enumerate(range(0, len(values), _QUERIES_PER_BLOCK)):
         some = values[begin : begin + _QUERIES_PER_BLOCK]
@@ -108,11 +99,6 @@ def paired_t_test(a: np.ndarray, b: np.ndarray) -> float:
     Args:
         a: `[queries]` float.
         b: `[queries]` float.
-
-    Returns:
-        p in (0, 1], at least the smallest normal float. Without variance, t is undefined: p is 1 if
-        there is no difference or at most one query; if n differences are all equal, p is
-        2^(1 - n), as in an exact randomisation test.
     """
     found = differences(a, b)
     count = len(found)
@@ -125,15 +111,11 @@ def paired_t_test(a: np.ndarray, b: np.ndarray) -> float:
 
 
 def effect_size(a: np.ndarray, b: np.ndarray) -> float:
-    """Returns Cohen's d_z: the mean difference divided by the differences' standard deviation.
+    """Cohen's d_z: the mean difference divided by the differences' standard deviation.
 
     Args:
         a: `[queries]` float.
         b: `[queries]` float.
-
-    Returns:
-        d_z, positive if `a` is better; 0 if there is no difference or at most one query; plus or
-        minus infinity if all differences are equal.
     """
     found = differences(a, b)
     if len(found) < 2 or not found.any():
@@ -146,7 +128,7 @@ def effect_size(a: np.ndarray, b: np.ndarray) -> float:
 def bootstrap_difference_interval(
     a: np.ndarray, b: np.ndarray, *, seed: int, samples: int = RESAMPLES
 ) -> tuple[float, float]:
-    """Returns the 95% percentile bootstrap interval of the mean of a - b, over queries.
+    """The 95% percentile bootstrap interval of the mean of a - b, over queries.
 
     Both scores of a query are drawn together. Returns `(0, 0)` if no query has a score.
     """
@@ -177,12 +159,12 @@ def _without_variance(values: np.ndarray) -> bool:
 
 
 def _two_sided_tail(t: float, freedom: int) -> float:
-    """Returns P(|T| >= |t|) of Student's t distribution with `freedom` degrees of freedom."""
+    """P(|T| >= |t|) of Student's t distribution with `freedom` degrees of freedom."""
     return _incomplete_beta(freedom / 2, 0.5, freedom, t * t)
 
 
 def _incomplete_beta(a: float, b: float, u: float, v: float) -> float:
-    """Returns the regularised incomplete beta function I_x(a, b) at x = u / (u + v).
+    """The regularised incomplete beta function I_x(a, b) at x = u / (u + v).
 
     Uses its continued fraction (Abramowitz and Stegun 1964, 26.5.8). Takes both u and v, because
     1 - x would lose its digits near x = 1.
@@ -198,7 +180,7 @@ def _incomplete_beta(a: float, b: float, u: float, v: float) -> float:
 
 
 def _beta_fraction(a: float, b: float, x: float) -> float:
-    """Returns 1 + d_1 / (1 + d_2 / (1 + ...)), from its far end.
+    """1 + d_1 / (1 + d_2 / (1 + ...)), from its far end.
 
     The number of terms that matter grows with the square root of a + b.
     """

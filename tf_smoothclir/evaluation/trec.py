@@ -23,11 +23,8 @@ def write_list_run(
     """Writes candidate lists in the order of their scores.
 
     Args:
-        path: File to write.
-        retrieval_set: Gives the ids and the order of equal scores.
         lists: `[pairs]` documents.
         scores: `[pairs]` float32.
-        tag: Name of the system.
     """
     number = np.repeat(np.arange(len(lists.query_rows)), np.diff(lists.offsets))
     order = np.lexsort((retrieval_set.tie_order[lists.document_rows], -scores, number))
@@ -58,14 +55,7 @@ def write_run(
     rankings: Iterable[tuple[str, Sequence[str], Sequence[float]]],
     tag: str,
 ) -> None:
-    """Writes rankings of any system, all of them or, after an error, none.
-
-    Args:
-        path: File to write.
-        rankings: Query id, document ids, and their scores as float32, best first. Equal scores are
-            written as falling ones, because other tools sort by the score alone.
-        tag: Name of the system.
-    """
+    """Writes rankings of any system, all of them or, after an error, none."""
     lines = []
     for query_id, document_ids, scores in rankings:
         ranked = zip(document_ids, _strictly_falling(scores))

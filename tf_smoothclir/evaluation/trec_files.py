@@ -51,13 +51,6 @@ def read_run(path: Path) -> Run:
 
     Spaces or tabs separate the columns. The score alone decides: the rank is ignored, as in
     trec_eval.
-
-    Returns:
-        Query id -> document id -> score.
-
-    Raises:
-        InputError: The file is missing or empty, a line is malformed, its score is not a number, or
-            a query has a document twice.
     """
     run: dict[str, dict[str, float]] = {}
     columns = ("query", "Q0", "document", "rank", "score", "tag")
@@ -70,14 +63,6 @@ def read_qrels(path: Path) -> Qrels:
     """Reads the lines `query iteration document grade` of TREC qrels.
 
     Negative grades are kept; the metrics count them as grade 0, as trec_eval does.
-
-    Returns:
-        Query id -> document id -> grade.
-
-    Raises:
-        InputError: The file is missing or empty, a line is malformed, a grade is not an integer or
-            too large for the metrics, a query has a document twice, or no grade is 1 or
-            more.
     """
     qrels: dict[str, dict[str, int]] = {}
     columns = ("query", "iteration", "document", "grade")
@@ -95,7 +80,7 @@ def read_qrels(path: Path) -> Qrels:
 
 
 def highest_grade(qrels: Qrels) -> int:
-    """Returns the highest grade of any judgment; the `mr` metrics count the documents with it."""
+    """The highest grade of any judgment; the `mr` metrics count the documents with it."""
     return max(max(judged.values()) for judged in qrels.values())
 
 
@@ -104,10 +89,6 @@ def run_metrics(run: Run, qrels: Qrels) -> RunMetrics:
 
     Relevant documents that the run lacks count as not retrieved, in the ideal ranking of NDCG and
     in the divisor of MAP. Equal scores are ordered by the hash of the document id.
-
-    Args:
-        run: From `read_run`.
-        qrels: From `read_qrels`.
     """
     query_ids, num_grades = tuple(sorted(qrels)), highest_grade(qrels) + 1
     chunks = []
@@ -144,7 +125,7 @@ def _chunk_metrics(
 
 
 def _found_grades(rankings: Sequence[Mapping], judged: Sequence[Mapping]) -> np.ndarray:
-    """Returns `[queries, at least 5]` int32 grades, best score first, padded with 0."""
+    """`[queries, at least 5]` int32 grades, best score first, padded with 0."""
     documents = [document for ranking in rankings for document in ranking]
     scores = [score for ranking in rankings for score in ranking.values()]
     grades = [
@@ -161,7 +142,7 @@ def _found_grades(rankings: Sequence[Mapping], judged: Sequence[Mapping]) -> np.
 
 
 def _missed_grades(rankings: Sequence[Mapping], judged: Sequence[Mapping]) -> np.ndarray:
-    """Returns `[queries, most missed]` int32 grades of the judged documents that were missed."""
+    """`[queries, most missed]` int32 grades of the judged documents that were missed."""
     missed = [
         [max(grade, 0) for document, grade in grade_of.items() if document not in ranking]
         for ranking, grade_of in zip(rankings, judged)

@@ -24,16 +24,6 @@ def run_cells(cells: Sequence[CellDirectory], processes: int) -> list[CellDirect
     Every cell has a process of its own, so that neither the memory it leaves behind nor its crash
     affects the others. SIGINT and SIGTERM stop the running cells after they have saved their state.
     The output of a cell goes to its log.
-
-    Args:
-        cells: Finished cells and repetitions take no time.
-        processes: Number of cells that run at the same time.
-
-    Returns:
-        The cells that failed.
-
-    Raises:
-        OSError: The disk is full. What chooses among cells must not go on without those it lacks.
     """
     by_name = {cell.cell.name: cell for cell in cells}
     todo = [cell for cell in by_name.values() if not cell.finished]

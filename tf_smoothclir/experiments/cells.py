@@ -149,7 +149,6 @@ class CellDirectory:
     """The files of a cell: a run directory without checkpoints, and what Figure 3 needs."""
 
     def __init__(self, output_dir: Path, cell: Cell):
-        """Names the files; creates nothing."""
         self.cell = cell
         self.path = Path(output_dir, "cells", cell.name)
         self.log = self.path.with_name(f"{cell.name}.log")
@@ -171,16 +170,16 @@ class CellDirectory:
         return CellMetrics.read(self.run.metrics, part)
 
     def history(self) -> list[dict]:
-        """Returns the history of a finished cell: a record for each epoch."""
+        """The history of a finished cell: a record for each epoch."""
         return read_json(self.run.metrics)["history"]
 
     def trec_files(self, split: str, part: str = "", *, full: bool = False) -> tuple[Path, Path]:
-        """Returns the TREC run and qrels of a split: candidate lists, or full retrieval."""
+        """The TREC run and qrels of a split: candidate lists, or full retrieval."""
         directory, prefix = self.run.evaluation_of(part) / split, "full." if full else ""
         return directory / f"{prefix}run.trec", directory / f"{prefix}qrels.trec"
 
     def score_counts(self) -> np.ndarray:
-        """Returns `[K, SCORE_BINS]`: training pairs by grade and score in [-1, 1]."""
+        """`[K, SCORE_BINS]`: training pairs by grade and score in [-1, 1]."""
         return np.array(read_json(self._scores)["counts"])
 
     def complete(self) -> None:
@@ -205,12 +204,7 @@ class CellDirectory:
 
 
 def _training_scores(run: RunDirectory, settings: RunSettings) -> dict:
-    """Returns the distribution of the training pairs' scores by grade (Figure 3).
-
-    Args:
-        run: The trained run.
-        settings: Where the data are now; the run's own settings say where they were.
-    """
+    """The distribution of the training pairs' scores by grade (Figure 3)."""
     tokenized_set = tokenized_set_of(source_of(settings.data), settings, run, SPLITS)
     lists = candidate_lists(
         tokenized_set.retrieval_set,

@@ -21,13 +21,7 @@ _LOOKS = (("o", "-"), ("s", "--"), ("^", "-."), ("v", ":"))
 
 
 def plot_gradients(path: Path, title: str, systems: Sequence[SystemMetrics]) -> None:
-    """Draws the distribution of the gradient norms of all steps, and the loss of each epoch.
-
-    Args:
-        path: PNG file to write.
-        title: Heading.
-        systems: One for each of `CLIP_NORMS`, in threes that share a colour.
-    """
+    """Draws the distribution of the gradient norms of all steps, and the loss of each epoch."""
     figure, (norms, losses) = plt.subplots(1, 2, figsize=(9.5, 4.6), constrained_layout=True)
     for index, system in enumerate(systems):
         look = {"color": COLOURS[index // len(_STYLES) % len(COLOURS)]}
@@ -54,13 +48,7 @@ def plot_gradients(path: Path, title: str, systems: Sequence[SystemMetrics]) -> 
 
 
 def plot_learning(path: Path, title: str, systems: Sequence[SystemMetrics]) -> None:
-    """Draws loss and validation metric of each epoch; a ring marks the best epoch.
-
-    Args:
-        path: PNG file to write.
-        title: Heading.
-        systems: Each has a colour, and a curve for each of its seeds.
-    """
+    """Draws loss and validation metric of each epoch; a ring marks the best epoch."""
     figure, (losses, validation) = plt.subplots(
         1, 2, figsize=(9.5, 4.2), sharex=True, constrained_layout=True
     )
@@ -85,24 +73,12 @@ def plot_learning(path: Path, title: str, systems: Sequence[SystemMetrics]) -> N
 
 
 def plot_related(path: Path, title: str, systems: Sequence[SystemMetrics]) -> None:
-    """Draws metrics of each loss against the mean number of documents of grade 1 per query.
-
-    Args:
-        path: PNG file to write.
-        title: Heading.
-        systems: Named "loss, mean"; the whole set, of mean "all", stands at the right.
-    """
+    """Draws metrics of each loss against the mean number of documents of grade 1 per query."""
     _plot_metrics(path, title, systems, _RELATED_METRICS, "SR/Q")
 
 
 def plot_queries(path: Path, title: str, systems: Sequence[SystemMetrics]) -> None:
-    """Draws metrics of each retriever against the number of training queries.
-
-    Args:
-        path: PNG file to write.
-        title: Heading.
-        systems: Named "retriever, number"; the whole set, "all", stands at the right.
-    """
+    """Draws metrics of each retriever against the number of training queries."""
     _plot_metrics(path, title, systems, _QUERIES_METRICS, "training queries")
 
 

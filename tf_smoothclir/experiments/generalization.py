@@ -44,7 +44,7 @@ class Gap:
 
 
 def gap_of(system: SystemMetrics) -> Gap:
-    """Returns the losses of a system whose loss is SOSL."""
+    """The losses of a system whose loss is SOSL."""
     settings = system.cells[0].cell.settings
     pairs = round(np.mean([cell.score_counts().sum() for cell in system.cells]))
     thresholds = settings.model.thresholds
@@ -66,7 +66,7 @@ def gap_of(system: SystemMetrics) -> Gap:
 
 
 def gap_table(column: str, gaps: Sequence[Gap]) -> Table:
-    """Returns the table of an experiment; `column` names what the systems differ in."""
+    """The table of an experiment; `column` names what the systems differ in."""
     columns = (column, "training pairs n", "training loss", "test loss", "gap", "bound")
     rows = (
         (
@@ -81,13 +81,7 @@ def gap_table(column: str, gaps: Sequence[Gap]) -> Table:
 
 
 def plot_gaps(path: Path, title: str, gaps: Sequence[Gap]) -> None:
-    """Draws gap and bound against the number of training pairs.
-
-    Args:
-        path: PNG file to write.
-        title: Heading.
-        gaps: One for each number of pairs. On the logarithmic axis a gap below 0 has no place.
-    """
+    """Draws gap and bound against the number of training pairs."""
     figure, axes = plt.subplots(figsize=(6.5, 4.4), constrained_layout=True)
     pairs = [gap.pairs for gap in gaps]
     axes.plot(pairs, [gap.bound for gap in gaps], "s--", color=COLOURS[1], label="bound, SGD c/t")
@@ -101,7 +95,7 @@ def plot_gaps(path: Path, title: str, gaps: Sequence[Gap]) -> None:
 
 
 def _training_loss(cell: CellDirectory) -> float:
-    """Returns the mean loss of the training pairs, from the middle of the bin of each score."""
+    """The mean loss of the training pairs, from the middle of the bin of each score."""
     counts = cell.score_counts()
     edges = np.linspace(-1, 1, counts.shape[1] + 1)
     middles = np.tile((edges[1:] + edges[:-1]) / 2, len(counts))

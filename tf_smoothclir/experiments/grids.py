@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Collection, Sequence
 
@@ -10,7 +11,7 @@ _FIRST_STEP = 0.2  # where all values of a grid are alike
 
 
 def highest_score(dim: int, epsilon: float) -> float:
-    """Returns what SCS stays below for two vectors of tanh: (√dim / (√dim + ε))².
+    """What SCS stays below for two vectors of tanh: (√dim / (√dim + ε))².
 
     Entries of tanh lie inside (-1, 1), so a vector is shorter than √dim, and its smooth-normalised
     vector shorter than √dim / (√dim + ε). With 64 dimensions, this is 0.79 for ε = 1, 0.64 for 2.
@@ -20,7 +21,7 @@ def highest_score(dim: int, epsilon: float) -> float:
 
 
 def reachable(grid: Collection[Sequence[float]], limit: float) -> tuple[tuple[float, ...], ...]:
-    """Returns the thresholds of a grid that lie below a limit; if none do, all times the limit."""
+    """The thresholds of a grid that lie below a limit; if none do, all times the limit."""
     below = tuple(tuple(values) for values in grid if values[-1] < limit)
     return below or tuple(tuple(round(v * limit, 3) for v in values) for values in grid)
 
@@ -28,15 +29,10 @@ def reachable(grid: Collection[Sequence[float]], limit: float) -> tuple[tuple[fl
 def beyond_edge(
     best: tuple[float, ...], tried: Collection[tuple[float, ...]], limit: float
 ) -> list[tuple[float, ...]]:
-    """Returns what to try next: one step further where the best thresholds lie at an edge.
+    """What to try next: one step further where the best thresholds lie at an edge.
 
     Each threshold is moved alone, then all together, up and down. A step that would pass the next
     threshold or the limit goes half the way there, unless that is less than 0.05.
-
-    Args:
-        best: The best thresholds so far.
-        tried: All thresholds so far, the best ones too.
-        limit: What thresholds stay below.
     """
     found = []
     bounds = (-1.0, *best, limit)
@@ -57,7 +53,7 @@ def beyond_edge(
 
 
 def _moved(value: float, values: Sequence[float], bound: float) -> float:
-    """Returns the last of some values one step up, or half the way to the bound, or as it is."""
+    """The last of some values one step up, or half the way to the bound, or as it is."""
     target = value + (values[-1] - values[-2] if len(values) > 1 else _FIRST_STEP)
     if target >= bound:
         target = (value + bound) / 2
@@ -67,4 +63,4 @@ def _moved(value: float, values: Sequence[float], bound: float) -> float:
 
 def _rises(thresholds: Sequence[float], limit: float) -> bool:
     edges = (-1.0, *thresholds, limit)
-    return all(low < high for low, high in zip(edges, edges[1:]))
+    return all(low < high for low, high in itertools.pairwise(edges))

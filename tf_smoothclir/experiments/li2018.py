@@ -226,11 +226,10 @@ def _marks_of_table_3(measures: Mapping[str, Mapping[str, np.ndarray]]) -> dict[
 def _tested(
     measures: Mapping[str, Mapping[str, np.ndarray]], asked: Sequence[tuple[str, str, str, int]]
 ) -> dict[str, str]:
-    """Returns system -> marks: of tests in the asked direction, and in brackets after Holm.
+    """System -> marks: of tests in the asked direction, and in brackets after Holm.
 
     Args:
         measures: System -> measure -> `[queries]`.
-        asked: System, what it is compared with, the mark, and the sign of the difference.
     """
     asked = [one for one in asked if one[1] in measures]
     pairs = list(dict.fromkeys((name, other) for name, other, _, _ in asked))
@@ -249,7 +248,7 @@ def _tested(
 
 
 def _at_best(system: SystemMetrics, entry: str) -> str:
-    """Returns the mean over the seeds of an entry of the history, in the epoch that is kept."""
+    """The mean over the seeds of an entry of the history, in the epoch that is kept."""
     found = []
     for cell, history in zip(system.cells, system.histories):
         select = cell.cell.settings.training.select_metric
@@ -260,7 +259,7 @@ def _at_best(system: SystemMetrics, entry: str) -> str:
 
 
 def _discriminator(system: SystemMetrics) -> str:
-    """Returns the accuracy of the discriminator in the last epoch, each source alike."""
+    """The accuracy of the discriminator in the last epoch, each source alike."""
     found = [
         [value for name, value in history[-1].items() if name.startswith("accuracy_")]
         for history in system.histories

@@ -31,7 +31,7 @@ COLUMNS = (MAP, LIST_MAP, FULL_MRR, GRADE_1)
 
 
 def measures_of(system: SystemMetrics) -> dict[str, np.ndarray]:
-    """Returns measure -> `[queries]`, means over the seeds of each test query; NaN for undefined.
+    """Measure -> `[queries]`, means over the seeds of each test query; NaN for undefined.
 
     MAP over the collection is that of the first 100 documents.
     """
@@ -40,12 +40,12 @@ def measures_of(system: SystemMetrics) -> dict[str, np.ndarray]:
 
 
 def seed_means(system: SystemMetrics) -> np.ndarray:
-    """Returns the MAP over the collection of each seed, `[seeds]`."""
+    """The MAP over the collection of each seed, `[seeds]`."""
     return np.array([np.nanmean(_of_files(cell.trec_files)[MAP]) for cell in system.cells])
 
 
 def monolingual_measures(study_set: StudySet) -> tuple[dict[str, np.ndarray], bool]:
-    """Returns what BM25 with k1 = 1.2 and b = 0.75 reaches in the language of the documents.
+    """What BM25 with k1 = 1.2 and b = 0.75 reaches in the language of the documents.
 
     Returns:
         Measure -> `[queries]`, and whether the queries are those that people translated. Where
@@ -95,7 +95,7 @@ def _of_collection(run: Mapping, qrels: Mapping) -> dict[str, np.ndarray]:
 
 
 def _without_mates(run: Mapping, qrels: Mapping) -> np.ndarray:
-    """Returns average precisions after the documents of the highest grade are taken out."""
+    """Average precisions after the documents of the highest grade are taken out."""
     highest = max((grade for of in qrels.values() for grade in of.values()), default=1)
     kept = {
         query: {
@@ -124,7 +124,7 @@ def _judgments(retrieval_set: RetrievalSet, rows: np.ndarray) -> dict[str, dict[
 
 
 def _mates(retrieval_set: RetrievalSet) -> np.ndarray:
-    """Returns `[queries]`, a document of the highest grade of each query; the first without one."""
+    """`[queries]`, a document of the highest grade of each query; the first without one."""
     found = np.zeros(len(retrieval_set.query_ids), np.int64)
     best = retrieval_set.grades == retrieval_set.num_grades - 1
     found[retrieval_set.query_rows[best]] = retrieval_set.document_rows[best]

@@ -26,13 +26,7 @@ _CHANCE = {"log_likelihood": -np.log(3), "accuracy": 1 / 3, "source_probe": 1 / 
 
 
 def plot_game(path: Path, title: str, systems: Mapping[str, SystemMetrics]) -> None:
-    """Draws all losses, the discriminator's accuracy and the source probe of each epoch.
-
-    Args:
-        path: PNG file to write.
-        title: Heading.
-        systems: Of which the model and its counterparts without the adversary are drawn.
-    """
+    """Draws all losses, the discriminator's accuracy and the source probe of each epoch."""
     figure, panels = plt.subplots(2, 3, figsize=(12, 6.5), sharex=True, constrained_layout=True)
     drawn = [name for name in _DRAWN if name in systems]
     for panel, (entry, label) in zip(panels.flat, _ENTRIES.items()):
@@ -54,7 +48,7 @@ def plot_game(path: Path, title: str, systems: Mapping[str, SystemMetrics]) -> N
 
 
 def _curve(system: SystemMetrics, entry: str) -> np.ndarray:
-    """Returns the mean over the seeds, `[epochs]`."""
+    """The mean over the seeds, `[epochs]`."""
     names = [f"accuracy_{source}" for source in SOURCES] if entry == "accuracy" else [entry]
     curves = [
         [np.mean([record.get(name, np.nan) for name in names]) for record in history]

@@ -27,7 +27,7 @@ DOCUMENT = (1.0, 1.0)
 
 
 def scs_gradients(vectors: np.ndarray, epsilon: float) -> np.ndarray:
-    """Returns ∂r_ε(x, (1, 1))/∂x for each x: `[n, 2]` to `[n, 2]`, float64."""
+    """∂r_ε(x, (1, 1))/∂x for each x: `[n, 2]` to `[n, 2]`, float64."""
     layer = SmoothCosineSimilarity(epsilon, dtype="float64")
     documents = tf.tile(tf.constant([DOCUMENT], tf.float64), [len(vectors), 1])
     return _gradients(lambda x: layer([x, documents]), vectors)
@@ -47,9 +47,6 @@ def figure1(output_dir: str | os.PathLike) -> list[Path]:
     Above, as in the paper: heat maps of ∂r_ε((x1, x2), (1, 1))/∂x1 for ε = 0.05, 0.2, 0.5. Below:
     the norm of the gradient against ‖x‖, for x orthogonal to (1, 1), where it is largest; the plain
     cosine (ε = 0) has no bound.
-
-    Returns:
-        The paths of figure1.png and figure1.csv.
     """
     axis = np.linspace(-1, 1, 81)  # with the zero vector in the middle
     grid = np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, 2)
@@ -127,9 +124,6 @@ def figure2(output_dir: str | os.PathLike, thresholds: Sequence[float] = (0.0, 0
 
     The segment of the grade, where SOSL is zero, is shaded. MSE aims at the middle of the segment,
     as in the authors' code.
-
-    Returns:
-        The paths of figure2.png and figure2.csv.
     """
     scores = np.linspace(-1, 1, 201)
     losses = {

@@ -57,7 +57,7 @@ class IndexedVectors:
         return cls(exact, ranker, dataclasses.replace(exact, documents=vectors[:]))
 
     def score(self, lists: CandidateLists) -> np.ndarray:
-        """Returns `[pairs]` float32, the score of each pair of the lists."""
+        """`[pairs]` float32, the score of each pair of the lists."""
         return self.inexact.score(lists)
 
     def rank(self, query_rows: np.ndarray, depth: int) -> Iterator[Ranking]:
@@ -68,15 +68,7 @@ class IndexedVectors:
 
 
 def evaluate_forms(run: RunDirectory, settings: RunSettings) -> dict[str, dict]:
-    """Evaluates the towers of a run in each of `NARROW_FORMS`; TREC files are those of a component.
-
-    Args:
-        run: A trained run, with its weights.
-        settings: Where the data are now.
-
-    Returns:
-        Form -> split -> metric -> mean.
-    """
+    """Evaluates the towers of a run in each of `NARROW_FORMS`, with TREC files for each."""
     tokenized_set = tokenized_set_of(source_of(settings.data), settings, run, EVALUATED_SPLITS)
     models = load_models(run)
     exact = models.retrievers(tokenized_set)["dense"]

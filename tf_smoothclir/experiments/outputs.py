@@ -89,7 +89,7 @@ def write_set(
 
 
 def _unfinished(experiment: Experiment, study_set: StudySet, study: Study) -> list[str]:
-    """Returns a note that names the rows whose runs failed or are still to come, if any."""
+    """A note that names the rows whose runs failed or are still to come, if any."""
     rows = {row.name: study.matching_cells(study_set, row) for row in experiment.matching}
     rows |= {row.name: study.cells(study_set, row) for row in study.trained_systems(experiment)}
     found = [name for name, cells in rows.items() if not all(cell.finished for cell in cells)]
@@ -97,7 +97,7 @@ def _unfinished(experiment: Experiment, study_set: StudySet, study: Study) -> li
 
 
 def paper_blocks(experiment: Experiment) -> list[tables.Table]:
-    """Returns the paper's own table, or nothing if the paper gives no numbers."""
+    """The paper's own table, or nothing if the paper gives no numbers."""
     if experiment.name == "table1":
         rows = tuple((LANGUAGES[code], *counts) for code, counts in TABLE_1.items())
         columns = ("documents", "queries", "SR/Q", "number of documents")
@@ -115,7 +115,7 @@ def paper_blocks(experiment: Experiment) -> list[tables.Table]:
 
 
 def not_comparable(experiment: Experiment) -> str:
-    """Returns what the paper measured on, for headings."""
+    """What the paper measured on, for headings."""
     is_theirs = experiment.name in _YU2020
     return yu2020_numbers.NOT_COMPARABLE if is_theirs else NOT_COMPARABLE
 

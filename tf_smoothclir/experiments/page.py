@@ -98,21 +98,7 @@ def write_page(
     title: str = "Experiments",
     note: str = "",
 ) -> Path:
-    """Writes report.html.
-
-    Args:
-        output_dir: Existing directory.
-        sections: In page order.
-        title: Heading of the page.
-        note: Date, machine and versions; plain text.
-
-    Returns:
-        The path of the page.
-
-    Raises:
-        ValueError: A table row has not one cell for each column.
-        OSError: A plot cannot be read.
-    """
+    """Writes report.html."""
     named = [(f"section-{number}", section) for number, section in enumerate(sections, start=1)]
     commands = {command: "" for section in sections for command in section.commands}
     commands = {command: f"command-{n}" for n, command in enumerate(commands, start=1)}
@@ -138,7 +124,7 @@ def write_page(
 
 
 def _section(place: str, section: Section, commands: Mapping[str, str]) -> str:
-    """Returns a section; its commands are links to where each command of the page is, once."""
+    """A section; its commands are links to where each command of the page is, once."""
     parts = [
         f'<section id="{place}">\n<h2>{_escape(section.title)}</h2>\n',
         _paragraphs(section.text),
@@ -166,7 +152,7 @@ def _paragraphs(text: str) -> str:
 
 
 def _table(table: PageTable, title: str) -> str:
-    """Returns a table that scrolls on its own; columns of numbers are right-aligned."""
+    """A table that scrolls on its own; columns of numbers are right-aligned."""
     columns, rows = table.columns, table.rows
     for row in rows:
         if len(row) != len(columns):

@@ -86,7 +86,7 @@ _TABLES = {"table2": _TABLE_2, "table3": _TABLE_3}
 
 
 def paper_values(experiment: str) -> dict[str, dict[str, dict[str, float]]]:
-    """Returns language -> system -> metric -> value; empty if the paper gives no numbers."""
+    """Language -> system -> metric -> value; empty if the paper gives no numbers."""
     return {
         language: {name: dict(zip(METRICS, values)) for name, values in systems.items()}
         for language, systems in _TABLES.get(experiment, {}).items()
@@ -94,16 +94,10 @@ def paper_values(experiment: str) -> dict[str, dict[str, dict[str, float]]]:
 
 
 def is_published(language: str, *, layout: bool, queries: int, documents: int) -> bool:
-    """Returns whether a set is the one of the paper in one of its languages.
+    """Whether a set is the one of the paper in one of its languages.
 
     Other sets share its file layout, and the published archive has more queries than the paper
     used, so both counts must be those of Table 1; that of documents is rounded to thousands there.
-
-    Args:
-        language: Document language.
-        layout: Whether the set has the layout of WikiCLIR or is the dataset `wiki_clir`.
-        queries: Number of judged queries.
-        documents: Number of documents.
     """
     if not layout or language not in TABLE_1:
         return False
@@ -112,7 +106,7 @@ def is_published(language: str, *, layout: bool, queries: int, documents: int) -
 
 
 def differences_from_paper(settings: RunSettings) -> list[str]:
-    """Returns how settings differ from the paper's, beside what its tables vary.
+    """How settings differ from the paper's, beside what its tables vary.
 
     Metrics compare with the paper's only if there is no difference, and the set `is_published`.
     """

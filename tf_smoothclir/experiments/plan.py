@@ -79,7 +79,7 @@ class Study:
     def tuning_cells(
         self, study_set: StudySet, experiments: Sequence[Experiment]
     ) -> list[CellDirectory]:
-        """Returns the cells needed to choose thresholds, as far as it is known by now.
+        """The cells needed to choose thresholds, as far as it is known by now.
 
         Once all are finished, there may be more: those beyond the edge that the best one lies on.
         """
@@ -96,7 +96,7 @@ class Study:
         ]
 
     def chosen(self, study_set: StudySet, system: System) -> tuple[float, ...] | None:
-        """Returns the thresholds, or cut points, that are best on validation.
+        """The thresholds, or cut points, that are best on validation.
 
         Of equally good ones, the first that was tried wins. None if every candidate has failed.
         """
@@ -106,7 +106,7 @@ class Study:
         return _best(study_set, {t: cell for t, cell in candidates.items() if cell.finished})
 
     def cells(self, study_set: StudySet, system: System) -> list[CellDirectory]:
-        """Returns the cells of a system, one for each seed; none if it has no thresholds."""
+        """The cells of a system, one for each seed; none if it has no thresholds."""
         chosen = self.chosen(study_set, system)
         if chosen is None:
             return []
@@ -121,7 +121,7 @@ class Study:
     def final_cells(
         self, study_set: StudySet, experiments: Sequence[Experiment]
     ) -> list[CellDirectory]:
-        """Returns the cells of all systems; the tuning cells must have run before."""
+        """The cells of all systems; the tuning cells must have run before."""
         matching = [
             cell
             for experiment in experiments
@@ -136,11 +136,11 @@ class Study:
         ]
 
     def trained_systems(self, experiment: Experiment) -> tuple[System, ...]:
-        """Returns the systems that are ordinary training runs; these have no rotations."""
+        """The systems that are ordinary training runs; these have no rotations."""
         return () if experiment.matching and self.matching.folds else experiment.systems
 
     def matching_cells(self, study_set: StudySet, system: MatchingSystem) -> list[CellDirectory]:
-        """Returns the cells of a system of Yu and Allan 2020, one for each seed."""
+        """The cells of a system of Yu and Allan 2020, one for each seed."""
         if system.costly and not self.matching.pyramid_epochs:
             return []
         return [
@@ -158,13 +158,13 @@ class Study:
         ]
 
     def with_seed(self, study_set: StudySet, seed: int) -> RunSettings:
-        """Returns the base settings of a set with one of the seeds."""
+        """The base settings of a set with one of the seeds."""
         return changed(study_set.settings, {"seed": seed})
 
     def _candidates(
         self, study_set: StudySet, system: System
     ) -> dict[tuple[float, ...], CellDirectory]:
-        """Returns thresholds -> tuning cell: the grid, and once it is finished what lies beyond."""
+        """Thresholds -> tuning cell: the grid, and once it is finished what lies beyond."""
         if not self.grids:
             return {}
         model = changed(study_set.settings, system.tuned_with).model
@@ -190,18 +190,14 @@ class Study:
 def _best(
     study_set: StudySet, cells: Mapping[tuple[float, ...], CellDirectory]
 ) -> tuple[float, ...] | None:
-    """Returns the thresholds whose cell is best on validation; None if there are no cells."""
+    """The thresholds whose cell is best on validation; None if there are no cells."""
     select = study_set.settings.training.select_metric
     values = {t: cell.metrics().splits[TUNED_ON][select] for t, cell in cells.items()}
     return max(values, key=values.get, default=None)
 
 
 def threshold_grids(lower: Sequence[float], upper: Sequence[float]) -> dict:
-    """Returns the grids to tune over: all pairs θ_1 < θ_2, and `CUT_POINTS`.
-
-    Raises:
-        InputError: There is no such pair, or a threshold is outside (-1, 1).
-    """
+    """The grids to tune over: all pairs θ_1 < θ_2, and `CUT_POINTS`."""
     pairs = tuple((low, high) for low in lower for high in upper if low < high)
     if not pairs or not all(-1 < value < 1 for value in (*lower, *upper)):
         raise input_error(

@@ -26,18 +26,7 @@ _DRAWN = {"figure1": loss_figures.figure1, "figure2": loss_figures.figure2}
 def reproduce(
     names: Sequence[str], sets: Sequence[StudySet], study: Study, *, processes: int, command: str
 ) -> list[str]:
-    """Runs the cells that are missing, then writes tables, plots and `report.html`.
-
-    Args:
-        names: Of experiments, keys of `EXPERIMENTS`.
-        sets: From `open_sets`.
-        study: Where and how to run them.
-        processes: Cells that run at the same time.
-        command: The command line, for the reports.
-
-    Returns:
-        A line for each cell that failed; the others are complete.
-    """
+    """Runs the cells that are missing, then writes tables, plots and `report.html`."""
     make_directory(study.output_dir, "--output_dir")
     experiments = [EXPERIMENTS[name] for name in dict.fromkeys(names)]
     failed = _run(experiments, sets, study, processes)

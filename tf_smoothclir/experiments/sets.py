@@ -27,18 +27,7 @@ def data_settings(
     tfds_names: Sequence[str] = (),
     languages: Sequence[str] = (),
 ) -> list[DataSettings]:
-    """Returns the data settings of each set that the flags name.
-
-    Args:
-        base: Settings that all sets share.
-        data_dirs: Directories. A directory in the layout of WikiCLIR gives a set for each of its
-            languages that `languages` names, or for its only language.
-        tfds_names: TensorFlow datasets such as "wiki_clir/fr"; each is a set.
-        languages: Document languages. Without directories and datasets, each gives a toy world.
-
-    Raises:
-        InputError: A directory has several languages and none is named, or lacks those named.
-    """
+    """The data settings of each set that the flags name."""
     found = []
     for directory in data_dirs:
         for language in _languages_in(directory, languages, base.document_language):
@@ -71,11 +60,7 @@ def _languages_in(directory: str, wanted: Sequence[str], default: str) -> list[s
 
 
 def open_sets(base: RunSettings, data: Sequence[DataSettings]) -> list[StudySet]:
-    """Checks each set and tokenizes it, so that the runs find it in the cache.
-
-    Raises:
-        InputError: A set is defective, or two have the same name.
-    """
+    """Checks each set and tokenizes it, so that the runs find it in the cache."""
     found = []
     for settings in data:
         one = _open(dataclasses.replace(base, data=settings))

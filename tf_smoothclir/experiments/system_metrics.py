@@ -63,13 +63,7 @@ class SystemMetrics:
 def read_system_metrics(
     name: str, cells: Sequence[CellDirectory], part: str = ""
 ) -> SystemMetrics | None:
-    """Returns the metrics of a system over its finished seeds; None if no seed is finished.
-
-    Args:
-        name: Of the system.
-        cells: One for each seed.
-        part: As in `System`.
-    """
+    """The metrics of a system over its finished seeds; None if no seed is finished."""
     finished = tuple(cell for cell in cells if cell.finished)
     if not finished:
         return None
@@ -92,11 +86,7 @@ def read_system_metrics(
 def per_query_means(
     systems: Sequence[SystemMetrics], metrics: Sequence[str] = METRICS
 ) -> tuple[dict[str, RunMetrics], int]:
-    """Returns name -> metrics of each query, averaged over seeds; and the highest grade.
-
-    Raises:
-        InputError: The runs were judged on different candidate lists.
-    """
+    """Name -> metrics of each query, averaged over seeds; and the highest grade."""
     runs, best_grade = _read(systems, full=False)
     if FULL_MRR in metrics:
         for name, full in _read(systems, full=True)[0].items():
@@ -134,10 +124,10 @@ def _mean(runs: Sequence[RunMetrics], metrics: Sequence[str]) -> RunMetrics:
 def differences_from_first(
     systems: Mapping[str, RunMetrics], seed: int, metrics: Sequence[str] = METRICS
 ) -> list[Difference]:
-    """Returns how each system differs from the first; empty if there is no other system."""
+    """How each system differs from the first; empty if there is no other system."""
     return compare(systems, seed=seed, metrics=metrics) if len(systems) > 1 else []
 
 
 def significant(differences: Sequence[Difference]) -> set[tuple[str, str]]:
-    """Returns each (system, metric) whose difference from the baseline is marked."""
+    """Each (system, metric) whose difference from the baseline is marked."""
     return {(one.system, one.metric) for one in differences if one.holm_p < ALPHA}

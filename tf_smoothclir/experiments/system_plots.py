@@ -19,13 +19,7 @@ _GRADES = {0: "grade 0 (NR)", 1: "grade 1 (SR)", 2: "grade 2 (MR)"}
 
 
 def plot_score_densities(path: Path, title: str, systems: Sequence[SystemMetrics]) -> None:
-    """Draws the distribution of the training pairs' scores by grade, one panel for each system.
-
-    Args:
-        path: PNG file to write.
-        title: Heading.
-        systems: One for each loss; a panel pools the pairs of all seeds.
-    """
+    """Draws the distribution of the training pairs' scores by grade, one panel for each system."""
     rows = -(-len(systems) // 2)
     figure, axes = plt.subplots(
         rows, 2, figsize=(9, 3.2 * rows), sharex=True, squeeze=False, constrained_layout=True
@@ -65,7 +59,7 @@ def _density_panel(panel, system: SystemMetrics) -> None:
 
 
 def grade_overlaps(system: SystemMetrics) -> dict[str, float]:
-    """Returns how far the score distributions of two grades overlap, from 0 to 1.
+    """How far the score distributions of two grades overlap, from 0 to 1.
 
     This is the overlapping coefficient, ∫ min(p, q), of the two histograms.
     """
@@ -81,14 +75,7 @@ def grade_overlaps(system: SystemMetrics) -> dict[str, float]:
 def plot_metric_curves(
     path: Path, title: str, label: str, systems: Sequence[SystemMetrics]
 ) -> None:
-    """Draws each metric against the setting that varies; bars span the lowest and highest seed.
-
-    Args:
-        path: PNG file to write.
-        title: Heading.
-        label: The setting that varies, with its unit.
-        systems: One for each value of the setting, which is its name.
-    """
+    """Draws each metric against the setting that varies; bars span the lowest and highest seed."""
     numbers = [float(system.name) for system in systems]
     figure, axes = plt.subplots(figsize=(7.5, 5), constrained_layout=True)
     for index, metric in enumerate(METRICS):
@@ -114,14 +101,7 @@ def plot_metric_curves(
 
 
 def plot_gains(path: Path, title: str, baseline: str, differences: Sequence[Difference]) -> None:
-    """Draws the gain of each system over the baseline, one panel for each metric.
-
-    Args:
-        path: PNG file to write.
-        title: Heading.
-        baseline: Name of the system that the others are compared with.
-        differences: Of the comparison.
-    """
+    """Draws the gain of each system over the baseline, one panel for each metric."""
     metrics = list(dict.fromkeys(one.metric for one in differences))
     names = list(dict.fromkeys(one.system for one in differences))
     figure, axes = plt.subplots(

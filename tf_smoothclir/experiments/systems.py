@@ -87,7 +87,7 @@ _ADAM = {**_SOSL, "optimizer": "adam"}
 
 
 def _departure(name: str, tower: str = "average_pooling", **changes) -> System:
-    """Returns the paper's setting for a tower with some settings changed."""
+    """The paper's setting for a tower with some settings changed."""
     paper = {"published_towers": True, **PAPER_TOWERS[tower]} if tower in PAPER_TOWERS else {}
     return System(name, {**_ADAM, "tower": tower, **paper, **changes}, _ADAM)
 
@@ -124,7 +124,7 @@ _DENSE = PRESETS["dense"]
 
 
 def _dense(*names: str) -> dict[str, object]:
-    """Returns these settings with their values in --preset=dense."""
+    """These settings with their values in --preset=dense."""
     return {name: _DENSE[name] for name in names}
 
 
@@ -133,12 +133,12 @@ def _option(name: str, changes: Mapping[str, object]) -> System:
 
 
 def _changed(flags: str, changes: Mapping[str, object]) -> System:
-    """Returns --preset=dense with some settings changed."""
+    """--preset=dense with some settings changed."""
     return _option(f"--preset=dense {flags}", {**_DENSE, **changes})
 
 
 def _narrow(what: str, part: str = "") -> System:
-    """Returns --preset=dense, or a part of it; all of these are read from one run."""
+    """--preset=dense, or a part of it; all of these are read from one run."""
     return System(f"--preset=dense{what}", {**_SOSL, **_DENSE}, part=part, narrow=True)
 
 

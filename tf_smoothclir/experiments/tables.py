@@ -50,7 +50,7 @@ class Value:
     differs: bool = False
 
     def __str__(self) -> str:
-        """Returns a text such as "0.853 (0.850 to 0.856) †"; one seed has no spread."""
+        """A text such as "0.853 (0.850 to 0.856) †"; one seed has no spread."""
         text = f"{self.mean:.3f}"
         if self.low != self.high:
             text += f" ({self.low:.3f} to {self.high:.3f})"
@@ -72,12 +72,12 @@ class Table:
     rows: tuple[tuple[object, ...], ...]
 
     def markdown(self) -> str:
-        """Returns the caption and a Markdown table; the best values are bold."""
+        """The caption and a Markdown table; the best values are bold."""
         rows = [[_bold(cell, "**{}**") for cell in row] for row in self.rows]
         return f"{self.caption}\n\n{markdown_table(self.columns, rows)}"
 
     def latex(self) -> str:
-        """Returns a LaTeX tabular for the package booktabs; the best values are bold."""
+        """A LaTeX tabular for the package booktabs; the best values are bold."""
         numeric = [any(isinstance(row[c], Value) for row in self.rows) for c in self._indices]
         rows = [
             " & ".join(_bold(cell, r"\textbf{{{}}}", latex_escape) for cell in row)
@@ -96,7 +96,7 @@ class Table:
         return "\n".join(lines) + "\n"
 
     def for_page(self) -> PageTable:
-        """Returns the table for the report page."""
+        """The table for the report page."""
         rows = [[_bold(cell, "**{}**") for cell in row] for row in self.rows]
         return PageTable(list(self.columns), rows)
 
@@ -120,17 +120,7 @@ def system_table(
     metrics: Sequence[str] = METRICS,
     costs: bool = False,
 ) -> Table:
-    """Returns a table with a row for each system: its thresholds and the mean of each metric.
-
-    Args:
-        caption: What the table shows.
-        first_column: What the systems differ in.
-        systems: One for each row.
-        marked: Each (system, metric) that differs significantly from the first row.
-        paper: System -> metric -> the paper's value on this set, for a row below ours.
-        metrics: The columns.
-        costs: Whether to add columns of time and memory.
-    """
+    """A table with a row for each system: its thresholds and the mean of each metric."""
     best = {m: max(system.values[m].mean() for system in systems) for m in metrics}
     rows = []
     for system in systems:
@@ -151,7 +141,7 @@ def _costs(system: SystemMetrics) -> tuple[str, str]:
 def paper_table(
     caption: str, first_column: str, languages: Mapping[str, Mapping[str, Mapping[str, float]]]
 ) -> Table:
-    """Returns the paper's own table: language -> system -> metric -> value."""
+    """The paper's own table: language -> system -> metric -> value."""
     rows = []
     for language, systems in languages.items():
         best = {m: max(values[m] for values in systems.values()) for m in METRICS}
@@ -166,7 +156,7 @@ def _paper_values(values: Mapping[str, float], best: Mapping[str, float] | None 
 
 
 def threshold_text(system: SystemMetrics) -> str:
-    """Returns the thresholds, or the three cut points of 3PartL2."""
+    """The thresholds, or the three cut points of 3PartL2."""
     return ", ".join(f"{value:g}" for value in system.thresholds)
 
 
@@ -177,15 +167,7 @@ def system_csv(
     paper: Mapping[str, Mapping[str, Mapping[str, float]]],
     published: str = "",
 ) -> str:
-    """Returns a CSV line for each system and metric, unrounded, then the paper's values.
-
-    Args:
-        set_name: Name of our set.
-        systems: Our systems.
-        marked: Each (system, metric) that differs significantly from the first system.
-        paper: Language -> system -> metric -> value.
-        published: Language of the paper's set that ours is, or "".
-    """
+    """A CSV line for each system and metric, unrounded, then the paper's values."""
     lines = []
     for system in systems:
         source = ("ours", set_name, "", system.name, threshold_text(system))
@@ -206,7 +188,7 @@ def system_csv(
 
 
 def plain_csv(table: Table) -> str:
-    """Returns a table of texts and numbers as CSV."""
+    """A table of texts and numbers as CSV."""
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows([table.columns, *table.rows])
     return text.getvalue()

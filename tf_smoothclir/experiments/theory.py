@@ -27,22 +27,16 @@ class Constants:
 
 
 def sosl(thresholds: Sequence[float] | None = None) -> Constants:
-    """Returns the constants of SOSL in the score r in [-1, 1], over all grades (Proposition 1).
+    """The constants of SOSL in the score r in [-1, 1], over all grades (Proposition 1).
 
     |∂SOSL/∂r| = 2 (r - θ_y) above the segment and 2 (θ_{y-1} - r) below it: at most 2 (1 - θ_1) and
     2 (1 + θ_{K-1}), both reached, and below 4 for any thresholds. Its own slope is 0 or 2.
-
-    Args:
-        thresholds: θ_1 < ... < θ_{K-1}; None for the 4 of all thresholds.
-
-    Raises:
-        ValueError: `thresholds` cannot be used.
     """
     return Constants(4.0 if thresholds is None else 2 * _largest_excess(thresholds), 2.0)
 
 
 def sosl_maximum(thresholds: Sequence[float] | None = None) -> float:
-    """Returns M, the largest value of SOSL over r in [-1, 1]; 4 without thresholds."""
+    """M, the largest value of SOSL over r in [-1, 1]; 4 without thresholds."""
     return 4.0 if thresholds is None else _largest_excess(thresholds) ** 2
 
 
@@ -52,12 +46,12 @@ def _largest_excess(thresholds) -> float:
 
 
 def scs_of_paper(epsilon: float) -> float:
-    """Returns 2/ε, the Lipschitz constant of SCS in one vector that Lemma 2's proof states."""
+    """2/ε, the Lipschitz constant of SCS in one vector that Lemma 2's proof states."""
     return 2 / _positive("epsilon", epsilon)
 
 
 def scs_gradient_bound(query_norm: float, document_norm: float, epsilon: float) -> float:
-    """Returns ‖v_d‖ / (‖f_q‖ + ε), which ‖∂r/∂f_q‖ never exceeds; below 1/ε.
+    """‖v_d‖ / (‖f_q‖ + ε), which ‖∂r/∂f_q‖ never exceeds; below 1/ε.
 
     With n = ‖f_q‖, u = f_q / n and v_d = f_d / (‖f_d‖ + ε), the gradient is
 
@@ -71,7 +65,7 @@ def scs_gradient_bound(query_norm: float, document_norm: float, epsilon: float) 
 
 
 def scs(epsilon: float) -> Constants:
-    """Returns the constants of SCS in both vectors together, (f_q, f_d): 1/ε and 2/ε².
+    """The constants of SCS in both vectors together, (f_q, f_d): 1/ε and 2/ε².
 
     Write a = ε/(‖f_q‖ + ε) and b = ε/(‖f_d‖ + ε), both in (0, 1]. By `scs_gradient_bound`,
     ε² ‖∇r‖² <= a² (1 - b)² + b² (1 - a)², convex in a and in b, so at most 1, its largest corner.
@@ -89,7 +83,7 @@ def scs(epsilon: float) -> Constants:
 
 
 def average_pooling() -> Constants:
-    """Returns the constants of tanh(Wᵀm) in the embeddings W, m being the mean one-hot token.
+    """The constants of tanh(Wᵀm) in the embeddings W, m being the mean one-hot token.
 
     ‖m‖ <= 1, |tanh'| <= 1 and |tanh''| <= 4/(3 √3), reached at tanh² = 1/3. Two towers that share
     nothing have the same constants together.
@@ -98,7 +92,7 @@ def average_pooling() -> Constants:
 
 
 def compose(outer: Constants, inner: Constants) -> Constants:
-    """Returns the constants of outer ∘ inner (lemmas A.1 and A.2).
+    """The constants of outer ∘ inner (lemmas A.1 and A.2).
 
     ‖∇(g∘f)(u) - ∇(g∘f)(v)‖ <= L_g β_f ‖u - v‖ + L_f β_g ‖f(u) - f(v)‖ and the last norm is at most
     L_f ‖u - v‖: the smoothness is L_g β_f + L_f² β_g. Lemma A.2 has L_f in place of L_f², which
@@ -111,14 +105,14 @@ def compose(outer: Constants, inner: Constants) -> Constants:
 
 
 def model(epsilon: float, thresholds: Sequence[float] | None = None) -> Constants:
-    """Returns α and γ: the constants of SOSL ∘ SCS ∘ towers in all embeddings (Lemma 2)."""
+    """Α and γ: the constants of SOSL ∘ SCS ∘ towers in all embeddings (Lemma 2)."""
     return compose(compose(sosl(thresholds), scs(epsilon)), average_pooling())
 
 
 def sgd_stability(
     *, pairs: int, steps: int, step_constant: float, constants: Constants, loss_maximum: float
 ) -> float:
-    """Returns β(n), the uniform stability of SGD with steps α_t <= c/t (Theorem A.4).
+    """Β(n), the uniform stability of SGD with steps α_t <= c/t (Theorem A.4).
 
         β = M (1 + 1/(γ c)) / (n - 1) · (2 c L² / M)^(1/(γ c + 1)) · T^(γ c/(γ c + 1))
 
@@ -126,16 +120,6 @@ def sgd_stability(
     l/M with M c, which gives the factors M. Its exponent of T is 1 - 1/(γ c + 1); Theorem 3 prints
     1 - 1/(γ c), which would make the bound fall with T for γ c < 1. By the same token T may grow
     like n while the gap closes for γ c < 1, not γ c < 2.
-
-    Args:
-        pairs: n, number of training pairs, at least 2.
-        steps: T, number of SGD steps, at least 1.
-        step_constant: c > 0, step size times step number.
-        constants: L and γ of the loss in the parameters; both > 0.
-        loss_maximum: M > 0, an upper bound of the loss.
-
-    Raises:
-        ValueError: An argument is outside its range.
     """
     if pairs < 2 or steps < 1:
         raise ValueError(f"pairs must be >= 2 and steps >= 1, got {pairs!r} and {steps!r}")
@@ -147,22 +131,13 @@ def sgd_stability(
 
 
 def generalization_bound(beta: float, *, pairs: int, loss_maximum: float, delta: float) -> float:
-    """Returns what L_E - L_S stays below with probability 1 - δ (Theorem 3).
+    """What L_E - L_S stays below with probability 1 - δ (Theorem 3).
 
         2 β(n) + (4 n β(n) + M) sqrt(ln(1/δ) / (2 n))
 
     L_E is the expected loss of a new pair, L_S the mean loss of the training pairs. The theorem is
     about SGD, not about the paper's own training, which is Adam at a constant learning rate on
     batches.
-
-    Args:
-        beta: β(n), from `sgd_stability` for Theorem 3.
-        pairs: n, number of training pairs.
-        loss_maximum: M > 0, an upper bound of the loss.
-        delta: δ in (0, 1).
-
-    Raises:
-        ValueError: An argument is outside its range.
     """
     if pairs < 1 or not 0 < delta < 1:
         raise ValueError(f"pairs must be >= 1 and 0 < delta < 1, got {pairs!r} and {delta!r}")

@@ -20,7 +20,7 @@ _SEED = 0
 
 
 def found_constants(functions: Sequence[Callable], inputs: Callable, size: int) -> Constants:
-    """Returns the largest slope and the largest change of slope that a search finds.
+    """The largest slope and the largest change of slope that a search finds.
 
     The search starts with random points and then narrows down around the best ones. The values it
     finds are attained, so they refute any bound below them; larger ones may exist.
@@ -29,7 +29,6 @@ def found_constants(functions: Sequence[Callable], inputs: Callable, size: int) 
         functions: Each maps points `[points, dim]` to values `[points]`, all float64. The largest
             constants among them count.
         inputs: Maps normal numbers `[points, size]` to points `[points, dim]` of the domain.
-        size: Number of normal numbers for a point.
     """
     found = [_search(function, inputs, size) for function in functions]
     return Constants(max(slope for slope, _ in found), max(bend for _, bend in found))
@@ -62,7 +61,7 @@ def _largest(objective, size) -> float:
 
 
 def _vectors(coordinates: np.ndarray) -> np.ndarray:
-    """Returns vectors of any direction whose norms are around 1 and far above and below."""
+    """Vectors of any direction whose norms are around 1 and far above and below."""
     directions = coordinates[:, :-1] / _norms(coordinates[:, :-1])[:, None]
     return directions * np.exp(np.clip(3 * coordinates[:, -1:], -25, 25))
 
@@ -80,19 +79,13 @@ def _losses(thresholds: Sequence[float]) -> list[Callable]:
 
 
 def found_in_sosl(thresholds: Sequence[float]) -> Constants:
-    """Returns what a search finds for `theory.sosl`, over all grades."""
+    """What a search finds for `theory.sosl`, over all grades."""
     by_grade = [lambda r, loss=loss: loss(r[:, 0]) for loss in _losses(thresholds)]
     return found_constants(by_grade, lambda points: np.clip(points, -1, 1), 1)
 
 
 def found_in_scs(epsilon: float, thresholds: Sequence[float] = (), tower=False) -> Constants:
-    """Returns what a search finds for SCS in one vector, the other being long.
-
-    Args:
-        epsilon: ε of SCS.
-        thresholds: If given, the search is over SOSL ∘ SCS and all grades.
-        tower: Whether tanh comes before SCS.
-    """
+    """What a search finds for SCS in one vector, the other being long."""
     layer = SmoothCosineSimilarity(epsilon, dtype="float64")
     other = tf.constant([[1e6 * epsilon] + [0.0] * (_DIM - 1)], tf.float64)
 
@@ -114,19 +107,11 @@ def found_in_sgd(
     step_constant: float,
     delta: float,
 ) -> tuple[float, float]:
-    """Returns stability and gap of SGD on toy data: 8 queries, 8 documents, random grades.
+    """Stability and gap of SGD on toy data: 8 queries, 8 documents, random grades.
 
     The stability is how far replacing one training pair moves the loss of any pair, averaged over
     100 orders of training. The gap is what L_E - L_S exceeds in a share δ of 100 draws of training
     pairs.
-
-    Args:
-        epsilon: ε of SCS.
-        thresholds: θ of SOSL.
-        pairs: As for `theory.sgd_stability`, and so the next two.
-        steps: See there.
-        step_constant: See there.
-        delta: δ in (0, 1).
     """
     rng = np.random.default_rng(_SEED)
     grades = rng.integers(len(thresholds) + 1, size=64)

@@ -25,7 +25,7 @@ _DELTA = 0.05
 
 
 def _rows(epsilon, thresholds) -> list[tuple[str, str, float, float]]:
-    """Returns (constant, formula, bound, largest value found) for each row of the table."""
+    """(constant, formula, bound, largest value found) for each row of the table."""
     loss, scores = theory.sosl(thresholds), theory.scs(epsilon)
     composed, whole = theory.compose(loss, scores), theory.model(epsilon, thresholds)
     maximum, tower = theory.sosl_maximum(thresholds), theory.average_pooling()
@@ -58,16 +58,7 @@ def _rows(epsilon, thresholds) -> list[tuple[str, str, float, float]]:
 def write_theory_table(
     output_dir: str | os.PathLike, epsilon: float = 1.0, thresholds: Sequence[float] = (0.2, 0.7)
 ) -> PageTable:
-    """Writes theory.md and theory.csv.
-
-    Args:
-        output_dir: An existing directory.
-        epsilon: ε > 0 of SCS.
-        thresholds: θ_1 < ... < θ_{K-1} of SOSL.
-
-    Returns:
-        The table.
-    """
+    """Writes theory.md and theory.csv."""
     columns = ["constant", "formula", "bound", "largest found", "holds"]
     rows = []
     for name, formula, bound, found in _rows(epsilon, thresholds):

@@ -97,23 +97,20 @@ class Fusion:
         return 1.0, scale * self.share / (1 - self.share)
 
     def points(self, scores: np.ndarray) -> np.ndarray:
-        """Returns what the scores of all documents by one half count before they are weighed.
+        """What the scores of all documents by one half count before they are weighed.
 
         Args:
             scores: `[queries, documents]` float32.
-
-        Returns:
-            The same shape, float32.
         """
         return reciprocal_ranks(scores) if self.by_ranks else scores
 
     def added(self, lexical: np.ndarray, dense: np.ndarray) -> np.ndarray:
-        """Returns the weighted sum of points of one shape, float32."""
+        """The weighted sum of points of one shape, float32."""
         of_lexical, of_dense = map(np.float32, self.weights)
         return of_lexical * lexical + of_dense * dense
 
     def rows(self, lexical: ScoreRows, dense: ScoreRows) -> ScoreRows:
-        """Returns what scores by the formula; a part that has no weight is not asked."""
+        """What scores by the formula; a part that has no weight is not asked."""
         parts = [(np.float32(a), part) for a, part in zip(self.weights, (lexical, dense)) if a]
         return lambda query_rows: functools.reduce(
             np.add, (weight * self.points(part(query_rows)) for weight, part in parts)
@@ -125,11 +122,7 @@ class Fusion:
 
     @classmethod
     def load(cls, path: Path) -> Fusion:
-        """Reads what `save` wrote.
-
-        Raises:
-            InputError: The file has another content.
-        """
+        """Reads what `save` wrote."""
         try:
             return record_from_json(cls, read_json(path))
         except ValueError as error:
@@ -142,14 +135,10 @@ class Fusion:
 
 
 def reciprocal_ranks(scores: Sequence[np.ndarray]) -> np.ndarray:
-    """Returns the points of the documents of several rankings.
+    """The points of the documents of several rankings.
 
     Args:
         scores: `[rankings, documents]` float32.
-
-    Returns:
-        The same shape, float32: 60 / (60 + rank) of the best `DEPTH` documents and of those that
-        equal the last of them, 0 of all others.
     """
     found = np.zeros(np.shape(scores), np.float32)
     for row, own in zip(found, scores):

@@ -35,16 +35,6 @@ def learn_fusion(
     On a sample of the validation queries, feedback is tried with the three fusions that are best
     without it, and with the lexical model alone. The best weight with each is then measured on all
     validation queries.
-
-    Args:
-        texts: The set.
-        lexical: Scores of the lexical model, without feedback.
-        dense: Scores of the towers.
-        formulas: Those that may be chosen, of `FORMULAS`.
-
-    Returns:
-        The fusion of the best mean of NDCG@5 of candidate lists and MRR@10 of full retrieval, among
-        those that `is_better` than the better half.
     """
     begin = time.monotonic()
     learner = _Learner(texts, lexical, dense)
@@ -66,7 +56,7 @@ class _Learner:
         self._towers_alone = dataclasses.replace(self._lexical_alone, share=1.0)
 
     def best_fusions(self, formulas: Sequence[str]) -> list[Fusion]:
-        """Returns the lexical model alone, and what is best without feedback."""
+        """The lexical model alone, and what is best without feedback."""
         fusions = [self._lexical_alone, self._towers_alone]
         fusions += [
             dataclasses.replace(self._lexical_alone, share=share, formula=formula)
@@ -79,7 +69,7 @@ class _Learner:
         return list(dict.fromkeys([self._lexical_alone, *best]))
 
     def best_weights(self, fusions: Sequence[Fusion]) -> list[Fusion]:
-        """Returns fusions with the weight of feedback that is best for each."""
+        """Fusions with the weight of feedback that is best for each."""
         feedback = self._texts.feedback(1.0)
         qualities = self._sample.of_variants(
             lambda query_rows: (
@@ -95,7 +85,7 @@ class _Learner:
         ]
 
     def choose(self, fusions: Sequence[Fusion]) -> Fusion:
-        """Returns the best of fusions and of the halves, each as it ranks alone."""
+        """The best of fusions and of the halves, each as it ranks alone."""
         fusions = list(dict.fromkeys([*fusions, self._towers_alone]))
         validation = Validation(self._texts.retrieval_set, most_queries=None)
         measured = dict(

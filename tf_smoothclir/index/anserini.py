@@ -64,13 +64,6 @@ def write_anserini(
     """Writes a new directory, whole or not at all.
 
     The documents are read twice: the largest impact decides the step.
-
-    Args:
-        directory: Where to write; there must be nothing yet.
-        lexical: The lexical model of an export.
-        collection: The documents.
-        queries: Of the topics; without any there is no `topics.tsv`.
-        bits: The largest impact becomes 2^bits - 1.
     """
     if lexical.feedback:
         logging.warning(
@@ -93,7 +86,7 @@ def write_anserini(
 
 
 def quantized(impacts: sp.csr_array, step: float) -> sp.csr_array:
-    """Returns impacts in steps, rounded to integers, without zeros; int32."""
+    """Impacts in steps, rounded to integers, without zeros; int32."""
     found = sp.csr_array(
         (np.rint(impacts.data / step).astype(np.int32), impacts.indices, impacts.indptr),
         shape=impacts.shape,
@@ -113,7 +106,7 @@ def _impacts(
 
 
 def _words(lexical: LexicalParts) -> list[str]:
-    """Returns the words by their ids as query words."""
+    """The words by their ids as query words."""
     return [
         word for role in ROLES for word in read_vocabulary(lexical.vocabulary_dir / f"{role}.txt")
     ]
@@ -122,7 +115,7 @@ def _words(lexical: LexicalParts) -> list[str]:
 def _write_documents(
     directory: Path, lexical: LexicalParts, collection: Collection, words: list[str], step: float
 ) -> tuple[int, int]:
-    """Returns the number of documents, and of all entries of their vectors."""
+    """The number of documents, and of all entries of their vectors."""
     directory.mkdir()
     number = entries = 0
     for texts, impacts in _impacts(lexical, collection):

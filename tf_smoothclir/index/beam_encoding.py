@@ -30,33 +30,13 @@ class BeamEncoder:
     """Encodes a collection in a Beam pipeline; takes the place of `encode_segments`."""
 
     def __init__(self, export_dir: str | os.PathLike, version: int, options: Sequence[str]):
-        """Stores where the export is and how the pipeline runs.
-
-        Args:
-            export_dir: Where `publish_version` wrote; all Beam workers read it.
-            version: Version of the export.
-            options: Pipeline options, such as "--runner=FlinkRunner".
-        """
         self._export = (os.fspath(Path(export_dir).absolute()), version)
         self._options = list(options)
 
     def __call__(
         self, work: Path, collection: FileCollection, halves: Sequence[Half]
     ) -> list[Path]:
-        """Encodes the segments of a collection that are not there yet.
-
-        Args:
-            work: The work directory, claimed for the collection.
-            collection: Files; each is read by one Beam worker, and encoded by all.
-            halves: Not used; each Beam worker loads them itself.
-
-        Returns:
-            The directories of all segments.
-
-        Raises:
-            InputError: Beam is not installed or refuses the options, or the collection does not
-                consist of files.
-        """
+        """Encodes the segments of a collection that are not there yet."""
         del halves
         beam = load_beam()
         if not isinstance(collection, FileCollection):

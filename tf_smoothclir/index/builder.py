@@ -39,24 +39,7 @@ def build_index(
     overwrite: bool = False,
     encode_all: EncodeAll = encode_segments,
 ) -> IndexManifest:
-    """Encodes and indexes a collection; continues an interrupted build.
-
-    Args:
-        directory: The directory of the index.
-        collection: The documents.
-        halves: The halves that the index is to have, such as those of `export_halves`.
-        export: The manifest of the export that they come from.
-        data: Finds the collection again, if it is a retrieval set.
-        overwrite: Replace an index that is there; it stays intact until the new one is complete.
-        encode_all: `encode_segments` or a `BeamEncoder`.
-
-    Returns:
-        The manifest of the index. If there is an index of the same export, settings and state of
-        the collection already, it is left as it is.
-
-    Raises:
-        InputError: There is an index of something else, or the collection has a defect.
-    """
+    """Encodes and indexes a collection; continues an interrupted build."""
     directory = Path(directory)
     if directory.exists():
         check_is_index(directory)  # nothing but an index is ever replaced

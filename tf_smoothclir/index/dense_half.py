@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Optional
 
 import numpy as np
 from absl import logging
@@ -31,7 +30,7 @@ from tf_smoothclir.two_tower.int8_vectors import Int8Vectors
 from tf_smoothclir.utils.files import join_files, open_to_write, write_array
 
 _VECTORS, _FAISS = "vectors", "faiss"
-QueryVectors = Callable[[], Optional[np.ndarray]]
+QueryVectors = Callable[[], np.ndarray | None]
 
 
 class DenseHalf:
@@ -53,9 +52,6 @@ class DenseHalf:
         """Stores how vectors are made and indexed.
 
         Args:
-            encode: The document tower, from `load_tower`.
-            dim: Length of its vectors.
-            settings: Kind and parameters of the vector index.
             query_vectors: Returns `[queries, dim]` to measure the recall with; None to use vectors
                 of documents.
         """
@@ -63,19 +59,15 @@ class DenseHalf:
         self._settings, self._query_vectors = settings or IndexSettings(), query_vectors
 
     def encode(self, texts: Sequence[str]) -> np.ndarray:
-        """Returns the vectors of texts, `[texts, dim]` float32."""
+        """The vectors of texts, `[texts, dim]` float32."""
         return encode_texts(self._encode, texts)
 
     def writer(self, directory: Path) -> VectorWriter:
-        """Returns what writes the vectors of a segment."""
+        """What writes the vectors of a segment."""
         return VectorWriter(directory)
 
     def join(self, parts: Sequence[Path], directory: Path, documents: DocumentStore) -> DenseNote:
-        """Joins the vectors of all segments, indexes them, and measures the recall as written.
-
-        Raises:
-            InputError: There are too few documents for the kind of index.
-        """
+        """Joins the vectors of all segments, indexes them, and measures the recall as written."""
         directory.mkdir()
         join_files([part / _VECTORS for part in parts], directory / _VECTORS)
         settings = self._settings.resolved(len(documents))
@@ -86,7 +78,7 @@ class DenseHalf:
         return DenseNote(self._dim, settings, recall)
 
     def differences(self, there: DenseNote | None) -> str:
-        """Returns the settings of an index that differ, such as "kind flat"."""
+        """The settings of an index that differ, such as "kind flat"."""
         return "no vectors" if there is None else self._settings.differences(there.settings)
 
 
@@ -94,7 +86,6 @@ class VectorWriter:
     """A context manager that writes vectors, batch by batch."""
 
     def __init__(self, directory: Path):
-        """Creates the directory and its file."""
         directory.mkdir()
         self._file = open_to_write(directory / _VECTORS)
 
@@ -111,11 +102,6 @@ class VectorWriter:
 
 def write_index(directory: Path, dim: int, settings: IndexSettings) -> np.ndarray:
     """Indexes the file of vectors in a directory, and deletes it if nothing else will need it.
-
-    Args:
-        directory: Has the file, of a `VectorWriter`.
-        dim: Length of the vectors.
-        settings: Resolved settings.
 
     Returns:
         The vectors, `[documents, dim]` float32, which stay mapped.
@@ -136,13 +122,7 @@ def opened_ranker(
     """Opens the files of the dense half of an index.
 
     Args:
-        directory: What `DenseHalf.join` wrote.
-        dim: Length of the vectors.
-        settings: Resolved settings.
         hashes: `[documents]` uint64, of the ids.
-
-    Returns:
-        What reads into memory all that a search needs there, even if the files have been deleted.
     """
     if settings.kind not in SCANNED:
         vectors, file = _vectors(directory, dim), open(directory / _FAISS, "rb")  # noqa: SIM115

@@ -35,18 +35,17 @@ class Collection(abc.ABC):
 
     @abc.abstractmethod
     def place(self, index: int) -> str:
-        """Returns where document `index` (from 0) is: file and line."""
+        """Where document `index` (from 0) is: file and line."""
 
     @abc.abstractmethod
     def fingerprint(self) -> str:
-        """Returns a hex digest that changes whenever the content changes."""
+        """A hex digest that changes whenever the content changes."""
 
 
 class SourceCollection(Collection):
     """The documents of a retrieval set."""
 
     def __init__(self, source: Source):
-        """Uses the documents of `source`."""
         self.name, self._source = source.name, source
 
     def documents(self) -> Iterator[Text]:
@@ -71,7 +70,6 @@ class FileCollection(Collection):
     """
 
     def __init__(self, paths: list[Path]):
-        """Uses the files at `paths`, in this order."""
         self.name = str(paths[0]) if len(paths) == 1 else str(paths[0].parent)
         self.paths = paths
 
@@ -90,15 +88,7 @@ class FileCollection(Collection):
 
 
 def open_files(path: str | Path, flag: str) -> FileCollection:
-    """Opens a file of documents, or a directory of such files, as Spark writes them.
-
-    Args:
-        path: The file or directory. The files of a directory are of one kind; sorted by name.
-        flag: Flag to name in errors, such as "--collection".
-
-    Raises:
-        InputError: There is no such file, or no file of a known kind.
-    """
+    """Opens a file of documents, or a directory of such files, as Spark writes them."""
     path = Path(path)
     if path.is_dir():
         files = sorted(file for file in path.iterdir() if file.suffix in _SUFFIXES)
@@ -124,11 +114,7 @@ def open_collection(path: str, data: DataSettings) -> Collection:
 
 
 def read_ids(path: str | Path) -> list[str]:
-    """Reads ids from a file, one per line; returns each once, in order.
-
-    Raises:
-        InputError: The file is missing or empty, or a line is not an id.
-    """
+    """Reads ids from a file, one per line; returns each once, in order."""
     path = Path(path)
     return list(dict.fromkeys(checked_id(line, "id", path, n) for n, line in read_lines(path)))
 

@@ -30,11 +30,6 @@ class DocumentIndex:
     """
 
     def __init__(self, directory: str | os.PathLike):
-        """Opens an index after checking its files.
-
-        Raises:
-            InputError: There is no index, or a file is not the one that was written.
-        """
         directory = Path(directory)
         self.manifest = _checked_manifest(directory)
         content = directory / self.manifest.content
@@ -61,14 +56,10 @@ class DocumentIndex:
         return len(self.documents)
 
     def search(self, query_vectors: np.ndarray, depth: int) -> list[list[SearchHit]]:
-        """Returns the best documents of each query by their vectors; ties by a hash of the id.
+        """The best documents of each query by their vectors; ties by a hash of the id.
 
         Args:
             query_vectors: `[queries, dim]`, from the query tower of the same training run.
-            depth: Documents per query.
-
-        Raises:
-            InputError: The vectors have another length.
         """
         dim = self.manifest.vectors.dim
         if query_vectors.shape[1] != dim:
@@ -84,12 +75,11 @@ class DocumentIndex:
     def hits(
         self, positions: np.ndarray, scores: np.ndarray, cut_points: CutPoints | None
     ) -> list[SearchHit]:
-        """Returns ranked documents as hits.
+        """Ranked documents as hits.
 
         Args:
             positions: `[documents]` int64, best first.
             scores: `[documents]` float32.
-            cut_points: Those that predict grades; None for no grades.
         """
         grades: Sequence = [None] * len(scores)
         if cut_points is not None:

@@ -24,7 +24,6 @@ class DocumentWriter:
     """A context manager that writes documents, batch by batch."""
 
     def __init__(self, directory: Path):
-        """Creates the directory and its files."""
         directory.mkdir()
         self._hashes = open_to_write(directory / _HASHES)
         self._fields = {name: RaggedWriter(directory, name, "u1") for name in Text._fields}
@@ -53,7 +52,6 @@ class DocumentStore:
     """
 
     def __init__(self, directory: Path):
-        """Opens what `DocumentWriter` or `join_documents` wrote."""
         self.hashes = np.fromfile(directory / _HASHES, "<u8")
         self._fields = [RaggedStore(directory, name, "u1") for name in Text._fields]
 
@@ -64,7 +62,7 @@ class DocumentStore:
         return Text(*(bytes(field[position]).decode() for field in self._fields))
 
     def same_ids(self) -> tuple[int, int] | None:
-        """Returns the positions of two documents with the same id, or None."""
+        """The positions of two documents with the same id, or None."""
         order = np.argsort(self.hashes, kind="stable")
         for place in np.flatnonzero(np.diff(self.hashes[order]) == 0):
             first, second = order[place : place + 2]

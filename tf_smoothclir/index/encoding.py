@@ -60,16 +60,7 @@ class _SegmentNote:
 
 
 def encode_segments(work: Path, collection: Collection, halves: Sequence[Half]) -> list[Path]:
-    """Encodes the segments of a collection that are not there yet.
-
-    Args:
-        work: The work directory, claimed for the collection.
-        collection: The documents; only a few batches are in memory at a time.
-        halves: The halves of the index.
-
-    Returns:
-        The directories of all segments, in order.
-    """
+    """Encodes the segments of a collection that are not there yet."""
     if (work / COMPLETE).exists():
         return _checked_segments(work)
     segments = []
@@ -99,17 +90,7 @@ def write_segment(
     halves: Sequence[Half],
     update: Callable[[int], object],
 ) -> int:
-    """Encodes documents on all cores and writes them as a segment, whole or not at all.
-
-    Args:
-        path: The directory of the segment.
-        documents: The documents; streamed.
-        halves: The halves of the index.
-        update: Called with the number of documents in each batch that is done.
-
-    Returns:
-        The number of documents. If it is 0, nothing is written.
-    """
+    """Encodes documents on all cores and writes them as a segment, whole or not at all."""
 
     def encoded(batch: Sequence[Text]) -> tuple[Sequence[Text], list]:
         texts = [document.text for document in batch]
@@ -136,7 +117,7 @@ def write_segment(
 
 
 def encode_texts(encode: Encode, texts: Sequence[str]) -> np.ndarray:
-    """Returns the vectors of texts by a loaded tower, `[texts, dim]` float32."""
+    """The vectors of texts by a loaded tower, `[texts, dim]` float32."""
     import tensorflow as tf  # here, because searches need it no earlier, if at all
 
     return encode(text=tf.constant(list(texts), tf.string))["vector"].numpy()
@@ -162,7 +143,7 @@ def _checked_segments(work: Path) -> list[Path]:
 
 
 def size_if_whole(segment: Path) -> int:
-    """Returns the number of documents of an encoded segment; deletes a damaged one, returns 0."""
+    """The number of documents of an encoded segment; deletes a damaged one, returns 0."""
     if not segment.is_dir():
         return 0
     try:

@@ -49,17 +49,7 @@ def export_halves(
     version: int | None = None,
     retriever: str = "",
 ) -> ExportHalves:
-    """Loads the models of an export that encode documents.
-
-    Args:
-        export_dir: Where `publish_version` wrote.
-        settings: Kind and parameters of the vector index.
-        version: None for the latest.
-        retriever: "dense" or "lexical" for one half of a hybrid alone; empty for all halves.
-
-    Raises:
-        InputError: There is no such version, it is damaged, or it has not what the retriever needs.
-    """
+    """Loads the models of an export that encode documents."""
     models = load_exported_models(export_dir, version)
     halves, manifest = halves_of(models, settings), models.manifest
     if retriever and retriever != models.retriever:
@@ -76,7 +66,7 @@ def export_halves(
 
 
 def halves_of(models: ExportedModels, settings: IndexSettings | None = None) -> list[Half]:
-    """Returns a half for each kind of model; the arguments are those of `export_halves`."""
+    """A half for each kind of model; the arguments are those of `export_halves`."""
     halves: list[Half] = []
     if models.towers:
         encode, manifest = models.towers["document"]

@@ -31,29 +31,13 @@ class Half(Protocol):
     name: str
 
     def encode(self, texts: Sequence[str]) -> Any:
-        """Returns a row for each text. Called in several threads."""
+        """A row for each text. Called in several threads."""
 
     def writer(self, directory: Path) -> contextlib.AbstractContextManager[RowWriter]:
-        """Returns what writes the rows of a segment into a new directory."""
+        """What writes the rows of a segment into a new directory."""
 
     def join(self, parts: Sequence[Path], directory: Path, documents: DocumentStore) -> Any:
-        """Joins the rows of all segments into a new directory, and checks what it wrote.
-
-        Args:
-            parts: What `writer` wrote for each segment, in order.
-            directory: Becomes the directory of the half.
-            documents: All documents, in the same order.
-
-        Returns:
-            A dataclass for the manifest, its entry `name`.
-
-        Raises:
-            InputError: The documents are too few for what was asked for.
-        """
+        """Joins the rows of all segments into a new directory, and checks what it wrote."""
 
     def differences(self, there: Any) -> str:
-        """Returns how an index differs from what this half would build, or "".
-
-        Args:
-            there: What the manifest of the index says about this half; None if it has none.
-        """
+        """How an index differs from what this half would build, or ""."""

@@ -54,17 +54,16 @@ class LexicalHalf:
     name = "impacts"
 
     def __init__(self, parts: LexicalParts):
-        """Takes an exported lexical model."""
         self._parts = parts
         self._feedback = bool(parts.feedback or parts.model.feedback)
 
     def encode(self, texts: Sequence[str]) -> LexicalRows:
-        """Returns what the words of texts add to scores."""
+        """What the words of texts add to scores."""
         words = self._parts.document_reader.batch(texts)
         return LexicalRows(self._parts.model.impacts(words, self._parts.spelling), words.matrix())
 
     def writer(self, directory: Path) -> LexicalWriter:
-        """Returns what writes the impacts of a segment."""
+        """What writes the impacts of a segment."""
         return LexicalWriter(directory, counts=self._feedback)
 
     def join(self, parts: Sequence[Path], directory: Path, documents: DocumentStore) -> LexicalNote:
@@ -93,7 +92,7 @@ class LexicalHalf:
         write_postings(directory, _TERMS, chunks, frequency, len(documents))
 
     def differences(self, there: LexicalNote | None) -> str:
-        """Returns "no impacts" for an index that has none."""
+        """ "no impacts" for an index that has none."""
         return "no impacts" if there is None else ""
 
 
@@ -101,7 +100,6 @@ class LexicalWriter:
     """A context manager that writes the impacts of documents, batch by batch."""
 
     def __init__(self, directory: Path, *, counts: bool):
-        """Creates the directory and its files; those of `counts` are for feedback."""
         directory.mkdir()
         self._impacts = SparseWriter(directory, _IMPACTS)
         self._counts = SparseWriter(directory, _COUNTS) if counts else None
@@ -129,13 +127,6 @@ class LexicalIndex:
     """
 
     def __init__(self, directory: Path, note: LexicalNote, documents: int):
-        """Opens what `LexicalHalf.join` wrote.
-
-        Args:
-            directory: Where it is.
-            note: What it returned.
-            documents: Number of documents.
-        """
         self.postings: Postings = open_postings(directory, _IMPACTS, documents)
         self._vectors: tuple[SparseRows, Postings] | None = None
         if note.feedback:
@@ -143,7 +134,7 @@ class LexicalIndex:
             self._vectors = open_rows(directory, _VECTORS), terms
 
     def scores(self, words: np.ndarray) -> np.ndarray:
-        """Returns the scores of all documents, `[documents]` float32.
+        """The scores of all documents, `[documents]` float32.
 
         Args:
             words: `[words]` int, of a query, as `QueryReader` numbers them.
@@ -154,5 +145,5 @@ class LexicalIndex:
         return scores
 
     def feedback(self, weight: float) -> Feedback | None:
-        """Returns feedback over the documents; None for weight 0."""
+        """Feedback over the documents; None for weight 0."""
         return Feedback(*self._vectors, weight) if weight else None

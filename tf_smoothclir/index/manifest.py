@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
-from typing import ClassVar, Optional
+from typing import ClassVar
 
 from tf_smoothclir.index.vector_index import IndexSettings
 from tf_smoothclir.protocols.cut_points import CutPoints
@@ -96,24 +96,19 @@ class IndexManifest:
     thresholds: tuple[float, ...]
     fingerprint: str
     collection_name: str
-    data: Optional[DataSettings]  # noqa: UP045 - Python 3.9 reads the types of the fields
+    data: DataSettings | None
     documents: int
     content: str
     digests: dict[str, str]
-    vectors: Optional[DenseNote] = None  # noqa: UP045
-    impacts: Optional[LexicalNote] = None  # noqa: UP045
-    cut_points: Optional[CutPoints] = None  # noqa: UP045
+    vectors: DenseNote | None = None
+    impacts: LexicalNote | None = None
+    cut_points: CutPoints | None = None
     parts: tuple[str, ...] = ()
     role: ClassVar[str] = "index"
 
     @classmethod
     def read(cls, directory: Path) -> IndexManifest:
-        """Reads the manifest of the index in `directory`.
-
-        Raises:
-            InputError: The manifest is missing, damaged, not that of an index, or from a release
-                whose indexes had another layout.
-        """
+        """Reads the manifest of the index in `directory`."""
         if "generation" in check_is_index(directory):
             raise input_error(directory, "an earlier release wrote this index", REMEDY)
         return read_manifest(directory, ["index"], cls._parsed)
@@ -135,7 +130,7 @@ class IndexManifest:
         return tuple(name for name in ("vectors", "impacts") if getattr(self, name) is not None)
 
     def cut_points_of(self, *ranking: str) -> CutPoints | None:
-        """Returns the cut points of scores by some halves; None where none are known.
+        """The cut points of scores by some halves; None where none are known.
 
         Vectors alone have the thresholds of the loss where nothing better is known.
         """
@@ -150,9 +145,5 @@ class IndexManifest:
 
 
 def check_is_index(directory: Path) -> dict:
-    """Returns the entries of the manifest of an index of any release, not compared with its digest.
-
-    Raises:
-        InputError: The directory holds no index.
-    """
+    """The entries of the manifest of an index of any release, not compared with its digest."""
     return read_manifest(directory, ["index"], dict)

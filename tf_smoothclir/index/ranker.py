@@ -51,7 +51,6 @@ class Ranker:
         """Joins an index with its documents.
 
         Args:
-            index: Holds all `vectors`.
             vectors: `[documents, dim]`, float32 or int8.
             hashes: `[documents]` uint64, of the ids.
         """
@@ -64,11 +63,10 @@ class Ranker:
         return self._index.settings.kind == "flat"
 
     def rank(self, queries: np.ndarray, depth: int) -> list[tuple[np.ndarray, np.ndarray]]:
-        """Returns the best documents of each query.
+        """The best documents of each query.
 
         Args:
             queries: `[queries, dim]`.
-            depth: Documents per query; an approximate index may find fewer.
 
         Returns:
             For each query `(positions int64, scores float32)`, best first.
@@ -83,11 +81,10 @@ class Ranker:
         return ranked
 
     def nearest(self, query: np.ndarray, number: int) -> Nearest:
-        """Returns documents near a query.
+        """Documents near a query.
 
         Args:
             query: `[dim]`.
-            number: How many, or all if there are fewer; an approximate index may find fewer.
         """
         query = np.ascontiguousarray(query, np.float32)
         number = min(number, self.documents)
@@ -102,7 +99,7 @@ class Ranker:
         return Nearest(positions, scores, error, others)
 
     def about(self, query: np.ndarray, positions: np.ndarray) -> np.ndarray:
-        """Returns the SCS of a query and documents, nearly: in float32.
+        """The SCS of a query and documents, nearly: in float32.
 
         Args:
             query: `[dim]` float32.
@@ -127,7 +124,6 @@ class Ranker:
             query: `[dim]` float32.
             bounds: `[candidates]` float32, their scores by the index, best first.
             found: `[candidates]` int64, their positions.
-            depth: Documents wanted.
         """
         if not query.any():  # such as an empty query: every score is 0
             best = np.argsort(self._hashes, kind="stable")[:depth]
@@ -148,7 +144,7 @@ class Ranker:
         return positions[order], scores[order]
 
     def scores(self, query: np.ndarray, positions: np.ndarray) -> np.ndarray:
-        """Returns the SCS of a query and documents.
+        """The SCS of a query and documents.
 
         Args:
             query: `[dim]`.
@@ -165,7 +161,7 @@ class Ranker:
         return scores
 
     def recall(self, queries: np.ndarray, vectors: np.ndarray, depth: int = RECALL_DEPTH) -> float:
-        """Returns the share of the exact best documents that is found, on average.
+        """The share of the exact best documents that is found, on average.
 
         A found document counts if its score reaches that of the last of the exact best, so that
         ties and duplicates do not look like errors.
@@ -173,7 +169,6 @@ class Ranker:
         Args:
             queries: `[queries, dim]`.
             vectors: `[documents, dim]` float32, by which the exact ranking is.
-            depth: How many best documents are looked for.
         """
         from tf_smoothclir.ops.top_k import top_k  # here, because searches need no TensorFlow
 

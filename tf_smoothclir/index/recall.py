@@ -20,7 +20,6 @@ def measured_recall(
     """Measures an index against the exact ranking.
 
     Args:
-        ranker: The ranker over the index.
         vectors: `[documents, dim]` float32, as the document tower made them.
         query_vectors: Called only for an approximate index. Returns `[queries, dim]`, or None to
             measure with vectors of documents instead.

@@ -25,7 +25,6 @@ class Int8Scan:
     """
 
     def __init__(self, vectors: Int8Vectors):
-        """Copies vectors into memory."""
         self._vectors = vectors
         dim = vectors.shape[1]
         self._padding = -dim % _NUMBERS_AT_ONCE
@@ -40,11 +39,10 @@ class Int8Scan:
             self._index.add_sa_codes(padded)
 
     def search(self, queries: np.ndarray, candidates: int) -> tuple[np.ndarray, np.ndarray]:
-        """Returns the best documents by their int8 vectors and rounded queries.
+        """The best documents by their int8 vectors and rounded queries.
 
         Args:
             queries: `[queries, dim]` float32.
-            candidates: How many; at most the number of documents.
 
         Returns:
             `(scores, positions)`, each `[queries, candidates]`, best first.
@@ -56,7 +54,7 @@ class Int8Scan:
         return sums * scales[:, None], positions
 
     def error(self, query: np.ndarray) -> float:
-        """Returns how far the score of any document by `[dim]` may be off, rounding included."""
+        """How far the score of any document by `[dim]` may be off, rounding included."""
         return self._vectors.error(query) + 2.0**-22 * len(query)
 
 
@@ -64,13 +62,12 @@ class BitScan:
     """Numbers of signs that two vectors share: a bit per number, a rough order of the documents."""
 
     def __init__(self, vectors: Int8Vectors):
-        """Copies the signs of vectors into memory."""
         self._index = faiss.IndexBinaryFlat(8 * len(_bits(vectors.codes[:1])[0]))
         for begin in range(0, len(vectors), _CHUNK):
             self._index.add(_bits(vectors.codes[begin : begin + _CHUNK]))
 
     def search(self, queries: np.ndarray, candidates: int) -> tuple[np.ndarray, np.ndarray]:
-        """Returns documents that share the most signs; `Int8Scan.search` says what is what."""
+        """Documents that share the most signs; `Int8Scan.search` says what is what."""
         with threads_for(len(queries)):
             distances, positions = self._index.search(_bits(queries), candidates)
         return -distances.astype(np.float32), positions

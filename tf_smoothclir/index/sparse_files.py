@@ -24,7 +24,6 @@ class SparseWriter:
     """
 
     def __init__(self, directory: Path, name: str):
-        """Creates the files in a directory."""
         self._ids = RaggedWriter(directory, name, "<i4")
         self._weights = open_to_write(directory / f"{name}.weights")
 
@@ -59,7 +58,7 @@ def matrices(parts: Sequence[SparseRows], columns: int) -> Iterator[sp.csr_array
 
 
 def column_lengths(parts: Sequence[SparseRows], columns: int) -> np.ndarray:
-    """Returns how many rows of several stores have each column, `[columns]` int64."""
+    """How many rows of several stores have each column, `[columns]` int64."""
     lengths = np.zeros(columns, np.int64)
     for rows in matrices(parts, columns):
         lengths += np.bincount(rows.indices, minlength=columns)
@@ -105,11 +104,7 @@ def open_postings(directory: Path, name: str, documents: int) -> Postings:
 
 
 def map_array(path: Path, dtype: str, shape: tuple[int, ...], mode: str = "r") -> np.ndarray:
-    """Maps a file; an empty one, which cannot be mapped, is made if it is new.
-
-    Returns:
-        To read, a plain array: slices of `np.memmap` take several times as long.
-    """
+    """Maps a file; an empty one, which cannot be mapped, is made if it is new."""
     if 0 in shape:
         path.touch()
         return np.zeros(shape, dtype)

@@ -50,12 +50,9 @@ class IndexSettings:
     search_effort: int = 0
 
     def differences(self, there: IndexSettings) -> str:
-        """Returns the settings of an index that differ from these, such as "kind flat".
+        """The settings of an index that differ from these, such as "kind flat".
 
         Defaults match anything.
-
-        Args:
-            there: The settings of the index.
         """
         return ", ".join(
             f"{field.name} {getattr(there, field.name)}"
@@ -65,11 +62,7 @@ class IndexSettings:
         )
 
     def resolved(self, documents: int) -> IndexSettings:
-        """Returns the settings for a number of documents, with "auto" and 0 replaced.
-
-        Raises:
-            InputError: There are too few documents for the kind.
-        """
+        """The settings for a number of documents, with "auto" and 0 replaced."""
         kind = self.kind
         if kind == "auto":
             kind = "flat" if documents <= LARGEST_FLAT else "hnsw"
@@ -92,7 +85,6 @@ class VectorIndex:
     """
 
     def __init__(self, index: faiss.Index | Int8Scan | BitScan, settings: IndexSettings):
-        """Wraps an index from `build`, `load` or `scan`."""
         self._index = index
         self.settings = settings
 
@@ -106,7 +98,6 @@ class VectorIndex:
         """Indexes all vectors; IVF-PQ is first trained on a sample drawn with a fixed seed.
 
         Args:
-            settings: Resolved settings.
             vectors: `[documents, dim]` float32, such as a mapped file; read some at a time.
         """
         documents, dim = vectors.shape
@@ -138,13 +129,13 @@ class VectorIndex:
         faiss.write_index(self._index, str(path))
 
     def error(self, query: np.ndarray) -> float:
-        """Returns how far the score of any document by `[dim]` may be off; infinity: not known."""
+        """How far the score of any document by `[dim]` may be off; infinity: not known."""
         if isinstance(self._index, Int8Scan):
             return self._index.error(query)
         return float("inf")
 
     def candidates(self, depth: int) -> int:
-        """Returns among how many documents the best `depth` are looked for, at least.
+        """Among how many documents the best `depth` are looked for, at least.
 
         Rough scores change the order, so many more are needed.
         """
@@ -160,7 +151,6 @@ class VectorIndex:
 
         Args:
             queries: `[queries, dim]` float32.
-            candidates: How many are wanted for each query; at most the number of documents.
 
         Returns:
             `(scores, positions)`, each `[queries, candidates]`, best first; position -1 if no more
@@ -190,5 +180,5 @@ def chunks(vectors: np.ndarray) -> Iterator[np.ndarray]:
 
 
 def _subquantizers(dim: int) -> int:
-    """Returns how many parts a vector is cut into; each has about 4 numbers and becomes a byte."""
+    """How many parts a vector is cut into; each has about 4 numbers and becomes a byte."""
     return max(parts for parts in range(1, max(1, dim // 4) + 1) if dim % parts == 0)

@@ -16,17 +16,13 @@ _KEY = "key.json"
 
 
 def work_directory(index_dir: Path) -> Path:
-    """Returns the work directory of the index at `index_dir`."""
+    """The work directory of the index at `index_dir`."""
     return index_dir.with_name(f"{index_dir.name}.building")
 
 
 @contextlib.contextmanager
 def locked_work_directory(index_dir: Path) -> Iterator[Path]:
-    """Yields the work directory of an index to one process at a time; deletes it on success.
-
-    Raises:
-        InputError: Another process is working on the same index.
-    """
+    """Yields the work directory of an index to one process at a time; deletes it on success."""
     directory = work_directory(index_dir)
     directory.mkdir(parents=True, exist_ok=True)
     reason, remedy = "another process is working on this index", "Wait until it has finished"
@@ -51,16 +47,6 @@ def claimed(
 
     The segments stay if the process fails or is killed, so that the next one continues. They are
     deleted after an `InputError`: once the user has mended the collection, it is another one.
-
-    Args:
-        work: The work directory.
-        pair_id: The `pair_id` of the export.
-        collection: The documents.
-        halves: Names of the halves of the index.
-        start_over: Delete segments that belong to something else.
-
-    Raises:
-        InputError: The segments belong to something else.
     """
     key = {"pair_id": pair_id, "collection": collection.fingerprint(), "halves": [*halves]}
     if not (work / _KEY).exists() or read_json(work / _KEY) != key:

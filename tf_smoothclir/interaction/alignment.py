@@ -23,15 +23,10 @@ LEAST_COUNT = 5  # pairs that have both words of an entry
 def mined_dictionary(
     retrieval_set: RetrievalSet, texts: InteractionTexts, sizes: tuple[int, int]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Returns words that translate each other, from the training pairs of the highest grade.
+    """Words that translate each other, from the training pairs of the highest grade.
 
     Two words are an entry if they occur together in at least `LEAST_COUNT` pairs, and each is the
     other's best by the correlation (φ) of occurring in the same pairs.
-
-    Args:
-        retrieval_set: The set.
-        texts: Its words.
-        sizes: Number of ids of queries and of documents.
 
     Returns:
         `[entries]` int each: query ids, and document ids.
@@ -63,13 +58,6 @@ def aligned(vectors: WordVectors, dictionary: tuple[np.ndarray, np.ndarray]) -> 
 
     Both are brought to length 1, centred and brought to length 1 again. With X and Y for the
     vectors of the dictionary, the rotation is U Vᵀ for U S Vᵀ = XᵀY.
-
-    Args:
-        vectors: Of each language, of the same length; zeros for words without a vector.
-        dictionary: As `mined_dictionary` returns it.
-
-    Raises:
-        InputError: No entry of the dictionary has two vectors.
     """
     queries, documents = _centred(vectors.queries), _centred(vectors.documents)
     rows, columns = dictionary
@@ -85,7 +73,7 @@ def aligned(vectors: WordVectors, dictionary: tuple[np.ndarray, np.ndarray]) -> 
 
 
 def _best(values: np.ndarray, owners: np.ndarray, size: int) -> np.ndarray:
-    """Returns the largest value of each value's owner."""
+    """The largest value of each value's owner."""
     best = np.full(size, -np.inf)
     np.maximum.at(best, owners, values)
     return best[owners]

@@ -28,20 +28,13 @@ class FirstStageValidation:
     """The rankings of validation queries by a first stage, and what a re-ranker makes of them."""
 
     def __init__(self, retrieval_set: RetrievalSet, first_stage: Retriever, depth: int):
-        """Ranks all validation queries, and scores their candidate lists.
-
-        Args:
-            retrieval_set: The set.
-            first_stage: Finds the documents.
-            depth: Documents of each query that a re-ranker orders.
-        """
         self._set = retrieval_set
         self._lists = candidate_lists(retrieval_set, "validation", negatives=_NEGATIVES, seed=13)
         self._of_lists = first_stage.score(self._lists)
         self.ranking = Ranking.joined(first_stage.rank(self._lists.query_rows, depth))
 
     def top(self, queries: int, depth: int) -> tuple[CandidateLists, Ranking]:
-        """Returns the first ranks of some queries, as lists and as a ranking."""
+        """The first ranks of some queries, as lists and as a ranking."""
         some = np.linspace(0, len(self.ranking.query_rows), queries, endpoint=False).astype(int)
         some = np.unique(some)
         ranking = Ranking(
@@ -52,11 +45,10 @@ class FirstStageValidation:
         return ranking.candidate_lists(self._set), ranking
 
     def unit(self, scores: np.ndarray, ranking: Ranking | None = None) -> float:
-        """Returns the weight by which scores spread as much as those of the first stage.
+        """The weight by which scores spread as much as those of the first stage.
 
         Args:
             scores: `[queries, depth]`, of the re-ranker.
-            ranking: Which documents; None for all that were ranked.
         """
         first = (ranking or self.ranking).scores
         spreads = (one[:, :_SPREAD_OVER].std(axis=1).mean() for one in (first, scores))
@@ -64,11 +56,7 @@ class FirstStageValidation:
         return (of_first or 1.0) / of_scores if of_scores else 0.0
 
     def best(self, scorer: Scorer) -> tuple[float, float, dict[float, float]]:
-        """Returns the best weight of a re-ranker, 0 for the first stage alone.
-
-        Returns:
-            The weight, its share, and the measure of `quality` by each of `SHARES`.
-        """
+        """The best weight of a re-ranker, 0 for the first stage alone."""
         of_lists = scorer.score(self._lists)
         scores = scorer.score(self.ranking.candidate_lists(self._set))
         scores = scores.reshape(self.ranking.scores.shape)
@@ -80,7 +68,7 @@ class FirstStageValidation:
         return chosen * unit, chosen, values
 
     def _measure(self, weight: float, of_lists: np.ndarray, scores: np.ndarray) -> np.ndarray:
-        """Returns what `lexical.validation.Validation.per_query` does of a ranking, and MAP."""
+        """What `lexical.validation.Validation.per_query` does of a ranking, and MAP."""
         ties = self._set.tie_order[self._lists.document_rows]
         of_lists = self._of_lists + np.float32(weight) * of_lists
         ranked = ranked_grades(of_lists, self._lists.grades, self._lists.offsets, ties)
@@ -96,7 +84,7 @@ def _is_sound(measured: np.ndarray, first_stage: np.ndarray) -> bool:
 
 
 def reciprocal_ranks(ranking: Ranking, retrieval_set: RetrievalSet) -> np.ndarray:
-    """Returns `[queries]`, 1 / rank of the first document of the query's highest grade.
+    """`[queries]`, 1 / rank of the first document of the query's highest grade.
 
     0 where it is not among the first 10.
     """

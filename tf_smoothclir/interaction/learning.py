@@ -78,18 +78,7 @@ def learn(
     *,
     seed: int,
 ) -> Learned:
-    """Trains the weights of a network, and leaves it with those of the best epoch.
-
-    Args:
-        network: The network.
-        texts: The set.
-        lists: Relevant documents and negatives of training queries. Queries without one of either
-            are left out.
-        validate: Measures the network as it is; larger is better, NaN is worst. Not called after
-            the first time if no list can be learned from.
-        settings: How to learn.
-        seed: Draws negatives and orders pairs.
-    """
+    """Trains the weights of a network, and leaves it with those of the best epoch."""
     begin = time.monotonic()
     weights = [tf_variable(weight) for weight in network.trainable_weights]
     vectors = network.word_vectors
@@ -152,19 +141,19 @@ def _values(variables: list[tf.Variable]) -> list[np.ndarray]:
 
 
 def _best_epoch(history: Sequence[float]) -> int:
-    """Returns the first place of the largest number, which NaN never is."""
+    """The first place of the largest number, which NaN never is."""
     return int(np.argmax(np.where(np.isnan(history), -np.inf, history)))
 
 
 def loss_of(scores: tf.Tensor, settings: LearningSettings) -> tf.Tensor:
-    """Returns the mean loss of `[batch, 1 + negatives]` scores, the relevant document's first."""
+    """The mean loss of `[batch, 1 + negatives]` scores, the relevant document's first."""
     if settings.loss == SOFTMAX:
         return -tf.reduce_mean(tf.nn.log_softmax(scores)[:, 0])
     return tf.reduce_mean(tf.nn.relu(settings.margin - scores[:, :1] + scores[:, 1:]))
 
 
 def features_graph(function: Callable) -> Callable:
-    """Returns the graph function of a method of a network that other shapes do not trace again."""
+    """The graph function of a method of a network that other shapes do not trace again."""
     return tf.function(function, reduce_retracing=True)
 
 
@@ -172,7 +161,6 @@ class PairFeatures:
     """What a network needs of the pairs of lists: features, computed once, or the ids of words."""
 
     def __init__(self, network: InteractionNetwork, texts: InteractionTexts, lists: CandidateLists):
-        """Computes the features of all pairs, if the network wants them computed once."""
         self._texts, self._features = texts, None
         self._rows = lists.pair_query_rows, lists.document_rows
         if network.features_once:
@@ -188,7 +176,7 @@ class PairFeatures:
             )
 
     def of(self, pairs: np.ndarray):
-        """Returns what belongs to some pairs, by their places in the lists."""
+        """What belongs to some pairs, by their places in the lists."""
         if self._features is None:
             return self._ids(pairs)
         return tf.nest.map_structure(lambda one: tf.constant(one[pairs]), self._features)

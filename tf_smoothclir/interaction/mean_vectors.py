@@ -31,10 +31,8 @@ class MeanVectors:
         """Makes the vectors of all texts.
 
         Args:
-            texts: The set, not cut.
             query_vectors: `[query words, dim]`; zeros for words without a vector.
             document_vectors: `[document words, dim]`, the same.
-            by_rarity: Whether words of documents are weighted by ln(N / df).
         """
         queries = word_counts(texts.queries, len(query_vectors))
         documents = word_counts(texts.documents, len(document_vectors))
@@ -47,7 +45,7 @@ class MeanVectors:
         self._documents = _directions(documents @ _units(document_vectors))
 
     def score(self, lists: CandidateLists) -> np.ndarray:
-        """Returns `[pairs]` float32; 0 where a text has no known word."""
+        """`[pairs]` float32; 0 where a text has no known word."""
         queries, documents = lists.pair_query_rows, lists.document_rows
         scores = np.zeros(len(documents), np.float32)
         for begin in range(0, len(documents), _PAIRS_AT_ONCE):
@@ -62,7 +60,6 @@ def word_counts(ids: np.ndarray, size: int) -> sp.csr_array:
 
     Args:
         ids: `[texts, longest]` int; padding and unknown words are not counted.
-        size: Number of ids.
 
     Returns:
         `[texts, size]` float32.

@@ -80,15 +80,6 @@ class Reranker:
         *,
         trains_vectors: bool = False,
     ):
-        """Builds the network as it is before learning.
-
-        Args:
-            choices: What was chosen so far.
-            codes: The word vectors.
-            word_weights: As in the attribute.
-            trains_vectors: Whether learning may change the word vectors; `encoded` then returns
-                what scores by codes of the learned ones.
-        """
         self.choices, self.codes, self.word_weights = choices, codes, word_weights
         tables = WordTables(*codes.vectors(), trained=trains_vectors)
         self.network: InteractionNetwork = NETWORKS[choices.network](tables, word_weights)
@@ -104,14 +95,14 @@ class Reranker:
         return self.choices.weight
 
     def chosen(self, **changes) -> Reranker:
-        """Returns the same network with other choices."""
+        """The same network with other choices."""
         other = Reranker.__new__(Reranker)
         other.__dict__.update(self.__dict__)
         other.choices = dataclasses.replace(self.choices, **changes)
         return other
 
     def encoded(self) -> Reranker:
-        """Returns the same re-ranker over int8 codes of its word vectors as they are now."""
+        """The same re-ranker over int8 codes of its word vectors as they are now."""
         codes = WordCodes.of(*(table.numpy() for table in self.network.tables.both))
         other = Reranker(self.choices, codes, self.word_weights)
         for own, learned in zip(other.network.trainable_weights, self.network.trainable_weights):
@@ -119,7 +110,7 @@ class Reranker:
         return other
 
     def texts(self, tokenized_set: TokenizedSet) -> InteractionTexts:
-        """Returns a set as the network reads it."""
+        """A set as the network reads it."""
         return InteractionTexts.of(
             tokenized_set,
             query_length=self.choices.query_length,
@@ -127,11 +118,11 @@ class Reranker:
         )
 
     def scorer(self, texts: InteractionTexts) -> ListScorer:
-        """Returns the network over a set, by its weights as they are now."""
+        """The network over a set, by its weights as they are now."""
         return ListScorer(self.network.list_scorer(), texts)
 
     def describe(self) -> str:
-        """Returns what was chosen, for people."""
+        """What was chosen, for people."""
         if not self.weight:
             return f"{self.choices.network}, which is not better than the first stage alone"
         return f"{self.choices.network} with the weight {self.weight:.4g}"
@@ -150,11 +141,7 @@ class Reranker:
 
     @classmethod
     def load(cls, path: Path) -> Reranker:
-        """Reads what `save` wrote.
-
-        Raises:
-            InputError: A file is missing or has another content.
-        """
+        """Reads what `save` wrote."""
         try:
             choices = record_from_json(RerankerChoices, read_json(path / _CHOICES))
             with np.load(path / _ARRAYS, allow_pickle=False) as arrays:
@@ -173,11 +160,10 @@ class ListScorer:
     def __init__(
         self, score: Callable[[np.ndarray, np.ndarray], np.ndarray], texts: InteractionTexts
     ):
-        """Takes what `InteractionNetwork.list_scorer` returns, and the set."""
         self._score, self._texts = score, texts
 
     def score(self, lists: CandidateLists) -> np.ndarray:
-        """Returns `[pairs]` float32, the score of each pair of the lists."""
+        """`[pairs]` float32, the score of each pair of the lists."""
         scores = np.zeros(len(lists.document_rows), np.float32)
         for number, row in enumerate(lists.query_rows):
             own = slice(*lists.offsets[number : number + 2])
@@ -191,12 +177,11 @@ class NetworkScorer:
     """Scores candidate lists by a network, many pairs at a time; a `Scorer`."""
 
     def __init__(self, network: InteractionNetwork, texts: InteractionTexts):
-        """Takes the network, whose weights may change later, and the set."""
         self._texts = texts
         self._scores = features_graph(network.call)
 
     def score(self, lists: CandidateLists) -> np.ndarray:
-        """Returns `[pairs]` float32, the score of each pair of the lists."""
+        """`[pairs]` float32, the score of each pair of the lists."""
         queries, documents = lists.pair_query_rows, lists.document_rows
         order = self._texts.by_length(queries, documents)
         scores = np.zeros(len(documents), np.float32)
@@ -211,13 +196,12 @@ class ListScores:
     """The scores of the same lists, again and again: features are computed once."""
 
     def __init__(self, network: InteractionNetwork, texts: InteractionTexts, lists: CandidateLists):
-        """Takes a network whose weights change, such as in learning."""
         self._number = len(lists.document_rows)
         self._pairs = PairFeatures(network, texts, lists)
         self._score = features_graph(network.score if network.features_once else network.call)
 
     def __call__(self) -> np.ndarray:
-        """Returns `[pairs]` float32, by the weights as they are."""
+        """`[pairs]` float32, by the weights as they are."""
         parts = [
             self._score(self._pairs.of(slice(begin, begin + PAIRS_AT_ONCE))).numpy()
             for begin in range(0, self._number, PAIRS_AT_ONCE)
@@ -226,7 +210,7 @@ class ListScores:
 
 
 def frequency_weights(tokenized_set: TokenizedSet) -> np.ndarray:
-    """Returns 1 + ln(N / n) for words that n of N documents have, `[query words]` float32.
+    """1 + ln(N / n) for words that n of N documents have, `[query words]` float32.
 
     Words of queries have the frequency of the same word of documents where there is one, and count
     like the rarest words elsewhere.

@@ -49,19 +49,7 @@ def learn_reranker(
     depth: int,
     seed: int,
 ) -> Reranker:
-    """Learns a re-ranker on training queries, and chooses its weight on validation queries.
-
-    Args:
-        network: Its name in `NETWORKS`.
-        codes: The word vectors.
-        tokenized_set: The set.
-        first_stage: What finds the documents.
-        depth: Documents of each query that will be re-ranked.
-        seed: Draws weights to begin with and negatives, and orders pairs.
-
-    Returns:
-        The re-ranker with the weights of its best epoch.
-    """
+    """Learns a re-ranker on training queries, and chooses its weight on validation queries."""
     begin = time.monotonic()
     retrieval_set = tokenized_set.retrieval_set
     validation = FirstStageValidation(retrieval_set, first_stage, depth)
@@ -91,7 +79,7 @@ def _learned(
     validation: FirstStageValidation,
     seed: int,
 ) -> Reranker:
-    """Returns what a re-ranker becomes by learning on lists, with its weight."""
+    """What a re-ranker becomes by learning on lists, with its weight."""
     texts, network = reranker.texts(tokenized_set), reranker.choices.network
     best_epoch = 0
     if len(lists.query_rows):

@@ -37,12 +37,8 @@ class InteractionTexts:
         """Reads the texts of a set.
 
         Args:
-            tokenized_set: The set.
-            query_length: Words of a query at most; the first ones are kept.
-            document_length: The same of documents.
             kept_query_words: `[ids]` bool, such as of `content_words`: others are left out before
                 texts are cut. None keeps all.
-            kept_document_words: The same of documents.
         """
         return cls(
             padded_ids(tokenized_set.tokens("query"), query_length, kept_query_words),
@@ -50,7 +46,7 @@ class InteractionTexts:
         )
 
     def by_length(self, query_rows: np.ndarray, document_rows: np.ndarray) -> np.ndarray:
-        """Returns an order of pairs in which neighbours are about as long.
+        """An order of pairs in which neighbours are about as long.
 
         Batches of such pairs have little padding, which networks leave out.
 
@@ -69,11 +65,9 @@ class InteractionTexts:
 
 
 def padded_ids(store: RaggedStore, length: int, kept: np.ndarray | None = None) -> np.ndarray:
-    """Returns the first words of texts.
+    """The first words of texts.
 
     Args:
-        store: The ids of every text.
-        length: Words of a text at most.
         kept: `[ids]` bool; ids that are `False` are left out first, ids from its end on are kept.
 
     Returns:
@@ -98,17 +92,13 @@ def padded_ids(store: RaggedStore, length: int, kept: np.ndarray | None = None) 
 def content_words(
     vocabulary: Sequence[str], store: RaggedStore, rows: np.ndarray, most_common: float
 ) -> np.ndarray:
-    """Returns which words of a vocabulary say something.
+    """Which words of a vocabulary say something.
 
     Words that have a letter or a digit and more than one character, and that not too many texts
     contain; of scripts without spaces, a character is a word.
 
     Args:
-        vocabulary: Word of each id; padding and unknown words are first.
-        store: The ids of every text.
         rows: `[texts]` int, the texts that are counted.
-        most_common: Share of these texts that a word may stand in, 0..1; the paper removes the
-            words of a stop list.
 
     Returns:
         `[vocabulary]` bool; unknown words are kept.

@@ -17,17 +17,7 @@ _MOST_RELATED, _RANDOM = 5, 10
 def training_lists(
     retrieval_set: RetrievalSet, first_stage: Retriever, seed: int
 ) -> CandidateLists:
-    """Returns training queries with their best documents and others that the first stage finds.
-
-    Args:
-        retrieval_set: The set.
-        first_stage: What finds the documents.
-        seed: Chooses the queries where there are very many.
-
-    Returns:
-        For each query with a document of the highest grade, all of these documents and those of the
-        first 10 ranks that nobody judged, with grade 0. Empty without such queries.
-    """
+    """Training queries with their best documents and others that the first stage finds."""
     rows, grades = retrieval_set.query_rows, retrieval_set.grades
     of_training = (retrieval_set.splits[rows] == 0) & (grades > 0)
     if not of_training.any():
@@ -63,18 +53,7 @@ def _lists(queries, documents, grade: int = 0) -> CandidateLists:
 
 
 def with_related(lists: CandidateLists, retrieval_set: RetrievalSet, seed: int) -> CandidateLists:
-    """Returns the lists, and behind them one of related documents for each query that has any.
-
-    Args:
-        lists: Those of `training_lists`, not empty.
-        retrieval_set: The same set.
-        seed: Draws documents.
-
-    Returns:
-        In the lists behind, up to 5 documents of the lower grades above 0, with the highest grade,
-        because they have to score above the rest of their list: up to 10 random documents that
-        nobody judged, with grade 0.
-    """
+    """The lists, and behind them one of related documents for each query that has any."""
     generator = np.random.default_rng(seed)
     highest = int(lists.grades.max())
     rows, documents = [], []

@@ -37,7 +37,6 @@ class WordCodes:
         Args:
             query: `[query words, ...]` float32, in the space of `document`.
             document: `[document words, ...]` float32.
-            dim: Numbers of a code, at most.
         """
         shared = query is document or np.array_equal(query, document)
         tables = [unit_rows(one.astype(np.float32)) for one in (query, document)[shared:]]
@@ -53,23 +52,23 @@ class WordCodes:
         return self.query is self.document
 
     def vectors(self) -> tuple[np.ndarray, np.ndarray]:
-        """Returns `[words, dim]` float32 of both languages, of length 1 or 0."""
+        """`[words, dim]` float32 of both languages, of length 1 or 0."""
         query = unit_rows(self.query.astype(np.float32))
         return query, query if self.shared else unit_rows(self.document.astype(np.float32))
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """Returns name -> array, for `of_arrays`; a shared table once."""
+        """Name -> array, for `of_arrays`; a shared table once."""
         return {name: getattr(self, name) for name in (_NAMES[1:] if self.shared else _NAMES)}
 
     @classmethod
     def of_arrays(cls, arrays: Mapping[str, np.ndarray]) -> WordCodes:
-        """Returns what `arrays` were of; raises `KeyError` if one is missing."""
+        """What `arrays` were of; raises `KeyError` if one is missing."""
         document = arrays["document"]
         return cls(arrays.get("query", document), document)
 
 
 def _axes(tables: list[np.ndarray], dim: int) -> np.ndarray:
-    """Returns the `[..., dim]` directions in which the vectors of all words differ most."""
+    """The `[..., dim]` directions in which the vectors of all words differ most."""
     moments = sum(table.T.astype(np.float64) @ table for table in tables)
     _, axes = np.linalg.eigh(moments)
     return axes[:, ::-1][:, :dim].astype(np.float32)

@@ -55,15 +55,7 @@ class Dictionary:
 
     @classmethod
     def read(cls, path: str | os.PathLike, direction: str) -> Dictionary:
-        """Reads a file in one of the formats of this module.
-
-        Args:
-            path: The file.
-            direction: Of `DIRECTIONS`.
-
-        Raises:
-            InputError: A line cannot be read, or no entry has one word in both languages.
-        """
+        """Reads a file in one of the formats of this module."""
         lines, words, values = _columns(Path(path))
         tokens = [list(tokenized_lines(column, max_tokens=2)) for column in words]
         single = [
@@ -86,12 +78,7 @@ class Dictionary:
         )
 
     def new_query_words(self, query_words: Sequence[str], document_words: Sequence[str]) -> list:
-        """Returns the query words, sorted, that a vocabulary lacks and whose translation has an id.
-
-        Args:
-            query_words: The query vocabulary.
-            document_words: The document vocabulary.
-        """
+        """The query words, sorted, that a vocabulary lacks and whose translation has an id."""
         known = set(document_words)
         pairs = zip(self.query_words, self.document_words)
         return sorted({word for word, other in pairs if other in known} - set(query_words))
@@ -99,21 +86,16 @@ class Dictionary:
     def table(
         self, query_words: Sequence[str], document_words: Sequence[str], background: np.ndarray
     ) -> sp.csr_array:
-        """Returns the translation table of two vocabularies.
+        """The translation table of two vocabularies.
 
         Where the file has no probabilities, all translations of a word are alike. Where it has
         those of document words given query words, Bayes' rule turns them round.
 
         Args:
-            query_words: The query vocabulary.
-            document_words: The document vocabulary.
             background: `[query words]`, P(w).
 
         Returns:
             `[document words, query words]` float32, T(w | t), no row of which sums to more than 1.
-
-        Raises:
-            InputError: No entry has its words in both vocabularies.
         """
         first = UNKNOWN_ID + 1
         columns = {word: place for place, word in enumerate(query_words) if place >= first}
@@ -145,14 +127,14 @@ class Dictionary:
 
 
 def mixed(table: sp.csr_array, other: sp.csr_array, share: float) -> sp.csr_array:
-    """Returns (1 - share) table + share other; float32, without zeros."""
+    """(1 - share) table + share other; float32, without zeros."""
     found = sp.csr_array((1 - share) * table + share * other).astype(np.float32)
     found.eliminate_zeros()
     return found
 
 
 def _columns(path: Path) -> tuple[list[int], tuple[list[str], list[str]], list[float]]:
-    """Returns the number of each line, its words, and its number where lines have one."""
+    """The number of each line, its words, and its number where lines have one."""
     lines, first, second, values, number = [], [], [], [], None
     for line, text in read_lines(path):
         fields = text.strip().split("\t" if "\t" in text else None)
@@ -180,7 +162,7 @@ def _number(path: Path, line: int, text: str) -> float:
 
 
 def _probabilities(path, lines: Sequence[int], values: Sequence[float]) -> np.ndarray | None:
-    """Returns what the third column says; None where there is none."""
+    """What the third column says; None where there is none."""
     if not values:
         return None
     numbers = np.array(values)
@@ -203,7 +185,7 @@ def _bad(path, line: int, reason: str) -> InputError:
 
 
 def _at_most_1(table: sp.csr_array) -> sp.csr_array:
-    """Returns a table whose rows are scaled to a sum of 1 where it was larger; float32."""
+    """A table whose rows are scaled to a sum of 1 where it was larger; float32."""
     sums = np.asarray(table.sum(axis=1)).ravel()
     table.data = (table.data / np.maximum(1, sums)[entry_rows(table)]).astype(np.float32)
     return table

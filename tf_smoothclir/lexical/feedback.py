@@ -23,17 +23,16 @@ TERMS = 64  # of the mixture; more change no ranking worth the time
 
 
 def rarity(frequency: np.ndarray, documents: int) -> np.ndarray:
-    """Returns log((1 + N) / (1 + df)) of each word, `[words]` float64.
+    """Log((1 + N) / (1 + df)) of each word, `[words]` float64.
 
     Args:
         frequency: `[words]` int, df: how many documents have each word.
-        documents: N.
     """
     return np.log((1 + documents) / (1 + frequency))
 
 
 def tf_idf(counts: sp.csr_array, of_words: np.ndarray | None = None) -> sp.csr_array:
-    """Returns TF-IDF vectors of length 1, `[documents, words]` float32.
+    """TF-IDF vectors of length 1, `[documents, words]` float32.
 
     A word has log(1 + tf) times its rarity.
 
@@ -53,14 +52,6 @@ class Feedback:
     """Adds feedback to the scores of a collection."""
 
     def __init__(self, vectors: SparseRows, postings: Postings, weight: float, depth: int = DEPTH):
-        """Takes a collection.
-
-        Args:
-            vectors: A row for each document, of `tf_idf`.
-            postings: The same, by words.
-            weight: What a cosine of 1 adds.
-            depth: Documents that a ranking begins with.
-        """
         self._vectors = vectors
         self._postings = postings
         self.weight = weight
@@ -72,23 +63,20 @@ class Feedback:
         return cls(SparseRows.of(vectors), Postings.of(vectors), weight, depth)
 
     def weighted(self, weight: float) -> Feedback:
-        """Returns the same with another weight."""
+        """The same with another weight."""
         return Feedback(self._vectors, self._postings, weight, self.depth)
 
     def added_to(self, scores: np.ndarray) -> np.ndarray:
-        """Returns scores of the whole collection with feedback, `[queries, documents]` float32."""
+        """Scores of the whole collection with feedback, `[queries, documents]` float32."""
         if not self.weight:
             return scores
         return with_feedback(scores, self.similarities(scores), self.weight)
 
     def similarities(self, scores: np.ndarray) -> np.ndarray:
-        """Returns how much each document resembles what a ranking begins with.
+        """How much each document resembles what a ranking begins with.
 
         Args:
             scores: `[queries, documents]` float32.
-
-        Returns:
-            The same shape, float32; feedback adds it, times its weight.
         """
         found = np.zeros(scores.shape, np.float32)
         for row, own in zip(found, scores):
@@ -97,7 +85,7 @@ class Feedback:
         return found
 
     def first_documents(self, scores: np.ndarray) -> np.ndarray:
-        """Returns the documents that a ranking begins with, best first; ties in their order.
+        """The documents that a ranking begins with, best first; ties in their order.
 
         Args:
             scores: `[documents]` float32.
@@ -112,19 +100,12 @@ class Feedback:
 
         Args:
             similarities: `[documents]` float32 zeros; gets the result.
-            first: The documents that the ranking begins with.
-            scores: Their scores, float32.
         """
         self._postings.add_to(similarities, *self.terms(first, scores))
         similarities[first] = similarities[first].max()
 
     def terms(self, first: np.ndarray, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Returns the `TERMS` heaviest words of the mixture of some documents, and their weights.
-
-        Args:
-            first: The documents.
-            scores: Their scores, float32.
-        """
+        """The `TERMS` heaviest words of the mixture of some documents, and their weights."""
         shares = np.exp(scores - scores.max())
         shares /= shares.sum()
         rows = [self._vectors.row(document) for document in first]
@@ -139,7 +120,7 @@ class Feedback:
 
 
 def with_feedback(scores: np.ndarray, similarities: np.ndarray, weight: float) -> np.ndarray:
-    """Returns scores + weight * similarities, of one shape, float32."""
+    """Scores + weight * similarities, of one shape, float32."""
     result = similarities * np.float32(weight)
     result += scores
     return result

@@ -84,7 +84,6 @@ class Alignments:
         """Learns T(w | t) by EM, from equal probabilities on.
 
         Args:
-            rounds: Of EM.
             pair_weights: `[pairs]`, what each pair counts; 1 without it, 0 leaves a pair out.
 
         Returns:
@@ -97,7 +96,7 @@ class Alignments:
     def learn_counts(
         self, rounds: int = ROUNDS, pair_weights: np.ndarray | None = None
     ) -> tuple[sp.csr_array, list[float]]:
-        """Returns the same as `learn_table`, but c(w, t) of the last round in place of T(w | t)."""
+        """The same as `learn_table`, but c(w, t) of the last round in place of T(w | t)."""
         counts = self.counts
         if pair_weights is not None:
             counts = counts * pair_weights[self.pairs].astype(np.float32)
@@ -115,7 +114,7 @@ class Alignments:
         return found, likelihoods
 
     def _expected_counts(self, table: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, float]:
-        """Returns c(w, t) of each entry, `[entries]` float64, and the log-likelihood."""
+        """C(w, t) of each entry, `[entries]` float64, and the log-likelihood."""
         parts = table[self.slots] * self.shares
         sums = np.add.reduceat(parts, self.begins) if len(parts) else np.zeros(0, np.float32)
         counted = counts > 0
@@ -128,12 +127,10 @@ class Alignments:
 def _entries(
     rows: np.ndarray, columns: np.ndarray, shape: tuple[int, int]
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Returns the different places of a matrix among some, in order, and which one each is.
+    """The different places of a matrix among some, in order, and which one each is.
 
     Args:
         rows: `[places]` int.
-        columns: The same.
-        shape: Of the matrix.
 
     Returns:
         `(rows, columns, slots)`: the first two `[different]` int32, the last `[places]` int32.
@@ -156,5 +153,5 @@ def _in_order(keys: np.ndarray, size: int) -> np.ndarray:
 
 
 def pruned(table: sp.csr_array, least: float = LEAST_PROBABILITY) -> sp.csr_array:
-    """Returns a table without the entries below `least`; what is left is not scaled up."""
+    """A table without the entries below `least`; what is left is not scaled up."""
     return kept_entries(table, table.data >= least)

@@ -43,23 +43,7 @@ def learn_lexical_model(
     dictionary: Dictionary | None = None,
     psq: PsqSettings = DEFAULT,
 ) -> LexicalModel:
-    """Learns a model from the training queries of a set, and chooses on its validation queries.
-
-    Args:
-        texts: The set.
-        seed: Deals the training queries into folds.
-        dictionary: Is mixed into the translation table. With it, there need be no training pairs.
-        psq: The mixture of the model.
-
-    Returns:
-        The model whose profile of positions, weight of pairs of lower grades, share of the
-        dictionary and feedback have the best mean of NDCG@5 of candidate lists and MRR@10 of full
-        retrieval.
-
-    Raises:
-        InputError: No training query has a relevant document, and there is no dictionary; or the
-            dictionary has no words of the set.
-    """
+    """Learns a model from the training queries of a set, and chooses on its validation queries."""
     begin = time.monotonic()
     learner = _Learner(texts, seed, dictionary, psq)
     model = learner.model()
@@ -80,14 +64,7 @@ def learn_lexical_model(
 def learn_table(
     texts: LexicalTexts, *, seed: int, dictionary: Dictionary | None = None
 ) -> LexicalModel:
-    """Learns a translation table alone, with the profile of positions that ranks best by it.
-
-    Returns:
-        A model with this table and profile, all of whose words count alike.
-
-    Raises:
-        InputError: As for `learn_lexical_model`.
-    """
+    """Learns a translation table alone, with the profile of positions that ranks best by it."""
     return _Learner(texts, seed, dictionary).model()
 
 
@@ -134,7 +111,7 @@ class _Learner:
         self._lower_grades = 0.0
 
     def model(self) -> LexicalModel:
-        """Returns a model of one table, all of whose words count alike."""
+        """A model of one table, all of whose words count alike."""
         profile = self._best_profile()
         self._lower_grades = self._best_lower_grades(profile)
         self._dictionary_share = self._best_dictionary_share(profile)
@@ -152,7 +129,7 @@ class _Learner:
         )
 
     def _best_profile(self) -> PositionProfile:
-        """Returns the profile by which a table of all positions alike ranks best.
+        """The profile by which a table of all positions alike ranks best.
 
         All positions count alike unless another profile ranks better by more than `_CLEARLY`.
         """
@@ -165,7 +142,7 @@ class _Learner:
         return best if quality[best] > quality[FLAT] + _CLEARLY else FLAT
 
     def _best_lower_grades(self, profile: PositionProfile) -> float:
-        """Returns what pairs of lower grades count: more while that is better beyond chance."""
+        """What pairs of lower grades count: more while that is better beyond chance."""
         chosen = 0.0
         if not len(self._mates[0]) or not len(self._pairs.lower[0]):
             return chosen
@@ -185,7 +162,7 @@ class _Learner:
         return measured
 
     def _best_dictionary_share(self, profile: PositionProfile) -> float:
-        """Returns the share of the dictionary in the table that ranks best."""
+        """The share of the dictionary in the table that ranks best."""
         if self._dictionary is None or not len(self._mates[0]):
             return self._dictionary_share
         learned, qualities = self._whole_table(profile), []
@@ -197,7 +174,7 @@ class _Learner:
         return share
 
     def _mixed(self, learned: sp.csr_array) -> sp.csr_array:
-        """Returns a learned table with the dictionary."""
+        """A learned table with the dictionary."""
         if self._dictionary is None:
             return learned
         return mixed(learned, self._dictionary, self._dictionary_share)
@@ -230,7 +207,7 @@ class _Learner:
         return learn_word_weights(joined, candidates + 1).astype(np.float32)
 
     def with_best_length(self, model: LexicalModel) -> LexicalModel:
-        """Returns a model by which long documents score lower, as far as that is better."""
+        """A model by which long documents score lower, as far as that is better."""
         texts = self._texts
         lengths = np.diff(texts.documents.offsets)
         model = dataclasses.replace(model, mean_length=max(1.0, float(lengths.mean())))
@@ -249,7 +226,7 @@ class _Learner:
         return models[chosen]
 
     def best_feedback(self, model: LexicalModel) -> float:
-        """Returns the weight of feedback that ranks best."""
+        """The weight of feedback that ranks best."""
         found = model.impacts(self._texts.documents, self._texts.spelling)
         rows, feedback = lexical_rows(self._texts.queries, found), self._texts.feedback(1)
         qualities = self._validation.of_variants(
@@ -288,13 +265,10 @@ class _Learner:
 def unjudged_top(
     score_rows: ScoreRows, retrieval_set: RetrievalSet, query_rows: np.ndarray, number: int
 ) -> np.ndarray:
-    """Returns the best documents of each query that nobody judged, in no order.
+    """The best documents of each query that nobody judged, in no order.
 
     Args:
-        score_rows: Scores the whole collection.
-        retrieval_set: The judgments.
         query_rows: `[queries]` int, sorted.
-        number: Documents per query; each query must have as many that nobody judged.
 
     Returns:
         `[queries, number]` int.

@@ -77,11 +77,7 @@ class LexicalModel:
     name: ClassVar[str] = "translation table"
 
     def impacts(self, documents: Words, spelling: sp.csr_array) -> sp.csr_array:
-        """Returns what each query word adds to the score of each document.
-
-        Args:
-            documents: The words of the documents.
-            spelling: Of `same_spelling`.
+        """What each query word adds to the score of each document.
 
         Returns:
             `[documents, query words]` float32.
@@ -89,7 +85,7 @@ class LexicalModel:
         return weighted_sum(self.field_impacts(documents, spelling), self.weights)
 
     def field_impacts(self, documents: Words, spelling: sp.csr_array) -> list[sp.csr_array]:
-        """Returns the same for each field, without the weights."""
+        """The same for each field, without the weights."""
         factors = self.length_factors(np.diff(documents.offsets))
         found = [
             impacts(documents.matrix(field), self.table, spelling, self.background, self.psq)
@@ -100,7 +96,7 @@ class LexicalModel:
         return found
 
     def length_factors(self, lengths: np.ndarray) -> np.ndarray:
-        """Returns what scores of documents of so many words are multiplied by, float32."""
+        """What scores of documents of so many words are multiplied by, float32."""
         relative = np.maximum(lengths, 1) / self.mean_length
         return np.power(relative, self.length_power).astype(np.float32)
 
@@ -122,11 +118,7 @@ class LexicalModel:
 
     @classmethod
     def load(cls, directory: str | os.PathLike) -> LexicalModel:
-        """Reads what `save` wrote.
-
-        Raises:
-            InputError: Its JSON file has another content.
-        """
+        """Reads what `save` wrote."""
         chosen = _Choices.read(Path(directory, _SETTINGS))
         with np.load(Path(directory, _ARRAYS), allow_pickle=False) as arrays:
             parts = arrays["values"], arrays["columns"], arrays["row_ends"]
@@ -147,7 +139,7 @@ class LexicalModel:
         )
 
     def choices(self) -> dict:
-        """Returns what was chosen on validation, and how long it took, for `metrics.json`."""
+        """What was chosen on validation, and how long it took, for `metrics.json`."""
         return {
             "translations": self.table.nnz,
             "fields": [dataclasses.asdict(field) for field in self.fields],
@@ -159,7 +151,7 @@ class LexicalModel:
         }
 
     def facts(self) -> dict[str, str]:
-        """Returns what the run report says of it."""
+        """What the run report says of it."""
         lower = f"; pairs of lower grades count {self.lower_grades:g}" if self.lower_grades else ""
         dictionary = f", {self.dictionary:.0%} of the dictionary" if self.dictionary else ""
         length = f"; scores by length^{self.length_power:g}" if self.length_power else ""
@@ -170,11 +162,11 @@ class LexicalModel:
         }
 
     def describe(self) -> str:
-        """Returns one line for logs and reports."""
+        """One line for logs and reports."""
         return f"{self.table.nnz:,} translations, {self.fields[0]}, feedback {self.feedback:g}"
 
 
 def weighted_sum(fields: list[sp.csr_array], weights: np.ndarray) -> sp.csr_array:
-    """Returns Σ_f fields[f] · diag(weights[f]), `[documents, words]` float32."""
+    """Σ_f fields[f] · diag(weights[f]), `[documents, words]` float32."""
     scaled = (field @ sp.diags_array(own.astype(np.float32)) for field, own in zip(fields, weights))
     return sp.csr_array(sum(scaled))

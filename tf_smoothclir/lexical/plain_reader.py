@@ -26,12 +26,6 @@ class PlainReader:
     """
 
     def __init__(self, vocabularies: Sequence[Path], max_tokens: int):
-        """Loads vocabularies.
-
-        Args:
-            vocabularies: Files; ids of the second one begin behind those of the first one.
-            max_tokens: Words behind them are left out.
-        """
         self._max_tokens = max_tokens
         self._ids: dict[str, int] = {}
         self._own_size = self.size = 0
@@ -43,11 +37,11 @@ class PlainReader:
             self._own_size = self._own_size or self.size
 
     def batch(self, texts: Sequence[str]) -> Words:
-        """Returns the words of texts."""
+        """The words of texts."""
         return self._words([self._tokens(text) for text in texts])
 
     def queries(self, texts: Sequence[str]) -> tuple[Words, list[QueryReading]]:
-        """Returns the words of queries, and what is known of each."""
+        """The words of queries, and what is known of each."""
         tokens = [self._tokens(text) for text in texts]
         return self._words(tokens), [self._reading(own) for own in tokens]
 

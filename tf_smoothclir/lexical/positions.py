@@ -25,7 +25,7 @@ class PositionProfile:
     decay: float = 1.0
 
     def __call__(self, positions: np.ndarray) -> np.ndarray:
-        """Returns the weight of each position, from 0, in the same shape."""
+        """The weight of each position, from 0, in the same shape."""
         return 1 + self.height * np.exp(-np.asarray(positions) / self.decay)
 
     def __str__(self):

@@ -38,7 +38,7 @@ class SparseRows:
         return len(self.ends) - 1
 
     def row(self, number: int) -> slice:
-        """Returns where a row is."""
+        """Where a row is."""
         return slice(self.ends[number], self.ends[number + 1])
 
 
@@ -69,7 +69,7 @@ class Postings:
         return self.common_values.shape[1]
 
     def sums(self, queries: sp.csr_array) -> np.ndarray:
-        """Returns Σ_w n(w, q) impact(w, d) of all documents, `[queries, documents]` float32.
+        """Σ_w n(w, q) impact(w, d) of all documents, `[queries, documents]` float32.
 
         Args:
             queries: `[queries, words]`, counts or weights of words.
@@ -118,9 +118,6 @@ def filled_postings(
     Args:
         chunks: `[some documents, words]` float32 each, all documents in order.
         lengths: `[words]` int, how many documents have each word.
-        documents: Number of documents.
-        allocate: Returns an array of zeros for a field of `Postings` or its `rare`, by its name,
-            NumPy type and shape; in memory without it.
     """
     places = np.full(len(lengths), -1)
     common = np.flatnonzero(lengths > COMMON * documents).astype(np.int32)
@@ -146,16 +143,12 @@ def filled_postings(
 
 
 def highest(scores: np.ndarray, depth: int) -> np.ndarray:
-    """Returns the places of the `depth` highest scores, and of all that equal the last of them.
+    """The places of the `depth` highest scores, and of all that equal the last of them.
 
     Several times faster than `np.argpartition` where most scores are low.
 
     Args:
         scores: `[documents]` float32.
-        depth: At most the number of documents.
-
-    Returns:
-        Int64, ascending.
     """
     places = slice(None)
     groups = len(scores) // _GROUP

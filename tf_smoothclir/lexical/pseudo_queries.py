@@ -36,16 +36,7 @@ def write_pseudo_queries(
     number: int,
     seed: int,
 ) -> None:
-    """Makes pseudo-queries of documents that are no query's mate.
-
-    Args:
-        directory: Existing; gets the tokens of all queries, those of the set first.
-        tokenized_set: The set.
-        model: Its table translates. If its first profile of positions falls, queries speak of how
-            documents begin, and so do pseudo-queries; otherwise of any stretch of words.
-        number: At most so many documents, drawn by seed.
-        seed: Draws documents, stretches and words.
-    """
+    """Makes pseudo-queries of documents that are no query's mate."""
     retrieval_set, random = tokenized_set.retrieval_set, np.random.default_rng(seed)
     queries, documents = map(tokenized_set.tokens, ROLES)
     vocabularies = tuple(map(tokenized_set.vocabulary, ROLES))
@@ -70,12 +61,7 @@ def write_pseudo_queries(
 
 
 def with_pseudo_queries(tokenized_set: TokenizedSet, directory: Path) -> TokenizedSet:
-    """Returns a set with pseudo-queries as further training queries, behind its own queries.
-
-    Args:
-        tokenized_set: The set.
-        directory: From `write_pseudo_queries`.
-    """
+    """A set with pseudo-queries as further training queries, behind its own queries."""
     rows = np.asarray(RaggedStore(directory, _DOCUMENTS, "<i4").values)
     return dataclasses.replace(
         tokenized_set,
@@ -85,7 +71,7 @@ def with_pseudo_queries(tokenized_set: TokenizedSet, directory: Path) -> Tokeniz
 
 
 def _without_query(retrieval_set: RetrievalSet, number: int, seed: int) -> np.ndarray:
-    """Returns the rows of the documents that get a pseudo-query, sorted."""
+    """The rows of the documents that get a pseudo-query, sorted."""
     best = retrieval_set.num_grades - 1
     mates = retrieval_set.document_rows[retrieval_set.grades == best]
     rows = np.setdiff1d(np.arange(len(retrieval_set.document_ids)), mates)

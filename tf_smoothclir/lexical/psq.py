@@ -37,7 +37,7 @@ DEFAULT = PsqSettings()  # those of the public code's experiments, near enough
 
 
 def background(queries: sp.csr_array) -> np.ndarray:
-    """Returns P(w), `[query words]` float32, by `[queries, query words]` counts.
+    """P(w), `[query words]` float32, by `[queries, query words]` counts.
 
     Each word counts a little more than it occurs, so that words that never occurred have a share.
     """
@@ -55,14 +55,13 @@ def impacts(
     background: np.ndarray,
     settings: PsqSettings = DEFAULT,
 ) -> sp.csr_array:
-    """Returns what each query word adds to the score of each document.
+    """What each query word adds to the score of each document.
 
     Args:
         documents: `[documents, document words]`, p(t | d).
         table: `[document words, query words]`, T(w | t).
         spelling: `[document words, query words]`, of `same_spelling`.
         background: `[query words]`, P(w).
-        settings: Of the mixture.
 
     Returns:
         `[documents, query words]` float32; the score of a query is the sum over its words.

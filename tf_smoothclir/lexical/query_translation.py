@@ -15,17 +15,15 @@ _SIMILARITIES_AT_ONCE = 1 << 24
 
 
 def literal(spelling: sp.csr_array) -> sp.csr_array:
-    """Returns the translation that leaves every word as it is, by `same_spelling`."""
+    """The translation that leaves every word as it is, by `same_spelling`."""
     return sp.csr_array(spelling.T)
 
 
 def by_table(table: sp.csr_array, spelling: sp.csr_array, most: int) -> sp.csr_array:
-    """Returns the best translations of each word, by their probabilities.
+    """The best translations of each word, by their probabilities.
 
     Args:
         table: `[query words, document words]`, P(t | w).
-        spelling: Of `same_spelling`.
-        most: Translations per word; their probabilities are scaled to a sum of 1.
     """
     order = np.lexsort((-table.data, entry_rows(table)))
     places = np.empty_like(order)
@@ -40,7 +38,7 @@ def by_nearest(
     occurring: np.ndarray,
     spelling: sp.csr_array,
 ) -> sp.csr_array:
-    """Returns the one document word nearest to each query word, by the cosine of their vectors.
+    """The one document word nearest to each query word, by the cosine of their vectors.
 
     TbT-QT of Litschko et al., "Unsupervised Cross-Lingual Information Retrieval using Monolingual
     Data Only", SIGIR 2018.
@@ -49,7 +47,6 @@ def by_nearest(
         query_vectors: `[query vocabulary, dim]`; zeros for words without a vector.
         document_vectors: `[document words, dim]`, the same.
         occurring: `[document words]` bool, the words that the collection has.
-        spelling: Of `same_spelling`.
     """
     candidates = np.flatnonzero(occurring & document_vectors.any(axis=1))
     asked = np.flatnonzero(query_vectors.any(axis=1)) if len(candidates) else candidates
@@ -65,13 +62,13 @@ def by_nearest(
 
 
 def or_literal(translation: sp.csr_array, spelling: sp.csr_array) -> sp.csr_array:
-    """Returns a translation where words that it does not have stay as they are spelled."""
+    """A translation where words that it does not have stay as they are spelled."""
     missing = np.diff(translation.indptr) == 0
     return sp.csr_array(translation + sp.diags_array(missing.astype(np.float32)) @ spelling.T)
 
 
 def inverted(table: sp.csr_array, shares: np.ndarray) -> sp.csr_array:
-    """Returns a translation table for the other direction, by Bayes' rule.
+    """A translation table for the other direction, by Bayes' rule.
 
     Args:
         table: `[from words, to words]`, P(to | from).

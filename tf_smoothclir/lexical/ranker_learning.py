@@ -38,23 +38,7 @@ def learn_translated_queries(
     vectors: WordVectors | None = None,
     dictionary: Dictionary | None = None,
 ) -> TranslatedQueries:
-    """Learns what translates the queries of a set, and chooses the parameters of a ranker.
-
-    Args:
-        texts: The set.
-        ranker: Name of the ranker, of `RANKERS`.
-        query_translation: TABLE, NEAREST, HUMAN or NONE.
-        seed: As for `learn_table`.
-        vectors: Of NEAREST.
-        dictionary: As for `learn_table`.
-
-    Returns:
-        The model with the best mean of NDCG@5 of candidate lists and MRR@10 of full retrieval: the
-        number of translations of TABLE is chosen first, then one parameter after the other.
-
-    Raises:
-        InputError: As for `learn_table`, or as for `LexicalTexts.human_queries`.
-    """
+    """Learns what translates the queries of a set, and chooses the parameters of a ranker."""
     begin = time.monotonic()
     validation = Validation(texts.retrieval_set)
 
@@ -80,7 +64,7 @@ def learn_translated_queries(
 
 
 def _by_tables(texts: LexicalTexts, table: sp.csr_array) -> list[sp.csr_array]:
-    """Returns translations by a table T(w | t), to choose from."""
+    """Translations by a table T(w | t), to choose from."""
     of_words = texts.collection.occurrences
     found = inverted(table, of_words / max(1, of_words.sum()))
     return [by_table(found, texts.spelling, most) for most in TRANSLATIONS]
@@ -89,7 +73,7 @@ def _by_tables(texts: LexicalTexts, table: sp.csr_array) -> list[sp.csr_array]:
 def _translation(
     texts: LexicalTexts, name: str, vectors: WordVectors | None
 ) -> sp.csr_array | None:
-    """Returns the translation of all names but TABLE."""
+    """The translation of all names but TABLE."""
     if name == HUMAN:
         return None
     if name == NONE:

@@ -36,13 +36,10 @@ _LEAST_SHARE = 0.002  # of a row of counts; what is below is most of the work, a
 
 
 def similar_words(words: Sequence[str]) -> sp.csr_array:
-    """Returns how alike words are spelled.
+    """How alike words are spelled.
 
     Two words are compared by the cosine of TF-IDF vectors of their n-grams of 3 to 5 characters,
     where the beginning and the end of a word count as one character each.
-
-    Args:
-        words: A vocabulary. Words of one character, and words without a letter, are like no other.
 
     Returns:
         `[words, words]` float32: cosine⁴ where the cosine is at least 0.3; 0 on the diagonal.
@@ -64,7 +61,7 @@ def similar_words(words: Sequence[str]) -> sp.csr_array:
 
 
 def _ngram_vectors(words: Sequence[str]) -> sp.csr_array:
-    """Returns TF-IDF vectors of length 1, `[words, n-grams]` float32."""
+    """TF-IDF vectors of length 1, `[words, n-grams]` float32."""
     numbers: dict[str, int] = {}
     rows, columns = [], []
     for row, word in enumerate(words):
@@ -97,9 +94,6 @@ def shared_counts(
         counts: `[document words, query words]`, c(w, t).
         similar_documents: `[document words, document words]`, of `similar_words`.
         similar_queries: `[query words, query words]`, the same.
-
-    Returns:
-        The shape of `counts`, float32. Shares of a row below 0.002 are left out at each step.
     """
     counts = _without_small_shares(counts)
     shared = _without_small_shares(counts + QUERY_SHARE * (counts @ similar_queries))

@@ -43,10 +43,7 @@ class RowRetriever:
         """Takes what scores the collection.
 
         Args:
-            rows: The scores without feedback.
             tie_order: `[documents]` int64, as in `RetrievalSet.tie_order`.
-            feedback: Over the same documents; None for none.
-            of_pairs: Scores of documents by themselves, if `rows` depend on the collection.
         """
         self.rows = rows
         self._tie_order = tie_order
@@ -59,11 +56,11 @@ class RowRetriever:
         return not (self._feedback is None and self._of_pairs is None)
 
     def without_collection(self) -> RowRetriever:
-        """Returns what scores a document by itself."""
+        """What scores a document by itself."""
         return RowRetriever(self._of_pairs or self.rows, self._tie_order)
 
     def score(self, lists: CandidateLists) -> np.ndarray:
-        """Returns `[pairs]` float32, the score of each pair of the lists."""
+        """`[pairs]` float32, the score of each pair of the lists."""
         parts = []
         for begin, rows in query_chunks(lists.query_rows, len(self._tie_order)):
             ends = lists.offsets[begin : begin + len(rows) + 1]
@@ -81,6 +78,6 @@ class RowRetriever:
             yield Ranking(rows, by_tie_order[places.numpy()], best.numpy())
 
     def scores(self, query_rows: np.ndarray) -> np.ndarray:
-        """Returns the scores of all documents, `[queries, documents]` float32."""
+        """The scores of all documents, `[queries, documents]` float32."""
         scores = self.rows(query_rows)
         return scores if self._feedback is None else self._feedback.added_to(scores)

@@ -7,15 +7,14 @@ import scipy.sparse as sp
 
 
 def entry_rows(table: sp.csr_array) -> np.ndarray:
-    """Returns `[entries]`, the row of each entry of a sparse matrix."""
+    """`[entries]`, the row of each entry of a sparse matrix."""
     return np.repeat(np.arange(table.shape[0]), np.diff(table.indptr))
 
 
 def kept_entries(table: sp.csr_array, kept: np.ndarray) -> sp.csr_array:
-    """Returns a matrix with some of its entries.
+    """A matrix with some of its entries.
 
     Args:
-        table: The matrix.
         kept: `[entries]` bool, in the order of its data.
     """
     places = entry_rows(table)[kept], table.indices[kept]
@@ -23,7 +22,7 @@ def kept_entries(table: sp.csr_array, kept: np.ndarray) -> sp.csr_array:
 
 
 def rows_of_1(table: sp.csr_array) -> sp.csr_array:
-    """Returns a table whose rows are scaled to a sum of 1, but for empty ones; float32."""
+    """A table whose rows are scaled to a sum of 1, but for empty ones; float32."""
     sums = np.asarray(table.sum(axis=1, dtype=np.float64)).ravel()
     scale = np.divide(1, sums, out=np.zeros_like(sums), where=sums > 0)
     found = sp.csr_array(table, dtype=np.float32)
@@ -32,7 +31,7 @@ def rows_of_1(table: sp.csr_array) -> sp.csr_array:
 
 
 def unit_rows(vectors: sp.csr_array) -> sp.csr_array:
-    """Returns vectors scaled to a length of 1, but for empty ones; float32."""
+    """Vectors scaled to a length of 1, but for empty ones; float32."""
     lengths = np.sqrt(np.asarray(vectors.power(2).sum(axis=1)).ravel())
     scale = np.divide(1, lengths, out=np.zeros_like(lengths), where=lengths > 0)
     return sp.csr_array(sp.diags_array(scale.astype(np.float32)) @ vectors)

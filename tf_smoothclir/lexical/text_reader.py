@@ -35,11 +35,7 @@ class TextReader(tf.Module):
     size: int
 
     def __call__(self, texts: tf.Tensor) -> Tokens:
-        """Numbers the words of texts, `[batch]` string, any bytes; `NO_WORD` where there is none.
-
-        Returns:
-            Tokens, int32.
-        """
+        """Numbers the words of texts, `[batch]` string of any bytes; `NO_WORD` for unknown ones."""
         raise NotImplementedError
 
     def words(self, texts: Iterable[str]) -> Words:
@@ -62,7 +58,6 @@ class DocumentReader(TextReader):
     """Reads documents: ids of the document vocabulary."""
 
     def __init__(self, vocabulary_dir: str | os.PathLike, max_tokens: int):
-        """Reads the first `max_tokens` words of a text; `vocabulary_dir` has `document.txt`."""
         super().__init__(name="document_reader")
         self._max_tokens = max_tokens
         self._encoder = TextEncoder(Path(vocabulary_dir, "document.txt"), max_tokens)
@@ -83,12 +78,6 @@ class QueryReader(TextReader):
     """
 
     def __init__(self, vocabulary_dir: str | os.PathLike, max_tokens: int):
-        """Reads the first `max_tokens` words of a text.
-
-        Args:
-            vocabulary_dir: Has `query.txt` and `document.txt`.
-            max_tokens: Words behind them are left out.
-        """
         super().__init__(name="query_reader")
         self.max_tokens = max_tokens
         self._own, self._spelled = (
@@ -105,12 +94,9 @@ class QueryReader(TextReader):
         return _tokens(words, self._ids(words))
 
     def read(self, words: tf.RaggedTensor) -> tuple[Tokens, Evidence]:
-        """Returns the ids of words and what is known of them, in a graph.
+        """The ids of words and what is known of them, in a graph.
 
         Words that only documents have count by their spelling.
-
-        Args:
-            words: `[batch, (tokens)]` string, the first `max_tokens` of each query.
         """
         ids = self._ids(words)
         own = tf.where(ids < self._own_size, WORDS, SPELLING)

@@ -34,7 +34,6 @@ class LexicalTexts:
     """
 
     def __init__(self, tokenized_set: TokenizedSet, max_query_tokens: int):
-        """Reads the words of a set whose queries were cut at `max_query_tokens`."""
         self.vocabularies = tuple(tokenized_set.vocabulary(role) for role in ROLES)
         self.retrieval_set: RetrievalSet = tokenized_set.retrieval_set
         self._vocabulary_dir = tokenized_set.vocabulary_dir
@@ -66,7 +65,7 @@ class LexicalTexts:
         return Feedback.of(tf_idf(self.documents.matrix()), 1.0)
 
     def feedback(self, weight: float) -> Feedback:
-        """Returns what adds feedback of a weight to scores of the set."""
+        """What adds feedback of a weight to scores of the set."""
         return self._feedback.weighted(weight)
 
     @functools.cached_property
@@ -79,9 +78,6 @@ class LexicalTexts:
         """`[queries, document words]`, the set's own queries in the language of its documents.
 
         A query that nobody translated has no words.
-
-        Raises:
-            InputError: The set has no such queries.
         """
         source = self.retrieval_set.source
         texts = {text.id: text.text for text in source.translated_queries()}
@@ -92,19 +88,13 @@ class LexicalTexts:
         return reader.words(texts.get(id_, "") for id_ in self.retrieval_set.query_ids).matrix()
 
     def retriever(self, model: LexicalModel) -> RowRetriever:
-        """Returns a model over the set."""
+        """A model over the set."""
         rows = lexical_rows(self.queries, model.impacts(self.documents, self.spelling))
         return self.with_feedback(rows, model.feedback)
 
     def with_feedback(
         self, rows: ScoreRows, weight: float, of_pairs: ScoreRows | None = None
     ) -> RowRetriever:
-        """Returns what ranks the set by some scores and feedback; none for weight 0.
-
-        Args:
-            rows: The scores without feedback.
-            weight: Of feedback.
-            of_pairs: As for `RowRetriever`.
-        """
+        """What ranks the set by some scores and feedback; none for weight 0."""
         feedback = self.feedback(weight) if weight else None
         return RowRetriever(rows, self.retrieval_set.tie_order, feedback, of_pairs)

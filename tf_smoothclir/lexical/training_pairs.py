@@ -40,7 +40,6 @@ class TrainingPairs:
         """Finds the pairs.
 
         Args:
-            texts: The set.
             shares: Returns `[documents, document words]`, p(t | d) by a profile of positions.
         """
         retrieval_set = texts.retrieval_set
@@ -60,7 +59,7 @@ class TrainingPairs:
         self._latest: tuple[tuple | None, Alignments | None] = None, None
 
     def whole_table(self, profile: PositionProfile, lower_grades: float) -> sp.csr_array:
-        """Returns `table` of all training queries, pruned; learned once."""
+        """`table` of all training queries, pruned; learned once."""
         key = profile, lower_grades
         if key not in self._whole_tables:
             self._whole_tables[key] = pruned(self.table(profile, lower_grades, self.training))
@@ -70,11 +69,6 @@ class TrainingPairs:
         self, profile: PositionProfile, lower_grades: float, query_rows: np.ndarray
     ) -> sp.csr_array:
         """Learns a table from the pairs of some queries.
-
-        Args:
-            profile: Weights of positions.
-            lower_grades: Weight of pairs of lower grades; 0 leaves them out.
-            query_rows: The queries.
 
         Returns:
             `[document words, query words]` float32, T(w | t), not pruned.
@@ -89,7 +83,7 @@ class TrainingPairs:
         return rows_of_1(shared_counts(counts, *self._texts.similar_words))
 
     def _alignments(self, profile: PositionProfile, with_lower: bool) -> Alignments:
-        """Returns those of all training pairs; the latest alone are kept, they are large."""
+        """Those of all training pairs; the latest alone are kept, they are large."""
         key = profile, with_lower
         if self._latest[0] != key:
             self._latest = None, None
@@ -116,7 +110,7 @@ class TrainingPairs:
         )
 
     def _known_words(self, query_rows: np.ndarray) -> sp.csr_array:
-        """Returns the words of queries that are in their vocabulary."""
+        """The words of queries that are in their vocabulary."""
         known = self._texts.queries[query_rows][:, : self._texts.known].tocsr()
         known.resize(known.shape[0], self._texts.queries.shape[1])
         return sp.csr_array(known)

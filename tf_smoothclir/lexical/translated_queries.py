@@ -49,11 +49,7 @@ class TranslatedQueries:
     seconds: float = 0.0
 
     def rows(self, texts: LexicalTexts) -> ScoreRows:
-        """Returns the model over a set.
-
-        Raises:
-            InputError: The model needs queries that people translated, and the set has none.
-        """
+        """The model over a set."""
         if self.translation is None:
             queries = texts.human_queries
         else:
@@ -76,11 +72,7 @@ class TranslatedQueries:
 
     @classmethod
     def load(cls, directory: str | os.PathLike) -> TranslatedQueries:
-        """Reads what `save` wrote.
-
-        Raises:
-            InputError: Its JSON file has another content.
-        """
+        """Reads what `save` wrote."""
         path, translation = Path(directory, _SETTINGS), None
         try:
             chosen = record_from_json(_Choices, read_json(path))
@@ -105,7 +97,7 @@ class TranslatedQueries:
         return ()
 
     def choices(self) -> dict:
-        """Returns what was chosen, and how long it took, for `metrics.json`."""
+        """What was chosen, and how long it took, for `metrics.json`."""
         return {
             "ranker": self.name,
             "parameters": dataclasses.asdict(self.ranker),
@@ -114,14 +106,14 @@ class TranslatedQueries:
         }
 
     def facts(self) -> dict[str, str]:
-        """Returns what the run report says of it."""
+        """What the run report says of it."""
         return {
             "translation of queries": self._translation(),
             "chosen on validation": f"{self._parameters()}, in {self.seconds:.0f} s",
         }
 
     def describe(self) -> str:
-        """Returns one line for logs and reports."""
+        """One line for logs and reports."""
         return f"{self.name} ({self._parameters()}), translation of queries: {self._translation()}"
 
     def _parameters(self) -> str:

@@ -27,7 +27,6 @@ class Validation:
     """
 
     def __init__(self, retrieval_set: RetrievalSet, most_queries: int | None = _MOST_QUERIES):
-        """Samples `most_queries` validation queries, by a hash of their ids; None takes all."""
         lists = candidate_lists(retrieval_set, "validation", negatives=_NEGATIVES, seed=13)
         hashes = hash_ids([retrieval_set.query_ids[row] for row in lists.query_rows])
         self._chosen = np.sort(np.argsort(hashes, kind="stable")[:most_queries])
@@ -45,9 +44,6 @@ class Validation:
         Args:
             variants: From `[queries]` rows to the scores of all documents by each ranking,
                 `[queries, documents]` float32; always as many.
-
-        Returns:
-            The measure of each.
         """
         return [quality(measured) for measured in self.per_query(variants)]
 
@@ -67,7 +63,7 @@ class Validation:
         return [self._metrics(lists) for lists in measured]
 
     def deviation(self, rows: ScoreRows) -> float:
-        """Returns the standard deviation of the scores of a query, the mean over the queries."""
+        """The standard deviation of the scores of a query, the mean over the queries."""
         found = [rows(self._lists.query_rows[chosen]).std(axis=1) for chosen in self._chunks()]
         return float(np.concatenate(found).mean())
 
@@ -76,7 +72,7 @@ class Validation:
             yield chosen
 
     def _of_list(self, number: int, row: np.ndarray) -> tuple[slice, np.ndarray, float]:
-        """Returns which pairs a list has, their scores, and 1 / rank of its best document."""
+        """Which pairs a list has, their scores, and 1 / rank of its best document."""
         part = slice(*self._lists.offsets[number : number + 2])
         documents, grades = self._lists.document_rows[part], self._lists.grades[part]
         mates = documents[(grades == grades.max()) & (grades > 0)]
@@ -94,27 +90,20 @@ class Validation:
 
 
 def quality(measured: np.ndarray, counted: Sequence[int] = _COUNTED) -> float:
-    """Returns the measure of a ranking from what `Validation.per_query` says of its queries.
+    """The measure of a ranking from what `Validation.per_query` says of its queries.
 
     Args:
         measured: `[queries, metrics]`.
-        counted: The metrics whose mean is the measure.
     """
     means = mean_metrics({str(metric): measured[:, metric] for metric in counted})
     return float(np.mean(list(means.values())))
 
 
 def is_better(measured: np.ndarray, other: np.ndarray, counted: Sequence[int] = _COUNTED) -> bool:
-    """Returns whether a ranking is better than another one, beyond chance.
+    """Whether a ranking is better than another one, beyond chance.
 
     Args:
         measured: `[queries, metrics]`, of `Validation.per_query`, others may follow.
-        other: The same of the other ranking.
-        counted: As in `quality`.
-
-    Returns:
-        Whether the measure that chooses is higher by more than its standard error, and none of the
-        three metrics of `Validation.per_query` is lower by more than its own.
     """
     gains = measured - other
     gains = gains[np.isfinite(gains).all(axis=1)]

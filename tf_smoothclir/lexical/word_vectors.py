@@ -28,11 +28,7 @@ class WordVectors:
 
 
 def given_vectors(settings: RunSettings, tokenized_set: TokenizedSet) -> WordVectors:
-    """Returns the vectors of the files that the settings name, or else of the training pairs.
-
-    Raises:
-        InputError: A file cannot be read.
-    """
+    """The vectors of the files that the settings name, or else of the training pairs."""
     if settings.model.query_embeddings:
         return WordVectors(*(_of_file(settings, tokenized_set, role) for role in ROLES))
     return WordVectors(*(_of_pairs(settings, tokenized_set, role) for role in ROLES))

@@ -30,7 +30,7 @@ _ITERATIONS = 60
 def candidate_features(
     queries: sp.csr_array, impacts: sp.csr_array, candidates: np.ndarray
 ) -> sp.csr_array:
-    """Returns what each query word adds to the score of each candidate.
+    """What each query word adds to the score of each candidate.
 
     Args:
         queries: `[queries, words]`, counts.
@@ -52,12 +52,6 @@ def learn_word_weights(
     features: Sequence[sp.csr_array], candidates: int, penalty: float = PENALTY
 ) -> np.ndarray:
     """Learns the weights.
-
-    Args:
-        features: `candidate_features` of each field; the relevant document is the first candidate
-            of each query.
-        candidates: Documents a query.
-        penalty: λ.
 
     Returns:
         `[fields, words]` float64, a_f exp(θ_f,w); a_f for words of no training query.

@@ -35,7 +35,7 @@ class Words:
     size: int
 
     def of(self, rows: np.ndarray, most: int | None = None) -> Words:
-        """Returns the words of some texts, of each the first `most`."""
+        """The words of some texts, of each the first `most`."""
         lengths = np.diff(self.offsets)[rows]
         if most is not None:
             lengths = np.minimum(lengths, most)
@@ -44,7 +44,7 @@ class Words:
         return Words(self.ids[places], offsets, self.size)
 
     def positions(self) -> np.ndarray:
-        """Returns `[words]` int64, the place of each word in its text, from 0."""
+        """`[words]` int64, the place of each word in its text, from 0."""
         return np.arange(len(self.ids)) - np.repeat(self.offsets[:-1], np.diff(self.offsets))
 
     def matrix(self, weights: Callable[[np.ndarray], np.ndarray] | None = None) -> sp.csr_array:
@@ -71,7 +71,7 @@ class Words:
 
 
 def document_words(tokenized_set: TokenizedSet) -> Words:
-    """Returns the words of every document, by row."""
+    """The words of every document, by row."""
     size = len(tokenized_set.vocabulary("document"))
     store = tokenized_set.tokens("document")
     ids = np.asarray(store.values)
@@ -80,7 +80,7 @@ def document_words(tokenized_set: TokenizedSet) -> Words:
 
 
 def same_spelling(query_vocabulary: list[str], document_vocabulary: list[str]) -> sp.csr_array:
-    """Returns which document words are spelled like which query words.
+    """Which document words are spelled like which query words.
 
     Returns:
         `[document words, query words]` float32, one 1 in the row of each document word: at the

@@ -9,11 +9,7 @@ import numpy as np
 
 
 def check_thresholds(argument: str, values: Sequence[float]) -> tuple[float, ...]:
-    """Returns thresholds as a tuple of floats.
-
-    Raises:
-        ValueError: They do not rise strictly inside (-1, 1); the message names the argument.
-    """
+    """Thresholds as a tuple of floats."""
     edges = (-1, *values, 1) if np.iterable(values) else ()
     ordered = all(map(_is_finite, edges)) and all(np.diff(edges) > 0)
     if len(edges) < 3 or not ordered:
@@ -25,11 +21,7 @@ def check_thresholds(argument: str, values: Sequence[float]) -> tuple[float, ...
 
 
 def check_temperature(value: float, usual: float) -> float:
-    """Returns a temperature as a float.
-
-    Raises:
-        ValueError: It is not finite and above 0; the message recommends the usual one.
-    """
+    """A temperature as a float."""
     if not (_is_finite(value) and value > 0):
         raise ValueError(f"temperature must be finite and above 0, got {value!r}: use {usual}")
     return float(value)

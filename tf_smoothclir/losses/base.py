@@ -183,7 +183,7 @@ def ranking_loss(loss: Any) -> RankingLoss:
 
 
 def _shaped_like(scores: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
-    """Returns the labels in the shape of the scores, which may differ in a trailing 1 only."""
+    """The labels in the shape of the scores, which may differ in a trailing 1 only."""
     want, have = scores.shape, labels.shape
     if want.rank is not None and have.rank is not None:
         shorter, longer = sorted((want, have), key=len)
@@ -196,7 +196,7 @@ def _shaped_like(scores: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
 
 
 def _broadcast_weights(weights: Any, losses: tf.Tensor) -> tf.Tensor:
-    """Returns the weights in the shape of the losses, of which they may have the leading axes."""
+    """The weights in the shape of the losses, of which they may have the leading axes."""
     weights = tf.cast(weights, losses.dtype)
     want, have = losses.shape, weights.shape
     if want.rank is not None and have.rank is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import tensorflow as tf
@@ -43,7 +44,7 @@ class CumulativeLogits(ThresholdLoss):
 
     def call(self, y_true, y_pred):
         edges = (-math.inf, *self.thresholds, math.inf)
-        gaps = [(high - low) / self.temperature for low, high in zip(edges[:-1], edges[1:])]
+        gaps = [(high - low) / self.temperature for low, high in itertools.pairwise(edges)]
         upper = (by_grade(y_true, edges[1:], y_pred.dtype) - y_pred) / self.temperature
         lower = (by_grade(y_true, edges[:-1], y_pred.dtype) - y_pred) / self.temperature
         log_gaps = by_grade(y_true, [math.log(-math.expm1(-gap)) for gap in gaps], y_pred.dtype)

@@ -8,14 +8,10 @@ import tensorflow as tf
 
 
 def predicted_grades(scores, cut_points: Sequence[float]) -> tf.Tensor:
-    """Returns how many cut points lie below each score: int32, the shape of `scores`.
+    """How many cut points lie below each score: int32, the shape of `scores`.
 
     A score exactly on a cut point belongs to the lower grade. With the thresholds of SOSL as cut
     points, that is the grade for which its loss is zero.
-
-    Args:
-        scores: float, any shape.
-        cut_points: K-1 rising numbers, compared in the type of the scores.
     """
     scores = tf.convert_to_tensor(scores)
     above = scores[..., tf.newaxis] > tf.constant(cut_points, scores.dtype)
@@ -23,15 +19,7 @@ def predicted_grades(scores, cut_points: Sequence[float]) -> tf.Tensor:
 
 
 def check_grades(grades, num_grades: int | None) -> tf.Tensor:
-    """Returns grades after checking them, in a graph too, where nothing uses them before.
-
-    Args:
-        grades: Of any shape; negative at padding.
-        num_grades: K; None for any number.
-
-    Raises:
-        InvalidArgumentError: A grade is above K-1.
-    """
+    """Grades after checking them, in a graph too, where nothing uses them before."""
     if num_grades is None:
         return grades
     highest = tf.reduce_max(tf.cast(grades, tf.int32))
@@ -46,7 +34,7 @@ def check_grades(grades, num_grades: int | None) -> tf.Tensor:
 
 
 def hit_grades(scores, of_scores: Sequence[float], of_shares: Sequence[float]) -> tf.Tensor:
-    """Returns the grades of hits: int32, the shape of `scores`.
+    """The grades of hits: int32, the shape of `scores`.
 
     A hit has the lower one of two grades: that of its score, and that of its share of the score of
     the first hit. The second one knows how much worse than the best a document is; the first one
@@ -54,8 +42,6 @@ def hit_grades(scores, of_scores: Sequence[float], of_shares: Sequence[float]) -
 
     Args:
         scores: `[..., hits]` float, best first; the first hits of a ranking.
-        of_scores: `CutPoints.scores`.
-        of_shares: `CutPoints.shares`; where there are none, the score alone decides.
     """
     scores = tf.convert_to_tensor(scores)
     grades = predicted_grades(scores, of_scores)
@@ -65,6 +51,6 @@ def hit_grades(scores, of_scores: Sequence[float], of_shares: Sequence[float]) -
 
 
 def hit_shares(scores) -> tf.Tensor:
-    """Returns scores divided by the first one, `[..., hits]`; 0 where that is not above 0."""
+    """Scores divided by the first one, `[..., hits]`; 0 where that is not above 0."""
     scores = tf.convert_to_tensor(scores)
     return tf.math.divide_no_nan(scores, tf.nn.relu(scores[..., :1]))

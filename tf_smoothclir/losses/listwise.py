@@ -97,7 +97,7 @@ def padded_lists(
 
 
 def _padded(values: tf.Tensor, list_lengths: tf.Tensor, padding: float) -> tf.Tensor:
-    """Returns `[lists, longest]`, the values of each list and then padding."""
+    """`[lists, longest]`, the values of each list and then padding."""
     real = tf.sequence_mask(list_lengths)
     empty = tf.fill(tf.shape(real), tf.constant(padding, values.dtype))
     return tf.tensor_scatter_nd_update(empty, tf.where(real), values)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import tensorflow as tf
 
 from tf_smoothclir.losses.base import register
@@ -29,5 +31,5 @@ class SegmentMeanSquaredError(ThresholdLoss):
 
     def call(self, y_true, y_pred):
         edges = (-1.0, *self.thresholds, 1.0)
-        middles = [(low + high) / 2 for low, high in zip(edges[:-1], edges[1:])]
+        middles = [(low + high) / 2 for low, high in itertools.pairwise(edges)]
         return tf.square(y_pred - by_grade(y_true, middles, y_pred.dtype))

@@ -50,7 +50,7 @@ def choose_intraop_threads(settings: RunSettings) -> None:
 
 
 def _cores() -> int:
-    """Returns how many cores this process may use."""
+    """How many cores this process may use."""
     if hasattr(os, "sched_getaffinity"):  # not on macOS
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

@@ -79,7 +79,7 @@ _SCALAR = tf.TensorSpec([], tf.int32)
 
 @functools.cache
 def _with_own_gradient(operation, *signature):
-    """Returns an operation on tensors of these types, with its gradient from `_OWN_GRADIENTS`."""
+    """An operation on tensors of these types, with its gradient from `_OWN_GRADIENTS`."""
 
     @tf.function(autograph=False, input_signature=signature)
     def function(*tensors):
@@ -147,7 +147,7 @@ def sums_at_by_matrix(positions, values, rows, size):
 
 
 def _zeros_without(pairs, values, size, compute) -> tf.Tensor:
-    """Returns `compute()`, or zeros if there are no pairs."""
+    """`compute()`, or zeros if there are no pairs."""
     zeros = functools.partial(tf.zeros, [size, values.shape[-1]], values.dtype)
     return tf.cond(tf.size(pairs) > 0, compute, zeros)
 

@@ -71,7 +71,7 @@ _READING = {"ResourceGather", "ReadVariableOp", "VariableShape"}
 
 
 def _read(table: tf.Variable, rows: tf.Tensor) -> tf.Tensor:
-    """Returns rows of a table; in a graph that has read them for the model, without a second read.
+    """Rows of a table; in a graph that has read them for the model, without a second read.
 
     Rows lie all over the memory, so that reading them is mostly waiting.
     """

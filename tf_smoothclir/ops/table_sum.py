@@ -86,7 +86,7 @@ def table_sum_of_distinct(
 
 
 def _summed(table: tf.Variable, gradient: str, *given: tf.Tensor) -> tf.Tensor:
-    """Returns the sums of `ids`, `texts`, `lengths` and more inputs, with that gradient."""
+    """The sums of `ids`, `texts`, `lengths` and more inputs, with that gradient."""
 
     # A function, because a tape ignores the gradients that a graph overrides. A new one for each
     # graph, because it refers to the table and would keep it alive.
@@ -135,7 +135,7 @@ def _gradient_of_table(table, ids, texts, upstream) -> tf.IndexedSlices:
 
 
 def _of_texts(chosen: tf.Tensor, texts: tf.Tensor, lengths: tf.Tensor, tensors: list) -> list:
-    """Returns the parts of `tensors`, `[tokens]`, in the `chosen` texts, `[texts]` bool."""
+    """The parts of `tensors`, `[tokens]`, in the `chosen` texts, `[texts]` bool."""
     if has_gpu():  # RaggedGather has no kernel there; this takes a little longer
         kept = tf.where(tf.gather(chosen, texts))[:, 0]
         return [tf.gather(tensor, kept) for tensor in tensors]

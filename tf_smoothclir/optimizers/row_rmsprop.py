@@ -78,7 +78,7 @@ class RowRMSprop(SparseOptimizer, Optimizer):
 
 
 def _mean_squares(values: tf.Tensor) -> tf.Tensor:
-    """Returns the mean square of each row, `[rows, 1, ...]`; of rank 1 or 0, of each number."""
+    """The mean square of each row, `[rows, 1, ...]`; of rank 1 or 0, of each number."""
     if values.shape.rank < 2:
         return tf.square(values)
     axes = list(range(1, values.shape.rank))

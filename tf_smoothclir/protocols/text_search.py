@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Optional, Protocol
+from typing import Protocol
 
 from tf_smoothclir.settings.data import DataSettings
 
@@ -36,7 +36,7 @@ class SearchHit:
 
     rank: int
     score: float
-    grade: Optional[int]  # noqa: UP045 - as in other records
+    grade: int | None
     id: str
     title: str
     text: str

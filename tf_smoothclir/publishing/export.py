@@ -62,34 +62,7 @@ def export_run(
     retriever: str = "",
     verifier: Verifier | None = None,
 ) -> int:
-    """Exports what a run ranks with; towers with the weights of their best epoch.
-
-    Args:
-        run: A run of `smoothclir-train`.
-        export_dir: Gets `query_tower/<version>` and `document_tower/<version>` if the run has
-            towers, `lexical_model/<version>` if it has a lexical model, and `search/<version>` if
-            there is a search model; and `model_card-<version>.md`.
-        search_model: Whether to export the collection of the run as a search model. Without it, the
-            data of the run are not needed.
-        max_search_documents: A larger collection gets no search model.
-        search_depth: Documents that the search model returns per query.
-        dim: Cuts the vectors to their first `dim` numbers, which the run must have trained; 0 keeps
-            all. The fusion of a hybrid is chosen anew, for which the data of the run are needed.
-        table_type: How the tables of towers are stored, one of `TABLE_TYPES`. What a narrow type
-            costs is measured on the validation queries, logged, and written to the manifests.
-        vector_type: How the search model holds the vectors of its collection, one of
-            `VECTOR_TYPES`. The recall of a narrow type is measured, logged and written as well.
-        retriever: "dense" or "lexical" exports this half of a hybrid alone, "" all that there is.
-        verifier: As for `publish_version`.
-
-    Returns:
-        The version.
-
-    Raises:
-        InputError: The run is not complete, its ranker cannot be exported, it did not train vectors
-            of `dim` numbers, it has no such retriever or nothing that a narrow type could hold, or
-            data that are needed are missing.
-    """
+    """Exports what a run ranks with; towers with the weights of their best epoch."""
     models, cut_points = load_models(run, dim), None
     if retriever:
         models = models.only(retriever)
@@ -155,11 +128,7 @@ def _check_types(
     table_type: str,
     vector_type: str,
 ) -> None:
-    """Checks that there is something to store as asked.
-
-    Raises:
-        InputError: There is not.
-    """
+    """Checks that there is something to store as asked."""
     retriever = settings.retrieval.retriever
     for flag, kind in (("table_type", table_type), ("vector_type", vector_type)):
         if kind != EXACT and retriever == "lexical":
@@ -181,18 +150,7 @@ def _check_types(
 
 
 def models_of_run(run: RunDirectory) -> tuple[ExportedModels, dict[str, LoadedPart]]:
-    """Returns what `export_run` would export, in memory; version 0.
-
-    Args:
-        run: A complete run.
-
-    Returns:
-        The models, and the parts that are towers by role; both have the `pair_id` that an export of
-        the run has.
-
-    Raises:
-        InputError: The run is not complete, or its ranker cannot be exported.
-    """
+    """What `export_run` would export, in memory; version 0."""
     models = load_models(run)
     towers, lexical = _towers(run, models, EXACT), _lexical_parts(run, models)
     parts: dict[str, Part] = dict(towers)
@@ -250,7 +208,7 @@ def _lexical_parts(run: RunDirectory, models: RunModels) -> LexicalParts | None:
 
 
 def _second_stage(run: RunDirectory, models: RunModels) -> SecondStage | None:
-    """Returns the re-ranker; None where there is none, or none that counts."""
+    """The re-ranker; None where there is none, or none that counts."""
     if models.reranker is None or not models.reranker.weight:
         return None
     retrieval, text = models.settings.retrieval, models.settings.text
@@ -269,7 +227,7 @@ def _sample(texts) -> list[bytes]:
 
 
 def _collection_size(source: Source, most: int) -> int:
-    """Returns the number of documents; 0 if they are too many."""
+    """The number of documents; 0 if they are too many."""
     number = sum(1 for _ in itertools.islice(source.documents(), most + 1))
     if number > most:
         logging.info(
@@ -282,6 +240,6 @@ def _collection_size(source: Source, most: int) -> int:
 
 
 def _made_up_texts(tokens: Sequence[str]) -> list[bytes]:
-    """Returns texts of 1, 2, 4, ... 128 of the most frequent words."""
+    """Texts of 1, 2, 4, ... 128 of the most frequent words."""
     words = list(itertools.islice(itertools.cycle(tokens[2:]), 128))
     return [" ".join(words[: 2**power]).encode() for power in range(8)]

@@ -18,18 +18,7 @@ _METRICS = ("full/MRR@10", "NDCG@5", "P_mr@1")
 
 
 def refitted(run: RunDirectory, models: RunModels) -> tuple[RunModels, CutPoints]:
-    """Fits a hybrid whose vectors are cut; logs its metrics on the validation queries.
-
-    Args:
-        run: The run.
-        models: Of `load_models`, without a fusion.
-
-    Returns:
-        The models with a fusion, and the cut points of what they rank with.
-
-    Raises:
-        InputError: The data of the run are missing or have changed.
-    """
+    """Fits a hybrid whose vectors are cut; logs its metrics on the validation queries."""
     settings = models.settings
     tokenized_set = tokenized_set_of(source_of(settings.data), settings, run, (_SPLIT,))
     models = with_fusion(models, tokenized_set)

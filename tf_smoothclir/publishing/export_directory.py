@@ -56,12 +56,12 @@ class LoadedTower(NamedTuple):
 
 
 def part_dir(export_dir: str | os.PathLike, role: str) -> Path:
-    """Returns the directory whose integer subdirectories are the versions of a part."""
+    """The directory whose integer subdirectories are the versions of a part."""
     return Path(export_dir, DIRECTORIES[role])
 
 
 def exported_versions(export_dir: str | os.PathLike, role: str) -> list[int]:
-    """Returns the versions of a part, by its role in `DIRECTORIES`, in ascending order."""
+    """The versions of a part, by its role in `DIRECTORIES`, in ascending order."""
     directory = part_dir(export_dir, role)
     if not directory.is_dir():
         return []
@@ -70,17 +70,7 @@ def exported_versions(export_dir: str | os.PathLike, role: str) -> list[int]:
 
 
 def load_tower(export_dir: str | os.PathLike, role: str, version: int | None = None) -> LoadedTower:
-    """Loads an exported tower, after checking its files and that its version is complete.
-
-    Args:
-        export_dir: Where `publish_version` wrote.
-        role: "query" or "document".
-        version: None for the latest complete one that has towers.
-
-    Raises:
-        InputError: There is no such version, a file is not the one that was written, or the parts
-            of the version come from different training runs.
-    """
+    """Loads an exported tower, after checking its files and that its version is complete."""
     model, manifest = load_part(export_dir, role, version)
     encode = model.signatures["serving_default"]
     encode.keep_alive = model  # a signature alone does not keep its variables
@@ -88,16 +78,7 @@ def load_tower(export_dir: str | os.PathLike, role: str, version: int | None = N
 
 
 def load_part(export_dir: str | os.PathLike, role: str, version: int | None = None) -> LoadedPart:
-    """Loads an exported SavedModel, after checking its files and that its version is complete.
-
-    Args:
-        export_dir: Where `publish_version` wrote.
-        role: "query", "document" or "search".
-        version: None for the latest complete one that has this part.
-
-    Raises:
-        InputError: As for `load_tower`.
-    """
+    """Loads an exported SavedModel, after checking its files and that its version is complete."""
     directory, manifest = checked_part(export_dir, role, version)
     return LoadedPart(load_model(directory), manifest)
 
@@ -112,7 +93,7 @@ def load_model(directory: Path) -> Any:
 def checked_part(
     export_dir: str | os.PathLike, role: str, version: int | None = None
 ) -> tuple[Path, ExportManifest]:
-    """Returns the directory and the manifest of a part, after the checks of `load_part`."""
+    """The directory and the manifest of a part, after the checks of `load_part`."""
     version = _checked_version(export_dir, role, version)
     directory = part_dir(export_dir, role) / str(version)
     manifest = ExportManifest.read(directory, [role])
@@ -125,15 +106,7 @@ def checked_part(
 
 
 def latest_manifest(export_dir: str | os.PathLike, version: int | None = None) -> ExportManifest:
-    """Returns the manifest of a part without which its version cannot rank.
-
-    Args:
-        export_dir: Where `publish_version` wrote.
-        version: None for the latest complete one, of whatever retriever.
-
-    Raises:
-        InputError: There is no such version.
-    """
+    """The manifest of a part without which its version cannot rank."""
     there = {role: exported_versions(export_dir, role) for role in DIRECTORIES if role != "search"}
     wanted = sorted(set().union(*there.values()), reverse=True) if version is None else [version]
     for number in wanted:
@@ -145,7 +118,7 @@ def latest_manifest(export_dir: str | os.PathLike, version: int | None = None) -
 
 
 def _checked_version(export_dir: str | os.PathLike, role: str, version: int | None) -> int:
-    """Returns a version that has the part and all parts that rank with it."""
+    """A version that has the part and all parts that rank with it."""
     there = exported_versions(export_dir, role)
     wanted = there[::-1] if version is None else [number for number in there if number == version]
     for number in wanted:
@@ -162,19 +135,16 @@ def _checked_version(export_dir: str | os.PathLike, role: str, version: int | No
 
 
 def _missing_parts(export_dir: str | os.PathLike, role: str, version: int) -> list[str]:
-    """Returns the roles that a version lacks, by the manifest of a part that it has."""
+    """The roles that a version lacks, by the manifest of a part that it has."""
     parts = ExportManifest.read(part_dir(export_dir, role) / str(version), [role]).parts
     return [other for other in parts if version not in exported_versions(export_dir, other)]
 
 
 def lacks_parts(directory: Path) -> bool:
-    """Returns whether parts that rank with a version lack, or are not those it belongs to.
+    """Whether parts that rank with a version lack, or are not those it belongs to.
 
     An export that is killed between two renames leaves such a version for ever. Parts without any
     version are on another machine. What is not ours, or damaged, is for the loader to judge.
-
-    Args:
-        directory: That of a version of a part, such as `export_dir/query_tower/2`.
     """
     try:
         manifest = ExportManifest.read(directory)

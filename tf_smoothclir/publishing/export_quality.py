@@ -29,16 +29,7 @@ _SAME_SCORE = 1e-6  # scores closer than this may come in either order
 def measured_quality(
     run: RunDirectory, models: RunModels, tables: Mapping[str, ExportedTables]
 ) -> TableQuality:
-    """Ranks the validation queries of a run with exact and with narrow tables.
-
-    Args:
-        run: The run.
-        models: Its models.
-        tables: "query" and "document" -> the narrow tables of the tower.
-
-    Raises:
-        InputError: The data of the run are missing or have changed.
-    """
+    """Ranks the validation queries of a run with exact and with narrow tables."""
     settings = models.settings
     tokenized_set = tokenized_set_of(source_of(settings.data), settings, run, (_SPLIT,))
     exact_vectors, exact = _ranked(models, tokenized_set)
@@ -74,11 +65,7 @@ def measured_recall(
     ties and duplicates do not look like errors.
 
     Args:
-        narrow: The vectors of the documents as the search model holds them.
         exact: `[documents, dim]` float32, as the document tower made them.
-        tower: The query tower.
-        texts: Queries; up to 1,000 of them are asked, evenly spread.
-        depth: How many best documents are looked for; fewer if there are fewer.
     """
     depth = min(depth, len(exact))
     texts = texts[:: max(1, len(texts) // _RECALL_QUERIES)][:_RECALL_QUERIES]
@@ -102,7 +89,7 @@ def measured_recall(
 
 
 def _ranked(models: RunModels, tokenized_set: TokenizedSet):
-    """Returns the dense retriever, and the metrics of what the run ranks with."""
+    """The dense retriever, and the metrics of what the run ranks with."""
     retrievers = models.retrievers(tokenized_set)
     evaluation = evaluate_split(
         tokenized_set.retrieval_set,

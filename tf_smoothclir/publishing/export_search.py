@@ -23,16 +23,7 @@ def build_search_model(
     cut_points: CutPoints,
     depth: int,
 ) -> SearchModel:
-    """Combines a collection and what ranks it.
-
-    Args:
-        collection: Has vectors if there are towers, and words if there is a lexical model.
-        towers: "query" and "document" -> tower; empty for a lexical model alone.
-        lexical: None for towers alone.
-        vectors: Those of the collection in another form; None holds them as they are.
-        cut_points: Scores at which the grade changes.
-        depth: Documents per query; fewer if the collection is smaller.
-    """
+    """Combines a collection and what ranks it."""
     feedback = None
     if lexical is not None and lexical.feedback:
         feedback = ExportedFeedback(tf_idf(collection.words.matrix()), lexical.feedback)

@@ -52,14 +52,7 @@ class Collection:
         tower: ExportedTower | None = None,
         reader: DocumentReader | None = None,
     ) -> Collection:
-        """Encodes documents and reads their words.
-
-        Args:
-            documents: Yields the documents, always in the same order.
-            number: How many documents there are, for the progress bar.
-            tower: The document tower, if any.
-            reader: Of the lexical model, if any.
-        """
+        """Encodes documents and reads their words."""
         ids = [document.id for document in documents()]
 
         def texts(what: str) -> Iterator[str]:

@@ -18,8 +18,6 @@ class ExportedFeedback(tf.Module):
 
         Args:
             vectors: `[documents, words]`, of `tf_idf`.
-            weight: What a cosine of 1 adds.
-            depth: Documents that a ranking begins with.
         """
         super().__init__(name="feedback")
         self._weight = weight
@@ -29,14 +27,11 @@ class ExportedFeedback(tf.Module):
         self._postings = PostingSums(SparseRows.of(vectors.T.tocsr()), vectors.shape[0])
 
     def __call__(self, scores: tf.Tensor) -> tf.Tensor:
-        """Returns scores with feedback.
+        """Scores with feedback.
 
         Args:
             scores: `[queries, documents]` float32; among equal ones, the document at the lower
                 place ranks first.
-
-        Returns:
-            The same shape, float32.
         """
         queries = tf.shape(scores)[0]
         best, first = tf.math.top_k(scores, self._depth)
@@ -57,7 +52,7 @@ class ExportedFeedback(tf.Module):
         return scores + self._weight * similar
 
     def _heaviest_terms(self, first: tf.Tensor, shares: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        """Returns the weights and ids of the words of mixtures of documents, `[queries, terms]`."""
+        """The weights and ids of the words of mixtures of documents, `[queries, terms]`."""
         documents, shares = tf.reshape(first, [-1]), tf.reshape(shares, [-1])
         lengths = self._documents.lengths(documents)
         words, values = self._documents.entries(documents)

@@ -63,7 +63,7 @@ class LexicalParts:
         return self.model.feedback if self.fusion is None else self.fusion.feedback
 
     def ranking(self, *, with_towers: bool) -> Fusion:
-        """Returns the fusion that ranks: of a hybrid, or of the lexical model alone."""
+        """The fusion that ranks: of a hybrid, or of the lexical model alone."""
         return self.fusion if with_towers else Fusion(0.0, 1.0, 1.0, self.model.feedback)
 
     @functools.cached_property
@@ -104,7 +104,6 @@ class ExportedLexical:
     """A lexical model as a part of an export, for `publish_version`."""
 
     def __init__(self, parts: LexicalParts):
-        """Takes what is exported. How long learning took is left out: it determines no score."""
         self.pair_id = ""
         fusion = parts.fusion and dataclasses.replace(parts.fusion, seconds=0.0)
         model = dataclasses.replace(parts.model, seconds=0.0)
@@ -123,7 +122,7 @@ class ExportedLexical:
             parts.fusion.save(directory / _FUSION)
 
     def digest(self) -> str:
-        """Returns a digest of everything that determines the scores."""
+        """A digest of everything that determines the scores."""
         with tempfile.TemporaryDirectory() as temporary:
             directory = Path(temporary, "lexical")
             self.save(directory)
@@ -133,16 +132,7 @@ class ExportedLexical:
 def load_lexical(
     export_dir: str | os.PathLike, version: int | None = None
 ) -> tuple[LexicalParts, ExportManifest]:
-    """Loads an exported lexical model, after checking its files and that its version is complete.
-
-    Args:
-        export_dir: Where `publish_version` wrote.
-        version: None for the latest complete one that has a lexical model.
-
-    Raises:
-        InputError: There is no such version, a file is not the one that was written, or the parts
-            of the version come from different training runs.
-    """
+    """Loads an exported lexical model, once its files and version are checked."""
     directory, manifest = checked_part(export_dir, "lexical", version)
     fusion = directory / _FUSION
     parts = LexicalParts(

@@ -44,16 +44,7 @@ class ExportedModels:
 def load_exported_models(
     export_dir: str | os.PathLike, version: int | None = None
 ) -> ExportedModels:
-    """Loads the models of a version, after checking its files and that it is complete.
-
-    Args:
-        export_dir: Where `publish_version` wrote.
-        version: None for the latest complete one, of whatever retriever.
-
-    Raises:
-        InputError: There is no such version, a file is not the one that was written, or its parts
-            come from different training runs.
-    """
+    """Loads the models of a version, after checking its files and that it is complete."""
     manifest = latest_manifest(export_dir, version)
     number = manifest.version
     towers = {

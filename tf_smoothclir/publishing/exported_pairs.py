@@ -23,7 +23,6 @@ class LexicalPairs(tf.Module):
     """
 
     def __init__(self, parts: LexicalParts):
-        """Takes the lexical model of an export."""
         super().__init__(name="pairs")
         model, psq = parts.model, parts.model.psq
         self._read_query, self._read_document = parts.query_reader, parts.document_reader
@@ -37,11 +36,10 @@ class LexicalPairs(tf.Module):
         self._profiles = [tf.constant(field(positions)) for field in model.fields]
 
     def __call__(self, queries: tf.Tensor, documents: tf.Tensor) -> tf.Tensor:
-        """Returns the scores of pairs, without feedback, `[pairs]` float32.
+        """The scores of pairs, without feedback, `[pairs]` float32.
 
         Args:
             queries: `[pairs]` string, any bytes.
-            documents: The same.
         """
 
         def score_some(begin, scores):
@@ -73,14 +71,14 @@ class LexicalPairs(tf.Module):
         return scores * tf.pow(lengths / self._mean_length, self._length_power)
 
     def _query_words(self, tokens: Tokens) -> tuple[tf.Tensor, tf.Tensor]:
-        """Returns ascending keys of the different words of each query, and their counts."""
+        """Ascending keys of the different words of each query, and their counts."""
         known = tokens.ids != NO_WORD
         keys = self._keys(tf.boolean_mask(tokens.texts, known), tf.boolean_mask(tokens.ids, known))
         keys, _, counts = tf.unique_with_counts(tf.sort(keys))
         return keys, tf.cast(counts, tf.float32)
 
     def _probabilities(self, keys: tf.Tensor, tokens: Tokens) -> list[tf.Tensor]:
-        """Returns P(w | d) of each word of the queries, for each field, `[keys]` float32."""
+        """P(w | d) of each word of the queries, for each field, `[keys]` float32."""
         shares = [self._shares(profile, tokens) for profile in self._profiles]
         known = tokens.ids != NO_WORD
         ids, texts = tf.boolean_mask(tokens.ids, known), tf.boolean_mask(tokens.texts, known)
@@ -100,7 +98,7 @@ class LexicalPairs(tf.Module):
         ]
 
     def _shares(self, profile: tf.Tensor, tokens: Tokens) -> tf.Tensor:
-        """Returns what each occurrence of a word adds to p(t | d), by its position."""
+        """What each occurrence of a word adds to p(t | d), by its position."""
         begins = tf.cumsum(tokens.lengths, exclusive=True)
         positions = tf.range(tf.size(tokens.ids)) - tf.gather(begins, tokens.texts)
         weights = tf.gather(profile, positions)
@@ -108,5 +106,5 @@ class LexicalPairs(tf.Module):
         return tf.cast(weights / tf.gather(sums, tokens.texts), tf.float32)
 
     def _keys(self, texts: tf.Tensor, words: tf.Tensor) -> tf.Tensor:
-        """Returns one int64 for each text and word."""
+        """One int64 for each text and word."""
         return tf.cast(texts, tf.int64) * self._translations.width + tf.cast(words, tf.int64)

@@ -22,7 +22,6 @@ class SparseLists(tf.Module):
     """
 
     def __init__(self, rows: SparseRows, width: int):
-        """Takes the rows, and the number of columns."""
         super().__init__(name="lists")
         self.width = width
         self._ends = tf.Variable(rows.ends, trainable=False)
@@ -30,11 +29,11 @@ class SparseLists(tf.Module):
         self._values = tf.Variable(rows.values, trainable=False)
 
     def lengths(self, lists: tf.Tensor) -> tf.Tensor:
-        """Returns the number of entries of some lists, in the same shape, int64."""
+        """The number of entries of some lists, in the same shape, int64."""
         return tf.gather(self._ends, lists + 1) - tf.gather(self._ends, lists)
 
     def entries(self, lists: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        """Returns the ids and the values of some lists, one list after the other."""
+        """The ids and the values of some lists, one list after the other."""
         places = tf.ragged.range(
             tf.gather(self._ends, lists), tf.gather(self._ends, lists + 1)
         ).flat_values
@@ -45,14 +44,13 @@ class PostingSums(tf.Module):
     """Scores all documents by the lists of words."""
 
     def __init__(self, by_word: SparseRows, documents: int):
-        """Takes what a word adds to the score of each document, a row for each word."""
         super().__init__(name="postings")
         self._lists = SparseLists(by_word, documents)
 
     def __call__(
         self, words: tf.Tensor, weights: tf.Tensor | None, rows: tf.Tensor, queries: tf.Tensor
     ) -> tf.Tensor:
-        """Returns Σ weight · impact of all documents, `[queries, documents]` float32.
+        """Σ weight · impact of all documents, `[queries, documents]` float32.
 
         Each document gets its sum in the order of the words, so equal documents have equal sums.
 
@@ -60,7 +58,6 @@ class PostingSums(tf.Module):
             words: `[items]` int32, the words of all queries.
             weights: `[items]` float32, what each counts; None for 1.
             rows: `[items]` int32, ascending, the query of each.
-            queries: Number of queries, an int32 scalar.
         """
         lengths = self._lists.lengths(words)
         ends = tf.cumsum(lengths)
@@ -92,7 +89,6 @@ def row_sums(ids: tf.Tensor, values: tf.Tensor, lengths: tf.Tensor, width: int) 
         ids: `[entries]` int32, below `width`, one row after the other.
         values: `[entries]` float32.
         lengths: `[rows]` int64, how many entries each row has.
-        width: Number of ids.
 
     Returns:
         `[rows, width]` float32.
@@ -103,7 +99,7 @@ def row_sums(ids: tf.Tensor, values: tf.Tensor, lengths: tf.Tensor, width: int) 
 
 
 def owners(lengths: tf.Tensor) -> tf.Tensor:
-    """Returns `[sum of lengths]` int32, the list that each entry of consecutive lists is in.
+    """`[sum of lengths]` int32, the list that each entry of consecutive lists is in.
 
     `tf.repeat` would need memory for the number of lists times the longest one.
 

@@ -31,7 +31,6 @@ class SearchedQueries(tf.Module):
     """Reads queries for a search model, in the graph."""
 
     def __init__(self, tower: ExportedTower | None, lexical: LexicalParts | None):
-        """Takes the query tower, if it ranks, and the lexical model, if there is one."""
         super().__init__(name="queries")
         self._tower = tower
         self._reader = lexical and lexical.query_reader

@@ -11,7 +11,6 @@ import functools
 import os
 import tempfile
 from pathlib import Path
-from typing import Optional
 
 import numpy as np
 import tensorflow as tf
@@ -45,7 +44,7 @@ class StageSettings:
     """
 
     depth: int
-    cut_points: Optional[CutPoints] = None  # noqa: UP045 - as in other records
+    cut_points: CutPoints | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -73,7 +72,7 @@ class SecondStage:
         }
 
     def scorer(self, source: Source) -> ListScorer:
-        """Returns what scores candidate lists of a set, by rows."""
+        """What scores candidate lists of a set, by rows."""
         found = []
         for role, texts in zip(ROLES, (source.queries, source.documents)):
             batches = text_batches(text.text for text in texts())
@@ -96,11 +95,7 @@ class SecondStage:
 
     @classmethod
     def load(cls, directory: Path) -> SecondStage:
-        """Reads what `save` wrote.
-
-        Raises:
-            InputError: A file is missing or has another content.
-        """
+        """Reads what `save` wrote."""
         path = directory / _STAGE
         try:
             settings = record_from_json(StageSettings, read_json(path))
@@ -119,7 +114,6 @@ class ExportedReranker(tf.Module):
     """
 
     def __init__(self, stage: SecondStage):
-        """Takes what is exported."""
         super().__init__(name="reranker")
         self.pair_id = ""
         self._stage = stage
@@ -150,7 +144,7 @@ class ExportedReranker(tf.Module):
 
     @tf.function(autograph=False, input_signature=[tf.TensorSpec([None], tf.string, "text")])
     def serve_pair_id(self, text):
-        """Returns what belongs to the export, once per text."""
+        """What belongs to the export, once per text."""
         weight = np.float32(self._stage.reranker.weight)
         return {
             "pair_id": tf.fill(tf.shape(text), self.pair_id),
@@ -163,7 +157,7 @@ class ExportedReranker(tf.Module):
         return {"serving_default": self.serve, "pair_id": self.serve_pair_id}
 
     def digest(self) -> str:
-        """Returns a digest of everything that determines the scores."""
+        """A digest of everything that determines the scores."""
         with tempfile.TemporaryDirectory() as temporary:
             directory = Path(temporary, _DIRECTORY)
             self._stage.save(directory)
@@ -178,22 +172,13 @@ class ExportedReranker(tf.Module):
 def load_second_stage(
     export_dir: str | os.PathLike, version: int | None = None
 ) -> tuple[SecondStage, ExportManifest]:
-    """Loads an exported re-ranker, after checking its files and that its version is complete.
-
-    Args:
-        export_dir: Where `publish_version` wrote.
-        version: None for the latest complete one that has a re-ranker.
-
-    Raises:
-        InputError: There is no such version, a file is not the one that was written, or the parts
-            of the version come from different training runs.
-    """
+    """Loads an exported re-ranker, after checking its files and that its version is complete."""
     directory, manifest = checked_part(export_dir, "reranker", version)
     return SecondStage.load(directory / _DIRECTORY), manifest
 
 
 def _padded(tokens: Tokens) -> tf.Tensor:
-    """Returns `[texts, longest]` ids; at least one column, of padding."""
+    """`[texts, longest]` ids; at least one column, of padding."""
     ragged = tf.RaggedTensor.from_row_lengths(
         tokens.ids, tf.cast(tokens.lengths, tf.int64), validate=False
     )

@@ -23,17 +23,16 @@ class DenseScorer(tf.Module):
     """Scores by inner products of vectors."""
 
     def __init__(self, towers: dict[str, ExportedTower], vectors: CollectionVectors):
-        """Takes "query" and "document" -> tower, and the documents."""
         super().__init__(name="dense")
         self._query_tower, self._document_tower = towers["query"], towers["document"]
         self._vectors = vectors
 
     def all_documents(self, queries: QueriesRead) -> tf.Tensor:
-        """Returns the scores of the collection, `[queries, documents]`."""
+        """The scores of the collection, `[queries, documents]`."""
         return self._vectors.scores(queries.vectors)
 
     def pairs(self, queries: tf.Tensor, documents: tf.Tensor) -> tf.Tensor:
-        """Returns the score of each query with one document, `[pairs]`; both are strings."""
+        """The score of each query with one document, `[pairs]`; both are strings."""
         vectors = self._query_tower.serve(queries)["vector"]
         return tf.reduce_sum(vectors * self._document_tower.serve(documents)["vector"], axis=-1)
 
@@ -42,7 +41,6 @@ class LexicalScorer(tf.Module):
     """Scores by the words of queries, as a `RowRetriever` of the lexical model without feedback."""
 
     def __init__(self, parts: LexicalParts, words: Words):
-        """Takes the lexical model and the words of the documents."""
         super().__init__(name="lexical")
         self.pairs = LexicalPairs(parts)
         impacts = collection_impacts(parts, words)
@@ -54,7 +52,7 @@ class LexicalScorer(tf.Module):
         self._rare = PostingSums(postings.rare, postings.documents)
 
     def all_documents(self, queries: QueriesRead) -> tf.Tensor:
-        """Returns the scores of the collection, `[queries, documents]`."""
+        """The scores of the collection, `[queries, documents]`."""
         tokens, number = queries.words, tf.size(queries.levels)
         known = tokens.ids != NO_WORD
         words, rows = tf.boolean_mask(tokens.ids, known), tf.boolean_mask(tokens.texts, known)
@@ -74,7 +72,6 @@ class FusedScorer(tf.Module):
     """Scores by a fusion of a lexical model and towers."""
 
     def __init__(self, fusion: Fusion, lexical: LexicalScorer | None, dense: DenseScorer | None):
-        """Takes a fusion and its halves; None for one that has no weight."""
         super().__init__(name="fused")
         self._points = _POINTS[fusion.formula]
         scorers = lexical, dense
@@ -82,13 +79,13 @@ class FusedScorer(tf.Module):
         self._of_pairs = _weighted(fusion.of_pairs, scorers)
 
     def all_documents(self, queries: QueriesRead) -> tf.Tensor:
-        """Returns the scores of the collection, `[queries, documents]`."""
+        """The scores of the collection, `[queries, documents]`."""
         return tf.add_n(
             [a * self._points(half.all_documents(queries)) for a, half in self._of_documents]
         )
 
     def pairs(self, queries: tf.Tensor, documents: tf.Tensor) -> tf.Tensor:
-        """Returns the score of each query with one document, `[pairs]`; both are strings."""
+        """The score of each query with one document, `[pairs]`; both are strings."""
         return tf.add_n([a * half.pairs(queries, documents) for a, half in self._of_pairs])
 
 
@@ -97,7 +94,7 @@ def _weighted(fusion: Fusion, halves: tuple) -> list[tuple[float, tf.Module]]:
 
 
 def _reciprocal_ranks(scores: tf.Tensor) -> tf.Tensor:
-    """Returns the points of all documents, as `hybrid.fusion.reciprocal_ranks` does.
+    """The points of all documents, as `hybrid.fusion.reciprocal_ranks` does.
 
     Args:
         scores: `[queries, documents]` float32.
@@ -112,7 +109,7 @@ _POINTS = {SUM: tf.identity, RECIPROCAL_RANK: _reciprocal_ranks}
 
 
 def collection_impacts(parts: LexicalParts, words: Words) -> sp.csr_array:
-    """Returns what each query word adds to the score of each document, some documents at a time."""
+    """What each query word adds to the score of each document, some documents at a time."""
     number = len(words.offsets) - 1
     rows = [
         np.arange(begin, min(begin + _DOCUMENTS_PER_STEP, number))

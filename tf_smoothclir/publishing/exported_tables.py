@@ -23,12 +23,6 @@ class ExportedTables(tf.Module):
     """
 
     def __init__(self, tower: WordTableTower, table_type: str = EXACT):
-        """Copies the tables of a tower, unless they stay as they are.
-
-        Args:
-            tower: A built tower.
-            table_type: One of `TABLE_TYPES`.
-        """
         super().__init__(name="tables")
         self.type = table_type
         self._values, self._scales = {}, {}
@@ -42,23 +36,23 @@ class ExportedTables(tf.Module):
             self._values[name] = tf.Variable(values.astype(table_type), trainable=False)
 
     def weights_of(self, tower: WordTableTower) -> list[tf.Variable]:
-        """Returns all variables that the vectors depend on."""
+        """All variables that the vectors depend on."""
         stored = [*self._values.values(), *self._scales.values()]
         replaced = {id(tower.tables()[name]) for name in self._values}
         return stored + [weight for weight in tf_weights(tower) if id(weight) not in replaced]
 
     def arrays(self, tower: WordTableTower) -> dict[str, np.ndarray]:
-        """Returns the tables by name, and of int8 ones the scales as `<name>_scales`."""
+        """The tables by name, and of int8 ones the scales as `<name>_scales`."""
         tables = {**tower.tables(), **self._values}
         tables.update((f"{name}_scales", scales) for name, scales in self._scales.items())
         return {name: table.numpy() for name, table in tables.items()}
 
     def read_by(self, tower: WordTableTower) -> contextlib.AbstractContextManager:
-        """Returns a context in which functions of the tower are traced that read these tables."""
+        """A context in which functions of the tower are traced that read these tables."""
         return tower.reading_rows_by(self._rows) if self._values else tower.reading_in_place()
 
     def read_in(self, tower: WordTableTower, function: Callable) -> Callable:
-        """Returns a function of the tower's tokens that reads these tables."""
+        """A function of the tower's tokens that reads these tables."""
 
         def reading(tokens):
             with self.read_by(tower):
@@ -74,6 +68,6 @@ class ExportedTables(tf.Module):
 
 
 def _quantized(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Returns integers from -127 to 127, and the scales, `[rows, 1]`, that give values back."""
+    """Integers from -127 to 127, and the scales, `[rows, 1]`, that give values back."""
     scales = np.abs(values).max(axis=1, keepdims=True) / np.float32(_LARGEST)
     return np.rint(values / np.where(scales > 0, scales, 1)), scales

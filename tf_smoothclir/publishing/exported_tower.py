@@ -64,11 +64,6 @@ class ExportedTower(tf.Module):
 
         Args:
             tower: From tokens to `[batch, dim]`.
-            encoder: Has the vocabulary that the tower was trained with.
-            epsilon: ε of the similarity.
-            name: "query_tower" or "document_tower".
-            table_type: How its tables are stored, one of `TABLE_TYPES`.
-            evidence: Of a query tower: says how much it knows of a text.
         """
         super().__init__(name=name)
         self.encoder = encoder
@@ -117,7 +112,7 @@ class ExportedTower(tf.Module):
 
     @tf.function(autograph=False, input_signature=[_TEXT])
     def serve_pair_id(self, text):
-        """Returns the `pair_id`, equal for towers and indexes that belong together."""
+        """The `pair_id`, equal for towers and indexes that belong together."""
         return {"pair_id": tf.fill(tf.shape(text), self.pair_id)}
 
     @property
@@ -131,7 +126,7 @@ class ExportedTower(tf.Module):
         }
 
     def digest(self) -> str:
-        """Returns a digest of everything that determines the vectors."""
+        """A digest of everything that determines the vectors."""
         parts = hashlib.sha256()
         for weight in self.weights:
             parts.update(np.ascontiguousarray(weight))
@@ -146,7 +141,7 @@ class ExportedTower(tf.Module):
             self._described(Path(path)).write(Path(path))
 
     def _words(self, text) -> dict[str, tf.Tensor]:
-        """Returns the tokens of texts with their word vectors.
+        """The tokens of texts with their word vectors.
 
         The vector of a text is the mean of its word vectors, then tanh, then smooth-normalised. If
         words have weights, the word vectors include them.
@@ -167,7 +162,7 @@ class ExportedTower(tf.Module):
         }
 
     def _description(self, tower: AveragePoolingTower, directory: Path) -> TowerDescription:
-        """Returns what the encoder without TensorFlow reads; the SavedModel is written already."""
+        """What the encoder without TensorFlow reads; the SavedModel is written already."""
         arrays = self.tables.arrays(tower)
         arrays.update((name, array.numpy()) for name, array in tower.other_arrays().items())
         (vocabulary,) = (directory / "assets").iterdir()
@@ -185,11 +180,7 @@ class ExportedTower(tf.Module):
         )
 
     def read(self, words: tf.RaggedTensor) -> tuple[tf.Tensor, Evidence]:
-        """Returns the vectors of queries and what is known of them, in a graph.
-
-        Args:
-            words: `[batch, (tokens)]` string, the first `encoder.max_tokens` of each query.
-        """
+        """The vectors of queries and what is known of them, in a graph."""
         return self._vectors(self.encoder.of_words(words))["vector"], self.evidence.of_words(words)
 
     def _evidence(self, text) -> dict[str, tf.Tensor]:

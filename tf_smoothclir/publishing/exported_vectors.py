@@ -25,7 +25,7 @@ class CollectionVectors(Protocol):
     type: str
 
     def scores(self, queries: tf.Tensor) -> tf.Tensor:
-        """Returns the inner products of query vectors, `[queries, dim]`: `[queries, documents]`."""
+        """The inner products of query vectors, `[queries, dim]`: `[queries, documents]`."""
 
 
 class ExactVectors(tf.Module):
@@ -34,12 +34,11 @@ class ExactVectors(tf.Module):
     type = "float32"
 
     def __init__(self, vectors: np.ndarray):
-        """Takes `[documents, dim]` float32."""
         super().__init__(name="vectors")
         self._vectors = tf.Variable(vectors, trainable=False)
 
     def scores(self, queries: tf.Tensor) -> tf.Tensor:
-        """Returns the inner products of query vectors, `[queries, dim]`: `[queries, documents]`."""
+        """The inner products of query vectors, `[queries, dim]`: `[queries, documents]`."""
         return tf.matmul(queries, self._vectors, transpose_b=True)
 
 
@@ -53,7 +52,6 @@ class RoundedVectors(tf.Module):
     type = "int8"
 
     def __init__(self, vectors: np.ndarray):
-        """Rounds `[documents, dim]` float32."""
         super().__init__(name="vectors")
         rounded = Int8Vectors.of(vectors)
         self._documents, dim = rounded.shape
@@ -65,7 +63,7 @@ class RoundedVectors(tf.Module):
         self._scales = tf.Variable(rounded.scales, trainable=False)
 
     def scores(self, queries: tf.Tensor) -> tf.Tensor:
-        """Returns the inner products of query vectors, `[queries, dim]`: `[queries, documents]`."""
+        """The inner products of query vectors, `[queries, dim]`: `[queries, documents]`."""
         weights = queries * self._scales
 
         def scores_of(step):
@@ -95,7 +93,6 @@ class SignedVectors(tf.Module):
 
         Args:
             vectors: `[documents, dim]` float32.
-            depth: Documents wanted for each query.
         """
         super().__init__(name="vectors")
         rounded = Int8Vectors.of(vectors)
@@ -107,7 +104,7 @@ class SignedVectors(tf.Module):
         self._signs = tf.Variable(_words(tf.constant(rounded.codes > 0)), trainable=False)
 
     def scores(self, queries: tf.Tensor) -> tf.Tensor:
-        """Returns the inner products of query vectors, `[queries, dim]`: `[queries, documents]`."""
+        """The inner products of query vectors, `[queries, dim]`: `[queries, documents]`."""
         codes = self._codes.read_value()  # single rows of a variable would make later reads copies
 
         def scores_of(query):
@@ -130,12 +127,10 @@ class SignedVectors(tf.Module):
 
 
 def collection_vectors(vectors: np.ndarray, vector_type: str, depth: int) -> CollectionVectors:
-    """Returns vectors in a form that a search model can hold.
+    """Vectors in a form that a search model can hold.
 
     Args:
         vectors: `[documents, dim]` float32.
-        vector_type: One of `VECTOR_TYPES`.
-        depth: Documents wanted for each query.
     """
     if vector_type == "binary":
         return SignedVectors(vectors, depth)

@@ -118,15 +118,7 @@ class ExportManifest:
 
     @classmethod
     def read(cls, directory: Path, roles: Sequence[str] = EXPORTED_ROLES) -> ExportManifest:
-        """Reads the manifest of a part.
-
-        Args:
-            directory: The directory of the part.
-            roles: The roles that are accepted.
-
-        Raises:
-            InputError: The manifest is missing, damaged, or has another role.
-        """
+        """Reads the manifest of a part."""
         return read_manifest(directory, roles, cls._parsed)
 
     @classmethod
@@ -162,12 +154,12 @@ class ExportManifest:
 
 
 def _record(kind: type[RecordT], entries: dict, name: str) -> RecordT | None:
-    """Returns an entry that need not be there."""
+    """An entry that need not be there."""
     return record_from_json(kind, entry(entries, name, dict)) if name in entries else None
 
 
 def _parts(entries: dict) -> tuple[str, ...]:
-    """Returns the entry `parts`, which exports of towers alone did not always have."""
+    """The entry `parts`, which exports of towers alone did not always have."""
     parts = entry({"parts": list(ROLES), **entries}, "parts", list)
     if not parts or not set(map(str, parts)) <= set(EXPORTED_ROLES):
         raise ValueError(f"its entry 'parts' is {parts!r}")
@@ -180,17 +172,7 @@ ManifestT = TypeVar("ManifestT", bound=Manifest)
 def read_manifest(
     directory: Path, roles: Sequence[str], parse: Callable[[dict], ManifestT]
 ) -> ManifestT:
-    """Reads a manifest and checks its role.
-
-    Args:
-        directory: The directory of the part or index.
-        roles: The roles that are accepted.
-        parse: Makes a manifest of the JSON object; raises `ValueError` or `TypeError` if an entry
-            is missing or has the wrong type.
-
-    Raises:
-        InputError: The manifest is missing, damaged, or has another role.
-    """
+    """Reads a manifest and checks its role."""
     path = directory / MANIFEST
     try:
         entries = read_json(path)
@@ -211,11 +193,7 @@ def read_manifest(
 
 
 def entry(entries: dict, name: str, kind: type | tuple[type, ...]) -> Any:
-    """Returns an entry of a JSON object.
-
-    Raises:
-        ValueError: The entry is missing or is not of type `kind`.
-    """
+    """An entry of a JSON object."""
     if name not in entries:
         raise ValueError(f"it has no entry {name!r}")
     value = entries[name]
@@ -225,11 +203,7 @@ def entry(entries: dict, name: str, kind: type | tuple[type, ...]) -> Any:
 
 
 def shared_entries(entries: dict) -> dict[str, Any]:
-    """Returns the fields that all manifests share, except the role, from a JSON object.
-
-    Raises:
-        ValueError: An entry is missing or has the wrong type.
-    """
+    """The fields that all manifests share, except the role, from a JSON object."""
     digests = entry(entries, "files", dict)
     if not all(isinstance(digest, str) for digest in digests.values()):
         raise ValueError("its entry 'files' holds something other than digests")
@@ -243,39 +217,22 @@ def shared_entries(entries: dict) -> dict[str, Any]:
 
 
 def check_files(directory: Path, manifest: Manifest, remedy: str) -> None:
-    """Checks that a directory holds exactly the files of its manifest, unchanged.
-
-    Raises:
-        InputError: A file is missing, changed or not in the manifest; the message names it.
-    """
+    """Checks that a directory holds exactly the files of its manifest, unchanged."""
     compare_digests(directory, digests_below(directory), manifest.digests, remedy)
 
 
 def digests_below(directory: Path) -> dict[str, str]:
-    """Returns relative path -> hex SHA-256 of the files below a directory, except its manifest."""
+    """Relative path -> hex SHA-256 of the files below a directory, except its manifest."""
     return file_digests(directory, (name for name in files_below(directory) if name != MANIFEST))
 
 
 def check_pair(first: Manifest, second: Manifest) -> None:
-    """Checks that two parts, or a part and an index, come from one training run.
-
-    Raises:
-        InputError: They do not.
-    """
+    """Checks that two parts, or a part and an index, come from one training run."""
     check_pair_id(f"{first.role} {first.version}", first.pair_id, second)
 
 
 def check_pair_id(part: str, pair_id: str, manifest: Manifest) -> None:
-    """Checks that a part comes from the same training run as the owner of a manifest.
-
-    Args:
-        part: Names the part in the error.
-        pair_id: The `pair_id` of the part.
-        manifest: Of another part or an index.
-
-    Raises:
-        InputError: It does not.
-    """
+    """Checks that a part comes from the same training run as the owner of a manifest."""
     if pair_id != manifest.pair_id:
         raise input_error(
             f"{part} and {manifest.role} {manifest.version}",

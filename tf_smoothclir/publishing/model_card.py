@@ -32,7 +32,7 @@ _TAGS = ("cross-lingual-information-retrieval", "document-retrieval", "tensorflo
 
 
 def model_card_path(export_dir: str | os.PathLike, version: int) -> Path:
-    """Returns where the card of a version is."""
+    """Where the card of a version is."""
     return Path(export_dir, f"model_card-{version}.md")
 
 
@@ -44,19 +44,7 @@ def write_model_card(
     roles: Sequence[str],
     narrow: bool,
 ) -> Path:
-    """Writes the model card of an exported version beside its parts.
-
-    Args:
-        run: What was exported.
-        settings: Of the exported models.
-        export_dir: Where the parts are.
-        version: Of the export.
-        roles: Of the parts, as in `DIRECTORIES`.
-        narrow: Whether tables or vectors are stored with fewer bits than they were trained with.
-
-    Returns:
-        The file.
-    """
+    """Writes the model card of an exported version beside its parts."""
     data = RunConfig.read(run.config).data
     content = read_json(run.metrics) if run.finished else {}
     whole = run.settings()
@@ -87,7 +75,7 @@ def write_model_card(
 
 
 def _second_stage(settings: RunSettings, roles: Sequence[str]) -> str:
-    """Returns a sentence about the re-ranker; one that has no weight is not exported."""
+    """A sentence about the re-ranker; one that has no weight is not exported."""
     if "reranker" not in roles:
         return ""
     retrieval = settings.retrieval
@@ -99,7 +87,7 @@ def _second_stage(settings: RunSettings, roles: Sequence[str]) -> str:
 
 
 def _header(name: str, settings: RunSettings, metrics: Mapping[str, float]) -> str:
-    """Returns the YAML header. Texts are JSON strings, which YAML takes as they are."""
+    """The YAML header. Texts are JSON strings, which YAML takes as they are."""
     lines = ["---", "license: unknown  # of the model: it depends on the texts it learned from"]
     languages = dict.fromkeys([settings.data.query_language, settings.data.document_language])
     lines += ["language:", *(f"  - {_text(code)}" for code in languages)]
@@ -193,7 +181,7 @@ def _use(export_dir: Path, settings: RunSettings, roles: Sequence[str]) -> Itera
 
 
 def _differing(settings: RunSettings) -> list[str]:
-    """Returns the flags that differ from the defaults, without paths of this machine."""
+    """The flags that differ from the defaults, without paths of this machine."""
     default = dict(line.split("=", 1) for line in RunSettings().flag_lines())
     flags = dict(line.split("=", 1) for line in settings.flag_lines())
     return [

@@ -26,10 +26,10 @@ class GraphScorer(Protocol):
     """Gives scores in the graph; a `tf.Module`."""
 
     def all_documents(self, queries: QueriesRead) -> tf.Tensor:
-        """Returns the scores of the collection, `[queries, documents]`."""
+        """The scores of the collection, `[queries, documents]`."""
 
     def pairs(self, queries: tf.Tensor, documents: tf.Tensor) -> tf.Tensor:
-        """Returns the score of each query with one document, `[pairs]`; both are strings."""
+        """The score of each query with one document, `[pairs]`; both are strings."""
 
 
 class SearchModel(tf.Module):
@@ -64,10 +64,6 @@ class SearchModel(tf.Module):
         """Combines a scorer and the ids of its collection.
 
         Args:
-            ids: Ids of the documents, sorted by the tie rule.
-            scorer: Scores these documents, in this order.
-            cut_points: Scores at which the grade changes.
-            depth: Documents per query; fewer if the collection is smaller.
             read: Reads queries, `[batch]` string, as `scorer` needs them.
             feedback: From scores, `[queries, documents]`, to those that rank; None for the same.
         """

@@ -58,7 +58,6 @@ class Verifier:
     """
 
     def __init__(self):
-        """Starts the process."""
         # A file, because a full pipe that nobody reads yet would block the process.
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": self._errors}
@@ -78,14 +77,7 @@ class Verifier:
         self._errors.close()
 
     def send(self, role: str, part, directory: Path, texts: dict[str, Sequence[bytes]]) -> None:
-        """Makes the process load a written part and run its signatures; does not wait.
-
-        Args:
-            role: "query", "document" or "search".
-            part: The trained `ExportedTower` or `SearchModel`.
-            directory: Where its SavedModel was written.
-            texts: "query" and "document" -> real texts.
-        """
+        """Makes the process load a written part and run its signatures; does not wait."""
         requests = _requests(role, part, texts)
         line = json.dumps([str(directory), requests], default=_latin_1)
         with contextlib.suppress(BrokenPipeError):  # it has failed already: `compare` reports why
@@ -96,9 +88,6 @@ class Verifier:
         """Runs the parts in this process too, and compares. Call it once, when all is written.
 
         Towers that can be computed without TensorFlow are, and compared too.
-
-        Raises:
-            RuntimeError: A written part does not load, or differs from the trained one.
         """
         expected = [  # computed while the process works
             {name: part.signatures[name](**_arrays(inputs)) for name, inputs in requests.items()}
@@ -121,7 +110,7 @@ class Verifier:
 
 
 def _requests(role: str, part, texts: dict[str, Sequence[bytes]]) -> dict[str, dict]:
-    """Returns signature -> input name -> rows."""
+    """Signature -> input name -> rows."""
     # Servers also get empty texts and bytes that are not UTF-8.
     probes = {
         name: [b"", b"\xff", *(rows[i * len(rows) // _NUM_PROBES] for i in range(_NUM_PROBES))]
@@ -161,7 +150,7 @@ def _arrays(inputs: dict[str, list]) -> dict[str, np.ndarray]:
 
 
 def _array(rows: list) -> np.ndarray:
-    """Returns `[rows]`, objects of type bytes or int32; NumPy strings would drop NUL bytes."""
+    """`[rows]`, objects of type bytes or int32; NumPy strings would drop NUL bytes."""
     return np.array(rows, object if isinstance(rows[0], bytes) else np.int32)
 
 

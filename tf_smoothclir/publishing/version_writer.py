@@ -53,7 +53,7 @@ class Part(Protocol):
         """Writes the part into a new directory."""
 
     def digest(self) -> str:
-        """Returns a digest of everything that determines scores; not asked of a search model."""
+        """A digest of everything that determines scores; not asked of a search model."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -94,22 +94,6 @@ def publish_version(
     model. An error before the renames leaves nothing behind. What a killed process leaves starts
     with a dot, so no server loads it, and the next export deletes it. A process killed between two
     renames leaves an incomplete version: `load_part` skips it, and it is not used again.
-
-    Args:
-        parts: Role -> part; "query", "document" and "lexical" as far as the run ranks with them,
-            and "search" if there is a search model, built from the same parts.
-        export_dir: Gets `document_tower/<version>`, `search/<version>`,
-            `lexical_model/<version>` and `query_tower/<version>`.
-        info: For the manifests.
-        texts: "query" and "document" -> real texts, for the comparison and the warm-up requests.
-        verifier: A running one, which is used up; None starts one.
-
-    Returns:
-        The version.
-
-    Raises:
-        InputError: Another export is writing there, or has taken the version.
-        RuntimeError: A written part does not load, or differs from the trained one.
     """
     export_dir = Path(export_dir)
     export_dir.mkdir(parents=True, exist_ok=True)
@@ -140,7 +124,7 @@ def publish_version(
 
 
 def manifest_in_memory(parts: dict[str, Part], info: PairInfo) -> ExportManifest:
-    """Returns what the manifests of all parts share; of the first of them, as version 0."""
+    """What the manifests of all parts share; of the first of them, as version 0."""
     ranking = tuple(role for role in _RANKING if role in parts)
     return ExportManifest(
         role=ranking[0],
@@ -158,7 +142,7 @@ def manifest_in_memory(parts: dict[str, Part], info: PairInfo) -> ExportManifest
 
 
 def _manifest_of(shared: ExportManifest, role: str, part: Part, directory: Path) -> ExportManifest:
-    """Returns the manifest of a part that was saved in a directory."""
+    """The manifest of a part that was saved in a directory."""
     own = {"documents": part.num_documents, "depth": part.depth} if role == "search" else {}
     return dataclasses.replace(shared, role=role, digests=digests_below(directory), **own)
 
@@ -201,7 +185,7 @@ def _rename(temporary: Path, path: Path) -> None:
 
 
 def _pair_id(ranking: Sequence[Part], info: PairInfo) -> str:
-    """Returns a digest of the parts that rank, θ and cut points; equal for equal content."""
+    """A digest of the parts that rank, θ and cut points; equal for equal content."""
     digests = [part.digest() for part in ranking] + [repr(info.thresholds)]
     if info.cut_points is not None:
         digests.append(repr(info.cut_points))

@@ -20,9 +20,6 @@ _QUANTILES = (0.0, 0.5, 0.95, 1.0)
 def warm_up_batches(texts: Sequence[bytes]) -> list[list[bytes]]:
     """Chooses texts of typical and extreme lengths, in batches of all `BATCH_SIZES`.
 
-    Args:
-        texts: At least one real text.
-
     Returns:
         For size 1, one batch for each of the quantiles 0, 0.5, 0.95 and 1 of the length in bytes.
         For another size, one batch whose texts are spread evenly over the lengths.
@@ -44,12 +41,7 @@ def warm_up_batches(texts: Sequence[bytes]) -> list[list[bytes]]:
 def warm_up_requests(
     role: str, texts: dict[str, Sequence[bytes]]
 ) -> list[tuple[str, dict[str, list[bytes]]]]:
-    """Returns (signature, input name -> rows) for each request that warms a part up.
-
-    Args:
-        role: "query", "document", "reranker" or "search".
-        texts: "query" and "document" -> real texts.
-    """
+    """(signature, input name -> rows) for each request that warms a part up."""
     batches = {name: warm_up_batches(rows) for name, rows in texts.items()}
     if role in batches:
         return [("serving_default", {"text": batch}) for batch in batches[role]]
@@ -68,13 +60,7 @@ def warm_up_requests(
 def write_warm_up(
     directory: Path, model_name: str, requests: Sequence[tuple[str, dict[str, list[bytes]]]]
 ) -> None:
-    """Writes requests where TensorFlow Serving looks for them.
-
-    Args:
-        directory: The directory of the SavedModel.
-        model_name: Name of the model in the configuration of the server.
-        requests: From `warm_up_requests`.
-    """
+    """Writes requests where TensorFlow Serving looks for them."""
     # Imported here because it takes a second.
     from tensorflow_serving.apis import model_pb2, predict_pb2, prediction_log_pb2
 

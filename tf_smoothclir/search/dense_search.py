@@ -33,21 +33,13 @@ class DenseSearch:
         open_tower: OpenTower,
         collection: SearchedCollection,
     ):
-        """Joins an encoder of queries and an index.
-
-        Args:
-            encode_queries: From queries to vectors, and what the query tower knows of them.
-            index: Of the same training run.
-            open_tower: From "query" or "document" to the tower. Only `explain` calls it.
-            collection: What is known about the documents of the index.
-        """
         self.collection = collection
         self._encode = encode_queries
         self._index = index
         self._open_tower = functools.lru_cache(open_tower)
 
     def search(self, queries: Sequence[str], depth: int) -> list[list[SearchHit]]:
-        """Returns the best `depth` documents of each query, best first; see `TextSearch`."""
+        """The best `depth` documents of each query, best first; see `TextSearch`."""
         if not len(queries):
             return []
         vectors, readings = self._encode(queries)
@@ -56,17 +48,13 @@ class DenseSearch:
         return [next(found) if says_something else [] for says_something in known]
 
     def read(self, queries: Sequence[str]) -> list[QueryReading]:
-        """Returns what the query tower knows of each query; see `TextSearch`."""
+        """What the query tower knows of each query; see `TextSearch`."""
         return self._encode(queries).readings if len(queries) else []
 
     def explain(
         self, query: str, hits: Sequence[SearchHit], role: str = "document"
     ) -> list[Explanation]:
-        """Splits the score of each hit into the shares of words; see `TextSearch.explain`.
-
-        Raises:
-            InputError: A tower is missing, comes from another run, or does not pool averages.
-        """
+        """Splits the score of each hit into the shares of words; see `TextSearch.explain`."""
         if not hits:
             return []
         tower = self._open_tower(role)

@@ -33,16 +33,7 @@ def print_hits(
     bold: bool = False,
     reading: QueryReading = _UNDERSTOOD,
 ) -> None:
-    """Prints a query and its hits: rank, score, predicted grade, id, start of the text.
-
-    Args:
-        query: The query.
-        hits: Best first.
-        width: How many characters of a text are shown.
-        explanations: One per hit; printed below it as the words with the largest shares.
-        bold: Whether the words that carry the score are bold in the text, for a terminal.
-        reading: What the search knows of the query.
-    """
+    """Prints a query and its hits: rank, score, predicted grade, id, start of the text."""
     print(f"\n{visible(query)}")
     for line in remarks(reading, hits):
         print(f"  {visible(line)}")
@@ -61,7 +52,7 @@ def print_hits(
 
 
 def visible(text: str) -> str:
-    """Returns a text whose control characters are shown, such as ␛, instead of sent to a terminal.
+    """A text whose control characters are shown, such as ␛, instead of sent to a terminal.
 
     An escape sequence in a document could clear the screen, or write a command into it. The marks
     that turn the direction of what follows are shown as their codes.
@@ -79,7 +70,7 @@ def _shown(match: re.Match) -> str:
 
 
 def remarks(reading: QueryReading, hits: Sequence[SearchHit]) -> list[str]:
-    """Returns what people should know about an answer: what was not understood of the query."""
+    """What people should know about an answer: what was not understood of the query."""
     lines = []
     if reading.evidence in DOUBTS:
         lines.append(DOUBTS[reading.evidence])
@@ -91,7 +82,7 @@ def remarks(reading: QueryReading, hits: Sequence[SearchHit]) -> list[str]:
 
 
 def carrying_words(explanation: Explanation) -> list[str]:
-    """Returns the words that carry the score, largest share first.
+    """The words that carry the score, largest share first.
 
     They are at most six, with at least two fifths of the largest share, however long the text is
     and whatever else adds to its score. Punctuation is none of them.
@@ -104,7 +95,7 @@ def carrying_words(explanation: Explanation) -> list[str]:
 
 
 def shares(explanation: Explanation) -> str:
-    """Returns a line with the score, the words with the largest shares, and all other parts."""
+    """A line with the score, the words with the largest shares, and all other parts."""
     first = sorted(explanation.words, key=lambda word: -abs(word.share))[:_MOST_WORDS]
     others = sum(word.share for word in explanation.words) - sum(word.share for word in first)
     parts = [f"{word.word}{_met(word)} {word.share:+.3f}" for word in first]
@@ -125,18 +116,18 @@ def shares(explanation: Explanation) -> str:
 
 
 def _met(word: WordShare) -> str:
-    """Returns what a word met most, with the probability, such as " (house 0.92)"."""
+    """What a word met most, with the probability, such as " (house 0.92)"."""
     return f" ({word.matches[0].word} {word.matches[0].probability:.2f})" if word.matches else ""
 
 
 def highlighted(text: str, words: Sequence[str]) -> str:
-    """Returns a text with some words in bold for a terminal; their case does not matter."""
+    """A text with some words in bold for a terminal; their case does not matter."""
     return word_pattern(tuple(words)).sub(lambda match: f"{_BOLD}{match[0]}{_PLAIN}", text)
 
 
 @functools.lru_cache(maxsize=64)
 def word_pattern(words: tuple[str, ...]) -> re.Pattern:
-    """Returns a pattern that finds tokens in a text, the longest first; case does not matter.
+    """A pattern that finds tokens in a text, the longest first; case does not matter.
 
     A token matches whole words only, unless it is punctuation or of a script without spaces.
     """
@@ -148,5 +139,5 @@ def word_pattern(words: tuple[str, ...]) -> re.Pattern:
 
 
 def _stands_anywhere(word: str) -> bool:
-    """Returns whether letters may stand beside a token."""
+    """Whether letters may stand beside a token."""
     return not word[0].isalnum() or unicodedata.name(word[0], "").startswith(_UNSPACED)

@@ -39,15 +39,6 @@ class EngineSearch:
         collection: SearchedCollection,
         encode_queries: EncodeQueries | None = None,
     ):
-        """Joins models and a collection.
-
-        Args:
-            lexical: The exported lexical model; with an encoder, its fusion decides.
-            documents: Of the same export.
-            collection: What is known about the documents.
-            encode_queries: From queries to vectors, and what the query tower knows of them; None to
-                rank by words alone.
-        """
         self.collection = collection
         self._lexical, self._documents = lexical, documents
         fusion = lexical.ranking(with_towers=encode_queries is not None)
@@ -61,14 +52,14 @@ class EngineSearch:
             logging.info(reason, fusion.feedback)
 
     def search(self, queries: Sequence[str], depth: int) -> list[list[SearchHit]]:
-        """Returns the best `depth` documents of each query, best first; see `TextSearch`."""
+        """The best `depth` documents of each query, best first; see `TextSearch`."""
         readings, parts = self._as_parts(queries)
         known = [own for reading, own in zip(readings, parts) if reading.says_something]
         found = iter(self._found(known, depth))
         return [next(found) if reading.says_something else [] for reading in readings]
 
     def read(self, queries: Sequence[str]) -> list[QueryReading]:
-        """Returns what words, or else the query tower, know of each query; see `TextSearch`."""
+        """What words, or else the query tower, know of each query; see `TextSearch`."""
         return self._as_parts(queries)[0]
 
     def explain(
@@ -100,7 +91,7 @@ class EngineSearch:
         return [hits[:end] for hits, end in zip(found, ends)]
 
     def _products(self, part: PartOfQuery, ids: Sequence[str]) -> list[float]:
-        """Returns what a half adds to the scores of documents."""
+        """What a half adds to the scores of documents."""
         fields = [fields[part.half] for fields in self._documents.values(ids)]
         if part.half == LexicalHalf.name:
             return [
@@ -110,7 +101,7 @@ class EngineSearch:
         return [part.weight * np.dot(np.asarray(own, np.float32), part.value) for own in fields]
 
     def _points(self, part: PartOfQuery, ids: Sequence[str]) -> list[float]:
-        """Returns the same where ranks count."""
+        """The same where ranks count."""
         found = self._documents.points(part, len(ids), self._lexical.fusion.points)
         points = {hit["id"]: hit["distance"] for hit in found}
         return [points.get(id_, 0.0) for id_ in ids]
@@ -118,7 +109,7 @@ class EngineSearch:
     def _as_parts(
         self, queries: Sequence[str]
     ) -> tuple[list[QueryReading], list[list[PartOfQuery]]]:
-        """Returns what is known of queries, and what each asks of the halves with a weight."""
+        """What is known of queries, and what each asks of the halves with a weight."""
         if not len(queries):
             return [], []
         of_words, of_vectors = self._weights

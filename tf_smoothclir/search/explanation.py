@@ -44,14 +44,10 @@ class ExplainedTower(Protocol):
     epsilon: float
 
     def encode(self, texts: Sequence[str]) -> np.ndarray:
-        """Returns the smooth-normalised vectors of texts, `[texts, dim]` float32."""
+        """The smooth-normalised vectors of texts, `[texts, dim]` float32."""
 
     def token_vectors(self, texts: Sequence[str]) -> list[TokenVectors]:
-        """Returns the words of each text with their vectors.
-
-        Raises:
-            InputError: The tower does not pool averages.
-        """
+        """The words of each text with their vectors."""
 
 
 class SavedTower:
@@ -62,15 +58,14 @@ class SavedTower:
     """
 
     def __init__(self, model, epsilon: float):
-        """Takes an exported tower, as `load_part` loads it, and the ε of its manifest."""
         self._model, self.epsilon = model, epsilon
 
     def encode(self, texts: Sequence[str]) -> np.ndarray:
-        """Returns the vectors of texts; see `ExplainedTower`."""
+        """The vectors of texts; see `ExplainedTower`."""
         return encode_texts(self._model.signatures["serving_default"], texts)
 
     def token_vectors(self, texts: Sequence[str]) -> list[TokenVectors]:
-        """Returns the words of each text with their vectors; see `ExplainedTower`."""
+        """The words of each text with their vectors; see `ExplainedTower`."""
         if not hasattr(self._model, "words"):
             raise input_error(
                 "--explain",
@@ -91,9 +86,7 @@ def explain(text: TokenVectors, other: np.ndarray, epsilon: float) -> Explanatio
     """Explains the score of a text.
 
     Args:
-        text: The words to explain.
         other: `[dim]`, smooth-normalised vector of the other side.
-        epsilon: ε of the similarity.
     """
     if not text.words:
         return Explanation(0.0, (), 0.0)

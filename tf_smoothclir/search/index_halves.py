@@ -17,17 +17,9 @@ RERANKED = "reranked"
 def one_half_alone(
     parts: Sequence[str], manifest: IndexManifest | CollectionNote, retriever: str
 ) -> bool:
-    """Returns whether an index has one half of a hybrid; no re-ranker follows it.
+    """Whether an index has one half of a hybrid; no re-ranker follows it.
 
     The weight and the cut points of a re-ranker are those beside the whole ranking.
-
-    Args:
-        parts: Roles of the parts of the export.
-        manifest: Of the index.
-        retriever: What is asked for.
-
-    Raises:
-        InputError: It has, and a re-ranker is asked for.
     """
     halves = {"document": DenseHalf.name, "lexical": LexicalHalf.name}
     alone = len(manifest.halves) < len(halves.keys() & set(parts))
@@ -37,7 +29,7 @@ def one_half_alone(
 
 
 def ranked_by(retriever: str, manifest: IndexManifest | CollectionNote) -> str:
-    """Returns what ranks: the retriever of a run, or the half of it that an index has."""
+    """What ranks: the retriever of a run, or the half of it that an index has."""
     if set(HALVES_OF[retriever]) <= set(manifest.halves):
         return retriever
     return "dense" if DenseHalf.name in manifest.halves else "lexical"
@@ -52,6 +44,6 @@ def check_halves(retriever: str, manifest: IndexManifest | CollectionNote) -> No
 
 
 def missing(retriever: str, reason: str) -> InputError:
-    """Returns an error about a retriever that something is missing for."""
+    """An error about a retriever that something is missing for."""
     remedy = "Leave the flag out, or export and index a run that has what it needs"
     return input_error(f"--retriever={retriever}", reason, remedy)

@@ -68,20 +68,6 @@ def open_search(
 
     An existing index is used as it is, because it holds its documents. If its collection has
     changed since, this logs a warning. Asking for another collection is an error.
-
-    Args:
-        export_dir: Where the models are.
-        index_dir: Where the index is; empty for `index` in `export_dir`.
-        choose_data: From the data settings of the training run, or of the index, to those of the
-            collection.
-        server: Address of a model server with the query tower; empty for the one in `export_dir`.
-        engine: Where the collection is, if it is in an engine; no index is used or built then.
-        retriever: "dense", "lexical", "hybrid" or `RERANKED`; `AUTO` for what the exported run
-            ranks with.
-
-    Raises:
-        InputError: The models are missing or changed, models and index come from different runs,
-            or they have not what the retriever needs.
     """
     index: DocumentIndex | MilvusCollection
     index_dir = Path(index_dir or Path(export_dir, "index"))
@@ -110,11 +96,7 @@ def open_search(
 def _second_stage(
     export_dir: str | os.PathLike, manifest: IndexManifest | CollectionNote, retriever: str
 ) -> SecondStage | None:
-    """Loads the re-ranker of the export that an index was built with; None if none is to rank.
-
-    Raises:
-        InputError: It is not there, or comes from another run.
-    """
+    """Loads the re-ranker of the export that an index was built with; None if none is to rank."""
     stage, parts = None, manifest.parts
     if manifest.version in exported_versions(export_dir, RERANKER):
         from tf_smoothclir.publishing.exported_reranker import load_second_stage
@@ -165,17 +147,7 @@ def search_in(
     load_tower: Callable[[str], LoadedPart],
     retriever: str = AUTO,
 ) -> TextSearch:
-    """Returns the search of an open index by models that are in memory.
-
-    Args:
-        index: On disk.
-        models: Those that it was built with.
-        load_tower: From "query" or "document" to the tower.
-        retriever: As for `open_search`.
-
-    Raises:
-        InputError: Models and index come from different runs, or have not what the retriever needs.
-    """
+    """The search of an open index by models that are in memory."""
     check_pair(models.manifest, index.manifest)
     data = index.manifest.data or models.manifest.data
     searched = SearchedCollection(
@@ -209,7 +181,7 @@ def search_in(
 
 
 def _in_two_stages(first: TextSearch, stage: SecondStage | None, retriever: str) -> TextSearch:
-    """Returns a search with its re-ranker; without one, itself."""
+    """A search with its re-ranker; without one, itself."""
     if stage is None and retriever == RERANKED:
         raise missing(retriever, "the export has no re-ranker that counts")
     if stage is None:
@@ -258,7 +230,7 @@ def _searched(
 
 
 def _data_of_export(export_dir: str | os.PathLike) -> DataSettings:
-    """Returns the set that the models were trained on; the default one without models."""
+    """The set that the models were trained on; the default one without models."""
     try:
         return latest_manifest(export_dir).data
     except InputError:  # a model server has them

@@ -15,11 +15,7 @@ from tf_smoothclir.utils.errors import InputError, input_error
 
 
 def check_current(export_dir: str | os.PathLike, index_dir: Path, manifest: IndexManifest) -> None:
-    """Checks that an index is of the run whose models are the latest of an export.
-
-    Raises:
-        InputError: It is of another training run; the message has the command that builds it again.
-    """
+    """Checks that an index is of the run whose models are the latest of an export."""
     try:
         latest = latest_manifest(export_dir)
     except InputError:
@@ -40,14 +36,7 @@ def rebuilding(
     manifest: IndexManifest,
     trained_on: DataSettings,
 ) -> str:
-    """Returns the command that builds an index again, of the same documents.
-
-    Args:
-        export_dir: The export.
-        index_dir: Where the index is.
-        manifest: Of the index.
-        trained_on: What the command indexes without further flags.
-    """
+    """The command that builds an index again, of the same documents."""
     command = ["smoothclir-index", f"--export_dir={os.fspath(export_dir)}"]
     if index_dir != Path(export_dir, "index"):
         command.append(f"--index_dir={index_dir}")

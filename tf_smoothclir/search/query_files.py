@@ -43,10 +43,6 @@ def read_queries(path: str | Path) -> Iterator[Query]:
     """Yields the queries of a file, whose lines are id, tab and text, or all a text alone.
 
     The first line decides which. Texts alone are numbered from 1.
-
-    Raises:
-        InputError: The file is missing or empty, a line has another form than the first, or two
-            queries have the same id.
     """
     path = Path(path)
     _, first = next(read_lines(path))
@@ -78,7 +74,6 @@ class RunFile:
     """Collects hits for a TREC run file; keeps ids and scores only."""
 
     def __init__(self):
-        """Starts without a query."""
         self._rankings: list[tuple[str, list[str], np.ndarray]] = []
 
     def add(self, query_id: str, hits: Sequence[SearchHit]) -> None:

@@ -13,7 +13,7 @@ from tf_smoothclir.search.word_ranker import AskedQuery, Query, WordRanker
 
 
 def ranker_of(index: DocumentIndex, fusion: Fusion) -> WordRanker:
-    """Returns what ranks the documents of an index as a fusion says."""
+    """What ranks the documents of an index as a fusion says."""
     if fusion.by_ranks:
         return RankFusionRanker(index, fusion)
     return WordRanker(index, fusion.weights, fusion.feedback)
@@ -29,7 +29,6 @@ class RankFusionRanker(WordRanker):
     """
 
     def __init__(self, index: DocumentIndex, fusion: Fusion):
-        """Joins an index, which has impacts and vectors, and a fusion by ranks."""
         super().__init__(index, fusion.weights, fusion.feedback)
         self.fusion = fusion
 

@@ -38,12 +38,6 @@ class RerankedSearch:
     """
 
     def __init__(self, first: TextSearch, stage: SecondStage):
-        """Joins both stages.
-
-        Args:
-            first: Finds documents.
-            stage: Of the same export.
-        """
         others = [name for name in first.collection.retrievers if name != RERANKED]
         self.collection: SearchedCollection = dataclasses.replace(
             first.collection, retrievers=(RERANKED, *others)
@@ -54,22 +48,18 @@ class RerankedSearch:
         self._changing = threading.Lock()  # servers search in several threads
 
     def read(self, queries: Sequence[str]) -> list[QueryReading]:
-        """Returns what the first stage knows of each query."""
+        """What the first stage knows of each query."""
         return self._first.read(queries)
 
     def search(self, queries: Sequence[str], depth: int) -> list[list[SearchHit]]:
-        """Returns the best `depth` documents of each query, best first; see `TextSearch`."""
+        """The best `depth` documents of each query, best first; see `TextSearch`."""
         found = self._first.search(queries, max(depth, self._stage.settings.depth))
         return [self._ordered(query, hits)[:depth] for query, hits in zip(queries, found)]
 
     def explain(
         self, query: str, hits: Sequence[SearchHit], role: str = "document"
     ) -> list[Explanation]:
-        """Explains the scores of the first stage, and names the pairs of words behind the others.
-
-        Raises:
-            InputError: The first stage cannot say what a word adds to a score.
-        """
+        """Explains the scores of the first stage, and names the word pairs behind the others."""
         explained = self._first.explain(query, hits, role)
         return [
             dataclasses.replace(
@@ -107,7 +97,7 @@ class RerankedSearch:
         return found.numpy()[0].tolist()
 
     def _documents(self, texts: Sequence[str]) -> np.ndarray:
-        """Returns `[texts, m]` ids; those of texts that were seen before are remembered."""
+        """`[texts, m]` ids; those of texts that were seen before are remembered."""
         keys = [hashlib.blake2b(text.encode(), digest_size=16).digest() for text in texts]
         own = {key: self._known.get(key) for key in keys}
         missing = {key: text for key, text in zip(keys, texts) if own[key] is None}
@@ -129,7 +119,7 @@ class RerankedSearch:
         return np.split(tokens.ids.numpy(), np.cumsum(tokens.lengths.numpy())[:-1])
 
     def _pairs(self, query: str, text: str) -> tuple[MatchedPair, ...]:
-        """Returns the best matches, the largest first."""
+        """The best matches, the largest first."""
         ids, words = [], []
         for role, one in (("query", query), ("document", text)):
             ids += self._ids(role, [one])

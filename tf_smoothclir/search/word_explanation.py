@@ -35,7 +35,6 @@ class WordExplainer:
     """Explains scores of a lexical model."""
 
     def __init__(self, lexical: LexicalParts):
-        """Takes an exported model."""
         self._lexical = lexical
 
     def explain(
@@ -45,9 +44,7 @@ class WordExplainer:
 
         Args:
             query: `[words]` int32, as `QueryReader` numbers them.
-            texts: The documents.
             parts: `[documents, 3]`, what words, towers and feedback add to the score of each.
-            role: "document" for the words of the documents, "query" for those of the query.
         """
         words, counts = np.unique(query[query != NO_WORD], return_counts=True)
         read = self._lexical.plain_document_reader.batch(texts)
@@ -75,7 +72,7 @@ class WordExplainer:
         return explanations
 
     def _profiles(self, length: int) -> list[np.ndarray]:
-        """Returns the weights of the first positions of a document in each field, `[length]`."""
+        """The weights of the first positions of a document in each field, `[length]`."""
         return [field(np.arange(length)) for field in self._lexical.model.fields]
 
     def _shares(
@@ -85,11 +82,10 @@ class WordExplainer:
         chances: np.ndarray,
         frequencies: Sequence[np.ndarray],
     ) -> np.ndarray:
-        """Returns what each pair of words adds, before a fusion: `[query words, document words]`.
+        """What each pair of words adds, before a fusion: `[query words, document words]`.
 
         Args:
             words: `[query words]`, of the query.
-            counts: How often the query has each.
             chances: `[query words, document words]`, M(w | t); none of NO_WORD.
             frequencies: Of each field, `[document words]`: p_f(t | d).
         """
@@ -105,7 +101,7 @@ class WordExplainer:
         return shares
 
     def _probabilities(self, words: np.ndarray, met: np.ndarray) -> np.ndarray:
-        """Returns M(w | t) of some words of both languages, ascending, `[words, met]` float32."""
+        """M(w | t) of some words of both languages, ascending, `[words, met]` float32."""
         found = np.zeros((len(words), len(met)), np.float32)
         for row, word in zip(found, words):
             own = slice(*self._mixed.indptr[word : word + 2])
@@ -136,7 +132,7 @@ class WordExplainer:
 
 
 def _frequencies(document: np.ndarray, profile: np.ndarray, words: int) -> np.ndarray:
-    """Returns p(t | d), `[words]`, where the positions of a document count as a profile says."""
+    """P(t | d), `[words]`, where the positions of a document count as a profile says."""
     weights = profile[: len(document)]
     return np.bincount(document, weights, words) / max(1, weights.sum())
 
@@ -144,11 +140,9 @@ def _frequencies(document: np.ndarray, profile: np.ndarray, words: int) -> np.nd
 def _word_shares(
     words: list[str], others: list[str], shares: np.ndarray, probabilities: np.ndarray
 ) -> tuple[WordShare, ...]:
-    """Returns the words that carry the score, largest share first, each with what it met most.
+    """The words that carry the score, largest share first, each with what it met most.
 
     Args:
-        words: The words to explain.
-        others: The words of the other text.
         shares: `[words, others]`, what each pair adds.
         probabilities: `[words, others]`.
     """

@@ -50,13 +50,6 @@ class WordRanker:
     """
 
     def __init__(self, index: DocumentIndex, weights: tuple[float, float], feedback: float):
-        """Joins what ranks.
-
-        Args:
-            index: Has impacts, and vectors if these have a weight.
-            weights: What a lexical score and an SCS are multiplied by; see `Fusion.weights`.
-            feedback: Weight of feedback; 0 for none.
-        """
         self.index = index
         self.of_lexical, self.of_dense = map(np.float32, weights)
         self.feedback: Feedback | None = index.lexical.feedback(feedback)
@@ -75,7 +68,6 @@ class AskedQuery:
     """
 
     def __init__(self, ranker: WordRanker, query: Query):
-        """Scores all documents by words and by feedback."""
         self._ranker, self.query = ranker, query
         self._found: Nearest | None = None
         self._asked = 0
@@ -85,7 +77,7 @@ class AskedQuery:
             self._similar = self._similarities(ranker.feedback)
 
     def rank(self, depth: int) -> tuple[np.ndarray, np.ndarray]:
-        """Returns the best documents, best first; equal scores by the hash of the id.
+        """The best documents, best first; equal scores by the hash of the id.
 
         Returns:
             `(positions int64, scores float32)`; empty if no document has a word of the query and
@@ -104,7 +96,7 @@ class AskedQuery:
         return positions[order], scores[order]
 
     def parts(self, positions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Returns what words, towers and feedback add to scores, `[positions]` float32 each."""
+        """What words, towers and feedback add to scores, `[positions]` float32 each."""
         dense = fed = np.zeros(len(positions), np.float32)
         if self._ranker.dense is not None:
             dense = self._of_vectors(positions)
@@ -113,15 +105,15 @@ class AskedQuery:
         return self._lexical[positions], dense, fed
 
     def _of_words(self) -> np.ndarray:
-        """Returns what words add to the score of each document, `[documents]` float32."""
+        """What words add to the score of each document, `[documents]` float32."""
         return self._ranker.of_lexical * self._ranker.index.lexical.scores(self.query.words)
 
     def _of_vectors(self, positions: np.ndarray) -> np.ndarray:
-        """Returns what vectors add to the scores of some documents, `[positions]` float32."""
+        """What vectors add to the scores of some documents, `[positions]` float32."""
         return self._ranker.of_dense * self._ranker.dense.scores(self.query.vector, positions)
 
     def _similarities(self, feedback: Feedback) -> np.ndarray:
-        """Returns what feedback adds to the score of each document, `[documents]` float32."""
+        """What feedback adds to the score of each document, `[documents]` float32."""
         first = self._candidates(self._lexical, feedback.depth)
         scores = _sum(*self.parts(first))
         best = np.argsort(-scores, kind="stable")[: feedback.depth]
@@ -131,14 +123,10 @@ class AskedQuery:
         return similar
 
     def _candidates(self, known: np.ndarray, depth: int) -> np.ndarray:
-        """Returns documents that include the best `depth`, and all that equal the last of them.
+        """Documents that include the best `depth`, and all that equal the last of them.
 
         Args:
             known: `[documents]` float32, the scores without the part of the vectors.
-            depth: Documents wanted.
-
-        Returns:
-            Int64, ascending.
         """
         vector = self.query.vector
         if self._ranker.dense is None or not vector.any():  # then every SCS is 0
@@ -163,14 +151,14 @@ class AskedQuery:
         return positions[sums >= np.partition(sums, -depth)[-depth] - lost]
 
     def _nearest(self, number: int) -> Nearest:
-        """Returns the nearest documents, at least so many; kept, as both rankings need them."""
+        """The nearest documents, at least so many; kept, as both rankings need them."""
         if self._found is None or self._asked < number:
             self._found = self._ranker.dense.nearest(self.query.vector, number)
             self._asked = number
         return self._found
 
     def _about(self, known: np.ndarray, positions: np.ndarray) -> np.ndarray:
-        """Returns the whole scores of some documents, nearly: in float32."""
+        """The whole scores of some documents, nearly: in float32."""
         products = self._ranker.dense.about(self.query.vector, positions)
         return known[positions] + self._ranker.of_dense * products
 

@@ -52,15 +52,6 @@ class WordSearch:
         collection: SearchedCollection,
         encode_queries: EncodeQueries | None = None,
     ):
-        """Joins models and an index.
-
-        Args:
-            lexical: The exported lexical model; with an encoder, its fusion decides.
-            index: Of the same export; has impacts, and vectors for the encoder.
-            collection: What is known about the documents of the index.
-            encode_queries: From queries to vectors, and what the query tower knows of them; None to
-                rank by words alone.
-        """
         self.collection = collection
         self._index, self._read = index, lexical.plain_query_reader
         fusion = lexical.ranking(with_towers=encode_queries is not None)
@@ -72,7 +63,7 @@ class WordSearch:
         self._latest: _Answer | None = None
 
     def search(self, queries: Sequence[str], depth: int) -> list[list[SearchHit]]:
-        """Returns the best `depth` documents of each query, best first; see `TextSearch`."""
+        """The best `depth` documents of each query, best first; see `TextSearch`."""
         found = []
         for text, reading, query in zip(queries, *self._as_queries(queries)):
             if not reading.says_something:
@@ -86,7 +77,7 @@ class WordSearch:
         return found
 
     def read(self, queries: Sequence[str]) -> list[QueryReading]:
-        """Returns what words, or else the query tower, know of each query; see `TextSearch`."""
+        """What words, or else the query tower, know of each query; see `TextSearch`."""
         _, readings = self._read.queries(queries)
         if self._encode is None or all(reading.says_something for reading in readings):
             return readings
@@ -111,7 +102,7 @@ class WordSearch:
         return self._explainer.explain(asked.query.words, texts, parts, role)
 
     def _as_queries(self, queries: Sequence[str]) -> tuple[list[QueryReading], list[Query]]:
-        """Returns what is known of queries, and queries as both kinds of models see them."""
+        """What is known of queries, and queries as both kinds of models see them."""
         if not len(queries):
             return [], []
         words, readings = self._read.queries(queries)

@@ -42,18 +42,8 @@ class DevelopmentServer:
         """Loads the models, binds the ports and starts answering.
 
         Args:
-            models: The models to serve.
-            host: Address to listen on.
-            port: Port of gRPC; 0 for any free one.
-            rest_api_port: Port of REST; 0 for any free one.
-            grpc_threads: gRPC requests that are answered at a time; further ones wait.
             max_bytes: Largest request.
             poll_seconds: Seconds between looks for new versions.
-            routes: Further paths of the HTTP server.
-            names: Further names by which clients may call the HTTP server.
-
-        Raises:
-            InputError: A model has no version that loads, or a port is in use.
         """
         models.start()
         self.host = host

@@ -113,13 +113,13 @@ class _ModelService(model_service_pb2_grpc.ModelServiceServicer):
 
 
 def _choice(spec) -> VersionChoice:
-    """Returns what a `ModelSpec` names."""
+    """What a `ModelSpec` names."""
     version = spec.version.value if spec.HasField("version") else None
     return VersionChoice(spec.name, version, spec.version_label)
 
 
 def model_status(models: ModelRegistry, spec) -> get_model_status_pb2.GetModelStatusResponse:
-    """Returns the states of the versions that a `ModelSpec` selects."""
+    """The states of the versions that a `ModelSpec` selects."""
     if not spec.name:
         raise invalid("Missing ModelSpec name")
     response = get_model_status_pb2.GetModelStatusResponse()

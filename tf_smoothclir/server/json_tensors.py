@@ -21,9 +21,6 @@ def parse_request(body: bytes) -> tuple[dict, str, str]:
 
     Returns:
         `(document, format, signature name)`; the format is `ROWS` or `COLUMNS`.
-
-    Raises:
-        RequestError: It is not a JSON object with the right keys.
     """
     check_json(body)
     try:
@@ -49,16 +46,7 @@ def parse_request(body: bytes) -> tuple[dict, str, str]:
 def inputs_of(
     document: dict, form: str, specs: Mapping[str, tf.TensorSpec]
 ) -> dict[str, np.ndarray]:
-    """Returns the inputs of a signature, from a document of `parse_request`.
-
-    Args:
-        document: The body of the request.
-        form: `ROWS` or `COLUMNS`.
-        specs: Input name -> dtype and shape.
-
-    Raises:
-        RequestError: They do not fit the signature.
-    """
+    """The inputs of a signature, from a document of `parse_request`."""
     columns = document[COLUMNS] if form == COLUMNS else _columns(document[ROWS], specs)
     if not _is_object(columns):
         columns = {_only_name(specs, form): columns}
@@ -179,13 +167,10 @@ def _type_name(value) -> str:
 
 
 def response_of(outputs: Mapping[str, np.ndarray], form: str) -> dict:
-    """Returns the answer to a predict request in the format of the request.
+    """The answer to a predict request in the format of the request.
 
     A single output has no name. Strings of an output whose name ends in `_bytes` become
     `{"b64": ...}`.
-
-    Raises:
-        RequestError: The outputs have different batch sizes, so there are no rows.
     """
     values = {name: _plain(name, array) for name, array in sorted(outputs.items())}
     if form == COLUMNS:

@@ -31,7 +31,6 @@ class Signature:
     """
 
     def __init__(self, function):
-        """Wraps a signature of `tf.saved_model.load`."""
         self._function = function
         self.inputs: dict[str, tf.TensorSpec] = function.structured_input_signature[1]
         self.outputs = tuple(sorted(function.structured_outputs))
@@ -46,13 +45,6 @@ class Signature:
 
         Args:
             inputs: Name -> values; strings as objects of type bytes.
-            outputs: Names of the wanted outputs; empty for all.
-
-        Returns:
-            Output name -> values.
-
-        Raises:
-            RequestError: The request does not fit the signature, or the model failed.
         """
         self._check(inputs, outputs)
         outputs = outputs or self.outputs
@@ -80,11 +72,7 @@ class Signature:
             raise RequestError(code, _EAGER.sub("", error.message)) from error
 
     def check_names(self, names: Iterable[str]) -> None:
-        """Checks the names of inputs, before memory is taken for their values.
-
-        Raises:
-            RequestError: They are not those of the signature.
-        """
+        """Checks the names of inputs, before memory is taken for their values."""
         sent, wanted = set(names), set(self.inputs)
         if sent != wanted:
             raise invalid(
@@ -132,11 +120,6 @@ class LoadedModel:
     """
 
     def __init__(self, name: str, version: int, directory: Path):
-        """Checks the files against the manifest, loads them, and replays the warm-up requests.
-
-        Raises:
-            InputError: There is no manifest, or a file is not the one that was exported.
-        """
         self.name = name
         self.version = version
         manifest = ExportManifest.read(directory)
@@ -148,11 +131,7 @@ class LoadedModel:
         self._warm_up(directory / "assets.extra" / "tf_serving_warmup_requests")
 
     def signature(self, name: str) -> Signature:
-        """Returns a signature; for an empty name, the default one.
-
-        Raises:
-            RequestError: There is no such signature.
-        """
+        """A signature; for an empty name, the default one."""
         signature = self._signatures.get(name or DEFAULT_SIGNATURE)
         if signature is None:
             raise RequestError(
@@ -177,7 +156,7 @@ class LoadedModel:
 
 
 def _has_rows(tensor) -> bool:
-    """Returns whether the first dimension of a tensor is the rows of a request."""
+    """Whether the first dimension of a tensor is the rows of a request."""
     return bool(tensor.shape.rank) and tensor.shape[0] is None
 
 

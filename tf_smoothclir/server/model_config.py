@@ -34,7 +34,7 @@ class ModelConfig:
     labels: Mapping[str, int] = dataclasses.field(default_factory=dict)
 
     def wanted(self) -> list[int]:
-        """Returns the versions to serve, in ascending order; none that lacks parts of its export.
+        """The versions to serve, in ascending order; none that lacks parts of its export.
 
         So two towers that are served together belong together, whenever an export was killed.
         """
@@ -46,11 +46,7 @@ class ModelConfig:
 
 
 def configs_of_export(export_dir: str | os.PathLike) -> list[ModelConfig]:
-    """Returns the models of an export directory, each with its latest version.
-
-    Raises:
-        InputError: There is none.
-    """
+    """The models of an export directory, each with its latest version."""
     configs = [ModelConfig(name, Path(export_dir, name), _latest(1)) for name in MODELS]
     found = [config for config in configs if config.wanted()]
     if not found:
@@ -67,16 +63,7 @@ def configs_of_export(export_dir: str | os.PathLike) -> list[ModelConfig]:
 def configs_of_file(
     path: str | os.PathLike, export_dir: str | os.PathLike | None = None
 ) -> list[ModelConfig]:
-    """Reads a model config file (text format of `tensorflow.serving.ModelServerConfig`).
-
-    Args:
-        path: The file.
-        export_dir: If given, the last component of each base path is looked up in this directory:
-            a file written for a container can be tried out anywhere.
-
-    Raises:
-        InputError: The file cannot be read or used; names the file and the model.
-    """
+    """Reads a model config file (text format of `tensorflow.serving.ModelServerConfig`)."""
     try:
         text = Path(path).read_text(encoding="utf-8")
         parsed = text_format.Parse(text, model_server_config_pb2.ModelServerConfig())

@@ -53,11 +53,6 @@ class ModelRegistry:
     """
 
     def __init__(self, read_configs: Callable[[], Sequence[ModelConfig]]):
-        """Stores the reader of the configuration; `start` loads the models.
-
-        Args:
-            read_configs: Called by `start` and each `poll`; may raise `InputError`.
-        """
         self._read_configs = read_configs
         self._configs: dict[str, ModelConfig] = {}
         # The inner dictionaries are replaced, never changed.
@@ -67,11 +62,7 @@ class ModelRegistry:
         self._lock = threading.Lock()
 
     def start(self) -> None:
-        """Loads all models.
-
-        Raises:
-            InputError: The configuration is wrong, or a model has no version that loads.
-        """
+        """Loads all models."""
         self._follow(self._read_configs())
         for name, config in self._configs.items():
             if not self._models.get(name):
@@ -93,15 +84,11 @@ class ModelRegistry:
         self._follow(configs)
 
     def names(self) -> list[str]:
-        """Returns the names of the models."""
+        """The names of the models."""
         return list(self._configs)
 
     def get(self, name: str, version: int | None = None, label: str = "") -> LoadedModel:
-        """Returns a version that is ready: the requested one, or the latest.
-
-        Raises:
-            RequestError: There is none.
-        """
+        """A version that is ready: the requested one, or the latest."""
         if not name:
             raise invalid("Missing ModelSpec name")
         version = self._resolve(name, version, label)
@@ -116,11 +103,7 @@ class ModelRegistry:
     def states(
         self, name: str, version: int | None = None, label: str = ""
     ) -> dict[int, VersionState]:
-        """Returns version -> state for all versions or the requested one, latest first.
-
-        Raises:
-            RequestError: There is none.
-        """
+        """Version -> state for all versions or the requested one, latest first."""
         version = self._resolve(name, version, label)
         states = dict(sorted(self._states.get(name, {}).items(), reverse=True))
         if not states:

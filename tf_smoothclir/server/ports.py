@@ -9,15 +9,7 @@ from tf_smoothclir.utils.errors import InputError, input_error
 
 
 def check_ports(host: str, ports: Mapping[str, int]) -> None:
-    """Checks that ports can be used, before models are loaded, which takes a while.
-
-    Args:
-        host: Address to listen on.
-        ports: Flag, such as "--port" -> port; 0 for any free one.
-
-    Raises:
-        InputError: One is in use or the host is not an address of this machine.
-    """
+    """Checks that ports can be used, before models are loaded, which takes a while."""
     for flag, port in ports.items():
         try:
             kind = socket.AF_INET6 if ":" in host else socket.AF_INET
@@ -29,7 +21,7 @@ def check_ports(host: str, ports: Mapping[str, int]) -> None:
 
 
 def port_taken(flag: str, port: int, error: Exception) -> InputError:
-    """Returns the error for a port that cannot be used."""
+    """The error for a port that cannot be used."""
     return input_error(
         f"{flag}={port}",
         f"the port cannot be used ({error})",

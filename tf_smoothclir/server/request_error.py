@@ -33,12 +33,11 @@ class RequestError(Exception):
     """
 
     def __init__(self, code: str, message: str):
-        """Keeps the code and the message; cuts a long message."""
         super().__init__(message)
         self.code = code
         self.message = message if len(message) <= _LONGEST else message[: _LONGEST - 1] + "…"
 
 
 def invalid(message: str) -> RequestError:
-    """Returns the error for a request that no server could answer."""
+    """The error for a request that no server could answer."""
     return RequestError("INVALID_ARGUMENT", message)

@@ -25,15 +25,11 @@ _MARKS = re.compile(rb'\\.|["\[\]{}]', re.DOTALL)
 
 
 def host_is_served(header: str | None, names: Collection[str] = ()) -> bool:
-    """Returns whether a Host header names this server, and not a domain that was pointed at it.
+    """Whether a Host header names this server, and not a domain that was pointed at it.
 
     A web page of another domain could otherwise have a browser ask a server that only its own
     machine reaches (DNS rebinding). That takes a domain with a dot: addresses, names without a dot
     (localhost, those of containers) and the name of the machine are safe.
-
-    Args:
-        header: The value of the header; None if there is none, which no browser sends.
-        names: Further names of the server.
     """
     if header is None:
         return True
@@ -48,7 +44,7 @@ def host_is_served(header: str | None, names: Collection[str] = ()) -> bool:
 
 
 def header_mistake(headers: Message) -> str:
-    """Returns what makes the end of a request doubtful; empty if nothing does.
+    """What makes the end of a request doubtful; empty if nothing does.
 
     Two servers that find different ends let one client's bytes pass for another's request.
     """
@@ -64,11 +60,7 @@ def header_mistake(headers: Message) -> str:
 
 
 def check_json(body: bytes) -> None:
-    """Checks, before it is parsed, that a JSON text is neither too deep nor of too many values.
-
-    Raises:
-        RequestError: It is.
-    """
+    """Checks, before it is parsed, that a JSON text is neither too deep nor of too many values."""
     values = body.count(b",") + body.count(b"[") + body.count(b"{")
     if values > MAX_VALUES:
         raise invalid(f"The request has over {MAX_VALUES} values; send several requests")
@@ -89,11 +81,7 @@ def check_values(name: str, values: np.ndarray) -> None:
     """Checks that an input takes no more memory than one request may, however it was sent.
 
     Args:
-        name: Of the input.
         values: Strings, as objects of type bytes, or numbers.
-
-    Raises:
-        RequestError: It is too large.
     """
     if values.dtype != object:
         if values.size > MAX_NUMBERS:
@@ -106,12 +94,12 @@ def check_values(name: str, values: np.ndarray) -> None:
 
 
 def too_many_instances() -> RequestError:
-    """Returns the error of a request with more than `MAX_INSTANCES`."""
+    """The error of a request with more than `MAX_INSTANCES`."""
     return invalid(f"The request has over {MAX_INSTANCES} instances; send several requests")
 
 
 def pieces(texts: Sequence[np.ndarray]) -> list[slice]:
-    """Returns slices of rows, of which one at a time fits into the memory that a request may take.
+    """Slices of rows, of which one at a time fits into the memory that a request may take.
 
     Args:
         texts: The inputs, each `[rows]` of type bytes.
@@ -129,13 +117,6 @@ class DeadlineReader(io.RawIOBase):
     """Reads a socket; a request must be complete some seconds after its first byte."""
 
     def __init__(self, connection: socket.socket, silence: float, total: float):
-        """Reads `connection`.
-
-        Args:
-            connection: The socket; stays open.
-            silence: Seconds without a byte after which reading fails.
-            total: Seconds after which a request that has begun fails.
-        """
         self._connection, self._silence, self._total = connection, silence, total
         self._deadline: float | None = None
 
@@ -144,7 +125,7 @@ class DeadlineReader(io.RawIOBase):
         self._deadline = None
 
     def readable(self) -> bool:
-        """Returns True."""
+        """True."""
         return True
 
     def readinto(self, buffer) -> int:

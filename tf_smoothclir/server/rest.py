@@ -48,7 +48,7 @@ class Response:
 
 
 def json_response(value, status: int = 200) -> Response:
-    """Returns a response with a value as JSON."""
+    """A response with a value as JSON."""
     return Response(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace"), status)
 
 
@@ -75,14 +75,7 @@ class RestServer(ThreadingHTTPServer):
         """Binds the port.
 
         Args:
-            address: Host and port; port 0 for any that is free.
-            models: The models.
             max_bytes: Largest body of a request.
-            routes: Path -> function that answers GET, besides the REST API.
-            names: Further names by which clients may call this server; see `host_is_served`.
-
-        Raises:
-            OSError: The port is taken.
         """
         super().__init__(address, _Handler)
         self.models = models

@@ -40,14 +40,6 @@ class SearchPage:
         examples: Sequence[str] = (),
         open_other: Callable[[str], TextSearch] | None = None,
     ):
-        """Reads the HTML file.
-
-        Args:
-            search: Answers the queries.
-            examples: Queries to try.
-            open_other: From another retriever of the collection to a search with it; called when
-                somebody first asks for it.
-        """
         self._search = search
         self._examples = examples
         self._searches = dict.fromkeys(search.collection.retrievers[:1], search)
@@ -58,7 +50,7 @@ class SearchPage:
         self._cannot_explain: set[TextSearch] = set()
 
     def routes(self) -> dict[str, Route]:
-        """Returns path -> function that answers it."""
+        """Path -> function that answers it."""
         return {
             "/": lambda fields: self._page,
             "/api/about": lambda fields: self.about(),
@@ -150,12 +142,7 @@ class SearchPage:
 def open_page(
     search: TextSearch, open_other: Callable[[str], TextSearch] | None = None
 ) -> SearchPage:
-    """Returns the page over a search, with examples of queries from the set of its collection.
-
-    Args:
-        search: Answers the queries.
-        open_other: As for `SearchPage`.
-    """
+    """The page over a search, with examples of queries from the set of its collection."""
     data = search.collection.data
     examples = _examples(data) if data else ()
     search.search([*examples[:1], "a"], _DEFAULT_DEPTH)  # the first search takes longer
@@ -244,17 +231,7 @@ def text_parts(
     longest: int = _LONGEST_TEXT,
     pattern: re.Pattern | None = None,
 ) -> list[tuple[str, float | None]]:
-    """Cuts a text into pieces at the words that carry its score.
-
-    Args:
-        text: A document. A long one is cut to what surrounds the first such word, or to its start.
-        shares: Word in lower case -> its share of the score.
-        longest: Characters of a text that is not cut.
-        pattern: Finds at least these words; None to make one.
-
-    Returns:
-        The pieces in order, each with its share, or None between such words.
-    """
+    """Cuts a text into pieces at the words that carry its score."""
     pattern = pattern or word_pattern(tuple(shares))
     if len(text) > longest:
         found = pattern.finditer(text)

@@ -19,16 +19,7 @@ def setting(
     choices: Sequence[str] | None = None,
     is_path: bool = False,
 ):
-    """Returns a dataclass field with a default, a help text and the values it accepts.
-
-    Args:
-        default: The default.
-        help_text: One or two sentences for newcomers.
-        minimum: Least number, or None.
-        maximum: Largest number, or None.
-        choices: The possible values, or None.
-        is_path: A path relative to the working directory is made absolute, unless it is a URL.
-    """
+    """A dataclass field with a default, a help text and the values it accepts."""
     metadata = {
         "help": help_text,
         "minimum": minimum,
@@ -41,11 +32,7 @@ def setting(
 
 @dataclasses.dataclass(frozen=True)
 class Settings:
-    """Base of all groups: checks each value by itself.
-
-    Raises:
-        ValueError: A value is out of range; the message starts with its flag.
-    """
+    """Base of all groups: checks each value by itself."""
 
     def __post_init__(self):
         for field in dataclasses.fields(self):
@@ -68,17 +55,17 @@ class Settings:
                 )
 
     def values(self) -> dict[str, object]:
-        """Returns name -> value of each setting."""
+        """Name -> value of each setting."""
         return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
 
 
 def absolute(field: dataclasses.Field, value):
-    """Returns the value of a setting; a relative path is made absolute, as `is_path` asks for."""
+    """The value of a setting; a relative path is made absolute, as `is_path` asks for."""
     if field.metadata["is_path"] and value and "://" not in value:
         return os.path.abspath(value)  # a run is used from other directories too
     return value
 
 
 def value_text(value) -> str:
-    """Returns a value as its flag takes it, such as "0.2,0.7" for a tuple."""
+    """A value as its flag takes it, such as "0.2,0.7" for a tuple."""
     return ",".join(map(str, value)) if isinstance(value, (tuple, list)) else str(value)

@@ -306,12 +306,7 @@ RULES = (
 
 
 def broken_rules(*settings: Settings | RunSettings, **flags) -> list[tuple[Rule, InputError]]:
-    """Returns each rule that settings break, with its error.
-
-    Args:
-        *settings: All settings, or some groups; rules that read others are left out.
-        **flags: Flags of a command that rules read beside settings.
-    """
+    """Each rule that settings break, with its error."""
     values = dict(flags)
     for some in settings:
         values |= some.values()
@@ -321,16 +316,7 @@ def broken_rules(*settings: Settings | RunSettings, **flags) -> list[tuple[Rule,
 def check_combinations(
     *settings: Settings | RunSettings, varied: Collection[str] = (), **flags
 ) -> None:
-    """Checks what goes together with what.
-
-    Args:
-        *settings: As for `broken_rules`.
-        varied: Names of settings that will get other values; rules that read them are left out.
-        **flags: As for `broken_rules`.
-
-    Raises:
-        InputError: Of the first broken rule.
-    """
+    """Checks what goes together with what."""
     for rule, error in broken_rules(*settings, **flags):
         if not {*rule.names} & {*varied}:
             raise error

@@ -48,11 +48,7 @@ PRESETS = {
 
 
 def changed(settings: RunSettings, changes: Mapping[str, object]) -> RunSettings:
-    """Returns settings with some values changed, by name, in whatever group.
-
-    Raises:
-        ValueError: There is no such setting, or it does not accept the value.
-    """
+    """Settings with some values changed, by name, in whatever group."""
     left, groups = dict(changes), {}
     for group, kind in GROUPS.items():
         names = {field.name for field in dataclasses.fields(kind)} & left.keys()
@@ -64,13 +60,7 @@ def changed(settings: RunSettings, changes: Mapping[str, object]) -> RunSettings
 
 
 def preset_settings(name: str, tower: str = "") -> RunSettings:
-    """Returns the settings of a preset.
-
-    Args:
-        name: One of `PRESETS`.
-        tower: The kind of tower it is wanted for, because "paper" trains each in its own way;
-            empty: the preset's own.
-    """
+    """The settings of a preset."""
     settings = changed(RunSettings(), PRESETS[name])
     if not tower:
         return settings

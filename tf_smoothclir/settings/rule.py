@@ -26,17 +26,17 @@ class Rule:
     remedy: str
 
     def breaks(self, values: Mapping[str, object]) -> bool:
-        """Returns whether values break the rule; never where it reads more than there is."""
+        """Whether values break the rule; never where it reads more than there is."""
         return values.keys() >= set(self.names) and self.is_broken(*map(values.get, self.names))
 
     def error(self, values: Mapping[str, object]) -> InputError:
-        """Returns the error for values that break it: `--a=1 --b: reason. Remedy.`"""
+        """The error for values that break it: `--a=1 --b: reason. Remedy.`"""
         where = " ".join(_flag(name, values[name]) for name in self.names)
         return input_error(where, self.reason, self.remedy)
 
 
 def _flag(name: str, value: object) -> str:
-    """Returns a flag as a person would type it."""
+    """A flag as a person would type it."""
     if isinstance(value, bool):
         return f"--{name}" if value else f"--no{name}"
     text = "" if value is None else value_text(value)

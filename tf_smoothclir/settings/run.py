@@ -54,22 +54,22 @@ class RunSettings:
         return cls(**{group: kind(**values[group]) for group, kind in GROUPS.items()})
 
     def values(self) -> dict[str, object]:
-        """Returns name -> value of each setting of all groups, whose names all differ."""
+        """Name -> value of each setting of all groups, whose names all differ."""
         return {
             name: value for group in GROUPS for name, value in getattr(self, group).values().items()
         }
 
     def values_with_effect(self) -> dict[str, object]:
-        """Returns name -> value of each setting that can change a result."""
+        """Name -> value of each setting that can change a result."""
         return {name: value for name, value in self.values().items() if name not in WITHOUT_EFFECT}
 
     def flag_lines(self) -> list[str]:
-        """Returns one `--name=value` for each setting, as a flag file has them."""
+        """One `--name=value` for each setting, as a flag file has them."""
         return [f"--{name}={value_text(value)}" for name, value in self.values().items()]
 
 
 def differences(there: RunSettings, here: RunSettings) -> list[str]:
-    """Returns what differs with effect on a result, such as "--epsilon: 1.0 there, 0.5 here"."""
+    """What differs with effect on a result, such as "--epsilon: 1.0 there, 0.5 here"."""
     old, new = there.values_with_effect(), here.values_with_effect()
     return [
         f"--{name}: {value_text(old[name])} there, {value_text(new[name])} here"

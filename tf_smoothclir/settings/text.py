@@ -58,17 +58,17 @@ class TextSettings(Settings):
     )
 
     def ngram_rows(self, words: int) -> int:
-        """Returns the rows of the table of n-grams beside a vocabulary of so many words."""
+        """The rows of the table of n-grams beside a vocabulary of so many words."""
         if not self.ngram_rows_per_word:
             return self.ngram_buckets
         return min(self.ngram_buckets, self.ngram_rows_per_word * words)
 
     def max_tokens(self, role: str) -> int:
-        """Returns the length limit in tokens of a "query" or "document"."""
+        """The length limit in tokens of a "query" or "document"."""
         return self.max_query_tokens if role == "query" else self.max_document_tokens
 
     def given_vocabulary(self, role: str) -> str:
-        """Returns the file with the vocabulary of a "query" or "document"; empty for none."""
+        """The file with the vocabulary of a "query" or "document"; empty for none."""
         if self.shared_vocabulary:
             return self.query_vocabulary or self.document_vocabulary
         return self.query_vocabulary if role == "query" else self.document_vocabulary

@@ -19,13 +19,7 @@ def in_batches(items: Iterable, size: int) -> Iterator[list]:
 def text_batches(
     items: Iterable, *, size: int | None = None, text: Callable = lambda item: item
 ) -> Iterator[list]:
-    """Yields lists of items; a batch ends early when its texts reach `CHARACTERS_PER_BATCH`.
-
-    Args:
-        items: Texts, or records that contain one.
-        size: Maximum number of items in a batch; None for `TEXTS_PER_BATCH`.
-        text: Returns the text of an item.
-    """
+    """Yields lists of items; a batch ends early when its texts reach `CHARACTERS_PER_BATCH`."""
     batch, characters, size = [], 0, size or TEXTS_PER_BATCH
     for item in items:
         batch.append(item)

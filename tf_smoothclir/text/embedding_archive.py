@@ -41,16 +41,8 @@ _DAMAGE = (
 def save_embeddings(path: str | os.PathLike, tokens: Sequence[str], vectors: np.ndarray) -> None:
     """Writes an `.npz` for `load_embeddings`, under a temporary name that is then renamed.
 
-    Args:
-        path: The file to write.
-        tokens: One token per row.
-        vectors: `[len(tokens), dim]`, written as float32.
-
     The file contains `tokens` (uint8, the UTF-8 of all tokens one after the other), `offsets`
     (int64, `[len(tokens) + 1]`, where each token begins) and `vectors`.
-
-    Raises:
-        InputError: The file cannot be written.
     """
     encoded = [token.encode("utf-8") for token in tokens]
     offsets = np.cumsum([0, *map(len, encoded)], dtype=np.int64)

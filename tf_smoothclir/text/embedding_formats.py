@@ -30,11 +30,7 @@ _UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
 def records(path: str | os.PathLike, dim: int) -> Iterator[tuple[int, Record, str]]:
-    """Yields (number from 1, record, "line" or "record") of a file in any of the formats.
-
-    Raises:
-        InputError: The file cannot be read, is damaged, of another dimension, or a pickle.
-    """
+    """Yields (number from 1, record, "line" or "record") of a file in any of the formats."""
     try:
         with open(path, "rb") as file:
             head = file.read(_CHUNK_BYTES)
@@ -64,7 +60,7 @@ def _check_kind(path: str | os.PathLike, head: bytes) -> None:
 
 
 def _header(head: bytes) -> tuple[int, int] | None:
-    """Returns (number of tokens, dim) if the first line states them."""
+    """(number of tokens, dim) if the first line states them."""
     fields = head.split(b"\n", 1)[0].removeprefix(codecs.BOM_UTF8).split()
     if len(fields) == 2 and all(field.isdigit() and len(field) < 19 for field in fields):
         return int(fields[0]), int(fields[1])
@@ -72,7 +68,7 @@ def _header(head: bytes) -> tuple[int, int] | None:
 
 
 def _is_binary(head: bytes) -> bool:
-    """Returns whether what follows the first line are floats, not text.
+    """Whether what follows the first line are floats, not text.
 
     One line of text is enough for text, whatever characters it has; floats do not look like one.
     """

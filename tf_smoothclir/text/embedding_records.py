@@ -24,13 +24,13 @@ class Record(NamedTuple):
 
 
 def damaged(path, number: int, unit: str, what: str) -> InputError:
-    """Returns the error about a "line" or "record", whose number counts from 1."""
+    """The error about a "line" or "record", whose number counts from 1."""
     if unit == "line":
         return input_error(path, what, "Correct the line, or download the file again", line=number)
     return input_error(path, f"{unit} {number} {what}", "Download or convert the file again")
 
 
 def wrong_dim(path, found: int, dim: int, *, line: int | None = None) -> InputError:
-    """Returns the error about a file whose vectors are not as long as the model's."""
+    """The error about a file whose vectors are not as long as the model's."""
     reason = f"the embeddings have dimension {found}, but the model has {dim}"
     return input_error(path, reason, f"Give --dim={found}, or another file", line=line)

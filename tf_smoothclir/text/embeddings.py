@@ -43,7 +43,7 @@ class EmbeddingInit(NamedTuple):
 
 
 def digit_form(word: str) -> str:
-    """Returns a word with `#` for each digit, as Polyglot's and some word2vec files write it."""
+    """A word with `#` for each digit, as Polyglot's and some word2vec files write it."""
     return re.sub("[0-9]", "#", word)
 
 
@@ -63,17 +63,6 @@ def load_embeddings(
     a draw depends on the seed and the token's id alone. Row 0, padding, is zero; row 1, unknown, is
     the file's `[UNK]` or `<UNK>`, or drawn. The numbers of tokens outside the vocabulary are
     counted, but not parsed.
-
-    Args:
-        path: File in one of the formats of `embedding_formats`.
-        vocabulary_tokens: Tokens by id; the first two are padding and unknown.
-        dim: Length of an embedding.
-        seed: Seed of the drawn rows.
-        encoding: Of the tokens in the file, as Python names it.
-
-    Raises:
-        InputError: The file is missing, damaged, of another dimension or encoding, a pickle, or has
-            less than `ERROR_SHARE` of the words of the vocabulary.
     """
     wanted = _Wanted(vocabulary_tokens)
     matrix = np.random.default_rng(seed).standard_normal((len(vocabulary_tokens), dim), np.float32)
@@ -113,7 +102,7 @@ class _Wanted:
         self.fit = np.zeros(len(vocabulary_tokens), np.int8)
 
     def rows(self, token: str) -> list[int]:
-        """Returns the rows that are to take the vector of a token, the next of the file."""
+        """The rows that are to take the vector of a token, the next of the file."""
         lower = token.lower()
         if token in self._ids:
             ids, fit = [self._ids[token]], _EXACT

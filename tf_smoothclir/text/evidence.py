@@ -42,7 +42,6 @@ def evidence_of(tokens: tf.RaggedTensor, levels: tf.Tensor) -> Evidence:
     """Sums up the evidence of words.
 
     Args:
-        tokens: `[batch, (tokens)]` string.
         levels: `[tokens]` int32, of each of them; what punctuation has does not count.
     """
     is_word = tf.strings.regex_full_match(tokens.flat_values, _WORD)
@@ -63,16 +62,15 @@ class WordEvidence(tf.Module):
     """What a tower knows of texts, in the graph: words of its vocabulary, or n-grams of them."""
 
     def __init__(self, encoder: TextEncoder, ngrams_known: NgramSet | None = None):
-        """Takes the encoder of the tower and, if it has rows for n-grams, those of its words."""
         super().__init__(name="evidence")
         self._encoder, self._ngrams = encoder, ngrams_known
 
     def __call__(self, texts: tf.Tensor) -> Evidence:
-        """Returns what is known of texts, `[batch]` string, any bytes."""
+        """What is known of texts, `[batch]` string, any bytes."""
         return self.of_words(tokenize(texts, self._encoder.max_tokens))
 
     def of_words(self, tokens: tf.RaggedTensor) -> Evidence:
-        """Returns the same of texts whose words are known, `[batch, (tokens)]` string."""
+        """The same of texts whose words are known, `[batch, (tokens)]` string."""
         known = self._encoder.ids(tokens.flat_values) > UNKNOWN_ID
         levels = tf.where(known, WORDS, NOTHING)
         if self._ngrams is not None:  # only of unknown words: the others have better evidence
@@ -87,7 +85,6 @@ class NgramSet(tf.Module):
     """The character n-grams of the words of a vocabulary."""
 
     def __init__(self, words: list[str], settings: TextSettings):
-        """Hashes the n-grams of words; `settings` say how long they are."""
         super().__init__(name="ngram_set")
         self._lengths = settings.min_ngram, settings.max_ngram
         parts = [np.zeros(0, np.int64)]
@@ -96,7 +93,7 @@ class NgramSet(tf.Module):
         self._known = tf.Variable(np.unique(np.concatenate(parts)), trainable=False)
 
     def resembles(self, words: tf.Tensor) -> tf.Tensor:
-        """Returns which words have half of their n-grams from known words, `[words]` bool."""
+        """Which words have half of their n-grams from known words, `[words]` bool."""
         found = self._hashes(words)
         places = tf.searchsorted(self._known, found.flat_values)
         places = tf.minimum(places, tf.size(self._known) - 1)
@@ -112,7 +109,7 @@ class NgramSet(tf.Module):
 def word_evidence(
     vocabulary_path: str | os.PathLike, encoder: TextEncoder, settings: TextSettings
 ) -> WordEvidence:
-    """Returns what says how much a tower of a run knows of texts."""
+    """What says how much a tower of a run knows of texts."""
     if not settings.ngram_buckets:
         return WordEvidence(encoder)
     words = read_vocabulary(vocabulary_path)[UNKNOWN_ID + 1 :]

@@ -23,22 +23,12 @@ _REMEDY = "Give one word a line, the most frequent first"
 def given_vocabulary(
     path: str | os.PathLike, counts: Mapping[bytes, int], *, max_size: int, min_count: int
 ) -> list[str]:
-    """Returns padding, unknown, the words of a file, then numbers of the texts.
+    """Padding, unknown, the words of a file, then numbers of the texts.
 
     The words become the tokens that the tokeniser makes of them, the first of equal ones. Those
     that it splits are left out, because no token equals them. If the file has words with `#` for
     each digit, as Polyglot's files do, the numbers of the texts that have such a form are added as
     far as `max_size` allows, the most frequent first.
-
-    Args:
-        path: One word a line, the most frequent first. Marks of padding, of unknown words and of
-            sentences are passed over.
-        counts: Token -> how often it occurs in the texts.
-        max_size: Maximum number of entries, including padding and unknown.
-        min_count: Numbers that occur less often are left out.
-
-    Raises:
-        InputError: The file cannot be read, has several words in a line, or no word at all.
     """
     words = _read(path)
     tokens = tokenize(tf.constant(words, tf.string), 2)
@@ -53,11 +43,7 @@ def given_vocabulary(
 
 
 def vocabulary_digest(path: str | os.PathLike) -> str:
-    """Returns the hex SHA-256 of a file for `given_vocabulary`.
-
-    Raises:
-        InputError: The file cannot be read.
-    """
+    """The hex SHA-256 of a file for `given_vocabulary`."""
     try:
         return file_digest(path)
     except OSError as error:
@@ -65,7 +51,7 @@ def vocabulary_digest(path: str | os.PathLike) -> str:
 
 
 def _numbers(forms: set[str], counts: Mapping[bytes, int], min_count: int) -> list[str]:
-    """Returns the tokens that look like one of `forms` if each digit is written as `#`."""
+    """The tokens that look like one of `forms` if each digit is written as `#`."""
     found = (
         (-count, token.decode())
         for token, count in counts.items()

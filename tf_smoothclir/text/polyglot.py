@@ -44,16 +44,6 @@ def convert_polyglot(
 
     Args:
         pkl_path: Pickle of `(words, embeddings)`, embeddings `[len(words), dim]`.
-        npz_path: The file to write.
-        words_path: If given, the words alone are written there, one a line in their order, for
-            `--query_vocabulary` or `--document_vocabulary`.
-
-    Returns:
-        Number of words written, and dim.
-
-    Raises:
-        InputError: A file cannot be read or written, or the pickle refers to anything but a NumPy
-            array, exceeds a size limit, or does not contain words with finite embeddings.
     """
     try:
         size = os.path.getsize(pkl_path)
@@ -99,7 +89,7 @@ def _write_words(path: str | os.PathLike, words: list[str]) -> None:
 
 
 def _text(path: str | os.PathLike, number: int, word) -> str:
-    """Returns a word as text; a Python 2 `str` comes as bytes, `unicode` as str."""
+    """A word as text; a Python 2 `str` comes as bytes, `unicode` as str."""
     try:
         text = word.decode("utf-8") if isinstance(word, bytes) else word
         text.encode()

@@ -25,7 +25,6 @@ class SubwordTextEncoder(TextEncoder):
     """
 
     def __init__(self, vocabulary_path: str | os.PathLike, max_tokens: int, settings: TextSettings):
-        """Looks tokens up in `vocabulary_path`; `settings` define `ngrams`."""
         super().__init__(vocabulary_path, max_tokens)
         self._words = words_by_id(vocabulary_path)
         self.ngrams = (settings.ngram_rows(self.size), settings.min_ngram, settings.max_ngram)
@@ -50,7 +49,7 @@ class SubwordTextEncoder(TextEncoder):
         input_signature=[tf.TensorSpec([None], tf.int32), tf.TensorSpec([None], tf.int32)],
     )
     def complete(self, ids: tf.Tensor, lengths: tf.Tensor) -> SubwordTokens:
-        """Returns tokens with the n-grams of the known words; unknown words have none.
+        """Tokens with the n-grams of the known words; unknown words have none.
 
         Args:
             ids: `[tokens]` int32, the token ids of all texts one after the other.
@@ -74,13 +73,7 @@ class SubwordTextEncoder(TextEncoder):
 def text_encoder(
     vocabulary_path: str | os.PathLike, settings: TextSettings, role: str
 ) -> TextEncoder:
-    """Returns the encoder for a tower of a run.
-
-    Args:
-        vocabulary_path: Vocabulary file of the role.
-        settings: Text settings of the run.
-        role: "query" or "document".
-    """
+    """The encoder for a tower of a run."""
     max_tokens = settings.max_tokens(role)
     if settings.ngram_buckets:
         return SubwordTextEncoder(vocabulary_path, max_tokens, settings)

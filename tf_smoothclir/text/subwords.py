@@ -11,7 +11,7 @@ _BYTES = 4 * MAX_CHARACTERS  # always enough for that many characters of UTF-8
 def ngrams(
     words: tf.Tensor, buckets: int, shortest: int, longest: int, kind: tf.DType = tf.int32
 ) -> tf.RaggedTensor:
-    """Returns the buckets of the n-grams of "<word>", in core TensorFlow string ops.
+    """The buckets of the n-grams of "<word>", in core TensorFlow string ops.
 
     The same graph runs over the words of a retrieval set and inside the exported towers. Characters
     are Unicode characters; "<" and ">" count. N-grams are ordered by length, then from left to
@@ -20,14 +20,6 @@ def ngrams(
 
     Args:
         words: `[words]` string.
-        buckets: Number of buckets.
-        shortest: Number of characters in the shortest n-grams.
-        longest: Number of characters in the longest n-grams.
-        kind: Of the result; one that holds `buckets`.
-
-    Returns:
-        `[words, (n-grams)]` integers from 0 to `buckets - 1`, ragged. Empty words have none, nor
-        have words that are shorter than `shortest` even with their two marks.
     """
     characters = tf.strings.unicode_split(tf.strings.substr(words, 0, _BYTES), "UTF-8")
     characters = characters[:, :MAX_CHARACTERS]

@@ -46,7 +46,6 @@ class TokenCounter:
     """
 
     def __init__(self):
-        """Starts with no tokens."""
         self._numbers: dict[bytes, int] = {}
         self._counts = np.zeros(1 << 16, np.int64)  # by number; may be longer than the dict
 
@@ -55,7 +54,6 @@ class TokenCounter:
 
         Args:
             texts: `[batch]` texts.
-            max_tokens: Longer texts are cut to this many tokens.
         """
         tokens, numbers, lengths = _split(
             tf.constant(texts, tf.string), tf.constant(max_tokens, tf.int64)
@@ -66,7 +64,6 @@ class TokenCounter:
         """Adds a batch to the stream; only one thread may call it.
 
         Args:
-            texts: What `split` returned.
             counted: `[batch]` bool, the texts whose tokens count for the vocabulary; None for all.
                 The tokens of other texts are numbered only.
 
@@ -88,21 +85,12 @@ class TokenCounter:
         return numbers[texts.numbers]
 
     def counts(self) -> dict[bytes, int]:
-        """Returns the count of each token that was counted at least once."""
+        """The count of each token that was counted at least once."""
         counts = self._counts[: len(self._numbers)].tolist()
         return {token: count for token, count in zip(self._numbers, counts) if count}
 
     def vocabulary(self, *, max_size: int, min_count: int, role: str) -> list[str]:
-        """Returns padding, unknown, then the most frequent tokens; equal counts in byte order.
-
-        Args:
-            max_size: Maximum number of entries, including padding and unknown (paper: 100,000).
-            min_count: Tokens seen less often become unknown.
-            role: "query", "document" or "shared", for the error.
-
-        Raises:
-            InputError: No token is left.
-        """
+        """Padding, unknown, then the most frequent tokens; equal counts in byte order."""
         counts = self._counts[: len(self._numbers)]
         frequent = np.sort(counts[counts >= max(min_count, 1)])[::-1][: max_size - 2]
         if not frequent.size:
@@ -114,7 +102,7 @@ class TokenCounter:
         return [PADDING, UNKNOWN] + [token.decode() for _, token in kept[: max_size - 2]]
 
     def ids(self, vocabulary: list[str]) -> np.ndarray:
-        """Returns `[distinct]` int32, number -> position in `vocabulary`, or `UNKNOWN_ID`."""
+        """`[distinct]` int32, number -> position in `vocabulary`, or `UNKNOWN_ID`."""
         found = np.full(len(self._numbers), UNKNOWN_ID, np.int32)
         for id_, token in enumerate(vocabulary):
             number = self._numbers.get(token.encode())
@@ -136,13 +124,7 @@ class TokenCounter:
 
 
 def no_token_left(role: str, min_count: int, seen: int) -> InputError:
-    """Returns the error for a vocabulary that would be empty.
-
-    Args:
-        role: "query", "document" or "shared".
-        min_count: Tokens seen less often become unknown.
-        seen: Number of distinct tokens.
-    """
+    """The error for a vocabulary that would be empty."""
     return input_error(
         f"{role} vocabulary",
         f"no token occurs at least {min_count} time(s) in the {role} texts"

@@ -36,7 +36,7 @@ _SINGLE = rf"[{_UNSPACED}][\p{{M}}{_INVISIBLE}]*|[^\p{{L}}\p{{M}}\p{{N}}{_INVISI
 
 
 def normalize(texts: tf.Tensor) -> tf.Tensor:
-    """Returns lower-cased texts whose tokens are separated by plain spaces and nothing else.
+    """Lower-cased texts whose tokens are separated by plain spaces and nothing else.
 
     Total: accepts empty and blank texts, invalid UTF-8, NUL bytes and very long texts. Bytes that
     are not UTF-8 become U+FFFD, which is a token.
@@ -67,10 +67,6 @@ def tokenize(texts: tf.Tensor, max_tokens: int) -> tf.RaggedTensor:
 
     Args:
         texts: `[batch]` string.
-        max_tokens: Maximum number of tokens of a text; the paper cuts documents at 200.
-
-    Returns:
-        `[batch, (tokens)]` string, ragged; a text without a visible character has no tokens.
     """
     # Faster than `tf.strings.split`, which looks for other white space too.
     split = tf.raw_ops.StringSplit(input=normalize(texts), delimiter=" ", skip_empty=True)
@@ -93,10 +89,6 @@ def tokenized_lines(texts: Iterable[str], max_tokens: int) -> Iterator[str]:
     """Yields the tokens of each text, joined by single spaces: input for other tools.
 
     No token contains white space, so splitting at spaces gives the tokens back.
-
-    Args:
-        texts: Any texts.
-        max_tokens: Longer texts are cut to their first `max_tokens` tokens.
     """
     for batch in text_batches(texts):
         tokens = tokenize(tf.constant(batch, tf.string), max_tokens)

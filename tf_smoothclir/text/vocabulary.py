@@ -18,11 +18,7 @@ def write_vocabulary(path: str | os.PathLike, tokens: list[str]) -> None:
 
 
 def read_vocabulary(path: str | os.PathLike) -> list[str]:
-    """Reads a file of `write_vocabulary`.
-
-    Raises:
-        InputError: It does not begin with padding and unknown.
-    """
+    """Reads a file of `write_vocabulary`."""
     with open(path, encoding="utf-8", newline="\n") as file:
         tokens = file.read().split("\n")[:-1]
     if tokens[:2] != [PADDING, UNKNOWN]:

@@ -49,7 +49,7 @@ def _entries(vocabulary: str | os.PathLike | Sequence[str], by_id: bool = False)
 
 
 def words_by_id(vocabulary: str | os.PathLike | Sequence[str]) -> tf.lookup.StaticHashTable:
-    """Returns the table int64 id -> token of a vocabulary, "" for other ids."""
+    """The table int64 id -> token of a vocabulary, "" for other ids."""
     return tf.lookup.StaticHashTable(_entries(vocabulary, by_id=True), default_value="")
 
 
@@ -60,7 +60,6 @@ class TextEncoder(tf.Module):
     """
 
     def __init__(self, vocabulary_path: str | os.PathLike | Sequence[str], max_tokens: int):
-        """Looks tokens up in a file, or a list, and keeps the first `max_tokens` of a text."""
         super().__init__(name="text_encoder")
         self.max_tokens = max_tokens
         initializer = _entries(vocabulary_path)
@@ -73,7 +72,7 @@ class TextEncoder(tf.Module):
         return int(self._table.size())
 
     def ids(self, words: tf.Tensor) -> tf.Tensor:
-        """Returns the ids of words, `[words]` int32."""
+        """The ids of words, `[words]` int32."""
         return tf.cast(self._table.lookup(words), tf.int32)
 
     @tf.function(autograph=False, input_signature=[tf.TensorSpec([None], tf.string)])
@@ -82,9 +81,6 @@ class TextEncoder(tf.Module):
 
         Args:
             texts: `[batch]` string, any bytes.
-
-        Returns:
-            Tokens, int32.
         """
         return self.of_words(tokenize(texts, self.max_tokens))
 
@@ -97,5 +93,5 @@ class TextEncoder(tf.Module):
         )
 
     def complete(self, ids: tf.Tensor, lengths: tf.Tensor) -> Tokens:
-        """Returns what `__call__` returns, given the ids and lengths of its tokens."""
+        """What `__call__` returns, given the ids and lengths of its tokens."""
         return Tokens.of(ids, lengths)

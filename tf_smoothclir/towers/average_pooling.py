@@ -119,7 +119,7 @@ class AveragePoolingTower(WordTableTower):
     def _sums(
         self, tokens: Tokens | DistinctTokens | SubwordTokens, training: bool | None
     ) -> tuple[tf.Tensor, tf.Tensor]:
-        """Returns sums over each text: of weights times word vectors, and of the weights.
+        """Sums over each text: of weights times word vectors, and of the weights.
 
         `[batch, dim]` and `[batch, 1]`; without token weights, each token weighs 1.
         """
@@ -164,13 +164,13 @@ class AveragePoolingTower(WordTableTower):
         return self._profile().numpy()[part_of_position(positions)]
 
     def _profile(self) -> tf.Tensor:
-        """Returns the weights of the parts of a text, `[NUM_PARTS]`, the largest of them 1."""
+        """The weights of the parts of a text, `[NUM_PARTS]`, the largest of them 1."""
         logs = tf.convert_to_tensor(tf_variable(self._log_profile))
         # A common factor changes no mean; this one keeps the powers from overflowing.
         return tf.exp(logs - tf.stop_gradient(tf.reduce_max(logs)))
 
     def _weights(self, words: tf.Tensor) -> tf.Tensor:
-        """Returns `[distinct, 1]`, the weights of distinct ids; it reads each row once."""
+        """`[distinct, 1]`, the weights of distinct ids; it reads each row once."""
         if not self.ngram_buckets:
             return tf.nn.softplus(PACE * tf.gather(tf_variable(self._raw_weights), words))
         # Words outside the vocabulary weigh as much as "unknown", but do not train its weight.
@@ -189,6 +189,6 @@ class AveragePoolingTower(WordTableTower):
 def _sums_of(
     rows: tf.Tensor, tokens: DistinctTokens | SubwordTokens, training: bool | None = None
 ) -> tf.Tensor:
-    """Returns the sums of `rows`, `[distinct, ...]`, over the tokens of each text."""
+    """The sums of `rows`, `[distinct, ...]`, over the tokens of each text."""
     number = tf.size(tokens.lengths)
     return segment_sum(rows, tokens.positions, tokens.texts, number, training=training)

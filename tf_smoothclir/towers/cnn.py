@@ -116,7 +116,7 @@ def largest_responses(
 
 
 def _shares(upstream: tf.Tensor, winners: tf.Tensor, texts: tf.Tensor) -> tf.Tensor:
-    """Returns the gradient of each largest response, `[winners]`; equal responses share it.
+    """The gradient of each largest response, `[winners]`; equal responses share it.
 
     Args:
         upstream: `[batch, filters]`, the gradient of the largest responses.

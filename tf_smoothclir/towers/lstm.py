@@ -124,13 +124,13 @@ class Direction(keras.layers.Layer):
         return self._scan(self._by_steps(vectors, texts, steps, lengths))
 
     def _by_steps(self, vectors, texts, steps, lengths):
-        """Returns the vectors as `[steps, batch, dim]`: the kernel wants time first."""
+        """The vectors as `[steps, batch, dim]`: the kernel wants time first."""
         longest = tf.reduce_max(tf.concat([lengths, tf.ones([1], lengths.dtype)], axis=0))
         shape = tf.stack([longest, tf.size(lengths, lengths.dtype), self._dim])
         return tf.scatter_nd(tf.stack([steps, texts], axis=1), vectors, shape)
 
     def _scan(self, inputs):
-        """Returns the states of `[steps, batch, dim]`; steps after the end of a text are read too.
+        """The states of `[steps, batch, dim]`; steps after the end of a text are read too.
 
         They do not reach the states before them.
         """
@@ -153,13 +153,13 @@ class Direction(keras.layers.Layer):
 
 
 def _gates_in_order(weights: tf.Tensor) -> tf.Tensor:
-    """Returns weights with the gates in the kernel's order i, c, f, o; Keras's is i, f, c, o."""
+    """Weights with the gates in the kernel's order i, c, f, o; Keras's is i, f, c, o."""
     entrance, forget, candidate, exit_ = tf.split(weights, 4, axis=-1)
     return tf.concat([entrance, candidate, forget, exit_], axis=-1)
 
 
 def _open_forget_gate(shape, dtype=None):
-    """Returns the initial bias of the gates i, f, c, o."""
+    """The initial bias of the gates i, f, c, o."""
     del shape
     zeros, ones = tf.zeros([UNITS], dtype), tf.ones([UNITS], dtype)
     return tf.concat([zeros, ones, zeros, zeros], axis=0)

@@ -72,7 +72,7 @@ class MaxLSTMTower(BidirectionalTower):
         return {**super().get_config(), "projection_layers": self.projection_layers}
 
     def _highest_states(self, vectors, lengths):
-        """Returns the largest values of the states of each text, `[batch, 128]`."""
+        """The largest values of the states of each text, `[batch, 128]`."""
         texts, place = places(lengths)
         from_the_end = tf.gather(lengths, texts) - 1 - place
         # An empty text has the state after one zero vector: infinity times 0 would be no number.

@@ -249,7 +249,7 @@ class WordTableTower(keras.layers.Layer):
         return tf.convert_to_tensor(table) if self._reads_in_place else table
 
     def _sums_of_ngrams(self, ngrams: Tokens | DistinctTokens, training: bool | None) -> tf.Tensor:
-        """Returns `[words, dim]`, the sum of the vectors of each word's n-grams."""
+        """`[words, dim]`, the sum of the vectors of each word's n-grams."""
         if training and not tf.executing_eagerly():
             ngrams = distinct_tokens(ngrams)
             return table_sum_of_distinct(

@@ -27,15 +27,6 @@ class SampledBatches(Batches):
         mined: RetrievalSet | None = None,
         both_at_once: bool = False,
     ):
-        """Prepares sampling and mining.
-
-        Args:
-            tokenized_set: The set that is trained on.
-            settings: How to sample, mine and batch.
-            mined: The set without its pseudo-queries, for which nothing is mined; None for a set
-                that has none.
-            both_at_once: As for `Pipeline`.
-        """
         self._set = tokenized_set.retrieval_set
         self._settings = settings
         self._hard_negatives = None
@@ -51,7 +42,7 @@ class SampledBatches(Batches):
         self._lists: CandidateLists | None = None
 
     def epoch(self, number: int) -> Epoch:
-        """Returns the batches of an epoch, from 0; the seed and the mined documents decide."""
+        """The batches of an epoch, from 0; the seed and the mined documents decide."""
         changing = self._settings.fresh_negatives or self._hard_negatives
         if self._lists is None or changing:
             self._lists = self.lists(number)
@@ -64,7 +55,7 @@ class SampledBatches(Batches):
         )
 
     def lists(self, epoch: int) -> CandidateLists:
-        """Returns the candidate lists that an epoch, from 0, is trained on."""
+        """The candidate lists that an epoch, from 0, is trained on."""
         settings = self._settings
         own, common = settings.train_negatives, settings.negatives
         lists = candidate_lists(
@@ -77,11 +68,7 @@ class SampledBatches(Batches):
         return self._hard_negatives.added_to(lists) if self._hard_negatives else lists
 
     def after_epoch(self, completed: int, scorer: Scorer) -> dict:
-        """Mines hard negatives, where the settings ask for them; `scorer` is then a `Retriever`.
-
-        Returns:
-            "mining" -> what was found, after an epoch with mining.
-        """
+        """Mines hard negatives, where the settings ask for them; `scorer` is then a `Retriever`."""
         mined = self._hard_negatives and self._hard_negatives.mine_after(completed, scorer)
         return {"mining": mined} if mined else {}
 

@@ -63,7 +63,7 @@ class Progress:
             of_name[bin_] = of_name.get(bin_, 0) + 1
 
     def mean_losses(self) -> dict[str, float]:
-        """Returns the mean of each loss over the pairs of the current epoch."""
+        """The mean of each loss over the pairs of the current epoch."""
         return {name: total / self.epoch_pairs for name, total in self.loss_sums.items()}
 
     def begin_epoch(self, completed: int) -> None:
@@ -72,7 +72,7 @@ class Progress:
         self.counts = {}
 
     def to_json(self) -> str:
-        """Returns the text that a checkpoint holds."""
+        """The text that a checkpoint holds."""
         values = dataclasses.asdict(self)
         sums = values.pop("loss_sums")
         values["loss_sum"] = sums.pop(LOSS)
@@ -92,7 +92,6 @@ class Checkpoints:
     """The last two states of a run."""
 
     def __init__(self, directory: Path, variables: TaskVariables):
-        """Saves the variables of a task to files in `directory`, and restores them."""
         self._directory = directory
         self._progress = tf.Variable("", dtype=tf.string)
         more = {**variables.more, **({"helpers": variables.helpers} if variables.helpers else {})}
@@ -118,11 +117,7 @@ class Checkpoints:
         (self._directory / EARLIER_STATES).unlink(missing_ok=True)
 
     def restore(self) -> Progress | None:
-        """Restores the last state that is not damaged; returns None if there is none yet.
-
-        Raises:
-            InputError: All states are damaged.
-        """
+        """Restores the last state that is not damaged; returns None if there is none yet."""
         # Looked up in the directory: another worker may have saved it.
         there = self._states.complete()
         for number in there:
@@ -144,7 +139,7 @@ class Checkpoints:
         )
 
     def _damage(self, number: int) -> str:
-        """Returns what is wrong with a state, or with the best weights that belong to it."""
+        """What is wrong with a state, or with the best weights that belong to it."""
         damage = self._states.damage(number)
         needs = 0 if damage else self._states.needs(number)
         return damage or (self._best.damage(needs) if needs else "")
@@ -169,20 +164,13 @@ class BestWeights:
         weights: Sequence[tf.Variable],
         kept: Sequence[tf.Variable] | None = None,
     ):
-        """Saves variables to files in `directory`, and restores them.
-
-        Args:
-            directory: The checkpoints of the run.
-            weights: The variables that are restored.
-            kept: The variables that are saved, one for each of `weights`; these by default.
-        """
         self._weights = tf.train.Checkpoint(weights=weights)
         self._kept = tf.train.Checkpoint(weights=kept if kept is not None else weights)
         self._directory = directory
 
     @staticmethod
     def prefix(directory: Path) -> str | None:
-        """Returns the path of the best weights in a directory, as TensorFlow takes it, or None."""
+        """The path of the best weights in a directory, as TensorFlow takes it, or None."""
         states = SavedStates(directory, BEST)
         if number := states.latest():
             return states.prefix(number)
@@ -191,12 +179,12 @@ class BestWeights:
 
     @staticmethod
     def exist(directory: Path) -> bool:
-        """Returns whether an epoch has been completed in a run with these checkpoints."""
+        """Whether an epoch has been completed in a run with these checkpoints."""
         return BestWeights.prefix(directory) is not None
 
     @staticmethod
     def damage(directory: Path) -> str:
-        """Returns how the best weights differ from what was written; empty if they do not."""
+        """How the best weights differ from what was written; empty if they do not."""
         states = SavedStates(directory, BEST)
         return states.damage(states.latest()) if states.latest() else ""
 
@@ -207,11 +195,7 @@ class BestWeights:
             path.unlink()  # of an earlier release
 
     def restore(self) -> None:
-        """Restores the values of the best epoch.
-
-        Raises:
-            InputError: The files are damaged.
-        """
+        """Restores the values of the best epoch."""
         prefix = self.prefix(self._directory)
         with _readable(prefix):
             self._weights.read(prefix).assert_consumed()

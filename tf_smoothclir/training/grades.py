@@ -21,16 +21,12 @@ _FIRST_CUT, _LAST_CUT = 0.2, 0.7  # the paper's thresholds
 
 
 def highest_grade(source: Source) -> int:
-    """Returns the highest grade of the judgments of a set; 0 without any."""
+    """The highest grade of the judgments of a set; 0 without any."""
     return max((judgment.grade for judgment in source.judgments()), default=0)
 
 
 def thresholds_for(highest_grade: int) -> tuple[float, ...]:
-    """Returns thresholds for grades from 0 to the highest: the paper's, or spread like them.
-
-    Raises:
-        InputError: There are more grades than judgments usually have.
-    """
+    """Thresholds for grades from 0 to the highest: the paper's, or spread like them."""
     if highest_grade >= _MOST_GRADES:
         raise input_error(
             "judgments",
@@ -46,18 +42,10 @@ def thresholds_for(highest_grade: int) -> tuple[float, ...]:
 def with_grades_of_set(
     settings: RunSettings, output_dir: str | Path, *, overwrite: bool = False
 ) -> RunSettings:
-    """Returns settings with as many thresholds as the grades of the set need.
+    """Settings with as many thresholds as the grades of the set need.
 
     A run that is there, with the thresholds that this function gives, keeps them: its set need not
     be there any more.
-
-    Args:
-        settings: Of a run for which nobody gave thresholds.
-        output_dir: The run directory.
-        overwrite: Whether a run that is there is deleted.
-
-    Raises:
-        InputError: The set cannot be read, or has too many grades.
     """
     run = RunDirectory(Path(output_dir))
     if run.config.is_file() and not overwrite:

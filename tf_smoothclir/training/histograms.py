@@ -8,7 +8,7 @@ _LEAST = -60  # 2^-30; zero is there too
 
 
 def bin_of(value: float) -> int:
-    """Returns the bin of a number that is not negative: twice its binary logarithm, rounded down.
+    """The bin of a number that is not negative: twice its binary logarithm, rounded down.
 
     Each bin reaches from `lower_edge` to 1.41 times that. All numbers below 1e-9 share one.
     """
@@ -16,5 +16,5 @@ def bin_of(value: float) -> int:
 
 
 def lower_edge(number: int) -> float:
-    """Returns where a bin begins."""
+    """Where a bin begins."""
     return 2.0 ** (number / 2)

@@ -52,11 +52,7 @@ _OF_ITS_START = {
 
 
 def settings_to_begin_with(path: str) -> RunSettings:
-    """Returns the settings of a run that begins with the run in `path`: its own, on other data.
-
-    Raises:
-        InputError: There is no run.
-    """
+    """The settings of a run that begins with the run in `path`: its own, on other data."""
     there = RunDirectory.load(path, _FLAG).settings()
     data = DataSettings(
         query_language=there.data.query_language,
@@ -67,11 +63,7 @@ def settings_to_begin_with(path: str) -> RunSettings:
 
 
 def initial_run(settings: RunSettings) -> RunDirectory | None:
-    """Returns the run that a run with these settings begins with; None for none.
-
-    Raises:
-        InputError: There is no run, or its models have another form.
-    """
+    """The run that a run with these settings begins with; None for none."""
     path = settings.training.init_from
     if not path:
         return None
@@ -107,11 +99,7 @@ def keep_vocabularies(initial: RunDirectory, run: RunDirectory) -> None:
 
 
 def check_same_words(initial: RunDirectory, run: RunDirectory) -> None:
-    """Checks that the weights of the initial run belong to the vocabularies of a run.
-
-    Raises:
-        InputError: The initial run was trained again since.
-    """
+    """Checks that the weights of the initial run belong to the vocabularies of a run."""
     digests = {
         joint_digest(one.vocabulary / f"{role}.txt" for role in ROLES) for one in (initial, run)
     }
@@ -134,6 +122,6 @@ class EarlierTable:
     found: sp.csr_array
 
     def table(self, *vocabularies_and_background: object) -> sp.csr_array:
-        """Returns the table; the vocabularies are the same."""
+        """The table; the vocabularies are the same."""
         del vocabularies_and_background
         return self.found

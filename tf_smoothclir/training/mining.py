@@ -40,7 +40,6 @@ class HardNegatives:
     """
 
     def __init__(self, retrieval_set: RetrievalSet, settings: TrainingSettings):
-        """Takes the set and how to mine; there are no documents before the first mining."""
         self._set = retrieval_set
         self._settings = settings
         self._judged = candidate_lists(retrieval_set, "train", negatives=0, seed=settings.seed)
@@ -51,11 +50,7 @@ class HardNegatives:
         self.documents = tf.Variable(np.full(shape, _NONE, np.int32), trainable=False)
 
     def added_to(self, lists: CandidateLists) -> CandidateLists:
-        """Returns training lists with the mined documents added.
-
-        Args:
-            lists: Of the queries that `documents` is about, and perhaps more behind them.
-        """
+        """Training lists with the mined documents added."""
         documents = self.documents.numpy()
         others = len(lists.query_rows) - len(documents)
         return with_documents(
@@ -63,17 +58,7 @@ class HardNegatives:
         )
 
     def mine_after(self, epoch: int, retriever: Retriever) -> dict[str, float] | None:
-        """Mines for the next epochs, every `mine_every` epochs but not after the last one.
-
-        Args:
-            epoch: Number of completed epochs.
-            retriever: With the current weights of the model.
-
-        Returns:
-            "per_query", the mined documents per training query, and "refused", the share of the
-            unjudged documents in these ranks that scored too close to the mate; None after an
-            epoch without mining.
-        """
+        """Mines for the next epochs, every `mine_every` epochs but not after the last one."""
         settings = self._settings
         if epoch % settings.mine_every or epoch == settings.epochs:
             return None
@@ -117,13 +102,10 @@ class HardNegatives:
 
 
 def score_limits(judged: CandidateLists, scores: np.ndarray, margin: float) -> np.ndarray:
-    """Returns the highest score that a hard negative of each query may have.
+    """The highest score that a hard negative of each query may have.
 
     Args:
-        judged: Lists of judged documents only.
         scores: `[pairs]` float, of these documents.
-        margin: Least distance to the score of the mate, as a share of that score. The mate is the
-            best document of the query's highest grade.
 
     Returns:
         `[lists]` float; lower than any score where a query has no relevant document.

@@ -22,7 +22,6 @@ class StopRequest:
     """
 
     def __init__(self):
-        """Starts without a signal."""
         self.signal: signal.Signals | None = None
 
     @contextlib.contextmanager
@@ -49,7 +48,6 @@ class Diverged(Exception):
     """A loss or another number of a step is not finite."""
 
     def __init__(self, step: int, name: str):
-        """Names the step of the epoch, from 0, and the number, such as "gradient_norm"."""
         self.step = step
         self.what = name.replace("_", " ")
         super().__init__(f"{self.what} is not finite in step {step}")
@@ -71,10 +69,6 @@ class StepMonitor:
         """Watches the rest of an epoch that begins at `progress.step`.
 
         Args:
-            progress: Updated in place.
-            losses: Names of the losses, which are averaged and must be finite.
-            checked: Names of other numbers that must be finite.
-            bar: Progress bar that counts pairs.
             save: Called every `seconds_between_saves`.
             seconds_between_saves: Time between checkpoints.
         """
@@ -92,10 +86,6 @@ class StepMonitor:
 
         Args:
             results: Name -> `[steps]`: each of `losses` and `checked`, and `PAIRS`.
-
-        Raises:
-            Diverged: A number is not finite. The weights are spoilt by then; the last checkpoint
-                is not.
         """
         progress, pairs = self._progress, results[PAIRS]
         for number, *values in zip(pairs, *(results[name] for name in self._names)):

@@ -10,7 +10,7 @@ _STATUS = Path("/proc/self/status")
 
 
 def peak_memory() -> int:
-    """Returns the peak memory of this process, in bytes.
+    """The peak memory of this process, in bytes.
 
     On Linux it is read from /proc, because `getrusage` returns at least the peak of the process
     that started this one. On other systems it comes from `getrusage`.

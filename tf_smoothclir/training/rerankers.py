@@ -30,15 +30,7 @@ def learned_reranker(
     first_stage: Retriever,
     word_vectors: Callable[[], Vectors],
 ) -> Reranker:
-    """Learns the re-ranker of a run, or loads the one that is there.
-
-    Args:
-        settings: Of the run.
-        run: Its directory.
-        tokenized_set: The set.
-        first_stage: What finds the documents.
-        word_vectors: Gives the vectors that a new one reads.
-    """
+    """Learns the re-ranker of a run, or loads the one that is there."""
     if not run.reranker.is_dir():
         vectors = word_vectors()
         reranker = learn_reranker(

@@ -46,18 +46,6 @@ def learn_models(
     """Learns what a run needs beside its towers, and keeps it in the run directory.
 
     What is there already, from a process that was killed, is loaded.
-
-    Args:
-        settings: All settings.
-        run: The run directory.
-        tokenized_set: The set.
-        towers: The trained towers; None for a run that has none.
-
-    Returns:
-        The models, and what `RunModels.retrievers` returns.
-
-    Raises:
-        InputError: No training query has a relevant document.
     """
     over = retrievers_over(settings, tokenized_set, towers)
     models = RunModels(settings, towers)
@@ -85,17 +73,9 @@ def learn_models(
 def set_with_pseudo_queries(
     settings: RunSettings, run: RunDirectory, tokenized_set: TokenizedSet
 ) -> TokenizedSet:
-    """Returns the set with pseudo-queries as further training queries, which the run keeps.
+    """The set with pseudo-queries as further training queries, which the run keeps.
 
     A run with a lexical model of the kind that has a translation table learns it for this.
-
-    Args:
-        settings: `pseudo_queries` says how many training queries there should be in all.
-        run: The run directory.
-        tokenized_set: The set.
-
-    Raises:
-        InputError: No training query has a relevant document.
     """
     training, retrieval = settings.training, settings.retrieval
     number = training.pseudo_queries - len(tokenized_set.retrieval_set.queries_in("train"))
@@ -124,15 +104,7 @@ def set_with_pseudo_queries(
 
 
 def add_words_of_dictionary(vocabulary_dir: Path, settings: RunSettings) -> None:
-    """Adds the words that a dictionary translates into the collection to the query vocabulary.
-
-    Args:
-        vocabulary_dir: Has `query.txt` and `document.txt`, which are the same if it is shared.
-        settings: Name a dictionary.
-
-    Raises:
-        InputError: The dictionary cannot be read.
-    """
+    """Adds the words that a dictionary translates into the collection to the query vocabulary."""
     query_words, document_words = (
         read_vocabulary(vocabulary_dir / f"{role}.txt") for role in ROLES
     )
@@ -143,16 +115,7 @@ def add_words_of_dictionary(vocabulary_dir: Path, settings: RunSettings) -> None
 
 
 def load_models(run: RunDirectory, dim: int = 0) -> RunModels:
-    """Restores the models of a run; towers with the weights of their best epoch.
-
-    Args:
-        run: The run directory.
-        dim: Cuts the vectors of towers to their first `dim` numbers; `settings.model.dim` of the
-            result says so. 0 keeps all. A hybrid that is cut has no fusion yet: `with_fusion`.
-
-    Raises:
-        InputError: A model is missing: the run is not complete. Or as in `check_cut`.
-    """
+    """Restores the models of a run; towers with the weights of their best epoch."""
     settings = run.settings()
     check_cut(settings, dim)
     check_trained(run)
@@ -168,13 +131,9 @@ def load_models(run: RunDirectory, dim: int = 0) -> RunModels:
 
 
 def with_fusion(models: RunModels, tokenized_set: TokenizedSet) -> RunModels:
-    """Returns models with a fusion, chosen on validation for a hybrid whose vectors are cut.
+    """Models with a fusion, chosen on validation for a hybrid whose vectors are cut.
 
     The share of the towers was chosen for the whole vectors; shorter ones know less.
-
-    Args:
-        models: Of `load_models`.
-        tokenized_set: The set of the run.
     """
     if models.settings.retrieval.retriever != "hybrid" or models.fusion is not None:
         return models
@@ -184,13 +143,10 @@ def with_fusion(models: RunModels, tokenized_set: TokenizedSet) -> RunModels:
 
 
 def load_cut_points(run: RunDirectory, models: RunModels) -> dict[str, CutPoints]:
-    """Returns the cut points of what a trained run ranks with, and of its parts, by name.
+    """The cut points of what a trained run ranks with, and of its parts, by name.
 
     A run of before there were any has the thresholds of its loss for its towers, of which the log
     warns, and none for anything else.
-
-    Raises:
-        InputError: The file of the run has another content.
     """
     if run.cut_points.is_file():
         found, dim = read_cut_points(run.cut_points), models.settings.model.dim
@@ -211,18 +167,9 @@ def load_cut_points(run: RunDirectory, models: RunModels) -> dict[str, CutPoints
 def load_scorer(
     run: RunDirectory, tokenized_set: TokenizedSet, dim: int = 0, retriever: str = ""
 ) -> GradedScorer:
-    """Returns what a trained run ranks with, over a set.
+    """What a trained run ranks with, over a set.
 
     Whoever evaluates a run calls this, and need not know what the run trained.
-
-    Args:
-        run: The run directory.
-        tokenized_set: The set.
-        dim: As in `load_models`.
-        retriever: "dense" or "lexical" for a half of a hybrid; empty for what the run ranks with.
-
-    Raises:
-        InputError: As in `load_models` and `check_retriever`.
     """
     models = with_fusion(load_models(run, dim), tokenized_set)
     name = retriever or models.settings.retrieval.ranks_with

@@ -9,11 +9,7 @@ from tf_smoothclir.utils.errors import input_error
 
 
 def check_trained(run: RunDirectory) -> None:
-    """Checks that a run has all of its models, before its data are read.
-
-    Raises:
-        InputError: A model is missing: the run is not complete.
-    """
+    """Checks that a run has all of its models, before its data are read."""
     retrieval = run.settings().retrieval
     if retrieval.has_towers:
         check_weights(run)
@@ -26,11 +22,7 @@ def check_trained(run: RunDirectory) -> None:
 
 
 def check_cut(settings: RunSettings, dim: int) -> None:
-    """Checks that the vectors of a run may be cut to their first `dim` numbers; 0 keeps all.
-
-    Raises:
-        InputError: The run was not trained for that, or has no vectors.
-    """
+    """Checks that the vectors of a run may be cut to their first `dim` numbers; 0 keeps all."""
     reranker, lacks = settings.retrieval.reranker, ""
     if not settings.retrieval.has_towers:
         lacks = f"ranks by --retriever={settings.retrieval.retriever}, and has no vectors"
@@ -46,11 +38,7 @@ def check_cut(settings: RunSettings, dim: int) -> None:
 
 
 def check_retriever(settings: RunSettings, retriever: str) -> None:
-    """Checks that a run has what ranks by `retriever`.
-
-    Raises:
-        InputError: It ranks by something else alone.
-    """
+    """Checks that a run has what ranks by `retriever`."""
     own, ranked_by = settings.retrieval.retriever, settings.retrieval.ranks_with
     parts = ("dense", "lexical") if own == "hybrid" else ()
     if retriever == "reranked" != ranked_by:

@@ -31,7 +31,7 @@ class RunData:
     workers: int = 1
 
     def to_dict(self) -> dict:
-        """Returns the JSON object; without shards it says nothing of shards and workers."""
+        """The JSON object; without shards it says nothing of shards and workers."""
         values = dataclasses.asdict(self)
         return values if self.shards else {name: values[name] for name in ("name", "fingerprint")}
 
@@ -52,16 +52,12 @@ class RunConfig:
 
     @classmethod
     def of(cls, settings: RunSettings) -> RunConfig:
-        """Returns the config of a new run with these settings."""
+        """The config of a new run with these settings."""
         return cls(dataclasses.asdict(settings), software_versions())
 
     @classmethod
     def read(cls, path: Path) -> RunConfig:
-        """Reads a config.json.
-
-        Raises:
-            InputError: Something is missing in it, or has another type.
-        """
+        """Reads a config.json."""
         try:
             return record_from_json(cls, read_json(path))
         except ValueError as error:
@@ -75,14 +71,7 @@ class RunConfig:
         write_json(path, content)
 
     def run_settings(self, path: Path) -> RunSettings:
-        """Returns the settings of the run.
-
-        Args:
-            path: Where the config was read, for errors.
-
-        Raises:
-            InputError: This version of the package does not take one of them.
-        """
+        """The settings of the run."""
         try:
             return RunSettings.from_dict(self.settings)
         except KeyError as error:
@@ -100,7 +89,7 @@ def _unreadable(path: Path, reason: object) -> InputError:
 
 
 def software_versions() -> dict[str, str]:
-    """Returns the versions of this package, TensorFlow and Python, for the record."""
+    """The versions of this package, TensorFlow and Python, for the record."""
     return {
         "tf_smoothclir": metadata.version("tf_smoothclir"),
         "tensorflow": metadata.version("tensorflow"),

@@ -50,7 +50,6 @@ class RunDirectory:
     """Paths below `--output_dir`, and whether a run there is new, unfinished or finished."""
 
     def __init__(self, path: Path):
-        """Names the parts of the run in `path`; see `create` and `load`."""
         self.path = Path(path)
         self.flags = self.path / "flags.txt"
         self.config = self.path / "config.json"
@@ -72,7 +71,7 @@ class RunDirectory:
         self.metrics = self.path / "metrics.json"
 
     def evaluation_of(self, part: str = "") -> Path:
-        """Returns where the TREC files of a part of the run are; "" is what it ranks with."""
+        """Where the TREC files of a part of the run are; "" is what it ranks with."""
         return self.evaluation / "components" / part if part else self.evaluation
 
     @property
@@ -97,15 +96,6 @@ class RunDirectory:
         """Makes a run directory, or finds the unfinished or finished run with these settings.
 
         A run with other settings is replaced if it has neither checkpoints nor metrics.
-
-        Args:
-            path: `--output_dir`.
-            settings: The settings of the run.
-            overwrite: Deletes the run that is there; files that are not part of a run stay.
-
-        Raises:
-            InputError: The directory cannot be written to, holds something else, or holds a run
-                with other settings.
         """
         run = cls(make_directory(path, "--output_dir"))
         if run.config.is_file():
@@ -133,11 +123,7 @@ class RunDirectory:
 
     @classmethod
     def only_one(cls, path: str | Path) -> contextlib.AbstractContextManager:
-        """Locks `--output_dir` against other processes; makes the directory if it is missing.
-
-        Raises:
-            InputError: Another process trains there, or the directory cannot be written to.
-        """
+        """Locks `--output_dir` against other processes; makes the directory if it is missing."""
         return locked(
             make_directory(path, "--output_dir") / _LOCK,
             f"--output_dir={path}",
@@ -149,16 +135,7 @@ class RunDirectory:
     def load(
         cls, path: str | Path, flag: str = "--run_dir", *, verify: bool = True
     ) -> RunDirectory:
-        """Opens the run in `path`, finished or not.
-
-        Args:
-            path: The run directory.
-            flag: What gave the path, for errors.
-            verify: Whether to check that its files are those that training wrote.
-
-        Raises:
-            InputError: There is no run, or one of its files is damaged.
-        """
+        """Opens the run in `path`, finished or not."""
         run = cls(Path(path))
         if not run.config.is_file():
             there = run.path.is_dir()
@@ -181,15 +158,11 @@ class RunDirectory:
             config.write(path)
 
     def settings(self) -> RunSettings:
-        """Returns the settings that the run was made with.
-
-        Raises:
-            InputError: This version of the package cannot read them.
-        """
+        """The settings that the run was made with."""
         return RunConfig.read(self.config).run_settings(self.config)
 
     def incomplete(self, reason: str) -> InputError:
-        """Returns the error for a run that lacks a model, such as "has not ... yet"."""
+        """The error for a run that lacks a model, such as "has not ... yet"."""
         return input_error(
             self.path,
             f"the run {reason}",
@@ -197,25 +170,17 @@ class RunDirectory:
         )
 
     def was_trained_on(self, fingerprint: str) -> bool:
-        """Returns whether a retrieval set, by its fingerprint, is that of the run."""
+        """Whether a retrieval set, by its fingerprint, is that of the run."""
         return RunConfig.read(self.config).data.fingerprint in (fingerprint, "")
 
     def vocabulary_tokens(self, role: str) -> list[str]:
-        """Returns the vocabulary of the "query" or "document" side; the position is the id."""
+        """The vocabulary of the "query" or "document" side; the position is the id."""
         from tf_smoothclir.text.vocabulary import read_vocabulary  # loading it takes seconds
 
         return read_vocabulary(self.vocabulary / f"{role}.txt")
 
     def check_joins(self, settings: RunSettings, shards: str) -> None:
-        """Checks that a worker may take part in the run that the chief has begun or found.
-
-        Args:
-            settings: Settings of the worker.
-            shards: Fingerprint of the shards that it reads.
-
-        Raises:
-            InputError: The chief has other settings or shards.
-        """
+        """Checks that a worker may take part in the run that the chief has begun or found."""
         differs = differences(self.settings(), settings)
         if RunConfig.read(self.config).data.shards != shards:
             differs.append("--shards_dir: other content")
@@ -227,11 +192,7 @@ class RunDirectory:
             )
 
     def remember_data(self, data: RunData) -> None:
-        """Records which data the run reads.
-
-        Raises:
-            InputError: The run was begun with other data, or by another number of workers.
-        """
+        """Records which data the run reads."""
         config = RunConfig.read(self.config)
         there = config.data
         if there.fingerprint and there != data:

@@ -35,12 +35,7 @@ class _Written:
 
 @contextlib.contextmanager
 def writing(run: Path, path: Path) -> Iterator[Path]:
-    """Yields the path at which to write a file or directory, which is then noted and renamed.
-
-    Args:
-        run: The run directory.
-        path: What is written, directly in it. A file is replaced; a directory must not be there.
-    """
+    """Yields the path at which to write a file or directory, which is then noted and renamed."""
     with scratch_directory(run, path.name) as scratch:
         temporary = scratch / path.name
         yield temporary
@@ -59,14 +54,6 @@ def check_run(run: Path, *, finished: bool, best: bool) -> None:
 
     Parts that are deleted as a whole are not missed here, except files of a finished run. A run of
     an earlier release has no manifest; nothing is checked then.
-
-    Args:
-        run: The run directory.
-        finished: Whether all files were written.
-        best: Whether to check the best weights too.
-
-    Raises:
-        InputError: A file differs; the message names it.
     """
     for name, notes in _read(run).files.items():
         part = run / name.split("/")[0]

@@ -50,11 +50,7 @@ class RunModels:
         return sum(part.seconds for part in parts if part is not None)
 
     def only(self, retriever: str) -> RunModels:
-        """Returns what ranks by `retriever` alone: a half of a hybrid, or all but the re-ranker.
-
-        Raises:
-            InputError: As in `check_retriever`.
-        """
+        """What ranks by `retriever` alone: a half of a hybrid, or all but the re-ranker."""
         check_retriever(self.settings, retriever)
         if retriever == self.settings.retrieval.ranks_with:
             return self
@@ -66,7 +62,7 @@ class RunModels:
         )
 
     def retrievers(self, tokenized_set: TokenizedSet) -> dict[str, Retriever]:
-        """Returns name -> retriever over a set: the parts, and last what the run ranks with."""
+        """Name -> retriever over a set: the parts, and last what the run ranks with."""
         over = retrievers_over(self.settings, tokenized_set, self.towers)
         if self.lexical is not None:
             over.add_lexical(self.lexical)

@@ -58,16 +58,6 @@ def evaluate_and_report(
     """Evaluates what a run ranks with, and finds the cut points between its grades.
 
     Writes the cut points, the plots, the report and, last, `metrics.json`.
-
-    Args:
-        run: The run directory.
-        models: Of the run.
-        retrievers: Of the models over the set. What the run does not rank with is a component.
-        tokenized_set: The set.
-        progress: Of the training of the towers.
-
-    Returns:
-        The content of `metrics.json`.
     """
     settings = models.settings
     chosen, negatives = settings.retrieval.ranks_with, settings.training.negatives
@@ -113,7 +103,7 @@ def evaluate_and_report(
 
 
 def _sizes(retrieval_set: RetrievalSet) -> dict[str, int]:
-    """Returns what a set has how many of."""
+    """What a set has how many of."""
     return {
         "queries": len(retrieval_set.query_ids),
         "documents": len(retrieval_set.document_ids),
@@ -125,14 +115,7 @@ def _sizes(retrieval_set: RetrievalSet) -> dict[str, int]:
 def calibrated_on(
     tokenized_set: TokenizedSet, retriever: Retriever, validation: Evaluation, negatives: int
 ) -> CutPoints:
-    """Returns the cut points between the grades of a retriever.
-
-    Args:
-        tokenized_set: The set.
-        retriever: Over the set.
-        validation: Of the retriever, on the validation queries.
-        negatives: Sampled documents of a candidate list.
-    """
+    """The cut points between the grades of a retriever."""
     scorer, alone = scorer_of_pairs(retriever), None
     if scorer is not None:
         retrieval_set = tokenized_set.retrieval_set
@@ -144,7 +127,7 @@ def calibrated_on(
 
 
 def _of_components(models: RunModels, evaluations: Mapping[str, Mapping[str, Evaluation]]) -> dict:
-    """Returns what a run says beside the towers: what was chosen, and metrics of its parts."""
+    """What a run says beside the towers: what was chosen, and metrics of its parts."""
     content = {}
     if models.lexical is not None:
         content["lexical"] = models.lexical.choices()
@@ -200,7 +183,7 @@ def _draw(
 
 
 def _profiles_of_towers(models: RunModels) -> dict[str, np.ndarray]:
-    """Returns label -> weights of the first positions, of towers that have them."""
+    """Label -> weights of the first positions, of towers that have them."""
     if models.towers is None:
         return {}
     text = models.settings.text
@@ -252,7 +235,7 @@ def _title(models: RunModels) -> str:
 
 
 def _in_words(name: str) -> str:
-    """Returns the value of a flag for people, such as "average pooling"."""
+    """The value of a flag for people, such as "average pooling"."""
     return _NAMES.get(name, name.replace("_", " "))
 
 
@@ -264,7 +247,7 @@ def _cut_points_fact(cut_points: dict[str, tuple[float, ...]]) -> str:
 
 
 def _facts_of_models(models: RunModels, result: dict) -> dict[str, str]:
-    """Returns what a model is made of and how it was trained."""
+    """What a model is made of and how it was trained."""
     facts, settings, training = {}, models.settings, result["training"]
     if models.towers is not None:
         best = f"best {training['best_epoch']} by validation {settings.training.select_metric}"

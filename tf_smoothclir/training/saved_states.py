@@ -23,16 +23,12 @@ EARLIER_STATES = "checkpoint"  # which states there are, in runs of earlier rele
 
 
 def has_state(directory: Path) -> bool:
-    """Returns whether there is a state in the checkpoints of a run, of this or earlier releases."""
+    """Whether there is a state in the checkpoints of a run, of this or earlier releases."""
     return bool(SavedStates(directory, STATE).latest()) or (directory / EARLIER_STATES).is_file()
 
 
 def keep_best(directory: Path) -> None:
-    """Deletes what a finished run does not need: all states, and best weights but the last.
-
-    Args:
-        directory: The checkpoints of the run.
-    """
+    """Deletes what a finished run does not need: all states, and best weights but the last."""
     best = SavedStates(directory, BEST)
     if latest := best.latest():
         best.discard_before(latest)
@@ -56,24 +52,23 @@ class SavedStates:
     """The states of one name in a directory."""
 
     def __init__(self, directory: Path, name: str):
-        """Names the states; `directory` is made by `save`."""
         self._directory, self._name = Path(directory), name
         self._pattern = re.compile(rf"{re.escape(name)}-(\d+)\.(json|index|data-.*)")
 
     def prefix(self, number: int) -> str:
-        """Returns the path of a state, as TensorFlow takes it."""
+        """The path of a state, as TensorFlow takes it."""
         return os.fspath(self._directory / f"{self._name}-{number}")
 
     def complete(self) -> list[int]:
-        """Returns the numbers of the states that were completely written, latest first."""
+        """The numbers of the states that were completely written, latest first."""
         return sorted({n for n, kind, _ in self._files() if kind == "json"}, reverse=True)
 
     def latest(self) -> int:
-        """Returns the number of the latest complete state; 0 if there is none."""
+        """The number of the latest complete state; 0 if there is none."""
         return max(self.complete(), default=0)
 
     def damage(self, number: int) -> str:
-        """Returns how a complete state differs from what was written; empty if it does not."""
+        """How a complete state differs from what was written; empty if it does not."""
         try:
             note = self._note(number)
         except (OSError, ValueError, RecursionError) as error:
@@ -81,22 +76,13 @@ class SavedStates:
         return damage_to(self._directory, note.files)
 
     def needs(self, number: int) -> int:
-        """Returns what `save` was given for an undamaged state."""
+        """What `save` was given for an undamaged state."""
         return self._note(number).needs
 
     def save(
         self, write: Callable[[str], object], *, former: int | None = None, needs: int = 0
     ) -> int:
-        """Writes a state, then deletes all others but the one before.
-
-        Args:
-            write: Writes the variables, given a prefix.
-            former: The state before; the latest if None.
-            needs: Number of the state of another name that belongs to this one.
-
-        Returns:
-            The number of the state.
-        """
+        """Writes a state, then deletes all others but the one before."""
         self._directory.mkdir(parents=True, exist_ok=True)
         former = self.latest() if former is None else former
         number = 1 + max((n for n, _, _ in self._files()), default=0)
@@ -131,7 +117,7 @@ class SavedStates:
         return record_from_json(_Note, read_json(f"{self.prefix(number)}.json"))
 
     def _files(self) -> list[tuple[int, str, Path]]:
-        """Returns number, kind ("json", "index" or "data-...") and path of all files of states."""
+        """Number, kind ("json", "index" or "data-...") and path of all files of states."""
         there = self._directory.iterdir() if self._directory.is_dir() else ()
         matches = ((path, self._pattern.fullmatch(path.name)) for path in there)
         return [(int(match[1]), match[2], path) for path, match in matches if match]

@@ -22,7 +22,7 @@ from tf_smoothclir.two_tower.scorer import DenseRetriever, SetEncoder
 
 
 def name_of_cut(dim: int) -> str:
-    """Returns the name of the retriever by vectors that are cut to `dim`."""
+    """The name of the retriever by vectors that are cut to `dim`."""
     return f"dense-{dim}"
 
 
@@ -35,16 +35,11 @@ def retriever_of_parts(
     lexical: LexicalModel | None = None,
     fusion: Fusion | None = None,
 ) -> Retriever:
-    """Returns what ranks a set by models that may come from an export.
+    """What ranks a set by models that may come from an export.
 
     Args:
-        retrieval_set: The set.
         vectors: "query" and "document" -> `[texts, dim]` float32, smooth-normalised, of all texts
             of the set; empty where towers have no weight.
-        tokenized_set: The set in the vocabularies of the lexical model.
-        max_query_tokens: Where the lexical model cuts queries.
-        lexical: The lexical model; None for towers alone.
-        fusion: How both are added; None where one ranks alone.
     """
     dense = None
     if vectors:
@@ -60,7 +55,7 @@ def retriever_of_parts(
 
 
 def scorer_of_pairs(retriever: Retriever) -> Scorer | None:
-    """Returns what scores documents without their collection; None where that is `retriever`."""
+    """What scores documents without their collection; None where that is `retriever`."""
     if isinstance(retriever, TwoStageRetriever):
         first_stage = scorer_of_pairs(retriever.first_stage)
         return None if first_stage is None else retriever.over(first_stage)
@@ -78,7 +73,6 @@ class SetRetrievers:
     """
 
     def __init__(self, found: dict[str, Retriever], texts: LexicalTexts | None):
-        """Begins with what ranks by vectors."""
         self.found = found
         self.texts = texts
 
@@ -114,7 +108,7 @@ class SetRetrievers:
 def retrievers_over(
     settings: RunSettings, tokenized_set: TokenizedSet, towers: TwoTower | None
 ) -> SetRetrievers:
-    """Returns the retrievers by vectors, of whatever lengths the towers are trained for."""
+    """The retrievers by vectors, of whatever lengths the towers are trained for."""
     found: dict[str, Retriever] = {}
     texts = None
     if towers is not None:

@@ -15,13 +15,6 @@ class StepLoop:
     """Trains a task, many steps at a time."""
 
     def __init__(self, task: Task, exchange: Exchange | None = None):
-        """Prepares the training of a task.
-
-        Args:
-            task: Its variables have the values to start with: assigning others later would move
-                tables out of their huge pages.
-            exchange: As for `Task.train_step`.
-        """
         use_huge_pages([*task.variables.trained, *task.variables.optimizer])
         self._names = (*task.losses, *task.checked, PAIRS)
         self._train_steps = compile_steps(task, exchange)
@@ -39,7 +32,7 @@ class StepLoop:
 
 
 def compile_steps(task: Task, exchange: Exchange | None = None) -> Callable:
-    """Returns a graph function that runs many training steps.
+    """A graph function that runs many training steps.
 
     It takes an iterator of batches and how many to train on, and returns `[steps]` values of each
     of the task's losses, then of each checked number, then the number of pairs.
@@ -65,7 +58,7 @@ def compile_steps(task: Task, exchange: Exchange | None = None) -> Callable:
 
 
 def one_by_one(train_steps: Callable) -> Callable:
-    """Returns the same function with one call of the graph for each step.
+    """The same function with one call of the graph for each step.
 
     In a loop of the graph, a collective would need messages of the same length at each turn.
     """
@@ -78,7 +71,7 @@ def one_by_one(train_steps: Callable) -> Callable:
 
 
 def are_finite(variables: Iterable[tf.Variable]) -> bool:
-    """Returns whether all values of all floating variables are finite."""
+    """Whether all values of all floating variables are finite."""
     sums = []
     for variable in variables:
         if variable.dtype.is_floating:

@@ -50,11 +50,7 @@ _PAIR_TASKS = {"s2net": S2NetTask, "bae": BaeTask, "xcnn": XcnnTask}
 
 
 def check_model(settings: RunSettings) -> None:
-    """Checks what the model does not take, before anything is written.
-
-    Raises:
-        InputError: The loss cannot take its thresholds, cut points or temperature.
-    """
+    """Checks what the model does not take, before anything is written."""
     configured_loss(settings)
 
 
@@ -69,18 +65,6 @@ def make_task(
     """Builds the task of a run.
 
     A run that has a checkpoint gets random weights, which the checkpoint will replace.
-
-    Args:
-        settings: All settings.
-        tokenized_set: The set; None for workers other than the chief.
-        run: The run directory.
-        shards: What to train on instead of the set; None trains on the set.
-        workers: The processes that train together.
-        training_set: The set, perhaps with more training queries behind its own; None as above.
-
-    Raises:
-        InputError: The settings of the model cannot be used, or there are more workers than
-            shards.
     """
     training = settings.training
     vocabularies = {role: (shards or tokenized_set).vocabulary(role) for role in ROLES}
@@ -111,12 +95,7 @@ def make_task(
 def _adversarial_task(
     model: TwoTower, settings: RunSettings, tokenized_set: TokenizedSet, run: RunDirectory
 ) -> AdversarialTask:
-    """Builds the task of encoders and a discriminator; what they need of texts is kept in the run.
-
-    Raises:
-        InputError: No training query has a relevant document, or the set has no queries that people
-            translated and the settings want them.
-    """
+    """Builds the task of encoders and a discriminator; keeps their texts in the run."""
     training, own = settings.training, settings.adversarial
     _prepare_texts(settings, tokenized_set, run)
     translations = TokenRows.load(run.translations)
@@ -184,21 +163,13 @@ def _prepare_texts(settings: RunSettings, tokenized_set: TokenizedSet, run: RunD
 
 
 def check_weights(run: RunDirectory) -> None:
-    """Checks that a run has weights to load, before its data are read.
-
-    Raises:
-        InputError: The run has not completed an epoch.
-    """
+    """Checks that a run has weights to load, before its data are read."""
     if not (run.vocabulary.is_dir() and BestWeights.exist(run.checkpoints)):
         raise run.incomplete("has not completed an epoch yet")
 
 
 def check_dim(model: ModelSettings, dim: int) -> None:
-    """Checks that vectors were trained to be cut to their first `dim` numbers; 0 keeps all.
-
-    Raises:
-        InputError: They were not.
-    """
+    """Checks that vectors were trained to be cut to their first `dim` numbers; 0 keeps all."""
     possible = (*model.shorter_dims, model.dim)
     if dim and dim not in possible:
         raise input_error(
@@ -209,15 +180,7 @@ def check_dim(model: ModelSettings, dim: int) -> None:
 
 
 def load_model(run: RunDirectory, dim: int = 0) -> TwoTower:
-    """Restores the model of a run with the weights of its best epoch.
-
-    Args:
-        run: The run directory.
-        dim: Cuts the vectors to their first `dim` numbers; 0 keeps all.
-
-    Raises:
-        InputError: The run has not completed an epoch, or did not train vectors of this length.
-    """
+    """Restores the model of a run with the weights of its best epoch."""
     check_weights(run)
     settings = run.settings()
     check_dim(settings.model, dim)

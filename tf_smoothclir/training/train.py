@@ -47,21 +47,6 @@ def train(settings: RunSettings, output_dir: str | Path, *, overwrite: bool = Fa
     An unfinished run with the same settings continues; a finished one is returned as it is. With
     `--distribution=multi_worker`, all processes that TF_CONFIG names call this, each before it uses
     TensorFlow for anything else.
-
-    Args:
-        settings: All settings.
-        output_dir: The run directory, which several workers share.
-        overwrite: Deletes the run that is there.
-
-    Returns:
-        The content of `metrics.json`. Workers other than the chief get None, unless the run was
-        already finished.
-
-    Raises:
-        InputError: The data, the settings or the directory cannot be used, or another process
-            trains there.
-        WorkerLost: Another worker was lost. A new process with the same arguments, but without
-            `overwrite`, joins the others again.
     """
     check_combinations(settings)
 
@@ -156,15 +141,7 @@ def trainer_of(
     shards: Shards | None = None,
     workers: SingleProcess = SINGLE_PROCESS,
 ) -> Trainer:
-    """Returns the trainer of a new run, or of a run that has a checkpoint.
-
-    Args:
-        settings: All settings.
-        tokenized_set: The set. Of several workers, only the chief needs it.
-        run: The run directory.
-        shards: What to train on instead of the set; None trains on the set.
-        workers: The processes that train together.
-    """
+    """The trainer of a new run, or of a run that has a checkpoint."""
     keras.utils.set_random_seed(settings.training.seed)
     training_set = tokenized_set
     if settings.training.pseudo_queries:
@@ -175,11 +152,7 @@ def trainer_of(
 
 
 def retrieval_set_of(source: Source, settings: RunSettings, splits: Sequence[str]) -> RetrievalSet:
-    """Loads a set and checks it.
-
-    Raises:
-        InputError: The set has a defect, or one of the `splits` has no judged query.
-    """
+    """Loads a set and checks it."""
     retrieval_set = RetrievalSet.load(
         source, num_grades=len(settings.model.thresholds) + 1, seed=settings.data.split_seed
     )
@@ -191,11 +164,7 @@ def retrieval_set_of(source: Source, settings: RunSettings, splits: Sequence[str
 def tokenized_set_of(
     source: Source, settings: RunSettings, run: RunDirectory, splits: Sequence[str]
 ) -> TokenizedSet:
-    """Loads and tokenises a set with the vocabularies of the run; a new run counts its own.
-
-    Raises:
-        InputError: The set has a defect, or one of the `splits` has no judged query.
-    """
+    """Loads and tokenises a set with the vocabularies of the run; a new run counts its own."""
     retrieval_set = retrieval_set_of(source, settings, splits)
     known = run.vocabulary if run.vocabulary.is_dir() else None
     tokenized_set = tokenize_set(retrieval_set, settings.text, settings.data.cache_dir, known)

@@ -54,19 +54,6 @@ class Trainer:
         run: RunDirectory,
         workers: SingleProcess = SINGLE_PROCESS,
     ):
-        """Prepares a training run.
-
-        Args:
-            task: With the initial values of its variables. A checkpoint in `run` replaces them.
-            retrieval_set: The set to validate with. Of several workers, only the chief needs it.
-            settings: Number of epochs, early stopping, checkpoints.
-            run: Gets checkpoints and logs, from the chief.
-            workers: The processes that train together.
-
-        Raises:
-            InputError: The workers do not begin with the same state.
-            WorkerLost: Another worker was lost.
-        """
         self.task = task
         self._settings = settings
         self._run = run
@@ -84,13 +71,7 @@ class Trainer:
             )
 
     def train(self) -> Progress:
-        """Trains to the end, and leaves the weights of the best epoch in the task.
-
-        Raises:
-            Interrupted: A worker got SIGINT or SIGTERM; everything so far is saved.
-            DivergedRun: A loss, a gradient or a weight is no longer finite.
-            WorkerLost: Another worker was lost, and with it everything since the last checkpoint.
-        """
+        """Trains to the end, and leaves the weights of the best epoch in the task."""
         # Only now: the checkpoint has been restored.
         steps = StepLoop(self.task, self._workers.exchange)
         with self._stop.listening():
@@ -210,7 +191,7 @@ class Trainer:
         )
 
     def _validated(self) -> dict:
-        """Returns the history of an epoch except its losses; chooses what is trained on next."""
+        """The history of an epoch except its losses; chooses what is trained on next."""
         validation, scorer = self._validation()
         chosen = self.task.batches.after_epoch(self.progress.epoch + 1, scorer)
         return {"validation": validation, **chosen}
@@ -247,7 +228,7 @@ class Trainer:
         )
 
     def _diverged(self, step: int, what: str) -> DivergedRun:
-        """Returns the error of a step of the epoch, from 1."""
+        """The error of a step of the epoch, from 1."""
         remedy = f"{self.task.remedy}; the last good checkpoint is kept"
         message = input_error(f"epoch {self.progress.epoch + 1}, step {step}", what, remedy)
         return DivergedRun(str(message))

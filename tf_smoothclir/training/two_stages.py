@@ -14,17 +14,7 @@ from tf_smoothclir.utils.errors import input_error
 
 
 def check_first_stage(first_stage: RunDirectory, run: RunDirectory, source: Source) -> None:
-    """Checks that a run can be the first stage of another: is trained, and on the same queries.
-
-    Args:
-        first_stage: The run that finds the documents.
-        run: The run that orders them.
-        source: What both are evaluated on.
-
-    Raises:
-        InputError: The first stage has not completed an epoch, or was trained on another retrieval
-            set or on another split of it.
-    """
+    """Checks that a run can be the first stage of another: is trained, and on the same queries."""
     check_trained(first_stage)
     of_first, of_run = (RunConfig.read(one.config).data for one in (first_stage, run))
     seeds = [one.settings().data.split_seed for one in (first_stage, run)]
@@ -49,16 +39,7 @@ def check_first_stage(first_stage: RunDirectory, run: RunDirectory, source: Sour
 def load_first_stage(
     run: RunDirectory, retrieval_set: RetrievalSet, cache_dir: str = ""
 ) -> Retriever:
-    """Returns the scorer of a run on a set that another run has opened.
-
-    Args:
-        run: Reads the texts with its own vocabularies.
-        retrieval_set: The set.
-        cache_dir: As for `tokenize_set`.
-
-    Raises:
-        InputError: The run has not completed an epoch, or cannot rank a collection.
-    """
+    """The scorer of a run on a set that another run has opened."""
     tokenized_set = tokenize_set(retrieval_set, run.settings().text, cache_dir, run.vocabulary)
     scorer = load_scorer(run, tokenized_set).scorer
     if not isinstance(scorer, Retriever):

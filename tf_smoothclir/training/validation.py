@@ -21,13 +21,6 @@ class Validation:
     def __init__(
         self, make_scorer: Callable[[], Scorer], retrieval_set: RetrievalSet, negatives: int
     ):
-        """Draws the candidate lists.
-
-        Args:
-            make_scorer: Returns a scorer with the current weights of the model.
-            retrieval_set: The set.
-            negatives: Sampled documents of grade 0 in each candidate list.
-        """
         self._make_scorer = make_scorer
         self._set = retrieval_set
         self.lists = candidate_lists(
@@ -35,7 +28,7 @@ class Validation:
         )
 
     def __call__(self) -> tuple[dict[str, float], Scorer]:
-        """Returns the mean of each metric, and the scorer that was measured."""
+        """The mean of each metric, and the scorer that was measured."""
         scorer = self._make_scorer()
         per_query = list_metrics(self._set, self.lists, scorer.score(self.lists))
         return mean_metrics(per_query), scorer

@@ -32,11 +32,6 @@ class Chief:
     """Serves trials until all have ended; unlike keras-tuner's chief, waits for no dead worker."""
 
     def __init__(self, oracle: DurableOracle, address: str):
-        """Listens at `ip:port`; port 0 picks a free one.
-
-        Raises:
-            InputError: The address cannot be used.
-        """
         self._oracle = oracle
         self._servicer = oracle_chief.OracleServicer(oracle)
         self._server = grpc.server(futures.ThreadPoolExecutor(max_workers=1))
@@ -52,11 +47,7 @@ class Chief:
         self._server.start()
 
     def serve(self, worker_timeout: float) -> None:
-        """Serves tuner workers that were started elsewhere, and tells each to stop at the end.
-
-        Args:
-            worker_timeout: Seconds of silence after which a tuner worker counts as dead.
-        """
+        """Serves tuner workers that were started elsewhere, and tells each to stop at the end."""
         oracle = self._oracle
         while not (self._servicer.stop_triggered and not oracle.tuner_ids):
             time.sleep(_POLL_SECONDS)
@@ -70,17 +61,7 @@ class Chief:
 
 
 def run_local_workers(oracle: DurableOracle, number: int, work: Callable, *arguments) -> None:
-    """Runs a chief here and tuner workers in processes of their own; replaces killed ones.
-
-    Args:
-        oracle: Holds the trials.
-        number: How many tuner workers run.
-        work: What a tuner worker does; a function of a module.
-        *arguments: Its arguments.
-
-    Raises:
-        InputError: A tuner worker failed, or several were killed at the same trial.
-    """
+    """Runs a chief here and tuner workers in processes of their own; replaces killed ones."""
     chief = Chief(oracle, "127.0.0.1:0")
     deaths = collections.Counter()
     try:
@@ -97,11 +78,7 @@ def run_local_workers(oracle: DurableOracle, number: int, work: Callable, *argum
 
 
 def _count_death(oracle: DurableOracle, tuner_id: str, exit_code: int, deaths) -> None:
-    """Releases the trial of a killed tuner worker.
-
-    Raises:
-        InputError: Another tuner worker would fare no better.
-    """
+    """Releases the trial of a killed tuner worker."""
     if exit_code > 0:
         raise input_error(
             "--workers",

@@ -14,18 +14,10 @@ from tf_smoothclir.utils.errors import input_error
 
 
 def fold_sets(retrieval_set: RetrievalSet, folds: int, seed: int) -> list[RetrievalSet]:
-    """Returns the set once for each fold, with that fold for validation and the rest for training.
+    """The set once for each fold, with that fold for validation and the rest for training.
 
     Every judged query of the training and validation splits is in one fold; fold sizes differ by
     one at most. Test queries, and queries without judgments, keep their split.
-
-    Args:
-        retrieval_set: The set with its own splits.
-        folds: Number of folds; 0 or 1 returns the set with its own validation split.
-        seed: Seed of the hash.
-
-    Raises:
-        InputError: There are fewer queries than folds.
     """
     if folds <= 1:
         return [retrieval_set]
@@ -46,19 +38,11 @@ def fold_sets(retrieval_set: RetrievalSet, folds: int, seed: int) -> list[Retrie
 
 
 def rotated_sets(retrieval_set: RetrievalSet, folds: int, seed: int) -> list[RetrievalSet]:
-    """Returns the set once for each fold, so that every judged query is a test query once.
+    """The set once for each fold, so that every judged query is a test query once.
 
     One fold is for testing, the one before it for validation, all others for training: for five
     folds 3:1:1, as in Yu and Allan 2020, section 3. The splits of the set have no effect. Fold
     sizes differ by one at most.
-
-    Args:
-        retrieval_set: The set.
-        folds: At least 3.
-        seed: Seed of the hash.
-
-    Raises:
-        InputError: There are fewer queries than folds, or fewer than three folds.
     """
     rows = np.unique(retrieval_set.query_rows)
     if not 3 <= folds <= len(rows):

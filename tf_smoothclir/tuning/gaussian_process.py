@@ -16,7 +16,7 @@ _EXPLORATION = 2.0  # standard deviations
 
 
 def most_promising(known: np.ndarray, scores: np.ndarray, candidates: np.ndarray) -> int:
-    """Returns the candidate of the highest upper confidence bound (Srinivas et al. 2010).
+    """The candidate of the highest upper confidence bound (Srinivas et al. 2010).
 
     The kernel is Matern 5/2; length and noise are the most likely values of a small grid.
 
@@ -24,9 +24,6 @@ def most_promising(known: np.ndarray, scores: np.ndarray, candidates: np.ndarray
         known: `[n, features]`, the points tried so far.
         scores: `[n]`, their scores; higher is better.
         candidates: `[m, features]`; ties go to the first.
-
-    Returns:
-        The row of the candidate.
     """
     spread = scores.std()
     targets = (scores - scores.mean()) / (spread if spread > 0 else 1.0)
@@ -39,7 +36,7 @@ def most_promising(known: np.ndarray, scores: np.ndarray, candidates: np.ndarray
 
 
 def _fit(points: np.ndarray, targets: np.ndarray, length: float, noise: float):
-    """Returns log likelihood, length, Cholesky factor, weights (Rasmussen, Williams, alg. 2.1)."""
+    """Log likelihood, length, Cholesky factor, weights (Rasmussen, Williams, alg. 2.1)."""
     lower = np.linalg.cholesky(_matern(points, points, length) + noise * np.eye(len(points)))
     weights = np.linalg.solve(lower.T, np.linalg.solve(lower, targets))
     likelihood = -0.5 * targets @ weights - np.log(np.diag(lower)).sum()

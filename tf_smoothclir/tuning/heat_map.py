@@ -23,16 +23,7 @@ def threshold_heat_map(
     metric: str,
     title: str,
 ) -> None:
-    """Draws a metric over θ_1 (across) and θ_2 (up).
-
-    Args:
-        path: PNG file to write.
-        scores: (θ_1, θ_2) -> metric of each pair that was tried; at least one.
-        levels: The searched thresholds in rising order. The first is never θ_2, the last never θ_1.
-        best: The thresholds whose cell is framed.
-        metric: Name of the metric.
-        title: Heading.
-    """
+    """Draws a metric over θ_1 (across) and θ_2 (up)."""
     firsts, seconds = list(levels[:-1]), list(levels[1:])
     cells = np.full((len(seconds), len(firsts)), np.nan)
     for (first, second), score in scores.items():

@@ -40,15 +40,6 @@ class DurableOracle(keras_tuner.Oracle):
     """
 
     def __init__(self, space: SearchSpace, path: Path, *, max_trials: int, seed: int, **kwargs):
-        """Continues the search whose state is in a file, or begins one.
-
-        Args:
-            space: The space to search.
-            path: File of the state.
-            max_trials: Maximum number of trials.
-            seed: Seed of the proposals.
-            **kwargs: Further arguments of the next oracle class.
-        """
         super().__init__(
             hyperparameters=space.hyperparameters(),
             allow_new_entries=False,
@@ -105,13 +96,13 @@ class DurableOracle(keras_tuner.Oracle):
 
     @_one_at_a_time
     def create_trial(self, tuner_id):
-        """Returns the next trial; see `keras_tuner.Oracle`."""
+        """The next trial; see `keras_tuner.Oracle`."""
         self._heard[tuner_id] = time.monotonic()
         return super().create_trial(tuner_id)
 
     @_one_at_a_time
     def get_trial(self, trial_id):
-        """Returns a trial; also tells that the tuner which runs it is alive."""
+        """A trial; also tells that the tuner which runs it is alive."""
         for tuner_id, trial in self.ongoing_trials.items():
             if trial.trial_id == trial_id:
                 self._heard[tuner_id] = time.monotonic()
@@ -141,7 +132,7 @@ class DurableOracle(keras_tuner.Oracle):
         )
 
     def populate_space(self, trial_id):
-        """Returns the values of a new trial; see `keras_tuner.Oracle`."""
+        """The values of a new trial; see `keras_tuner.Oracle`."""
         proposal = {"status": TrialStatus.STOPPED}
         if len(self.trials) < self.trial_limit:
             proposal = self.propose(trial_id)
@@ -150,7 +141,7 @@ class DurableOracle(keras_tuner.Oracle):
         return proposal
 
     def propose(self, trial_id: str) -> dict:
-        """Returns the "status" and, if that is "RUNNING", the "values" of a new trial."""
+        """The "status" and, if that is "RUNNING", the "values" of a new trial."""
         return super().populate_space(trial_id)
 
     @_one_at_a_time
@@ -178,7 +169,7 @@ class DurableOracle(keras_tuner.Oracle):
         return trial.trial_id
 
     def tried(self) -> list[int]:
-        """Returns the index of each trial's point, in the order of the trials."""
+        """The index of each trial's point, in the order of the trials."""
         place = {point: index for index, point in enumerate(self.space.points)}
         names = self.space.names
         return [
@@ -238,11 +229,6 @@ class HyperbandOracle(DurableOracle, keras_tuner.oracles.HyperbandOracle):
     """
 
     def __init__(self, space: SearchSpace, path: Path, *, max_epochs: int, **kwargs):
-        """Takes the maximum number of epochs of a trial and the arguments of `DurableOracle`.
-
-        Raises:
-            InputError: The space has fewer points than the largest bracket starts with.
-        """
         super().__init__(space, path, max_epochs=max_epochs, **kwargs)
         last = self._get_num_brackets() - 1
         needed = self._get_size(last, 0)
@@ -259,7 +245,7 @@ class HyperbandOracle(DurableOracle, keras_tuner.oracles.HyperbandOracle):
         return super()._random_trial(trial_id, bracket)
 
     def _random_values(self):
-        """Returns the next values for a bracket; keras-tuner's method fails on a small space."""
+        """The next values for a bracket; keras-tuner's method fails on a small space."""
         tried = dict(zip(self.trials, self.tried()))
         times = collections.Counter(tried.values())
         here = {tried[trial_id] for trial_id in self._begun}
@@ -268,7 +254,7 @@ class HyperbandOracle(DurableOracle, keras_tuner.oracles.HyperbandOracle):
 
 
 def trial_values(trial) -> dict:
-    """Returns the settings of a trial, with Hyperband including its epochs."""
+    """The settings of a trial, with Hyperband including its epochs."""
     values = dict(trial.hyperparameters.values)
     epochs = values.get("tuner/epochs")
     values = {name: value for name, value in values.items() if not name.startswith("tuner/")}

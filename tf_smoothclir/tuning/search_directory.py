@@ -67,7 +67,7 @@ class SearchRecord:
 
     @classmethod
     def of(cls, settings: RunSettings, search: Search) -> SearchRecord:
-        """Returns the record of a search of the set that the settings name."""
+        """The record of a search of the set that the settings name."""
         return cls(search, settings, source_of(settings.data).fingerprint())
 
     @classmethod
@@ -82,11 +82,7 @@ class SearchRecord:
         write_json(path, dataclasses.asdict(self))
 
     def check_same(self, other: SearchRecord, output_dir: Path) -> None:
-        """Checks that this search may continue another one.
-
-        Raises:
-            InputError: The trials would differ; the message names the settings.
-        """
+        """Checks that this search may continue another one."""
         found = [
             f"--{name}: {value_text(there)} there, {value_text(here)} here"
             for name, here in vars(self.search).items()
@@ -104,11 +100,7 @@ class SearchRecord:
 
 
 def only_search(output_dir: Path) -> AbstractContextManager:
-    """Keeps other searches out of the directory.
-
-    Raises:
-        InputError: Another search is running there.
-    """
+    """Keeps other searches out of the directory."""
     return locked(
         output_dir / _LOCK,
         f"--output_dir={output_dir}",
@@ -118,16 +110,7 @@ def only_search(output_dir: Path) -> AbstractContextManager:
 
 
 def open_search(output_dir: Path, record: SearchRecord, overwrite: bool) -> None:
-    """Records a new search, or checks that the directory holds the same one.
-
-    Args:
-        output_dir: An existing directory.
-        record: Of the search to begin or to continue.
-        overwrite: Whether to delete the existing search.
-
-    Raises:
-        InputError: The directory holds another search, or something else.
-    """
+    """Records a new search, or checks that the directory holds the same one."""
     path = output_dir / _RECORD
     if overwrite and path.is_file():
         delete_in(output_dir, _PARTS)
@@ -143,11 +126,7 @@ def open_search(output_dir: Path, record: SearchRecord, overwrite: bool) -> None
 
 
 def check_joins(output_dir: Path, record: SearchRecord, seconds_to_wait: float) -> None:
-    """Checks that a tuner worker has the same search as its chief, which may start a bit later.
-
-    Raises:
-        InputError: The chief's search differs, or there is none after `seconds_to_wait`.
-    """
+    """Checks that a tuner worker has the same search as its chief, which may start a bit later."""
     path, end = output_dir / _RECORD, time.monotonic() + seconds_to_wait
     while not path.is_file():
         if time.monotonic() > end:

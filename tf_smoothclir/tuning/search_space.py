@@ -56,16 +56,7 @@ class SearchSpace:
 
     @classmethod
     def of(cls, names: Sequence[str], settings: RunSettings) -> SearchSpace:
-        """Returns the space over some settings.
-
-        Args:
-            names: Names from `TUNABLE`.
-            settings: The fixed settings; the number of thresholds determines K.
-
-        Raises:
-            InputError: A name is unknown or repeated, the space is empty or too large, or the
-                thresholds of the settings do not rise between -1 and 1.
-        """
+        """The space over some settings."""
         _check_names(names)
         try:
             check_thresholds("thresholds", settings.model.thresholds)
@@ -91,18 +82,18 @@ class SearchSpace:
         return cls(tuple(names), points)
 
     def hyperparameters(self) -> keras_tuner.HyperParameters:
-        """Returns the space for keras-tuner: a choice for each name."""
+        """The space for keras-tuner: a choice for each name."""
         space = keras_tuner.HyperParameters()
         for name, column in zip(self.names, zip(*self.points)):
             space.Choice(name, list(dict.fromkeys(column)))
         return space
 
     def values(self, point: int) -> dict:
-        """Returns name -> value of a point."""
+        """Name -> value of a point."""
         return dict(zip(self.names, self.points[point]))
 
     def features(self) -> np.ndarray:
-        """Returns `[points, features]` in [0, 1]; similar points are close.
+        """`[points, features]` in [0, 1]; similar points are close.
 
         A threshold is its own feature. Other numbers become their place in the list of values,
         which is even on the scale that they are searched on. Names, as of losses, are one-hot.
@@ -121,7 +112,7 @@ class SearchSpace:
 
 
 def threshold_tuples(number: int) -> list[tuple[float, ...]]:
-    """Returns the searched thresholds: all rising choices of `number` levels.
+    """The searched thresholds: all rising choices of `number` levels.
 
     The levels are 0.1, 0.2, ..., 0.9. For more than six thresholds there are `number + 3` levels,
     evenly spaced between 0 and 1. None is below 0, because untrained towers score about 0.
@@ -132,12 +123,12 @@ def threshold_tuples(number: int) -> list[tuple[float, ...]]:
 
 
 def thresholds_text(thresholds: Sequence[float]) -> str:
-    """Returns thresholds as written in their flag: "0.2,0.7"."""
+    """Thresholds as written in their flag: "0.2,0.7"."""
     return ",".join(f"{threshold:g}" for threshold in thresholds)
 
 
 def parse_thresholds(text: str) -> tuple[float, ...]:
-    """Returns the thresholds that a flag's text gives."""
+    """The thresholds that a flag's text gives."""
     return tuple(map(float, text.split(",")))
 
 
@@ -151,7 +142,7 @@ def _uses_temperature(loss: str) -> bool:
 
 
 def with_values(settings: RunSettings, values: dict) -> RunSettings:
-    """Returns settings with the values of a trial; keys that name no setting are ignored."""
+    """Settings with the values of a trial; keys that name no setting are ignored."""
     names = {field.name for kind in GROUPS.values() for field in dataclasses.fields(kind)}
     return changed(
         settings,

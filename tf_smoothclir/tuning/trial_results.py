@@ -49,7 +49,7 @@ class TrialResult:
 
 
 def trial_results(oracle: keras_tuner.Oracle) -> list[TrialResult]:
-    """Returns the finished trials of an oracle, best first; ties go to the earlier trial."""
+    """The finished trials of an oracle, best first; ties go to the earlier trial."""
     finished = [t for t in oracle.trials.values() if t.status == TrialStatus.COMPLETED]
     finished.sort(key=lambda trial: (-trial.score, trial.trial_id))
     return [_trial_result(trial) for trial in finished]
@@ -71,14 +71,7 @@ def _trial_result(trial) -> TrialResult:
 def write_trial_results(
     output_dir: Path, trials: Sequence[TrialResult], settings: RunSettings, *, folds: int
 ) -> None:
-    """Writes trials.csv, trials.md, best.flags, best.json and the heat map.
-
-    Args:
-        output_dir: The directory of the search.
-        trials: From `trial_results`; at least one.
-        settings: The fixed settings; `select_metric` is the objective.
-        folds: Number of folds; 0 or 1 for none.
-    """
+    """Writes trials.csv, trials.md, best.flags, best.json and the heat map."""
     objective, best = settings.training.select_metric, trials[0]
     header, rows = _table(trials, objective)
     text = io.StringIO()
@@ -101,7 +94,7 @@ def write_trial_results(
 
 
 def _table(trials: Sequence[TrialResult], objective: str) -> tuple[list[str], list[list]]:
-    """Returns header and rows; the objective comes before the other metrics."""
+    """Header and rows; the objective comes before the other metrics."""
     others = [name for name in METRICS if name != objective]
     header = ["trial", *trials[0].values, objective, *others, "best epoch", "seconds", "diverged"]
     rows = [

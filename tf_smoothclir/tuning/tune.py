@@ -49,21 +49,6 @@ def tune(
 
     In keras-tuner's environment (KERASTUNER_TUNER_ID, KERASTUNER_ORACLE_IP and _PORT) this process
     is the chief, or a tuner worker, which runs trials until there are no more.
-
-    Args:
-        settings: The fixed settings; `select_metric` is the objective.
-        search: How to search.
-        output_dir: Where all files go; shared by the chief and its workers.
-        num_workers: Tuner workers on this machine, each a process.
-        worker_timeout: Seconds of silence after which a chief hands the trial of a tuner worker
-            out again.
-        overwrite: Whether to delete the existing search.
-
-    Returns:
-        The trials, best first; none for a tuner worker.
-
-    Raises:
-        InputError: The settings, the data or the directory cannot be used.
     """
     check_combinations(settings, varied=search.tune, tune=search.tune)
     _choose_threads(settings, search)
@@ -121,11 +106,7 @@ def _run_trials(tuner: TrialTuner) -> None:
 
 
 def _role() -> str:
-    """Returns "chief", "worker", or "" outside keras-tuner's environment.
-
-    Raises:
-        InputError: The environment is incomplete.
-    """
+    """ "chief", "worker", or "" outside keras-tuner's environment."""
     names = ("KERASTUNER_TUNER_ID", "KERASTUNER_ORACLE_IP", "KERASTUNER_ORACLE_PORT")
     if names[1] not in os.environ:
         return ""

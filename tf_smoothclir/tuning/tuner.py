@@ -45,11 +45,7 @@ _IDLE_SECONDS = 0.5
 
 
 def tokenized_sets(settings: RunSettings, folds: int) -> list[TokenizedSet]:
-    """Loads and tokenizes the set, once for each fold; no vocabulary sees held-out queries.
-
-    Raises:
-        InputError: The set is defective, or has too few queries.
-    """
+    """Loads and tokenizes the set, once for each fold; no vocabulary sees held-out queries."""
     source = source_of(settings.data)
     retrieval_set = retrieval_set_of(source, settings, ("train", "validation"))
     sets = fold_sets(retrieval_set, folds, settings.data.split_seed)
@@ -98,10 +94,6 @@ class TrialTuner(BaseTuner):
         """Combines an oracle with what its trials train.
 
         Args:
-            oracle: Proposes trials; a tuner worker needs it for its objective only.
-            settings: The fixed settings; `select_metric` is the objective.
-            sets: From `tokenized_sets`.
-            output_dir: Where `trials/` and `logs/` go.
             heartbeat_seconds: How often a tuner worker tells the chief that it is alive.
         """
         super().__init__(oracle, directory=str(output_dir), project_name=TRIALS)
@@ -204,14 +196,7 @@ class TrialTuner(BaseTuner):
 def train_trial(
     settings: RunSettings, tokenized_set: TokenizedSet, path: Path, logs: Path
 ) -> TrainedTrial:
-    """Trains one model, or continues its training; a finished trial is only read.
-
-    Args:
-        settings: All settings of the trial.
-        tokenized_set: The set.
-        path: The run directory of the trial.
-        logs: Directory for TensorBoard.
-    """
+    """Trains one model, or continues its training; a finished trial is only read."""
     try:
         run = RunDirectory.create(path, settings)
     except InputError:  # of a search whose state was damaged; or this raises too

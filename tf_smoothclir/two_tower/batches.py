@@ -16,12 +16,12 @@ from tf_smoothclir.optimizers.sparse_optimizer import check_replicas
 
 
 def list_lengths(inputs: ModelInputs | None) -> tf.Tensor | None:
-    """Returns the number of documents in each list, None for a batch without lists."""
+    """The number of documents in each list, None for a batch without lists."""
     return inputs.list_lengths if isinstance(inputs, (ListInputs, InBatchInputs)) else None
 
 
 def listed_pairs(inputs: ModelInputs, grades: tf.Tensor) -> tf.Tensor:
-    """Returns the number of listed pairs in a batch; in-batch negatives do not count."""
+    """The number of listed pairs in a batch; in-batch negatives do not count."""
     if isinstance(inputs, PairInputs):
         return tf.size(grades)
     return tf.reduce_sum(inputs.list_lengths)
@@ -79,7 +79,7 @@ class BatchModel(keras.Model):
 
 
 def _as_tensors(given: Any) -> Any:
-    """Returns data as Keras takes them on both stacks; what it takes already stays as it is.
+    """Data as Keras takes them on both stacks; what it takes already stays as it is.
 
     Lists, NumPy's strings and columns of data frames become tensors or arrays, in dictionaries too.
     """

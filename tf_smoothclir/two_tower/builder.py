@@ -37,11 +37,7 @@ _SHARE_OF_NGRAMS = 0.3
 
 
 def configured_loss(settings: RunSettings) -> RankingLoss:
-    """Returns the loss that the settings name.
-
-    Raises:
-        InputError: It cannot take these thresholds, cut points or this temperature.
-    """
+    """The loss that the settings name."""
     model = settings.model
     kind = LOSSES[model.loss]
     if model.learn_thresholds:  # `check_combinations` refuses them for a loss that has no such kind
@@ -58,11 +54,7 @@ def configured_loss(settings: RunSettings) -> RankingLoss:
 
 
 def _check_grades(loss: RankingLoss, model: ModelSettings) -> None:
-    """Checks that the loss has as many grades as the thresholds make, whether it uses them or not.
-
-    Raises:
-        ValueError: It has not, or the thresholds cannot be used.
-    """
+    """Checks that the loss has as many grades as the thresholds make."""
     grades = len(check_thresholds("thresholds", model.thresholds)) + 1
     if grades != loss.num_grades:
         raise ValueError(
@@ -72,16 +64,7 @@ def _check_grades(loss: RankingLoss, model: ModelSettings) -> None:
 
 
 def build_model(settings: RunSettings, vocabularies: Mapping[str, list[str]]) -> TwoTower:
-    """Returns the compiled model with its initial weights.
-
-    Args:
-        settings: Model, optimizer and seed.
-        vocabularies: Role -> tokens.
-
-    Raises:
-        InputError: Settings do not go together (see `settings.combinations`), or as in
-            `configured_loss`.
-    """
+    """The compiled model with its initial weights."""
     check_combinations(settings)
     training = settings.training
     two_tower = _unbuilt_model(settings, vocabularies)
@@ -95,7 +78,7 @@ def build_model(settings: RunSettings, vocabularies: Mapping[str, list[str]]) ->
 
 
 def _unbuilt_model(settings: RunSettings, vocabularies: Mapping[str, list[str]]) -> TwoTower:
-    """Returns the model that the settings describe, without variables."""
+    """The model that the settings describe, without variables."""
     model, training = settings.model, settings.training
     if settings.text.shared_vocabulary:
         towers = dict.fromkeys(ROLES, _tower(settings, "query", vocabularies, training.seed))
@@ -115,13 +98,9 @@ def _unbuilt_model(settings: RunSettings, vocabularies: Mapping[str, list[str]])
 
 
 def cut_to(model: TwoTower, dim: int) -> TwoTower:
-    """Returns a model with the first `dim` numbers of the vectors of another one.
+    """A model with the first `dim` numbers of the vectors of another one.
 
     Its word vectors are the first numbers of the other's, all else is the same.
-
-    Args:
-        model: Compiled, with average-pooling towers.
-        dim: At most that of `model`; ranks well if it is one of `matryoshka_dims`.
     """
     config = model.get_config()
     for role in ROLES:

@@ -50,7 +50,6 @@ class Int8Vectors:
     """
 
     def __init__(self, codes: np.ndarray, scales: np.ndarray, longest: float):
-        """Takes codes, such as a mapped file, with their scales and the greatest length."""
         self.codes, self.scales, self.longest = codes, scales, longest
         self.shape = codes.shape
 
@@ -75,7 +74,7 @@ class Int8Vectors:
 
     @classmethod
     def is_in(cls, directory: Path) -> bool:
-        """Returns whether `write` has written there."""
+        """Whether `write` has written there."""
         return (directory / _SCALES).exists()
 
     @classmethod
@@ -99,7 +98,7 @@ class Int8Vectors:
         return Int8Queries(np.rint(weights / scales[:, None]), scales)
 
     def error(self, query: np.ndarray) -> float:
-        """Returns how far t Σ k_i c_i may be off from an inner product with `[dim]`.
+        """How far t Σ k_i c_i may be off from an inner product with `[dim]`.
 
         The errors of float32 itself are not in it.
         """

@@ -149,7 +149,7 @@ class TwoTower(BatchModel):
         return [scores, *(self._scores(inputs, *texts, training) for texts in cut)]
 
     def _scores(self, inputs: ModelInputs, query_vectors, document_vectors, training) -> tf.Tensor:
-        """Returns what `call` does, of vectors."""
+        """What `call` does, of vectors."""
         if self.in_batch:
             queries, documents = (
                 smooth_normalize(vectors, self.similarity.epsilon)
@@ -164,7 +164,7 @@ class TwoTower(BatchModel):
         return model_inputs(inputs, in_batch=self.in_batch)
 
     def _encoded(self, inputs: ModelInputs) -> tuple[tf.Tensor, tf.Tensor]:
-        """Returns the vectors of queries and of documents, `[..., dim]` each."""
+        """The vectors of queries and of documents, `[..., dim]` each."""
         texts = inputs.texts
         if isinstance(texts, SeparateTexts):
             return self.query_tower(texts.query), self.document_tower(texts.document)
@@ -279,13 +279,13 @@ class TwoTower(BatchModel):
         return self.compute_metrics(inputs, grades, scores, weights)
 
     def _names_rows_once(self, inputs: ModelInputs) -> bool:
-        """Returns whether no gradient of this batch names a row of a table twice."""
+        """Whether no gradient of this batch names a row of a table twice."""
         if self.is_shared and isinstance(inputs.texts, SeparateTexts):
             return False  # each use of the table names its rows
         return len(self._own_towers()) == 2
 
     def _own_towers(self) -> list[WordTableTower]:
-        """Returns the towers of this package; nothing is known of other layers."""
+        """The towers of this package; nothing is known of other layers."""
         towers = map(word_table, (self.query_tower, self.document_tower))
         return [tower for tower in towers if isinstance(tower, WordTableTower)]
 

@@ -19,11 +19,6 @@ class ScoringModel(tf.Module):
     """
 
     def __init__(self, model: keras.Model):
-        """Wraps a `TwoTower`.
-
-        Raises:
-            ValueError: A tower needs n-grams, which ids do not have.
-        """
         super().__init__(name="scoring_model")
         towers = {"query": model.query_tower, "document": model.document_tower}
         signature = [_signature(tower, name) for name, tower in towers.items()]

@@ -40,7 +40,7 @@ class DenseRetriever:
     tie_order: np.ndarray
 
     def score(self, lists: CandidateLists) -> np.ndarray:
-        """Returns `[pairs]` float32, the score of each pair of the lists."""
+        """`[pairs]` float32, the score of each pair of the lists."""
         queries, documents = lists.pair_query_rows, lists.document_rows
         scores = np.empty(len(documents), np.float32)
         step = max(1, _NUMBERS_PER_CHUNK // self.queries.shape[1])
@@ -55,16 +55,11 @@ class DenseRetriever:
         return scores
 
     def scores(self, query_rows: np.ndarray) -> np.ndarray:
-        """Returns the scores of all documents, `[queries, documents]` float32."""
+        """The scores of all documents, `[queries, documents]` float32."""
         return self.queries[query_rows] @ self.documents.T
 
     def cut_to(self, dim: int, epsilon: float) -> DenseRetriever:
-        """Returns the same with the first `dim` numbers of the towers' vectors.
-
-        Args:
-            dim: At most the length of the vectors.
-            epsilon: The smoothness factor of the similarity.
-        """
+        """The same with the first `dim` numbers of the towers' vectors."""
         return dataclasses.replace(
             self,
             queries=_cut(self.queries, dim, epsilon),
@@ -84,7 +79,7 @@ class DenseRetriever:
 
 
 def _cut(vectors: np.ndarray, dim: int, epsilon: float) -> np.ndarray:
-    """Returns the first numbers of vectors x, smooth-normalised, given x / (‖x‖ + ε).
+    """The first numbers of vectors x, smooth-normalised, given x / (‖x‖ + ε).
 
     The norm n of what is given is ‖x‖ / (‖x‖ + ε), so that ‖x‖ + ε = ε / (1 - n).
     """
@@ -99,7 +94,6 @@ class SetEncoder:
     """Encodes a tokenized set again and again, such as after each epoch."""
 
     def __init__(self, model: TwoTower, tokenized_set: TokenizedSet):
-        """Takes a model and the set whose texts it encodes."""
         self._tie_order = tokenized_set.retrieval_set.tie_order
         self._batches = {
             role: token_batches(tokenized_set, role, _TEXTS_PER_BATCH) for role in ROLES
@@ -142,7 +136,7 @@ def vectors_of_words(
 
 
 def thresholds_of(settings: RunSettings, model: TwoTower) -> Sequence[float]:
-    """Returns the thresholds of the loss, which may have learned them.
+    """The thresholds of the loss, which may have learned them.
 
     A loss without thresholds has those of the settings.
     """

@@ -128,7 +128,7 @@ def _check_epsilon(epsilon: float) -> float:
 
 
 def _score_shape(queries: tf.TensorShape, documents: tf.TensorShape) -> tuple:
-    """Returns the static shape of the scores, or raises ValueError if the two do not fit."""
+    """The static shape of the scores, or raises ValueError if the two do not fit."""
     fits = (
         queries.rank == 2
         and documents.rank in (2, 3)

@@ -34,14 +34,6 @@ class TwoTowerTask:
         batches: Batches,
         tokenized_set: TokenizedSet | None = None,
     ):
-        """Joins a model to what it is trained on.
-
-        Args:
-            model: Compiled and built, with its initial weights.
-            settings: Learning rate and averaging of weights.
-            batches: Inputs and grades as `TwoTower` takes them.
-            tokenized_set: The set that `scorer` is for; None in a process that does not validate.
-        """
         self.model = model
         self.batches = batches
         self._settings = settings
@@ -81,7 +73,7 @@ class TwoTowerTask:
 
 
 def _model_for_averages(model: TwoTower) -> TwoTower:
-    """Returns a model of the same form, with a loss of the same form, but weights of its own."""
+    """A model of the same form, with a loss of the same form, but weights of its own."""
     copy = TwoTower.from_config(model.get_config())
     copy.compile(loss=type(model.loss).from_config(model.loss.get_config()))
     return copy

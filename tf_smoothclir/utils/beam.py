@@ -8,11 +8,7 @@ from tf_smoothclir.utils.errors import input_error
 
 
 def load_beam():
-    """Returns the module `apache_beam`.
-
-    Raises:
-        InputError: It is not installed.
-    """
+    """The module `apache_beam`."""
     try:
         import apache_beam
     except ImportError as error:
@@ -23,14 +19,7 @@ def load_beam():
 
 
 def new_pipeline(options: Sequence[str]):
-    """Returns a pipeline that runs at the end of its `with` block.
-
-    Args:
-        options: Pipeline options, such as "--runner=FlinkRunner".
-
-    Raises:
-        InputError: Beam is not installed, or rejects the options.
-    """
+    """A pipeline that runs at the end of its `with` block."""
     beam = load_beam()
     from apache_beam.options.pipeline_options import PipelineOptions
 

@@ -6,5 +6,5 @@ import tensorflow as tf
 
 
 def has_gpu() -> bool:
-    """Returns whether TensorFlow may use a GPU in this process."""
+    """Whether TensorFlow may use a GPU in this process."""
     return bool(tf.config.list_logical_devices("GPU"))

@@ -18,20 +18,14 @@ _OWN = "digest"  # the entry of a JSON object that covers the others
 def file_digest(
     path: str | os.PathLike, algorithm: str = "sha256", open_file: Callable = open
 ) -> str:
-    """Returns the hex digest of a file, read in pieces.
-
-    Args:
-        path: The file.
-        algorithm: A name that `hashlib.new` knows.
-        open_file: Opens it; `tf.io.gfile.GFile` for remote storage.
-    """
+    """The hex digest of a file, read in pieces."""
     digest = hashlib.new(algorithm, usedforsecurity=False)
     _add_file(digest, path, open_file)
     return digest.hexdigest()
 
 
 def joint_digest(paths: Iterable[Path]) -> str:
-    """Returns one hex SHA-256 of the names, sizes and contents of files, in this order."""
+    """One hex SHA-256 of the names, sizes and contents of files, in this order."""
     digest = hashlib.sha256()
     for path in paths:
         digest.update(f"{path.name}\0{path.stat().st_size}\0".encode())
@@ -40,39 +34,26 @@ def joint_digest(paths: Iterable[Path]) -> str:
 
 
 def file_digests(directory: Path, names: Iterable[str]) -> dict[str, str]:
-    """Returns relative path -> hex SHA-256 for the files in `names` that exist."""
+    """Relative path -> hex SHA-256 for the files in `names` that exist."""
     present = [name for name in names if (directory / name).is_file()]
     return dict(zip(present, map_in_threads(file_digest, (directory / name for name in present))))
 
 
 def files_below(directory: Path, folders: Sequence[str] = ("",)) -> list[str]:
-    """Returns the relative paths of all files in `folders` of a directory, at any depth, sorted."""
+    """The relative paths of all files in `folders` of a directory, at any depth, sorted."""
     found = (path for folder in folders for path in (directory / folder).rglob("*"))
     return sorted(path.relative_to(directory).as_posix() for path in found if path.is_file())
 
 
 def check_digests(directory: Path, written: dict[str, str], remedy: str) -> None:
-    """Checks that files have the digests they were written with; more files may lie beside them.
-
-    Args:
-        directory: Holds the files.
-        written: Relative path -> hex SHA-256.
-        remedy: What the user can do, for the error.
-
-    Raises:
-        InputError: A file is missing or differs; the message names it.
-    """
+    """Checks that files have the digests they were written with; more files may lie beside them."""
     compare_digests(directory, file_digests(directory, written), written, remedy)
 
 
 def compare_digests(
     directory: Path, found: dict[str, str], written: dict[str, str], remedy: str
 ) -> None:
-    """Checks that `found` equals `written`, both relative path -> hex SHA-256.
-
-    Raises:
-        InputError: Two digests differ, or a file is on one side only; the message names it.
-    """
+    """Checks that `found` equals `written`, both relative path -> hex SHA-256."""
     for name in sorted({*found, *written}):
         if found.get(name) != written.get(name):
             raise input_error(directory / name, "the file is not the one that was written", remedy)
@@ -85,7 +66,7 @@ def _add_file(digest, path: str | os.PathLike, open_file: Callable = open) -> No
 
 
 def with_own_digest(entries: dict) -> dict:
-    """Returns a JSON object with a digest of its entries, which `check_own_digest` checks."""
+    """A JSON object with a digest of its entries, which `check_own_digest` checks."""
     return {**entries, _OWN: _own_digest(entries)}
 
 
@@ -93,9 +74,6 @@ def check_own_digest(entries: dict) -> None:
     """Checks a JSON object from `with_own_digest`; one of before there were such digests passes.
 
     The digest is of the values, not of how they are written.
-
-    Raises:
-        ValueError: An entry is not the one that was written.
     """
     if _OWN in entries and entries[_OWN] != _own_digest(entries):
         raise ValueError("its entries are not those that its digest was made of")

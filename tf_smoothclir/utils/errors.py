@@ -18,18 +18,11 @@ class InputError(ValueError):
 def input_error(
     where: str | os.PathLike, reason: str, remedy: str, *, line: int | None = None
 ) -> InputError:
-    """Returns an `InputError` whose message is `where:line: reason. Remedy.`
-
-    Args:
-        where: File, directory, flag or record with the mistake.
-        reason: What is wrong, with the value at fault; no full stop.
-        remedy: What the user can do; no full stop.
-        line: Line number in the file, from 1, or None.
-    """
+    """An `InputError` whose message is `where:line: reason. Remedy.`"""
     place = os.fspath(where) if line is None else f"{os.fspath(where)}:{line}"
     return InputError(f"{place}: {reason}. {remedy}.")
 
 
 def is_full_disk(error: BaseException | None) -> bool:
-    """Returns whether an error, also one of TensorFlow's, says that the disk is full."""
+    """Whether an error, also one of TensorFlow's, says that the disk is full."""
     return any(reason in str(error) for reason in _FULL_DISK)

@@ -30,11 +30,7 @@ _BYTES_PER_COPY = 1 << 22
 
 
 def make_directory(path: str | os.PathLike, flag: str) -> Path:
-    """Makes a directory if it is missing, and checks that it can be written to.
-
-    Raises:
-        InputError: It cannot; the message names `flag`, such as "--output_dir".
-    """
+    """Makes a directory if it is missing, and checks that it can be written to."""
     path = Path(path)
     try:
         path.mkdir(parents=True, exist_ok=True)
@@ -153,22 +149,17 @@ def write_text(path: str | os.PathLike, text: str) -> None:
 
 
 def is_unfinished(name: str) -> bool:
-    """Returns whether a name is that of a file or directory left behind by a killed process."""
+    """Whether a name is that of a file or directory left behind by a killed process."""
     return _UNFINISHED.fullmatch(name) is not None
 
 
 def names_in(directory: Path) -> set[str]:
-    """Returns the names in a directory, except those left behind by killed processes."""
+    """The names in a directory, except those left behind by killed processes."""
     return {name for name in os.listdir(directory) if not is_unfinished(name)}
 
 
 def delete_in(directory: Path, names: Iterable[str] = ()) -> None:
-    """Deletes files and directories in the given order, then those left by killed processes.
-
-    Args:
-        directory: Where they are.
-        names: Their names; missing ones are skipped.
-    """
+    """Deletes files and directories in the given order, then those left by killed processes."""
     for name in (*names, *filter(is_unfinished, os.listdir(directory))):
         path = directory / name
         shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
@@ -240,15 +231,6 @@ def locked(path: Path, where: object, reason: str, remedy: str) -> Iterator[None
     """Holds a lock between processes, which the system releases if this one is killed.
 
     On file systems without locks, such as some remote ones, it only logs a warning.
-
-    Args:
-        path: The lock file; made if it is missing.
-        where: For the error, as for `input_error`.
-        reason: What the other process is doing.
-        remedy: What the user can do.
-
-    Raises:
-        InputError: Another process holds the lock.
     """
     with open(path, "ab") as lock:
         try:

@@ -11,12 +11,7 @@ from contextlib import AbstractContextManager
 
 
 def around_import(library: str, context: Callable[[], AbstractContextManager]) -> None:
-    """Runs the first import of a library inside a context.
-
-    Args:
-        library: Name of a package that has not been imported yet.
-        context: Returns the context manager; called when the import starts.
-    """
+    """Runs the first import of a library inside a context."""
     sys.meta_path.insert(0, _Finder(library, context))
 
 

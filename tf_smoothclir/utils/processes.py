@@ -23,7 +23,6 @@ class ProcessGroup:
     """Processes that run one function each, known by keys. See `process_group`."""
 
     def __init__(self):
-        """Starts nothing."""
         self._running: dict[Hashable, multiprocessing.Process] = {}
 
     def __len__(self) -> int:
@@ -39,11 +38,6 @@ class ProcessGroup:
         It leaves the terminal's foreground group, so that Ctrl-C reaches only this process, which
         then asks the others to stop, each once. It ends at once if this process is gone, even by
         SIGKILL.
-
-        Args:
-            key: Names the process in `wait`; no running process may have the same.
-            function: What the process runs; a function of a module, so that it can be pickled.
-            *arguments: Its arguments.
         """
         _ensure_server()
         context = multiprocessing.get_context(_METHOD)

@@ -35,11 +35,7 @@ class _NoBar:
 
 @contextlib.contextmanager
 def progress_shown(shown: bool | None) -> Iterator[None]:
-    """Shows progress bars inside the context, or none.
-
-    Args:
-        shown: None shows them on a terminal and in a notebook.
-    """
+    """Shows progress bars inside the context, or none."""
     token = _decided.set(_is_watched() if shown is None else shown)
     try:
         yield
@@ -55,14 +51,7 @@ def _is_watched() -> bool:
 def progress_bar(
     total: int | None, description: str, unit: str, *, initial: int = 0
 ) -> Iterator[Bar]:
-    """Shows a progress bar on standard error inside the context.
-
-    Args:
-        total: Number of units in all; None if unknown.
-        description: The work in progress, such as "Tokenise documents".
-        unit: Plural of the unit, such as "pairs".
-        initial: Units that were done before.
-    """
+    """Shows a progress bar on standard error inside the context."""
     shown = _decided.get(None)
     if shown is None:
         shown = logging.get_verbosity() >= logging.INFO and sys.stderr.isatty()

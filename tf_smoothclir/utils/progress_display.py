@@ -23,7 +23,7 @@ class _Counts(ProgressColumn):
 
 
 def short(number: float) -> str:
-    """Returns a number in at most five characters, such as "999", "12.3k" and "4.56M"."""
+    """A number in at most five characters, such as "999", "12.3k" and "4.56M"."""
     for divisor, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
         if number >= 0.9995 * divisor:
             return f"{number / divisor:#.3g}".rstrip(".") + unit

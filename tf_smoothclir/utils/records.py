@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import types
 import typing
 from collections.abc import Mapping
 from typing import Any, TypeVar
@@ -19,15 +20,11 @@ _JSON_NAMES = {
 
 
 def record_from_json(kind: type[_T], value: Any) -> _T:
-    """Returns a dataclass made from a JSON object; keys that no field has are ignored.
+    """A dataclass made from a JSON object; keys that no field has are ignored.
 
     Fields may be `bool`, `int`, `float`, `str`, `dict`, `dict[str, X]`, `tuple[X, ...]`, another
-    dataclass, `Any`, or `Optional[X]` of these. Fields with a default may be missing.
+    dataclass, `Any`, or `X | None` of these. Fields with a default may be missing.
     `dataclasses.asdict` is the way back.
-
-    Raises:
-        ValueError: A key is missing or its value has another type; the message names it, such as
-            "shards[2].bytes must be an integer, not 'x'".
     """
     return _read(kind, value, "")
 
@@ -38,7 +35,7 @@ def _read(kind, value, name: str):
     container, arguments = typing.get_origin(kind) or kind, typing.get_args(kind)
     if dataclasses.is_dataclass(kind):
         return _read_record(kind, _checked(dict, value, name), name)
-    if container is typing.Union:  # Optional
+    if container is types.UnionType:  # X | None
         return None if value is None else _read(arguments[0], value, name)
     if container is tuple:
         items = _checked(list, value, name)
@@ -50,11 +47,11 @@ def _read(kind, value, name: str):
 
 
 def _read_record(kind, values: Mapping, name: str):
-    types, read = typing.get_type_hints(kind), {}
+    hints, read = typing.get_type_hints(kind), {}
     for field in dataclasses.fields(kind):
         path = f"{name}.{field.name}" if name else field.name
         if field.name in values:
-            read[field.name] = _read(types[field.name], values[field.name], path)
+            read[field.name] = _read(hints[field.name], values[field.name], path)
         elif field.default is field.default_factory is dataclasses.MISSING:
             raise ValueError(f"{path} is missing")
     return kind(**read)

@@ -28,7 +28,7 @@ class FileNote:
 
     @classmethod
     def of(cls, path: Path) -> FileNote:
-        """Returns the note of a file as it is now."""
+        """The note of a file as it is now."""
         return cls(path.stat().st_size, file_digest(path))
 
 
@@ -52,7 +52,7 @@ def sealed_directory(path: Path) -> Iterator[Path]:
 
 
 def damage_in(directory: Path) -> str:
-    """Returns how a sealed directory differs from what was written; empty if it does not.
+    """How a sealed directory differs from what was written; empty if it does not.
 
     Such as "document.values has 12 bytes, but 16 were written". Further files may lie beside.
     """
@@ -66,12 +66,7 @@ def damage_in(directory: Path) -> str:
 
 
 def damage_to(directory: Path, files: dict[str, FileNote]) -> str:
-    """Returns which file in a directory is not what it was; empty if all are.
-
-    Args:
-        directory: Holds the files.
-        files: Relative path -> what the file was.
-    """
+    """Which file in a directory is not what it was; empty if all are."""
     for name, note in files.items():
         try:
             size = (directory / name).stat().st_size

@@ -10,7 +10,7 @@ _BETWEEN_COLUMNS = 3
 
 
 def markdown_table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    """Returns a Markdown table; bars in cells are escaped, line breaks become spaces."""
+    """A Markdown table; bars in cells are escaped, line breaks become spaces."""
     lines = [header, ["---"] * len(header), *rows]
     return "\n".join("| " + " | ".join(map(_cell, line)) + " |" for line in lines) + "\n"
 
@@ -30,12 +30,6 @@ def print_table(
 
     On a terminal it is drawn, and one that is too wide becomes several, one below the other. A file
     or another program gets Markdown.
-
-    Args:
-        header: Names of the columns.
-        rows: Each with a cell for every column.
-        title: Is printed above it.
-        keys: How many of the first columns name a row, and are repeated in every part.
     """
     if not sys.stdout.isatty():
         print(f"{title}\n\n" * bool(title) + markdown_table(header, rows))
@@ -47,7 +41,7 @@ def print_table(
 
 
 def _parts(header, rows, width: int, keys: int) -> list[list[int]]:
-    """Returns the columns of each part, as many as fit beside the first `keys` ones."""
+    """The columns of each part, as many as fit beside the first `keys` ones."""
     widths = [max(map(len, column)) + _BETWEEN_COLUMNS for column in zip(header, *rows)]
     first = list(range(min(keys, len(header))))
     parts = [list(first)]

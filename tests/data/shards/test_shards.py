@@ -320,7 +320,7 @@ def test_neighbours_in_a_shard_are_separated(written):
     assert len(set(queries)) == QUERIES
     stored = [as_lists(_batch(example))[0] for example in examples_of(written)]
     place = {entry: number for number, entry in enumerate(as_lists(read(written)))}
-    steps = [place[b] - place[a] for a, b in zip(stored, stored[1:])]
+    steps = [place[b] - place[a] for a, b in itertools.pairwise(stored)]
     assert sum(step == 1 for step in steps) < QUERIES / 3
 
 

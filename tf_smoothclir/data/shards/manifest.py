@@ -68,23 +68,19 @@ class ShardManifest:
     format_version: int = FORMAT_VERSION
 
     def to_dict(self) -> dict:
-        """Returns the content of `manifest.json`."""
+        """The content of `manifest.json`."""
         return {"format_version": self.format_version, **dataclasses.asdict(self)}
 
     def fingerprint(self) -> str:
-        """Returns a hex SHA-256 that changes with the content of any file of the directory."""
+        """A hex SHA-256 that changes with the content of any file of the directory."""
         return hashlib.sha256(json.dumps(self.to_dict(), sort_keys=True).encode()).hexdigest()
 
 
 def parse_manifest(content: bytes, path: str) -> ShardManifest:
-    """Returns the manifest in the bytes of a `manifest.json`.
+    """The manifest in the bytes of a `manifest.json`.
 
     Args:
         content: The bytes.
-        path: Where they come from, for errors.
-
-    Raises:
-        InputError: They are no manifest of shards, of another format version, or lack something.
     """
     try:
         values = json.loads(content)

@@ -48,18 +48,6 @@ class ShardPipeline:
         worker: int = 0,
         num_workers: int = 1,
     ):
-        """Reads every `num_workers`-th shard, starting with number `worker`.
-
-        Args:
-            shards: All shards.
-            batch_size: Approximate number of pairs in a batch of this worker; at least one list.
-            seed: Decides the order, together with the epoch.
-            worker: Number of this worker, from 0.
-            num_workers: Number of workers that share the shards.
-
-        Raises:
-            InputError: There are more workers than shards.
-        """
         if not 0 <= worker < num_workers:
             raise ValueError(f"worker must be in 0..{num_workers - 1}, but is {worker}.")
         manifest = shards.manifest
@@ -76,28 +64,21 @@ class ShardPipeline:
         self._seed = seed
 
     def num_steps(self) -> int:
-        """Returns the number of batches in an epoch; the last one may be smaller.
+        """The number of batches in an epoch; the last one may be smaller.
 
         It may differ among workers. Workers that wait for each other take the smallest number.
         """
         return -(-int(self._queries.sum()) // self._lists_in_batch)
 
     def epoch(self, epoch: int, start_step: int = 0) -> tf.data.Dataset:
-        """Returns the batches of an epoch, from `start_step` on.
+        """The batches of an epoch, from `start_step` on.
 
         Read errors are raised while the batches are taken: see `Shards.explaining_defects`.
-
-        Args:
-            epoch: Number of the epoch, from 0; decides the order.
-            start_step: First batch, to continue in the middle of an epoch.
-
-        Returns:
-            A dataset of `(inputs, grades [pairs] int32)`, like that of `ListPipeline.epoch`.
         """
         return list_batches(self.order(epoch), start_step)
 
     def order(self, epoch: int) -> ListOrder:
-        """Returns the order of the lists in an epoch, counted from 0."""
+        """The order of the lists in an epoch, counted from 0."""
         files = permutation(len(self._paths), self._seed, epoch)
         return ListOrder(
             self._paths[files],
@@ -107,7 +88,7 @@ class ShardPipeline:
         )
 
     def rows(self, epoch: int, step: int) -> list[tuple[str, str, int]]:
-        """Returns (query id, document id, grade) for each pair of a batch."""
+        """(query id, document id, grade) for each pair of a batch."""
         (records,) = _record_batches(self.order(epoch), step).take(1).as_numpy_iterator()
         found = []
         for example in map(tf.train.Example.FromString, records):
@@ -119,7 +100,7 @@ class ShardPipeline:
         return found
 
     def _places_in_buffers(self, epoch: int) -> np.ndarray:
-        """Returns `[queries]`, the place in the buffer that each list is taken from."""
+        """`[queries]`, the place in the buffer that each list is taken from."""
         queries, size = int(self._queries.sum()), _LISTS_IN_BUFFER
         return np.concatenate(
             [
@@ -130,7 +111,7 @@ class ShardPipeline:
 
 
 def list_batches(order: ListOrder, start_step: int = 0) -> tf.data.Dataset:
-    """Returns the batches of an order, from `start_step` on; see `ShardPipeline.epoch`."""
+    """The batches of an order, from `start_step` on; see `ShardPipeline.epoch`."""
     batches = prefetched(_record_batches(order, start_step), decode_lists, 8)
     options = tf.data.Options()
     # The shards are this worker's own: tf.distribute must not split them once more.
@@ -139,7 +120,7 @@ def list_batches(order: ListOrder, start_step: int = 0) -> tf.data.Dataset:
 
 
 def _record_batches(order: ListOrder, start_step: int) -> tf.data.Dataset:
-    """Returns batches of serialised Examples, `[lists]` string, from `start_step` on."""
+    """Batches of serialised Examples, `[lists]` string, from `start_step` on."""
     records = tf.data.Dataset.from_tensor_slices((order.paths, order.queries)).interleave(
         _records,
         cycle_length=_FILES_AT_ONCE,

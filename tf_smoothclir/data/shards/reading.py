@@ -54,19 +54,13 @@ class Shards:
     """
 
     def __init__(self, directory: str, manifest: ShardManifest):
-        """Takes what `open` has checked."""
         self.directory = directory
         self.manifest = manifest
         self._paths = [self.path(shard.file) for shard in manifest.shards]
 
     @classmethod
     def open(cls, directory: str | os.PathLike) -> Shards:
-        """Opens a directory, and checks that every file exists and has its size.
-
-        Raises:
-            InputError: The manifest is missing, damaged or of another format version; a file is
-                missing or has another size.
-        """
+        """Opens a directory, and checks that every file exists and has its size."""
         directory = os.fspath(directory)
         path = tf.io.gfile.join(directory, MANIFEST)
         shards = cls(directory, parse_manifest(_read(path), path))
@@ -77,11 +71,7 @@ class Shards:
         return shards
 
     def vocabulary(self, role: str) -> list[str]:
-        """Returns the tokens of a role; the position is the id.
-
-        Raises:
-            InputError: The file is missing, or not the one that was written.
-        """
+        """The tokens of a role; the position is the id."""
         path = self.path(f"vocabulary/{role}.txt")
         content = _read(path)
         if hashlib.sha256(content).hexdigest() != self.manifest.vocabularies.get(role):
@@ -89,11 +79,7 @@ class Shards:
         return content.decode().split("\n")[:-1]
 
     def verify(self) -> None:
-        """Reads all files and compares their digests.
-
-        Raises:
-            InputError: A file is missing or not the one that was written; the message names it.
-        """
+        """Reads all files and compares their digests."""
         for role in ROLES:
             self.vocabulary(role)
         total = sum(shard.bytes for shard in self.manifest.shards)
@@ -104,11 +90,7 @@ class Shards:
                 bar.update(shard.bytes)
 
     def find_defect(self) -> InputError | None:
-        """Reads the shards one after the other up to the first record that cannot be used.
-
-        Returns:
-            An error that names the file and the record, counted from 1; None if there is no defect.
-        """
+        """Reads the shards one after the other up to the first record that cannot be used."""
         for shard, path in zip(self.manifest.shards, self._paths):
             number, reason = 0, ""
             try:
@@ -127,11 +109,7 @@ class Shards:
 
     @contextlib.contextmanager
     def explaining_defects(self) -> Iterator[None]:
-        """Turns an error while reading shards into one that names file and record.
-
-        Raises:
-            InputError: What `find_defect` finds. If it finds nothing, the error stays as it is.
-        """
+        """Turns an error while reading shards into one that names file and record."""
         try:
             yield
         except _FAILED_READS as error:
@@ -141,11 +119,11 @@ class Shards:
             raise defect from error
 
     def fingerprint(self) -> str:
-        """Returns a hex SHA-256 that changes with the content of any file."""
+        """A hex SHA-256 that changes with the content of any file."""
         return self.manifest.fingerprint()
 
     def path(self, file: str) -> str:
-        """Returns the path of a file in the directory."""
+        """The path of a file in the directory."""
         return tf.io.gfile.join(self.directory, file)
 
     def _of_each(self, function: Callable[[str], _T]) -> Iterator[tuple[ShardEntry, str, _T]]:
@@ -160,16 +138,13 @@ class Shards:
 
 @traced_once
 def decode_lists(records: tf.Tensor) -> tuple[ListInputs, tf.Tensor]:
-    """Returns inputs and grades of some lists; checks their lengths.
+    """Inputs and grades of some lists; checks their lengths.
 
     Args:
         records: `[lists]` string, serialised Examples.
 
     Returns:
         As `ListPipeline.epoch`: inputs, and `[pairs]` int32 grades.
-
-    Raises:
-        tf.errors.OpError: An Example is no candidate list.
     """
     features = tf.io.parse_example(
         records, {name: tf.io.FixedLenFeature([], tf.string) for name in NUMBERS}
@@ -221,5 +196,5 @@ def _readable(path: str) -> Iterator[None]:
 
 
 def _message(error: tf.errors.OpError) -> str:
-    """Returns what TensorFlow says, without where in the graph."""
+    """What TensorFlow says, without where in the graph."""
     return re.sub(r"^{{.*?}} |\n.*| \[Op:.*", "", error.message, flags=re.DOTALL)

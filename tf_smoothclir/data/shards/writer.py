@@ -38,23 +38,7 @@ def write_shards(
     text: TextSettings,
     overwrite: bool = False,
 ) -> Shards:
-    """Writes candidate lists as shards with about the same number of pairs each.
-
-    Args:
-        tokenized_set: The set.
-        lists: `candidate_lists` of the split with these `negatives` and this `seed`.
-        directory: A local directory. It is complete or absent at any time.
-        num_shards: Number of files, at most one per list.
-        split: "train", "validation" or "test".
-        negatives: Sampled documents per query.
-        seed: Seed of the sampling. It also decides which shard gets which lists.
-        text: Settings that the set was tokenised with.
-        overwrite: Replaces existing shards.
-
-    Raises:
-        InputError: The directory cannot be used (see `free_directory`), `num_shards` is out of
-            range, or the set has n-grams.
-    """
+    """Writes candidate lists as shards with about the same number of pairs each."""
     check_combinations(text, num_shards=num_shards)
     directory = free_directory(directory, overwrite=overwrite)
     if not 1 <= num_shards <= len(lists.query_rows):
@@ -86,12 +70,7 @@ def write_shards(
 
 
 def free_directory(directory: str | os.PathLike, *, overwrite: bool) -> Path:
-    """Returns the path of a directory that shards may be written to; deletes nothing yet.
-
-    Raises:
-        InputError: The directory is remote, cannot be made, or is not empty. With `overwrite`, it
-            may hold shards and nothing else.
-    """
+    """The path of a directory that shards may be written to; deletes nothing yet."""
     where = f"--output_dir={os.fspath(directory)}"
     if "://" in where:
         remedy = "Write to a local directory, then copy it with the storage's own tool"
@@ -143,7 +122,7 @@ def _write_files(
 
 
 def _share_out(lengths: np.ndarray, num_shards: int, seed: int) -> list[list[int]]:
-    """Returns the lists of each shard: in shuffled order, each goes where the fewest pairs are."""
+    """The lists of each shard: in shuffled order, each goes where the fewest pairs are."""
     shares = [[] for _ in range(num_shards)]
     pairs = [(0, number) for number in range(num_shards)]
     for position in permutation(len(lengths), seed):

@@ -35,14 +35,6 @@ class BeirDirectory(FileSource):
     | `qrels/train.tsv`, `dev.tsv`, `test.tsv` | a header, then query id, document id and grade |
 
     The names of the parts are the splits; see `splits_of_parts`. Other fields are ignored.
-
-    Args:
-        directory: Contains the files.
-        document_language: ISO 639-1 code, for reports.
-        query_language: ISO 639-1 code, for reports.
-
-    Raises:
-        InputError: A file is missing, or a file of judgments has a name that is no part.
     """
 
     def __init__(

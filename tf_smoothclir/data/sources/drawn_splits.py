@@ -10,7 +10,7 @@ from tf_smoothclir.data.hashing import hash_ids
 
 
 def drawn_splits(query_ids: Sequence[str], seed: int) -> np.ndarray:
-    """Returns `[queries]` int8, an index into `SPLITS` for each judged query.
+    """`[queries]` int8, an index into `SPLITS` for each judged query.
 
     They are split 3:1:1 by query (Liu et al. 2020, section 5), by the hashes of their ids.
     """

@@ -20,15 +20,6 @@ class IrDatasetsSource(Source):
     `splits_of_parts`. Otherwise the set itself has the judgments. A text is what the package calls
     the default text of a record, which may begin with the title. Negative grades (such as spam)
     are 0. The package downloads what it needs, where its own settings say.
-
-    Args:
-        name: Id, such as "mr-tydi/sw".
-        document_language: ISO 639-1 code, for reports, where the package does not say.
-        query_language: The same.
-
-    Raises:
-        InputError: `ir_datasets` is not installed, there is no such set, or the set has no
-            documents, queries or judgments.
     """
 
     def __init__(self, name: str, document_language: str = "fr", query_language: str = "en"):
@@ -129,7 +120,7 @@ def _is_judged(part: Any) -> bool:
 
 
 def _language(part: Any, method: str) -> str | None:
-    """Returns the language that a set has, of documents or queries; None if it does not say."""
+    """The language that a set has, of documents or queries; None if it does not say."""
     return getattr(part, method, lambda: None)()
 
 

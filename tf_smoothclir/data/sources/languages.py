@@ -42,16 +42,7 @@ _LANGUAGES = {
 
 
 def check_code(flag: str, language: str, codes: dict[str, str]) -> None:
-    """Checks that a language is given as a code.
-
-    Args:
-        flag: Where it was given.
-        language: The code.
-        codes: Some English names of languages, in lower case -> their codes.
-
-    Raises:
-        InputError: It is not a code; the message has that of a known name.
-    """
+    """Checks that a language is given as a code."""
     if _CODE.fullmatch(language):
         return
     known = codes.get(language.lower())
@@ -81,13 +72,9 @@ def warn_of_alphabets(source: Source) -> None:
 
 
 def other_alphabet(texts: Iterable[str], language: str) -> str:
-    """Returns the alphabet of texts if it is not one of their language, or "".
+    """The alphabet of texts if it is not one of their language, or "".
 
     A language or an alphabet that this module does not know is never wrong.
-
-    Args:
-        texts: Their first characters are looked at.
-        language: ISO 639-1.
     """
     own = {alphabet for alphabet, languages in _LANGUAGES.items() if language in languages}
     letters = itertools.chain.from_iterable(text[:_CHARACTERS] for text in texts)

@@ -60,10 +60,6 @@ def read_lines(path: Path, piece: Piece = WHOLE_FILE) -> Iterator[tuple[int, str
 
     Lines end with LF or CRLF; the last line may have no ending. Only a byte order mark at the very
     start is dropped, and blank lines at the very end.
-
-    Raises:
-        InputError: The file is missing or empty, or a line is not UTF-8, or blank and not at the
-            end.
     """
     offset, blank = piece.begin, 0
     try:
@@ -109,11 +105,6 @@ def read_tsv(
     """Yields (line number, fields) of a tab-separated file without header, quoting or escaping.
 
     A first line that names columns is an error: it would be a text of its own.
-
-    Args:
-        path: The file.
-        columns: Names of the columns. A line with more or fewer is an error that lists them.
-        piece: The part of the file to read.
     """
     for number, line in read_lines(path, piece):
         fields = line.split("\t")
@@ -164,7 +155,7 @@ def read_jsonl(path: Path, piece: Piece = WHOLE_FILE) -> Iterator[tuple[int, dic
 
 
 def checked_id(value: str, name: str, path: Path, line: int) -> str:
-    """Returns an id; raises `InputError` if it is empty or contains white space."""
+    """An id; raises `InputError` if it is empty or contains white space."""
     if value.split() != [value]:
         raise input_error(
             path,
@@ -176,7 +167,7 @@ def checked_id(value: str, name: str, path: Path, line: int) -> str:
 
 
 def checked_grade(value: str, path: Path, line: int) -> int:
-    """Returns the grade in a TSV field; raises `InputError` if it is not an integer."""
+    """The grade in a TSV field; raises `InputError` if it is not an integer."""
     if not _INTEGER.fullmatch(value):
         raise input_error(
             path, f"grade {value!r} is not an integer", "Give a grade such as 0, 1 or 2", line=line
@@ -260,7 +251,7 @@ class FileSource(Source):
 
 
 def checked_directory(directory: str | Path) -> Path:
-    """Returns the path of a directory; raises `InputError` if there is none."""
+    """The path of a directory; raises `InputError` if there is none."""
     directory = Path(directory)
     if not directory.is_dir():
         raise input_error(directory, "there is no such directory", "Check the path")

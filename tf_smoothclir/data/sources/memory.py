@@ -27,16 +27,6 @@ class MemorySource(Source):
         query_language: str = "en",
         document_language: str = "fr",
     ):
-        """Takes the records.
-
-        Args:
-            queries: The queries.
-            documents: The documents.
-            judgments: The judgments.
-            splits: Query id -> "train", "validation" or "test"; None for a seeded split.
-            query_language: ISO 639-1 code, for reports.
-            document_language: ISO 639-1 code, for reports.
-        """
         self.name = f"memory-{query_language}-{document_language}"
         self.query_language, self.document_language = query_language, document_language
         self._queries, self._documents, self._judgments = queries, documents, judgments
@@ -65,14 +55,7 @@ class MemorySource(Source):
 def write_set(
     source: Source, directory: Path, splits: Mapping[str, str] | None, *, replace: bool = False
 ) -> None:
-    """Writes a set as `documents.jsonl`, `queries.jsonl`, `judgments.jsonl` and `splits.tsv`.
-
-    Args:
-        source: The set; streamed.
-        directory: Gets the files, all of them or none.
-        splits: Query id -> split; None writes no file for them.
-        replace: Whether to replace a directory that is there.
-    """
+    """Writes a set as `documents.jsonl`, `queries.jsonl`, `judgments.jsonl` and `splits.tsv`."""
     with new_directory(directory, replace=replace) as temporary:
         for stream in ("documents", "queries", "judgments"):
             _write_lines(temporary / f"{stream}.jsonl", _lines(source, stream))

@@ -19,21 +19,11 @@ _PARTS_OF_TRAINING = 5  # one of them validates, if nothing else does
 
 
 def splits_of_parts(place: str, parts: Mapping[str, Iterable[str]]) -> dict[str, str] | None:
-    """Returns query id -> split, as the names of the parts of a set say.
+    """Query id -> split, as the names of the parts of a set say.
 
     Published test queries stay what they are, so that figures can be compared. Without test
     queries, those of `dev` are (as BEIR does with MS MARCO). Without any other validation queries,
     a fifth of the training queries are, drawn by a hash of their ids.
-
-    Args:
-        place: Name of the set, for errors.
-        parts: One of `NAMES` -> ids of judged queries.
-
-    Returns:
-        None if there is only one part and it is for training: nothing says what to test on.
-
-    Raises:
-        InputError: A query is in two parts.
     """
     found: dict[str, str] = {}
     for name, ids in parts.items():

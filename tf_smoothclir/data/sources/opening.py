@@ -21,11 +21,7 @@ from tf_smoothclir.utils.errors import input_error
 
 
 def source_of(settings: DataSettings) -> Source:
-    """Opens the retrieval set that the settings name, or the part of it that they ask for.
-
-    Raises:
-        InputError: Both a directory and a TFDS dataset are given, or the directory is not a set.
-    """
+    """Opens the retrieval set that the settings name, or the part of it that they ask for."""
     check_combinations(settings)
     names = {folder.partition("_(")[0]: code for code, folder in PUBLISHED_FOLDERS.items()}
     for flag in ("query_language", "document_language"):

@@ -33,19 +33,6 @@ class SelectedJudgments(Source):
         related_per_query: float = -1.0,
         seed: int = 0,
     ):
-        """Chooses what is kept; reads nothing yet.
-
-        Args:
-            source: The whole set.
-            max_queries: Keeps this many judged queries, those that the judgments name first, and no
-                query without a judgment. 0 keeps all queries.
-            max_train_queries: Keeps this many queries of the training split, drawn by `seed`. With
-                one seed, a smaller number keeps a part of what a larger one keeps. 0 keeps all.
-            related_per_query: Keeps as many judgments of grade 1 as give this mean per judged
-                query. With one seed, a smaller number keeps a part of what a larger one keeps. -1
-                keeps all.
-            seed: Draws them, and the splits as `RetrievalSet.load` does.
-        """
         self.name = source.name
         self.query_language, self.document_language = (
             source.query_language,

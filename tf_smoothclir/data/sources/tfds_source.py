@@ -23,14 +23,6 @@ class TfdsSource(Source):
 
     Nothing is downloaded or prepared here. Records come in the order of TFDS's files, which is
     shuffled but always the same.
-
-    Args:
-        name: Dataset and config, such as "wiki_clir/fr"; the config is the document language.
-        data_dir: Directory of all TFDS datasets; empty for TFDS's default.
-        query_language: Language of the queries.
-
-    Raises:
-        InputError: There is no such dataset, it is not prepared, or its features are others.
     """
 
     def __init__(self, name: str, data_dir: str = "", query_language: str = "en") -> None:

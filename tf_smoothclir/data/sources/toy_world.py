@@ -56,17 +56,6 @@ class ToyWorld(Source):
         entities: int = 2000,
         seed: int = 13,
     ):
-        """Checks the settings. Texts are generated while they are streamed.
-
-        Args:
-            document_language: One of `LANGUAGES`.
-            query_language: Another one of `LANGUAGES`.
-            entities: Number of entities, of queries and of documents.
-            seed: Another seed gives another world.
-
-        Raises:
-            InputError: A language is unknown, both are the same, or `entities` is too small.
-        """
         for flag, code in (("document", document_language), ("query", query_language)):
             if code not in LANGUAGES:
                 raise input_error(
@@ -117,18 +106,18 @@ class ToyWorld(Source):
                 yield Judgment(query, f"d{documents[other]}", LINKED)
 
     def place(self, stream: str, index: int) -> str:
-        """Returns for example "toy world en-fr, documents record 5" for index 4."""
+        """For example "toy world en-fr, documents record 5" for index 4."""
         languages = f"{self.query_language}-{self.document_language}"
         return f"toy world {languages}, {stream} record {index + 1}"
 
     def fingerprint(self) -> str:
-        """Returns a digest of the settings and of the words of both languages."""
+        """A digest of the settings and of the words of both languages."""
         settings = (VERSION, self.name, self._size, self._seed)
         content = repr((settings, self._query_words, self._document_words))
         return hashlib.sha256(content.encode()).hexdigest()
 
     def entity(self, index: int) -> Entity:
-        """Returns entity `index`, which depends on the seed and the index alone."""
+        """Entity `index`, which depends on the seed and the index alone."""
         draw, *draws = self._draws(index, "entity")
         kind = list(KINDS)[draw % len(KINDS)]
         values = {a: d % ATTRIBUTES[a] for a, d in zip(KINDS[kind], draws)}
@@ -187,7 +176,7 @@ class ToyWorld(Source):
 
 
 def entity_name(index: int) -> str:
-    """Returns the invented name of an entity: unique, and the same in all languages."""
+    """The invented name of an entity: unique, and the same in all languages."""
     # A bijection, as the factor is coprime to the count; it makes names of neighbours different.
     number = index // _NAMES * _NAMES + (index * 8_009_429 + 2_718_281) % _NAMES
     syllables = []
@@ -198,7 +187,7 @@ def entity_name(index: int) -> str:
 
 
 def example_queries(source: ToyWorld, among: Collection[str], number: int = 3) -> list[str]:
-    """Returns the first queries whose id is in `among`, at most one per kind of entity."""
+    """The first queries whose id is in `among`, at most one per kind of entity."""
     examples: dict[str, str] = {}
     for row, entity in enumerate(source._queried_entities()):
         if len(examples) == min(number, len(KINDS)):
@@ -209,7 +198,7 @@ def example_queries(source: ToyWorld, among: Collection[str], number: int = 3) -
 
 
 def _links(entities: list[Entity]) -> dict[int, list[int]]:
-    """Returns index -> indices of the most similar entities of the same region."""
+    """Index -> indices of the most similar entities of the same region."""
     regions = defaultdict(list)
     for entity in entities:
         regions[entity.values["region"]].append(entity)

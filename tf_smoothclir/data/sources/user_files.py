@@ -33,14 +33,6 @@ class UserDirectory(FileSource):
 
     Ids are strings without white space; JSON ids may be integers. Other JSON fields are ignored.
     The three files may have different formats.
-
-    Args:
-        directory: Contains the files.
-        document_language: ISO 639-1 code, for reports.
-        query_language: ISO 639-1 code, for reports.
-
-    Raises:
-        InputError: A file is missing, or exists in both formats.
     """
 
     def __init__(
@@ -95,7 +87,7 @@ def _stream_file(directory: Path, stream: str) -> Path:
 
 
 def json_field(record: dict[str, Any], name: str, kind: type, path: Path, line: int) -> Any:
-    """Returns a field of exactly this type: true is not the integer 1; `InputError` otherwise."""
+    """A field of exactly this type: true is not the integer 1; `InputError` otherwise."""
     if name not in record:
         raise input_error(
             path,
@@ -114,7 +106,7 @@ def json_field(record: dict[str, Any], name: str, kind: type, path: Path, line: 
 
 
 def json_id(record: dict[str, Any], name: str, path: Path, line: int) -> str:
-    """Returns an id, which may be an integer; see `json_field`."""
+    """An id, which may be an integer; see `json_field`."""
     if type(record.get(name)) is int:
         return str(record[name])
     return checked_id(json_field(record, name, str, path, line), name, path, line)

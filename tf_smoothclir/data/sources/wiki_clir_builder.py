@@ -142,7 +142,7 @@ def _documents(source: WikiClirDirectory, piece: Piece) -> Iterator[tuple]:
 
 
 def _by_beam(source: WikiClirDirectory):
-    """Returns the Beam transform that outputs the examples of all documents."""
+    """The Beam transform that outputs the examples of all documents."""
     beam = load_beam()
     return (
         beam.Create(list(source.document_pieces(_BYTES_PER_PIECE)))

@@ -64,7 +64,7 @@ _QUERY_FOLDERS = {"en": "english"}
 
 
 def document_languages(directory: Path) -> list[str]:
-    """Returns the languages of all `wiki_<language>.documents` in a directory or its folders."""
+    """The languages of all `wiki_<language>.documents` in a directory or its folders."""
     return _languages(directory, "wiki_*.documents", r"wiki_(.+)\.documents")
 
 
@@ -80,17 +80,6 @@ class WikiClirDirectory(FileSource):
     languages share one queries file, queries without a judgment in this language belong to other
     languages: they are left out, of the splits too. Otherwise every query is kept. `splits.tsv`
     (query_id, split) beside the documents is optional.
-
-    Args:
-        directory: Contains `wiki_<q>.queries`, `wiki_<d>.documents` and `<q>2<d>.rel`, or the
-            published folders, such as `english` and `french`, with these files.
-        document_language: `<d>`, such as "fr".
-        query_language: `<q>`, such as "en".
-        max_skipped: As in `Source`: published archives have judgments that repeat others, or whose
-            page is missing.
-
-    Raises:
-        InputError: A file is missing; the message lists the languages that exist.
     """
 
     def __init__(

@@ -72,7 +72,6 @@ class MatchingCellDirectory(CellDirectory):
     """The files of such a cell: a directory with metrics, TREC files, and its rotations' scores."""
 
     def __init__(self, output_dir: Path, cell: MatchingCell):
-        """Names the files; creates nothing."""
         super().__init__(output_dir, cell)
         self._vectors = Path(output_dir, "word_vectors")
 
@@ -107,7 +106,7 @@ class MatchingCellDirectory(CellDirectory):
         return ("test",) if self.cell.options.folds else ("test", "validation")
 
     def _rotation(self, number: int, retrieval_set: RetrievalSet) -> tuple[dict, dict]:
-        """Returns the scores of test and validation lists, and how learning went."""
+        """The scores of test and validation lists, and how learning went."""
         kept, facts = (self.path / f"rotation-{number}{end}" for end in (".npz", ".json"))
         if not facts.is_file():
             scores, learned = self._computed(retrieval_set)
@@ -146,14 +145,13 @@ class KnownScores:
     """Scores of pairs that were computed before; a `Scorer`."""
 
     def __init__(self, parts: list[dict[str, np.ndarray]]):
-        """Joins parts, each with `keys` and `scores`; no pair is in two of them."""
         keys = np.concatenate([part["keys"] for part in parts])
         order = np.argsort(keys)
         self._keys = keys[order]
         self._scores = np.concatenate([part["scores"] for part in parts])[order]
 
     def score(self, lists: CandidateLists) -> np.ndarray:
-        """Returns `[pairs]` float32; raises `KeyError` for a pair without a score."""
+        """`[pairs]` float32; raises `KeyError` for a pair without a score."""
         wanted = pair_key(lists.pair_query_rows, lists.document_rows)
         places = np.searchsorted(self._keys, wanted)
         known = np.isin(wanted, self._keys)
@@ -169,7 +167,7 @@ def _all_for_testing(retrieval_set: RetrievalSet) -> RetrievalSet:
 
 
 def _training(learned: list[dict]) -> tuple[dict, list[dict]]:
-    """Returns what `metrics.json` says of training, over all rotations."""
+    """What `metrics.json` says of training, over all rotations."""
     facts = {
         "seconds": sum(one["seconds"] for one in learned),
         "learning_seconds": sum(one.get("learning_seconds", 0) for one in learned),

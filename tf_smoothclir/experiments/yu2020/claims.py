@@ -36,13 +36,7 @@ _PAIRS = (
 
 
 def claims_table(systems: Mapping[str, RunMetrics], means: Mapping[str, float], seed: int) -> Table:
-    """Returns each claim with the difference in MAP, its interval and whether it holds.
-
-    Args:
-        systems: Name -> metrics of each query; claims about rows that are missing are left out.
-        means: Name -> MAP.
-        seed: Of the randomisation test.
-    """
+    """Each claim with the difference in MAP, its interval and whether it holds."""
     pairs = [*_extremes(means), *_PAIRS]
     rows = []
     for text, better, other in pairs:
@@ -56,7 +50,7 @@ def claims_table(systems: Mapping[str, RunMetrics], means: Mapping[str, float], 
 
 
 def _extremes(means: Mapping[str, float]) -> list[tuple[str, str, str]]:
-    """Returns the claims about many rows, as the closest pair of each."""
+    """The claims about many rows, as the closest pair of each."""
     unsupervised = [name for name in _UNSUPERVISED if name in means]
     neural = [n for n in means if n.partition("-")[0] in _NEURAL and not n.endswith("(ours)")]
     if not unsupervised or len(neural) < 2:

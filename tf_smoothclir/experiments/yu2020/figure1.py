@@ -45,7 +45,7 @@ class Similarities:
     skew: float
 
     def share_from(self, eta: float) -> float:
-        """Returns the share of pairs in the bins from `eta` on."""
+        """The share of pairs in the bins from `eta` on."""
         first = round((eta + 1) / 2 * _BINS)
         return self.counts[first:].sum() / max(1, self.counts.sum())
 
@@ -55,7 +55,6 @@ def similarities(rows: np.ndarray, columns: np.ndarray) -> Similarities:
 
     Args:
         rows: `[words, dim]` of length 1.
-        columns: The same.
     """
     counts, sums = np.zeros(_BINS, np.int64), np.zeros(3)
     for begin in range(0, len(rows), _ROWS_AT_ONCE):
@@ -127,7 +126,7 @@ def _by_eta(across: Similarities, systems: Sequence[SystemMetrics]) -> Table:
 
 
 def eta_of(system: SystemMetrics) -> float:
-    """Returns the η of a system of the figure."""
+    """The η of a system of the figure."""
     return system.cells[0].cell.system.eta
 
 

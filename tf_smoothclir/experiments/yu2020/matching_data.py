@@ -40,14 +40,6 @@ class MatchingData:
         options: MatchingOptions,
         directory: Path,
     ):
-        """Finds content words, and makes or reads vectors.
-
-        Args:
-            tokenized_set: The set.
-            settings: Of the run.
-            options: Of the experiment.
-            directory: Where vectors are kept.
-        """
         self.retrieval_set = tokenized_set.retrieval_set
         self._tokenized_set, self._settings = tokenized_set, settings
         counted = {
@@ -68,7 +60,7 @@ class MatchingData:
         )
 
     def vocabulary(self, role: str) -> list[str]:
-        """Returns the words of "query" or "document"; a word's place is its id."""
+        """The words of "query" or "document"; a word's place is its id."""
         return self._tokenized_set.vocabulary(role)
 
     @functools.cached_property
@@ -114,11 +106,7 @@ class MatchingData:
         return literal(self.spelling)
 
     def tables(self, *, translates: bool) -> WordTables:
-        """Returns the vectors for networks.
-
-        Args:
-            translates: Whether the vector of a query word is that of its translation.
-        """
+        """The vectors for networks."""
         queries, documents = self.vectors.queries, self.vectors.documents
         if translates:
             queries = (self.translation @ documents)[: len(queries)]
@@ -127,7 +115,7 @@ class MatchingData:
     def texts(
         self, tables: WordTables, query_words: int = _WHOLE, document_words: int = _WHOLE
     ) -> InteractionTexts:
-        """Returns the content words that have a vector, cut to the first ones."""
+        """The content words that have a vector, cut to the first ones."""
         has_vector = {"query": tables.queries, "document": tables.documents}
         kept = {
             role: self.content[role] & np.asarray(table).any(axis=1)

@@ -35,7 +35,7 @@ TABLE_3 = {
 
 
 def paper_tables(experiment: str) -> list[Table]:
-    """Returns what the paper prints for an experiment, as tables; nothing for its figure."""
+    """What the paper prints for an experiment, as tables; nothing for its figure."""
     if experiment == "yu2020_table1":
         columns = ("language", "five words nearest to telephone, with their cosines")
         return [Table(NOT_COMPARABLE, columns, _TABLE_1)]

@@ -46,7 +46,7 @@ class MatchingOptions:
     pyramid_document_words: int = 500
 
     def that_matter_to(self, system: MatchingSystem) -> MatchingOptions:
-        """Returns the options that have an effect on a system, and defaults for the rest."""
+        """The options that have an effect on a system, and defaults for the rest."""
         if not system.learns:
             return MatchingOptions(self.word_vectors, self.folds)
         unused = ("epochs", "query_words", "document_words")

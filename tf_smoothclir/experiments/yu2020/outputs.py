@@ -40,7 +40,7 @@ _MOST_WORDS, _NEIGHBOURS = 5, 5
 
 
 def matching_data(study_set: StudySet, study: Study) -> MatchingData:
-    """Returns a set as the systems with the first seed read it, without rotation."""
+    """A set as the systems with the first seed read it, without rotation."""
     settings = study.with_seed(study_set, study.seeds[0])
     retrieval_set = retrieval_set_of(source_of(settings.data), settings, SPLITS)
     tokenized_set = tokenize_set(retrieval_set, settings.text, settings.data.cache_dir)
@@ -137,7 +137,7 @@ def write_table3(
 
 
 def read_rows(experiment: Experiment, study_set: StudySet, study: Study) -> list[SystemMetrics]:
-    """Returns the finished systems of an experiment, in its order."""
+    """The finished systems of an experiment, in its order."""
     cells = {row.name: study.matching_cells(study_set, row) for row in experiment.matching}
     trained = study.trained_systems(experiment)
     cells |= {one.name: study.cells(study_set, one) for one in trained}
@@ -175,7 +175,7 @@ def _training(one: SystemMetrics) -> tuple[str, str]:
 
 
 def notes_of(found: Sequence[SystemMetrics], study_set: StudySet, study: Study) -> list[str]:
-    """Returns what every figure depends on, and the choices that the paper leaves open."""
+    """What every figure depends on, and the choices that the paper leaves open."""
     options, settings = study.matching, study_set.settings
     rules = found[0].cells[0].metrics().rules
     protocol = "The set's own split 3:1:1"
@@ -210,7 +210,7 @@ def notes_of(found: Sequence[SystemMetrics], study_set: StudySet, study: Study) 
 
 
 def vectors_note(study: Study) -> str:
-    """Returns which word vectors a study has."""
+    """Which word vectors a study has."""
     kind = study.matching.word_vectors
     return f"Word vectors: {WORD_VECTORS[kind]} (--word_vectors={kind})."
 

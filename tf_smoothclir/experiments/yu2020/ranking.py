@@ -34,11 +34,10 @@ class RandomOrder:
     """Scores drawn from a seed; a `Scorer`."""
 
     def __init__(self, seed: int):
-        """Takes the seed."""
         self._seed = seed
 
     def score(self, lists: CandidateLists) -> np.ndarray:
-        """Returns `[pairs]` float32 in [0, 1)."""
+        """`[pairs]` float32 in [0, 1)."""
         return np.random.default_rng(self._seed).random(len(lists.document_rows), np.float32)
 
 
@@ -50,15 +49,7 @@ def scorer_of(
     negatives: int,
     seed: int,
 ) -> tuple[Scorer, Learned | None]:
-    """Returns what ranks, trained if it has anything to learn, and how learning went.
-
-    Args:
-        system: What to make.
-        data: The set.
-        options: Of the experiment.
-        negatives: Sampled documents of grade 0 in a candidate list, for training and validation.
-        seed: Of initial weights, sampled documents and order.
-    """
+    """What ranks, trained if it has anything to learn, and how learning went."""
     if system.kind == systems.RANDOM:
         return RandomOrder(seed), None
     if system.kind in (systems.LITERAL, systems.TRANSLATED):
@@ -72,7 +63,7 @@ def scorer_of(
 
 
 def _lexical(system: MatchingSystem, data: MatchingData) -> RowRetriever:
-    """Returns BM25 or query likelihood over whole collections, with the paper's parameters."""
+    """BM25 or query likelihood over whole collections, with the paper's parameters."""
     translated = system.kind == systems.TRANSLATED
     translation = data.translation if translated else data.untranslated
     ranker = RANKERS[system.model]()
@@ -107,7 +98,7 @@ def _network_scorer(system, data: MatchingData, options: MatchingOptions, negati
 
 
 def build(system: MatchingSystem, data: MatchingData, tables: WordTables) -> InteractionNetwork:
-    """Returns an untrained network."""
+    """An untrained network."""
     if system.model == "late_interaction":
         return LateInteraction(tables, data.frequency_weights)
     if system.model == "match_pyramid":

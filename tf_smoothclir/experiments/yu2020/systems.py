@@ -74,5 +74,5 @@ ETAS = (0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.5, 0.6, 0.8)
 
 
 def exact_at(eta: float) -> MatchingSystem:
-    """Returns MP-Exact with another η."""
+    """MP-Exact with another η."""
     return _network(f"MP-Exact, η = {eta:g}", "match_pyramid", interaction="exact", eta=eta)

@@ -34,19 +34,9 @@ def word_vectors(
     texts: InteractionTexts,
     directory: Path,
 ) -> WordVectors:
-    """Returns the vectors of both vocabularies; zeros for words without one.
+    """The vectors of both vocabularies; zeros for words without one.
 
     Only training queries and their judgments are used, and texts of documents.
-
-    Args:
-        kind: One of `WORD_VECTORS`.
-        settings: Of the run: the files of vectors, the seed.
-        tokenized_set: The set.
-        texts: Its words, for the dictionary that vectors are mapped by.
-        directory: Where they are kept for the next system.
-
-    Raises:
-        InputError: A file cannot be read, or there is none.
     """
     needs_files = kind not in (PAIRS, TOWERS)
     if needs_files and not (settings.model.query_embeddings and settings.model.document_embeddings):
@@ -93,7 +83,7 @@ def _made(kind, settings, tokenized_set: TokenizedSet, texts, directory: Path) -
 
 
 def _of_pairs(settings: RunSettings, tokenized_set: TokenizedSet, role: str) -> np.ndarray:
-    """Returns random indexing of the training pairs; zeros for words that too few pairs have.
+    """Random indexing of the training pairs; zeros for words that too few pairs have.
 
     Two words that stand in one pair alone, and in the same, would be the same word.
     """

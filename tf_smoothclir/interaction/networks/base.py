@@ -52,23 +52,20 @@ class InteractionNetwork(keras.layers.Layer):
         return []
 
     def features(self, query_ids: tf.Tensor, document_ids: tf.Tensor) -> Any:
-        """Returns what `score` needs of pairs.
+        """What `score` needs of pairs.
 
         Args:
             query_ids: `[batch, n]` int32, padded by 0 behind.
             document_ids: `[batch, m]` int32, the same.
-
-        Returns:
-            A tensor or a nest of tensors, whose first dimension is `batch`.
         """
         raise NotImplementedError
 
     def score(self, features: Any, training: bool = False) -> tf.Tensor:
-        """Returns `[batch]` float32, given what `features` returned."""
+        """`[batch]` float32, given what `features` returned."""
         raise NotImplementedError
 
     def similarities(self, query_ids: tf.Tensor, document_ids: tf.Tensor) -> tf.Tensor:
-        """Returns `[batch, n, m]` float32, how alike two words are; 0 at padding."""
+        """`[batch, n, m]` float32, how alike two words are; 0 at padding."""
         raise NotImplementedError
 
     def call(self, inputs, training: bool = False):
@@ -76,7 +73,7 @@ class InteractionNetwork(keras.layers.Layer):
         return self.score(self.features(*inputs), training)
 
     def list_scorer(self) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
-        """Returns what scores the documents of one query, by the weights as they are now.
+        """What scores the documents of one query, by the weights as they are now.
 
         It takes `[n]` query ids and `[documents, m]` document ids, both padded with 0 at the end,
         and returns `[documents]` float32.
@@ -90,7 +87,7 @@ class InteractionNetwork(keras.layers.Layer):
         return scores
 
     def explain(self, query_ids: np.ndarray, document_ids: np.ndarray) -> list[WordPair]:
-        """Returns the best match of each query word that has one, in the order of the query.
+        """The best match of each query word that has one, in the order of the query.
 
         Args:
             query_ids: `[n]` int.
@@ -108,7 +105,7 @@ class InteractionNetwork(keras.layers.Layer):
 
 
 def unit_rows(vectors: np.ndarray) -> np.ndarray:
-    """Returns word vectors of length 1, and zeros for padding, unknown words and zero vectors.
+    """Word vectors of length 1, and zeros for padding, unknown words and zero vectors.
 
     Args:
         vectors: `[ids, dim]`.

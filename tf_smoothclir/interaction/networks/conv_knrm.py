@@ -32,15 +32,6 @@ class ConvKnrm(WordVectorNetwork):
         number: int = 11,
         **kwargs,
     ):
-        """Takes the frozen word vectors.
-
-        Args:
-            tables: Of both languages.
-            longest: Words of the longest n-gram.
-            filters: Length of the vectors of n-grams.
-            number: Kernels for each pair of lengths.
-            **kwargs: `name` and `dtype`, as in any Keras layer.
-        """
         super().__init__(tables, **kwargs)
         self.kernels = kernels(number)
         sizes = range(1, longest + 1)
@@ -50,7 +41,7 @@ class ConvKnrm(WordVectorNetwork):
         self.bias = self._bias("bias")
 
     def features(self, query_ids: tf.Tensor, document_ids: tf.Tensor) -> tuple[tf.Tensor, ...]:
-        """Returns the ids themselves: training changes everything that is made of them.
+        """The ids themselves: training changes everything that is made of them.
 
         Args:
             query_ids: `[batch, n]` int, padded with 0 at the end.
@@ -59,7 +50,7 @@ class ConvKnrm(WordVectorNetwork):
         return query_ids, document_ids
 
     def score(self, features: tuple[tf.Tensor, ...], training: bool = False) -> tf.Tensor:
-        """Returns `[batch]` float32, the scores of pairs with these features."""
+        """`[batch]` float32, the scores of pairs with these features."""
         query_ids, document_ids = map(without_padding, features)
         queries = self._ngrams(self.tables.query_vectors(query_ids))
         documents = self._ngrams(self.tables.document_vectors(document_ids))
@@ -72,7 +63,7 @@ class ConvKnrm(WordVectorNetwork):
         return tf.matmul(tf.concat(pooled, axis=1), self.weight)[:, 0] + self.bias
 
     def _ngrams(self, vectors: tf.Tensor) -> list[tf.Tensor]:
-        """Returns the unit vectors of the n-grams that begin at each word, by length."""
+        """The unit vectors of the n-grams that begin at each word, by length."""
         found = []
         for weights, bias in zip(self.convolutions, self.biases):
             behind = weights.shape[0] - 1  # the same zeros behind a text with and without padding

@@ -21,13 +21,13 @@ _ROUNDING = 1e-5  # lifts the cosine of a word with itself, such as 0.9999999, i
 
 
 def bins_of(values: tf.Tensor, number: int) -> tf.Tensor:
-    """Returns the bin of each cosine, int32 in [0, number)."""
+    """The bin of each cosine, int32 in [0, number)."""
     places = tf.floor((values + 1) / 2 * (number - 1) + _ROUNDING)
     return tf.clip_by_value(tf.cast(places, tf.int32), 0, number - 1)
 
 
 def histograms(cosines: Cosines, number: int) -> tf.Tensor:
-    """Returns `[batch, n, number]` float32 counts; missing words are counted nowhere."""
+    """`[batch, n, number]` float32 counts; missing words are counted nowhere."""
     shape = tf.shape(cosines.values)
     rows = shape[0] * shape[1]
     first = tf.reshape(tf.range(rows) * number, [shape[0], shape[1], 1])
@@ -43,14 +43,6 @@ class Drmm(WordVectorNetwork):
     features_once = True
 
     def __init__(self, tables: WordTables, bins: int = 30, hidden: int = 10, **kwargs):
-        """Takes the frozen word vectors.
-
-        Args:
-            tables: Of both languages.
-            bins: Bins of a histogram (paper: 30).
-            hidden: Units of the hidden layer, with tanh; the paper does not say how many.
-            **kwargs: `name` and `dtype`, as in any Keras layer.
-        """
         super().__init__(tables, **kwargs)
         self._bins = bins
         self.hidden = self._weight("hidden", bins, hidden)
@@ -60,7 +52,7 @@ class Drmm(WordVectorNetwork):
         self.gate = self._weight("gate", tables.dim, 1)
 
     def features(self, query_ids: tf.Tensor, document_ids: tf.Tensor) -> tuple[tf.Tensor, ...]:
-        """Returns what training does not change, of each pair.
+        """What training does not change, of each pair.
 
         Args:
             query_ids: `[batch, n]` int, padded with 0 at the end.
@@ -77,7 +69,7 @@ class Drmm(WordVectorNetwork):
         return tf.cast(tf.minimum(counts, 65535.0), tf.uint16), query_ids
 
     def score(self, features: tuple[tf.Tensor, ...], training: bool = False) -> tf.Tensor:
-        """Returns `[batch]` float32, the scores of pairs with these features."""
+        """`[batch]` float32, the scores of pairs with these features."""
         counts, query_ids = features
         logs = tf.math.log1p(tf.cast(counts, tf.float32))
         inner = tf.tanh(_times(logs, self.hidden) + self.hidden_bias)
@@ -85,7 +77,7 @@ class Drmm(WordVectorNetwork):
         return tf.reduce_sum(self.gates(query_ids) * of_words, axis=1)
 
     def gates(self, query_ids: tf.Tensor) -> tf.Tensor:
-        """Returns `[batch, n]` float32: how much each query word counts.
+        """`[batch, n]` float32: how much each query word counts.
 
         The gates of a query sum to 1; missing words have 0, and so has every word of a query
         without a known word.
@@ -99,7 +91,7 @@ class Drmm(WordVectorNetwork):
 
 
 def _times(rows: tf.Tensor, matrix: tf.Tensor) -> tf.Tensor:
-    """Returns `[batch, n, out]`: one product of all rows, which is faster than one of each text."""
+    """`[batch, n, out]`: one product of all rows, which is faster than one of each text."""
     shape = tf.shape(rows)
     flat = tf.matmul(tf.reshape(rows, [-1, matrix.shape[0]]), matrix)
     return tf.reshape(flat, [shape[0], shape[1], matrix.shape[1]])

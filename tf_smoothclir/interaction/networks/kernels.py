@@ -30,7 +30,7 @@ class Kernel(NamedTuple):
 
 
 def kernels(number: int) -> tuple[Kernel, ...]:
-    """Returns evenly spaced kernels with σ = 0.1, and one at 1 with σ = 0.001 for the same word.
+    """Evenly spaced kernels with σ = 0.1, and one at 1 with σ = 0.001 for the same word.
 
     For 20, means are -18/19, -16/19, ..., 18/19 and 1, as in MatchZoo.
     """
@@ -40,7 +40,7 @@ def kernels(number: int) -> tuple[Kernel, ...]:
 
 
 def kernel_features(cosines: Cosines, pooled: tuple[Kernel, ...]) -> tf.Tensor:
-    """Returns φ, `[batch, kernels]` float32; missing words add nothing."""
+    """Φ, `[batch, kernels]` float32; missing words add nothing."""
     cells = tf.cast(cosines.cells, tf.float32)
     features = []
     for mean, width in pooled:  # one at a time, so that no array is larger than the similarities

@@ -27,20 +27,13 @@ class Knrm(WordVectorNetwork):
     features_once = True
 
     def __init__(self, tables: WordTables, number: int = 20, **kwargs):
-        """Takes the frozen word vectors.
-
-        Args:
-            tables: Of both languages.
-            number: Kernels (paper: 20).
-            **kwargs: `name` and `dtype`, as in any Keras layer.
-        """
         super().__init__(tables, **kwargs)
         self.kernels = kernels(number)
         self.weight = self._weight("weight", number, 1)
         self.bias = self._bias("bias")
 
     def features(self, query_ids: tf.Tensor, document_ids: tf.Tensor) -> tuple[tf.Tensor]:
-        """Returns what training does not change, of each pair.
+        """What training does not change, of each pair.
 
         Args:
             query_ids: `[batch, n]` int, padded with 0 at the end.
@@ -53,5 +46,5 @@ class Knrm(WordVectorNetwork):
         return (kernel_features(cosines, self.kernels),)
 
     def score(self, features: tuple[tf.Tensor], training: bool = False) -> tf.Tensor:
-        """Returns `[batch]` float32, the scores of pairs with these features."""
+        """`[batch]` float32, the scores of pairs with these features."""
         return tf.matmul(features[0], self.weight)[:, 0] + self.bias

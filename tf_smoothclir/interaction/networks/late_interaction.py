@@ -48,9 +48,7 @@ class LateInteraction(WordVectorNetwork):
         """Takes the word vectors.
 
         Args:
-            tables: Of both languages.
             word_weights: `[query words]`, how much words count before learning, above 0.
-            **kwargs: `name` and `dtype`, as in any Keras layer.
         """
         super().__init__(tables, **kwargs)
         late = np.where(np.array(PART_BEGINS) < _EARLY, 1.0, _LATE_WEIGHT)
@@ -66,7 +64,7 @@ class LateInteraction(WordVectorNetwork):
         return variable
 
     def features(self, query_ids: tf.Tensor, document_ids: tf.Tensor) -> tuple[tf.Tensor, ...]:
-        """Returns the ids themselves: the similarities of all pairs would fill the memory.
+        """The ids themselves: the similarities of all pairs would fill the memory.
 
         Args:
             query_ids: `[batch, n]` int, padded with 0 at the end.
@@ -75,7 +73,7 @@ class LateInteraction(WordVectorNetwork):
         return query_ids, document_ids
 
     def score(self, features: tuple[tf.Tensor, ...], training: bool = False) -> tf.Tensor:
-        """Returns `[batch]` float32, the scores of pairs with these ids."""
+        """`[batch]` float32, the scores of pairs with these ids."""
         query_ids, document_ids = features
         found = self.similarities(query_ids, document_ids)
         known = tf.cast(self.tables.known_queries(query_ids), tf.float32)
@@ -88,11 +86,11 @@ class LateInteraction(WordVectorNetwork):
         return tf.linalg.matvec(means, tf.exp(tf_variable(self.counts)))
 
     def similarities(self, query_ids: tf.Tensor, document_ids: tf.Tensor) -> tf.Tensor:
-        """Returns `[batch, n, m]` float32, cosines above 0; 0 where a word has no vector."""
+        """`[batch, n, m]` float32, cosines above 0; 0 where a word has no vector."""
         return tf.nn.relu(super().similarities(query_ids, document_ids))
 
     def _matches(self, found: tf.Tensor) -> list[tf.Tensor]:
-        """Returns the matches of each of `KINDS`, `[batch, n]` each, given `similarities`."""
+        """The matches of each of `KINDS`, `[batch, n]` each, given `similarities`."""
         n, m = tf.shape(found)[1], tf.shape(found)[2]
         parts = tf.constant(part_of_position(PART_BEGINS[-1] + 1), tf.int32)
         parts = tf.gather(parts, tf.minimum(tf.range(m), PART_BEGINS[-1]))
@@ -114,7 +112,7 @@ class LateInteraction(WordVectorNetwork):
         return LateInteractionLists(self)
 
     def explain(self, query_ids: np.ndarray, document_ids: np.ndarray) -> list[WordPair]:
-        """Returns the best match of each query word; see `InteractionNetwork.explain`."""
+        """The best match of each query word; see `InteractionNetwork.explain`."""
         return self.list_scorer().explain(query_ids, document_ids)
 
 
@@ -125,7 +123,6 @@ class LateInteractionLists:
     """
 
     def __init__(self, network: LateInteraction):
-        """Takes the weights as they are."""
         tables = network.tables
         self._queries, self._documents = (unit_rows(table.numpy()) for table in tables.both)
         self._known = self._queries.any(axis=1)
@@ -136,7 +133,7 @@ class LateInteractionLists:
         self._word_weights, self._early, self._in_place, self._counts = weights
 
     def __call__(self, query_ids: np.ndarray, document_ids: np.ndarray) -> np.ndarray:
-        """Returns `[documents]` float32.
+        """`[documents]` float32.
 
         Args:
             query_ids: `[n]` int.
@@ -148,7 +145,7 @@ class LateInteractionLists:
         return self._each(query_ids, document_ids, places, weights).sum(axis=0)
 
     def explain(self, query_ids: np.ndarray, document_ids: np.ndarray) -> list[WordPair]:
-        """Returns the best match of each query word, where words count by position."""
+        """The best match of each query word, where words count by position."""
         query_ids, document_ids = np.asarray(query_ids), np.asarray(document_ids)
         places, weights = self._words(query_ids)
         if not weights.sum() or not document_ids.size:
@@ -164,7 +161,7 @@ class LateInteractionLists:
         ]
 
     def _words(self, query_ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Returns the places of the words that have a vector, and what these words count."""
+        """The places of the words that have a vector, and what these words count."""
         query_ids = np.asarray(query_ids)
         inside = np.where(query_ids < len(self._known), query_ids, PADDING_ID)
         places = np.flatnonzero(self._known[inside])
@@ -173,7 +170,7 @@ class LateInteractionLists:
     def _each(
         self, query_ids: np.ndarray, documents: np.ndarray, places: np.ndarray, weights: np.ndarray
     ) -> np.ndarray:
-        """Returns what each known query word adds to each score, `[known, documents]`."""
+        """What each known query word adds to each score, `[known, documents]`."""
         found = self._similarities(query_ids[places], documents)
         early, distances = self._profile(found.shape[2]), self._distances(places, found.shape[2])
         added = self._counts[0] * found.max(axis=2)
@@ -188,7 +185,7 @@ class LateInteractionLists:
         return added * (weights / weights.sum())[:, np.newaxis]
 
     def _similarities(self, words: np.ndarray, documents: np.ndarray) -> np.ndarray:
-        """Returns `[words, documents, m]` float32, cosines above 0."""
+        """`[words, documents, m]` float32, cosines above 0."""
         inside = np.where(documents < len(self._documents), documents, PADDING_ID)
         different, columns = np.unique(inside, return_inverse=True)
         found = np.maximum(self._queries[words] @ self._documents[different].T, 0)

@@ -30,14 +30,7 @@ _WINDOW = 8  # columns of a map that are pooled first
 
 
 def interaction_map(cosines: Cosines, kind: str, eta: float) -> tf.Tensor:
-    """Returns `[batch, n, m]` float32; 0 where a word is missing, like the edge of the map.
-
-    Args:
-        cosines: Of the words.
-        kind: "cosine"; "gaussian", exp(-‖e(q) - e(d)‖²) of vectors of length 1; or "exact", 1 for
-            cosines of at least `eta`, else 0.
-        eta: Cosine from which two words count as the same.
-    """
+    """`[batch, n, m]` float32; 0 where a word is missing, like the edge of the map."""
     values = cosines.values
     if kind == "gaussian":
         values = tf.exp(2 * (values - 1))
@@ -47,7 +40,7 @@ def interaction_map(cosines: Cosines, kind: str, eta: float) -> tf.Tensor:
 
 
 def pooled_rows(lengths: tf.Tensor, longest: tf.Tensor, parts: int) -> tf.Tensor:
-    """Returns `[batch, parts, longest]` bool: which rows each part of a text has."""
+    """`[batch, parts, longest]` bool: which rows each part of a text has."""
     lengths = lengths[:, tf.newaxis, tf.newaxis]
     part = tf.range(parts)[tf.newaxis, :, tf.newaxis]
     row = tf.range(longest)[tf.newaxis, tf.newaxis]
@@ -70,17 +63,6 @@ class MatchPyramid(WordVectorNetwork):
         hidden: int = 20,
         **kwargs,
     ):
-        """Takes the frozen word vectors.
-
-        Args:
-            tables: Of both languages.
-            interaction: Name of one of `INTERACTIONS`. "hybrid" has a convolution for each channel.
-            eta: Cosine from which two words count as the same, for "exact" and "hybrid".
-            kernels: Of a convolution (paper: 64).
-            parts: Parts of a query in pooling (paper: 5); a document is one part.
-            hidden: Units of the hidden layer, with ReLU; the paper does not say how many.
-            **kwargs: `name` and `dtype`, as in any Keras layer.
-        """
         super().__init__(tables, **kwargs)
         self._kinds, self._eta, self._parts = INTERACTIONS[interaction], eta, parts
         size = parts * kernels * len(self._kinds)
@@ -94,7 +76,7 @@ class MatchPyramid(WordVectorNetwork):
         self.output_bias = self._bias("output_bias")
 
     def features(self, query_ids: tf.Tensor, document_ids: tf.Tensor) -> tuple[tf.Tensor, ...]:
-        """Returns what training does not change, of each pair.
+        """What training does not change, of each pair.
 
         Args:
             query_ids: `[batch, n]` int, padded with 0 at the end.
@@ -110,7 +92,7 @@ class MatchPyramid(WordVectorNetwork):
         return tf.stack(maps, axis=-1), _lengths(query_ids), _lengths(document_ids)
 
     def score(self, features: tuple[tf.Tensor, ...], training: bool = False) -> tf.Tensor:
-        """Returns `[batch]` float32, the scores of pairs with these features."""
+        """`[batch]` float32, the scores of pairs with these features."""
         maps, query_lengths, document_lengths = features
         columns = -tf.shape(maps)[2] % _WINDOW
         maps = tf.pad(maps, [(0, 0), (0, 0), (0, columns), (0, 0)])
@@ -131,7 +113,7 @@ class MatchPyramid(WordVectorNetwork):
 
 
 def _row_maxima(maps: tf.Tensor, behind: tf.Tensor, weights: tf.Tensor) -> tf.Tensor:
-    """Returns `[batch, n, kernels]` float32, the highest answer of each kernel in each row.
+    """`[batch, n, kernels]` float32, the highest answer of each kernel in each row.
 
     The answers in all cells are hundreds of megabytes, so that passes over them are what costs. A
     second channel marks the cells behind a document, and its kernel takes them out of the maximum
@@ -140,7 +122,6 @@ def _row_maxima(maps: tf.Tensor, behind: tf.Tensor, weights: tf.Tensor) -> tf.Te
 
     Args:
         maps: `[batch, n, m, 1]` float32, where m is a multiple of `_WINDOW`.
-        behind: The same, 1 in cells behind a document, else 0.
         weights: `[3, 3, 1, kernels]` float32.
     """
     middle = tf.constant(np.eye(9)[4].reshape(3, 3, 1, 1) * _NOTHING, tf.float32)
@@ -151,5 +132,5 @@ def _row_maxima(maps: tf.Tensor, behind: tf.Tensor, weights: tf.Tensor) -> tf.Te
 
 
 def _lengths(ids: tf.Tensor) -> tf.Tensor:
-    """Returns `[batch]` int32, the words of each text."""
+    """`[batch]` int32, the words of each text."""
     return tf.reduce_sum(tf.cast(ids > 0, tf.int32), axis=1)

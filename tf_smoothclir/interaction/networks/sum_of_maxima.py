@@ -16,7 +16,7 @@ class SumOfMaxima(WordVectorNetwork):
     features_once = True
 
     def features(self, query_ids: tf.Tensor, document_ids: tf.Tensor) -> tf.Tensor:
-        """Returns the score itself, `[batch]` float32.
+        """The score itself, `[batch]` float32.
 
         Args:
             query_ids: `[batch, n]` int, padded with 0 at the end.
@@ -28,5 +28,5 @@ class SumOfMaxima(WordVectorNetwork):
         return tf.reduce_sum(tf.where(counts, best, 0.0), axis=1)
 
     def score(self, features: tf.Tensor, training: bool = False) -> tf.Tensor:
-        """Returns `[batch]` float32; a pair without a word with a vector has 0."""
+        """`[batch]` float32; a pair without a word with a vector has 0."""
         return features

@@ -48,10 +48,6 @@ class WordTables:
         Args:
             queries: `[query words, dim]`; a row of zeros is no vector.
             documents: `[document words, dim]`, the same.
-            trained: Whether learning may change them. Words without a vector never get one.
-
-        Raises:
-            ValueError: The vectors of the two languages differ in length.
         """
         if queries.shape[1] != documents.shape[1]:
             raise ValueError(
@@ -77,19 +73,19 @@ class WordTables:
         return self.queries.shape[1]
 
     def query_vectors(self, ids: tf.Tensor) -> tf.Tensor:
-        """Returns the vectors of query words, `[..., dim]`."""
+        """The vectors of query words, `[..., dim]`."""
         return self._vectors(self.queries, ids)
 
     def known_queries(self, ids: tf.Tensor) -> tf.Tensor:
-        """Returns which query words have a vector, bool, in the shape of `ids`."""
+        """Which query words have a vector, bool, in the shape of `ids`."""
         return tf.gather(self._known_queries, _inside(self.queries, ids))
 
     def known_documents(self, ids: tf.Tensor) -> tf.Tensor:
-        """Returns which document words have a vector, bool, in the shape of `ids`."""
+        """Which document words have a vector, bool, in the shape of `ids`."""
         return tf.gather(self._known_documents, _inside(self.documents, ids))
 
     def document_vectors(self, ids: tf.Tensor) -> tf.Tensor:
-        """Returns the vectors of document words, `[..., dim]`."""
+        """The vectors of document words, `[..., dim]`."""
         return self._vectors(self.documents, ids)
 
     def _vectors(self, table, ids: tf.Tensor) -> tf.Tensor:
@@ -97,7 +93,7 @@ class WordTables:
         return tf.math.l2_normalize(found, axis=-1) if self.trained else found
 
     def cosines(self, query_ids: tf.Tensor, document_ids: tf.Tensor) -> Cosines:
-        """Returns how similar the words of texts are.
+        """How similar the words of texts are.
 
         Args:
             query_ids: `[batch, n]` int, padded with 0 at the end.
@@ -110,7 +106,7 @@ class WordTables:
 
 
 def without_padding(ids: tf.Tensor) -> tf.Tensor:
-    """Returns `[batch, longest]`: ids without the columns that are padding in all texts."""
+    """`[batch, longest]`: ids without the columns that are padding in all texts."""
     used = tf.reduce_any(ids != PADDING_ID, axis=0)
     longest = tf.reduce_max(tf.where(used, tf.range(1, tf.size(used) + 1), 0))
     return ids[:, : tf.maximum(longest, 1)]
@@ -124,7 +120,6 @@ class WordVectorNetwork(InteractionNetwork):
     """
 
     def __init__(self, tables: WordTables, **kwargs):
-        """Takes the word vectors; `name` and `dtype` are as in any Keras layer."""
         super().__init__(**kwargs)
         self.tables = tables
 
@@ -134,7 +129,7 @@ class WordVectorNetwork(InteractionNetwork):
         return self.tables.trained
 
     def similarities(self, query_ids: tf.Tensor, document_ids: tf.Tensor) -> tf.Tensor:
-        """Returns `[batch, n, m]` float32, the cosines of words; 0 where a word has no vector."""
+        """`[batch, n, m]` float32, the cosines of words; 0 where a word has no vector."""
         return self.tables.cosines(query_ids, document_ids).values
 
     def _weight(self, name: str, *shape: int) -> tf.Variable:
@@ -145,5 +140,5 @@ class WordVectorNetwork(InteractionNetwork):
 
 
 def _inside(table: tf.Tensor, ids: tf.Tensor) -> tf.Tensor:
-    """Returns ids, with padding in place of those beyond the end of a table."""
+    """Ids, with padding in place of those beyond the end of a table."""
     return tf.where(ids < table.shape[0], ids, PADDING_ID)

@@ -48,7 +48,7 @@ class TermWeights:
     of_length: np.ndarray | None = None
 
     def rows(self, queries: sp.csr_array) -> ScoreRows:
-        """Returns what scores the collection.
+        """What scores the collection.
 
         Args:
             queries: `[queries, words]`, counts or weights of words.

@@ -41,11 +41,7 @@ class Cluster:
 
 
 def cluster_from_environment() -> Cluster:
-    """Reads the cluster from TF_CONFIG: workers, and optionally a chief.
-
-    Raises:
-        InputError: TF_CONFIG is missing or wrong.
-    """
+    """Reads the cluster from TF_CONFIG: workers, and optionally a chief."""
     try:
         return _parse(os.environ.get("TF_CONFIG", ""))
     except ValueError as error:
@@ -54,11 +50,7 @@ def cluster_from_environment() -> Cluster:
 
 
 def _parse(text: str) -> Cluster:
-    """Parses the value of TF_CONFIG.
-
-    Raises:
-        ValueError: The value is wrong; the message is a reason without a full stop.
-    """
+    """Parses the value of TF_CONFIG."""
     if not text:
         raise ValueError("it is not set, but --distribution=multi_worker needs it")
     try:
@@ -88,16 +80,6 @@ def wait_for_all(cluster: Cluster, is_finished: Callable[[], bool]) -> bool:
     """Waits until every process of a cluster, this one included, listens at its address.
 
     TensorFlow would wait too, but it would not react to signals or to `is_finished`.
-
-    Args:
-        cluster: The processes.
-        is_finished: Called repeatedly; returns whether to stop waiting.
-
-    Returns:
-        True when all processes listen; False when `is_finished` returned True first.
-
-    Raises:
-        InputError: This process cannot listen at its address.
     """
     with _listener(cluster):
         while not all(map(_listens, cluster.addresses)):

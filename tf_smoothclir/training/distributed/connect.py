@@ -10,19 +10,7 @@ from tf_smoothclir.training.distributed.workers import SINGLE_PROCESS, SinglePro
 
 
 def connect(settings: TrainingSettings, is_finished: Callable[[], bool]) -> SingleProcess:
-    """Connects to the other workers, and returns once all are there.
-
-    Args:
-        settings: `distribution` says whether there are other workers.
-        is_finished: As for `Workers`.
-
-    Returns:
-        `SINGLE_PROCESS` without distribution.
-
-    Raises:
-        InputError: TF_CONFIG is missing or wrong, or the address of this process is in use.
-        WorkerLost: Another worker was lost during the wait.
-    """
+    """Connects to the other workers, and returns once all are there."""
     if settings.distribution == "none":
         return SINGLE_PROCESS
     return Workers(cluster_from_environment(), is_finished)

@@ -18,7 +18,7 @@ from tf_smoothclir.optimizers.gradients import each_row_once
 def pack(
     gradients: Sequence, losses: Sequence[tf.Tensor], pairs: tf.Tensor, weight: tf.Tensor
 ) -> tf.Tensor:
-    """Returns the message of a worker, `[n]` int32; the arguments are those of `Exchange`."""
+    """The message of a worker, `[n]` int32; the arguments are those of `Exchange`."""
     head = [pairs, weight, *(tf.bitcast(loss, tf.int32) for loss in losses)]
     head += [tf.size(gradient.indices) for gradient in gradients if _is_sparse(gradient)]
     parts = [tf.stack(head)]
@@ -33,13 +33,10 @@ def pack(
 def unpack(
     messages: tf.Tensor, like: Sequence, num_losses: int, num_workers: int
 ) -> tuple[list, list[tf.Tensor], tf.Tensor]:
-    """Returns gradients, losses and pairs of the joint batch of all workers.
+    """Gradients, losses and pairs of the joint batch of all workers.
 
     Args:
         messages: `[n]` int32, of all workers one after the other.
-        like: Gradients of one of them, whose forms all have.
-        num_losses: Number of losses in a message.
-        num_workers: Number of messages.
     """
     reader = _Reader(messages)
     contents = [_read(reader, like, num_losses) for _ in range(num_workers)]
@@ -100,7 +97,7 @@ class _Reader:
 
 
 def _shape(gradient: tf.Tensor) -> tf.TensorShape | tf.Tensor:
-    """Returns the shape of a dense gradient, which may be known only when the graph runs."""
+    """The shape of a dense gradient, which may be known only when the graph runs."""
     return gradient.shape if gradient.shape.is_fully_defined() else tf.shape(gradient)
 
 

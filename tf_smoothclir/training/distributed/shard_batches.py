@@ -23,17 +23,6 @@ class ShardBatches(Batches):
     def __init__(
         self, shards: Shards, settings: TrainingSettings, *, worker: int = 0, num_workers: int = 1
     ):
-        """Reads the part of one worker.
-
-        Args:
-            shards: All shards.
-            settings: Batch size, of all workers together, and seed.
-            worker: Number of this worker, from 0.
-            num_workers: Number of workers that share the shards.
-
-        Raises:
-            InputError: There are more workers than shards.
-        """
         self._shards = shards
         self._pipelines = [
             ShardPipeline(
@@ -48,7 +37,7 @@ class ShardBatches(Batches):
         self._worker = worker
 
     def epoch(self, number: int) -> Epoch:
-        """Returns the batches of an epoch, from 0.
+        """The batches of an epoch, from 0.
 
         It ends with the worker that has the fewest batches; the manifest tells each worker these
         numbers. The rows of a step are those of all workers.
@@ -69,11 +58,7 @@ class ShardBatches(Batches):
 
 
 def open_shards(settings: RunSettings) -> Shards | None:
-    """Opens the shards that the settings name; returns None if they name none.
-
-    Raises:
-        InputError: The shards cannot be used, or do not agree with the settings.
-    """
+    """Opens the shards that the settings name; returns None if they name none."""
     if not settings.training.shards_dir:
         return None
     shards = Shards.open(settings.training.shards_dir)
@@ -82,11 +67,7 @@ def open_shards(settings: RunSettings) -> Shards | None:
 
 
 def check_set(shards: Shards, name: str) -> None:
-    """Checks that shards were made from the retrieval set of this name.
-
-    Raises:
-        InputError: They were made from another set.
-    """
+    """Checks that shards were made from the retrieval set of this name."""
     if shards.manifest.name != name:
         raise _differs(
             shards,
@@ -96,11 +77,7 @@ def check_set(shards: Shards, name: str) -> None:
 
 
 def check_workers(shards: Shards, number: int) -> None:
-    """Checks that there are enough shards for `number` workers.
-
-    Raises:
-        InputError: There are fewer shards than workers.
-    """
+    """Checks that there are enough shards for `number` workers."""
     ShardPipeline(shards, batch_size=1, seed=0, worker=0, num_workers=number)
 
 

@@ -60,11 +60,11 @@ class SingleProcess:
         """Does nothing."""
 
     def agreed(self, stop: signal.Signals | None) -> signal.Signals | None:
-        """Returns `stop`."""
+        """`stop`."""
         return stop
 
     def from_chief(self, compute: Callable):
-        """Returns `compute()`."""
+        """`compute()`."""
         return compute()
 
     def check_alike(self, digest: bytes) -> None:
@@ -91,15 +91,6 @@ class Workers(SingleProcess):
 
         Call it before anything else that uses TensorFlow in this process. Afterwards, SIGINT and
         SIGTERM end the process at once unless a `StopRequest` listens.
-
-        Args:
-            cluster: The workers.
-            is_finished: Called while waiting; returns whether the others have finished the run,
-                for which they may not have needed this worker.
-
-        Raises:
-            InputError: This worker cannot use its address.
-            WorkerLost: Another worker was lost while this one waited, or they have finished.
         """
         self.number, self.size, self.is_chief = cluster.number, len(cluster.names), cluster.is_chief
         self._cluster = cluster
@@ -128,11 +119,7 @@ class Workers(SingleProcess):
 
     @contextlib.contextmanager
     def noticing_lost_workers(self) -> Iterator[None]:
-        """Turns TensorFlow's errors about another worker, inside the context, into `WorkerLost`.
-
-        Raises:
-            WorkerLost: Another worker was lost.
-        """
+        """Turns TensorFlow's errors about another worker, inside the context, into `WorkerLost`."""
         try:
             yield
         except tf.errors.OpError as error:
@@ -142,11 +129,7 @@ class Workers(SingleProcess):
 
     @contextlib.contextmanager
     def together(self) -> Iterator[None]:
-        """Waits for all workers at the end of the context; an error in one ends all.
-
-        Raises:
-            InputError: This worker or another one raised it in the context.
-        """
+        """Waits for all workers at the end of the context; an error in one ends all."""
         mistake = None
         try:
             yield
@@ -167,7 +150,7 @@ class Workers(SingleProcess):
         self._gathered([0])
 
     def agreed(self, stop: signal.Signals | None) -> signal.Signals | None:
-        """Returns the signal that any of the workers got, or None."""
+        """The signal that any of the workers got, or None."""
         number = self._gathered([stop or 0]).max()
         return signal.Signals(number) if number else None
 
@@ -181,9 +164,6 @@ class Workers(SingleProcess):
 
         Args:
             digest: Digest of the state, 32 bytes.
-
-        Raises:
-            InputError: The states differ.
         """
         own = np.frombuffer(digest, np.int32)
         found = self._gathered(own).reshape(self.size, -1)
@@ -195,7 +175,7 @@ class Workers(SingleProcess):
             )
 
     def _all_gather(self, values: tf.Tensor) -> tf.Tensor:
-        """Returns the int32 values of all workers, one after the other; in a tf.function.
+        """The int32 values of all workers, one after the other; in a tf.function.
 
         Each worker has `[n]` values; n may differ. All workers get them in the same order.
         """
@@ -224,7 +204,7 @@ class Workers(SingleProcess):
 
 
 def is_of_cluster(error: tf.errors.OpError, others: Sequence[str]) -> bool:
-    """Returns whether an error comes from the connection to `others`, not from this process.
+    """Whether an error comes from the connection to `others`, not from this process.
 
     In a cluster, TensorFlow names the place of every error as /job:..., also for this process.
     """
@@ -240,7 +220,7 @@ def _names_in(error: tf.errors.OpError, names: Sequence[str]) -> list[str]:
 
 
 def digest_of(text: str, variables: Sequence[tf.Variable]) -> bytes:
-    """Returns a digest, 32 bytes, of a text and the values of variables."""
+    """A digest, 32 bytes, of a text and the values of variables."""
     digest = hashlib.sha256(text.encode())
     for variable in variables:
         digest.update(np.ascontiguousarray(variable.numpy()).data)
@@ -258,7 +238,7 @@ def _connected() -> tf.distribute.Strategy:
 
 
 def _numbers(text: str) -> np.ndarray:
-    """Returns the UTF-8 bytes of a text as int32, padded with blanks."""
+    """The UTF-8 bytes of a text as int32, padded with blanks."""
     content = text.encode()
     return np.frombuffer(content + b" " * (-len(content) % 4), np.int32)
 

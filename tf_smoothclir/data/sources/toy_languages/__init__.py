@@ -71,16 +71,16 @@ class Language(NamedTuple):
     kinds: dict[str, Wording]
 
     def join(self, parts: list[str]) -> str:
-        """Returns the parts as a list in running text: "a, b and c"."""
+        """The parts as a list in running text: "a, b and c"."""
         *head, last = parts
         return f"{', '.join(head)}{self.conjunction}{last}" if head else last
 
 
 def phrases(text: str) -> tuple[str, ...]:
-    """Returns the phrases that commas separate; line breaks count as spaces."""
+    """The phrases that commas separate; line breaks count as spaces."""
     return tuple(" ".join(phrase.split()) for phrase in text.split(","))
 
 
 def load_language(code: str) -> Language:
-    """Returns the language with one of the codes in `LANGUAGES`."""
+    """The language with one of the codes in `LANGUAGES`."""
     return importlib.import_module(f"{__name__}.{code}").LANGUAGE
