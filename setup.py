@@ -13,12 +13,13 @@ if not (3, 11) <= sys.version_info[:2] <= (3, 13):
         " with one of them, such as: python3.13 -m venv .venv".format(*sys.version_info[:2])
     )
 
-# trainers/ and export/ are top-level folders of the checkout. Installed, they are subpackages of
-# tf_smoothclir, so that site-packages gets no other top-level name.
+# These are top-level folders of the checkout. Installed, they are subpackages of tf_smoothclir, so
+# that site-packages gets no other top-level name.
 PACKAGE_DIR = {
     "tf_smoothclir": "tf_smoothclir",
     "tf_smoothclir.trainers": "trainers",
     "tf_smoothclir.export": "export",
+    "tf_smoothclir.papers": "papers",
 }
 COMMANDS = {
     "quickstart": "trainers.quickstart",
@@ -26,11 +27,11 @@ COMMANDS = {
     "evaluate": "trainers.evaluate",
     "compare": "trainers.compare",
     "tune": "trainers.tune",
-    "reproduce": "trainers.reproduce",
+    "reproduce": "papers.reproduce",
     "stats": "trainers.stats",
     "prepare": "trainers.prepare",
     "shards": "trainers.write_shards",
-    "convert-polyglot": "trainers.convert_polyglot",
+    "convert-polyglot": "papers.liu2020.convert_polyglot",
     "export": "export.export",
     "index": "export.build_index",
     "search": "export.search",
@@ -98,7 +99,15 @@ setup(
         "Typing :: Typed",
     ],
     python_requires=">=3.11,<3.14",
-    packages=[*find_packages(include=["tf_smoothclir", "tf_smoothclir.*"]), *list(PACKAGE_DIR)[1:]],
+    packages=[
+        *find_packages(include=["tf_smoothclir", "tf_smoothclir.*"]),
+        *(
+            f"tf_smoothclir.{package}"
+            for folder in PACKAGE_DIR.values()
+            if folder != "tf_smoothclir"
+            for package in find_packages(include=[folder, f"{folder}.*"])
+        ),
+    ],
     package_dir=PACKAGE_DIR,
     package_data={
         "tf_smoothclir": ["py.typed"],

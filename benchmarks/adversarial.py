@@ -23,7 +23,7 @@ _WARM_CALLS = 2
 
 def train(workload: Workload, threads: int, tower: str, seconds: float) -> dict[str, float]:
     """Trains the three encoders and the discriminator, as the trainer does."""
-    from tf_smoothclir.settings.adversarial import AdversarialSettings
+    from tf_smoothclir.papers.li2018.settings import AdversarialSettings
 
     settings = workload.settings()
     settings = dataclasses.replace(
@@ -34,10 +34,10 @@ def train(workload: Workload, threads: int, tower: str, seconds: float) -> dict[
     common.use_threads(threads, settings)
     import numpy as np
 
-    from tf_smoothclir.adversarial.encoders import Encoders
-    from tf_smoothclir.adversarial.task import AdversarialTask
-    from tf_smoothclir.adversarial.translations import TokenRows
-    from tf_smoothclir.adversarial.triplets import TripletBatches
+    from tf_smoothclir.papers.li2018.encoders import Encoders
+    from tf_smoothclir.papers.li2018.task import AdversarialTask
+    from tf_smoothclir.papers.li2018.translations import TokenRows
+    from tf_smoothclir.papers.li2018.triplets import TripletBatches
     from tf_smoothclir.protocols.task import PAIRS
     from tf_smoothclir.training.steps import StepLoop
     from tf_smoothclir.training.trainer import STEPS_PER_CALL

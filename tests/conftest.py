@@ -25,7 +25,7 @@ _LONGEST = (
     "test_stack_exchange",
     "tuning.test_tune",
     "training.distributed.test_workers",
-    "experiments.test_reproduce_end_to_end",
+    "papers.laboratory.test_reproduce_end_to_end",
     "tuning.test_resume",
     "training.distributed.test_exchange",
     "training.test_resume",

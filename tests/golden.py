@@ -18,10 +18,11 @@ import tensorflow as tf
 
 from tf_smoothclir._compat.keras_api import tf_variable, tf_weights
 from tf_smoothclir.evaluation.metrics import per_query_metrics
-from tf_smoothclir.losses.registry import LEARNED_THRESHOLDS, LOSSES
+from tf_smoothclir.losses.learned_thresholds import LearnedThresholdsLoss
 from tf_smoothclir.optimizers import OPTIMIZERS, make_optimizer
+from tf_smoothclir.papers import li2018 as li2018  # its towers have golden numbers too
+from tf_smoothclir.plugins import LOSSES, TOWERS
 from tf_smoothclir.text.tokens import DistinctTokens, SubwordTokens, Tokens
-from tf_smoothclir.towers import TOWERS
 from tf_smoothclir.two_tower.model import TwoTower
 from tf_smoothclir.two_tower.similarity import SmoothCosineSimilarity
 
@@ -57,7 +58,7 @@ def _ordinal_loss(name: str) -> dict:
     # Scores in each segment, and on the thresholds themselves.
     scores = np.append(wave(21, phase=0.3), [0.2, 0.7, -1.0, 1.0]).astype(np.float32)
     grades = tf.constant(np.arange(len(scores)) % 4 - 1)  # -1 is padding
-    loss = LEARNED_THRESHOLDS["sosl"]() if name == "learned" else LOSSES[name]()
+    loss = LearnedThresholdsLoss() if name == "learned" else LOSSES[name]()
     return _value_and_gradients(lambda x: loss(grades, x), scores)
 
 

@@ -36,13 +36,13 @@ from tf_smoothclir._compat.keras_api import tf_weights
 from tf_smoothclir.data.preparation import tokenize_set
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.index.document_index import DocumentIndex
+from tf_smoothclir.papers.liu2020.polyglot import convert_polyglot
 from tf_smoothclir.publishing import version_writer
 from tf_smoothclir.publishing.export_directory import checked_part
 from tf_smoothclir.server.json_tensors import inputs_of, parse_request
 from tf_smoothclir.server.request_error import RequestError
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.settings.text import TextSettings
-from tf_smoothclir.text.polyglot import convert_polyglot
 from tf_smoothclir.training.checkpoints import BestWeights
 from tf_smoothclir.training.run_config import RunData
 from tf_smoothclir.training.run_directory import RunDirectory

@@ -24,7 +24,7 @@ from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.text.evidence import WordEvidence
 from tf_smoothclir.text.vocabulary import write_vocabulary
 from tf_smoothclir.text.word_encoder import TextEncoder
-from tf_smoothclir.towers import AveragePoolingTower
+from tf_smoothclir.towers.average_pooling import AveragePoolingTower
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.train import train
 

@@ -13,12 +13,11 @@ from pathlib import Path
 import pytest
 
 import tf_smoothclir
-from tf_smoothclir.losses.registry import LOSSES
 from tf_smoothclir.optimizers import OPTIMIZERS
+from tf_smoothclir.plugins import LOSSES, TOWERS
 from tf_smoothclir.settings import model
 from tf_smoothclir.settings.model import ModelSettings
 from tf_smoothclir.settings.training import TrainingSettings
-from tf_smoothclir.towers import TOWERS
 
 ROOT = Path(__file__).resolve().parent.parent
 MAX_LINES = 350
@@ -178,7 +177,7 @@ def test_modules_are_short(path):
 def test_pickle_is_opened_in_one_place():
     reading = {"pickle", "cPickle", "dill", "joblib", "shelve", "marshal"}
     users = {name for name, path in (LIBRARY | MAINS).items() if imports(path) & reading}
-    assert users <= {"tf_smoothclir.text.polyglot"}
+    assert users <= {"tf_smoothclir.papers.liu2020.polyglot"}
     for name, path in (LIBRARY | MAINS).items():
         assert "allow_pickle=True" not in path.read_text(encoding="utf-8"), name
 

@@ -36,7 +36,7 @@ def test_editors_see_every_public_name_where_it_is():
         "import tf_smoothclir.encoder",
         "sys.argv = ['stats', '--toy_entities=300']; from trainers.stats import run; run()",
         "sys.argv = ['convert', '--input=in.pkl', '--output=out.npz'];"
-        " from trainers.convert_polyglot import run; run()",
+        " from tf_smoothclir.papers.liu2020.convert_polyglot import run; run()",
     ],
 )
 def test_what_the_guide_says_loads_no_tensorflow(code, tmp_path):

@@ -30,7 +30,14 @@ MAINS = {
     "trainers.evaluate": ["data"],
     "trainers.compare": [],
     "trainers.tune": ["data", "text", "model", "training", "retrieval", "adversarial"],
-    "trainers.reproduce": ["text", "model", "training", "retrieval", "adversarial"],
+    "tf_smoothclir.papers.reproduce": [
+        "text",
+        "model",
+        "training",
+        "retrieval",
+        "adversarial",
+        "max_lstm",
+    ],
     "trainers.stats": ["data"],
     "trainers.write_shards": ["data", "text"],
     "trainers.prepare": ["data", "text"],
@@ -42,7 +49,7 @@ MAINS = {
     "export.serve": ["data"],
 }
 
-OTHER_DEFAULTS = {("trainers.reproduce", "epochs"): 10}
+OTHER_DEFAULTS = {("tf_smoothclir.papers.reproduce", "epochs"): 10}
 
 
 @pytest.fixture(scope="module")
@@ -182,7 +189,7 @@ def command_of(names):
     if "first_stage" in names:
         return ["trainers.evaluate"]
     if {"seeds", "tune_epochs", "word_vectors"} & names:
-        return ["trainers.reproduce", "table2"]
+        return ["tf_smoothclir.papers.reproduce", "table2"]
     special = {"num_shards": "write_shards", "beam": "prepare", "tune": "tune"}
     return [f"trainers.{special.get(next(iter(special.keys() & names), ''), 'train')}"]
 
@@ -226,7 +233,7 @@ def test_stats_counts_more_than_three_grades_if_told_to(commands, tmp_path):
         ("trainers.train", ["--data_dir=nowhere"]),
         ("export.search", ["--export_dir=nowhere", "--query=a"]),
         ("export.serve", ["--export_dir=nowhere"]),
-        ("trainers.reproduce", ["table9"]),
+        ("tf_smoothclir.papers.reproduce", ["table9"]),
         ("export.export", ["--run_dir=nowhere"]),
         ("export.client", []),
     ],
@@ -389,7 +396,7 @@ def test_every_value_of_a_preset_is_a_setting(name):
     [
         *((f"trainers.{name}", ["--data_dir=nowhere"]) for name in ("train", "prepare", "tune")),
         *((f"trainers.{name}", ["--data_dir=nowhere"]) for name in ("stats", "write_shards")),
-        ("trainers.reproduce", ["table1", "--data_dir=nowhere"]),
+        ("tf_smoothclir.papers.reproduce", ["table1", "--data_dir=nowhere"]),
         ("trainers.evaluate", ["--run_dir=nowhere"]),
         *((f"export.{name}", ["--export_dir=nowhere"]) for name in ("search", "serve")),
         ("export.build_index", ["--export_dir=nowhere"]),

@@ -12,7 +12,7 @@ from tf_smoothclir.data.candidate_lists import candidate_lists
 from tf_smoothclir.data.pipeline import InBatchPipeline, ListPipeline, stored_tokens
 from tf_smoothclir.data.ragged_tensors import mapped_tensors
 from tf_smoothclir.data.tokenized_set import ROLES
-from tf_smoothclir.towers import AveragePoolingTower
+from tf_smoothclir.towers.average_pooling import AveragePoolingTower
 from tf_smoothclir.two_tower.model import TwoTower
 
 

@@ -22,7 +22,7 @@ from tf_smoothclir.text.subword_encoder import text_encoder
 from tf_smoothclir.text.subwords import ngrams
 from tf_smoothclir.text.tokenizer import tokenize
 from tf_smoothclir.text.vocabulary import PADDING, UNKNOWN, write_vocabulary
-from tf_smoothclir.towers import AveragePoolingTower
+from tf_smoothclir.towers.average_pooling import AveragePoolingTower
 from tf_smoothclir.utils.errors import InputError
 
 SETTINGS = TextSettings(ngram_buckets=1000, vocabulary_size=9)

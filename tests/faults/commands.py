@@ -24,7 +24,7 @@ PRELOADED = (
     "keras_tuner",
     "matplotlib.pyplot",
     "tf_smoothclir.command_line.setting_flags",
-    "tf_smoothclir.experiments.reproduce",
+    "tf_smoothclir.papers.laboratory.reproduce",
     "tf_smoothclir.publishing.export",
     "tf_smoothclir.search.opening",
     "tf_smoothclir.training.train",
@@ -65,7 +65,7 @@ COMMANDS = (
     Command(
         "convert-polyglot",
         12,
-        "trainers.convert_polyglot",
+        "tf_smoothclir.papers.liu2020.convert_polyglot",
         ("--input={}/in.pkl", "--output={}/out.npz", "--words={}/words.txt"),
     ),
     Command("prepare", 20, "trainers.prepare", _DATA),
@@ -112,7 +112,7 @@ COMMANDS = (
     Command(
         "reproduce",
         4,
-        "trainers.reproduce",
+        "tf_smoothclir.papers.reproduce",
         ("theory", "gap", *_DATA, *_REPRODUCED, "--output_dir={}/reproduced"),
     ),
 )

@@ -16,10 +16,10 @@ from tf_smoothclir.losses.learned_thresholds import LearnedThresholdsLoss
 from tf_smoothclir.losses.list_mle import ListMLELoss
 from tf_smoothclir.losses.mse import SegmentMeanSquaredError
 from tf_smoothclir.losses.pairwise import PairwiseHingeLoss
-from tf_smoothclir.losses.registry import LEARNED_THRESHOLDS, LOSSES
 from tf_smoothclir.losses.softmax import SoftmaxLoss
 from tf_smoothclir.losses.sosl import SmoothOrdinalSearchLoss
 from tf_smoothclir.losses.three_part_l2 import ThreePartL2
+from tf_smoothclir.plugins import LOSSES
 from tf_smoothclir.two_tower.similarity import SmoothCosineSimilarity
 
 LISTWISE = [name for name, loss in LOSSES.items() if loss.needs_lists]
@@ -218,13 +218,12 @@ def test_thresholds_are_those_of_the_losses_that_cut_the_scores():
 
 
 def test_losses_that_learn_thresholds_are_those_losses():
-    for name, loss in LEARNED_THRESHOLDS.items():
-        assert issubclass(loss, LOSSES[name])
-        assert loss((0.1, 0.5)).layer.trainable_weights
+    assert issubclass(LearnedThresholdsLoss, LOSSES["sosl"])
+    assert LearnedThresholdsLoss((0.1, 0.5)).layer.trainable_weights
     assert all(loss().layer is None for loss in LOSSES.values())
 
 
-@pytest.mark.parametrize("loss", [*LOSSES.values(), *LEARNED_THRESHOLDS.values()])
+@pytest.mark.parametrize("loss", [*LOSSES.values(), LearnedThresholdsLoss])
 def test_worked_example_in_the_docstring(loss):
     module = importlib.import_module(loss.__module__)
     (example,) = doctest.DocTestFinder(recurse=False).find(loss, loss.__name__, module=module)

@@ -7,7 +7,7 @@ from tensorflow import keras
 
 from tf_smoothclir.losses.learned_thresholds import LearnedThresholdsLoss
 from tf_smoothclir.losses.sosl import SmoothOrdinalSearchLoss
-from tf_smoothclir.towers import AveragePoolingTower
+from tf_smoothclir.towers.average_pooling import AveragePoolingTower
 from tf_smoothclir.two_tower.model import TwoTower
 
 STARTS = [(0.0,), (0.2, 0.7), (-0.9, 0.1, 0.2, 0.95)]

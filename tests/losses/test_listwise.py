@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from tests.oracles import list_losses as oracle
 from tf_smoothclir.losses.list_mle import ListMLELoss
-from tf_smoothclir.losses.registry import LOSSES
 from tf_smoothclir.losses.softmax import SoftmaxLoss
+from tf_smoothclir.plugins import LOSSES
 
 LISTWISE = [name for name, loss in LOSSES.items() if loss.needs_lists]
 every_loss = pytest.mark.parametrize("name", LISTWISE)

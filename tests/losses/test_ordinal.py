@@ -12,9 +12,9 @@ from tests.oracles import maths
 from tf_smoothclir.losses.cumulative_logits import CumulativeLogits
 from tf_smoothclir.losses.mse import SegmentMeanSquaredError
 from tf_smoothclir.losses.proportional_odds import ProportionalOdds
-from tf_smoothclir.losses.registry import LOSSES
 from tf_smoothclir.losses.sosl import SmoothOrdinalSearchLoss
 from tf_smoothclir.losses.three_part_l2 import ThreePartL2
+from tf_smoothclir.plugins import LOSSES
 
 SETTINGS = settings(deadline=None, max_examples=40, derandomize=True)
 ORACLES = {

@@ -12,7 +12,8 @@ from tf_smoothclir.settings.text import TextSettings
 from tf_smoothclir.text.subword_encoder import SubwordTextEncoder
 from tf_smoothclir.text.vocabulary import PADDING, UNKNOWN, write_vocabulary
 from tf_smoothclir.text.word_encoder import TextEncoder
-from tf_smoothclir.towers import AveragePoolingTower, CNNTower
+from tf_smoothclir.towers.average_pooling import AveragePoolingTower
+from tf_smoothclir.towers.cnn import CNNTower
 from tf_smoothclir.two_tower.similarity import smooth_normalize
 
 WORDS = [f"word{number}" for number in range(3000)]

@@ -5,10 +5,11 @@ import pytest
 import tensorflow as tf
 
 from tests.published import DIM, EPSILON, WORDS, encode, undesired_operations
+from tf_smoothclir.plugins import TOWERS
 from tf_smoothclir.publishing.exported_tower import ExportedTower
 from tf_smoothclir.text.vocabulary import write_vocabulary
 from tf_smoothclir.text.word_encoder import TextEncoder
-from tf_smoothclir.towers import TOWERS, AveragePoolingTower
+from tf_smoothclir.towers.average_pooling import AveragePoolingTower
 
 HOSTILE = {
     "empty": b"",

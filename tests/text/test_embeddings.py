@@ -281,7 +281,7 @@ def test_npz_of_another_layout_is_refused(change, tmp_path):
 @pytest.mark.parametrize("name", ["words.pkl", "words.vec"])
 def test_pickle_is_not_opened_and_names_the_converter(name, tmp_path):
     (tmp_path / name).write_bytes(b"\x80\x02cposix\nsystem\n.")
-    with pytest.raises(InputError, match=r"is a pickle.*trainers\.convert_polyglot --input="):
+    with pytest.raises(InputError, match=r"is a pickle.*smoothclir-convert-polyglot --input="):
         load(tmp_path / name)
 
 

@@ -7,7 +7,7 @@ from tensorflow import keras
 
 from tf_smoothclir._compat.keras_api import tf_variable
 from tf_smoothclir.text.tokens import DistinctTokens, Tokens
-from tf_smoothclir.towers import AveragePoolingTower
+from tf_smoothclir.towers.average_pooling import AveragePoolingTower
 
 TEXTS = {
     "plain": [[2, 3], [4, 5, 6]],

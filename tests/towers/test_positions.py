@@ -7,7 +7,7 @@ from tensorflow import keras
 
 from tf_smoothclir._compat.keras_api import tf_variable
 from tf_smoothclir.text.tokens import DistinctTokens, SubwordTokens, Tokens
-from tf_smoothclir.towers import AveragePoolingTower
+from tf_smoothclir.towers.average_pooling import AveragePoolingTower
 from tf_smoothclir.towers.positions import NUM_PARTS, PART_BEGINS, by_part, part_of_position
 
 SIZE, DIM = 30, 3

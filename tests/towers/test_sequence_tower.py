@@ -10,9 +10,9 @@ from tests.towers.test_average_pooling import TEXTS, distinct, flat, padded
 from tf_smoothclir._compat.keras_api import tf_variable
 from tf_smoothclir.losses.sosl import SmoothOrdinalSearchLoss
 from tf_smoothclir.optimizers import LazyAdam
+from tf_smoothclir.papers.li2018.max_lstm import MaxLSTMTower
 from tf_smoothclir.towers.cnn import CNNTower
 from tf_smoothclir.towers.lstm import LSTMTower
-from tf_smoothclir.towers.max_lstm import MaxLSTMTower
 from tf_smoothclir.towers.sequence_tower import dropped_out, places
 from tf_smoothclir.two_tower.model import TwoTower
 

@@ -7,8 +7,9 @@ import pytest
 import tensorflow as tf
 from tensorflow import keras
 
+from tf_smoothclir.plugins import TOWERS
 from tf_smoothclir.text.tokens import DistinctTokens, SubwordTokens, Tokens
-from tf_smoothclir.towers import TOWERS, AveragePoolingTower
+from tf_smoothclir.towers.average_pooling import AveragePoolingTower
 from tf_smoothclir.two_tower.model import TwoTower
 from tf_smoothclir.two_tower.similarity import SmoothCosineSimilarity
 

@@ -10,7 +10,7 @@ from tf_smoothclir.losses.sosl import SmoothOrdinalSearchLoss
 from tf_smoothclir.optimizers import make_optimizer
 from tf_smoothclir.protocols.task import Batches
 from tf_smoothclir.settings.training import TrainingSettings
-from tf_smoothclir.towers import AveragePoolingTower
+from tf_smoothclir.towers.average_pooling import AveragePoolingTower
 from tf_smoothclir.training.steps import compile_steps
 from tf_smoothclir.two_tower.model import TwoTower
 from tf_smoothclir.two_tower.task import TwoTowerTask

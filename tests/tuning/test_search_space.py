@@ -44,7 +44,7 @@ def test_the_grid_of_three_grades_holds_the_papers_thresholds():
 
 
 @given(
-    st.sets(st.sampled_from(search_space.TUNABLE), min_size=1, max_size=3),
+    st.sets(st.sampled_from(search_space.searchable()), min_size=1, max_size=3),
     st.sampled_from([1, 2, 3]),
 )
 def test_every_point_is_different_and_makes_settings_that_can_be_used(names, number):

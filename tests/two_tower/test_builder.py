@@ -6,12 +6,11 @@ import numpy as np
 import pytest
 
 from tf_smoothclir.data.tokenized_set import ROLES
-from tf_smoothclir.losses.registry import LOSSES
+from tf_smoothclir.plugins import LOSSES, TOWERS
 from tf_smoothclir.settings.model import ModelSettings
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.settings.text import TextSettings
 from tf_smoothclir.settings.training import TrainingSettings
-from tf_smoothclir.towers import TOWERS
 from tf_smoothclir.two_tower.builder import build_model, configured_loss, load_pretrained
 from tf_smoothclir.utils.errors import InputError
 

@@ -23,8 +23,8 @@ from tests.two_tower.small_model import (
 from tf_smoothclir import CNNTower, LazyAdam, SmoothOrdinalSearchLoss, TwoTower
 from tf_smoothclir.data.model_inputs import PairInputs
 from tf_smoothclir.losses.learned_thresholds import LearnedThresholdsLoss
-from tf_smoothclir.losses.registry import LOSSES
 from tf_smoothclir.losses.softmax import SoftmaxLoss
+from tf_smoothclir.plugins import LOSSES
 
 
 @pytest.mark.parametrize("shared", [False, True])

@@ -46,7 +46,6 @@ class SettingKeywords(TypedDict, total=False):
     published_towers: bool
     token_weights: str
     position_weights: str
-    projection_layers: int
     dim: int
     matryoshka_dims: Sequence[int]
     epsilon: float
@@ -63,6 +62,7 @@ class SettingKeywords(TypedDict, total=False):
     train_query_embeddings: bool
     train_document_embeddings: bool
     # training
+    objective: str
     negatives: int
     train_negatives: int
     fresh_negatives: bool
@@ -97,19 +97,3 @@ class SettingKeywords(TypedDict, total=False):
     fusion: str
     reranker: str
     rerank_depth: int
-    # adversarial
-    objective: str
-    gamma1: float
-    gamma2: float
-    gamma3: float
-    beta: float
-    matching_loss: str
-    adversarial_weight: float
-    adversarial_loss: str
-    discriminator_steps: int
-    discriminator_rate: float
-    discriminator_input: str
-    regularization: float
-    translated_by: str
-    graded_triplets: bool
-    opening_epochs: int

@@ -14,11 +14,16 @@ import numpy as np
 from tf_smoothclir.settings.base import absolute
 from tf_smoothclir.settings.combinations import check_combinations
 from tf_smoothclir.settings.presets import PRESETS, changed, preset_settings
-from tf_smoothclir.settings.run import GROUPS, RunSettings
+from tf_smoothclir.settings.run import RunSettings, all_groups
 from tf_smoothclir.training.initial_run import settings_to_begin_with
 from tf_smoothclir.utils.errors import InputError, input_error
 
-FIELDS = {field.name: field for group in GROUPS.values() for field in dataclasses.fields(group)}
+
+def setting_fields() -> dict[str, dataclasses.Field]:
+    """Name -> field of each setting, those of registered plug-ins too."""
+    return {
+        field.name: field for group in all_groups().values() for field in dataclasses.fields(group)
+    }
 
 
 def run_settings(preset: str, given: Mapping[str, Any], arguments: Collection[str]) -> RunSettings:
@@ -26,9 +31,10 @@ def run_settings(preset: str, given: Mapping[str, Any], arguments: Collection[st
 
     With `init_from`, what they leave out is as in that run instead, except for the data.
     """
+    fields = setting_fields()
     for name in given:
-        if name not in FIELDS:
-            _unknown(name, "there is no such setting", {*FIELDS, *arguments})
+        if name not in fields:
+            _unknown(name, "there is no such setting", {*fields, *arguments})
     values = {name: _typed(name, value) for name, value in given.items()}
     if preset and preset not in PRESETS:
         _unknown(f"preset={preset!r}", "there is no such preset", PRESETS, near=preset)
@@ -59,7 +65,7 @@ def _unknown(place: str, reason: str, known: Collection[str], near: str = "") ->
 
 def _typed(name: str, value: Any) -> Any:
     """A value in the type of its setting."""
-    field = FIELDS[name]
+    field = setting_fields()[name]
     default = field.default
     if isinstance(default, bool):
         if isinstance(value, (bool, np.bool_)):
@@ -93,7 +99,7 @@ def _number(name: str, value: Any, kind: type) -> Any:
 
 
 def _wrong(name: str, value: object, what: str) -> InputError:
-    default = FIELDS[name].default
+    default = setting_fields()[name].default
     example = f", such as {name}={default!r}" if default not in ("", ()) else ""
     return input_error(
         f"{name}={value!r}", f"it is a {type(value).__name__}", f"Give {what}{example}"

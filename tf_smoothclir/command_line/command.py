@@ -18,7 +18,7 @@ from absl import app, flags, logging
 
 from tf_smoothclir._compat.quiet import hush_tensorflow
 from tf_smoothclir.command_line.flag_rules import check_flags
-from tf_smoothclir.command_line.setting_flags import COMMAND
+from tf_smoothclir.command_line.setting_flags import COMMAND, define_plugin, load_plugins
 from tf_smoothclir.utils.errors import InputError, is_full_disk
 
 _PACKAGE = os.fspath(Path(__file__).parents[1])
@@ -29,6 +29,11 @@ def run_main(
     main: Callable, description: str, groups: Sequence[str] = (), *, arguments: str = ""
 ) -> None:
     """Runs a command: parses and checks its flags, calls `main`, reports users' mistakes."""
+    define_plugin()
+    try:
+        groups = load_plugins(sys.argv[1:], groups)
+    except InputError as error:
+        sys.exit(f"error: {error}")
     if any(argument in ("--help", "-h", "-help") for argument in sys.argv[1:]):
         try:
             print(_help(description, groups, arguments), flush=True)

@@ -8,13 +8,14 @@ from pathlib import Path
 
 from absl import flags
 
-from tf_smoothclir.settings.base import Settings, absolute
+from tf_smoothclir import plugins
+from tf_smoothclir.settings.base import Settings, absolute, help_of
 from tf_smoothclir.settings.combinations import NOT_BESIDE_INIT_FROM, check_combinations
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.settings.model import ModelSettings
 from tf_smoothclir.settings.presets import PRESETS, preset_settings
 from tf_smoothclir.settings.retrieval import SEARCHED_BY
-from tf_smoothclir.settings.run import GROUPS, RunSettings
+from tf_smoothclir.settings.run import GROUPS, RunSettings, all_groups
 from tf_smoothclir.utils.errors import InputError, input_error
 
 FLAGS = flags.FLAGS
@@ -24,8 +25,55 @@ COMMAND = "command"  # group of a command's own flags in --help
 def define_settings(groups: Sequence[str] = tuple(GROUPS)) -> None:
     """Defines a flag for each setting of some groups, with its default, help and range."""
     for group in groups:
-        for field in dataclasses.fields(GROUPS[group]):
+        for field in dataclasses.fields(all_groups()[group]):
             _define(group, field)
+
+
+def define_plugin() -> None:
+    """Defines --plugin, for all commands."""
+    if "plugin" not in FLAGS:
+        flags.DEFINE_list(
+            "plugin",
+            [],
+            "Python modules to import first, which register losses, towers, objectives or"
+            " re-rankers (tf_smoothclir.plugins.register).",
+            module_name=COMMAND,
+        )
+
+
+def load_plugins(arguments: Sequence[str], groups: Sequence[str]) -> list[str]:
+    """Imports what --plugin names, and defines the flags of their settings.
+
+    It has to happen before flags are parsed. A command that has all settings of a run has those of
+    plug-ins too.
+
+    Returns:
+        The groups of settings that `--help` shows.
+    """
+    read = FLAGS.read_flags_from_files(list(arguments), force_gnu=True)
+    named = [_plugin_flag(read, place) for place in range(len(read))]
+    plugins.load(name for value in named for name in value.split(",") if name)
+    if not {*groups} >= {"model", "training"}:
+        return list(groups)
+    more = [group for group in plugins.groups() if group not in groups]
+    define_settings([group for group in more if not _is_defined(group)])
+    for group in groups:  # plug-ins bring choices
+        for field in dataclasses.fields(all_groups()[group]):
+            if isinstance(field.metadata["choices"], plugins.Registry):
+                FLAGS[field.name].help = _help_of_choices(field)
+    return [*groups, *more]
+
+
+def _plugin_flag(arguments: Sequence[str], place: int) -> str:
+    """The value of --plugin at a place of the command line; "" where it is not there."""
+    name, equals, value = arguments[place].lstrip("-").partition("=")
+    if name != "plugin" or not arguments[place].startswith("-"):
+        return ""
+    return value if equals else "".join(arguments[place + 1 : place + 2])
+
+
+def _is_defined(group: str) -> bool:
+    return all(field.name in FLAGS for field in dataclasses.fields(all_groups()[group]))
 
 
 def define_preset() -> None:
@@ -121,18 +169,19 @@ def settings_from_flags(
 ) -> Settings:
     """The settings of a group that the flags give."""
     values = {}
-    for field in dataclasses.fields(GROUPS[group]):
+    kind = all_groups()[group]
+    for field in dataclasses.fields(kind):
         flag = FLAGS[field.name]
         value = getattr(base, field.name) if base and not flag.present else flag.value
         values[field.name] = absolute(field, value)
     try:
-        for field in dataclasses.fields(GROUPS[group]):
+        for field in dataclasses.fields(kind):
             if isinstance(field.default, tuple):
-                kind = type(field.default[0]) if field.default else int
+                of_numbers = type(field.default[0]) if field.default else int
                 values[field.name] = tuple(
-                    _number(field.name, text, kind) for text in values[field.name]
+                    _number(field.name, text, of_numbers) for text in values[field.name]
                 )
-        settings = GROUPS[group](**values)
+        settings = kind(**values)
     except ValueError as error:
         raise InputError(str(error)) from error
     check_combinations(settings, varied=varied, **flags_beside)
@@ -142,10 +191,10 @@ def settings_from_flags(
 def run_settings_from_flags(varied: Collection[str] = (), **flags_beside) -> RunSettings:
     """All settings that the flags give; what they leave out is as in --preset."""
     base = _base_settings()
-    settings = RunSettings(
-        **{
-            group: settings_from_flags(group, getattr(base, group), varied=varied, **flags_beside)
-            for group in GROUPS
+    settings = RunSettings.from_groups(
+        {
+            name: settings_from_flags(name, group, varied=varied, **flags_beside)
+            for name, group in base.groups().items()
         }
     )
     check_combinations(settings, varied=varied, **flags_beside)
@@ -185,6 +234,10 @@ def _number(name: str, text: str | float, kind: type) -> float:
 def _define(group: str, field: dataclasses.Field) -> None:
     rule, name, default = field.metadata, field.name, field.default
     common = {"help": rule["help"], "module_name": group}
+    if isinstance(rule["choices"], plugins.Registry):
+        parser = _ChoiceParser(rule["choices"])
+        flags.DEFINE(parser, name, default, _help_of_choices(field), module_name=group)
+        return
     limits = {"lower_bound": rule["minimum"], "upper_bound": rule["maximum"]}
     if isinstance(default, bool):
         flags.DEFINE_boolean(name, default, **common)
@@ -198,3 +251,29 @@ def _define(group: str, field: dataclasses.Field) -> None:
         flags.DEFINE_enum(name, default, list(rule["choices"]), **common)
     else:
         flags.DEFINE_string(name, default, **common)
+
+
+def _help_of_choices(field: dataclasses.Field) -> str:
+    """The help of a flag whose choices are registered, in the form of absl's enum flags."""
+    return f"<{'|'.join(field.metadata['choices'])}>: {help_of(field)}"
+
+
+class _ChoiceParser(flags.ArgumentParser):
+    """Accepts what is registered when the flag is read: plug-ins come after its definition."""
+
+    def __init__(self, choices: plugins.Registry):
+        super().__init__()
+        self._choices = choices
+
+    syntactic_help = ""
+
+    def parse(self, argument: str) -> str:
+        """The argument, if there is such a choice."""
+        if argument not in self._choices:
+            names = "|".join(self._choices)
+            raise ValueError(f"value should be one of <{names}>, or of a plug-in (--plugin)")
+        return argument
+
+    def flag_type(self) -> str:
+        """As of absl's own enum flags."""
+        return "string enum"

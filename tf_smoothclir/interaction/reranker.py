@@ -15,10 +15,10 @@ from tf_smoothclir.data.candidate_lists import CandidateLists
 from tf_smoothclir.data.tokenized_set import ROLES, TokenizedSet
 from tf_smoothclir.interaction.learning import PAIRS_AT_ONCE, PairFeatures, features_graph
 from tf_smoothclir.interaction.networks.base import InteractionNetwork
-from tf_smoothclir.interaction.networks.registry import NETWORKS
 from tf_smoothclir.interaction.networks.word_tables import WordTables
 from tf_smoothclir.interaction.texts import InteractionTexts
 from tf_smoothclir.interaction.word_codes import WordCodes
+from tf_smoothclir.plugins import RERANKERS
 from tf_smoothclir.utils.errors import input_error
 from tf_smoothclir.utils.files import open_to_write, read_json, write_json
 from tf_smoothclir.utils.records import record_from_json
@@ -31,7 +31,7 @@ class RerankerChoices:
     """What a re-ranker is beside its arrays.
 
     Attributes:
-        network: Its name in `NETWORKS`.
+        network: Its name in `RERANKERS`.
         weight: What its scores are multiplied by before those of the first stage are added; 0 where
             the first stage alone is not worse on validation.
         query_length: Words of a query that it reads.
@@ -82,7 +82,9 @@ class Reranker:
     ):
         self.choices, self.codes, self.word_weights = choices, codes, word_weights
         tables = WordTables(*codes.vectors(), trained=trains_vectors)
-        self.network: InteractionNetwork = NETWORKS[choices.network](tables, word_weights)
+        self.network: InteractionNetwork = RERANKERS[choices.network].from_tables(
+            tables, word_weights
+        )
 
     @property
     def seconds(self) -> float:

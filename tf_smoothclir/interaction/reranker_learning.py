@@ -23,7 +23,6 @@ from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.tokenized_set import TokenizedSet
 from tf_smoothclir.interaction.choosing import SHARES, FirstStageValidation, reciprocal_ranks
 from tf_smoothclir.interaction.learning import learn
-from tf_smoothclir.interaction.networks.registry import LEARNING
 from tf_smoothclir.interaction.reranker import (
     ListScores,
     Reranker,
@@ -33,6 +32,7 @@ from tf_smoothclir.interaction.reranker import (
 from tf_smoothclir.interaction.texts import InteractionTexts
 from tf_smoothclir.interaction.training_lists import training_lists, with_related
 from tf_smoothclir.interaction.word_codes import WordCodes
+from tf_smoothclir.plugins import RERANKERS
 from tf_smoothclir.protocols.scorer import Ranking, Retriever, ordered
 
 # Words that a re-ranker reads: first stages read all of a text.
@@ -55,7 +55,7 @@ def learn_reranker(
     validation = FirstStageValidation(retrieval_set, first_stage, depth)
     lists = training_lists(retrieval_set, first_stage, seed)
     tried = [(lists, False)]
-    if LEARNING[network].tries_related and len(lists.query_rows):
+    if RERANKERS[network].learning.tries_related and len(lists.query_rows):
         more = with_related(lists, retrieval_set, seed)
         tried += [(more, True)] * (len(more.query_rows) > len(lists.query_rows))
     weights = frequency_weights(tokenized_set)
@@ -63,7 +63,7 @@ def learn_reranker(
     for lists, related in tried:
         keras.utils.set_random_seed(seed)  # for the weights that a network begins with
         choices = RerankerChoices(network, 0.0, QUERY_LENGTH, DOCUMENT_LENGTH, related=related)
-        trains_vectors = bool(LEARNING[network].vector_rate)
+        trains_vectors = bool(RERANKERS[network].learning.vector_rate)
         begun = Reranker(choices, codes, weights, trains_vectors=trains_vectors)
         found.append(_learned(begun, tokenized_set, lists, validation, seed))
     reranker = max(found, key=lambda one: one.choices.gain)
@@ -84,9 +84,11 @@ def _learned(
     best_epoch = 0
     if len(lists.query_rows):
         measure = _EpochMeasure(reranker, texts, validation, tokenized_set.retrieval_set)
-        settings = dataclasses.replace(LEARNING[network], least_grade=int(lists.grades.max()))
+        settings = dataclasses.replace(
+            RERANKERS[network].learning, least_grade=int(lists.grades.max())
+        )
         best_epoch = learn(reranker.network, texts, lists, measure, settings, seed=seed).best_epoch
-    if LEARNING[network].vector_rate:
+    if RERANKERS[network].learning.vector_rate:
         reranker = reranker.encoded()
     weight, share, measured = validation.best(reranker.scorer(texts))
     return reranker.chosen(

@@ -16,6 +16,7 @@ from __future__ import annotations
 import os
 
 from tf_smoothclir._compat import ON_KERAS_3
+from tf_smoothclir.plugins import TOWERS
 from tf_smoothclir.settings.run import RunSettings
 
 _VARIABLE = "TF_NUM_INTRAOP_THREADS"  # TensorFlow reads it when it starts
@@ -28,7 +29,7 @@ def intraop_threads(settings: RunSettings, cores: int) -> int:
     and mined negatives and convolutions are products of large matrices, which need all cores.
     """
     model, training = settings.model, settings.training
-    if cores == 2 and model.tower in ("lstm", "max_lstm"):
+    if cores == 2 and TOWERS.plugin(model.tower).fact("is_recurrent", False):
         return 1
     multiplies = (
         model.tower != "average_pooling"

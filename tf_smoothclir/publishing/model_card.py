@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tf_smoothclir.evaluation.report import metrics_cells, rules_list, without_queries
+from tf_smoothclir.plugins import RERANKERS
 from tf_smoothclir.publishing.export_directory import DIRECTORIES, MODELS
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.training.run_config import RunConfig
@@ -20,13 +21,6 @@ _RANKS_BY = {
     "dense": "two towers that give queries and documents vectors",
     "lexical": "a translation table",
     "hybrid": "two towers and a translation table in one ranking",
-}
-_RERANKERS = {
-    "late_interaction": "late interaction, in which each query word looks for its best match",
-    "knrm": "K-NRM, kernels over similarities of words",
-    "drmm": "DRMM, histograms of similarities of words",
-    "match_pyramid": "MatchPyramid, a convolution over similarities of words",
-    "conv_knrm": "Conv-KNRM, kernels over similarities of phrases",
 }
 _TAGS = ("cross-lingual-information-retrieval", "document-retrieval", "tensorflow")
 
@@ -81,9 +75,14 @@ def _second_stage(settings: RunSettings, roles: Sequence[str]) -> str:
     retrieval = settings.retrieval
     return (
         f" The first {retrieval.rerank_depth:,} documents are then ordered again by"
-        f" {_RERANKERS[retrieval.reranker]} (`{DIRECTORIES['reranker']}`); the search model of"
+        f" {_in_words(retrieval.reranker)} (`{DIRECTORIES['reranker']}`); the search model of"
         " TensorFlow Serving has the first ranking alone."
     )
+
+
+def _in_words(reranker: str) -> str:
+    words = reranker.replace("_", " ")
+    return f"{words}: {RERANKERS.plugin(reranker).help.rstrip('.')}"
 
 
 def _header(name: str, settings: RunSettings, metrics: Mapping[str, float]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 MAX_SEED = (1 << 31) - 2  # TensorFlow takes 32 bits, and one more than the seed is used too
 
@@ -16,23 +16,39 @@ def setting(
     *,
     minimum=None,
     maximum=None,
-    choices: Sequence[str] | None = None,
+    choices: Collection[str] | None = None,
     is_path: bool = False,
+    searched: Sequence = (),
 ):
-    """A dataclass field with a default, a help text and the values it accepts."""
+    """Returns a dataclass field with a default, a help text and the values it accepts.
+
+    Args:
+        default: The default.
+        help_text: One or two sentences for newcomers.
+        minimum: Least number, or None.
+        maximum: Largest number, or None.
+        choices: The possible values, or None; a `plugins.Registry` grows with plug-ins.
+        is_path: A path relative to the working directory is made absolute, unless it is a URL.
+        searched: Values that `smoothclir-tune` tries, of a setting of a plug-in.
+    """
     metadata = {
         "help": help_text,
         "minimum": minimum,
         "maximum": maximum,
         "choices": choices,
         "is_path": is_path,
+        "searched": tuple(searched),
     }
     return dataclasses.field(default=default, metadata=metadata)
 
 
 @dataclasses.dataclass(frozen=True)
 class Settings:
-    """Base of all groups: checks each value by itself."""
+    """Base of all groups of settings, those of plug-ins too: checks each value by itself.
+
+    Raises:
+        ValueError: A value is out of range; the message starts with its flag.
+    """
 
     def __post_init__(self):
         for field in dataclasses.fields(self):
@@ -50,13 +66,21 @@ class Settings:
                     f"--{field.name} must be at most {rule['maximum']}, but is {value}."
                 )
             if rule["choices"] and value not in rule["choices"]:
+                more = "" if isinstance(rule["choices"], tuple) else " A plug-in may bring it."
                 raise ValueError(
-                    f"--{field.name} must be one of {', '.join(rule['choices'])}, but is {value!r}."
+                    f"--{field.name} must be one of {', '.join(rule['choices'])}, but is"
+                    f" {value!r}.{more}"
                 )
 
     def values(self) -> dict[str, object]:
         """Name -> value of each setting."""
         return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+
+
+def help_of(field: dataclasses.Field) -> str:
+    """The help text of a setting, with those of its choices that are registered."""
+    of_choices = getattr(field.metadata["choices"], "help", None)
+    return f"{field.metadata['help']} {of_choices()}" if of_choices else field.metadata["help"]
 
 
 def absolute(field: dataclasses.Field, value):

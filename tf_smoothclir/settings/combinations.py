@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from tf_smoothclir import plugins
+from tf_smoothclir.plugins import LOSSES, TOWERS
 from tf_smoothclir.settings.base import Settings
-from tf_smoothclir.settings.model import LIST_LOSSES
-from tf_smoothclir.settings.objective_rules import OBJECTIVE_RULES
 from tf_smoothclir.settings.retrieval import DEFAULT_RERANK_DEPTH
 from tf_smoothclir.settings.rule import Rule
 from tf_smoothclir.settings.run import RunSettings
@@ -33,11 +33,10 @@ _BESIDE_INIT_FROM = {
 }
 NOT_BESIDE_INIT_FROM = {*_BESIDE_INIT_FROM, "ranker"}
 
-_TOKEN_WEIGHTS = {
-    "average_pooling": ("none", "idf", "learned"),
-    "linear": ("none", "idf"),
-    "word_tanh": ("none", "idf"),
-}
+
+def _is(tower: str, fact: str) -> bool:
+    return bool(TOWERS.plugin(tower).fact(fact, False))
+
 
 RULES = (
     # Beside settings, some rules read a flag that only one command has.
@@ -151,37 +150,35 @@ RULES = (
     ),
     Rule(
         ("token_weights", "tower"),
-        lambda weights, tower: weights not in _TOKEN_WEIGHTS.get(tower, ("none",)),
+        lambda weights, tower: (
+            weights not in TOWERS.plugin(tower).fact("accepted_token_weights", ("none",))
+        ),
         "such a tower does not weight words, or not in this way",
         _LEAVE_OUT,
     ),
     Rule(
         ("position_weights", "tower"),
-        lambda weights, tower: weights != "none" and tower != "average_pooling",
+        lambda weights, tower: weights != "none" and not _is(tower, "weighs_positions"),
         "a tower that reads word order knows positions",
         _LEAVE_OUT,
     ),
     Rule(
-        ("projection_layers", "tower"),
-        lambda layers, tower: layers > 1 and tower != "max_lstm",
-        "only max_lstm can have a second layer",
-        "Add --tower=max_lstm, or leave --projection_layers out",
-    ),
-    Rule(
         ("matryoshka_dims", "tower"),
-        lambda dims, tower: bool(dims) and tower != "average_pooling",
+        lambda dims, tower: bool(dims) and not _is(tower, "can_be_cut"),
         "the first numbers of a vector come from layers that need all of it",
         _LEAVE_OUT,
     ),
     Rule(
         ("loss", "batching"),
-        lambda loss, batching: loss in LIST_LOSSES and batching not in ("lists", "in_batch"),
+        lambda loss, batching: (
+            LOSSES.plugin(loss).fact("needs_lists", False) and batching not in ("lists", "in_batch")
+        ),
         "this loss compares the documents of a whole candidate list",
         "Add --batching=lists",
     ),
     Rule(
         ("loss", "learn_thresholds"),
-        lambda loss, learn: learn and loss != "sosl",
+        lambda loss, learn: learn and not LOSSES.plugin(loss).fact("learns_thresholds", False),
         "only sosl can learn its thresholds",
         _LEAVE_OUT,
     ),
@@ -218,7 +215,7 @@ RULES = (
             "train_document_embeddings",
         ),
         lambda tower, of_tokens, of_positions, *trained: (
-            tower in ("average_pooling", "linear")
+            _is(tower, "trains_words_alone")
             and not any(trained)
             and "learned" not in (of_tokens, of_positions)
         ),
@@ -246,7 +243,6 @@ RULES = (
         "only psq begins with the translation table of another run",
         _LEAVE_OUT,
     ),
-    *OBJECTIVE_RULES,
     Rule(
         ("shards_dir", "batching"),
         lambda shards_dir, batching: bool(shards_dir) and batching != "lists",
@@ -310,7 +306,9 @@ def broken_rules(*settings: Settings | RunSettings, **flags) -> list[tuple[Rule,
     values = dict(flags)
     for some in settings:
         values |= some.values()
-    return [(rule, rule.error(values)) for rule in RULES if rule.breaks(values)]
+    return [
+        (rule, rule.error(values)) for rule in (*RULES, *plugins.rules()) if rule.breaks(values)
+    ]
 
 
 def check_combinations(

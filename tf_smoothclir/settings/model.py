@@ -4,17 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 
+from tf_smoothclir.plugins import LOSSES, TOWERS
+from tf_smoothclir.settings import built_in as built_in  # registers the choices
 from tf_smoothclir.settings.base import Settings, setting, value_text
-
-# They compare the documents of a whole candidate list.
-LIST_LOSSES = (
-    "ordinal_softmax",
-    "softmax",
-    "approx_ndcg",
-    "pairwise_hinge",
-    "pairwise_logistic",
-    "list_mle",
-)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -23,11 +15,9 @@ class ModelSettings(Settings):
 
     tower: str = setting(
         "average_pooling",
-        "Kind of tower. average_pooling: the mean of the word vectors. cnn, lstm: read word order,"
-        " and take many times as long. The paper has all three; --published_towers builds cnn and"
-        " lstm as its authors do. max_lstm: the largest states of an LSTM (Li and Cheng 2018)."
-        " linear, word_tanh: sums over words, for --objective=s2net, bae and xcnn.",
-        choices=("average_pooling", "cnn", "lstm", "max_lstm", "linear", "word_tanh"),
+        "Kind of tower. The paper has average_pooling, cnn and lstm; --published_towers builds cnn"
+        " and lstm as its authors do.",
+        choices=TOWERS,
     )
     published_towers: bool = setting(
         False,
@@ -50,13 +40,6 @@ class ModelSettings(Settings):
         " tower; for queries that say what the opening of a document says.",
         choices=("none", "learned"),
     )
-    projection_layers: int = setting(
-        1,
-        "How many fully connected layers of --dim numbers, each with tanh, stand behind the states"
-        " of max_lstm (Li and Cheng 2018: 1 or 2).",
-        minimum=1,
-        maximum=2,
-    )
     dim: int = setting(64, "Length of the vectors (paper: 64).", minimum=1, maximum=16_384)
     matryoshka_dims: tuple[int, ...] = setting(
         (),
@@ -72,18 +55,9 @@ class ModelSettings(Settings):
     )
     loss: str = setting(
         "sosl",
-        "Loss. sosl: the paper's. mse, proportional_odds, three_part_l2: the losses that the paper"
-        " compares it with. cumulative_logits: McCullagh's proportional odds, which the paper's is"
-        " not. The others compare the documents of a whole candidate list and need"
-        " --batching=lists or in_batch.",
-        choices=(
-            "sosl",
-            "mse",
-            "proportional_odds",
-            "three_part_l2",
-            "cumulative_logits",
-            *LIST_LOSSES,
-        ),
+        "Loss. The paper compares its own, sosl, with mse, proportional_odds and three_part_l2."
+        " Those that compare the documents of a list need --batching=lists or in_batch.",
+        choices=LOSSES,
     )
     temperature: float = setting(
         0.1,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 
-from tf_smoothclir.settings.run import GROUPS, RunSettings
+from tf_smoothclir.settings.run import RunSettings
 
 # The best towers alone, chosen on the validation queries of mdn-en-de.
 _DENSE = {
@@ -49,14 +49,13 @@ PRESETS = {
 
 def changed(settings: RunSettings, changes: Mapping[str, object]) -> RunSettings:
     """Settings with some values changed, by name, in whatever group."""
-    left, groups = dict(changes), {}
-    for group, kind in GROUPS.items():
-        names = {field.name for field in dataclasses.fields(kind)} & left.keys()
-        values = {name: left.pop(name) for name in names}
-        groups[group] = dataclasses.replace(getattr(settings, group), **values)
+    left, groups = dict(changes), settings.groups()
+    for name, group in groups.items():
+        names = group.values().keys() & left.keys()
+        groups[name] = dataclasses.replace(group, **{name: left.pop(name) for name in names})
     if left:
         raise ValueError(f"There are no settings {sorted(left)}.")
-    return RunSettings(**groups)
+    return RunSettings.from_groups(groups)
 
 
 def preset_settings(name: str, tower: str = "") -> RunSettings:

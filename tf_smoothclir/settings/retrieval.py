@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 
+from tf_smoothclir.plugins import RERANKERS
+from tf_smoothclir.settings import built_in as built_in  # registers the choices
 from tf_smoothclir.settings.base import Settings, setting
 
 # What indexes are made for, and what searches rank with; auto: what the exported run ranks with.
@@ -83,11 +85,9 @@ class RetrievalSettings(Settings):
     reranker: str = setting(
         "none",
         "What orders the first ranks of --retriever again, by reading query and document together."
-        " late_interaction: each query word looks for its best match in the document, by position"
-        " and with its neighbour; fast. knrm, drmm, match_pyramid, conv_knrm: networks of Yu and"
-        " Allan 2020 and Dai et al. 2018. Learned from the first ranks of training queries;"
-        " validation queries decide how much it counts, and whether it counts at all.",
-        choices=("none", "late_interaction", "knrm", "drmm", "match_pyramid", "conv_knrm"),
+        " Learned from the first ranks of training queries; validation queries decide how much it"
+        " counts, and whether it counts at all.",
+        choices=RERANKERS,
     )
     rerank_depth: int = setting(
         DEFAULT_RERANK_DEPTH,

@@ -1,62 +1,106 @@
 """All settings of a run: flags, `flags.txt` and `config.json` are made from them.
 
 Each group is a frozen dataclass whose fields carry their help text and the values they accept.
+Plug-ins add groups of their own.
 """
 
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
+from typing import TypeVar
 
-from tf_smoothclir.settings.adversarial import AdversarialSettings
-from tf_smoothclir.settings.base import value_text
+from tf_smoothclir import plugins
+from tf_smoothclir.settings.base import Settings, value_text
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.settings.model import ModelSettings
 from tf_smoothclir.settings.retrieval import RetrievalSettings
 from tf_smoothclir.settings.text import TextSettings
 from tf_smoothclir.settings.training import TrainingSettings
+from tf_smoothclir.utils.errors import input_error
 
+_S = TypeVar("_S", bound=Settings)
 GROUPS = {
     "data": DataSettings,
     "text": TextSettings,
     "model": ModelSettings,
     "training": TrainingSettings,
     "retrieval": RetrievalSettings,
-    "adversarial": AdversarialSettings,
 }
 # They change no result. Where the data are does not matter; what they are is compared by itself.
 WITHOUT_EFFECT = frozenset(
     {"data_dir", "tfds_data_dir", "cache_dir", "shards_dir", "checkpoint_minutes"}
 )
+_PLUGINS = "plugins"
+
+
+def all_groups() -> dict[str, type[Settings]]:
+    """Name -> settings of each group, those of registered plug-ins last."""
+    return {**GROUPS, **plugins.groups()}
 
 
 @dataclasses.dataclass(frozen=True)
 class RunSettings:
-    """All settings of a training run, by group."""
+    """All settings of a training run, by group.
+
+    Attributes:
+        of_plugins: The groups of plug-ins that are not as their defaults, in a fixed order.
+    """
 
     data: DataSettings = dataclasses.field(default_factory=DataSettings)
     text: TextSettings = dataclasses.field(default_factory=TextSettings)
     model: ModelSettings = dataclasses.field(default_factory=ModelSettings)
     training: TrainingSettings = dataclasses.field(default_factory=TrainingSettings)
     retrieval: RetrievalSettings = dataclasses.field(default_factory=RetrievalSettings)
-    adversarial: AdversarialSettings = dataclasses.field(default_factory=AdversarialSettings)
+    of_plugins: tuple[Settings, ...] = ()
+
+    def __post_init__(self):
+        changed = [group for group in self.of_plugins if group != type(group)()]
+        changed.sort(key=lambda group: plugins.group_name(type(group)))
+        object.__setattr__(self, "of_plugins", tuple(changed))
+
+    def of(self, kind: type[_S]) -> _S:
+        """The settings of a plug-in."""
+        return next((group for group in self.of_plugins if type(group) is kind), kind())
+
+    def groups(self) -> dict[str, Settings]:
+        """Name of group -> its settings; those of all registered plug-ins are among them."""
+        own = {name: getattr(self, name) for name in GROUPS}
+        return own | {name: self.of(kind) for name, kind in plugins.groups().items()}
+
+    @classmethod
+    def from_groups(cls, groups: Mapping[str, Settings]) -> RunSettings:
+        """The settings with these groups; what is missing has its defaults."""
+        own = {name: group for name, group in groups.items() if name in GROUPS}
+        of_plugins = tuple(group for name, group in groups.items() if name not in GROUPS)
+        return cls(**own, of_plugins=of_plugins)
+
+    def to_dict(self) -> dict:
+        """Name of group -> setting -> value, for JSON; "plugins" are the modules in use."""
+        used = plugins.used_by(self.values())
+        kinds = {used.settings for used in used if used.settings} | set(map(type, self.of_plugins))
+        content = {name: getattr(self, name).values() for name in GROUPS}
+        content |= {
+            name: self.of(kind).values() for name, kind in plugins.groups().items() if kind in kinds
+        }
+        return {**content, _PLUGINS: list(dict.fromkeys(one.module for one in used))}
 
     @classmethod
     def from_dict(cls, values: dict) -> RunSettings:
-        """Restores what `dataclasses.asdict` gave, also after a trip through JSON.
-
-        Older runs have no groups "retrieval" and "adversarial": theirs are the defaults. Before
-        there was "published_towers", "cumulative_logits" was called "proportional_odds".
-        """
-        values = {"retrieval": {}, "adversarial": {}, **values}
-        model = values["model"]
-        if "published_towers" not in model and model.get("loss") == "proportional_odds":
-            values["model"] = {**model, "loss": "cumulative_logits"}
-        return cls(**{group: kind(**values[group]) for group, kind in GROUPS.items()})
+        """Restores what `to_dict` gave, also after a trip through JSON."""
+        _check_loaded(values[_PLUGINS])
+        groups = {name: values[name] for name in GROUPS}
+        groups |= {name: group for name, group in values.items() if name not in groups}
+        del groups[_PLUGINS]
+        kinds = all_groups()
+        return cls.from_groups({name: kinds[name](**group) for name, group in groups.items()})
 
     def values(self) -> dict[str, object]:
         """Name -> value of each setting of all groups, whose names all differ."""
         return {
-            name: value for group in GROUPS for name, value in getattr(self, group).values().items()
+            name: value
+            for group in self.groups().values()
+            for name, value in group.values().items()
         }
 
     def values_with_effect(self) -> dict[str, object]:
@@ -64,8 +108,25 @@ class RunSettings:
         return {name: value for name, value in self.values().items() if name not in WITHOUT_EFFECT}
 
     def flag_lines(self) -> list[str]:
-        """One `--name=value` for each setting, as a flag file has them."""
-        return [f"--{name}={value_text(value)}" for name, value in self.values().items()]
+        """One `--name=value` for each setting, as a flag file has them; plug-ins come first."""
+        content = self.to_dict()
+        modules = content.pop(_PLUGINS)
+        lines = [f"--plugin={','.join(modules)}"] if modules else []
+        for group in content.values():
+            lines += [f"--{name}={value_text(value)}" for name, value in group.items()]
+        return lines
+
+
+def _check_loaded(modules: list[str]) -> None:
+    """Checks that the user has imported the plug-ins of a run: a file may not do so."""
+    missing = [name for name in modules if name not in plugins.loaded()]
+    if missing:
+        raise input_error(
+            f"plug-in {missing[0]}",
+            "the run was made with it, and nothing is imported because a file says so",
+            f"If you trust it, add --plugin={','.join(missing)}; in Python, call"
+            f" tf_smoothclir.plugins.load({missing!r}) first",
+        )
 
 
 def differences(there: RunSettings, here: RunSettings) -> list[str]:

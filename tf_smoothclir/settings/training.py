@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 
+from tf_smoothclir.plugins import OBJECTIVES
+from tf_smoothclir.settings import built_in as built_in  # registers the choices
 from tf_smoothclir.settings.base import MAX_SEED, Settings, setting, value_text
 
 METRICS = ("P_mr@1", "P_mr@5", "P_r@5", "NDCG@5", "MAP", "MRR_mr", "MRR_r")
@@ -11,8 +13,9 @@ METRICS = ("P_mr@1", "P_mr@5", "P_r@5", "NDCG@5", "MAP", "MRR_mr", "MRR_r")
 
 @dataclasses.dataclass(frozen=True)
 class TrainingSettings(Settings):
-    """Sampling, optimisation and stopping."""
+    """What towers are trained for, sampling, optimisation and stopping."""
 
+    objective: str = setting("ranking", "What the towers are trained for.", choices=OBJECTIVES)
     negatives: int = setting(
         40,
         "Sampled documents of grade 0 per query, in training and evaluation (paper: 40).",

@@ -17,7 +17,7 @@ from tf_smoothclir.text.embedding_records import MAX_TOKEN_BYTES, Record, wrong_
 from tf_smoothclir.utils.errors import InputError, input_error
 from tf_smoothclir.utils.files import flush_to_disk, open_to_write, scratch_directory
 
-CONVERT = "python -m trainers.convert_polyglot --input=FILE.pkl --output=FILE.npz"
+CONVERT = "smoothclir-convert-polyglot --input=FILE.pkl --output=FILE.npz"
 _CHUNK_ROWS = 1024
 # What zipfile and NumPy raise where bytes are damaged, encrypted or of a later format.
 _DAMAGE = (

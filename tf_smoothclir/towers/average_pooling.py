@@ -45,6 +45,11 @@ class AveragePoolingTower(WordTableTower):
     """
 
     has_token_vectors = True
+    settings = ("token_weights", "position_weights")
+    accepted_token_weights = TOKEN_WEIGHTS
+    weighs_positions = True
+    can_be_cut = True
+    trains_words_alone = True
 
     def __init__(
         self,

@@ -17,6 +17,8 @@ class BidirectionalTower(SequenceTower):
     `Bidirectional(LSTM(64))`.
     """
 
+    is_recurrent = True
+
     def build_reader(self):
         """Creates the weights of both directions."""
         self._forward = Direction(self.dim, self.seed + 1, name="forward")

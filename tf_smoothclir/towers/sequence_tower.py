@@ -69,6 +69,13 @@ class SequenceTower(WordTableTower):
             kernel_initializer=keras.initializers.GlorotUniform(seed=self.seed),
         )
 
+    @classmethod
+    def from_settings(cls, settings, vocabulary_size, *, seed, **kwargs):
+        """Returns the tower with the values of a training run's settings."""
+        chosen = {name: settings[name] for name in cls.settings}
+        chosen |= {"as_published": settings["published_towers"], "seed": seed}
+        return cls(vocabulary_size, settings["dim"], **chosen, **kwargs)
+
     def build_rest(self):
         """Creates the counter for dropout, the weights of `read` and the last layer."""
         self._dropouts = self.add_weight(

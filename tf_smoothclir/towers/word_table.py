@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Mapping
+from typing import Any, ClassVar
 
 import numpy as np
 import tensorflow as tf
@@ -33,6 +34,12 @@ class WordTableTower(keras.layers.Layer):
         initial_stddev: Standard deviation of a random table. 1, as in the authors' code, suits the
             mean: with epsilon = 1, short vectors have small scores.
         bilingual_scale: Factor on the vectors of `--initial_vectors=bilingual`.
+        settings: The constructor's arguments that a training run sets by flags of the same names.
+        accepted_token_weights: Values of `--token_weights` that it takes.
+        weighs_positions: Whether it takes `--position_weights`.
+        can_be_cut: Whether the first numbers of its vectors can be trained as vectors.
+        trains_words_alone: Whether nothing but word vectors is trained, unless it weighs them.
+        is_recurrent: Whether it reads one word after the other.
         pads_texts: Whether each text costs as much as the longest text of the batch.
         has_token_vectors: Whether `token_vectors` says what each token adds to a vector.
         gradient_policy: What the optimizer asks of gradients; a model sets it when it is compiled.
@@ -42,6 +49,12 @@ class WordTableTower(keras.layers.Layer):
     bilingual_scale = 1.0
     pads_texts = False
     has_token_vectors = False
+    settings: ClassVar[tuple[str, ...]] = ()
+    accepted_token_weights: ClassVar[tuple[str, ...]] = ("none",)
+    weighs_positions = False
+    can_be_cut = False
+    trains_words_alone = False
+    is_recurrent = False
     gradient_policy = GradientPolicy()
     _lender: Callable[[], WordTableTower] | None = None
     _read_rows: Callable[[str, tf.Tensor], tf.Tensor] | None = None
@@ -87,6 +100,22 @@ class WordTableTower(keras.layers.Layer):
         self.embeddings_initializer = self._initializer(embeddings_initializer)
         self.ngram_initializer = self._initializer(ngram_initializer)
         self.train_embeddings = bool(train_embeddings)
+
+    @classmethod
+    def from_settings(
+        cls, settings: Mapping[str, Any], vocabulary_size: int, *, seed: int, **kwargs
+    ) -> WordTableTower:
+        """Returns the tower with the values that a training run's settings have for it.
+
+        Args:
+            settings: By name, "dim" and at least those that `WordTableTower.settings` declares.
+            vocabulary_size: Rows of the table.
+            seed: Of all initial weights but the tables.
+            **kwargs: Of the constructor.
+        """
+        del seed  # of towers with layers
+        chosen = {name: settings[name] for name in cls.settings}
+        return cls(vocabulary_size, settings["dim"], **chosen, **kwargs)
 
     def build(self, input_shape=None):
         """Creates the tables, and all other weights."""

@@ -32,7 +32,6 @@ _FORM = (
     "published_towers",
     "token_weights",
     "position_weights",
-    "projection_layers",
     "dim",
     "learn_thresholds",
     "train_query_embeddings",

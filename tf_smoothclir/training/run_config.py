@@ -53,7 +53,7 @@ class RunConfig:
     @classmethod
     def of(cls, settings: RunSettings) -> RunConfig:
         """The config of a new run with these settings."""
-        return cls(dataclasses.asdict(settings), software_versions())
+        return cls(settings.to_dict(), software_versions())
 
     @classmethod
     def read(cls, path: Path) -> RunConfig:
@@ -76,6 +76,8 @@ class RunConfig:
             return RunSettings.from_dict(self.settings)
         except KeyError as error:
             raise _unreadable(path, f"settings.{error.args[0]} is missing") from error
+        except InputError:
+            raise  # of a plug-in, with a remedy of its own
         except (TypeError, ValueError) as error:
             raise _unreadable(path, error) from error
 

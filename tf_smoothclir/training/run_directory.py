@@ -30,8 +30,6 @@ _PARTS = (
     "hybrid.json",
     "lexical",
     "pseudo_queries",
-    "translations.npz",
-    "openings.npz",
     "checkpoints",
     "vocabulary",
     "logs",
@@ -44,6 +42,7 @@ _PARTS = (
 )
 _LOCK = ".training.lock"
 _DATA = "data"
+_OF_PLUGINS = "plugin-"  # the beginning of their files' names
 
 
 class RunDirectory:
@@ -58,8 +57,6 @@ class RunDirectory:
         self.lexical = self.path / "lexical"
         self.pseudo_queries = self.path / "pseudo_queries"
         self.reranker = self.path / "reranker"
-        self.translations = self.path / "translations.npz"
-        self.openings = self.path / "openings.npz"
         self.fusion = self.path / "hybrid.json"
         self.cut_points = self.path / "grades.json"
         self.logs = self.path / "logs"
@@ -73,6 +70,15 @@ class RunDirectory:
     def evaluation_of(self, part: str = "") -> Path:
         """Where the TREC files of a part of the run are; "" is what it ranks with."""
         return self.evaluation / "components" / part if part else self.evaluation
+
+    def _parts(self) -> list[str]:
+        """The names of all parts that may be there, in the order of `_PARTS`."""
+        of_plugins = sorted(path.name for path in self.path.glob(f"{_OF_PLUGINS}*"))
+        return [_PARTS[0], *of_plugins, *_PARTS[1:]]
+
+    def of_plugins(self, name: str) -> Path:
+        """Where a plug-in keeps a file of its own; write it by `writing`."""
+        return self.path / f"{_OF_PLUGINS}{name}"
 
     @property
     def finished(self) -> bool:
@@ -113,7 +119,7 @@ class RunDirectory:
                     "Give the same flags to continue it, choose another directory, or give"
                     " --overwrite",
                 )
-            delete_in(run.path, _PARTS)
+            delete_in(run.path, run._parts())
         flag_text = "\n".join(settings.flag_lines()) + "\n"
         _check_free(run, flag_text, overwrite)
         sweep(run)  # of a run that was killed before it wrote its config.json
@@ -222,7 +228,7 @@ def _check_free(run: RunDirectory, flag_text: str, overwrite: bool) -> None:
     others = names_in(run.path) - {_LOCK, _DATA}
     if run.flags.is_file() and run.flags.read_bytes() == flag_text.encode():
         others -= {run.flags.name, SEAL}
-    in_the_way = sorted(others.intersection(_PARTS))
+    in_the_way = sorted(others.intersection(run._parts()))
     if in_the_way:
         raise input_error(
             f"--output_dir={run.path}",

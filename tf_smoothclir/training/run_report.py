@@ -39,11 +39,6 @@ _NAMES = {  # of losses and towers, where the value of the flag says too little
     "list_mle": "ListMLE",
     "cnn": "DSSM-CNN",
     "lstm": "DSSM-LSTM",
-    "max_lstm": "the largest states of an LSTM",
-    "adversarial": "constraints and a discriminator (Li and Cheng 2018)",
-    "s2net": "S2Net",
-    "bae": "bilingual autoencoder",
-    "xcnn": "XCNN",
 }
 _OF_TOWERS = "Weight of a word by its position, in the towers"
 
@@ -256,7 +251,7 @@ def _facts_of_models(models: RunModels, result: dict) -> dict[str, str]:
         facts["towers"] = (
             f"{_in_words(model.tower)}, {model.dim:,} dimensions, ε = {model.epsilon:g}"
         )
-        objective = settings.adversarial.objective
+        objective = settings.training.objective
         facts["loss"] = _in_words(model.loss if objective == "ranking" else objective)
         facts["thresholds"] = ", ".join(f"{value:.4g}" for value in result["thresholds"])
         facts["epochs"] = f"{training['epochs']}, {best}"

@@ -9,12 +9,12 @@ from collections.abc import Sequence
 import keras_tuner
 import numpy as np
 
+from tf_smoothclir import plugins
 from tf_smoothclir.losses.arguments import check_thresholds
-from tf_smoothclir.losses.registry import LOSSES
+from tf_smoothclir.plugins import LOSSES, TOWERS
 from tf_smoothclir.settings.combinations import broken_rules
-from tf_smoothclir.settings.model import ModelSettings
 from tf_smoothclir.settings.presets import changed
-from tf_smoothclir.settings.run import GROUPS, RunSettings
+from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.settings.training import TrainingSettings
 from tf_smoothclir.training.tasks import check_model
 from tf_smoothclir.utils.errors import InputError, input_error
@@ -26,18 +26,12 @@ VALUES = {
     "learning_rate": (0.001, 0.003, 0.01, 0.03, 0.1),
     "dim": (32, 64, 128),
     "temperature": (0.05, 0.1, 0.2, 0.5, 1.0),
-    "loss": ModelSettings.__dataclass_fields__["loss"].metadata["choices"],
-    "gamma1": (0.01, 0.1, 1.0, 10.0, 100.0),  # the paper's values (Li and Cheng 2018)
-    "gamma2": (0.01, 0.1, 1.0, 10.0, 100.0),
-    "gamma3": (0.01, 0.1, 1.0, 10.0, 100.0),
-    "beta": (1.0, 5.0, 10.0, 20.0),
-    "adversarial_weight": (0.0, 0.01, 0.1, 1.0),
+    "loss": LOSSES,
     "psq_alpha": (0.003, 0.01, 0.03, 0.1, 0.3),
     "psq_beta": (0.0, 0.1, 0.3, 0.5, 0.7),
-    "tower": ("average_pooling", "cnn", "lstm", "max_lstm"),
+    "tower": TOWERS,
     "optimizer": TrainingSettings.__dataclass_fields__["optimizer"].metadata["choices"],
 }
-TUNABLE = ("thresholds", *VALUES)
 _LARGEST = 1_000_000
 
 
@@ -143,7 +137,7 @@ def _uses_temperature(loss: str) -> bool:
 
 def with_values(settings: RunSettings, values: dict) -> RunSettings:
     """Settings with the values of a trial; keys that name no setting are ignored."""
-    names = {field.name for kind in GROUPS.values() for field in dataclasses.fields(kind)}
+    names = settings.values().keys()
     return changed(
         settings,
         {
@@ -159,7 +153,22 @@ def _values_of(name: str, settings: RunSettings) -> Sequence:
         return [thresholds_text(t) for t in threshold_tuples(len(settings.model.thresholds))]
     if name in ("loss", "tower"):
         return [value for value in VALUES[name] if _is_usable(name, value, settings)]
-    return VALUES[name]
+    return _searched()[name]
+
+
+def searchable() -> tuple[str, ...]:
+    """The settings that can be searched, those of registered plug-ins too."""
+    return ("thresholds", *_searched())
+
+
+def _searched() -> dict[str, Sequence]:
+    of_plugins = {
+        field.name: field.metadata["searched"]
+        for group in plugins.groups().values()
+        for field in dataclasses.fields(group)
+        if field.metadata["searched"]
+    }
+    return {**VALUES, **of_plugins}
 
 
 def _is_usable(name: str, value: str, settings: RunSettings) -> bool:
@@ -177,8 +186,8 @@ def _is_usable(name: str, value: str, settings: RunSettings) -> bool:
 
 def _check_names(names: Sequence[str]) -> None:
     for name in names:
-        if name not in TUNABLE or list(names).count(name) > 1:
-            wrong = "is named twice" if name in TUNABLE else "cannot be searched"
+        if name not in searchable() or list(names).count(name) > 1:
+            wrong = "is named twice" if name in searchable() else "cannot be searched"
             raise input_error(
                 f"--tune={','.join(names)}", f"{name!r} {wrong}", f"Name settings of {_listed()}"
             )
@@ -187,7 +196,7 @@ def _check_names(names: Sequence[str]) -> None:
 
 
 def _listed() -> str:
-    return ", ".join(TUNABLE)
+    return ", ".join(searchable())
 
 
 def _without_idle_values(names, points, settings):

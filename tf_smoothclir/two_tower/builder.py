@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 from collections.abc import Mapping
 
@@ -17,15 +16,13 @@ from tf_smoothclir.data.token_frequency import inverse_document_frequency
 from tf_smoothclir.data.tokenized_set import ROLES, TokenizedSet
 from tf_smoothclir.losses.arguments import check_thresholds
 from tf_smoothclir.losses.base import RankingLoss
-from tf_smoothclir.losses.registry import LEARNED_THRESHOLDS, LOSSES
+from tf_smoothclir.losses.learned_thresholds import LearnedThresholdsLoss
 from tf_smoothclir.optimizers import make_optimizer
+from tf_smoothclir.plugins import LOSSES, TOWERS
 from tf_smoothclir.settings.combinations import check_combinations
 from tf_smoothclir.settings.model import ModelSettings
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.text.embeddings import FIRST_WORD, load_embeddings
-from tf_smoothclir.towers import TOWERS
-from tf_smoothclir.towers.bags import BagTower
-from tf_smoothclir.towers.max_lstm import MaxLSTMTower
 from tf_smoothclir.towers.sequence_tower import SequenceTower
 from tf_smoothclir.two_tower.model import TwoTower
 from tf_smoothclir.two_tower.similarity import SmoothCosineSimilarity
@@ -40,10 +37,10 @@ def configured_loss(settings: RunSettings) -> RankingLoss:
     """The loss that the settings name."""
     model = settings.model
     kind = LOSSES[model.loss]
-    if model.learn_thresholds:  # `check_combinations` refuses them for a loss that has no such kind
-        kind = LEARNED_THRESHOLDS.get(model.loss, kind)
+    if model.learn_thresholds and model.loss == "sosl":  # `check_combinations` refuses others
+        kind = LearnedThresholdsLoss
     try:
-        loss = kind.from_settings(dataclasses.asdict(model))
+        loss = kind.from_settings(settings.values())
         if not kind.needs_lists:
             _check_grades(loss, model)
     except ValueError as error:
@@ -211,22 +208,15 @@ def _tower(settings: RunSettings, role: str, vocabularies: Mapping[str, list[str
     if model.initial_vectors == "bilingual":
         # `start_bilingual` sets all rows, and random ones would need three times their memory.
         start = _zeros
-    own = {"token_weights": model.token_weights, "position_weights": model.position_weights}
-    if issubclass(kind, SequenceTower):
-        own = {"as_published": model.published_towers, "seed": seed}
-        if issubclass(kind, MaxLSTMTower):
-            own["projection_layers"] = model.projection_layers
-    elif issubclass(kind, BagTower):
-        own = {"token_weights": model.token_weights}
-    return kind(
+    return kind.from_settings(
+        settings.values(),
         len(vocabularies[role]),
-        model.dim,
+        seed=seed,
         embeddings_initializer=start(seed=seed),
         train_embeddings=getattr(model, f"train_{role}_embeddings"),
         ngram_buckets=settings.text.ngram_rows(len(vocabularies[role])),
         ngram_initializer=start(seed=seed + len(ROLES)),
         name=f"{role}_tower",
-        **own,
     )
 
 

@@ -7,7 +7,7 @@ base alone.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import tensorflow as tf
@@ -42,9 +42,22 @@ class InteractionNetwork(keras.layers.Layer):
     Attributes:
         features_once: Whether `features` have no trained part and are few, so that learning
             computes them once for all pairs. Else it computes them in every step.
+        learning: The `LearningSettings` of a network that is a plug-in.
     """
 
     features_once = False
+    learning: ClassVar[Any] = None
+
+    @classmethod
+    def from_tables(cls, tables: Any, word_weights: np.ndarray) -> InteractionNetwork:
+        """Returns the network over word vectors.
+
+        Args:
+            tables: The `WordTables` of both languages.
+            word_weights: `[query words]` float32, how rare each word is, for networks that use it.
+        """
+        del word_weights
+        return cls(tables)
 
     @property
     def word_vectors(self) -> list[tf.Variable]:

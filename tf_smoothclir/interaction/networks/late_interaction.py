@@ -19,6 +19,7 @@ import numpy as np
 import tensorflow as tf
 
 from tf_smoothclir._compat.keras_api import tf_variable
+from tf_smoothclir.interaction.learning import SOFTMAX, LearningSettings
 from tf_smoothclir.interaction.networks.base import WordPair, unit_rows
 from tf_smoothclir.interaction.networks.word_tables import WordTables, WordVectorNetwork
 from tf_smoothclir.text.vocabulary import PADDING_ID, UNKNOWN_ID
@@ -44,6 +45,15 @@ class LateInteraction(WordVectorNetwork):
         counts: `[4]`, what each of `KINDS` counts.
     """
 
+    learning = LearningSettings(
+        SOFTMAX,
+        learning_rate=0.01,
+        epochs=5,
+        patience=2,
+        vector_rate=0.003,
+        tries_related=True,
+    )
+
     def __init__(self, tables: WordTables, word_weights: np.ndarray, **kwargs):
         """Takes the word vectors.
 
@@ -57,6 +67,11 @@ class LateInteraction(WordVectorNetwork):
         self.early = self._start("early", np.log(late))
         self.in_place = self._start("in_place", -distances / _DECAY)
         self.counts = self._start("counts", np.log(_COUNTS))
+
+    @classmethod
+    def from_tables(cls, tables, word_weights):
+        """The network over word vectors, with the weights of words."""
+        return cls(tables, word_weights)
 
     def _start(self, name: str, value: np.ndarray):
         variable = self.add_weight(name=name, shape=value.shape, initializer="zeros")

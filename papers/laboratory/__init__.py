@@ -1,0 +1,1 @@
+"""Experiments: systems trained side by side, and their tables, plots and pages."""

@@ -1,0 +1,95 @@
+"""Training cells on all cores, one process for each; safe to stop at any moment."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import sys
+import traceback
+from collections.abc import Callable, Sequence
+
+import tensorflow as tf
+from absl import logging
+
+from tf_smoothclir.papers.laboratory.cells import CellDirectory
+from tf_smoothclir.utils.errors import InputError, is_full_disk
+from tf_smoothclir.utils.processes import ProcessGroup, process_group
+from tf_smoothclir.utils.progress import progress_bar
+
+
+def run_cells(cells: Sequence[CellDirectory], processes: int) -> list[CellDirectory]:
+    """Completes cells, several at a time, each with its share of the cores.
+
+    Every cell has a process of its own, so that neither the memory it leaves behind nor its crash
+    affects the others. SIGINT and SIGTERM stop the running cells after they have saved their state.
+    The output of a cell goes to its log.
+    """
+    by_name = {cell.cell.name: cell for cell in cells}
+    todo = [cell for cell in by_name.values() if not cell.finished]
+    if not todo:
+        return []
+    threads = max(1, (os.cpu_count() or 1) // processes)
+    title = f"{len(todo)} of {len(by_name)} cells"
+    with progress_bar(len(todo), title, "cells") as bar, process_group() as running:
+        waiting = iter(todo)
+        while True:
+            for cell in waiting:
+                _start(running, cell, threads)
+                if len(running) == processes:
+                    break
+            if not running:
+                break
+            bar.note(", ".join(cell.cell.name for cell in running))
+            for cell, exit_code in running.wait():
+                _report(cell, exit_code)
+                bar.update(1)
+    return [cell for cell in todo if not cell.finished]
+
+
+def _start(running: ProcessGroup, cell: CellDirectory, threads: int) -> None:
+    cell.path.parent.mkdir(parents=True, exist_ok=True)
+    running.start(cell, _complete, cell, threads)
+
+
+def _report(cell: CellDirectory, exit_code: int) -> None:
+    if cell.finished:
+        logging.info("Done: %s", cell.cell.name)
+    elif exit_code == errno.ENOSPC:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), os.fspath(cell.path))
+    else:
+        logging.error("Failed (exit code %s): %s, see %s", exit_code, cell.path, cell.log)
+
+
+def _complete(cell: CellDirectory, threads: int) -> None:
+    """The main function of a cell's process.
+
+    A cell belongs to the process that holds the lock of its log: after a SIGKILL of their parent,
+    an earlier process may still be running for a moment.
+    """
+    with open(cell.log, "a", encoding="utf-8") as log:
+        fcntl.flock(log, fcntl.LOCK_EX)
+        for stream in (sys.stdout, sys.stderr):
+            stream.flush()
+            os.dup2(log.fileno(), stream.fileno())
+        logging.use_absl_handler()
+        logging.set_verbosity(logging.INFO)
+        tf.config.threading.set_intra_op_parallelism_threads(threads)
+        tf.config.threading.set_inter_op_parallelism_threads(threads)
+        sys.exit(0 if cell.finished else _exit_code(cell.complete))  # finished while it waited
+
+
+def _exit_code(complete: Callable) -> int:
+    try:
+        complete()
+    except InputError as error:
+        if is_full_disk(error.__cause__):
+            return errno.ENOSPC
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    except Exception as error:
+        if is_full_disk(error):
+            return errno.ENOSPC  # the log has no room either
+        traceback.print_exc()
+        return 1
+    return 0

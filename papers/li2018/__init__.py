@@ -1,0 +1,56 @@
+"""Li and Cheng 2018, "Learning Neural Representation for CLIR with Adversarial Framework".
+
+A plug-in: `--plugin=tf_smoothclir.papers.li2018` brings the objectives, towers and settings of the
+adversarial model and of the earlier models that it is compared with.
+"""
+
+from __future__ import annotations
+
+from tf_smoothclir.papers.li2018.rules import LAYER_RULES, OBJECTIVE_RULES
+from tf_smoothclir.papers.li2018.settings import AdversarialSettings, MaxLstmSettings
+from tf_smoothclir.plugins import register
+
+_HERE = "tf_smoothclir.papers.li2018"
+for _name, _make, _help in (
+    (
+        "adversarial",
+        "adversarial_task",
+        "queries, translations of them and documents are encoded so that documents rank right for"
+        " both and a discriminator cannot tell the three apart (Li and Cheng 2018).",
+    ),
+    ("s2net", "s2net_task", "a projection of terms, learned from pairs (Yih et al. 2011)."),
+    ("bae", "bae_task", "a bilingual autoencoder (Chandar et al. 2014); needs --tower=linear."),
+    ("xcnn", "xcnn_task", "sums of tanh, in two stages (Gupta et al. 2017)."),
+):
+    register(
+        "objective",
+        _name,
+        f"{_HERE}.objectives:{_make}",
+        help=_help,
+        settings=AdversarialSettings,
+        rules=OBJECTIVE_RULES,
+    )
+register(
+    "tower",
+    "max_lstm",
+    f"{_HERE}.max_lstm:MaxLSTMTower",
+    help="the largest states of an LSTM (Li and Cheng 2018).",
+    settings=MaxLstmSettings,
+    rules=LAYER_RULES,
+    facts={"is_recurrent": True},
+)
+_BAGS = {"accepted_token_weights": ("none", "idf")}
+register(
+    "tower",
+    "linear",
+    f"{_HERE}.bag_towers:LinearTower",
+    help="the sum of word vectors, for --objective=s2net and bae.",
+    facts={**_BAGS, "trains_words_alone": True},
+)
+register(
+    "tower",
+    "word_tanh",
+    f"{_HERE}.bag_towers:WordTanhTower",
+    help="the sum of tanh over words, for --objective=xcnn.",
+    facts=_BAGS,
+)

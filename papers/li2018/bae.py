@@ -1,0 +1,124 @@
+"""A bilingual autoencoder with correlated codes, learned from pairs that say the same.
+
+Chandar, Lauly, Larochelle, Khapra, Ravindran, Raykar and Saha, "An Autoencoder Approach to Learning
+Bilingual Word Representations", NIPS 2014, in the variant that rebuilds bags of words; details as
+in its first author's program. x and y are the binary bags of a query and its document, several
+pairs merged into one ("merged bags"), W_x and W_y the tables of the towers (--tower=linear):
+
+    a(x) = c + W_xᵀ x,  φ = σ(a),  rebuilt bags σ(W φ + b)
+    L = l(x, y | a(x)) + l(x, y | a(y)) + l(x, y | a(x) + a(y)) - λ Σ_k cor(a(x)_k, a(y)_k)
+
+with l the binary cross-entropy of both bags, summed over words, averaged over bags; the shared c
+enters a sum of codes once. A text is ranked by the sum of the rows of its words, weighted by
+--token_weights=idf.
+"""
+
+from __future__ import annotations
+
+import tensorflow as tf
+from tensorflow import keras
+
+from tf_smoothclir._compat.keras_api import tf_variable, tf_weights
+from tf_smoothclir.data.tokenized_set import TokenizedSet
+from tf_smoothclir.papers.li2018.helped_task import HelpedTask
+from tf_smoothclir.protocols.task import Batches
+from tf_smoothclir.settings.run import RunSettings
+from tf_smoothclir.text.tokens import Tokens
+from tf_smoothclir.text.vocabulary import UNKNOWN_ID
+from tf_smoothclir.two_tower.model import TwoTower
+
+MERGED = 5  # pairs in a bag
+CORRELATION = 4.0  # λ of the program
+_SMALLEST = 1e-8
+
+
+class Biases(keras.layers.Layer):
+    """c and both b of the autoencoder."""
+
+    def __init__(self, dim: int, query_words: int, document_words: int):
+        super().__init__(name="biases")
+        self.code, self.query, self.document = (
+            self.add_weight(name=name, shape=(size,), initializer="zeros")
+            for name, size in (("code", dim), ("query", query_words), ("document", document_words))
+        )
+        self.built = True
+
+
+def merged_bags(tokens, vocabulary_size: int, merged: int = MERGED) -> tf.Tensor:
+    """Which words some texts have, `[bags, vocabulary_size]` float32, 0 or 1.
+
+    Padding and unknown words do not count, nor words outside the vocabulary.
+    """
+    known = (tokens.ids > UNKNOWN_ID) & (tokens.ids < vocabulary_size)
+    ids, texts = tf.boolean_mask(tokens.ids, known), tf.boolean_mask(tokens.texts, known)
+    bags = (tf.size(tokens.lengths) + merged - 1) // merged
+    places = tf.stack([texts // merged, ids], axis=1)
+    ones = tf.ones([tf.size(ids)])
+    return tf.minimum(tf.scatter_nd(places, ones, tf.stack([bags, vocabulary_size])), 1.0)
+
+
+def correlation(one: tf.Tensor, other: tf.Tensor) -> tf.Tensor:
+    """The sum over columns of the correlation of two `[bags, dim]`."""
+    one, other = (of - tf.reduce_mean(of, axis=0) for of in (one, other))
+    products = tf.reduce_sum(one * other, axis=0)
+    squares = [tf.reduce_sum(of**2, axis=0) for of in (one, other)]
+    return tf.reduce_sum(products / tf.sqrt(squares[0] * squares[1] + _SMALLEST))
+
+
+class BaeTask(HelpedTask):
+    """The `Task` of the bilingual autoencoder."""
+
+    remedy = "Lower --learning_rate"
+
+    def __init__(
+        self,
+        model: TwoTower,
+        settings: RunSettings,
+        batches: Batches,
+        tokenized_set: TokenizedSet | None = None,
+    ):
+        towers = model.query_tower, model.document_tower
+        self._biases = Biases(towers[0].dim, *(tower.vocabulary_size for tower in towers))
+        super().__init__(
+            model,
+            settings,
+            batches,
+            tokenized_set,
+            helpers=self._biases.trainable_weights,
+            helper_state=tf_weights(self._biases),
+            parts=("rebuilding_loss", "correlation"),
+        )
+
+    def batch_losses(self, batch, tape, exchange):
+        """Rebuilds both bags from either and from both."""
+        del tape, exchange
+        towers = self.model.query_tower, self.model.document_tower
+        tables = [tf.convert_to_tensor(tf_variable(tower.embeddings)) for tower in towers]
+        relevant = first_texts(batch.documents, tf.shape(batch.grades)[0])
+        bags = [
+            merged_bags(tokens, tower.vocabulary_size)
+            for tokens, tower in zip((batch.query, relevant), towers)
+        ]
+        sums = [tf.matmul(bag, table) for bag, table in zip(bags, tables)]
+        code = tf.convert_to_tensor(self._biases.code)
+        codes = [sums[0] + code, sums[1] + code, sums[0] + sums[1] + code]
+        biases = [tf.convert_to_tensor(b) for b in (self._biases.query, self._biases.document)]
+        rebuilding = tf.add_n([_rebuilt(one, bags, tables, biases) for one in codes])
+        found = correlation(codes[0], codes[1])
+        parts = {"rebuilding_loss": rebuilding, "correlation": found}
+        return rebuilding - CORRELATION * found, parts
+
+
+def first_texts(tokens, number: tf.Tensor):
+    """The first texts of tokens, as `merged_bags` reads them."""
+    end = tf.reduce_sum(tokens.lengths[:number])
+    return Tokens(tokens.ids[:end], tokens.lengths[:number], tokens.texts[:end])
+
+
+def _rebuilt(code: tf.Tensor, bags, tables, biases) -> tf.Tensor:
+    loss = tf.zeros([])
+    for bag, table, bias in zip(bags, tables, biases):
+        logits = tf.matmul(tf.sigmoid(code), table, transpose_b=True) + bias
+        losses = tf.nn.sigmoid_cross_entropy_with_logits(bag, logits)
+        loss += tf.reduce_mean(tf.reduce_sum(losses, axis=1))
+    return loss

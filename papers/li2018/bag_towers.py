@@ -1,0 +1,116 @@
+"""Towers of earlier representations: sums over the words of a text, without an average.
+
+They are for comparison (see `adversarial`). Cosine similarity, which all of them are used with,
+does not tell a sum from a mean.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import tensorflow as tf
+from tensorflow import keras
+
+from tf_smoothclir._compat.keras_api import tf_variable
+from tf_smoothclir.ops.row_sums import segment_sum
+from tf_smoothclir.text.vocabulary import UNKNOWN_ID
+from tf_smoothclir.towers.word_table import WordTableTower, distinct_tokens
+
+
+class BagTower(WordTableTower):
+    """Base of both: the sum of what each word adds, which a subclass says in `contributions`.
+
+    A word may have a weight that is not trained, such as its inverse document frequency. Call it on
+    tokens as `AveragePoolingTower`, flat or padded. Returns `[batch, dim]` float; a text without
+    tokens is the zero vector. The gradient of the table names each row once.
+    """
+
+    initial_stddev = 0.1
+    settings = ("token_weights",)
+    accepted_token_weights = ("none", "idf")
+
+    def __init__(
+        self, vocabulary_size: int, dim: int = 64, *, token_weights: str = "none", **kwargs
+    ):
+        """Creates the tower.
+
+        Args:
+            vocabulary_size: As in `WordTableTower`.
+            dim: As in `WordTableTower`.
+            token_weights: "none" for words that count alike; "idf" for weights, all 1 until
+                `start_token_weights` sets them.
+            **kwargs: Of `WordTableTower`.
+
+        Raises:
+            ValueError: On sizes below 1 and on other kinds of weights.
+        """
+        super().__init__(vocabulary_size, dim, **kwargs)
+        if token_weights not in ("none", "idf"):
+            raise ValueError(f"token_weights must be 'none' or 'idf', but is {token_weights!r}.")
+        self.token_weights = token_weights
+
+    def build_rest(self):
+        """Creates the weights of words."""
+        if self.token_weights == "idf":
+            self._weights = self.add_weight(
+                name="token_weights",
+                shape=(self.vocabulary_size, 1),
+                initializer="ones",
+                trainable=False,
+            )
+
+    def start_token_weights(self, weights: np.ndarray) -> None:
+        """Sets the weight of each token, `[vocabulary_size]`."""
+        self._weights.assign(weights[:, np.newaxis].astype(np.float32))
+
+    def contributions(self, vectors: tf.Tensor) -> tf.Tensor:
+        """Returns what words add, `[words, dim]`, given their weighted vectors."""
+        raise NotImplementedError
+
+    def call(self, tokens, training=None):
+        """Returns the vectors of texts; see the class."""
+        tokens = distinct_tokens(tokens)
+        vectors = self.word_vectors(tokens, training)
+        if self.token_weights == "idf":
+            words = tokens.distinct  # those outside the vocabulary weigh as much as "unknown"
+            words = tf.where(words < self.vocabulary_size, words, UNKNOWN_ID)
+            vectors *= tf.gather(tf_variable(self._weights), words)
+        added = self.contributions(vectors)
+        number = tf.size(tokens.lengths)
+        return segment_sum(added, tokens.positions, tokens.texts, number, training=training)
+
+    def get_config(self):
+        """Returns the arguments of the constructor."""
+        return {**super().get_config(), "token_weights": self.token_weights}
+
+
+@keras.utils.register_keras_serializable(package="tf_smoothclir")
+class LinearTower(BagTower):
+    """The weighted sum of word vectors: a projection of a vector of terms, y = Aᵀ x.
+
+    The tower of S2Net (Yih et al. 2011), and with "idf" how bilingual autoencoders (Chandar et al.
+    2014) represent a text. See `BagTower` for the arguments and the call.
+    """
+
+    trains_words_alone = True
+
+    def contributions(self, vectors):
+        return vectors
+
+
+@keras.utils.register_keras_serializable(package="tf_smoothclir")
+class WordTanhTower(BagTower):
+    """The sum of tanh(w v + b) over words: the composition of XCNN (Gupta et al. 2017).
+
+    As in its first author's programs (parthg/jDNN), b is one vector for all words. There it begins
+    below 0, which makes all texts alike at first; here with 0. See `BagTower` for the rest.
+    """
+
+    initial_stddev = 0.5  # as there
+
+    def build_rest(self):
+        """Creates the weights of words and the bias."""
+        super().build_rest()
+        self._bias = self.add_weight(name="bias", shape=(self.dim,), initializer="zeros")
+
+    def contributions(self, vectors):
+        return tf.tanh(vectors + self._bias)

@@ -1,0 +1,97 @@
+"""The base of tasks that train two towers together with weights that only training needs."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+import tensorflow as tf
+
+from tf_smoothclir._compat.keras_api import optimizer_variables
+from tf_smoothclir.data.tokenized_set import TokenizedSet
+from tf_smoothclir.optimizers import make_optimizer
+from tf_smoothclir.optimizers.gradients import clipped, each_row_once
+from tf_smoothclir.optimizers.learning_rate import learning_rate
+from tf_smoothclir.optimizers.sparse_optimizer import gradient_policy
+from tf_smoothclir.papers.li2018.settings import AdversarialSettings
+from tf_smoothclir.papers.li2018.triplets import TripletBatch
+from tf_smoothclir.protocols.task import LOSS, PAIRS, Batches, Exchange
+from tf_smoothclir.settings.run import RunSettings
+from tf_smoothclir.two_tower.model import TwoTower
+from tf_smoothclir.two_tower.task import TwoTowerTask
+
+_GRADIENT_NORM = "gradient_norm"
+
+
+class HelpedTask(TwoTowerTask):
+    """Trains the towers of a model, and helpers, by one loss; a subclass has it in `batch_losses`.
+
+    Helpers, such as a tower for translated queries, take the same steps as the towers, by an
+    optimizer of their own: the model's has the towers' weights alone, as an export has.
+    """
+
+    remedy = "Lower --learning_rate or --beta"
+
+    def __init__(
+        self,
+        model: TwoTower,
+        settings: RunSettings,
+        batches: Batches,
+        tokenized_set: TokenizedSet | None = None,
+        *,
+        helpers: Sequence = (),
+        helper_state: Sequence[tf.Variable] = (),
+        parts: Sequence[str] = (),
+    ):
+        super().__init__(model, settings.training, batches, tokenized_set)
+        training = settings.training
+        self._own, self._training = settings.of(AdversarialSettings), training
+        self.losses = (LOSS, *parts)
+        self._helpers = list(helpers)
+        self._helper_optimizer = make_optimizer(training.optimizer, training.learning_rate)
+        self._helper_optimizer.build(self._helpers)
+        # 1 in the epochs of queries made of documents, and where there are none; else 0.
+        self._first_stage = tf.Variable(1.0, trainable=False)
+        self.variables = dataclasses.replace(
+            self.variables,
+            optimizer=[*self.variables.optimizer, *optimizer_variables(self._helper_optimizer)],
+            helpers=list(helper_state),
+        )
+
+    def batch_losses(
+        self, batch: TripletBatch, tape: tf.GradientTape, exchange: Exchange | None
+    ) -> tuple[tf.Tensor, dict[str, tf.Tensor]]:
+        """The loss of a batch, and name -> the other numbers to log."""
+        raise NotImplementedError
+
+    def train_step(self, batch: TripletBatch, exchange: Exchange | None = None):
+        """Steps towers and helpers once."""
+        pairs = tf.shape(batch.grades)[0]
+        trained = [*self.model.trainable_variables, *self._helpers]
+        with tf.GradientTape() as tape:
+            loss, parts = self.batch_losses(batch, tape, exchange)
+            scale = tf.cast(gradient_policy(self.model.optimizer).loss_scale(), loss.dtype)
+            scaled_loss = scale * loss
+        gradients = tape.gradient(scaled_loss, trained, unconnected_gradients="zero")
+        gradients = [each_row_once(gradient) for gradient in gradients]
+        losses = [loss, *parts.values()]
+        if exchange:
+            gradients, losses, pairs = exchange(gradients, losses, pairs, pairs)
+        norm = tf.linalg.global_norm(gradients) / scale
+        if self._training.clip_norm:
+            gradients = clipped(gradients, norm, self._training.clip_norm)
+        own = len(self.model.trainable_variables)
+        for optimizer, part in (
+            (self.model.optimizer, slice(own)),
+            (self._helper_optimizer, slice(own, None)),
+        ):
+            if trained[part]:
+                optimizer.apply_gradients(zip(gradients[part], trained[part]))
+        return {**dict(zip((LOSS, *parts), losses)), _GRADIENT_NORM: norm, PAIRS: pairs}
+
+    def begin_epoch(self, epoch: int) -> None:
+        """Sets the learning rates of an epoch, from 0, and which stage it belongs to."""
+        super().begin_epoch(epoch)
+        self._helper_optimizer.learning_rate = learning_rate(self._training, epoch)
+        staged = self._own.opening_epochs > 0
+        self._first_stage.assign(float(not staged or epoch < self._own.opening_epochs))

@@ -1,0 +1,85 @@
+"""What the objectives of Li and Cheng go together with."""
+
+from __future__ import annotations
+
+from tf_smoothclir.settings.rule import Rule
+
+# Who has the settings that can be searched.
+_SEARCHED = {
+    **dict.fromkeys(("gamma1", "gamma2", "gamma3", "adversarial_weight"), ("adversarial",)),
+    "beta": ("adversarial", "s2net"),
+}
+_LEAVE_OUT = "Leave one of the two out"
+# What only --objective=ranking can use, with the values that others accept too.
+_BESIDE_OBJECTIVE = (
+    ("shards_dir", ("",), "shards hold candidate lists, which only --objective=ranking trains on"),
+    ("batching", ("pairs", "bucketed"), "it does not train on candidate lists"),
+    ("loss", ("sosl",), "it has a loss of its own"),
+    ("learn_thresholds", (False,), "thresholds are trained by --loss alone"),
+    ("pseudo_queries", (0,), "it makes queries of documents by --opening_epochs"),
+    ("hard_negatives", (0,), "it draws the other documents itself"),
+    ("matryoshka_dims", ((),), "its losses need whole vectors"),
+    ("shared_vocabulary", (False,), "it has an encoder for each language"),
+)
+
+OBJECTIVE_RULES = (
+    *(
+        Rule(
+            ("objective", other),
+            lambda objective, value, own=own: objective != "ranking" and value not in own,
+            reason,
+            _LEAVE_OUT,
+        )
+        for other, own, reason in _BESIDE_OBJECTIVE
+    ),
+    Rule(
+        ("objective", "tower"),
+        lambda objective, tower: objective == "bae" and tower != "linear",
+        "an autoencoder rebuilds the words of a text from the sum of their vectors",
+        "Add --tower=linear",
+    ),
+    Rule(
+        ("objective", "ngram_buckets"),
+        lambda objective, buckets: objective == "bae" and buckets > 0,
+        "an autoencoder rebuilds words, not n-grams",
+        _LEAVE_OUT,
+    ),
+    Rule(
+        ("objective", "opening_epochs"),
+        lambda objective, first: objective == "xcnn" and not first,
+        "its document tower learns from queries made of documents alone",
+        "Add --opening_epochs, such as half of --epochs",
+    ),
+    Rule(
+        ("objective", "optimizer"),
+        lambda objective, optimizer: objective == "xcnn" and optimizer in ("adam", "lazy_adam"),
+        "their momentum would move the document tower, which stays as it is in the second stage",
+        "Leave --optimizer out",
+    ),
+    Rule(
+        ("objective", "adversarial_weight", "discriminator_steps"),
+        lambda objective, weight, steps: objective == "adversarial" and weight > 0 and steps == 0,
+        "there is no discriminator whose likelihood could count",
+        "Add --adversarial_weight=0, or raise --discriminator_steps",
+    ),
+    Rule(
+        ("objective", "opening_epochs", "epochs"),
+        lambda objective, first, epochs: objective != "ranking" and 0 < epochs <= first,
+        "no epoch is left for the judged queries",
+        "Raise --epochs",
+    ),
+    Rule(
+        ("tune", "objective"),
+        lambda tune, objective: any(objective not in _SEARCHED.get(n, (objective,)) for n in tune),
+        "this objective does not have one of these settings",
+        "Add --objective=adversarial",
+    ),
+)
+LAYER_RULES = (
+    Rule(
+        ("projection_layers", "tower"),
+        lambda layers, tower: layers > 1 and tower != "max_lstm",
+        "only max_lstm can have a second layer",
+        "Add --tower=max_lstm, or leave --projection_layers out",
+    ),
+)

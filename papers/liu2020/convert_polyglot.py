@@ -1,0 +1,42 @@
+"""Converts Polyglot word vectors into an .npz file that training can start from.
+
+The pickle file cannot run code: the unpickler that reads it only knows NumPy arrays.
+"""
+
+from __future__ import annotations
+
+from absl import flags
+
+from tf_smoothclir.command_line import command
+
+_INPUT = flags.DEFINE_string(
+    "input", None, "Polyglot word vectors, a .pkl file.", required=True, module_name=command.COMMAND
+)
+_OUTPUT = flags.DEFINE_string(
+    "output", None, "The .npz file to write.", required=True, module_name=command.COMMAND
+)
+_WORDS = flags.DEFINE_string(
+    "words",
+    None,
+    "A text file to write the words to, for --query_vocabulary or --document_vocabulary of"
+    " training.",
+    module_name=command.COMMAND,
+)
+
+
+def main(argv) -> None:
+    """Converts the file."""
+    del argv
+    from tf_smoothclir.papers.liu2020.polyglot import convert_polyglot
+
+    words, dim = convert_polyglot(_INPUT.value, _OUTPUT.value, _WORDS.value)
+    print(f"{_OUTPUT.value}: {words} words of dimension {dim}")
+
+
+def run() -> None:
+    """Entry point of `smoothclir-convert-polyglot`."""
+    command.run_main(main, __doc__)
+
+
+if __name__ == "__main__":
+    run()

@@ -1,0 +1,164 @@
+"""Figure 1 of Yu and Allan 2020: how similar words are, and which similarity is an exact match."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import io
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from tf_smoothclir.evaluation.plots import COLOURS, plt, save_png
+from tf_smoothclir.papers.laboratory.catalogue import Experiment
+from tf_smoothclir.papers.laboratory.plan import Study, StudySet
+from tf_smoothclir.papers.laboratory.system_metrics import SystemMetrics
+from tf_smoothclir.papers.laboratory.tables import Table, Value
+from tf_smoothclir.papers.laboratory.written import Written
+from tf_smoothclir.papers.yu2020.outputs import (
+    matching_data,
+    notes_of,
+    read_rows,
+    vectors_note,
+)
+from tf_smoothclir.papers.yu2020.systems import ETAS
+
+_BINS = 200  # of cosines from -1 to 1: 0.01 each
+_ROWS_AT_ONCE = 256
+
+
+@dataclasses.dataclass(frozen=True)
+class Similarities:
+    """The distribution of the cosines of pairs of words.
+
+    Attributes:
+        counts: `[bins]` int64, from -1 to 1.
+        mean: Of all pairs.
+        deviation: Standard deviation.
+        skew: Third standardised moment.
+    """
+
+    counts: np.ndarray
+    mean: float
+    deviation: float
+    skew: float
+
+    def share_from(self, eta: float) -> float:
+        """The share of pairs in the bins from `eta` on."""
+        first = round((eta + 1) / 2 * _BINS)
+        return self.counts[first:].sum() / max(1, self.counts.sum())
+
+
+def similarities(rows: np.ndarray, columns: np.ndarray) -> Similarities:
+    """Counts the cosines of all pairs of two lists of words, each pair once.
+
+    Args:
+        rows: `[words, dim]` of length 1.
+    """
+    counts, sums = np.zeros(_BINS, np.int64), np.zeros(3)
+    for begin in range(0, len(rows), _ROWS_AT_ONCE):
+        cosines = np.clip(rows[begin : begin + _ROWS_AT_ONCE] @ columns.T, -1, 1)
+        # Rounding must not lift 0.2999999 into the bin of 0.3, nor the other way round.
+        bins = np.minimum(((cosines + 1) * (_BINS / 2) + 1e-4).astype(np.int32), _BINS - 1)
+        counts += np.bincount(bins.ravel(), minlength=_BINS)
+        powers = cosines.astype(np.float64)
+        sums += [powers.sum(), (powers**2).sum(), (powers**3).sum()]
+    number = max(1, len(rows) * len(columns))
+    mean, square, cube = sums / number
+    deviation = float(np.sqrt(max(square - mean**2, 0)))
+    third = cube - 3 * mean * square + 2 * mean**3
+    return Similarities(counts, float(mean), deviation, float(third / max(deviation, 1e-12) ** 3))
+
+
+def write_figure1(
+    experiment: Experiment, study_set: StudySet, study: Study, directory: Path
+) -> Written:
+    """Draws and tabulates the figure of one set."""
+    data = matching_data(study_set, study)
+    found = data.tables(translates=False)
+    queries = _content(found.queries.numpy(), data.content["query"])
+    documents = _content(found.documents.numpy(), data.content["document"])
+    translated = _content(data.tables(translates=True).queries.numpy(), data.content["query"])
+    kinds = {
+        "across languages": similarities(queries, documents),
+        "within one language": similarities(translated, documents),
+    }
+    systems = read_rows(experiment, study_set, study)
+    plot = directory / f"{study_set.name}.png"
+    _draw(plot, f"{experiment.title}, {study_set.name}", kinds, systems)
+    notes = [
+        "Pairs: every content word of the training queries with every content word of the"
+        " documents, where both have a vector; each pair of words once. Within one language: the"
+        " nearest document word of each query word (TbT-QT) in place of the query word.",
+    ]
+    notes += notes_of(systems, study_set, study) if systems else [vectors_note(study)]
+    table = _moments(kinds)
+    parts = [table, _by_eta(kinds["across languages"], systems)]
+    return Written(parts, [plot], notes, _csv(kinds))
+
+
+def _content(table: np.ndarray, content: np.ndarray) -> np.ndarray:
+    return table[content & table.any(axis=1)]
+
+
+def _moments(kinds: dict[str, Similarities]) -> Table:
+    rows = tuple(
+        (name, f"{of.counts.sum():,}", f"{of.mean:+.4f}", f"{of.deviation:.4f}", f"{of.skew:+.2f}")
+        for name, of in kinds.items()
+    )
+    columns = ("pairs of words", "pairs", "mean", "standard deviation", "skew")
+    return Table("Distribution of the cosines of pairs of words (c)", columns, rows)
+
+
+def _by_eta(across: Similarities, systems: Sequence[SystemMetrics]) -> Table:
+    best = max((system.values["MAP"].mean() for system in systems), default=0)
+    measured = {eta_of(system): system.values["MAP"] for system in systems}
+    rows = []
+    for eta in ETAS:
+        shown = ""
+        if (values := measured.get(eta)) is not None:
+            mean = values.mean()
+            shown = Value(mean, values.min(), values.max(), mean == best)
+        rows.append((f"{eta:g}", f"{across.share_from(eta):.3%}", shown))
+    columns = ("η", "pairs of words with a cosine of η or more", "MAP of MP-Exact")
+    return Table("Pairs that count as exact matches, and MP-Exact (a, b)", columns, tuple(rows))
+
+
+def eta_of(system: SystemMetrics) -> float:
+    """The η of a system of the figure."""
+    return system.cells[0].cell.system.eta
+
+
+def _draw(path: Path, title: str, kinds: dict[str, Similarities], systems) -> None:
+    figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4.2), constrained_layout=True)
+    etas = np.arange(0.05, 0.901, 0.05)
+    shares = [100 * kinds["across languages"].share_from(eta) for eta in etas]
+    left.plot(etas, shares, "s--", color=COLOURS[5], label="pairs of words")
+    left.set(xlabel="η", ylabel="pairs with a cosine of η or more (%)", yscale="symlog")
+    left.set_yscale("symlog", linthresh=0.001)
+    if systems:
+        other = left.twinx()
+        values = [system.values["MAP"].mean() for system in systems]
+        other.plot([eta_of(s) for s in systems], values, "o-", color=COLOURS[0])
+        other.set_ylabel("MAP of MP-Exact", color=COLOURS[0])
+    left.yaxis.label.set_color(COLOURS[5])
+    left.grid(alpha=0.3)
+    middles = np.linspace(-1, 1, _BINS + 1)[:-1] + 1 / _BINS
+    for (name, of), colour, style in zip(kinds.items(), COLOURS, ("-", "--")):
+        density = of.counts / max(1, of.counts.sum()) * (_BINS / 2)
+        right.plot(middles, density, style, color=colour, label=name)
+    right.set(xlabel="cosine of two words", ylabel="density", xlim=(-0.5, 1), yscale="log")
+    right.grid(alpha=0.3)
+    right.legend()
+    figure.suptitle(title)
+    save_png(figure, path, dpi=150)
+
+
+def _csv(kinds: dict[str, Similarities]) -> str:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(("cosine_from", *kinds))
+    for place, counts in enumerate(zip(*(of.counts for of in kinds.values()))):
+        writer.writerow((f"{place * 2 / _BINS - 1:.2f}", *counts))
+    return text.getvalue()

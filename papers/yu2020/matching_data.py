@@ -1,0 +1,133 @@
+"""A set as the systems of Yu and Allan 2020 read it: content words and their vectors."""
+
+from __future__ import annotations
+
+import functools
+from pathlib import Path
+
+import numpy as np
+import scipy.sparse as sp
+
+from tf_smoothclir.data.tokenized_set import ROLES, TokenizedSet
+from tf_smoothclir.interaction.networks.word_tables import WordTables
+from tf_smoothclir.interaction.reranker import frequency_weights
+from tf_smoothclir.interaction.texts import InteractionTexts, content_words
+from tf_smoothclir.lexical.query_translation import by_nearest, literal
+from tf_smoothclir.lexical.rankers.term_weights import Collection
+from tf_smoothclir.lexical.sparse_tables import kept_entries
+from tf_smoothclir.lexical.text_reader import QueryReader
+from tf_smoothclir.lexical.words import Words, document_words, same_spelling
+from tf_smoothclir.papers.yu2020.options import MOST_COMMON, MatchingOptions
+from tf_smoothclir.papers.yu2020.vectors import word_vectors
+from tf_smoothclir.settings.run import RunSettings
+
+_WHOLE = 1 << 30
+
+
+class MatchingData:
+    """A set, its content words and their vectors.
+
+    Attributes:
+        retrieval_set: The set.
+        vectors: Of both vocabularies.
+        content: Role -> `[vocabulary]` bool, the words that count.
+    """
+
+    def __init__(
+        self,
+        tokenized_set: TokenizedSet,
+        settings: RunSettings,
+        options: MatchingOptions,
+        directory: Path,
+    ):
+        self.retrieval_set = tokenized_set.retrieval_set
+        self._tokenized_set, self._settings = tokenized_set, settings
+        counted = {
+            "query": self.retrieval_set.queries_in("train"),
+            "document": np.arange(len(self.retrieval_set.document_ids)),
+        }
+        self.content = {
+            role: content_words(
+                self.vocabulary(role),
+                tokenized_set.tokens(role),
+                counted[role],
+                MOST_COMMON[role],
+            )
+            for role in ROLES
+        }
+        self.vectors = word_vectors(
+            options.word_vectors, settings, tokenized_set, self._texts(self.content), directory
+        )
+
+    def vocabulary(self, role: str) -> list[str]:
+        """The words of "query" or "document"; a word's place is its id."""
+        return self._tokenized_set.vocabulary(role)
+
+    @functools.cached_property
+    def spelling(self) -> sp.csr_array:
+        """`[document words, query words]`, of `same_spelling`."""
+        return same_spelling(*map(self.vocabulary, ROLES))
+
+    @functools.cached_property
+    def translation(self) -> sp.csr_array:
+        """`[query words, document words]`, TbT-QT: the nearest content word of the collection.
+
+        A word without a vector stays as it is spelled.
+        """
+        occurring = (self.collection.occurrences > 0) & self.content["document"]
+        return by_nearest(self.vectors.queries, self.vectors.documents, occurring, self.spelling)
+
+    @functools.cached_property
+    def collection(self) -> Collection:
+        """The content words of the documents."""
+        words = document_words(self._tokenized_set)
+        kept = self.content["document"][words.ids]
+        ends = np.append(0, np.cumsum(kept))
+        return Collection.of(Words(words.ids[kept], ends[words.offsets], words.size))
+
+    @functools.cached_property
+    def queries(self) -> sp.csr_array:
+        """`[queries, query words]`, counts of content words, those of documents alone too."""
+        text = self._settings.text
+        reader = QueryReader(self._tokenized_set.vocabulary_dir, text.max_query_tokens)
+        texts = (text.text for text in self.retrieval_set.source.queries())
+        counts = reader.words(texts).matrix()
+        content = np.concatenate([self.content[role] for role in ROLES])
+        return kept_entries(counts, content[counts.indices])
+
+    @property
+    def frequency_weights(self) -> np.ndarray:
+        """`[query words]` float32, how much words count by their rarity."""
+        return frequency_weights(self._tokenized_set)
+
+    @property
+    def untranslated(self) -> sp.csr_array:
+        """`[query words, document words]`: every word stays as it is spelled."""
+        return literal(self.spelling)
+
+    def tables(self, *, translates: bool) -> WordTables:
+        """The vectors for networks."""
+        queries, documents = self.vectors.queries, self.vectors.documents
+        if translates:
+            queries = (self.translation @ documents)[: len(queries)]
+        return WordTables(queries, documents)
+
+    def texts(
+        self, tables: WordTables, query_words: int = _WHOLE, document_words: int = _WHOLE
+    ) -> InteractionTexts:
+        """The content words that have a vector, cut to the first ones."""
+        has_vector = {"query": tables.queries, "document": tables.documents}
+        kept = {
+            role: self.content[role] & np.asarray(table).any(axis=1)
+            for role, table in has_vector.items()
+        }
+        return self._texts(kept, query_words, document_words)
+
+    def _texts(self, kept, query_words: int = _WHOLE, document_words: int = _WHOLE):
+        return InteractionTexts.of(
+            self._tokenized_set,
+            query_length=query_words,
+            document_length=document_words,
+            kept_query_words=kept["query"],
+            kept_document_words=kept["document"],
+        )

@@ -1,0 +1,106 @@
+"""Making the systems of Yu and Allan 2020 over a set: what needs no training, and networks."""
+
+from __future__ import annotations
+
+import numpy as np
+from tensorflow import keras
+
+from tf_smoothclir.data.candidate_lists import CandidateLists, candidate_lists
+from tf_smoothclir.evaluation.evaluate import NEGATIVES_SEED
+from tf_smoothclir.evaluation.metrics import list_metrics, mean_metrics
+from tf_smoothclir.interaction.learning import Learned, LearningSettings, learn
+from tf_smoothclir.interaction.mean_vectors import MeanVectors
+from tf_smoothclir.interaction.networks.base import InteractionNetwork
+from tf_smoothclir.interaction.networks.late_interaction import LateInteraction
+from tf_smoothclir.interaction.networks.word_tables import WordTables
+from tf_smoothclir.interaction.reranker import ListScores, NetworkScorer
+from tf_smoothclir.lexical.rankers import RANKERS
+from tf_smoothclir.lexical.retriever import RowRetriever
+from tf_smoothclir.papers.yu2020 import systems
+from tf_smoothclir.papers.yu2020.matching_data import MatchingData
+from tf_smoothclir.papers.yu2020.networks.conv_knrm import ConvKnrm
+from tf_smoothclir.papers.yu2020.networks.drmm import Drmm
+from tf_smoothclir.papers.yu2020.networks.knrm import Knrm
+from tf_smoothclir.papers.yu2020.networks.match_pyramid import MatchPyramid
+from tf_smoothclir.papers.yu2020.networks.sum_of_maxima import SumOfMaxima
+from tf_smoothclir.papers.yu2020.options import MatchingOptions
+from tf_smoothclir.papers.yu2020.systems import MatchingSystem
+from tf_smoothclir.protocols.scorer import Scorer
+
+SELECT = "MAP"
+
+
+class RandomOrder:
+    """Scores drawn from a seed; a `Scorer`."""
+
+    def __init__(self, seed: int):
+        self._seed = seed
+
+    def score(self, lists: CandidateLists) -> np.ndarray:
+        """`[pairs]` float32 in [0, 1)."""
+        return np.random.default_rng(self._seed).random(len(lists.document_rows), np.float32)
+
+
+def scorer_of(
+    system: MatchingSystem,
+    data: MatchingData,
+    options: MatchingOptions,
+    *,
+    negatives: int,
+    seed: int,
+) -> tuple[Scorer, Learned | None]:
+    """What ranks, trained if it has anything to learn, and how learning went."""
+    if system.kind == systems.RANDOM:
+        return RandomOrder(seed), None
+    if system.kind in (systems.LITERAL, systems.TRANSLATED):
+        return _lexical(system, data), None
+    if system.kind == systems.MEAN_VECTORS:
+        tables = data.tables(translates=False)
+        vectors = tables.queries.numpy(), tables.documents.numpy()
+        by_rarity = system.model == "idf"
+        return MeanVectors(data.texts(tables), *vectors, by_rarity=by_rarity), None
+    return _network_scorer(system, data, options, negatives, seed)
+
+
+def _lexical(system: MatchingSystem, data: MatchingData) -> RowRetriever:
+    """BM25 or query likelihood over whole collections, with the paper's parameters."""
+    translated = system.kind == systems.TRANSLATED
+    translation = data.translation if translated else data.untranslated
+    ranker = RANKERS[system.model]()
+    rows = ranker(data.collection).rows((data.queries @ translation).tocsr())
+    return RowRetriever(rows, data.retrieval_set.tie_order)
+
+
+def _network_scorer(system, data: MatchingData, options: MatchingOptions, negatives, seed):
+    tables = data.tables(translates=system.translates)
+    lengths = options.query_words, options.document_words
+    if system.costly:
+        lengths = options.pyramid_query_words, options.pyramid_document_words
+    if not system.learns:
+        return NetworkScorer(SumOfMaxima(tables), data.texts(tables)), None
+    keras.utils.set_random_seed(seed)
+    network, texts = build(system, data, tables), data.texts(tables, *lengths)
+    lists = candidate_lists(data.retrieval_set, "train", negatives=negatives, seed=seed)
+    unseen = candidate_lists(
+        data.retrieval_set, "validation", negatives=negatives, seed=NEGATIVES_SEED
+    )
+    scores = ListScores(network, texts, unseen)
+
+    def validate() -> float:
+        return mean_metrics(list_metrics(data.retrieval_set, unseen, scores()))[SELECT]
+
+    how = LearningSettings(
+        epochs=options.pyramid_epochs if system.costly else options.epochs,
+        patience=options.patience,
+    )
+    learned = learn(network, texts, lists, validate, how, seed=seed)
+    return NetworkScorer(network, texts), learned
+
+
+def build(system: MatchingSystem, data: MatchingData, tables: WordTables) -> InteractionNetwork:
+    """An untrained network."""
+    if system.model == "late_interaction":
+        return LateInteraction(tables, data.frequency_weights)
+    if system.model == "match_pyramid":
+        return MatchPyramid(tables, system.interaction, system.eta)
+    return {"drmm": Drmm, "knrm": Knrm, "conv_knrm": ConvKnrm}[system.model](tables)

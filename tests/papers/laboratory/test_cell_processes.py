@@ -1,0 +1,112 @@
+"""Cells in processes of their own: independent of each other, each done once, resumed."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import types
+from pathlib import Path
+
+import pytest
+
+from tests.training.tiny_set import tiny_settings, write_tiny_set
+from tf_smoothclir.papers.laboratory import cell_processes
+from tf_smoothclir.papers.laboratory.cell_processes import run_cells
+from tf_smoothclir.papers.laboratory.cells import Cell, CellDirectory
+from tf_smoothclir.settings.presets import changed
+from tf_smoothclir.training.train import train
+from tf_smoothclir.utils.errors import InputError
+
+
+class QuickCell:
+    """A cell that trains nothing: it notes its process, and fails if its name is "bad"."""
+
+    def __init__(self, directory: Path, name: str):
+        self.cell = types.SimpleNamespace(name=name)
+        self.path = directory / "cells" / name
+        self.log = self.path.with_name(f"{name}.log")
+
+    @property
+    def finished(self):
+        return self.path.is_dir()
+
+    def complete(self):
+        print(f"{self.cell.name} in process {os.getpid()}")
+        if self.cell.name == "bad":
+            raise InputError("missing.vec: there is no such file. Give another one.")
+        self.path.mkdir()
+
+
+def test_cells_run_side_by_side_and_a_failing_one_says_why_in_its_log(tmp_path):
+    good, bad = QuickCell(tmp_path, "good"), QuickCell(tmp_path, "bad")
+    assert run_cells([bad, good, good], processes=2) == [bad]
+    assert good.finished
+    pids = [re.findall(r"in process (\d+)", cell.log.read_text()) for cell in (good, bad)]
+    assert [len(of_cell) for of_cell in pids] == [1, 1]
+    assert len({str(os.getpid()), *pids[0], *pids[1]}) == 3
+    assert "error: missing.vec: there is no such file." in bad.log.read_text()
+    assert "Traceback" not in bad.log.read_text()
+
+
+def test_a_bug_in_a_cell_leaves_its_stack_trace(capfd):
+    def complete():
+        raise ZeroDivisionError("of a bug")
+
+    assert cell_processes._exit_code(complete) == 1
+    assert "Traceback" in (errors := capfd.readouterr().err)
+    assert "ZeroDivisionError: of a bug" in errors
+
+
+@pytest.mark.parametrize("cause", [None, "of the input error"])
+def test_a_full_disk_ends_all_cells_and_names_the_one(tmp_path, cause):
+    """What is chosen among cells would otherwise be chosen without those that found no room."""
+    full = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    def complete():
+        if cause:
+            raise InputError("out.npz: it cannot be written. Check the path.") from full
+        raise full
+
+    code = cell_processes._exit_code(complete)
+    assert code not in (0, 1)
+    cell = QuickCell(tmp_path, "full")
+    with pytest.raises(OSError, match=r"No space left on device: '.*cells/full'"):
+        cell_processes._report(cell, code)
+
+
+def test_a_finished_cell_starts_no_process(tmp_path):
+    cell = QuickCell(tmp_path, "good")
+    cell.path.mkdir(parents=True)
+    assert run_cells([cell, cell], processes=1) == []
+    assert not cell.log.exists()
+
+
+@pytest.fixture
+def tiny_cells(tmp_path):
+    """A cell that cannot be trained and one that can, both with a checkpoint for each step."""
+    data_dir = write_tiny_set(tmp_path / "tiny")
+    good = tiny_settings(data_dir, tmp_path / "cache", epochs=1)
+    bad = changed(good, {"query_embeddings": str(tmp_path / "missing.vec")})
+    return [CellDirectory(tmp_path, Cell(settings, "tiny", "f")) for settings in (bad, good)]
+
+
+def test_a_cell_continues_after_its_data_have_moved(tiny_cells, tmp_path):
+    _, cell = tiny_cells
+    train(cell.cell.settings, cell.path)
+    moved = (tmp_path / "tiny").rename(tmp_path / "moved")
+    settings = changed(cell.cell.settings, {"data_dir": str(moved)})
+    again = CellDirectory(tmp_path, Cell(settings, "tiny", "f"))
+    assert again.path == cell.path
+    again.complete()
+    assert again.finished
+    assert again.score_counts().sum() > 0
+
+
+@pytest.mark.slow
+def test_a_cell_that_cannot_be_trained_does_not_stop_the_next(tiny_cells):
+    bad, good = tiny_cells
+    assert run_cells([bad, good, good], processes=1) == [bad]
+    assert good.finished
+    assert not bad.finished
+    assert "missing.vec" in bad.log.read_text()

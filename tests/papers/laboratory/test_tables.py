@@ -1,0 +1,126 @@
+"""Tables: what is bold, what is marked, and that each format can be read."""
+
+import csv
+import io
+
+import pytest
+
+from tests.papers.laboratory.fakes import fake_system
+from tf_smoothclir.papers.laboratory.page import PageTable
+from tf_smoothclir.papers.laboratory.tables import (
+    Table,
+    Value,
+    latex_escape,
+    paper_table,
+    system_csv,
+    system_table,
+)
+from tf_smoothclir.papers.liu2020.paper_numbers import paper_values
+from tf_smoothclir.settings.training import METRICS
+
+SYSTEMS = [fake_system("SOSL", (0.4, 0.5, 0.6)), fake_system("MSE", (0.3, 0.3, 0.3), loss="mse")]
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (Value(0.5, 0.4, 0.6), "0.500 (0.400 to 0.600)"),
+        (Value(0.5, 0.5, 0.5), "0.500"),
+        (Value(0.5, 0.4, 0.6, best=True, differs=True), "0.500 (0.400 to 0.600) †"),
+    ],
+)
+def test_a_value_shows_the_spread_over_seeds_and_the_mark(value, text):
+    assert str(value) == text
+
+
+def test_the_best_mean_of_each_column_is_bold_and_no_other():
+    lines = system_table("Test", "loss", SYSTEMS).markdown().splitlines()
+    assert lines[4] == "| SOSL | 0.2, 0.7 |" + " **0.500 (0.400 to 0.600)** |" * len(METRICS)
+    assert lines[5] == "| MSE | 0.2, 0.7 |" + " 0.300 |" * len(METRICS)
+
+
+def test_equal_means_are_all_bold():
+    systems = [fake_system(name, (0.5,)) for name in ("SOSL", "MSE")]
+    assert system_table("Test", "loss", systems).markdown().count("**0.500**") == 2 * len(METRICS)
+
+
+def test_a_table_of_costs_has_only_its_metrics_and_time_and_memory():
+    table = system_table("Test", "setting", SYSTEMS, metrics=("MAP",), costs=True)
+    assert table.columns == ("setting", "θ", "MAP", "seconds an epoch", "MB")
+    assert [row[-2:] for row in table.rows] == [("1.0", "500")] * 2
+
+
+def test_only_the_marked_metric_of_the_marked_system_has_the_mark():
+    table = system_table("Test", "loss", SYSTEMS, {("MSE", "MAP")})
+    assert [cell.differs for cell in table.rows[1][2:]] == [name == "MAP" for name in METRICS]
+    assert not any(cell.differs for cell in table.rows[0][2:])
+
+
+def test_the_papers_values_stand_below_ours_and_are_never_bold():
+    paper = paper_values("table2")["fr"]
+    rows = system_table("Test", "loss", SYSTEMS, paper=paper).rows
+    assert [row[0] for row in rows] == ["SOSL", "SOSL (paper)", "MSE", "MSE (paper)"]
+    assert [cell.mean for cell in rows[1][2:]] == [paper["SOSL"][m] for m in METRICS]
+    assert not any(cell.best for cell in rows[1][2:])
+
+
+def test_the_papers_own_table_has_its_best_in_bold_by_language():
+    table = paper_table("paper", "loss", {"Italian": paper_values("table2")["it"]})
+    bold = {row[1]: [m for m, cell in zip(METRICS, row[2:]) if cell.best] for row in table.rows}
+    others = [metric for metric in METRICS if metric != "P_r@5"]
+    assert bold == {"SOSL": others, "3PartL2": [], "MSE": [], "PO": ["P_r@5"]}
+
+
+@pytest.mark.parametrize(
+    ("text", "escaped"),
+    [
+        ("P_mr@1", r"P\_mr@1"),
+        ("50% & {a} #1 $", r"50\% \& \{a\} \#1 \$"),
+        ("a\\b~c^d", r"a\textbackslash{}b\textasciitilde{}c\textasciicircum{}d"),
+        ("θ, ε", r"$\theta$, $\varepsilon$"),
+        ("0.5 †", r"0.5 \textsuperscript{$\dagger$}"),
+    ],
+)
+def test_latex_escapes_texts(text, escaped):
+    assert latex_escape(text) == escaped
+
+
+def test_latex_has_as_many_columns_in_each_row_as_it_declares():
+    lines = system_table("Test", "loss_a", SYSTEMS).latex().splitlines()
+    assert lines[1] == r"\begin{tabular}{ll" + "r" * len(METRICS) + "}"
+    rows = [line for line in lines if line.endswith(r" \\")]
+    assert [row.count(" & ") for row in rows] == [len(METRICS) + 1] * 3
+    assert rows[0].startswith(r"loss\_a & $\theta$ & P\_mr@1")
+    assert rows[1].count(r"\textbf{0.500 (0.400 to 0.600)}") == len(METRICS)
+
+
+def test_csv_has_every_value_of_ours_and_of_the_paper():
+    paper = paper_values("table2")
+    text = system_csv("a, set", SYSTEMS, {("MSE", "MAP")}, paper, "fr")
+    rows = list(csv.DictReader(io.StringIO(text)))
+    ours = [row for row in rows if row["source"] == "ours"]
+    assert len(ours) == 2 * (len(METRICS) + 1)  # and full/MRR@10
+    assert len(rows) - len(ours) == 4 * 4 * len(METRICS)
+    first = ours[0]
+    assert (first["set"], first["system"], first["metric"]) == ("a, set", "SOSL", "P_mr@1")
+    assert float(first["mean"]) == pytest.approx((0.4 + 0.5 + 0.6) / 3, abs=1e-15)
+    assert (first["lowest_seed"], first["highest_seed"], first["queries"]) == ("0.4", "0.6", "7")
+    differing = [(r["system"], r["metric"]) for r in ours if r["differs_from_first"] == "yes"]
+    assert differing == [("MSE", "MAP")]
+    comparable = {row["set"]: row["comparable"] for row in rows if row["source"] == "paper"}
+    assert comparable == {
+        "WikiCLIR fr": "yes",
+        "WikiCLIR it": "no",
+        "WikiCLIR sw": "no",
+        "WikiCLIR tl": "no",
+    }
+
+
+def test_the_page_gets_texts():
+    table = Table("caption", ("a", "b"), ((1, Value(0.5, 0.5, 0.5, best=True, differs=True)),))
+    assert table.for_page() == PageTable(["a", "b"], [["1", "**0.500 †**"]])
+
+
+def test_three_part_l2_shows_its_cut_points():
+    table = system_table("Test", "loss", [fake_system("3PartL2", (0.1,), loss="three_part_l2")])
+    assert table.rows[0][1] == "0.2, 0.55, 0.9"

@@ -1,0 +1,212 @@
+"""The systems over a small toy world: every row is made, resumed, and free of leaks."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from tf_smoothclir.data.candidate_lists import candidate_lists
+from tf_smoothclir.data.preparation import tokenize_set
+from tf_smoothclir.data.sources.opening import source_of
+from tf_smoothclir.data.sources.source import SPLITS
+from tf_smoothclir.evaluation.metrics import list_metrics, mean_metrics
+from tf_smoothclir.evaluation.trec_files import read_run
+from tf_smoothclir.interaction.reranker import NetworkScorer
+from tf_smoothclir.papers.laboratory.catalogue import EXPERIMENTS
+from tf_smoothclir.papers.laboratory.plan import Study
+from tf_smoothclir.papers.laboratory.sets import open_sets
+from tf_smoothclir.papers.yu2020 import cells as module
+from tf_smoothclir.papers.yu2020 import systems
+from tf_smoothclir.papers.yu2020.figure1 import write_figure1
+from tf_smoothclir.papers.yu2020.matching_data import MatchingData
+from tf_smoothclir.papers.yu2020.options import GIVEN, MAPPED, PAIRS, TOWERS, MatchingOptions
+from tf_smoothclir.papers.yu2020.outputs import write_table1, write_table2, write_table3
+from tf_smoothclir.papers.yu2020.ranking import RandomOrder, build
+from tf_smoothclir.settings.presets import changed
+from tf_smoothclir.settings.run import RunSettings
+from tf_smoothclir.training.train import retrieval_set_of
+from tf_smoothclir.utils.errors import InputError
+from tf_smoothclir.utils.files import read_json
+
+OPTIONS = MatchingOptions(epochs=2, pyramid_epochs=1, pyramid_document_words=8)
+ROWS = {system.name: system for system in (*systems.PAPER, *systems.OURS)}
+
+
+@pytest.fixture(scope="module")
+def settings(tmp_path_factory):
+    cache = str(tmp_path_factory.mktemp("cache"))
+    return changed(RunSettings(), {"toy_entities": 300, "negatives": 6, "cache_dir": cache})
+
+
+@pytest.fixture(scope="module")
+def study_set(settings):
+    return open_sets(settings, [settings.data])[0]
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory):
+    return Study(tmp_path_factory.mktemp("study"), (13,), {}, 0, OPTIONS)
+
+
+def cell_of(study_set, study, name):
+    return study.matching_cells(study_set, ROWS[name])[0]
+
+
+def completed(study_set, study, name):
+    cell = cell_of(study_set, study, name)
+    if not cell.finished:
+        cell.complete()
+    return cell
+
+
+def data_of(settings, directory, options=OPTIONS):
+    retrieval_set = retrieval_set_of(source_of(settings.data), settings, SPLITS)
+    tokenized_set = tokenize_set(retrieval_set, settings.text, settings.data.cache_dir)
+    return MatchingData(tokenized_set, settings, options, directory)
+
+
+def test_every_row_without_training_beats_chance_on_the_toy_world(study_set, study):
+    names = ["Random order (ours)", *(name for name, row in ROWS.items() if not row.learns)]
+    found = {
+        name: completed(study_set, study, name).metrics().splits["test"]["MAP"] for name in names
+    }
+    chance = found.pop("Random order (ours)")
+    assert all(value > chance for value in found.values()), found
+
+
+@pytest.mark.parametrize(
+    "name", ["KNRM-Cosine", pytest.param("DRMM-TbT-QT", marks=pytest.mark.slow)]
+)
+def test_networks_learn(study_set, study, name):
+    history = read_json(completed(study_set, study, name).run.metrics)["history"][0]
+    assert max(history["validation"][1:]) > history["validation"][0]
+    assert history["losses"][-1] < history["losses"][0]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [name for name, row in ROWS.items() if row.costly])
+def test_networks_with_convolutions_learn(study_set, study, name):
+    history = read_json(completed(study_set, study, name).run.metrics)["history"][0]
+    assert len(history["losses"]) == 1
+    assert np.isfinite(history["losses"]).all()
+
+
+def test_beyond_the_largest_cosine_mp_exact_ranks_at_random(settings, tmp_path):
+    """Nothing matches, so the tie rule alone orders the documents (specification, section 12.6)."""
+    data = data_of(settings, tmp_path)
+    tables = data.tables(translates=False)
+    lists = candidate_lists(data.retrieval_set, "test", negatives=6, seed=13)
+    system = systems.exact_at(1.01)
+    scores = NetworkScorer(build(system, data, tables), data.texts(tables)).score(lists)
+    assert all(len(set(part)) == 1 for part in np.split(scores, lists.offsets[1:-1]))
+    found = mean_metrics(list_metrics(data.retrieval_set, lists, scores))["MAP"]
+    chances = [
+        mean_metrics(list_metrics(data.retrieval_set, lists, RandomOrder(seed).score(lists)))["MAP"]
+        for seed in range(20)
+    ]
+    assert found == pytest.approx(np.mean(chances), abs=4 * np.std(chances))
+
+
+def test_a_finished_rotation_is_not_computed_again(study_set, study, monkeypatch):
+    cell = completed(study_set, study, "BWE-Agg-Add")
+    before = cell.run.metrics.read_bytes()
+    cell.run.metrics.unlink()
+    monkeypatch.setattr(module, "scorer_of", None)
+    cell.complete()
+    assert read_json(cell.run.metrics)["test"] == pytest.approx(cell.metrics().splits["test"])
+    assert len(before) > 0
+
+
+def test_in_rotations_every_judged_query_is_tested(study_set, study):
+    rotating = dataclasses.replace(study, matching=dataclasses.replace(OPTIONS, folds=3))
+    cell = completed(study_set, rotating, "BWE-Agg-IDF")
+    found = read_run(cell.trec_files("test")[0])
+    assert len(found) == 300
+    assert list(cell.metrics().splits) == ["test"]
+    assert not rotating.trained_systems(EXPERIMENTS["yu2020_table3"])
+
+
+def test_fewer_queries_are_another_cell(study_set, study):
+    """Else a table of few queries would show the figures of all, or the other way round."""
+    fewer = dataclasses.replace(
+        study_set, settings=changed(study_set.settings, {"max_queries": 100})
+    )
+    names = {cell_of(one, study, "BWE-Agg-Add").cell.name for one in (study_set, fewer)}
+    assert len(names) == 2
+
+
+def test_nothing_of_validation_and_test_queries_is_in_the_vectors(settings, tmp_path):
+    """Other judgments of these queries, and other texts, change no vector."""
+    data = data_of(settings, tmp_path / "before")
+    retrieval_set = data.retrieval_set
+    of_others = retrieval_set.splits[retrieval_set.query_rows] != SPLITS.index("train")
+    shuffled = retrieval_set.document_rows.copy()
+    shuffled[of_others] = np.random.default_rng(1).permutation(shuffled[of_others])
+    changed_set = dataclasses.replace(retrieval_set, document_rows=shuffled)
+    tokenized_set = tokenize_set(changed_set, settings.text, settings.data.cache_dir)
+    after = MatchingData(tokenized_set, settings, OPTIONS, tmp_path / "after")
+    np.testing.assert_array_equal(after.vectors.queries, data.vectors.queries)
+    np.testing.assert_array_equal(after.vectors.documents, data.vectors.documents)
+
+
+def test_translations_occur_in_the_collection_and_are_one_word_each(settings, tmp_path):
+    data = data_of(settings, tmp_path)
+    known = data.vectors.queries.any(axis=1)
+    of_known = data.translation[: len(known)][known]
+    assert (np.diff(of_known.indptr) == 1).all()
+    assert (of_known.data == 1).all()
+    assert (data.collection.occurrences[of_known.indices] > 0).all()
+
+
+@pytest.mark.parametrize(("kind", "same"), [(PAIRS, True), (TOWERS, False)])
+def test_a_cell_with_vectors_of_towers_knows_how_they_were_trained(study_set, study, kind, same):
+    """Else other --epochs would show the figures of the first ones."""
+    row = ROWS["BWE-Agg-Add"]
+    matching = dataclasses.replace(study, matching=dataclasses.replace(OPTIONS, word_vectors=kind))
+    longer = dataclasses.replace(study_set, settings=changed(study_set.settings, {"epochs": 99}))
+    names = [matching.matching_cells(one, row)[0].cell.name for one in (study_set, longer)]
+    assert (names[0] == names[1]) == same
+
+
+@pytest.mark.parametrize("kind", [GIVEN, MAPPED])
+def test_kinds_of_vectors_that_need_files_say_so(settings, tmp_path, kind):
+    with pytest.raises(InputError, match=f"--word_vectors={kind}: there are no vectors"):
+        data_of(settings, tmp_path, MatchingOptions(kind))
+
+
+def test_table_3_shows_what_is_finished_and_tests_it_against_the_best(study_set, study, tmp_path):
+    names = ("KNRM-Cosine", "BWE-Agg-Add", "BWE-Agg-IDF", "Random order (ours)")
+    for name in names:
+        completed(study_set, study, name)
+    written = write_table3(EXPERIMENTS["yu2020_table3"], study_set, study, tmp_path)
+    shown = [row[0] for row in written.tables[0].rows]
+    assert set(names) <= set(shown)
+    assert "PSQ, --preset=lexical (ours)" not in shown
+    assert (tmp_path / f"{study_set.name}-significance" / "comparison.md").is_file()
+    assert any("--word_vectors=pairs" in note for note in written.notes)
+    assert "BWE-Agg-IDF - BWE-Agg-Add" in {row[1] for row in written.tables[1].rows}
+
+
+def test_figure_1_is_drawn_without_match_pyramid_too(study_set, study, tmp_path):
+    """Shares fall with η; the density says what the pairs are."""
+    without = dataclasses.replace(study, matching=dataclasses.replace(OPTIONS, pyramid_epochs=0))
+    experiment = EXPERIMENTS["yu2020_figure1"]
+    assert not without.final_cells(study_set, [experiment])
+    written = write_figure1(experiment, study_set, without, tmp_path)
+    assert all(plot.is_file() for plot in written.plots)
+    moments, by_eta = written.tables
+    assert [row[0] for row in moments.rows] == ["across languages", "within one language"]
+    shares = [float(row[1].rstrip("%")) for row in by_eta.rows]
+    assert shares == sorted(shares, reverse=True)
+    assert len(shares) == len(systems.ETAS)
+    assert {row[2] for row in by_eta.rows} == {""}
+
+
+def test_tables_1_and_2_name_their_vectors_and_lists(study_set, study, tmp_path):
+    nearest = write_table1(EXPERIMENTS["yu2020_table1"], study_set, study, tmp_path)
+    assert {row[1] for row in nearest.tables[0].rows} == {"en", "fr"}
+    counts = write_table2(EXPERIMENTS["yu2020_table2"], study_set, study, tmp_path)
+    rows = dict(counts.tables[0].rows)
+    assert rows["queries"] == rows["documents"] == "300"
+    judged = float(rows["listed documents per query"]) - 6  # --negatives
+    assert judged == pytest.approx(float(rows["relevant documents per query"]), abs=0.11)

@@ -1,0 +1,124 @@
+"""The systems, the paper's figures, what is claimed of them, and the distribution of cosines."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from tf_smoothclir.evaluation.trec_files import RunMetrics
+from tf_smoothclir.lexical.rankers import RANKERS
+from tf_smoothclir.lexical.rankers.term_weights import Collection
+from tf_smoothclir.lexical.words import Words
+from tf_smoothclir.papers.laboratory.catalogue import EXPERIMENTS
+from tf_smoothclir.papers.yu2020 import systems
+from tf_smoothclir.papers.yu2020.claims import claims_table
+from tf_smoothclir.papers.yu2020.figure1 import similarities
+from tf_smoothclir.papers.yu2020.numbers import TABLE_3, paper_tables
+from tf_smoothclir.papers.yu2020.options import MatchingOptions
+
+
+def test_the_thirteen_systems_are_those_of_the_paper():
+    assert [system.name for system in systems.PAPER] == list(TABLE_3)
+    assert len(TABLE_3) == 13
+
+
+def test_systems_of_our_own_say_so():
+    table = EXPERIMENTS["yu2020_table3"]
+    named = [*systems.OURS, *table.systems]
+    assert all(system.name.endswith("(ours)") for system in named)
+    assert not {system.name for system in named} & TABLE_3.keys()
+
+
+def test_what_the_paper_says_of_its_figures_holds_in_them():
+    """Guards against slips in copying: claims that the specification checked one by one."""
+    ours = {name: np.array(values) for name, values in TABLE_3.items()}
+    neural = [name for name in ours if name.startswith(("MP", "DRMM", "KNRM"))]
+    unsupervised = [name for name in ours if name not in neural]
+    assert min(ours[n][p] - ours[u][p] for n in neural for u in unsupervised for p in range(4)) > 0
+    for model in ("MP", "DRMM", "KNRM"):
+        assert (ours[f"{model}-Cosine"] > ours[f"{model}-TbT-QT"]).all()
+    assert all((ours["DRMM-Cosine"] >= values).all() for values in ours.values())
+    assert (ours["BWE-Agg-IDF"] > ours["BWE-Agg-Add"]).all()
+    assert (ours["TbT-QT-QL"] > ours["TbT-QT-BM25"]).all()
+    means = [ours[name].mean().round(3) for name in ("BWE-Agg-Add", "MP-Cosine", "DRMM-Cosine")]
+    assert means == [0.219, 0.339, 0.373]
+
+
+@pytest.mark.parametrize("name", ["yu2020_table1", "yu2020_table2", "yu2020_table3"])
+def test_the_papers_tables_are_marked_as_not_comparable(name):
+    (table,) = paper_tables(name)
+    assert "not comparable" in table.caption
+    assert all(len(row) == len(table.columns) for row in table.rows)
+
+
+@pytest.mark.parametrize("ranker", RANKERS.values())
+def test_word_order_changes_no_score_of_a_translated_query(ranker):
+    queries = [[2, 3, 3, 4], [3, 4, 3, 2]]
+    documents = [[2, 3, 4, 2], [4, 4, 5], [5]], [[4, 2, 3, 2], [5, 4, 4], [5]]
+    translation = sp.csr_array(np.eye(6, dtype=np.float32)[[0, 1, 3, 4, 4, 5]])  # 2 means 3, ...
+    scores = []
+    for texts in documents:
+        rows = ranker()(Collection.of(words_of(texts))).rows(
+            (words_of(queries).matrix() @ translation).tocsr()
+        )
+        scores.append(rows(np.arange(2)))
+    np.testing.assert_array_equal(scores[0], scores[1])
+    np.testing.assert_array_equal(scores[0][0], scores[0][1])
+    assert len(set(scores[0][0])) == 3
+
+
+def words_of(texts):
+    offsets = np.cumsum([0, *map(len, texts)])
+    return Words(np.concatenate(texts).astype(np.int32), offsets, 6)
+
+
+def test_options_without_effect_do_not_change_what_is_computed():
+    given = MatchingOptions("given", 5, 9, 2, 7, 70, 3, 6, 60)
+    by_name = {system.name: system for system in (*systems.PAPER, *systems.OURS)}
+    assert given.that_matter_to(by_name["BWE-Agg-Add"]) == MatchingOptions("given", 5)
+    assert given.that_matter_to(by_name["KNRM-Cosine"]) == MatchingOptions("given", 5, 9, 2, 7, 70)
+    of_pyramid = given.that_matter_to(by_name["MP-Hybrid"])
+    assert (of_pyramid.pyramid_epochs, of_pyramid.patience, of_pyramid.epochs) == (3, 2, 50)
+
+
+def metrics(values):
+    return RunMetrics(tuple(map(str, range(len(values)))), {"MAP": np.array(values)}, 0, 0, 0)
+
+
+def test_claims_hold_are_reversed_or_are_beyond_what_the_queries_can_tell():
+    low, high = np.full(200, 0.4), np.full(200, 0.6)
+    noise = np.tile([0.3, 0.5], 100)
+    rows = {
+        "MP-Cosine": high,
+        "MP-TbT-QT": low + 0.05,
+        "KNRM-Cosine": low,
+        "KNRM-TbT-QT": high,
+        "DRMM-Cosine": low,
+        "DRMM-TbT-QT": noise,
+        "BWE-Agg-Add": noise,
+    }
+    found = {name: metrics(values) for name, values in rows.items()}
+    table = claims_table(found, {name: values.mean() for name, values in rows.items()}, 13)
+    verdicts = {row[1]: row[4] for row in table.rows}
+    assert verdicts["MP-Cosine - MP-TbT-QT"] == "holds"
+    assert verdicts["KNRM-Cosine - KNRM-TbT-QT"] == "the reverse"
+    assert verdicts["DRMM-Cosine - DRMM-TbT-QT"].startswith("no difference beyond chance")
+    assert "MP-Cosine - MP-Exact" not in verdicts  # no such row here
+    assert [row[1] for row in table.rows[:2]] == [
+        "KNRM-Cosine - BWE-Agg-Add",  # the lowest neural row, and the best unsupervised one
+        "DRMM-Cosine - MP-Cosine",
+    ]
+
+
+def test_moments_and_shares_by_hand():
+    """Cosines 1, 0, 0, 1, 0.6, 0.8: mean 3.4/6, mean square 3/6."""
+    rows = np.array([[1, 0], [0, 1]], np.float32)
+    columns = np.array([[1, 0], [0, 1], [0.6, 0.8]], np.float32)
+    found = similarities(rows, columns)
+    values = np.array([1, 0, 0.6, 0, 1, 0.8])
+    assert found.counts.sum() == 6
+    assert found.mean == pytest.approx(3.4 / 6)
+    assert found.deviation == pytest.approx(np.sqrt(3 / 6 - (3.4 / 6) ** 2))
+    assert found.skew == pytest.approx((((values - 3.4 / 6) / values.std()) ** 3).mean(), abs=1e-5)
+    assert [found.share_from(eta) for eta in (-1, 0.6, 0.61, 0.8, 0.9)] == pytest.approx(
+        [1, 4 / 6, 3 / 6, 3 / 6, 2 / 6]
+    )

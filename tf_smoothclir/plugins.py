@@ -1,0 +1,235 @@
+"""The plug-in door: losses, towers, objectives and re-rankers by name, from inside and outside.
+
+A plug-in is a module that registers what it brings:
+
+```python
+from tf_smoothclir import plugins
+
+plugins.register("loss", "focal", FocalLoss, settings=FocalSettings, help="SOSL with a focus.")
+```
+
+From then on `--loss=focal` is a choice, and so is `sc.train(loss="focal")`; the fields of
+`FocalSettings` are flags and keywords. `--plugin=MODULE` imports such a module before flags are
+read, `load` does so in Python. A run remembers the modules that it used, and opens only once they
+are imported again: nothing is imported because a file says so.
+
+What the package itself has is registered in `settings.built_in`, in the same way.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import re
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from types import MappingProxyType
+from typing import Any
+
+from tf_smoothclir.utils.errors import InputError, input_error
+
+# Kind of plug-in, which is also the setting that chooses one -> what `register` takes.
+KINDS = {
+    "loss": "a `RankingLoss` class, made by `from_settings`",
+    "tower": "a `WordTableTower` class, made by `from_settings`",
+    "objective": "a function from `ObjectiveInputs` to a `Task`",
+    "reranker": "an `InteractionNetwork` class, with its `learning`",
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Plugin:
+    """One registered thing.
+
+    Attributes:
+        kind: One of `KINDS`.
+        name: The value of the setting that chooses it.
+        implementation: The thing, or "module:name" to import it from when it is first used.
+        help: One sentence for `--help`.
+        settings: Dataclass of its own settings; several plug-ins may share one.
+        rules: What its settings do not go together with.
+        facts: What is known of it without importing it, by the name of a class attribute.
+        module: The module to name in `--plugin`; "" for what the package has itself.
+    """
+
+    kind: str
+    name: str
+    implementation: Any
+    help: str
+    settings: type | None
+    rules: tuple
+    facts: Mapping[str, Any]
+    module: str
+
+    def load(self) -> Any:
+        """The implementation, imported."""
+        if not isinstance(self.implementation, str):
+            return self.implementation
+        module, _, name = self.implementation.partition(":")
+        return getattr(importlib.import_module(module), name)
+
+    def fact(self, name: str, default: Any = None) -> Any:
+        """A fact, else the attribute of the implementation, else the default."""
+        if name in self.facts or isinstance(self.implementation, str):
+            return self.facts.get(name, default)
+        return getattr(self.implementation, name, default)
+
+
+_plugins: dict[tuple[str, str], Plugin] = {}
+_modules: list[str] = []  # that `load` is importing now, the innermost last
+_BUILT_IN = "tf_smoothclir.settings.built_in"
+
+
+def register(
+    kind: str,
+    name: str,
+    implementation: Any,
+    *,
+    help: str,
+    settings: type | None = None,
+    rules: Iterable = (),
+    facts: Mapping[str, Any] = MappingProxyType({}),
+) -> None:
+    """Makes a loss, tower, objective or re-ranker a choice of the setting of its kind.
+
+    Args:
+        kind: "loss", "tower", "objective" or "reranker".
+        name: The name to choose it by, such as "focal" in `--loss=focal`.
+        implementation: As `KINDS` says for the kind; or "module:name" of it, to import it later.
+        help: One sentence for `--help`.
+        settings: A frozen dataclass derived from `tf_smoothclir.Settings`, whose fields become
+            flags and keywords; their names must be new. Plug-ins may share one.
+        rules: `tf_smoothclir.settings.rule.Rule`s of what its settings do not go together with.
+        facts: Class attributes of an implementation that is named, such as `needs_lists`.
+
+    Raises:
+        ValueError: There is no such kind, or something else has the name.
+    """
+    caller = sys._getframe(1).f_globals["__name__"]
+    module = "" if caller == _BUILT_IN else (_modules or [caller])[-1]
+    if kind not in KINDS:
+        raise ValueError(f"kind must be one of {', '.join(KINDS)}, but is {kind!r}.")
+    plugin = Plugin(kind, name, implementation, help, settings, tuple(rules), dict(facts), module)
+    there = _plugins.get((kind, name))
+    if there is not None and (there.module, _origin(there)) != (module, _origin(plugin)):
+        raise ValueError(
+            f"{kind} {name!r} is there already, from {there.module or 'tf_smoothclir'}:"
+            " choose another name."
+        )
+    _check_settings(settings)
+    _plugins[kind, name] = plugin
+
+
+def _origin(plugin: Plugin) -> str:
+    """Where the implementation comes from: a module that is imported twice registers the same."""
+    thing = plugin.implementation
+    if isinstance(thing, str):
+        return thing
+    return f"{getattr(thing, '__module__', '')}:{getattr(thing, '__qualname__', repr(thing))}"
+
+
+def _check_settings(settings: type | None) -> None:
+    """Checks that no other group has a setting of the same name."""
+    if settings is None:
+        return
+    names = {field.name for field in dataclasses.fields(settings)}
+    for group, other in groups().items():
+        if group_name(settings) != group:
+            shared = names & {field.name for field in dataclasses.fields(other)}
+            if shared:
+                raise ValueError(
+                    f"{settings.__name__}: {other.__name__} has a setting {min(shared)!r} already."
+                )
+
+
+def load(modules: Iterable[str]) -> None:
+    """Imports plug-in modules, which register what they bring.
+
+    Args:
+        modules: Dotted names, such as "my_package.my_losses".
+
+    Raises:
+        InputError: There is no such module, it fails, or it registers nothing.
+    """
+    for name in modules:
+        if name in loaded():
+            continue
+        before = len(_plugins)
+        _modules.append(name)
+        try:
+            importlib.import_module(name)
+        except Exception as error:
+            if isinstance(error, InputError):
+                raise
+            kind = type(error).__name__
+            raise input_error(
+                f"--plugin={name}",
+                f"it cannot be imported ({kind}: {error})",
+                "Name a module as `import` does; PYTHONPATH says where to look",
+            ) from error
+        finally:
+            _modules.pop()
+        if len(_plugins) == before:
+            raise input_error(
+                f"--plugin={name}",
+                "it registers nothing",
+                "Call tf_smoothclir.plugins.register in it",
+            )
+
+
+def loaded() -> list[str]:
+    """The modules whose plug-ins are registered."""
+    return list(dict.fromkeys(plugin.module for plugin in _plugins.values() if plugin.module))
+
+
+def group_name(settings: type) -> str:
+    """The name of a group of settings: `FocalLossSettings` is "focal_loss"."""
+    words = re.findall(r"[A-Z][a-z0-9]*", settings.__name__.removesuffix("Settings"))
+    return "_".join(words).lower()
+
+
+def groups() -> dict[str, type]:
+    """Name of group -> settings of the registered plug-ins."""
+    kinds = (plugin.settings for plugin in _plugins.values())
+    return {group_name(kind): kind for kind in kinds if kind is not None}
+
+
+def rules() -> list:
+    """The rules of all registered plug-ins, each once."""
+    return list(dict.fromkeys(rule for plugin in _plugins.values() for rule in plugin.rules))
+
+
+def used_by(values: Mapping[str, Any]) -> list[Plugin]:
+    """The plug-ins from outside that settings, by name, choose."""
+    chosen = (_plugins.get((kind, values.get(kind))) for kind in KINDS)
+    return [plugin for plugin in chosen if plugin is not None and plugin.module]
+
+
+class Registry(Mapping):
+    """The implementations of one kind by name: a view that grows as plug-ins are registered."""
+
+    def __init__(self, kind: str):
+        self._kind = kind
+
+    def __getitem__(self, name: str) -> Any:
+        return _plugins[self._kind, name].load()
+
+    def __contains__(self, name: object) -> bool:
+        return (self._kind, name) in _plugins
+
+    def __iter__(self) -> Iterator[str]:
+        return (name for kind, name in _plugins if kind == self._kind)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def plugin(self, name: str) -> Plugin:
+        """What is registered under a name."""
+        return _plugins[self._kind, name]
+
+    def help(self) -> str:
+        """Name and help of each choice."""
+        return " ".join(f"{name}: {self.plugin(name).help}" for name in self)
+
+
+LOSSES, TOWERS, OBJECTIVES, RERANKERS = map(Registry, KINDS)
