@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 import os
 import typing
@@ -11,12 +12,14 @@ import numpy as np
 import pytest
 
 from tf_smoothclir.api import keywords
-from tf_smoothclir.api.settings import FIELDS, run_settings
+from tf_smoothclir.api.settings import run_settings
 from tf_smoothclir.api.training import _ARGUMENTS, train
 from tf_smoothclir.settings.presets import PRESETS, changed, preset_settings
-from tf_smoothclir.settings.run import RunSettings
+from tf_smoothclir.settings.run import GROUPS, RunSettings
 from tf_smoothclir.training.grades import thresholds_for
 from tf_smoothclir.utils.errors import InputError
+
+FIELDS = {field.name: field for kind in GROUPS.values() for field in dataclasses.fields(kind)}
 
 
 def settings_of(preset="", **given):

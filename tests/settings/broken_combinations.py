@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 
+from tf_smoothclir import plugins
 from tf_smoothclir.command_line.flag_rules import FLAG_RULES
-from tf_smoothclir.settings.combinations import RULES, Rule
+from tf_smoothclir.papers import li2018 as li2018  # its rules are examples of a plug-in's
+from tf_smoothclir.settings import combinations
+from tf_smoothclir.settings.combinations import Rule
+
+RULES = (*combinations.RULES, *plugins.rules())
 
 
 @dataclasses.dataclass(frozen=True)

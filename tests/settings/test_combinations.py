@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.settings.broken_combinations import OF_FLAGS, OF_SETTINGS
-from tf_smoothclir.settings.combinations import RULES, broken_rules, check_combinations
+from tests.settings.broken_combinations import OF_FLAGS, OF_SETTINGS, RULES
+from tf_smoothclir.settings.combinations import broken_rules, check_combinations
 from tf_smoothclir.settings.presets import PRESETS, changed, preset_settings
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.settings.text import TextSettings
