@@ -47,6 +47,17 @@ def define_preset() -> None:
     )
 
 
+def define_run_directory(default: str) -> None:
+    """Defines --output_dir and --overwrite, for commands that write one run."""
+    flags.DEFINE_string("output_dir", default, "The run directory.", module_name=COMMAND)
+    flags.DEFINE_boolean(
+        "overwrite",
+        False,
+        "Delete the run in --output_dir and start again.",
+        module_name=COMMAND,
+    )
+
+
 def define_verify() -> flags.FlagHolder:
     """Defines --verify, for commands that read a run."""
     return flags.DEFINE_bool(
