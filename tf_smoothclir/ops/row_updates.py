@@ -49,6 +49,7 @@ class RowAdagradOfCopies:
     def __init__(self, table: tf.Variable, sums: tf.Variable):
         """Takes a table, `[rows, dim]`, and its sums of squares, of the same shape."""
         self._originals = (table, sums)
+        # Of any number of rows: variables, because the kernel updates nothing else.
         none = tf.zeros([0, *table.shape[1:]], table.dtype)
         self._copies = [
             tf.Variable(none, shape=[None, *table.shape[1:]], trainable=False) for _ in range(2)
@@ -76,6 +77,8 @@ def _read(table: tf.Variable, rows: tf.Tensor) -> tf.Tensor:
     Rows lie all over the memory, so that reading them is mostly waiting.
     """
     if tf.is_symbolic_tensor(rows):
+        # Backwards from the update: the read of these rows, unless something may have written
+        # to the table after it.
         named = rows.op.inputs[0] if rows.op.type == "Reshape" else rows  # by the gradient
         handle = named.graph.capture(table.handle)
         for operation in reversed(named.graph.get_operations()):

@@ -221,6 +221,7 @@ class WordTableTower(keras.layers.Layer):
         of_ngrams = self._sums_of_ngrams(ngrams, training)
         root = tf.sqrt(tf.cast(ngrams.lengths, of_ngrams.dtype))
         of_ngrams *= tf.math.divide_no_nan(1.0, root)[:, tf.newaxis]
+        # Only these words have a row of their own; it is added to the sums of n-grams in place.
         has_own = (words > UNKNOWN_ID) & (words < self.vocabulary_size)
         own = self._rows("embeddings", tf.boolean_mask(words, has_own))
         return tf.tensor_scatter_nd_add(of_ngrams, tf.where(has_own), own)
@@ -235,6 +236,7 @@ class WordTableTower(keras.layers.Layer):
         number = tf.size(tokens.lengths)
         if self._reads_in_place:
             return segment_sum(self._table(table), tokens.ids, tokens.texts, number)
+        # Each different row is read once, then added up from the copy, `[distinct, dim]`.
         tokens = distinct_tokens(tokens)
         rows = self._rows(table, tokens.distinct)
         return segment_sum(rows, tokens.positions, tokens.texts, number, training=training)
@@ -250,6 +252,7 @@ class WordTableTower(keras.layers.Layer):
 
     def _sums_of_ngrams(self, ngrams: Tokens | DistinctTokens, training: bool | None) -> tf.Tensor:
         """`[words, dim]`, the sum of the vectors of each word's n-grams."""
+        # In training, rows are added up where they lie; see `ops/table_sum.py`.
         if training and not tf.executing_eagerly():
             ngrams = distinct_tokens(ngrams)
             return table_sum_of_distinct(
@@ -308,6 +311,7 @@ def flat_tokens(given) -> Tokens | DistinctTokens | SubwordTokens:
         return Tokens.of(given["ids"], given["lengths"])
     if isinstance(given, tf.RaggedTensor):
         return Tokens.of(given.flat_values, tf.cast(given.row_lengths(), tf.int32))
+    # Padded: the real ids of each row, in order.
     real = tf.not_equal(given, PADDING_ID)
     lengths = tf.reduce_sum(tf.cast(real, tf.int32), axis=-1)
     ids = tf.boolean_mask(given, real)

@@ -108,6 +108,8 @@ class Checkpoints:
 
     def save(self, progress: Progress) -> None:
         """Saves the state, completely or not at all; the best weights so far must be saved."""
+        # At the end of the best epoch, the weights are those of the file of the best weights, which
+        # the state then needs: they are not written twice.
         self._progress.assign(progress.to_json())
         needs = self._best.latest() if progress.best_epoch else 0
         is_best = self._best_are_weights and needs and not progress.step
@@ -124,6 +126,7 @@ class Checkpoints:
             damage = self._damage(number)
             if not damage:
                 needs = self._states.needs(number)
+                # Best weights of epochs after this state will be made again.
                 if needs:
                     self._best.discard_after(needs)
                 self._former = number
@@ -146,6 +149,7 @@ class Checkpoints:
 
     def _restored(self, prefix: str, needs: int = 0) -> Progress:
         with _readable(prefix):
+            # A state without weights has them in the file of the best ones.
             saved = tf.train.load_checkpoint(prefix).get_variable_to_shape_map()
             if any(name.startswith("weights/") for name in saved):
                 self._checkpoint.restore(prefix).assert_consumed()
