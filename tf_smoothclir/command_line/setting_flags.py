@@ -164,7 +164,7 @@ def run_settings_from_flags(varied: Collection[str] = (), **flags_beside) -> Run
 
 
 def _base_settings() -> RunSettings:
-    """What flags that are not given are like: a preset, or the run of --init_from."""
+    """Defaults of flags that are not given: a preset, or the run of --init_from."""
     if not FLAGS.init_from:
         return preset_settings(FLAGS.preset, FLAGS.tower if FLAGS["tower"].present else "")
     # Before the run is read, which may not be there.
