@@ -44,7 +44,7 @@ ATTRIBUTES = {
 
 
 class Wording(NamedTuple):
-    """How a language speaks of one kind of entity.
+    """Sentence patterns of a language for one kind of entity.
 
     Attributes:
         openings: First sentences of a document; slots `{name}` and `{region}`.
@@ -60,7 +60,7 @@ class Wording(NamedTuple):
 
 
 class Language(NamedTuple):
-    """One language of the toy world.
+    """A language of the toy world: its word lists and patterns.
 
     Attributes:
         conjunction: What joins the last two parts of a list, such as " and ".
