@@ -28,7 +28,7 @@ _BYTES_TO_COMPARE = 1 << 16
 
 @dataclasses.dataclass(frozen=True)
 class StoredArray:
-    """Where an array is.
+    """Offset, shape and type of a stored array.
 
     Attributes:
         offset: Bytes of the variables' file before it.
@@ -58,7 +58,7 @@ class Ngrams:
 
 @dataclasses.dataclass(frozen=True)
 class TowerDescription:
-    """How a tower of average pooling makes vectors from texts.
+    """Settings by which a tower of average pooling makes vectors from texts.
 
     Attributes:
         vocabulary: Relative path of the file of its words.

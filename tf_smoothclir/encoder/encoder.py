@@ -27,7 +27,7 @@ Text = str | bytes
 
 
 class TokenVectors(NamedTuple):
-    """What the vector of a text is the mean of, before tanh and smooth-normalisation.
+    """Token vectors whose mean, after tanh and smooth-normalisation, is the vector of a text.
 
     Attributes:
         words: The tokens, in order, with repetitions.
@@ -153,7 +153,7 @@ class Encoder:
         return vectors
 
     def known(self, texts: Iterable[Text]) -> list[WordsRead]:
-        """Returns what the tower knows of each text: one that it knows no word of finds anything.
+        """Returns the evidence of each text: one without a known word finds anything.
 
         Args:
             texts: Any texts.

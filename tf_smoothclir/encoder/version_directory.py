@@ -1,4 +1,4 @@
-"""Directories of exported towers: which versions are complete, what their manifests say."""
+"""Version directories of exported towers: the complete ones, and their manifests."""
 
 from __future__ import annotations
 
