@@ -45,7 +45,7 @@ def learn_fusion(
 
 
 class _Learner:
-    """What the steps of choosing share."""
+    """State that the steps of choosing share."""
 
     def __init__(self, texts: LexicalTexts, lexical: ScoreRows, dense: ScoreRows):
         self._texts = texts
