@@ -58,12 +58,12 @@ class LexicalHalf:
         self._feedback = bool(parts.feedback or parts.model.feedback)
 
     def encode(self, texts: Sequence[str]) -> LexicalRows:
-        """What the words of texts add to scores."""
+        """Impacts of the words of texts on scores."""
         words = self._parts.document_reader.batch(texts)
         return LexicalRows(self._parts.model.impacts(words, self._parts.spelling), words.matrix())
 
     def writer(self, directory: Path) -> LexicalWriter:
-        """What writes the impacts of a segment."""
+        """Writer of the impacts of a segment."""
         return LexicalWriter(directory, counts=self._feedback)
 
     def join(self, parts: Sequence[Path], directory: Path, documents: DocumentStore) -> LexicalNote:

@@ -20,7 +20,7 @@ REMEDY = "Build the index again with smoothclir-index --overwrite"
 
 @dataclasses.dataclass(frozen=True)
 class Recall:
-    """How much of the exact ranking an index finds.
+    """Recall of an index: the share of the exact ranking that it finds.
 
     Attributes:
         value: Share of the exact best `depth` documents that are found, on average.
@@ -37,7 +37,7 @@ class Recall:
 
 @dataclasses.dataclass(frozen=True)
 class DenseNote:
-    """What a manifest says about vectors.
+    """Entry of a manifest about vectors.
 
     Attributes:
         dim: Length of the vectors.
@@ -56,7 +56,7 @@ class DenseNote:
 
 @dataclasses.dataclass(frozen=True)
 class LexicalNote:
-    """What a manifest says about impacts.
+    """Entry of a manifest about impacts.
 
     Attributes:
         impacts: How many there are: pairs of a document and a query word that it may stand for.

@@ -56,7 +56,7 @@ class Int8Scan:
         return sums * scales[:, None], positions
 
     def error(self, query: np.ndarray) -> float:
-        """How far the score of any document by `[dim]` may be off, rounding included."""
+        """Bound on the error of any document's score by `[dim]`, rounding included."""
         return self._vectors.error(query) + 2.0**-22 * len(query)  # the second: float32 rounding
 
 
