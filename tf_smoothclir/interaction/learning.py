@@ -24,7 +24,7 @@ PAIRS_AT_ONCE = 2048  # as many as are scored in one step
 
 @dataclasses.dataclass(frozen=True)
 class LearningSettings:
-    """How a network is learned; the defaults are those of Yu and Allan 2020, section 3.
+    """Settings of learning a network; the defaults are those of Yu and Allan 2020, section 3.
 
     Attributes:
         loss: "hinge": the mean of max(0, margin - s(d+) + s(d-)) over pairs. "softmax": the cross
@@ -54,7 +54,7 @@ class LearningSettings:
 
 @dataclasses.dataclass(frozen=True)
 class Learned:
-    """How learning went.
+    """History of learning a network.
 
     Attributes:
         best_epoch: From 1; 0 if the weights to begin with were best.
@@ -158,7 +158,7 @@ def features_graph(function: Callable) -> Callable:
 
 
 class PairFeatures:
-    """What a network needs of the pairs of lists: features, computed once, or the ids of words."""
+    """Inputs of a network for the pairs of lists: features, computed once, or ids of words."""
 
     def __init__(self, network: InteractionNetwork, texts: InteractionTexts, lists: CandidateLists):
         self._texts, self._features = texts, None
@@ -177,7 +177,7 @@ class PairFeatures:
             )
 
     def of(self, pairs: np.ndarray):
-        """What belongs to some pairs, by their places in the lists."""
+        """Inputs of some pairs, by their places in the lists."""
         if self._features is None:
             return self._ids(pairs)
         return tf.nest.map_structure(lambda one: tf.constant(one[pairs]), self._features)

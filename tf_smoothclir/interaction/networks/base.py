@@ -52,7 +52,7 @@ class InteractionNetwork(keras.layers.Layer):
         return []
 
     def features(self, query_ids: tf.Tensor, document_ids: tf.Tensor) -> Any:
-        """What `score` needs of pairs.
+        """Features of pairs, the input of `score`.
 
         Args:
             query_ids: `[batch, n]` int32, padded by 0 behind.
@@ -73,7 +73,7 @@ class InteractionNetwork(keras.layers.Layer):
         return self.score(self.features(*inputs), training)
 
     def list_scorer(self) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
-        """What scores the documents of one query, by the weights as they are now.
+        """Scorer of the documents of one query, by the weights as they are now.
 
         It takes `[n]` query ids and `[documents, m]` document ids, both padded with 0 at the end,
         and returns `[documents]` float32.
