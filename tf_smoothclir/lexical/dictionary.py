@@ -162,7 +162,7 @@ def _number(path: Path, line: int, text: str) -> float:
 
 
 def _probabilities(path, lines: Sequence[int], values: Sequence[float]) -> np.ndarray | None:
-    """What the third column says; None where there is none."""
+    """Probabilities of the third column; None where there is none."""
     if not values:
         return None
     numbers = np.array(values)

@@ -63,7 +63,7 @@ class Feedback:
         return cls(SparseRows.of(vectors), Postings.of(vectors), weight, depth)
 
     def weighted(self, weight: float) -> Feedback:
-        """The same with another weight."""
+        """Feedback with another weight."""
         return Feedback(self._vectors, self._postings, weight, self.depth)
 
     def added_to(self, scores: np.ndarray) -> np.ndarray:
@@ -73,7 +73,7 @@ class Feedback:
         return with_feedback(scores, self.similarities(scores), self.weight)
 
     def similarities(self, scores: np.ndarray) -> np.ndarray:
-        """How much each document resembles what a ranking begins with.
+        """Similarity of each document to the first ones of a ranking.
 
         Args:
             scores: `[queries, documents]` float32.

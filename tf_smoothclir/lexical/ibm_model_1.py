@@ -98,7 +98,7 @@ class Alignments:
     def learn_counts(
         self, rounds: int = ROUNDS, pair_weights: np.ndarray | None = None
     ) -> tuple[sp.csr_array, list[float]]:
-        """The same as `learn_table`, but c(w, t) of the last round in place of T(w | t)."""
+        """Learns c(w, t) of the last round in place of T(w | t); else as `learn_table`."""
         counts = self.counts
         if pair_weights is not None:
             counts = counts * pair_weights[self.pairs].astype(np.float32)

@@ -38,7 +38,7 @@ class SparseRows:
         return len(self.ends) - 1
 
     def row(self, number: int) -> slice:
-        """Where a row is."""
+        """Slice of a row in `ids` and `values`."""
         return slice(self.ends[number], self.ends[number + 1])
 
 

@@ -36,7 +36,7 @@ def write_pseudo_queries(
     number: int,
     seed: int,
 ) -> None:
-    """Makes pseudo-queries of documents that are no query's mate."""
+    """Writes pseudo-queries of documents that are no query's mate."""
     retrieval_set, random = tokenized_set.retrieval_set, np.random.default_rng(seed)
     queries, documents = map(tokenized_set.tokens, ROLES)
     vocabularies = tuple(map(tokenized_set.vocabulary, ROLES))

@@ -55,7 +55,7 @@ def impacts(
     background: np.ndarray,
     settings: PsqSettings = DEFAULT,
 ) -> sp.csr_array:
-    """What each query word adds to the score of each document.
+    """Impacts: what each query word adds to the score of each document.
 
     Args:
         documents: `[documents, document words]`, p(t | d).

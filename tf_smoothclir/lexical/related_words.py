@@ -36,7 +36,7 @@ _LEAST_SHARE = 0.002  # of a row of counts; what is below is most of the work, a
 
 
 def similar_words(words: Sequence[str]) -> sp.csr_array:
-    """How alike words are spelled.
+    """Similarity of the spelling of words.
 
     Two words are compared by the cosine of TF-IDF vectors of their n-grams of 3 to 5 characters,
     where the beginning and the end of a word count as one character each.

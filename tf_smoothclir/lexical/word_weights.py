@@ -30,7 +30,7 @@ _ITERATIONS = 60
 def candidate_features(
     queries: sp.csr_array, impacts: sp.csr_array, candidates: np.ndarray
 ) -> sp.csr_array:
-    """What each query word adds to the score of each candidate.
+    """Features of candidates: what each query word adds to the score of each.
 
     Args:
         queries: `[queries, words]`, counts.
