@@ -92,7 +92,7 @@ def _with_own_gradient(operation, *signature):
 
 
 def segment_sum_by_segments(rows, positions, segments, number):
-    """Does what `segment_sum` does, in one kernel."""
+    """Adds up rows by segment, as `segment_sum` does, in one kernel."""
     return tf.sparse.segment_sum(rows, positions, segments, num_segments=number)
 
 
@@ -143,7 +143,7 @@ def sums_at_by_segments(
 
 
 def sums_at_by_matrix(positions, values, rows, size):
-    """Does what `sums_at_by_segments` does, by the product with a sparse matrix."""
+    """Adds up rows at given positions by the product with a sparse matrix."""
     matrix = pair_matrix(rows, positions, [tf.shape(values)[0], size], values.dtype)
     return pair_product(positions, _transposed(matrix, values.dtype), values, size)
 
@@ -188,7 +188,7 @@ def pair_matrix(segments, positions, shape, dtype):
 
 
 def segment_sum_by_matrix(rows, positions, segments, number):
-    """Does what `segment_sum_by_segments` does, by the product with a sparse matrix.
+    """Adds up rows by segment by the product with a sparse matrix.
 
     Its gradient, from `_OWN_GRADIENTS`, uses the matrix again.
     """

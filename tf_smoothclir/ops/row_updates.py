@@ -44,7 +44,7 @@ class RowAdagradInPlace:
 
 
 class RowAdagradOfCopies:
-    """The same in the kernel for whole tables, on copies of the rows, which are then put back."""
+    """Adagrad in the kernel for whole tables, on copies of the rows, which are then put back."""
 
     def __init__(self, table: tf.Variable, sums: tf.Variable):
         """Takes a table, `[rows, dim]`, and its sums of squares, of the same shape."""
@@ -56,7 +56,7 @@ class RowAdagradOfCopies:
         ]
 
     def __call__(self, gradient: tf.IndexedSlices, rate: tf.Tensor, epsilon: tf.Tensor) -> None:
-        """Does what `RowAdagradInPlace` does."""
+        """Updates the rows as `RowAdagradInPlace` does."""
         rows = gradient.indices
         for original, copy in zip(self._originals, self._copies):
             copy.assign(_read(original, rows))
@@ -103,7 +103,7 @@ def take_off_rows_in_place(table: tf.Variable, rows: tf.Tensor, change: tf.Tenso
 
 
 def take_off_rows_of_copies(table, rows, change):
-    """Does what `take_off_rows_in_place` does, on copies of the rows, which are then put back."""
+    """Subtracts from copies of the rows, which are then put back."""
     table.scatter_update(tf.IndexedSlices(_read(table, rows) - change, rows))
 
 

@@ -64,7 +64,7 @@ def table_sum_of_distinct(
     texts: tf.Tensor,
     lengths: tf.Tensor,
 ) -> tf.Tensor:
-    """Does what `table_sum` does, of tokens whose distinct ids are known already.
+    """Adds up rows as `table_sum` does, of tokens whose distinct ids are known already.
 
     The gradient names the rows of all texts, without another search for the distinct ones.
 
@@ -175,7 +175,7 @@ def sum_in_halves(kernel, rows, ids, texts, lengths):
 
 
 def sum_by_matrix(rows, ids, texts, number):
-    """Does what `segment_sum_by_segments` does; its gradient is not used."""
+    """Adds up rows by the product with a sparse matrix; its gradient is not used."""
     matrix = pair_matrix(texts, ids, [number, tf.shape(rows)[0]], rows.dtype)
     return pair_product(ids, matrix, rows, number)
 
