@@ -134,11 +134,11 @@ class TwoStageRetriever:
 
     @property
     def first_stage(self) -> Retriever:
-        """What finds the documents."""
+        """Retriever that finds the documents."""
         return self._first_stage
 
     def over(self, first_stage: Scorer) -> TwoStageRetriever:
-        """Returns the same over another first stage; it ranks if that one does."""
+        """Returns a re-ranker over another first stage; it ranks if that one does."""
         return TwoStageRetriever(
             first_stage, self._reranker, self._set, ranks=self._ranks, weight=self._weight
         )
