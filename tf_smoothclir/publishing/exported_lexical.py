@@ -54,7 +54,7 @@ class LexicalParts:
 
     @property
     def retriever(self) -> str:
-        """What the run ranks with: "lexical" or "hybrid"."""
+        """Name of the retriever of the run: "lexical" or "hybrid"."""
         return "lexical" if self.fusion is None else "hybrid"
 
     @property

@@ -37,7 +37,7 @@ class ExportedModels:
 
     @property
     def retriever(self) -> str:
-        """What the run ranks with: "dense", "lexical" or "hybrid"."""
+        """Name of the retriever of the run: "dense", "lexical" or "hybrid"."""
         return "dense" if self.lexical is None else self.lexical.retriever
 
 

@@ -32,7 +32,7 @@ _TAGS = ("cross-lingual-information-retrieval", "document-retrieval", "tensorflo
 
 
 def model_card_path(export_dir: str | os.PathLike, version: int) -> Path:
-    """Where the card of a version is."""
+    """Path of the card of a version."""
     return Path(export_dir, f"model_card-{version}.md")
 
 
