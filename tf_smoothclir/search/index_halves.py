@@ -29,7 +29,7 @@ def one_half_alone(
 
 
 def ranked_by(retriever: str, manifest: IndexManifest | CollectionNote) -> str:
-    """What ranks: the retriever of a run, or the half of it that an index has."""
+    """Name of the retriever: that of a run, or the half of it that an index has."""
     if set(HALVES_OF[retriever]) <= set(manifest.halves):
         return retriever
     return "dense" if DenseHalf.name in manifest.halves else "lexical"

@@ -48,7 +48,7 @@ class RerankedSearch:
         self._changing = threading.Lock()  # servers search in several threads
 
     def read(self, queries: Sequence[str]) -> list[QueryReading]:
-        """What the first stage knows of each query."""
+        """Evidence of each query in the first stage."""
         return self._first.read(queries)
 
     def search(self, queries: Sequence[str], depth: int) -> list[list[SearchHit]]:

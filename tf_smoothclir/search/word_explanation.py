@@ -82,7 +82,7 @@ class WordExplainer:
         chances: np.ndarray,
         frequencies: Sequence[np.ndarray],
     ) -> np.ndarray:
-        """What each pair of words adds, before a fusion: `[query words, document words]`.
+        """Share of each pair of words, before a fusion: `[query words, document words]`.
 
         Args:
             words: `[query words]`, of the query.
