@@ -22,7 +22,7 @@ AnyTokens = TypeVar("AnyTokens", Tokens, DistinctTokens, SubwordTokens)
 
 
 def by_part(tokens: AnyTokens) -> AnyTokens:
-    """Returns the same tokens as `NUM_PARTS` shorter texts for each text: its parts, in order.
+    """Splits each text into `NUM_PARTS` shorter texts: its parts, in order.
 
     Parts behind the end of a text are empty.
     """

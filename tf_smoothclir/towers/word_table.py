@@ -120,7 +120,7 @@ class WordTableTower(keras.layers.Layer):
         """Creates the weights besides the tables: none, unless a subclass does."""
 
     def borrow_tables(self, lender: WordTableTower) -> None:
-        """Makes the tower read and train the tables of a built one, of the same sizes.
+        """Shares the tables of a built tower, of the same sizes: reads and trains them.
 
         Call it before the tower is built, which then makes no tables of its own.
         """
@@ -131,7 +131,7 @@ class WordTableTower(keras.layers.Layer):
         return self._but_tables(self.trainable_weights)
 
     def start_like(self, other: WordTableTower) -> None:
-        """Gives all weights but tables and counters the values of another built tower's.
+        """Copies all weights but tables and counters from another built tower.
 
         Weights that are not trained are among them, such as inverse document frequencies.
 
@@ -157,7 +157,7 @@ class WordTableTower(keras.layers.Layer):
 
     @contextlib.contextmanager
     def reading_rows_by(self, read: Callable[[str, tf.Tensor], tf.Tensor] | None) -> Iterator[None]:
-        """Makes the tower read the rows of its tables elsewhere, such as in narrow copies of them.
+        """Redirects reads of table rows, such as to narrow copies of the tables.
 
         Args:
             read: From the name of a table and `[rows]` ids to `[rows, dim]`; None for the tables.
@@ -170,7 +170,7 @@ class WordTableTower(keras.layers.Layer):
 
     @contextlib.contextmanager
     def reading_in_place(self) -> Iterator[None]:
-        """Makes the tower add up rows where they lie in its tables, which is faster.
+        """Adds up rows where they lie in the tables, which is faster.
 
         Only for exports. Once TensorFlow has read single rows of a variable, or trained them, it
         copies the whole variable whenever an operation asks for it.
@@ -192,7 +192,7 @@ class WordTableTower(keras.layers.Layer):
         raise NotImplementedError
 
     def position_profile(self, positions: int) -> np.ndarray | None:
-        """Returns how much words count at the first positions, `[positions]`; 1 is the most.
+        """Returns the weights of words at the first positions, `[positions]`; the largest is 1.
 
         None for towers without weights of positions: all but some of `AveragePoolingTower`.
         """
@@ -319,6 +319,6 @@ def flat_tokens(given) -> Tokens | DistinctTokens | SubwordTokens:
 
 
 def distinct_tokens(given) -> DistinctTokens | SubwordTokens:
-    """Returns what `flat_tokens` does, with each different id once."""
+    """Returns the tokens of texts, as `flat_tokens` does, with each different id once."""
     tokens = flat_tokens(given)
     return DistinctTokens.of(tokens) if isinstance(tokens, Tokens) else tokens
