@@ -22,7 +22,7 @@ _TRAIN_AGAIN = "Restore the files from a copy, or train again with --overwrite"
 
 @dataclasses.dataclass
 class Progress:
-    """How far a run has come.
+    """Progress of a run.
 
     Attributes:
         epoch: Epochs completed, validation included.
@@ -142,7 +142,7 @@ class Checkpoints:
         )
 
     def _damage(self, number: int) -> str:
-        """What is wrong with a state, or with the best weights that belong to it."""
+        """Damage to a state, or to the best weights that belong to it; empty if there is none."""
         damage = self._states.damage(number)
         needs = 0 if damage else self._states.needs(number)
         return damage or (self._best.damage(needs) if needs else "")
@@ -188,7 +188,7 @@ class BestWeights:
 
     @staticmethod
     def damage(directory: Path) -> str:
-        """How the best weights differ from what was written; empty if they do not."""
+        """Damage to the best weights since they were written; empty if there is none."""
         states = SavedStates(directory, BEST)
         return states.damage(states.latest()) if states.latest() else ""
 

@@ -167,7 +167,7 @@ def load_cut_points(run: RunDirectory, models: RunModels) -> dict[str, CutPoints
 def load_scorer(
     run: RunDirectory, tokenized_set: TokenizedSet, dim: int = 0, retriever: str = ""
 ) -> GradedScorer:
-    """What a trained run ranks with, over a set.
+    """Scorer of a trained run, over a set.
 
     Whoever evaluates a run calls this, and need not know what the run trained.
     """

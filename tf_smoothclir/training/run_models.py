@@ -50,7 +50,7 @@ class RunModels:
         return sum(part.seconds for part in parts if part is not None)
 
     def only(self, retriever: str) -> RunModels:
-        """What ranks by `retriever` alone: a half of a hybrid, or all but the re-ranker."""
+        """Models of `retriever` alone: a half of a hybrid, or all but the re-ranker."""
         check_retriever(self.settings, retriever)
         if retriever == self.settings.retrieval.ranks_with:
             return self
