@@ -149,7 +149,7 @@ class TwoTower(BatchModel):
         return [scores, *(self._scores(inputs, *texts, training) for texts in cut)]
 
     def _scores(self, inputs: ModelInputs, query_vectors, document_vectors, training) -> tf.Tensor:
-        """What `call` does, of vectors."""
+        """Scores of vectors, as `call` has them."""
         if self.in_batch:
             queries, documents = (
                 smooth_normalize(vectors, self.similarity.epsilon)
