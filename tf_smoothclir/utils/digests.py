@@ -25,7 +25,7 @@ def file_digest(
 
 
 def joint_digest(paths: Iterable[Path]) -> str:
-    """One hex SHA-256 of the names, sizes and contents of files, in this order."""
+    """Digest of the names, sizes and contents of files, in this order: hex SHA-256."""
     digest = hashlib.sha256()
     for path in paths:
         digest.update(f"{path.name}\0{path.stat().st_size}\0".encode())

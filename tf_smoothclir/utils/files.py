@@ -30,7 +30,7 @@ _BYTES_PER_COPY = 1 << 22
 
 
 def make_directory(path: str | os.PathLike, flag: str) -> Path:
-    """Makes a directory if it is missing, and checks that it can be written to."""
+    """Creates a directory if it is missing, and checks that it can be written to."""
     path = Path(path)
     try:
         path.mkdir(parents=True, exist_ok=True)
@@ -177,7 +177,7 @@ def read_json(path: str | os.PathLike):
 
 @contextlib.contextmanager
 def naming(path: str | os.PathLike) -> Iterator[None]:
-    """Gives errors of the operating system the name of a file, as far as they name none."""
+    """Adds the name of a file to errors of the operating system that name none."""
     try:
         yield
     except OSError as error:

@@ -14,7 +14,7 @@ _decided: contextvars.ContextVar[bool] = contextvars.ContextVar("progress")
 
 
 class Bar(Protocol):
-    """What counts the units of a piece of work that are done."""
+    """Counter of the units of a piece of work that are done."""
 
     def update(self, number: int = 1) -> None:
         """Counts so many more units."""
