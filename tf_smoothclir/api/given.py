@@ -1,4 +1,4 @@
-"""What people give in Python (lists, dictionaries, data frames) as the records of a source."""
+"""Lists, dictionaries and data frames given in Python, as the records of a source."""
 
 from __future__ import annotations
 

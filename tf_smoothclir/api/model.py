@@ -1,4 +1,4 @@
-"""A trained model in Python: vectors, search, scores, honest figures, export."""
+"""A trained model in Python: vectors, search, scores, evaluation, export."""
 
 from __future__ import annotations
 

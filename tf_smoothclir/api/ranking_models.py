@@ -1,4 +1,4 @@
-"""What a model of the Python interface ranks with: of a run or of an export, loaded when needed."""
+"""Models behind the Python interface: of a run or of an export, loaded when needed."""
 
 from __future__ import annotations
 
