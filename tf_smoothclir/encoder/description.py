@@ -1,4 +1,4 @@
-"""What the encoder without TensorFlow reads of an exported tower, and where in its files it is.
+"""Description of an exported tower for the encoder without TensorFlow: settings and arrays.
 
 `assets.extra/encoder.json` stands in the SavedModel of a tower. The arrays are not written twice: a
 SavedModel has the bytes of its variables one after the other in one file, and the description says

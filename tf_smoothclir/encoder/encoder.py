@@ -1,4 +1,4 @@
-"""Texts to vectors by an exported tower, with NumPy alone: for clients without TensorFlow."""
+"""Encoder of texts by an exported tower, with NumPy alone: for clients without TensorFlow."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a tower knows of texts, as `text/evidence.py` finds it in graphs, in plain Python."""
+"""Evidence of texts in a tower's vocabulary, in plain Python; `text/evidence.py` is its twin."""
 
 from __future__ import annotations
 
