@@ -1,4 +1,4 @@
-"""One ranking by a lexical model and two towers: their scores become points, which are added.
+"""Fusion of a lexical model and two towers: their scores become points, which are added.
 
 With the share s that the towers have, and the points of a document by each half,
 
