@@ -1,4 +1,4 @@
-"""The lexical half of an index: what each query word adds to the score of each document.
+"""The lexical half of an index: impacts of query words on the scores of documents.
 
 A directory with the postings `impacts` and, if anything ranks with feedback, the TF-IDF vectors of
 the documents, as rows `vectors` and as postings `terms`.
