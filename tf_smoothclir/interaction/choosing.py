@@ -1,4 +1,4 @@
-"""How much a re-ranker counts beside the first stage: chosen on validation, and possibly nothing.
+"""Weight of a re-ranker next to the first stage: chosen on validation, and possibly 0.
 
 The share that is best on a sample is a little better there than it deserves. So it has to be better
 than the first stage alone by more than a standard error, and by no metric worse, as the halves of a
