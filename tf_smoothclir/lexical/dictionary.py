@@ -1,4 +1,4 @@
-"""A translation table out of a file: a person's dictionary, or what a word aligner wrote.
+"""Translation tables from a file: a person's dictionary, or the output of a word aligner.
 
 One entry a line, columns separated by tabs or by spaces:
 

@@ -1,4 +1,4 @@
-"""Pseudo-queries: what a query might say of a document that no judged query looks for.
+"""Pseudo-queries: generated queries for documents that no judged query looks for.
 
 A document has none that is judged with the highest grade for any query: training queries speak of
 theirs already, and what validation and test queries look for stays as new as a user's documents.

@@ -1,4 +1,4 @@
-"""Words of similar spelling share what they stand for: tables for languages that inflect.
+"""Smoothing of tables over words of similar spelling, for languages that inflect.
 
 A word that training pairs have once or never still looks like others: `walked` like `walks`, and
 in Zulu or Basque most forms of a word are rare. So the expected counts of EM, c(w, t), are shared

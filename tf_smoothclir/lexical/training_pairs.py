@@ -1,4 +1,4 @@
-"""What a translation table is learned from: judged pairs of training queries and documents.
+"""Training pairs of a translation table: judged training queries and documents.
 
 Pairs of the highest grade say the same, word by word. Pairs of lower grades are about the same
 things, so words of one text meet related words of the other: with a small weight they add

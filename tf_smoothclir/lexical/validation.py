@@ -1,4 +1,4 @@
-"""One number that says how well a retriever ranks validation queries."""
+"""Quality of a retriever on validation queries, as one number."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much each query word counts, learned for ranking.
+"""Weights of query words, learned for ranking.
 
 A score is a sum over query words and fields (profiles of positions),
 

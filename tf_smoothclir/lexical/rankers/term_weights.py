@@ -1,4 +1,4 @@
-"""What a ranker makes of a collection: a score is a sum over the words of a query."""
+"""Term weights of a collection: a score is a sum over the words of a query."""
 
 from __future__ import annotations
 
