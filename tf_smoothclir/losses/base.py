@@ -1,4 +1,4 @@
-"""What all losses share: shapes, padding, weights, reduction, and how a model feeds them.
+"""Bases of all losses: shapes, padding, weights, reduction, and how a model feeds them.
 
 Every loss is a `RankingLoss`, which is a Keras loss. There are two kinds: an `OrdinalLoss` scores
 each document against its own grade, a `ListwiseLoss` compares the documents of one candidate list.
