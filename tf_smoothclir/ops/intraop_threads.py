@@ -1,4 +1,4 @@
-"""How many threads TensorFlow uses within one operation of a training step.
+"""Number of threads that TensorFlow uses within one operation of a training step.
 
 Why it is here: on two cores, a step of many short operations keeps both busy with one thread for
 each operation. More threads within an operation only take turns, with TensorFlow 2.21 about 50

@@ -1,4 +1,4 @@
-"""Sums of rows by segment, and the gradients of these sums, in the kernel that is fast.
+"""Sums of rows by segment and their gradients, in the fastest kernel of each stack.
 
 * `segment_sum`: adds up rows by segment;
 * `take`: copies rows;

@@ -1,4 +1,4 @@
-"""Updates of some rows of a table, in the kernel that is fast.
+"""Updates of some rows of a table, in the fastest kernel of each stack.
 
 * `RowAdagrad`: Adagrad of some rows;
 * `take_off_rows`: subtracts from some rows.
