@@ -1,4 +1,4 @@
-"""The base of the package's optimizers, and what an optimizer asks of gradients."""
+"""The base of the package's optimizers, and their requirements on gradients."""
 
 from __future__ import annotations
 
