@@ -1,4 +1,4 @@
-"""Cut points between grades: what the scores of a retriever say about relevance."""
+"""Cut points between grades: scores of a retriever as predicted grades."""
 
 from __future__ import annotations
 

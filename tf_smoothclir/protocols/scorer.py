@@ -1,4 +1,4 @@
-"""Scorers and retrievers: what evaluation, validation and mining know of a family of models.
+"""Scorers and retrievers: the interface of a family of models to evaluation and mining.
 
 A scorer gives a score to each document of candidate lists. A retriever ranks the whole collection
 as well. The top ranks of a retriever can be the candidate lists of another scorer: re-ranking.
