@@ -1,4 +1,4 @@
-"""All that a version of an export ranks with, loaded from the export directory alone."""
+"""Models of a version of an export, loaded from the export directory alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What gives scores in a search model: towers, a lexical model, or both."""
+"""Scorers of a search model: towers, a lexical model, or both."""
 
 from __future__ import annotations
 

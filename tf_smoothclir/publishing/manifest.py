@@ -1,4 +1,4 @@
-"""Manifests: what a published part is, and the SHA-256 of each of its files."""
+"""Manifests: the facts of a published part, and the SHA-256 of each of its files."""
 
 from __future__ import annotations
 
