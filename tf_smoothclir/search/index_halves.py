@@ -1,4 +1,4 @@
-"""What ranks by an index that may have one half of a hybrid alone."""
+"""Halves of an index in a search: an index may have one half of a hybrid alone."""
 
 from __future__ import annotations
 

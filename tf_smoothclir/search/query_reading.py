@@ -1,4 +1,4 @@
-"""Queries as a query tower reads them: their vectors, and what it knows of them."""
+"""Queries as a query tower reads them: their vectors, and their evidence."""
 
 from __future__ import annotations
 
