@@ -1,4 +1,4 @@
-"""What a model knows of a query: its words, how they are spelled, their n-grams, or nothing.
+"""Evidence of a query in a model: its words, their spelling, their n-grams, or nothing.
 
 A query without any known word would still get the documents that happen to score highest. So
 searches ask first, and answer with no documents where there is no evidence. Punctuation is none.

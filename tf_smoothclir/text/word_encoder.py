@@ -1,4 +1,4 @@
-"""Texts to token ids, in the graph: vocabularies as tables."""
+"""Encoder of texts as token ids, in the graph: vocabularies as tables."""
 
 from __future__ import annotations
 
