@@ -1,4 +1,4 @@
-"""Positions: where in its text a word stands, and how much it counts there.
+"""Weights of positions: parts of a text, and the weight of a word in each.
 
 A profile has one weight for each part of a text. Parts are short where texts begin and long behind,
 so that a few weights describe texts of any length. Sums by part come first and weights after: no
