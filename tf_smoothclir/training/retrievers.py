@@ -1,4 +1,4 @@
-"""What a run ranks with: its towers, its lexical model, or both.
+"""Retrievers of a run: its towers, its lexical model, or both.
 
 Beside `tasks`, `run_models`, `set_retrievers` and `rerankers`, this is the one place in this room
 that knows the families of models.

@@ -1,4 +1,4 @@
-"""The models of a run, and what it ranks with."""
+"""Models of a run, and their retriever."""
 
 from __future__ import annotations
 

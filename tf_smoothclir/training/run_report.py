@@ -1,4 +1,4 @@
-"""What a run ends with: metrics of its splits, plots, and the run report."""
+"""The end of a run: metrics of its splits, plots, and the run report."""
 
 from __future__ import annotations
 

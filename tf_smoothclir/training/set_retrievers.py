@@ -1,4 +1,4 @@
-"""What ranks a set, by its models: towers, a lexical model, or both in one ranking."""
+"""Retrievers of a set, by its models: towers, a lexical model, or both in one ranking."""
 
 from __future__ import annotations
 

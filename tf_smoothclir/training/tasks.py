@@ -1,4 +1,4 @@
-"""Which task a run trains.
+"""Training tasks of a run, by its settings.
 
 All of them train two towers, for one objective or another. Beside `retrievers`, this is the one
 place in this room that knows the families.
