@@ -4,8 +4,8 @@ query_tower and document_tower take raw strings and return smooth-normalised vec
 has the translation table and all that goes with it, for the index. search takes a query and returns
 the best documents with scores and grades, for collections that fit in a model.
 Each export gets the next integer version. It is published after a fresh process has loaded all
-models and their answers agree with the trained model. model_card-<version>.md beside them says what
-was trained on what, how good it is, and how to load it.
+models and their answers agree with the trained model. Next to them, model_card-<version>.md says
+what was trained on what, how good it is, and how to load it.
 """
 
 from __future__ import annotations

@@ -67,7 +67,7 @@ def define_export_flags() -> None:
         "float32",
         ["float32", "int8", "binary"],
         "How the search model holds the vectors of its collection. int8 makes them four times"
-        " smaller. binary keeps a bit of each number beside that and reads the int8 vectors only of"
+        " smaller. binary also keeps a bit of each number and reads the int8 vectors only of"
         " the documents whose bits are most like the query's: the fastest for single queries. How"
         " many of the best documents are still found is measured, printed, and written to the"
         " manifests.",

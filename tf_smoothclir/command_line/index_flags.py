@@ -32,7 +32,7 @@ def define_building_flags() -> None:
         "auto",
         ["auto", "flat", "int8", "binary", "hnsw", "ivf_pq"],
         "flat ranks exactly. int8 keeps a byte per number of a vector, on disk too, and binary a"
-        " bit in memory beside these bytes on disk: a quarter of the size, nearly the same ranking."
+        " bit in memory and these bytes on disk: a quarter of the size, nearly the same ranking."
         " hnsw finds nearly all of the best documents, much faster; so does ivf_pq, in little"
         " memory. auto: flat up to 1 million documents, hnsw up to 20 million.",
         **_OWN,

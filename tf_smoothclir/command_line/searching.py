@@ -33,9 +33,9 @@ def answer_queries() -> None:
     run_file = RunFile()
     # Typed queries are answered line by line.
     for batch in in_batches(queries, _BATCH if FLAGS.queries or FLAGS.trec_run else 1):
-        found = search.search([query.text for query in batch], FLAGS.top_k)
+        hits_per_query = search.search([query.text for query in batch], FLAGS.top_k)
         readings = search.read([query.text for query in batch])
-        for query, hits, reading in zip(batch, found, readings):
+        for query, hits, reading in zip(batch, hits_per_query, readings):
             if FLAGS.trec_run:
                 run_file.add(query.id, hits)
             else:
@@ -53,10 +53,10 @@ def _typed() -> Iterator[str]:
 def _show(search, query, hits, reading) -> None:
     explanations = search.explain(query.text, hits) if FLAGS.explain else None
     if FLAGS.json:
-        found = [dataclasses.asdict(hit) for hit in hits]
-        for answer, explanation in zip(found, explanations or ()):
+        results = [dataclasses.asdict(hit) for hit in hits]
+        for answer, explanation in zip(results, explanations or ()):
             answer["explanation"] = dataclasses.asdict(explanation)
-        answer = {"query": query.text, **dataclasses.asdict(reading), "results": found}
+        answer = {"query": query.text, **dataclasses.asdict(reading), "results": results}
         if FLAGS.queries:
             answer = {"id": query.id, **answer}
         print(json.dumps(answer, ensure_ascii=False))

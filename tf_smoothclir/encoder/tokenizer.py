@@ -123,7 +123,7 @@ def _unspaced() -> re.Pattern:
 def _lower_sigmas(text: str):
     """Yields the characters of a text with its capital sigmas in lower case.
 
-    A sigma is final if a cased letter stands before it and none behind it; ignorable characters
+    A sigma is final if a cased letter stands before it and none after it; ignorable characters
     between them do not matter (Unicode standard, section 3.13, Final_Sigma).
     """
     for place, character in enumerate(text):

@@ -1,6 +1,6 @@
 """Halves of an index: each keeps one kind of evidence about the documents, such as vectors.
 
-An index has a directory for each half, beside `documents/`, which they share. A half encodes texts
+An index has a directory for each half, next to `documents/`, which they share. A half encodes texts
 into rows, writes the rows of a segment, and joins the segments into what is searched.
 """
 

@@ -82,7 +82,7 @@ class IndexManifest:
         collection_name: Name of the collection, for messages.
         data: Finds the collection again if it is a retrieval set; None for files of documents.
         documents: Number of documents.
-        content: The directory beside the manifest that holds `documents/` and the halves.
+        content: The directory next to the manifest that holds `documents/` and the halves.
         digests: Relative path -> hex SHA-256 of each file.
         vectors: About the dense half; None if there is none.
         impacts: About the lexical half; None if there is none.

@@ -20,7 +20,7 @@ _ROWS_AT_ONCE = 1 << 14
 class SparseWriter:
     """Writes the rows of a sparse matrix, batch by batch; a context manager.
 
-    They are the ragged store `<name>` of column ids and, beside it, `<name>.weights` (float32).
+    They are the ragged store `<name>` of column ids and, next to it, `<name>.weights` (float32).
     """
 
     def __init__(self, directory: Path, name: str):

@@ -30,7 +30,7 @@ class LearningSettings:
         loss: "hinge": the mean of max(0, margin - s(d+) + s(d-)) over pairs. "softmax": the cross
             entropy of the relevant document among itself and its negatives.
         margin: Of the hinge.
-        negatives: Documents of grade 0 beside each relevant one, drawn anew in each epoch.
+        negatives: Documents of grade 0 for each relevant one, drawn again in each epoch.
         batch_size: Relevant documents in a step.
         learning_rate: Of Adam.
         epochs: At most; the weights of the best one are kept.
@@ -195,7 +195,7 @@ def _pieces(number: int) -> Iterator[slice]:
 
 
 class _Triples:
-    """Relevant documents and, drawn anew in each epoch, negatives of the same lists."""
+    """Relevant documents and, drawn again in each epoch, negatives of the same lists."""
 
     def __init__(self, lists: CandidateLists, settings: LearningSettings, seed: int):
         own = np.repeat(np.arange(len(lists.query_rows)), np.diff(lists.offsets))  # list of a pair

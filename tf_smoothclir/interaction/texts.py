@@ -17,7 +17,7 @@ class InteractionTexts:
     """All texts of a set.
 
     Attributes:
-        queries: `[queries, n]` int32; 0 is padding, which stands behind the words.
+        queries: `[queries, n]` int32; 0 is padding, which stands after the words.
         documents: `[documents, m]` int32.
     """
 

@@ -61,7 +61,7 @@ def write_pseudo_queries(
 
 
 def with_pseudo_queries(tokenized_set: TokenizedSet, directory: Path) -> TokenizedSet:
-    """A set with pseudo-queries as further training queries, behind its own queries."""
+    """A set with pseudo-queries as further training queries, after its own queries."""
     rows = np.asarray(RaggedStore(directory, _DOCUMENTS, "<i4").values)
     return dataclasses.replace(
         tokenized_set,
@@ -92,7 +92,7 @@ def _translated(
     """
     query_words, document_words = vocabularies
     if query_words == document_words:
-        found = tokens.copy()  # words behind the vocabulary too: towers know them by their n-grams
+        found = tokens.copy()  # words after the vocabulary too: towers know them by their n-grams
     else:
         ids = {word: id_ for id_, word in enumerate(query_words)}
         spelled_alike = np.array(

@@ -17,7 +17,7 @@ import dataclasses
 import numpy as np
 import scipy.sparse as sp
 
-_UNSEEN = 0.1  # what each word counts beside its occurrences in training queries
+_UNSEEN = 0.1  # what each word counts besides its occurrences in training queries
 
 
 @dataclasses.dataclass(frozen=True)

@@ -25,7 +25,7 @@ class RankingLoss(keras.losses.Loss):
     """A loss of scores against relevance grades, for `model.compile` or to be called.
 
     A negative label, -1 by custom, is padding. Padding changes neither value nor gradient, whatever
-    score (even NaN) or weight stands beside it. A batch of padding alone has loss 0 and gradient 0.
+    score (even NaN) or weight stands there. A batch of padding alone has loss 0 and gradient 0.
     Half-precision scores are computed in float32.
 
     Args:

@@ -104,7 +104,7 @@ class TwoStageRetriever:
 
     Alone, the re-ranker orders at most `ranks` documents, and candidate lists are scored by it.
     With a weight, scores are those of the first stage plus the weighted ones of the re-ranker, and
-    documents behind `ranks` follow in the order of the first stage.
+    documents after `ranks` follow in the order of the first stage.
     """
 
     def __init__(
@@ -173,7 +173,7 @@ class TwoStageRetriever:
         scores = top.scores + np.float32(self._weight) * scores.reshape(top.scores.shape)
         top = ordered(top, scores, self._set)
         rest = found.scores[:, self._ranks :]
-        # They stay behind: if one would have passed the last of the others, all move down.
+        # They stay last: if one would have passed the last of the others, all move down.
         above = np.maximum(0, rest[:, :1] - top.scores[:, -1:])
         return Ranking(
             found.query_rows,

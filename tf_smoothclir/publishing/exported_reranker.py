@@ -1,7 +1,7 @@
 """Exported re-rankers: SavedModels from a query and documents, as strings, to scores.
 
 `reranker/<version>` also holds, below `second_stage/`, what searches in this package re-rank with:
-the learned arrays, both vocabularies, and what the scores count beside those of the first stage.
+the learned arrays, both vocabularies, and the weight of its scores.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ class ExportedTables(tf.Module):
     """Narrow tables that an exported tower reads; none if they stay as they are.
 
     In int8, each row has a scale of its own, its largest number divided by 127. A row becomes
-    float32 when it is read; everything behind it stays as it is.
+    float32 when it is read; everything after it stays as it is.
     """
 
     def __init__(self, tower: WordTableTower, table_type: str = EXACT):

@@ -44,7 +44,7 @@ def write_model_card(
     roles: Sequence[str],
     narrow: bool,
 ) -> Path:
-    """Writes the model card of an exported version beside its parts."""
+    """Writes the model card of an exported version next to its parts."""
     data = RunConfig.read(run.config).data
     content = read_json(run.metrics) if run.finished else {}
     whole = run.settings()

@@ -139,5 +139,5 @@ def word_pattern(words: tuple[str, ...]) -> re.Pattern:
 
 
 def _stands_anywhere(word: str) -> bool:
-    """Whether letters may stand beside a token."""
+    """Whether letters may stand next to a token."""
     return not word[0].isalnum() or unicodedata.name(word[0], "").startswith(_UNSPACED)

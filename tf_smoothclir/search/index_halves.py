@@ -19,7 +19,7 @@ def one_half_alone(
 ) -> bool:
     """Whether an index has one half of a hybrid; no re-ranker follows it.
 
-    The weight and the cut points of a re-ranker are those beside the whole ranking.
+    The weight and the cut points of a re-ranker belong to the whole ranking.
     """
     halves = {"document": DenseHalf.name, "lexical": LexicalHalf.name}
     alone = len(manifest.halves) < len(halves.keys() & set(parts))

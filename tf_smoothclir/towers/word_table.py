@@ -127,7 +127,7 @@ class WordTableTower(keras.layers.Layer):
         self._lender = lambda: lender  # Keras would take a layer for a part of this one
 
     def layer_weights(self) -> list[tf.Variable]:
-        """Returns the trained weights behind the word vectors, in their order."""
+        """Returns the trained weights after the word vectors, in their order."""
         return self._but_tables(self.trainable_weights)
 
     def start_like(self, other: WordTableTower) -> None:
@@ -147,7 +147,7 @@ class WordTableTower(keras.layers.Layer):
         return [weight for weight in map(tf_variable, weights) if id(weight) not in tables]
 
     def matrices(self) -> list:
-        """Returns the trained matrices of layers behind the word vectors; none here."""
+        """Returns the trained matrices of layers after the word vectors; none here."""
         return []
 
     def tables(self) -> dict[str, tf.Variable]:

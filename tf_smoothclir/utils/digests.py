@@ -46,7 +46,7 @@ def files_below(directory: Path, folders: Sequence[str] = ("",)) -> list[str]:
 
 
 def check_digests(directory: Path, written: dict[str, str], remedy: str) -> None:
-    """Checks that files have the digests they were written with; more files may lie beside them."""
+    """Checks that files have the digests they were written with; others may be there too."""
     compare_digests(directory, file_digests(directory, written), written, remedy)
 
 

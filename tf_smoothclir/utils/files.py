@@ -101,7 +101,7 @@ def _delete_if_left(path: Path, target: Path) -> None:
 
 @contextlib.contextmanager
 def new_directory(path: Path, *, replace: bool = False) -> Iterator[Path]:
-    """Yields a temporary directory beside `path`, and renames it to `path` at the end.
+    """Yields a temporary directory next to `path`, and renames it to `path` at the end.
 
     After an error, nothing is left behind. If `path` exists by then, it stays; with `replace`, it
     is replaced once the new directory is on disk.

@@ -20,7 +20,7 @@ class Bar(Protocol):
         """Counts so many more units."""
 
     def note(self, text: str) -> None:
-        """Shows a short text behind the numbers, such as the current loss."""
+        """Shows a short text after the numbers, such as the current loss."""
 
 
 class _NoBar:

@@ -54,7 +54,7 @@ def sealed_directory(path: Path) -> Iterator[Path]:
 def damage_in(directory: Path) -> str:
     """Damage to a sealed directory since it was written; empty if there is none.
 
-    Such as "document.values has 12 bytes, but 16 were written". Further files may lie beside.
+    Such as "document.values has 12 bytes, but 16 were written". Further files may be there.
     """
     try:
         seal = record_from_json(_Seal, read_json(directory / SEAL))

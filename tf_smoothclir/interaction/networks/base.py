@@ -48,14 +48,14 @@ class InteractionNetwork(keras.layers.Layer):
 
     @property
     def word_vectors(self) -> list[tf.Variable]:
-        """Tables of word vectors that learning changes, beside `trainable_weights`."""
+        """Tables of word vectors that learning changes, besides `trainable_weights`."""
         return []
 
     def features(self, query_ids: tf.Tensor, document_ids: tf.Tensor) -> Any:
         """Features of pairs, the input of `score`.
 
         Args:
-            query_ids: `[batch, n]` int32, padded by 0 behind.
+            query_ids: `[batch, n]` int32, padded by 0 at the end.
             document_ids: `[batch, m]` int32, the same.
         """
         raise NotImplementedError
