@@ -239,7 +239,7 @@ class MRR(_ListMetric):
     """Reciprocal rank of the first relevant document (grade 1 or more), as a Keras metric.
 
     Args:
-        k: Documents behind this rank count as not found; None for no limit.
+        k: Documents after this rank count as not found; None for no limit.
         name: Name in the history; "mrr_at_10" for k = 10.
         **kwargs: Of the Keras metric.
 

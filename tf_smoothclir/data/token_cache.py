@@ -1,4 +1,4 @@
-"""Where in the cache the vocabularies and the tokens of a set are, or will be.
+"""Paths in the token cache: vocabularies and tokens of a set.
 
 A directory's name contains a digest of everything that its content depends on, so whatever is
 there as it was written can be used.

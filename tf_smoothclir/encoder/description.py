@@ -1,4 +1,4 @@
-"""What the encoder without TensorFlow reads of an exported tower, and where in its files it is.
+"""Description of an exported tower for the encoder without TensorFlow: settings and arrays.
 
 `assets.extra/encoder.json` stands in the SavedModel of a tower. The arrays are not written twice: a
 SavedModel has the bytes of its variables one after the other in one file, and the description says
@@ -28,7 +28,7 @@ _BYTES_TO_COMPARE = 1 << 16
 
 @dataclasses.dataclass(frozen=True)
 class StoredArray:
-    """Where an array is.
+    """Offset, shape and type of a stored array.
 
     Attributes:
         offset: Bytes of the variables' file before it.
@@ -58,7 +58,7 @@ class Ngrams:
 
 @dataclasses.dataclass(frozen=True)
 class TowerDescription:
-    """How a tower of average pooling makes vectors from texts.
+    """Settings by which a tower of average pooling makes vectors from texts.
 
     Attributes:
         vocabulary: Relative path of the file of its words.

@@ -25,7 +25,7 @@ _PROPERTY = "tf_smoothclir"  # of a collection: its note
 
 @dataclasses.dataclass(frozen=True)
 class CollectionNote:
-    """What a collection in an engine remembers about itself.
+    """Metadata of a collection in an engine.
 
     Attributes:
         version: Version of the export that it belongs to.
@@ -62,7 +62,7 @@ class CollectionNote:
 
 @dataclasses.dataclass(frozen=True)
 class Address:
-    """Where a collection is.
+    """Address of a collection in an engine.
 
     Attributes:
         uri: Of the engine.
@@ -115,7 +115,7 @@ class Milvus:
             return self.client.has_collection(name)
 
     def note(self, name: str) -> CollectionNote:
-        """What a collection remembers."""
+        """Metadata of a collection."""
         where = f"--engine_collection={name}"
         if not self.has(name):
             with self.explained():

@@ -122,7 +122,7 @@ def confusion_matrix(grades: np.ndarray, predicted: np.ndarray, num_grades: int)
 
 
 def grade_metrics(confusion: np.ndarray) -> dict[str, float]:
-    """How well grades are predicted."""
+    """Accuracy, macro accuracy and quadratic kappa of predicted grades."""
     true, predicted = confusion.sum(axis=1), confusion.sum(axis=0)
     right, occurs = np.diagonal(confusion), true > 0
     grades = np.arange(len(confusion))

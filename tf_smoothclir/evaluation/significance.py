@@ -1,4 +1,4 @@
-"""Paired significance tests over queries: is a difference between two systems more than chance?
+"""Paired significance tests over queries, of the difference between two systems.
 
 The functions take the scores of two systems on the same queries, `[queries]` each. They leave out
 queries whose metric is undefined (NaN in both).

@@ -1,7 +1,7 @@
 """Building the index of a collection: in one go, checked as written, and swapped in atomically.
 
 Below the directory of an index, the manifest names the one directory that holds its content. A new
-content is written and checked beside the old one; replacing the manifest is what puts it in place.
+content is written and checked next to the old one; replacing the manifest is what puts it in place.
 """
 
 from __future__ import annotations

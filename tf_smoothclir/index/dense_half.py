@@ -63,7 +63,7 @@ class DenseHalf:
         return encode_texts(self._encode, texts)
 
     def writer(self, directory: Path) -> VectorWriter:
-        """What writes the vectors of a segment."""
+        """Writer of the vectors of a segment."""
         return VectorWriter(directory)
 
     def join(self, parts: Sequence[Path], directory: Path, documents: DocumentStore) -> DenseNote:

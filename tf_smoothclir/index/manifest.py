@@ -20,7 +20,7 @@ REMEDY = "Build the index again with smoothclir-index --overwrite"
 
 @dataclasses.dataclass(frozen=True)
 class Recall:
-    """How much of the exact ranking an index finds.
+    """Recall of an index: the share of the exact ranking that it finds.
 
     Attributes:
         value: Share of the exact best `depth` documents that are found, on average.
@@ -37,7 +37,7 @@ class Recall:
 
 @dataclasses.dataclass(frozen=True)
 class DenseNote:
-    """What a manifest says about vectors.
+    """Entry of a manifest about vectors.
 
     Attributes:
         dim: Length of the vectors.
@@ -56,7 +56,7 @@ class DenseNote:
 
 @dataclasses.dataclass(frozen=True)
 class LexicalNote:
-    """What a manifest says about impacts.
+    """Entry of a manifest about impacts.
 
     Attributes:
         impacts: How many there are: pairs of a document and a query word that it may stand for.
@@ -82,7 +82,7 @@ class IndexManifest:
         collection_name: Name of the collection, for messages.
         data: Finds the collection again if it is a retrieval set; None for files of documents.
         documents: Number of documents.
-        content: The directory beside the manifest that holds `documents/` and the halves.
+        content: The directory next to the manifest that holds `documents/` and the halves.
         digests: Relative path -> hex SHA-256 of each file.
         vectors: About the dense half; None if there is none.
         impacts: About the lexical half; None if there is none.

@@ -36,7 +36,7 @@ _SEED = 13
 
 @dataclasses.dataclass(frozen=True)
 class IndexSettings:
-    """How an index is built and searched.
+    """Settings of an index: how it is built and searched.
 
     Attributes:
         kind: One of `KINDS`, or "auto" to choose by the number of documents.
@@ -129,7 +129,7 @@ class VectorIndex:
         faiss.write_index(self._index, str(path))
 
     def error(self, query: np.ndarray) -> float:
-        """How far the score of any document by `[dim]` may be off; infinity: not known."""
+        """Bound on the error of any document's score by `[dim]`; infinity: not known."""
         if isinstance(self._index, Int8Scan):
             return self._index.error(query)
         return float("inf")
@@ -180,5 +180,5 @@ def chunks(vectors: np.ndarray) -> Iterator[np.ndarray]:
 
 
 def _subquantizers(dim: int) -> int:
-    """How many parts a vector is cut into; each has about 4 numbers and becomes a byte."""
+    """Number of parts of a vector; each has about 4 numbers and becomes a byte."""
     return max(parts for parts in range(1, max(1, dim // 4) + 1) if dim % parts == 0)

@@ -150,7 +150,7 @@ def _check_types(
 
 
 def models_of_run(run: RunDirectory) -> tuple[ExportedModels, dict[str, LoadedPart]]:
-    """What `export_run` would export, in memory; version 0."""
+    """Models that `export_run` would export, in memory; version 0."""
     models = load_models(run)
     towers, lexical = _towers(run, models, EXACT), _lexical_parts(run, models)
     parts: dict[str, Part] = dict(towers)

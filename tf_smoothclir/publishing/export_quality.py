@@ -1,4 +1,4 @@
-"""What narrow tables and vectors cost: metrics and recall beside those of the exact ones."""
+"""Quality of narrow tables and vectors: metrics and recall next to those of the exact ones."""
 
 from __future__ import annotations
 

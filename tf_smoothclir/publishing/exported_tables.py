@@ -16,10 +16,10 @@ _LARGEST = 127  # of int8; without -128, a row and its negative have the same pr
 
 
 class ExportedTables(tf.Module):
-    """What an exported tower reads instead of its tables; nothing if they stay as they are.
+    """Narrow tables that an exported tower reads; none if they stay as they are.
 
     In int8, each row has a scale of its own, its largest number divided by 127. A row becomes
-    float32 when it is read; everything behind it stays as it is.
+    float32 when it is read; everything after it stays as it is.
     """
 
     def __init__(self, tower: WordTableTower, table_type: str = EXACT):

@@ -1,4 +1,4 @@
-"""Manifests: what a published part is, and the SHA-256 of each of its files."""
+"""Manifests: the facts of a published part, and the SHA-256 of each of its files."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ RecordT = TypeVar("RecordT")
 
 
 class Manifest(Protocol):
-    """What the manifests of towers, search models and indexes have in common.
+    """Base of the manifests of towers, search models and indexes.
 
     Attributes:
         role: "query", "document", "lexical", "search" or "index".
@@ -47,7 +47,7 @@ class Manifest(Protocol):
 
 @dataclasses.dataclass(frozen=True)
 class TableQuality:
-    """What narrow tables of word vectors cost, on the validation queries of the run.
+    """Quality of narrow tables of word vectors, on the validation queries of the run.
 
     Attributes:
         type: "float16" or "int8".
@@ -64,7 +64,7 @@ class TableQuality:
 
 @dataclasses.dataclass(frozen=True)
 class VectorQuality:
-    """What a narrow form of the vectors of a search model costs.
+    """Quality of a narrow form of the vectors of a search model.
 
     Attributes:
         type: "int8" or "binary".

@@ -26,7 +26,7 @@ _TAGS = ("cross-lingual-information-retrieval", "document-retrieval", "tensorflo
 
 
 def model_card_path(export_dir: str | os.PathLike, version: int) -> Path:
-    """Where the card of a version is."""
+    """Path of the card of a version."""
     return Path(export_dir, f"model_card-{version}.md")
 
 
@@ -38,7 +38,7 @@ def write_model_card(
     roles: Sequence[str],
     narrow: bool,
 ) -> Path:
-    """Writes the model card of an exported version beside its parts."""
+    """Writes the model card of an exported version next to its parts."""
     data = RunConfig.read(run.config).data
     content = read_json(run.metrics) if run.finished else {}
     whole = run.settings()

@@ -38,7 +38,7 @@ _RANKING = (*ROLES, "lexical", "reranker")
 
 
 class Part(Protocol):
-    """What can be published.
+    """Part of an export that can be published.
 
     A SavedModel, whose role is in `MODELS`, also has `name` and `signatures` (see `Verifier.send`);
     a search model has `num_documents` and `depth`.
@@ -58,7 +58,7 @@ class Part(Protocol):
 
 @dataclasses.dataclass(frozen=True)
 class PairInfo:
-    """What all manifests of a version say.
+    """Facts that all manifests of a version share.
 
     Attributes:
         dim: Length of the vectors; 0 without towers.
@@ -124,7 +124,7 @@ def publish_version(
 
 
 def manifest_in_memory(parts: dict[str, Part], info: PairInfo) -> ExportManifest:
-    """What the manifests of all parts share; of the first of them, as version 0."""
+    """Manifest of the first part, as version 0: what those of all parts share."""
     ranking = tuple(role for role in _RANKING if role in parts)
     return ExportManifest(
         role=ranking[0],

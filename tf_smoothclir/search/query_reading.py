@@ -1,4 +1,4 @@
-"""Queries as a query tower reads them: their vectors, and what it knows of them."""
+"""Queries as a query tower reads them: their vectors, and their evidence."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ EncodeQueries = Callable[[Sequence[str]], EncodedQueries]
 
 
 def by_tower(model) -> EncodeQueries:
-    """What encodes queries with a query tower in memory, as `load_part` loads it."""
+    """Encoder of queries by a query tower in memory, as `load_part` loads it."""
     import tensorflow as tf  # here, because other searches need none of it
 
     encode = model.signatures["serving_default"]
@@ -52,7 +52,7 @@ def by_tower(model) -> EncodeQueries:
 
 
 def by_encoder(encoder: Encoder) -> EncodeQueries:
-    """What encodes queries with an exported query tower, without TensorFlow."""
+    """Encoder of queries by an exported query tower, without TensorFlow."""
 
     def encoded(queries: Sequence[str]) -> EncodedQueries:
         readings = []
@@ -65,7 +65,7 @@ def by_encoder(encoder: Encoder) -> EncodeQueries:
 
 
 def by_server(client: ServingClient) -> EncodeQueries:
-    """What encodes queries with the query tower of a model server."""
+    """Encoder of queries by the query tower of a model server."""
 
     def encoded(queries: Sequence[str]) -> EncodedQueries:
         vectors, found = client.encode_queries(queries)
@@ -85,7 +85,7 @@ def by_sight(queries: Sequence[str]) -> list[QueryReading]:
 def with_better(
     readings: Sequence[QueryReading], of_tower: Sequence[QueryReading]
 ) -> list[QueryReading]:
-    """What words say of queries, and what a tower says where words know nothing."""
+    """Evidence of queries in words, and in a tower where words know nothing."""
     return [own if own.says_something else other for own, other in zip(readings, of_tower)]
 
 

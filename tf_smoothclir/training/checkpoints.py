@@ -22,7 +22,7 @@ _TRAIN_AGAIN = "Restore the files from a copy, or train again with --overwrite"
 
 @dataclasses.dataclass
 class Progress:
-    """How far a run has come.
+    """Progress of a run.
 
     Attributes:
         epoch: Epochs completed, validation included.
@@ -108,6 +108,8 @@ class Checkpoints:
 
     def save(self, progress: Progress) -> None:
         """Saves the state, completely or not at all; the best weights so far must be saved."""
+        # At the end of the best epoch, the weights are those of the file of the best weights, which
+        # the state then needs: they are not written twice.
         self._progress.assign(progress.to_json())
         needs = self._best.latest() if progress.best_epoch else 0
         is_best = self._best_are_weights and needs and not progress.step
@@ -124,6 +126,7 @@ class Checkpoints:
             damage = self._damage(number)
             if not damage:
                 needs = self._states.needs(number)
+                # Best weights of epochs after this state will be made again.
                 if needs:
                     self._best.discard_after(needs)
                 self._former = number
@@ -139,13 +142,14 @@ class Checkpoints:
         )
 
     def _damage(self, number: int) -> str:
-        """What is wrong with a state, or with the best weights that belong to it."""
+        """Damage to a state, or to the best weights that belong to it; empty if there is none."""
         damage = self._states.damage(number)
         needs = 0 if damage else self._states.needs(number)
         return damage or (self._best.damage(needs) if needs else "")
 
     def _restored(self, prefix: str, needs: int = 0) -> Progress:
         with _readable(prefix):
+            # A state without weights has them in the file of the best ones.
             saved = tf.train.load_checkpoint(prefix).get_variable_to_shape_map()
             if any(name.startswith("weights/") for name in saved):
                 self._checkpoint.restore(prefix).assert_consumed()
@@ -184,7 +188,7 @@ class BestWeights:
 
     @staticmethod
     def damage(directory: Path) -> str:
-        """How the best weights differ from what was written; empty if they do not."""
+        """Damage to the best weights since they were written; empty if there is none."""
         states = SavedStates(directory, BEST)
         return states.damage(states.latest()) if states.latest() else ""
 

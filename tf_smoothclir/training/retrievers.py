@@ -1,4 +1,4 @@
-"""What a run ranks with: its towers, its lexical model, or both.
+"""Retrievers of a run: its towers, its lexical model, or both.
 
 Beside `tasks`, `run_models`, `set_retrievers` and `rerankers`, this is the one place in this room
 that knows the families of models.
@@ -43,7 +43,7 @@ from tf_smoothclir.two_tower.scorer import vectors_of_words
 def learn_models(
     settings: RunSettings, run: RunDirectory, tokenized_set: TokenizedSet, towers: TwoTower | None
 ) -> tuple[RunModels, dict[str, Retriever]]:
-    """Learns what a run needs beside its towers, and keeps it in the run directory.
+    """Learns what a run needs besides its towers, and keeps it in the run directory.
 
     What is there already, from a process that was killed, is loaded.
     """
@@ -167,7 +167,7 @@ def load_cut_points(run: RunDirectory, models: RunModels) -> dict[str, CutPoints
 def load_scorer(
     run: RunDirectory, tokenized_set: TokenizedSet, dim: int = 0, retriever: str = ""
 ) -> GradedScorer:
-    """What a trained run ranks with, over a set.
+    """Scorer of a trained run, over a set.
 
     Whoever evaluates a run calls this, and need not know what the run trained.
     """

@@ -68,7 +68,7 @@ class SavedStates:
         return max(self.complete(), default=0)
 
     def damage(self, number: int) -> str:
-        """How a complete state differs from what was written; empty if it does not."""
+        """Damage to a complete state since it was written; empty if there is none."""
         try:
             note = self._note(number)
         except (OSError, ValueError, RecursionError) as error:
@@ -76,7 +76,7 @@ class SavedStates:
         return damage_to(self._directory, note.files)
 
     def needs(self, number: int) -> int:
-        """What `save` was given for an undamaged state."""
+        """Number of the state that an undamaged one needs, as given to `save`."""
         return self._note(number).needs
 
     def save(

@@ -98,7 +98,7 @@ class Int8Vectors:
         return Int8Queries(np.rint(weights / scales[:, None]), scales)
 
     def error(self, query: np.ndarray) -> float:
-        """How far t Σ k_i c_i may be off from an inner product with `[dim]`.
+        """Bound on the distance of t Σ k_i c_i from an inner product with `[dim]`.
 
         The errors of float32 itself are not in it.
         """

@@ -41,7 +41,7 @@ def print_table(
 
 
 def _parts(header, rows, width: int, keys: int) -> list[list[int]]:
-    """The columns of each part, as many as fit beside the first `keys` ones."""
+    """The columns of each part, as many as fit next to the first `keys` ones."""
     widths = [max(map(len, column)) + _BETWEEN_COLUMNS for column in zip(header, *rows)]
     first = list(range(min(keys, len(header))))
     parts = [list(first)]
