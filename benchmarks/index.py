@@ -231,7 +231,7 @@ def _define_flags() -> None:
     flags.DEFINE_integer("threads", 2, "Threads of FAISS and TensorFlow.", lower_bound=1)
     flags.DEFINE_list(
         "kinds",
-        ["int8", "binary", "hnsw", "ivf_pq"],
+        ["int8", "binary", "hnsw"],
         "Kinds other than flat; hnsw:128 has the search effort 128.",
     )
     flags.DEFINE_enum(

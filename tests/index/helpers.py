@@ -9,9 +9,11 @@ import tensorflow as tf
 
 from tf_smoothclir.data.hashing import hash_ids
 from tf_smoothclir.data.sources.source import Text
+from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.index.builder import build_index
 from tf_smoothclir.index.dense_half import DenseHalf
 from tf_smoothclir.index.document_collections import Collection
+from tf_smoothclir.protocols.cut_points import CutPoints
 from tf_smoothclir.publishing.manifest import ExportManifest
 from tf_smoothclir.settings.data import DataSettings
 
@@ -24,6 +26,8 @@ TOWER = ExportManifest(
     epsilon=1.0,
     thresholds=(0.2, 0.7),
     data=DataSettings(),
+    cut_points=CutPoints((0.2, 0.7), (), (0.2, 0.7)),
+    parts=ROLES,
 )
 
 

@@ -8,7 +8,7 @@ import math
 
 import pytest
 
-from tf_smoothclir.optimizers import LEARNING_RATES
+from tf_smoothclir.optimizers import LEARNING_RATE
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.settings.model import ModelSettings
 from tf_smoothclir.settings.run import GROUPS, RunSettings
@@ -33,7 +33,7 @@ def test_defaults_are_those_of_the_paper():
     assert (settings.model.tower, settings.model.loss) == ("average_pooling", "sosl")
     training = settings.training
     assert (training.batch_size, training.epochs) == (128, 30)
-    assert LEARNING_RATES[training.optimizer] == 0.01
+    assert LEARNING_RATE == 0.01
     assert (training.negatives, training.clip_norm) == (40, 5.0)
     assert not training.fresh_negatives
 
@@ -149,22 +149,6 @@ def test_flag_lines_name_every_setting_once():
 def test_max_tokens_by_role():
     settings = TextSettings(max_query_tokens=3, max_document_tokens=5)
     assert (settings.max_tokens("query"), settings.max_tokens("document")) == (3, 5)
-
-
-def test_a_run_of_before_projection_layers_has_one():
-    values = dataclasses.asdict(RunSettings())
-    del values["model"]["projection_layers"]
-    assert RunSettings.from_dict(values) == RunSettings()
-
-
-def test_a_run_of_before_the_authors_proportional_odds_has_the_loss_it_was_trained_with():
-    settings = RunSettings(model=ModelSettings(loss="proportional_odds", temperature=1.0))
-    values = dataclasses.asdict(settings)
-    assert RunSettings.from_dict(values) == settings
-    del values["model"]["published_towers"]  # younger than that loss under its present name
-    expected = dataclasses.replace(settings.model, loss="cumulative_logits")
-    assert RunSettings.from_dict(values).model == expected
-    assert values["model"]["loss"] == "proportional_odds"  # of the caller
 
 
 @pytest.mark.parametrize(

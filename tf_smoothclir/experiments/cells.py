@@ -21,8 +21,6 @@ from tf_smoothclir.data.sources.source import SPLITS
 from tf_smoothclir.experiments.narrow_forms import evaluate_forms
 from tf_smoothclir.experiments.systems import NARROW_FORMS
 from tf_smoothclir.losses.registry import LOSSES
-from tf_smoothclir.settings.adversarial import AdversarialSettings
-from tf_smoothclir.settings.retrieval import RetrievalSettings
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.training.retrievers import load_scorer
 from tf_smoothclir.training.run_directory import RunDirectory
@@ -31,30 +29,6 @@ from tf_smoothclir.training.train import tokenized_set_of, train
 from tf_smoothclir.utils.files import read_json, write_json
 
 SCORE_BINS = 80
-# Settings that are younger than some cells -> the value that those were trained with. They are part
-# of a cell's name only with another value, so that old cells keep their names.
-_YOUNGER = {
-    "published_towers": False,
-    "max_queries": 0,
-    "max_train_queries": 0,
-    "related_per_query": -1.0,
-    "max_skipped": 0.01,
-    "position_weights": "none",
-    "pseudo_queries": 0,
-    "matryoshka_dims": (),
-    "lower_grade_weight": 0.1,
-    "embeddings_encoding": "utf-8",
-    "init_from": "",
-    "ir_dataset": "",
-    "query_vocabulary": "",
-    "document_vocabulary": "",
-    "ngram_rows_per_word": 0,
-    "projection_layers": 1,
-    "reranker": "none",
-    "rerank_depth": 100,
-}
-_RETRIEVAL = {field.name for field in dataclasses.fields(RetrievalSettings)}
-_ADVERSARIAL = {field.name for field in dataclasses.fields(AdversarialSettings)}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -94,17 +68,7 @@ class Cell:
         return model.cut_points if "cut_points" in LOSSES[model.loss].settings else model.thresholds
 
     def _digest(self) -> str:
-        values = {
-            name: value
-            for name, value in self.settings.values_with_effect().items()
-            if name not in _YOUNGER or value != _YOUNGER[name]
-        }
-        if values["retriever"] == "dense":  # the group concerns other retrievers, and is younger
-            values = {name: values[name] for name in values.keys() - _RETRIEVAL}
-        if values["objective"] == "ranking":  # the same
-            values = {name: values[name] for name in values.keys() - _ADVERSARIAL}
-        if values["loss"] == "proportional_odds":  # older cells of that name had another loss
-            values["loss"] += " of the authors"
+        values = self.settings.values_with_effect()
         others = [self.tuning, *["narrow"] * self.narrow]
         content = json.dumps([values, self.fingerprint, *others], sort_keys=True)
         return hashlib.sha256(content.encode()).hexdigest()[:10]

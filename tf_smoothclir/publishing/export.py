@@ -168,8 +168,7 @@ def _pair_info(
     run: RunDirectory, models: RunModels, cut_points: CutPoints | None = None
 ) -> PairInfo:
     settings, thresholds = models.settings, models.thresholds
-    cut_points = cut_points or load_cut_points(run, models).get(settings.retrieval.retriever)
-    cut_points = cut_points or CutPoints(thresholds, (), thresholds)
+    cut_points = cut_points or load_cut_points(run, models)[settings.retrieval.retriever]
     dim, epsilon = 0, 0.0
     if models.towers is not None:
         dim, epsilon = settings.model.dim, settings.model.epsilon
@@ -212,7 +211,7 @@ def _second_stage(run: RunDirectory, models: RunModels) -> SecondStage | None:
     if models.reranker is None or not models.reranker.weight:
         return None
     retrieval, text = models.settings.retrieval, models.settings.text
-    cut_points = load_cut_points(run, models).get(retrieval.ranks_with)
+    cut_points = load_cut_points(run, models)[retrieval.ranks_with]
     settings = StageSettings(retrieval.rerank_depth, cut_points)
     choices = models.reranker.choices
     reranker = models.reranker.chosen(  # the texts of the run may be shorter than what it can read

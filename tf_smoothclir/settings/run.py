@@ -42,15 +42,7 @@ class RunSettings:
 
     @classmethod
     def from_dict(cls, values: dict) -> RunSettings:
-        """Restores what `dataclasses.asdict` gave, also after a trip through JSON.
-
-        Older runs have no groups "retrieval" and "adversarial": theirs are the defaults. Before
-        there was "published_towers", "cumulative_logits" was called "proportional_odds".
-        """
-        values = {"retrieval": {}, "adversarial": {}, **values}
-        model = values["model"]
-        if "published_towers" not in model and model.get("loss") == "proportional_odds":
-            values["model"] = {**model, "loss": "cumulative_logits"}
+        """Restores what `dataclasses.asdict` gave, also after a trip through JSON."""
         return cls(**{group: kind(**values[group]) for group, kind in GROUPS.items()})
 
     def values(self) -> dict[str, object]:
