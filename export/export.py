@@ -58,20 +58,19 @@ _DIM = flags.DEFINE_integer(
 _TABLE_TYPE = flags.DEFINE_enum(
     "table_type",
     "float32",
-    ["float32", "float16", "int8"],
-    "How the tables of word vectors are stored. float16 makes the models half as large, int8 about"
-    " a quarter. What that costs is measured on the validation queries, printed, and written to the"
-    " manifests; it is seldom anything.",
+    ["float32", "int8"],
+    "How the tables of word vectors are stored. int8 makes the models four times smaller. What that"
+    " costs is measured on the validation queries, printed, and written to the manifests; it is"
+    " seldom anything.",
     module_name=command.COMMAND,
 )
 _VECTOR_TYPE = flags.DEFINE_enum(
     "vector_type",
     "float32",
-    ["float32", "int8", "binary"],
+    ["float32", "int8"],
     "How the search model holds the vectors of its collection. int8 makes them four times smaller."
-    " binary keeps a bit of each number beside that and reads the int8 vectors only of the"
-    " documents whose bits are most like the query's: the fastest for single queries. How many of"
-    " the best documents are still found is measured, printed, and written to the manifests.",
+    " How many of the best documents are still found is measured, printed, and written to the"
+    " manifests.",
     module_name=command.COMMAND,
 )
 _RETRIEVER = setting_flags.define_retriever()

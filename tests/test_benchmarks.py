@@ -33,7 +33,6 @@ from benchmarks import (
     reranking,
     retrieval,
     scaling,
-    search_vectors,
     serving,
     stacks,
     training,
@@ -398,16 +397,6 @@ def test_quantised(ranking_exports):
     assert rows["int8"]["disk MB"] < rows["flat"]["disk MB"] / 2
     for kind in kinds:  # no vector of these is far off
         assert rows[kind]["full/MRR@10"] == pytest.approx(rows["flat"]["full/MRR@10"], abs=0.1)
-
-
-@pytest.mark.slow
-def test_search_vectors(ranking_exports):
-    export_dir = str(ranking_exports["dense"])
-    (table,) = search_vectors.measure(export_dir=export_dir, split="test", copies=2)
-    rows = rows_of(table, "recall@10", "p50 ms", "p50 ms of 32 queries", "vectors MB")
-    assert rows.keys() == {"float32", "int8", "binary"}
-    assert rows["float32"]["recall@10"] == 1
-    assert rows["int8"]["vectors MB"] < rows["binary"]["vectors MB"] < rows["float32"]["vectors MB"]
 
 
 @pytest.mark.slow

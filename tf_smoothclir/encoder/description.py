@@ -22,7 +22,7 @@ from tf_smoothclir.utils.records import record_from_json
 
 DESCRIPTION = "assets.extra/encoder.json"
 _VARIABLES = "variables/variables.data-00000-of-00001"
-_TYPES = ("float32", "float16", "int8")
+_TYPES = ("float32", "int8")
 _BYTES_TO_COMPARE = 1 << 16
 
 
@@ -33,7 +33,7 @@ class StoredArray:
     Attributes:
         offset: Bytes of the variables' file before it.
         shape: Its shape.
-        type: "float32", "float16" or "int8"; little-endian.
+        type: "float32", little-endian, or "int8".
     """
 
     offset: int

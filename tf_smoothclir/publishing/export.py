@@ -92,7 +92,7 @@ def export_run(
             collection = Collection.read(source.documents, number, tower, reader)
             vectors = None
             if vector_type != EXACT:
-                vectors = collection_vectors(collection.vectors, vector_type, search_depth)
+                vectors = collection_vectors(collection.vectors, vector_type)
                 found = measured_recall(
                     vectors, collection.vectors, towers["query"], texts["query"], search_depth
                 )
@@ -140,12 +140,6 @@ def _check_types(
             f"--vector_type={vector_type}",
             "it is about the search model, and --nosearch_model exports none",
             "Leave one of them out",
-        )
-    if vector_type == "binary" and retriever == "hybrid":
-        raise input_error(
-            "--vector_type=binary",
-            "a hybrid needs the score of every document by its vector, and bits are scores of none",
-            "Give --vector_type=int8, or --retriever=dense to export the towers alone",
         )
 
 

@@ -50,7 +50,7 @@ class TableQuality:
     """What narrow tables of word vectors cost, on the validation queries of the run.
 
     Attributes:
-        type: "float16" or "int8".
+        type: "int8".
         largest_distance: Between the vectors of a text by exact and by narrow tables.
         exact: Metric -> mean, with exact tables.
         narrow: The same with these tables.
@@ -67,7 +67,7 @@ class VectorQuality:
     """What a narrow form of the vectors of a search model costs.
 
     Attributes:
-        type: "int8" or "binary".
+        type: "int8".
         recall: Share of the exact best documents that are found, on average.
         depth: How many best documents are looked for.
         queries: Number of queries that it was measured with; of the set of the training run.
