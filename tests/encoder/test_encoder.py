@@ -203,7 +203,7 @@ def test_a_changed_file_is_named(copy, name):
 
 def test_a_tower_without_a_description_is_refused_with_a_remedy(copy):
     (copy / "query_tower/1/assets.extra/encoder.json").unlink()
-    with pytest.raises(InputError, match=r"without TensorFlow.*load the tower as a SavedModel"):
+    with pytest.raises(InputError, match=r"without TensorFlow.*Load the tower as a SavedModel"):
         Encoder(copy, "query")
 
 

@@ -252,7 +252,7 @@ def test_every_network_can_re_rank_words_alone(tiny, tmp_path, network, without_
     assert list(result["components"]) == ["lexical"]
 
 
-def test_a_run_of_before_has_no_re_ranker(finished):
+def test_a_run_without_a_re_ranker_has_none(finished):
     assert load_models(finished).reranker is None
     assert finished.settings().retrieval.ranks_with == "dense"
 

@@ -56,21 +56,19 @@ def define_export_flags() -> None:
     flags.DEFINE_enum(
         "table_type",
         "float32",
-        ["float32", "float16", "int8"],
-        "How the tables of word vectors are stored. float16 makes the models half as large, int8"
-        " about a quarter. What that costs is measured on the validation queries, printed, and"
-        " written to the manifests; it is seldom anything.",
+        ["float32", "int8"],
+        "How the tables of word vectors are stored. int8 makes the models four times smaller."
+        " What that costs is measured on the validation queries, printed, and written to the"
+        " manifests; it is seldom anything.",
         **_OWN,
     )
     flags.DEFINE_enum(
         "vector_type",
         "float32",
-        ["float32", "int8", "binary"],
+        ["float32", "int8"],
         "How the search model holds the vectors of its collection. int8 makes them four times"
-        " smaller. binary also keeps a bit of each number and reads the int8 vectors only of"
-        " the documents whose bits are most like the query's: the fastest for single queries. How"
-        " many of the best documents are still found is measured, printed, and written to the"
-        " manifests.",
+        " smaller. How many of the best documents are still found is measured, printed, and written"
+        " to the manifests.",
         **_OWN,
     )
     define_retriever()

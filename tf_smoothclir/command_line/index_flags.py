@@ -30,11 +30,11 @@ def define_building_flags() -> None:
     flags.DEFINE_enum(
         "index_type",
         "auto",
-        ["auto", "flat", "int8", "binary", "hnsw", "ivf_pq"],
+        ["auto", "flat", "int8", "binary", "hnsw"],
         "flat ranks exactly. int8 keeps a byte per number of a vector, on disk too, and binary a"
         " bit in memory and these bytes on disk: a quarter of the size, nearly the same ranking."
-        " hnsw finds nearly all of the best documents, much faster; so does ivf_pq, in little"
-        " memory. auto: flat up to 1 million documents, hnsw up to 20 million.",
+        " hnsw finds nearly all of the best documents, much faster. auto: flat up to 1 million"
+        " documents, hnsw beyond.",
         **_OWN,
     )
     flags.DEFINE_integer(
@@ -47,9 +47,8 @@ def define_building_flags() -> None:
     flags.DEFINE_integer(
         "search_effort",
         0,
-        "hnsw: candidates kept during the search (efSearch); ivf_pq: lists read (nprobe). Higher"
-        " values find more and take longer. 0: the default for the type and the number of"
-        " documents.",
+        "hnsw: candidates kept during the search (efSearch). More find more and take longer. 0: the"
+        " default for the number of documents.",
         lower_bound=0,
         **_OWN,
     )

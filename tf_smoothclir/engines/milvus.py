@@ -34,8 +34,8 @@ class CollectionNote:
         data: Finds the documents again if they are a retrieval set; None for files.
         halves: Names of the halves of an index that it holds, each in a field of this name.
         settings: How vectors are indexed.
-        cut_points: Those of what the exported run ranks with; None if the export has none.
-        parts: Roles of the parts of the export; empty in a collection of an earlier release.
+        cut_points: Those of what the exported run ranks with.
+        parts: Roles of the parts of the export.
         role: "collection".
     """
 
@@ -45,8 +45,8 @@ class CollectionNote:
     data: DataSettings | None
     halves: tuple[str, ...]
     settings: IndexSettings
-    cut_points: CutPoints | None = None
-    parts: tuple[str, ...] = ()
+    cut_points: CutPoints
+    parts: tuple[str, ...]
     role: ClassVar[str] = "collection"
 
     @property
@@ -55,7 +55,7 @@ class CollectionNote:
 
         Those of a hybrid are of its sum.
         """
-        if self.cut_points is not None and self.halves == ("vectors",):
+        if self.halves == ("vectors",):
             return self.cut_points
         return CutPoints(self.thresholds, (), self.thresholds)
 

@@ -29,10 +29,10 @@ class _Choices:
     feedback: float
     psq: PsqSettings
     seconds: float
-    dictionary: float = 0.0
-    lower_grades: float = 0.0
-    length_power: float = 0.0
-    mean_length: float = 1.0
+    dictionary: float
+    lower_grades: float
+    length_power: float
+    mean_length: float
 
     @classmethod
     def read(cls, path: Path) -> _Choices:

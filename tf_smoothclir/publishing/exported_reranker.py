@@ -40,11 +40,11 @@ class StageSettings:
 
     Attributes:
         depth: Documents of each query that it orders again.
-        cut_points: What the sums of both scores say about grades; None where that is unknown.
+        cut_points: What the sums of both scores say about grades.
     """
 
     depth: int
-    cut_points: CutPoints | None = None
+    cut_points: CutPoints
 
 
 @dataclasses.dataclass(frozen=True)

@@ -65,7 +65,7 @@ class PairInfo:
         epsilon: ε of the similarity; 0 without towers.
         thresholds: Those of the loss of the towers.
         data: The retrieval set of the training run; finds its collection again.
-        cut_points: Those that predict grades; None for the thresholds.
+        cut_points: Those that predict grades.
         quality: What the narrow tables of the towers cost; None for exact ones.
         vectors: What the narrow vectors of the search model cost; None for exact ones.
     """
@@ -74,7 +74,7 @@ class PairInfo:
     epsilon: float
     thresholds: tuple[float, ...]
     data: DataSettings
-    cut_points: CutPoints | None = None
+    cut_points: CutPoints
     quality: TableQuality | None = None
     vectors: VectorQuality | None = None
 
@@ -186,7 +186,5 @@ def _rename(temporary: Path, path: Path) -> None:
 
 def _pair_id(ranking: Sequence[Part], info: PairInfo) -> str:
     """A digest of the parts that rank, θ and cut points; equal for equal content."""
-    digests = [part.digest() for part in ranking] + [repr(info.thresholds)]
-    if info.cut_points is not None:
-        digests.append(repr(info.cut_points))
+    digests = [part.digest() for part in ranking] + [repr(info.thresholds), repr(info.cut_points)]
     return hashlib.sha256(" ".join(digests).encode()).hexdigest()

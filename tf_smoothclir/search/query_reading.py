@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from tf_smoothclir.encoder import Encoder
-from tf_smoothclir.index.encoding import encode_texts
 from tf_smoothclir.protocols.text_search import QueryReading
 from tf_smoothclir.text.evidence_levels import NAMES, NGRAMS, NOTHING, WORDS
 
@@ -35,17 +34,12 @@ def by_tower(model) -> EncodeQueries:
     """Encoder of queries by a query tower in memory, as `load_part` loads it."""
     import tensorflow as tf  # here, because other searches need none of it
 
-    encode = model.signatures["serving_default"]
-    read = model.signatures.get("evidence")
+    read = model.signatures["evidence"]
 
     def encoded(queries: Sequence[str]) -> EncodedQueries:
-        if read is None:
-            return EncodedQueries(encode_texts(encode, queries), by_sight(queries))
         found = read(text=tf.constant(list(queries), tf.string))
         answers = found["evidence"].numpy(), found["unknown"].numpy()
         readings = [_reading(*answer) for answer in zip(*answers)]
-        if "vector" not in found:  # of the release before this one
-            return EncodedQueries(encode_texts(encode, queries), readings)
         return EncodedQueries(found["vector"].numpy(), readings)
 
     return encoded
@@ -69,17 +63,10 @@ def by_server(client: ServingClient) -> EncodeQueries:
 
     def encoded(queries: Sequence[str]) -> EncodedQueries:
         vectors, found = client.encode_queries(queries)
-        if found is None:
-            return EncodedQueries(vectors, by_sight(queries))
         readings = [QueryReading(evidence, tuple(unknown.split())) for evidence, unknown in found]
         return EncodedQueries(vectors, readings)
 
     return encoded
-
-
-def by_sight(queries: Sequence[str]) -> list[QueryReading]:
-    """Reads queries for a tower of an earlier release, which does not say what it knows."""
-    return [QueryReading(NAMES[WORDS if query.strip() else NOTHING]) for query in queries]
 
 
 def with_better(

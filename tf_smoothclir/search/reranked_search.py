@@ -89,10 +89,8 @@ class RerankedSearch:
             for rank, (place, grade) in enumerate(zip(order.tolist(), grades), 1)
         ]
 
-    def _grades(self, scores: np.ndarray) -> list[int | None]:
+    def _grades(self, scores: np.ndarray) -> list[int]:
         cut_points = self._stage.settings.cut_points
-        if cut_points is None:
-            return [None] * len(scores)
         found = hit_grades(scores[np.newaxis], cut_points.scores, cut_points.shares)
         return found.numpy()[0].tolist()
 

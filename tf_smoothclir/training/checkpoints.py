@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import json
-import os
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
@@ -14,7 +13,7 @@ from absl import logging
 
 from tf_smoothclir.protocols.task import LOSS, TaskVariables
 from tf_smoothclir.training.histograms import bin_of
-from tf_smoothclir.training.saved_states import BEST, EARLIER_STATES, STATE, SavedStates
+from tf_smoothclir.training.saved_states import BEST, STATE, SavedStates
 from tf_smoothclir.utils.errors import input_error
 
 _TRAIN_AGAIN = "Restore the files from a copy, or train again with --overwrite"
@@ -101,8 +100,6 @@ class Checkpoints:
         self._best_are_weights = variables.kept is variables.weights
         self._weights = tf.train.Checkpoint(weights=variables.weights)
         self._rest = tf.train.Checkpoint(**rest)
-        # Earlier releases save it; now the name of a state has its number.
-        _ = self._checkpoint.save_counter
         self._states, self._best = SavedStates(directory, STATE), SavedStates(directory, BEST)
         self._former = 0  # the state that this process has restored or saved
 
@@ -116,7 +113,6 @@ class Checkpoints:
         is_best = is_best and progress.best_epoch == progress.epoch
         write = (self._rest if is_best else self._checkpoint).write
         self._former = self._states.save(write, former=self._former, needs=needs)
-        (self._directory / EARLIER_STATES).unlink(missing_ok=True)
 
     def restore(self) -> Progress | None:
         """Restores the last state that is not damaged; returns None if there is none yet."""
@@ -132,9 +128,6 @@ class Checkpoints:
                 self._former = number
                 return self._restored(self._states.prefix(number), needs)
             logging.warning("%s is damaged: %s", self._states.prefix(number), damage)
-        latest = tf.train.latest_checkpoint(str(self._directory))  # of an earlier release
-        if latest and not there:
-            return self._restored(latest)
         if not there:
             return None
         raise input_error(
@@ -176,10 +169,7 @@ class BestWeights:
     def prefix(directory: Path) -> str | None:
         """The path of the best weights in a directory, as TensorFlow takes it, or None."""
         states = SavedStates(directory, BEST)
-        if number := states.latest():
-            return states.prefix(number)
-        earlier = os.fspath(directory / BEST)  # of an earlier release
-        return earlier if os.path.exists(f"{earlier}.index") else None
+        return states.prefix(number) if (number := states.latest()) else None
 
     @staticmethod
     def exist(directory: Path) -> bool:
@@ -195,8 +185,6 @@ class BestWeights:
     def save(self) -> None:
         """Saves the present values, completely or not at all."""
         SavedStates(self._directory, BEST).save(self._kept.write)
-        for path in self._directory.glob(f"{BEST}.*"):
-            path.unlink()  # of an earlier release
 
     def restore(self) -> None:
         """Restores the values of the best epoch."""

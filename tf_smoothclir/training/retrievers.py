@@ -143,25 +143,13 @@ def with_fusion(models: RunModels, tokenized_set: TokenizedSet) -> RunModels:
 
 
 def load_cut_points(run: RunDirectory, models: RunModels) -> dict[str, CutPoints]:
-    """The cut points of what a trained run ranks with, and of its parts, by name.
-
-    A run of before there were any has the thresholds of its loss for its towers, of which the log
-    warns, and none for anything else.
-    """
-    if run.cut_points.is_file():
-        found, dim = read_cut_points(run.cut_points), models.settings.model.dim
-        if dim != run.settings().model.dim:  # those of a hybrid are found with its fusion
-            return {"dense": found[name_of_cut(dim)]} if models.lexical is None else {}
-        return found
-    if models.towers is None or models.towers.loss.thresholds is None:
-        return {}
-    logging.warning(
-        "%s has no %s: grades are predicted by the thresholds of its loss, and often wrong. Train"
-        " again for cut points between grades",
-        run.path,
-        run.cut_points.name,
-    )
-    return {"dense": CutPoints(models.thresholds, (), models.thresholds)}
+    """The cut points of what a trained run ranks with, and of its parts, by name."""
+    if not run.cut_points.is_file():
+        raise run.incomplete("has not chosen cut points between its grades yet")
+    found, dim = read_cut_points(run.cut_points), models.settings.model.dim
+    if dim != run.settings().model.dim:  # those of a hybrid are found with its fusion
+        return {"dense": found[name_of_cut(dim)]} if models.lexical is None else {}
+    return found
 
 
 def load_scorer(

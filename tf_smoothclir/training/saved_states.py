@@ -19,12 +19,11 @@ from tf_smoothclir.utils.records import record_from_json
 from tf_smoothclir.utils.sealed import FileNote, damage_to
 
 STATE, BEST = "state", "best"  # of a run: all that training goes on from; the best weights
-EARLIER_STATES = "checkpoint"  # which states there are, in runs of earlier releases
 
 
 def has_state(directory: Path) -> bool:
-    """Whether there is a state in the checkpoints of a run, of this or earlier releases."""
-    return bool(SavedStates(directory, STATE).latest()) or (directory / EARLIER_STATES).is_file()
+    """Whether there is a state in the checkpoints of a run."""
+    return bool(SavedStates(directory, STATE).latest())
 
 
 def keep_best(directory: Path) -> None:

@@ -73,11 +73,6 @@ class Int8Vectors:
                 write_array(file, array, "<f4")
 
     @classmethod
-    def is_in(cls, directory: Path) -> bool:
-        """Whether `write` has written there."""
-        return (directory / _SCALES).exists()
-
-    @classmethod
     def open(cls, directory: Path) -> Int8Vectors:
         """Maps what `write` wrote."""
         scales, (longest,) = (np.fromfile(directory / name, "<f4") for name in (_SCALES, _LONGEST))

@@ -71,11 +71,11 @@ def with_own_digest(entries: dict) -> dict:
 
 
 def check_own_digest(entries: dict) -> None:
-    """Checks a JSON object from `with_own_digest`; one of before there were such digests passes.
+    """Checks a JSON object from `with_own_digest`.
 
     The digest is of the values, not of how they are written.
     """
-    if _OWN in entries and entries[_OWN] != _own_digest(entries):
+    if entries.get(_OWN) != _own_digest(entries):
         raise ValueError("its entries are not those that its digest was made of")
 
 

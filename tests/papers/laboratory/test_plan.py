@@ -34,11 +34,6 @@ def candidates(study, system=SOSL):
     return {cell.cell.segments: cell for cell in cells}
 
 
-def test_cells_keep_the_names_that_they_had_before_there_were_retrievers():
-    name = "toy-sosl-average_pooling-e1-t0.2_0.7-n40-s13-7995f815b8"
-    assert Cell(RunSettings(), "toy", "f").name == name
-
-
 def test_thresholds_are_the_best_on_validation_and_not_on_test(study):
     cells = candidates(study)
     for thresholds, validation, test in zip(GRID, (0.1, 0.3, 0.2), (0.9, 0.1, 0.8)):
