@@ -30,7 +30,7 @@ LONG_MAINS = {
     "trainers.compare",
     "trainers.evaluate",
     "trainers.prepare",
-    "trainers.reproduce",
+    "tf_smoothclir.papers.reproduce",
     "trainers.tune",
     "trainers.write_shards",
 }

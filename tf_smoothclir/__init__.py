@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     # For editors and type checkers: the names of `_PUBLIC`.
     from tf_smoothclir.api import metrics as metrics
+    from tf_smoothclir.api.comparison import compare as compare
     from tf_smoothclir.api.model import Model as Model
     from tf_smoothclir.api.model import load as load
     from tf_smoothclir.api.mteb import MtebEncoder as MtebEncoder
@@ -73,6 +74,7 @@ _PUBLIC = {
     "TextTower": "towers.text_tower",
     "ThreePartL2": "losses.three_part_l2",
     "TwoTower": "two_tower.model",
+    "compare": "api.comparison",
     "load": "api.model",
     "smooth_normalize": "two_tower.similarity",
     "train": "api.training",

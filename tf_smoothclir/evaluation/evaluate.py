@@ -11,7 +11,6 @@ import numpy as np
 from tf_smoothclir.data.candidate_lists import CandidateLists, candidate_lists
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.evaluation import trec
-from tf_smoothclir.evaluation.confidence import bootstrap_interval
 from tf_smoothclir.evaluation.full_retrieval import DEPTH, retrieval_metrics
 from tf_smoothclir.evaluation.metrics import (
     RULES,
@@ -21,6 +20,7 @@ from tf_smoothclir.evaluation.metrics import (
     list_metrics,
     mean_metrics,
 )
+from tf_smoothclir.evaluation.significance import bootstrap_interval
 from tf_smoothclir.losses.grades import hit_shares, predicted_grades
 from tf_smoothclir.protocols.cut_points import CutPoints
 from tf_smoothclir.protocols.scorer import Ranking, Retriever, Scorer
