@@ -111,6 +111,8 @@ setup(
     package_dir=PACKAGE_DIR,
     package_data={
         "tf_smoothclir": ["py.typed"],
+        "tf_smoothclir.data.sources.toy_languages": ["*.toml"],
+        "tf_smoothclir.encoder": ["*.toml"],
         "tf_smoothclir.export": ["serving/*"],
         "tf_smoothclir.server": ["page.html"],
     },

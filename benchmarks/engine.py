@@ -29,8 +29,10 @@ from absl import flags
 from benchmarks import common
 from benchmarks.index import vectors
 from tf_smoothclir.data.sources.source import Text
+from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.index.document_collections import Collection
 from tf_smoothclir.index.vector_index import IndexSettings
+from tf_smoothclir.protocols.cut_points import CutPoints
 from tf_smoothclir.publishing.manifest import ExportManifest
 from tf_smoothclir.settings.data import DataSettings
 
@@ -101,7 +103,11 @@ def _halves(kind: str, documents: int, dim: int, *, words: bool) -> list:
 
 
 def _export(dim: int) -> ExportManifest:
-    return ExportManifest("document", 1, "benchmark", dim, 1.0, (0.2, 0.7), DataSettings())
+    thresholds = (0.2, 0.7)
+    cut_points = CutPoints(thresholds, (), thresholds)
+    return ExportManifest(
+        "document", 1, "benchmark", dim, 1.0, thresholds, DataSettings(), cut_points, ROLES
+    )
 
 
 def on_disk(kind: str, documents: int, dim: int, queries: int) -> dict[str, float]:

@@ -30,7 +30,6 @@ PARTS = (
     ("SparseRMSprop/", "optimizer"),
     ("RowRMSprop/", "optimizer"),
     ("Adam/", "optimizer"),
-    ("SparseAdagrad/", "optimizer"),
     ("smooth_cosine", "similarity, loss"),
     ("SmoothOrdinal", "similarity, loss"),
 )

@@ -97,7 +97,7 @@ def measure(
 
 
 def parse_variant(text: str) -> dict:
-    """Training settings from text such as "optimizer=adagrad,fresh_negatives=true"."""
+    """Training settings from text such as "optimizer=lazy_adam,fresh_negatives=true"."""
     defaults = vars(TrainingSettings())
     pairs = (part.split("=", 1) for part in text.split(","))
     return {
@@ -118,9 +118,8 @@ def _define_flags() -> None:
             "optimizer=rmsprop,batching=lists",
             "optimizer=lazy_adam",
             "optimizer=lazy_adam,batching=lists",
-            "optimizer=adagrad",
         ],
-        "Training settings to measure, such as optimizer=adagrad; may be repeated.",
+        "Training settings to measure, such as optimizer=lazy_adam; may be repeated.",
     )
     flags.DEFINE_integer("threads", 2, "Threads of each rival.", lower_bound=1)
     flags.DEFINE_integer("queries", 4000, "Training queries of 53.6 pairs.", lower_bound=1)

@@ -35,7 +35,7 @@ RUNS = {
     "cnn": {"tower": "cnn", "optimizer": "lazy_adam"},
     "lstm": {"tower": "lstm", "optimizer": "adam", "train_query_embeddings": False},
     "options": {
-        "optimizer": "adagrad",
+        "optimizer": "row_rmsprop",
         "shared_vocabulary": True,
         "ngram_buckets": 50,
         "token_weights": "learned",
@@ -44,7 +44,7 @@ RUNS = {
     },
 }
 EXPORTED = "options"
-UNFINISHED = ("rmsprop", "lazy_adam", "adam", "adagrad")
+UNFINISHED = ("rmsprop", "lazy_adam", "adam", "row_rmsprop")
 
 
 def make(directory: Path) -> dict:

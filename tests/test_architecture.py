@@ -19,6 +19,18 @@ from tf_smoothclir.settings.training import TrainingSettings
 
 ROOT = Path(__file__).resolve().parent.parent
 MAX_LINES = 350
+MAX_LINES_OF_A_MAIN = 60
+# Mains whose work is still to move into the library.
+LONG_MAINS = {
+    "export.anserini",
+    "export.client",
+    "export.serve",
+    "trainers.compare",
+    "trainers.evaluate",
+    "trainers.prepare",
+    "trainers.tune",
+    "trainers.write_shards",
+}
 # A module imports from its own piece and from those before it.
 ORDER = (
     "utils",
@@ -127,9 +139,6 @@ def test_every_module_has_its_place_in_the_order():
 
 
 def test_a_module_imports_only_from_what_stands_before_it():
-    assert "tf_smoothclir" not in {
-        m for name in LIBRARY if piece(name) for m in imports(LIBRARY[name])
-    }
     backwards = {
         (name, module)
         for name, path in LIBRARY.items()
@@ -196,6 +205,11 @@ def test_publishing_knows_the_families_of_models_in_exports_alone():
 def test_modules_are_short():
     lines = {name: len(text_of(path).splitlines()) for name, path in CODE.items()}
     assert {name: number for name, number in lines.items() if number > MAX_LINES} == {}
+
+
+def test_mains_parse_flags_and_leave_the_work_to_the_library():
+    lines = {name: len(text_of(path).splitlines()) for name, path in MAINS.items()}
+    assert {name for name, number in lines.items() if number > MAX_LINES_OF_A_MAIN} <= LONG_MAINS
 
 
 def test_pickle_is_opened_in_one_place():

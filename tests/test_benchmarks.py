@@ -33,7 +33,6 @@ from benchmarks import (
     reranking,
     retrieval,
     scaling,
-    search_vectors,
     serving,
     stacks,
     training,
@@ -84,11 +83,11 @@ def rows_of(table, *measurements):
 @pytest.mark.slow
 def test_training():
     (table,) = training.measure(
-        TINY, variants=[{"optimizer": "adagrad"}], rounds=1, threads=1, steps=12
+        TINY, variants=[{"optimizer": "lazy_adam"}], rounds=1, threads=1, steps=12
     )
     rows = rows_of(table, "pairs/s", "ms/step")
     rivals = {"Keras"} | ({"PyTorch"} if common.has("torch") else set())
-    assert set(rows) == {"tf_smoothclir adagrad"} | rivals
+    assert set(rows) == {"tf_smoothclir lazy_adam"} | rivals
     for measurements in rows.values():
         assert measurements["pairs/s"] * measurements["ms/step"] == pytest.approx(
             1000 * TINY.batch_size
@@ -134,9 +133,9 @@ def test_batching():
 
 
 def test_variants_are_training_settings():
-    text = "optimizer=adagrad,fresh_negatives=true,clip_norm=0.5"
+    text = "optimizer=lazy_adam,fresh_negatives=true,clip_norm=0.5"
     assert training.parse_variant(text) == {
-        "optimizer": "adagrad",
+        "optimizer": "lazy_adam",
         "fresh_negatives": True,
         "clip_norm": 0.5,
     }
@@ -216,7 +215,7 @@ def test_presets_of_the_toy_world():
 def test_scaling():
     names = (scaling.STANDARD, "50 document tokens")
     workloads = {name: scaling.sizes(TINY)[name] for name in names}
-    (table,) = scaling.measure(workloads, optimizer="adagrad", rounds=1, threads=1, calls=1)
+    (table,) = scaling.measure(workloads, optimizer="lazy_adam", rounds=1, threads=1, calls=1)
     rows = rows_of(table, "ms/step", "pairs/s", "rows a step")
     assert tuple(rows) == names
     few, many = (rows[name]["rows a step"] for name in names)
@@ -398,16 +397,6 @@ def test_quantised(ranking_exports):
     assert rows["int8"]["disk MB"] < rows["flat"]["disk MB"] / 2
     for kind in kinds:  # no vector of these is far off
         assert rows[kind]["full/MRR@10"] == pytest.approx(rows["flat"]["full/MRR@10"], abs=0.1)
-
-
-@pytest.mark.slow
-def test_search_vectors(ranking_exports):
-    export_dir = str(ranking_exports["dense"])
-    (table,) = search_vectors.measure(export_dir=export_dir, split="test", copies=2)
-    rows = rows_of(table, "recall@10", "p50 ms", "p50 ms of 32 queries", "vectors MB")
-    assert rows.keys() == {"float32", "int8", "binary"}
-    assert rows["float32"]["recall@10"] == 1
-    assert rows["int8"]["vectors MB"] < rows["binary"]["vectors MB"] < rows["float32"]["vectors MB"]
 
 
 @pytest.mark.slow

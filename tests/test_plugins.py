@@ -5,8 +5,8 @@ Two tiny trainings serve all tests: one by the command, one from Python.
 
 from __future__ import annotations
 
+import dataclasses
 import json
-import os
 import shutil
 import sys
 
@@ -15,11 +15,12 @@ import pytest
 import tf_smoothclir as sc
 from tests.command_line.forked import ForkedCommands
 from tf_smoothclir import plugins
+from tf_smoothclir.settings.base import Settings, setting
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.utils.errors import InputError
 
 NAME = "plugin_of_a_test"
-SOURCE = '''
+SOURCE = """
 import dataclasses
 
 import tensorflow as tf
@@ -95,7 +96,7 @@ plugins.register(
 plugins.register("tower", "sum", SumTower, help="the sum of the word vectors.")
 plugins.register("objective", "as_ranking", task, help="the same as ranking.")
 plugins.register("reranker", "maxima", SumOfMaxima, help="the sum of the best cosines.")
-'''
+"""
 CHOICES = {
     "loss": "tilted",
     "tower": "sum",
@@ -180,7 +181,7 @@ def one_line(text):
     return " ".join(text.split())
 
 
-# ---- commands -------------------------------------------------------------------------------------
+# ---- commands -----------------------------------------------------------------------------------
 
 
 def test_flags_and_help_appear_with_the_plug_in_alone(commands):
@@ -214,18 +215,11 @@ def test_an_unfinished_run_goes_on_with_the_plug_in_alone(commands, run, tmp_pat
     copy = tmp_path / "run"
     shutil.copytree(run, copy)
     (copy / "metrics.json").unlink()
-    flags = f"--flagfile={tmp_path / 'given.txt'}"
-    lines = (run / "flags.txt").read_text().splitlines(keepends=True)
-    (tmp_path / "given.txt").write_text("".join(lines[1:]))
-    refused = train(commands, copy, [flags])
-    assert refused.returncode != 0
-    assert "Unknown command line flag 'tilt'" in refused.stderr
     refused = train(commands, copy, [])
     assert refused.returncode == 1
     assert REMEDY in refused.stderr
     assert f"add --plugin={NAME}" in refused.stderr
-    (tmp_path / "given.txt").write_text("".join(lines))  # names the plug-in itself
-    done = train(commands, copy, [flags])
+    done = train(commands, copy, [f"--flagfile={run / 'flags.txt'}"])  # names the plug-in
     assert done.returncode == 0, done.stderr
     assert metrics_of(copy)["test"] == metrics_of(run)["test"]
 
@@ -242,10 +236,9 @@ def test_every_command_that_reads_the_run_needs_the_plug_in(commands, run, tmp_p
         done = commands.run(*command, f"--plugin={NAME}")
         assert done.returncode == 0, done.stderr
     export = f"--export_dir={tmp_path}/export"
-    data = f"--data_dir={run.parent}/data"
     for command in (("export.build_index", export), ("export.search", export, "--query=word1")):
         done = commands.run(*command, f"--plugin={NAME}")
-        assert done.returncode == 0, (done.stderr, data)
+        assert done.returncode == 0, done.stderr
     assert "Titre" in done.stdout
 
 
@@ -268,7 +261,7 @@ def test_a_mistake_is_a_message(commands, tmp_path, values, message):
     assert not (tmp_path / "run").exists()
 
 
-# ---- Python ---------------------------------------------------------------------------------------
+# ---- Python -------------------------------------------------------------------------------------
 
 
 def test_python_trains_and_searches_alike(registered, run, tiny_dir, tmp_path):
@@ -276,12 +269,12 @@ def test_python_trains_and_searches_alike(registered, run, tiny_dir, tmp_path):
     assert metrics_of(tmp_path / "run")["test"] == metrics_of(run)["test"]
     found = model.search(["word1 word2"], k=3)
     again = sc.load(run).search(["word1 word2"], k=3)
-    assert [hit.document_id for hit in found[0]] == [hit.document_id for hit in again[0]]
+    assert [hit.id for hit in found[0]] == [hit.id for hit in again[0]]
 
 
 def test_a_run_is_not_opened_by_what_a_file_says(run, built_in_alone):
     with pytest.raises(InputError, match=rf"{REMEDY}.*tf_smoothclir\.plugins\.load\(\['{NAME}'\]"):
-        sc.load(run)
+        sc.load(run).search(["word1"], k=1)
 
 
 def test_a_module_that_fails_leaves_nothing_behind(loaded):
@@ -301,10 +294,6 @@ def test_a_module_that_fails_leaves_nothing_behind(loaded):
     ],
 )
 def test_names_that_clash_are_an_error(registered, kind, name, settings, message):
-    import dataclasses
-
-    from tf_smoothclir.settings.base import Settings, setting
-
     fields = [(field, type(value), setting(value, ".")) for field, value in settings.items()]
     group = dataclasses.make_dataclass("MineSettings", fields, bases=(Settings,), frozen=True)
     with pytest.raises(ValueError, match=message):
@@ -313,16 +302,12 @@ def test_names_that_clash_are_an_error(registered, kind, name, settings, message
 
 
 def test_settings_of_the_same_name_are_an_error(registered):
-    import dataclasses
-
-    from tf_smoothclir.settings.base import Settings
-
     group = dataclasses.make_dataclass("TiltSettings", [], bases=(Settings,), frozen=True)
     with pytest.raises(ValueError, match="there are settings 'tilt' already"):
         plugins.register("loss", "mine", object, help=".", settings=group)
 
 
-# ---- what the package has itself --------------------------------------------------------------------
+# ---- what the package has itself ----------------------------------------------------------------
 
 
 @pytest.mark.parametrize("registry", [plugins.LOSSES, plugins.TOWERS])
@@ -343,7 +328,3 @@ def test_every_choice_can_be_imported_and_has_a_sentence(built_in_alone):
         for name in registry:
             assert registry[name] is not None or name == "none"
             assert registry.plugin(name).help.endswith(".")
-
-
-def test_a_plug_in_is_a_file_of_the_user(folder):
-    assert os.listdir(folder).count(f"{NAME}.py") == 1

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     # For editors and type checkers: the names of `_PUBLIC`.
     from tf_smoothclir.api import metrics as metrics
+    from tf_smoothclir.api.comparison import compare as compare
     from tf_smoothclir.api.model import Model as Model
     from tf_smoothclir.api.model import load as load
     from tf_smoothclir.api.mteb import MtebEncoder as MtebEncoder
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
     from tf_smoothclir.losses.three_part_l2 import ThreePartL2 as ThreePartL2
     from tf_smoothclir.optimizers.lazy_adam import LazyAdam as LazyAdam
     from tf_smoothclir.optimizers.row_rmsprop import RowRMSprop as RowRMSprop
-    from tf_smoothclir.optimizers.sparse_adagrad import SparseAdagrad as SparseAdagrad
     from tf_smoothclir.optimizers.sparse_rmsprop import SparseRMSprop as SparseRMSprop
     from tf_smoothclir.towers.average_pooling import AveragePoolingTower as AveragePoolingTower
     from tf_smoothclir.towers.cnn import CNNTower as CNNTower
@@ -70,11 +70,11 @@ _PUBLIC = {
     "SmoothCosineSimilarity": "two_tower.similarity",
     "SmoothOrdinalSearchLoss": "losses.sosl",
     "SoftmaxLoss": "losses.softmax",
-    "SparseAdagrad": "optimizers.sparse_adagrad",
     "SparseRMSprop": "optimizers.sparse_rmsprop",
     "TextTower": "towers.text_tower",
     "ThreePartL2": "losses.three_part_l2",
     "TwoTower": "two_tower.model",
+    "compare": "api.comparison",
     "load": "api.model",
     "smooth_normalize": "two_tower.similarity",
     "train": "api.training",

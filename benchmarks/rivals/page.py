@@ -10,8 +10,8 @@ import numpy as np
 
 from benchmarks.rivals.measured import Measured
 from tf_smoothclir.evaluation.compare import Difference, compare, read_systems
-from tf_smoothclir.evaluation.confidence import bootstrap_interval
 from tf_smoothclir.evaluation.metrics import mean_metrics
+from tf_smoothclir.evaluation.significance import bootstrap_interval
 from tf_smoothclir.evaluation.trec_files import (
     RunMetrics,
     highest_grade,

@@ -28,12 +28,11 @@ def plot_gradients(path: Path, title: str, systems: Sequence[SystemMetrics]) -> 
         look["linestyle"] = _STYLES[index % len(_STYLES)]
         histories = system.histories
         records = [record for history in histories for record in history]
-        counts = sum((Counter(r.get("gradient_norm_counts", {})) for r in records), Counter())
-        if counts:  # runs of earlier versions have none
-            bins = range(min(map(int, counts)), max(map(int, counts)) + 1)
-            shares = np.array([counts[str(number)] for number in bins]) / sum(counts.values())
-            edges = [lower_edge(number) for number in (*bins, bins[-1] + 1)]
-            norms.stairs(shares, edges, linewidth=1.8, **look)
+        counts = sum((Counter(r["gradient_norm_counts"]) for r in records), Counter())
+        bins = range(min(map(int, counts)), max(map(int, counts)) + 1)
+        shares = np.array([counts[str(number)] for number in bins]) / sum(counts.values())
+        edges = [lower_edge(number) for number in (*bins, bins[-1] + 1)]
+        norms.stairs(shares, edges, linewidth=1.8, **look)
         curve = np.mean([[record["loss"] for record in h] for h in histories], axis=0)
         losses.plot(np.arange(1, len(curve) + 1), curve, linewidth=1.8, label=system.name, **look)
     for limit in filter(None, CLIP_NORMS.values()):

@@ -8,7 +8,7 @@ from pathlib import Path
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.statistics import PERCENTILES, CollectionStatistics, collection_statistics
 from tf_smoothclir.evaluation.compare import Difference
-from tf_smoothclir.evaluation.comparison_report import legend, write_comparison
+from tf_smoothclir.evaluation.comparison_report import Comparison, legend
 from tf_smoothclir.evaluation.report import RULE_NAMES
 from tf_smoothclir.evaluation.significance import SAMPLES
 from tf_smoothclir.papers.laboratory import curve_plots, system_plots, tables
@@ -30,7 +30,7 @@ from tf_smoothclir.papers.liu2020.paper_numbers import FIGURE_5, LANGUAGES, TABL
 from tf_smoothclir.papers.yu2020 import figure1 as yu2020_figure1
 from tf_smoothclir.papers.yu2020 import numbers as yu2020_numbers
 from tf_smoothclir.papers.yu2020 import outputs as yu2020
-from tf_smoothclir.utils.files import make_directory, write_text
+from tf_smoothclir.utils.files import write_text
 
 _STATISTICS = {
     "partly_relevant_mean": "SR/Q",
@@ -215,7 +215,7 @@ def _compare(
         samples=SAMPLES,
     )
     rules["seeds"] = study.scores_note
-    write_comparison(make_directory(directory, "--output_dir"), differences, means, baseline, rules)
+    Comparison(differences, baseline, tuple(means), rules).save(directory)
     return differences
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import dataclasses
 import html
-import mimetypes
 import os
 import re
 from collections.abc import Mapping
@@ -186,9 +185,8 @@ def _is_numeric(cells) -> bool:
 
 def _plot(path: Path, title: str) -> str:
     data = base64.b64encode(path.read_bytes()).decode("ascii")
-    kind, _ = mimetypes.guess_type(path)  # sections written by earlier versions name SVG files
     described = _escape(f"{title}: {path.stem.replace('_', ' ')}")
-    return f'<img src="data:{kind};base64,{data}" alt="{described}">\n'
+    return f'<img src="data:image/png;base64,{data}" alt="{described}">\n'
 
 
 def _escape(text: object) -> str:

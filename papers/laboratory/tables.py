@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import csv
 import dataclasses
-import io
 from collections.abc import Collection, Mapping, Sequence
 
-from tf_smoothclir.evaluation.comparison_report import latex_escape
 from tf_smoothclir.papers.laboratory.page import PageTable
 from tf_smoothclir.papers.laboratory.system_metrics import SystemMetrics
 from tf_smoothclir.settings.training import METRICS
-from tf_smoothclir.utils.tables import markdown_table
+from tf_smoothclir.utils.tables import csv_table, latex_escape, latex_table, markdown_table
 
 MARK = "†"
 _COSTS = ("seconds an epoch", "MB")
@@ -79,21 +76,9 @@ class Table:
     def latex(self) -> str:
         """A LaTeX tabular for the package booktabs; the best values are bold."""
         numeric = [any(isinstance(row[c], Value) for row in self.rows) for c in self._indices]
-        rows = [
-            " & ".join(_bold(cell, r"\textbf{{{}}}", latex_escape) for cell in row)
-            for row in self.rows
-        ]
-        lines = [
-            f"% {self.caption}",
-            rf"\begin{{tabular}}{{{''.join('r' if is_number else 'l' for is_number in numeric)}}}",
-            r"\toprule",
-            " & ".join(map(latex_escape, self.columns)) + r" \\",
-            r"\midrule",
-            *(rf"{row} \\" for row in rows),
-            r"\bottomrule",
-            r"\end{tabular}",
-        ]
-        return "\n".join(lines) + "\n"
+        rows = [[_bold(cell, r"\textbf{{{}}}", latex_escape) for cell in row] for row in self.rows]
+        columns = "".join("r" if is_number else "l" for is_number in numeric)
+        return f"% {self.caption}\n{latex_table(self.columns, [rows], columns)}"
 
     def for_page(self) -> PageTable:
         """The table for the report page."""
@@ -182,13 +167,9 @@ def system_csv(
             for metric, value in of_system.items():
                 source = ("paper", f"WikiCLIR {language}", comparable, name, "")
                 lines.append((*source, metric, value, "", "", "", "", ""))
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows([_CSV_COLUMNS, *lines])
-    return text.getvalue()
+    return csv_table(_CSV_COLUMNS, lines)
 
 
 def plain_csv(table: Table) -> str:
     """A table of texts and numbers as CSV."""
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows([table.columns, *table.rows])
-    return text.getvalue()
+    return csv_table(table.columns, table.rows)

@@ -6,8 +6,6 @@ the values, and automatic differentiation through them the gradients.
 
 from __future__ import annotations
 
-import csv
-import io
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -21,6 +19,7 @@ from tf_smoothclir.losses.mse import SegmentMeanSquaredError
 from tf_smoothclir.losses.sosl import SmoothOrdinalSearchLoss
 from tf_smoothclir.two_tower.similarity import SmoothCosineSimilarity
 from tf_smoothclir.utils.files import write_text
+from tf_smoothclir.utils.tables import csv_table
 
 EPSILONS = (0.05, 0.2, 0.5)
 DOCUMENT = (1.0, 1.0)
@@ -156,9 +155,7 @@ def _save(figure, output_dir, name: str, columns: list[str], rows: list[tuple]) 
     """Writes the figure as PNG and its values as CSV."""
     png, values = Path(output_dir, f"{name}.png"), Path(output_dir, f"{name}.csv")
     save_png(figure, png, dpi=150)
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows([columns, *(map(_cell, row) for row in rows)])
-    write_text(values, text.getvalue())
+    write_text(values, csv_table(columns, (map(_cell, row) for row in rows)))
     return [png, values]
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,7 +17,7 @@ from tf_smoothclir.papers.liu2020.theory_search import (
     found_in_sosl,
 )
 from tf_smoothclir.utils.files import write_text
-from tf_smoothclir.utils.tables import markdown_table
+from tf_smoothclir.utils.tables import csv_table, markdown_table
 
 _DELTA = 0.05
 
@@ -64,8 +62,6 @@ def write_theory_table(
     for name, formula, bound, found in _rows(epsilon, thresholds):
         holds = found <= bound * (1 + 1e-6)  # differences of rounded gradients
         rows.append([name, formula, f"{bound:.6g}", f"{found:.6g}", "yes" if holds else "NO"])
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows([columns, *rows])
-    write_text(Path(output_dir) / "theory.csv", text.getvalue())
+    write_text(Path(output_dir) / "theory.csv", csv_table(columns, rows))
     write_text(Path(output_dir) / "theory.md", markdown_table(columns, rows))
     return PageTable(columns, rows)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
 import dataclasses
-import io
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -23,6 +21,7 @@ from tf_smoothclir.papers.yu2020.outputs import (
     vectors_note,
 )
 from tf_smoothclir.papers.yu2020.systems import ETAS
+from tf_smoothclir.utils.tables import csv_table
 
 _BINS = 200  # of cosines from -1 to 1: 0.01 each
 _ROWS_AT_ONCE = 256
@@ -156,9 +155,8 @@ def _draw(path: Path, title: str, kinds: dict[str, Similarities], systems) -> No
 
 
 def _csv(kinds: dict[str, Similarities]) -> str:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(("cosine_from", *kinds))
-    for place, counts in enumerate(zip(*(of.counts for of in kinds.values()))):
-        writer.writerow((f"{place * 2 / _BINS - 1:.2f}", *counts))
-    return text.getvalue()
+    rows = enumerate(zip(*(of.counts for of in kinds.values())))
+    return csv_table(
+        ("cosine_from", *kinds),
+        ((f"{place * 2 / _BINS - 1:.2f}", *counts) for place, counts in rows),
+    )

@@ -11,7 +11,7 @@ from tf_smoothclir.data.preparation import tokenize_set
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.sources.source import SPLITS
 from tf_smoothclir.evaluation.compare import compare
-from tf_smoothclir.evaluation.comparison_report import legend, write_comparison
+from tf_smoothclir.evaluation.comparison_report import Comparison, legend
 from tf_smoothclir.evaluation.significance import SAMPLES
 from tf_smoothclir.papers.laboratory import tables
 from tf_smoothclir.papers.laboratory.catalogue import Experiment
@@ -30,7 +30,7 @@ from tf_smoothclir.papers.yu2020.matching_data import MatchingData
 from tf_smoothclir.papers.yu2020.options import MOST_COMMON, WORD_VECTORS
 from tf_smoothclir.settings.training import METRICS
 from tf_smoothclir.training.train import retrieval_set_of
-from tf_smoothclir.utils.files import make_directory, read_json
+from tf_smoothclir.utils.files import read_json
 
 TEST_SEED = 13  # of the randomisation test
 _METRICS = ("MAP", *(metric for metric in METRICS if metric != "MAP"))
@@ -120,8 +120,8 @@ def write_table3(
         samples=SAMPLES,
     )
     rules["seeds"] = study.scores_note
-    significance = make_directory(directory / f"{study_set.name}-significance", "--output_dir")
-    write_comparison(significance, differences, means, best.name, rules)
+    comparison = Comparison(differences, best.name, tuple(means), rules)
+    comparison.save(directory / f"{study_set.name}-significance")
     marked = significant(differences)
     claims = claims_table(means, {one.name: one.values["MAP"].mean() for one in found}, TEST_SEED)
     notes = [

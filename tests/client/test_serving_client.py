@@ -159,17 +159,6 @@ def test_pair_id_is_that_of_the_manifest(address, export, role):
         assert client.pair_id(role) == load_tower(export, role).manifest.pair_id
 
 
-def test_tower_of_an_earlier_release_has_no_pair_id(address, monkeypatch):
-    with ServingClient(address) as client:
-        predict = client._transport.predict
-
-        def without_signature(selected, signature, inputs):
-            return predict(selected, "no_such_one", inputs)
-
-        monkeypatch.setattr(client._transport, "predict", without_signature)
-        assert client.pair_id("query") is None
-
-
 @pytest.mark.parametrize("kind", ["{}", "http://{}"])
 def test_server_that_is_down_is_retried_after_growing_waits(waits, kind):
     address = kind.format(f"127.0.0.1:{free_port()}")

@@ -18,7 +18,7 @@ from tests.command_line.forked import ForkedCommands
 from tests.settings.broken_combinations import OF_FLAGS, OF_PLUGIN, OF_SETTINGS, PLUGIN
 from tests.training.tiny_set import write_tiny_set
 from tf_smoothclir.command_line import command
-from tf_smoothclir.optimizers import LEARNING_RATES
+from tf_smoothclir.optimizers import LEARNING_RATE
 from tf_smoothclir.settings.base import help_of, value_text
 from tf_smoothclir.settings.presets import PRESETS, preset_settings
 from tf_smoothclir.settings.run import GROUPS, RunSettings, all_groups
@@ -375,7 +375,7 @@ def test_preset_of_the_paper_trains_each_tower_as_the_paper_does():
         found = settings_of("--preset=paper", f"--tower={tower}")
         assert lines | {f"--tower={tower}"} <= set(found)
     assert "--epochs=2" in settings_of("--preset=paper", "--tower=lstm", "--epochs=2")
-    assert LEARNING_RATES["adam"] == 0.01
+    assert LEARNING_RATE == 0.01
 
 
 @pytest.mark.parametrize("name", PRESETS)

@@ -333,25 +333,15 @@ def test_a_damaged_cache_is_made_again_with_a_line_in_the_log(
     before = {path: contents(path) for path in (found.directory, found.vocabulary_dir)}
     damaged = found.vocabulary_dir if name == "query.txt" else found.directory
     damage(damaged / name)
-    was_sealed = (damaged / SEAL).exists()
     with caplog.at_level("WARNING"):
         again = tokenize_set(small_set, settings, tmp_path, vocabulary if given else None)
     assert again.directory == found.directory
     if given and name == "query.txt":  # the vocabulary of the cache was not used
         assert caplog.text == ""
     else:
-        # Without a seal, it is one of an earlier release, which is no reason to warn.
-        assert caplog.text.count(f"{damaged} is damaged: ") == was_sealed
+        assert caplog.text.count(f"{damaged} is damaged: ") == 1
         assert {path: contents(path) for path in before} == before
     assert not [entry for entry in entries(tmp_path) if entry.startswith(".")]
-
-
-def test_a_cache_of_an_earlier_release_is_made_again(small_set, tokenized_set, caplog):
-    (tokenized_set.directory / SEAL).unlink()
-    with caplog.at_level("INFO", logger="absl"):
-        tokenize_set(small_set, TextSettings(), tokenized_set.directory.parent)
-    assert f"{tokenized_set.directory} is of an earlier release. It is made again" in caplog.text
-    assert "damaged" not in caplog.text
 
 
 @pytest.mark.parametrize("room", [0, 8, 60])

@@ -17,6 +17,7 @@ from tests.published import EPSILON, NoVerifier
 from tests.training.tiny_set import tiny_settings, write_tiny_set
 from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.encoder import Encoder, encoder
+from tf_smoothclir.encoder.version_directory import version_directory
 from tf_smoothclir.publishing.export import export_run
 from tf_smoothclir.publishing.export_directory import load_part, load_tower
 from tf_smoothclir.search.explanation import SavedTower
@@ -176,8 +177,8 @@ def test_the_latest_complete_version_counts_and_any_may_be_asked_for(copy):
     shutil.copytree(copy / "document_tower/1", copy / "document_tower/3")
     versions = {"query": "2", "document": "2"}
     for role, version in versions.items():
-        assert encoder._version_dir(copy, role, None).name == version
-    assert encoder._version_dir(copy, "document", 1).name == "1"
+        assert version_directory(copy, role, None).name == version
+    assert version_directory(copy, "document", 1).name == "1"
 
 
 @pytest.mark.parametrize("role", ROLES)
@@ -202,7 +203,7 @@ def test_a_changed_file_is_named(copy, name):
 
 def test_a_tower_without_a_description_is_refused_with_a_remedy(copy):
     (copy / "query_tower/1/assets.extra/encoder.json").unlink()
-    with pytest.raises(InputError, match=r"without TensorFlow.*load the tower as a SavedModel"):
+    with pytest.raises(InputError, match=r"without TensorFlow.*Load the tower as a SavedModel"):
         Encoder(copy, "query")
 
 

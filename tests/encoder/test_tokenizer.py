@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from tests.encoder.unicode_of_the_graph import CHARACTERS, classes
 from tests.text.test_tokenizer import SCRIPTS, tokens
-from tf_smoothclir.encoder import unicode_tables
-from tf_smoothclir.encoder.tokenizer import _class, _lower_case, has_letters, tokens_of
+from tf_smoothclir.encoder.tokenizer import _class, _lower_case, _tables, has_letters, tokens_of
 from tf_smoothclir.text.evidence import _WORD
 from tf_smoothclir.text.tokenizer import tokenize
 
@@ -104,8 +103,8 @@ def test_the_tables_are_those_of_the_graph(characters):
     found, lower = classes(characters)
     codes = set(map(ord, characters))
     for name, members in found.items():
-        of_table = {code for range_ in _class(name.upper()).ranges for code in range(*range_)}
+        of_table = {code for range_ in _class(name).ranges for code in range(*range_)}
         assert of_table & codes == set(members), name
     table = {code: text.strip(" ") for code, text in _lower_case().items()}
     assert {code: text for code, text in table.items() if code in codes} == lower
-    assert set(unicode_tables.LONG_LOWER) == {0x130}
+    assert set(_tables()["long_lower"]) == {"130"}

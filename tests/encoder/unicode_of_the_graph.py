@@ -1,10 +1,11 @@
 """What the graph of text/tokenizer.py does with each Unicode character, found by asking it.
 
-python -m tests.encoder.unicode_of_the_graph > tf_smoothclir/encoder/unicode_tables.py
+python -m tests.encoder.unicode_of_the_graph > tf_smoothclir/encoder/unicode_tables.toml
 """
 
 from __future__ import annotations
 
+import json
 import textwrap
 
 import tensorflow as tf
@@ -14,15 +15,14 @@ from tf_smoothclir.text.tokenizer import normalize
 
 CHARACTERS = [chr(code) for code in range(0x110000) if not 0xD800 <= code < 0xE000]
 _HAN, _MARK, _SIGMA, _FINAL_SIGMA = "\u4e2d", "\u0301", "\u03a3", "\u03c2"
-_HEADER = '''"""Classes of Unicode characters and lower-case letters, exactly as the graph has them.
-
-Written by `python -m tests.encoder.unicode_of_the_graph`, which asks the graph. Python's own
-tables are of another version of Unicode.
-
-Ranges are "gap" or "gap+length" in hexadecimal, the gap from the end of the range before. Ranges of
-`LOWER` also have "/step" if not every character counts, and ":distance" to the lower-case letters.
-"""
-'''
+_HEADER = """\
+# Classes of Unicode characters and lower-case letters, exactly as the graph has them.
+# Written by `python -m tests.encoder.unicode_of_the_graph`, which asks the graph. Python's own
+# tables are of another version of Unicode.
+#
+# Ranges are "gap" or "gap+length" in hexadecimal, the gap from the end of the range before. Those
+# of `lower` also have "/step" if not every character counts, and ":distance" to the lower-case
+# letters. `long_lower`: code -> a lower case of more than one character."""
 
 
 def classes(characters: list[str]) -> tuple[dict[str, list[int]], dict[int, str]]:
@@ -98,21 +98,19 @@ def _written(ranges) -> str:
     return " ".join(words)
 
 
-def _constant(name: str, value: str) -> str:
-    lines = textwrap.wrap(value, 93, break_on_hyphens=False)
-    spaced = [f'    "{line} "' for line in lines[:-1]] + [f'    "{lines[-1]}"']
-    return "\n".join([f"{name} = (", *spaced, ")"]) if len(spaced) > 1 else f'{name} = "{value}"'
+def _entry(name: str, value: str) -> str:
+    lines = "\n".join(textwrap.wrap(value, 100, break_on_hyphens=False))
+    return f'{name} = """\n{lines}"""'
 
 
 if __name__ == "__main__":
     by_class, lower_case = classes(CHARACTERS)
-    long = {code: text for code, text in lower_case.items() if len(text) > 1}
     short = {code: text for code, text in lower_case.items() if len(text) == 1}
     print(_HEADER)
     for class_, codes in by_class.items():
-        print(_constant(class_.upper(), _ranges(codes)))
-    print(_constant("LOWER", _lower_ranges(short)))
-    print("LONG_LOWER = {")
-    for code, text in long.items():
-        print(f"    0x{code:X}: {text!a},".replace("'", '"'))
-    print("}")
+        print(_entry(class_, _ranges(codes)))
+    print(_entry("lower", _lower_ranges(short)))
+    print("\n[long_lower]")
+    for code, text in lower_case.items():
+        if len(text) > 1:
+            print(f"{code:x} = {json.dumps(text)}")

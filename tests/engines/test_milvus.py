@@ -264,7 +264,7 @@ class NoConnection:
     [
         ([], IndexSettings(), "memory: there are no documents"),
         ([*TEXTS, TEXTS[3]], IndexSettings(), "memory:63: id 'd3' is already used at memory:4"),
-        (TEXTS, IndexSettings("ivf_pq"), "--index_type=ivf_pq: vectors in Milvus are not compr"),
+        (TEXTS, IndexSettings("int8"), "--index_type=int8: vectors in Milvus are not compr"),
     ],
 )
 def test_what_cannot_be_written_is_named_before_anything_is(texts, settings, message):

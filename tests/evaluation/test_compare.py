@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import csv
 import functools
-import io
 import json
 import math
 
 import numpy as np
 import pytest
 
+import tf_smoothclir as sc
 from tests.small_world import random_set, vectors_with_ties
 from tf_smoothclir.evaluation import comparison_report, significance
 from tf_smoothclir.evaluation.compare import (
@@ -68,7 +68,7 @@ def test_p_values_effect_and_interval_are_those_of_the_significance_tests():
     assert row.randomization_p == significance.randomization_test(b, a, seed=5, samples=3000)
     assert row.t_test_p == significance.paired_t_test(b, a)
     assert row.effect_size == significance.effect_size(b, a)
-    interval = significance.bootstrap_difference_interval(b, a, seed=5)
+    interval = significance.bootstrap_interval(b - a, seed=5, samples=10_000)
     assert (row.low, row.high) == interval
 
 
@@ -227,11 +227,11 @@ def report_of(systems):
     rules = comparison_report.legend(
         rows, systems, baseline=baseline, best_grade=2, seed=13, samples=100_000
     )
-    return rows, baseline, rules
+    return comparison_report.Comparison(rows, baseline, tuple(systems), rules)
 
 
 def test_markdown_has_the_baseline_first_and_a_legend():
-    text = comparison_report.markdown(*report_of(NAMED))
+    text = str(report_of(NAMED))
     lines = text.splitlines()
     assert lines[2].startswith("| MAP | base_1\\|a | 4 | 0.4375 |  |")
     assert lines[3].startswith("| MAP | 50% & more | 4 | 0.6875 | +0.2500 (")
@@ -258,20 +258,22 @@ def test_small_p_is_not_shown_as_0():
     assert 0 < float(cells[7]) < 1e-30
 
 
-def test_csv_has_every_digit():
-    rows, baseline, _ = report_of(NAMED)
-    read_back = list(csv.DictReader(io.StringIO(comparison_report.csv_table(rows, baseline))))
+def test_csv_has_every_digit(tmp_path):
+    comparison = report_of(NAMED)
+    comparison.save(tmp_path)
+    with open(tmp_path / "comparison.csv", encoding="utf-8", newline="") as file:
+        read_back = list(csv.DictReader(file))
     assert [(line["metric"], line["system"], line["baseline"]) for line in read_back] == [
         (metric, "50% & more", "base_1|a") for metric in ("MAP", "P_r@5")
     ]
-    for line, row in zip(read_back, rows):
+    for line, row in zip(read_back, comparison.rows):
         assert float(line["t_test_p"]) == row.t_test_p
         assert (float(line["low"]), int(line["wins"])) == (row.low, row.wins)
 
 
-def test_latex_is_escaped_and_has_as_many_cells_as_columns():
-    rows, baseline, _ = report_of(NAMED)
-    lines = comparison_report.latex_table(rows, baseline).splitlines()
+def test_latex_is_escaped_and_has_as_many_cells_as_columns(tmp_path):
+    report_of(NAMED).save(tmp_path)
+    lines = (tmp_path / "comparison.tex").read_text().splitlines()
     columns = lines[0].split("{")[-1].rstrip("}")
     table = [line for line in lines if line.endswith(r"\\")]
     assert len(table) == 1 + 2 * 2
@@ -291,15 +293,15 @@ def test_every_special_character_of_latex_is_escaped(text):
 
 
 def test_infinite_effect_is_shown_and_null_in_json(tmp_path):
-    rows, baseline, rules = report_of(INFINITE)
-    comparison_report.write_comparison(tmp_path, rows, INFINITE, baseline, rules)
+    comparison = report_of(INFINITE)
+    comparison.save(tmp_path)
     assert "| +inf |" in (tmp_path / "comparison.md").read_text()
     assert "$+$inf" in (tmp_path / "comparison.tex").read_text()
     assert ",inf," in (tmp_path / "comparison.csv").read_text()
     found = json.loads((tmp_path / "comparison.json").read_text())
     assert [row["effect_size"] for row in found["comparisons"]] == [None, None]
     assert (found["baseline"], found["systems"]) == ("base", ["base", "same gain"])
-    assert found["rules"] == rules
+    assert found["rules"] == comparison.rules
 
 
 @pytest.fixture(scope="module")
@@ -351,6 +353,15 @@ def test_command_compares_run_directories_by_their_own_metrics(run, run_director
     assert "* baseline: first;" in done.stdout
     assert "else 500 random ones" in done.stdout
     assert sorted(path.name for path in directory.iterdir()) == ["first", "second"]
+
+
+def test_python_compares_models_and_directories_as_the_command_does(run, run_directories):
+    directory, _ = run_directories
+    comparison = sc.compare(sc.Model(directory / "first"), directory / "second", metrics=["MAP"])
+    (row,) = comparison.rows
+    assert (row.metric, row.system, comparison.baseline) == ("MAP", "second", "first")
+    done = run("first", "second", "--metric=MAP", cwd=directory)
+    assert str(comparison) == done.stdout == comparison._repr_markdown_()
 
 
 def test_command_compares_what_evaluate_wrote(run, run_directories):

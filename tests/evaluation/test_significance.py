@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from tf_smoothclir.evaluation import significance
-from tf_smoothclir.evaluation.confidence import bootstrap_interval
 from tf_smoothclir.evaluation.significance import (
-    bootstrap_difference_interval,
+    bootstrap_interval,
     differences,
     effect_size,
     holm,
@@ -113,32 +112,18 @@ def test_the_same_seed_gives_the_same_p_and_another_seed_another():
     assert randomization_test(a, b, seed=2, samples=5000) != first
 
 
-def test_blocks_do_not_depend_on_each_other():
-    values = np.arange(1.0, 5000.0)
-    in_order = [significance._random_sums(values, 7, block) for block in range(3)]
-    backwards = [significance._random_sums(values, 7, block) for block in (2, 1, 0)][::-1]
-    np.testing.assert_array_equal(in_order, backwards)
-    assert len(np.unique(in_order)) > 3000  # and no block repeats another
-
-
 def test_signs_are_fair_and_independent():
     # Powers of 3: each pattern of signs has a sum of its own.
-    sums = significance._random_sums(3.0 ** np.arange(4), 7, 0)
+    sums = significance._random_sums(3.0 ** np.arange(4), 1024, np.random.default_rng(7))
     _, counts = np.unique(sums, return_counts=True)
     assert len(counts) == 16
     # Each is seen 1024 / 16 times, give or take 5 standard deviations.
     assert np.abs(counts - 64).max() < 5 * math.sqrt(1024 * 1 / 16 * 15 / 16)
 
 
-def test_signs_of_queries_in_different_blocks_are_independent():
-    sums = significance._random_sums(np.ones(2 * 4096), 7, 0)
-    # The same signs in both halves would make it the root of 2 larger.
-    assert sums.std() == pytest.approx(math.sqrt(2 * 4096), rel=0.1)
-
-
 def test_p_at_a_fixed_seed_is_the_same_on_every_machine():
     a, b = np.arange(40) % 7 / 8, np.arange(40) % 5 / 8
-    assert randomization_test(a, b, seed=13, samples=2000) == 59 / 2001
+    assert randomization_test(a, b, seed=13, samples=2000) == 65 / 2001
 
 
 def test_large_test_takes_seconds_and_little_memory():
@@ -174,21 +159,12 @@ def test_properties_of_p(test, ab):
     assert test(a, a) == 1
 
 
-@pytest.mark.parametrize("queries", [2, 3, 5, 30, 300, 5000])
-@pytest.mark.parametrize("shift", [0.0, 0.02, 0.2, 2.0])
-def test_t_test_agrees_with_scipy(queries, shift):
+@pytest.mark.parametrize("queries", [2, 30, 5000])
+@pytest.mark.parametrize("shift", [0.0, 0.2, 2.0])
+def test_t_test_is_that_of_pairs(queries, shift):
     a, b = scores(queries, seed=queries + 1, shift=shift)
     expected = max(stats.ttest_rel(a, b).pvalue, np.finfo(float).tiny)
     assert paired_t_test(a, b) == pytest.approx(expected, rel=1e-8)
-
-
-@pytest.mark.parametrize("freedom", [1, 2, 3, 10, 57, 1000, 30_000])
-def test_tail_of_the_t_distribution_agrees_with_scipy(freedom):
-    for t in (1e-5, 0.01, 0.7, 1.0, 1.96, 4.0, 12.0, 30.0):
-        expected = 2 * stats.t.sf(t, freedom)
-        assert significance._two_sided_tail(t, freedom) == pytest.approx(expected, rel=1e-9)
-        assert significance._two_sided_tail(-t, freedom) == pytest.approx(expected, rel=1e-9)
-    assert significance._two_sided_tail(0.0, freedom) == 1
 
 
 @pytest.mark.parametrize(
@@ -221,15 +197,6 @@ def test_effect_size_by_hand():
 def test_effect_size_is_t_divided_by_the_root_of_the_number_of_queries():
     a, b = scores(25, seed=9, shift=0.1)
     assert effect_size(a, b) == pytest.approx(stats.ttest_rel(a, b).statistic / math.sqrt(25))
-
-
-def test_bootstrap_interval_is_that_of_the_differences():
-    a, b = scores(80, seed=10, shift=0.1)
-    found = bootstrap_difference_interval(a, b, seed=3, samples=500)
-    assert found == bootstrap_interval(a - b, seed=3, samples=500)
-    # Pairs are drawn together: far narrower than what the spread of either system would give.
-    low, high = found
-    assert high - low == pytest.approx(2 * 1.96 * (a - b).std() / math.sqrt(80), rel=0.2)
 
 
 @pytest.mark.parametrize(
@@ -267,11 +234,7 @@ def test_queries_undefined_in_both_systems_are_left_out():
     gaps = [0, 7, 20]
     with_gaps = np.insert(a, gaps, np.nan), np.insert(b, gaps, np.nan)
     np.testing.assert_array_equal(differences(*with_gaps), a - b)
-    for function in (
-        *TESTS.values(),
-        effect_size,
-        lambda a, b: bootstrap_difference_interval(a, b, seed=1, samples=50),
-    ):
+    for function in (*TESTS.values(), effect_size):
         assert function(*with_gaps) == function(a, b)
 
 
@@ -285,11 +248,7 @@ def test_queries_undefined_in_both_systems_are_left_out():
         ([[0.1]], [[0.1]], r"\(1, 1\)"),
     ],
 )
-@pytest.mark.parametrize(
-    "function",
-    [*TESTS.values(), effect_size, lambda a, b: bootstrap_difference_interval(a, b, seed=1)],
-    ids=[*TESTS, "effect", "bootstrap"],
-)
+@pytest.mark.parametrize("function", [*TESTS.values(), effect_size], ids=[*TESTS, "effect"])
 def test_scores_that_do_not_pair_are_an_error(function, a, b, message):
     with pytest.raises(ValueError, match=message):
         function(np.array(a), np.array(b))
@@ -298,3 +257,34 @@ def test_scores_that_do_not_pair_are_an_error(function, a, b, message):
 def test_zero_samples_are_an_error():
     with pytest.raises(ValueError, match="samples must be at least 1, but is 0"):
         randomization_test(np.ones(3), np.zeros(3), seed=1, samples=0)
+
+
+VALUES = np.random.default_rng(1).beta(2, 5, size=800)
+
+
+def test_the_same_seed_gives_the_same_interval_whatever_the_batch(monkeypatch):
+    expected = bootstrap_interval(VALUES, seed=3)
+    monkeypatch.setattr(significance, "_VALUES_PER_BATCH", 7 * len(VALUES))
+    assert (
+        bootstrap_interval(VALUES.copy(), seed=3) == expected != bootstrap_interval(VALUES, seed=4)
+    )
+
+
+def test_an_interval_agrees_with_the_normal_approximation():
+    half = 1.96 * VALUES.std() / math.sqrt(len(VALUES))
+    low, high = bootstrap_interval(VALUES, seed=3, samples=4000)
+    assert low == pytest.approx(VALUES.mean() - half, abs=0.1 * half)
+    assert high == pytest.approx(VALUES.mean() + half, abs=0.1 * half)
+
+
+def test_queries_without_a_value_are_not_drawn():
+    with_gaps = np.insert(VALUES[:50], [0, 20, 50], np.nan)
+    assert bootstrap_interval(with_gaps, seed=3) == bootstrap_interval(VALUES[:50], seed=3)
+
+
+@pytest.mark.parametrize(
+    ("values", "interval"),
+    [([], (0, 0)), ([math.nan], (0, 0)), ([0.25], (0.25, 0.25)), ([0.25] * 9, (0.25, 0.25))],
+)
+def test_no_query_one_query_and_equal_ones(values, interval):
+    assert bootstrap_interval(np.array(values), seed=3) == interval

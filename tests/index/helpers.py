@@ -9,9 +9,12 @@ import tensorflow as tf
 
 from tf_smoothclir.data.hashing import hash_ids
 from tf_smoothclir.data.sources.source import Text
+from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.index.builder import build_index
 from tf_smoothclir.index.dense_half import DenseHalf
 from tf_smoothclir.index.document_collections import Collection
+from tf_smoothclir.ops.top_k import recall
+from tf_smoothclir.protocols.cut_points import CutPoints
 from tf_smoothclir.publishing.manifest import ExportManifest
 from tf_smoothclir.settings.data import DataSettings
 
@@ -24,6 +27,8 @@ TOWER = ExportManifest(
     epsilon=1.0,
     thresholds=(0.2, 0.7),
     data=DataSettings(),
+    cut_points=CutPoints((0.2, 0.7), (), (0.2, 0.7)),
+    parts=ROLES,
 )
 
 
@@ -96,3 +101,8 @@ def found_by(index, query, depth):
 def queries(count, seed=0):
     vectors = np.random.default_rng(seed).normal(size=(count, DIM)).astype(np.float32)
     return vectors / (1 + np.linalg.norm(vectors, axis=1, keepdims=True))
+
+
+def recall_of(ranker, asked, vectors):
+    """The share of the exact best ten documents that an index finds."""
+    return recall(asked, vectors, (rows for rows, _ in ranker.rank(asked, 10)), 10)

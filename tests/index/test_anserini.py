@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from tests.published import CUT_POINTS
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.sources.source import Text
 from tf_smoothclir.index import anserini
@@ -128,7 +129,7 @@ def test_rounding_drops_what_is_less_than_half_a_step():
 
 def test_the_command_writes_a_set_and_refuses_to_write_over_it(commands, run, lexical, tmp_path):
     parts = {"lexical": ExportedLexical(lexical)}
-    info = PairInfo(0, 0.0, (0.2, 0.7), run.settings().data)
+    info = PairInfo(0, 0.0, (0.2, 0.7), run.settings().data, CUT_POINTS)
     texts = {"query": [b"word1"], "document": [b"mot1"]}
 
     class Agreed:

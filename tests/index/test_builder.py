@@ -310,20 +310,6 @@ def test_ids_and_texts_in_any_script_come_back(path):
     assert found == {text.id: text.text for text in texts}
 
 
-def test_index_of_an_earlier_release_is_named_and_replaced_only_with_overwrite(path):
-    for folder in ("segments/000001-000000", "generations/000001"):
-        (path / folder).mkdir(parents=True)
-    (path / "manifest.json").write_text(json.dumps({"role": "index", "generation": 1}))
-    before = snapshot(path)
-    for opening in (DocumentIndex, build):
-        with pytest.raises(InputError, match=r"an earlier release wrote this .*--overwrite"):
-            opening(path)
-    assert snapshot(path) == before
-    build(path, overwrite=True)
-    assert sorted(file.name for file in path.iterdir()) == ["000001", "manifest.json"]
-    assert_whole(path)
-
-
 def test_open_index_keeps_working_while_another_one_replaces_it(path):
     build(path)
     index, query = DocumentIndex(path), queries(1)[0]

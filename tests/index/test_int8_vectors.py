@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from tests.index.helpers import DIM, build, document, found_by, queries
+from tests.index.helpers import build, document, found_by, queries, recall_of
 from tf_smoothclir.index.document_index import DocumentIndex
 from tf_smoothclir.index.ranker import Ranker
 from tf_smoothclir.index.scans import BitScan, Int8Scan
@@ -81,17 +81,4 @@ def test_recall_is_against_the_vectors_before_they_were_rounded():
     query = np.array([[0.9, 0.0]], np.float32)
     # It finds the last one and 9 of the others, the first by their hashes: 0 to 8. The exact best
     # are 20 and 11 to 19.
-    assert ranker.recall(query, vectors) == pytest.approx(0.1)
-
-
-def test_a_flat_index_without_int8_vectors_is_of_an_earlier_release(tmp_path):
-    manifest = build(tmp_path / "index", TEXTS)
-    vectors = tmp_path / "index" / manifest.content / "vectors"
-    expected = [found_by(DocumentIndex(tmp_path / "index"), query, 10) for query in queries(5)]
-    for name in ("codes", "scales", "longest"):
-        (vectors / name).unlink()
-        del manifest.digests[f"{manifest.content}/vectors/{name}"]
-    manifest.write(tmp_path / "index")
-    index = DocumentIndex(tmp_path / "index")
-    assert [found_by(index, query, 10) for query in queries(5)] == expected
-    assert index.dense.vectors.shape == (len(TEXTS), DIM)
+    assert recall_of(ranker, query, vectors) == pytest.approx(0.1)

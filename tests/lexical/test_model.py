@@ -59,16 +59,6 @@ def test_a_saved_model_comes_back_to_the_last_bit(model, tmp_path):
     assert found.choices() == model.choices()
 
 
-@pytest.mark.parametrize("name", ["dictionary", "lower_grades", "length_power"])
-def test_a_model_of_before_there_was_such_a_choice_loads(model, tmp_path, name):
-    model.save(tmp_path / "lexical")
-    path = tmp_path / "lexical" / "lexical.json"
-    content = json.loads(path.read_text())
-    del content[name]
-    path.write_text(json.dumps(content))
-    assert getattr(LexicalModel.load(path.parent), name) == 0
-
-
 def test_a_damaged_file_is_named(model, tmp_path):
     model.save(tmp_path / "lexical")
     path = tmp_path / "lexical" / "lexical.json"

@@ -107,13 +107,6 @@ def test_proportional_odds_are_nearly_a_multiple_of_the_mse(score, grade):
     assert odds[0] - odds[1] <= 0.25 * mse[0] + 1e-12
 
 
-def test_a_loss_of_earlier_versions_is_restored_as_what_it_was():
-    config = {"thresholds": [0.2, 0.7], "temperature": 0.5, "reduction": "sum", "name": "loss"}
-    restored = ProportionalOdds.from_config(config)
-    assert type(restored) is CumulativeLogits
-    assert restored.get_config() == config
-
-
 def test_cumulative_logits_two_grades_by_hand():
     # One threshold: the logistic loss of the score's distance to it.
     found = losses_of(CumulativeLogits([0.5]), (0, 0.9), (1, 0.9))

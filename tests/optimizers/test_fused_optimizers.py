@@ -8,7 +8,8 @@ import tensorflow as tf
 from tensorflow import keras
 
 from tests.optimizers.small_table import DIM, RATE, random_gradients, run_rows, slices, table
-from tf_smoothclir.optimizers import SparseAdagrad, SparseRMSprop
+from tf_smoothclir.optimizers import SparseRMSprop
+from tf_smoothclir.optimizers.sparse_adagrad import SparseAdagrad
 
 FUSED = (SparseAdagrad, SparseRMSprop)
 

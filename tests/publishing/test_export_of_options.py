@@ -102,7 +102,7 @@ def test_grades_are_those_of_the_learned_thresholds(run, exported):
         assert load_part(exported, role).manifest.thresholds == tuple(learned)
 
 
-@pytest.mark.parametrize("options", [{"table_type": "int8"}, {"dim": 2, "table_type": "float16"}])
+@pytest.mark.parametrize("options", [{"table_type": "int8"}, {"dim": 2, "table_type": "int8"}])
 def test_narrow_tables_are_measured_and_short_vectors_are_the_first_numbers(
     run, exported, tmp_path, options
 ):

@@ -25,7 +25,6 @@ from tf_smoothclir.publishing.export_directory import (
 )
 from tf_smoothclir.publishing.exported_lexical import ExportedLexical, LexicalParts, load_lexical
 from tf_smoothclir.publishing.exported_models import load_exported_models
-from tf_smoothclir.publishing.manifest import ExportManifest
 from tf_smoothclir.publishing.verification import Verifier
 from tf_smoothclir.publishing.version_writer import PairInfo, publish_version
 from tf_smoothclir.settings.data import DataSettings
@@ -33,6 +32,7 @@ from tf_smoothclir.settings.text import TextSettings
 from tf_smoothclir.text.vocabulary import write_vocabulary
 from tf_smoothclir.training.retrievers import load_cut_points, load_models
 from tf_smoothclir.training.train import tokenized_set_of
+from tf_smoothclir.utils.digests import with_own_digest
 from tf_smoothclir.utils.errors import InputError
 
 NAMES = ("lexical", "hybrid")
@@ -138,16 +138,6 @@ def test_all_parts_have_core_operations_only(exports, role):
     assert not undesired_operations(load_part(exports["hybrid"], role)[0])
 
 
-def test_an_export_of_before_there_were_cut_points_grades_by_the_thresholds(copy):
-    file = part_dir(copy("dense"), "search") / "1" / "manifest.json"
-    entries = json.loads(file.read_text())
-    del entries["cut_points"], entries["parts"], entries["digest"]
-    file.write_text(json.dumps(entries))
-    manifest = ExportManifest.read(file.parent)
-    assert manifest.grades == CutPoints((0.2, 0.7), (), (0.2, 0.7))
-    assert manifest.parts == ("query", "document")
-
-
 @pytest.mark.parametrize("missing", ["query", "document", "lexical"])
 @pytest.mark.parametrize("asked", ["query", "lexical", "all"])
 def test_a_version_without_one_of_its_parts_is_refused(copy, missing, asked):
@@ -210,8 +200,7 @@ def test_parts_of_two_runs_are_refused_together(copy, role):
     path = copy("hybrid")
     file = part_dir(path, "lexical") / "1" / "manifest.json"
     manifest = json.loads(file.read_text())
-    del manifest["digest"]  # as in earlier releases
-    file.write_text(json.dumps({**manifest, "pair_id": "0" * 64}))
+    file.write_text(json.dumps(with_own_digest({**manifest, "pair_id": "0" * 64})))
     with pytest.raises(InputError, match="they come from different training runs"):
         load_exported_models(path)
     with pytest.raises(InputError, match="they come from different training runs"):

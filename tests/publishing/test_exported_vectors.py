@@ -20,14 +20,12 @@ from tf_smoothclir.publishing.exported_vectors import (
     VECTOR_TYPES,
     ExactVectors,
     RoundedVectors,
-    SignedVectors,
     collection_vectors,
 )
 from tf_smoothclir.two_tower.int8_vectors import Int8Vectors
 from tf_smoothclir.utils.errors import InputError
 
-DIMS = [1, 5, 63, 64, 65, 128]  # a word of signs has 64 bits
-LOWEST = np.finfo(np.float32).min
+DIMS = [1, 5, 64, 65]
 
 
 def random_vectors(rows, dim, seed=0):
@@ -48,25 +46,9 @@ def test_int8_scores_are_those_of_the_rounded_vectors(dim, per_step, monkeypatch
     np.testing.assert_allclose(scores(RoundedVectors(vectors), queries), expected, 1e-5, 1e-5)
 
 
-@pytest.mark.parametrize("dim", DIMS)
-@pytest.mark.parametrize(("depth", "candidates"), [(1, 15), (2, 20), (9, 50)])
-def test_binary_scores_the_documents_whose_signs_differ_least(dim, depth, candidates, monkeypatch):
-    # At least 15; or ten for each document wanted; or all 50.
-    monkeypatch.setattr(module, "_FEWEST", 15)
-    vectors, queries = random_vectors(50, dim), random_vectors(4, dim, seed=1)
-    found = scores(SignedVectors(vectors, depth), queries)
-    rounded = Int8Vectors.of(vectors)
-    exact = queries.astype(np.float64) @ rounded[:].T
-    different = ((queries > 0)[:, None] != (rounded.codes > 0)).sum(axis=2)
-    for row, unlike in enumerate(different):
-        near = np.argsort(unlike, kind="stable")[:candidates]  # among equals, the first ones
-        np.testing.assert_allclose(found[row, near], exact[row, near], 1e-5, 1e-5)
-        assert (np.delete(found[row], near) == LOWEST).all()
-
-
 @pytest.mark.parametrize("vector_type", VECTOR_TYPES)
 def test_no_query_and_one_document(vector_type):
-    one = collection_vectors(random_vectors(1, 8), vector_type, depth=10)
+    one = collection_vectors(random_vectors(1, 8), vector_type)
     assert scores(one, random_vectors(0, 8)).shape == (0, 1)
     assert scores(one, random_vectors(3, 8)).shape == (3, 1)
 
@@ -74,7 +56,7 @@ def test_no_query_and_one_document(vector_type):
 @pytest.mark.parametrize("vector_type", VECTOR_TYPES)
 def test_no_variable_is_read_by_single_rows(vector_type):
     # After one that is, TensorFlow copies the whole variable each time it is read.
-    vectors = collection_vectors(random_vectors(9, 8), vector_type, depth=2)
+    vectors = collection_vectors(random_vectors(9, 8), vector_type)
     function = tf.function(vectors.scores).get_concrete_function(tf.TensorSpec([None, 8]))
     assert "ReadVariableOp" in operations_in(function.graph)
     assert "ResourceGather" not in operations_in(function.graph)
@@ -97,7 +79,7 @@ def search_model(towers, vector_type, documents):
         collection,
         towers,
         None,
-        vectors=collection_vectors(collection.vectors, vector_type, depth=5),
+        vectors=collection_vectors(collection.vectors, vector_type),
         cut_points=CUT_POINTS,
         depth=5,
     )
@@ -116,10 +98,7 @@ def test_written_models_are_smaller_have_core_operations_and_find_the_same(tower
         sizes[vector_type] = file.stat().st_size
     dim = towers["document"].serve(tf.constant(["roter"]))["vector"].shape[1]
     assert sizes["float32"] - sizes["int8"] == pytest.approx(3 * number * dim, abs=2000)
-    # Up to 64 signs take 8 bytes a document.
-    assert sizes["binary"] - sizes["int8"] == pytest.approx(8 * number, abs=2000)
-    for vector_type in ("int8", "binary"):
-        np.testing.assert_allclose(answers[vector_type], answers["float32"], atol=0.02)
+    np.testing.assert_allclose(answers["int8"], answers["float32"], atol=0.02)
 
 
 class Stub(tf.Module):
@@ -166,12 +145,11 @@ def test_recall_asks_a_thousand_queries_of_all_parts_of_the_set(towers, monkeypa
     assert (found.recall, found.depth) == (1.0, 4)
 
 
-@pytest.mark.parametrize("vector_type", ["int8", "binary"])
 @pytest.mark.usefixtures("no_child_process")
-def test_exports_say_what_their_vectors_cost(tiny_run, tmp_path, vector_type):
-    export_run(tiny_run, tmp_path, vector_type=vector_type, search_depth=3)
+def test_exports_say_what_their_vectors_cost(tiny_run, tmp_path):
+    export_run(tiny_run, tmp_path, vector_type="int8", search_depth=3)
     manifest = load_part(tmp_path, "search").manifest
-    assert manifest.vectors.type == vector_type
+    assert manifest.vectors.type == "int8"
     assert manifest.vectors.depth == 3
     assert 0.5 < manifest.vectors.recall <= 1
     variables = tf.train.load_checkpoint(str(tmp_path / "search" / "1" / "variables" / "variables"))
@@ -183,7 +161,6 @@ def test_exports_say_what_their_vectors_cost(tiny_run, tmp_path, vector_type):
     ("retriever", "options", "message"),
     [
         ("lexical", {"vector_type": "int8"}, r"--vector_type=int8: .* no towers.*Leave it out"),
-        ("hybrid", {"vector_type": "binary"}, r"--vector_type=binary: .*--vector_type=int8, or"),
         ("dense", {"vector_type": "int8", "search_model": False}, r"=int8: .*--nosearch_model"),
     ],
 )

@@ -24,9 +24,10 @@ WHOLE = {
     "epsilon": 0.5,
     "thresholds": [0.2, 0.7],
     "data": dataclasses.asdict(DataSettings(toy_entities=300)),
+    "cut_points": {"scores": [0.3, 0.6], "shares": [0.5, 0.9], "alone": [0.2, 0.7]},
+    "parts": ["query", "document"],
     "files": {},
 }
-PARTS = ["query", "document"]
 
 
 @pytest.fixture
@@ -35,7 +36,7 @@ def part(tmp_path):
     (tmp_path / "variables").mkdir()
     (tmp_path / "saved_model.pb").write_bytes(b"graph")
     (tmp_path / "variables" / "data").write_bytes(b"weights")
-    manifest = {**WHOLE, "files": digests_below(tmp_path)}
+    manifest = with_own_digest({**WHOLE, "files": digests_below(tmp_path)})
     (tmp_path / "manifest.json").write_text(json.dumps(manifest))
     return tmp_path
 
@@ -145,15 +146,10 @@ def test_error_says_what_is_wrong_with_a_manifest(tmp_path, change, reason):
         ExportManifest.read(tmp_path, ["query"])
 
 
-def test_manifest_of_before_there_were_lexical_models_has_two_towers(part):
-    assert "parts" not in WHOLE
-    assert ExportManifest.read(part).parts == ("query", "document")
-
-
 @pytest.mark.parametrize(
     "added",
     [
-        {"parts": PARTS},
+        {},
         {
             "tables": {
                 "type": "int8",
@@ -161,10 +157,9 @@ def test_manifest_of_before_there_were_lexical_models_has_two_towers(part):
                 "exact": {"full/MRR@10": 0.8},
                 "narrow": {"full/MRR@10": 0.79},
             },
-            "parts": PARTS,
         },
         {"parts": ["lexical"], "role": "lexical", "dim": 0, "epsilon": 0.0},
-        {"parts": [*PARTS, "lexical"], "role": "search", "documents": 7, "depth": 5},
+        {"parts": ["query", "document", "lexical"], "role": "search", "documents": 7, "depth": 5},
     ],
 )
 def test_manifest_is_written_as_it_was_read(tmp_path, added):

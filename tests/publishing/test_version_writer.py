@@ -13,7 +13,7 @@ import pytest
 import tensorflow as tf
 
 from tests.power_loss import PowerLoss, write_disk
-from tests.published import DIM, EPSILON, THRESHOLDS, NoVerifier, encode
+from tests.published import CUT_POINTS, DIM, EPSILON, THRESHOLDS, NoVerifier, encode
 from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.publishing import manifest as manifest_module
 from tf_smoothclir.publishing import version_writer
@@ -108,7 +108,7 @@ def publish_fakes(path, seed=0, *, search=False):
     """Publishes parts that cannot be loaded; returns the version."""
     roles = (*ROLES, "search") if search else ROLES
     parts = {role: FakePart(role, seed) for role in roles}
-    info = PairInfo(DIM, EPSILON, THRESHOLDS, DataSettings())
+    info = PairInfo(DIM, EPSILON, THRESHOLDS, DataSettings(), CUT_POINTS)
     return publish_version(parts, path, info, {role: [b"a text"] for role in ROLES})
 
 

@@ -215,7 +215,7 @@ def test_there_may_be_no_queries_of_the_run(export_dir, monkeypatch, caplog):
 def server(export_dir, monkeypatch):
     """A stand-in for the client of a model server; its `pair` may be set."""
     encode, manifest = load_tower(export_dir, "query")
-    state = types.SimpleNamespace(pair=manifest.pair_id, asked=[], extra=0, old=False)
+    state = types.SimpleNamespace(pair=manifest.pair_id, asked=[], extra=0)
 
     class ServingClient:
         def __init__(self, address):
@@ -228,17 +228,14 @@ def server(export_dir, monkeypatch):
         def encode_queries(self, texts):
             state.asked += texts
             vectors = encode(text=tf.constant(list(texts)))["vector"].numpy()
-            evidence = None if state.old else [("words", "")] * len(texts)
-            return np.pad(vectors, [(0, 0), (0, state.extra)]), evidence
+            return np.pad(vectors, [(0, 0), (0, state.extra)]), [("words", "")] * len(texts)
 
     module = types.SimpleNamespace(ServingClient=ServingClient)
     monkeypatch.setitem(sys.modules, "tf_smoothclir.client.serving_client", module)
     return state
 
 
-@pytest.mark.parametrize("known", [True, False])
-def test_queries_are_encoded_by_the_server(export_dir, index_dir, search, server, known):
-    server.pair, server.old = (server.pair if known else None), not known
+def test_queries_are_encoded_by_the_server(export_dir, index_dir, search, server):
     remote = open_search(export_dir, index_dir, the_same, server="localhost:8500")
     queries = [QUERY, "word8"]
     for theirs, ours in zip(remote.search(queries, 5), search.search(queries, 5)):

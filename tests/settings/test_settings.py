@@ -8,7 +8,7 @@ import math
 
 import pytest
 
-from tf_smoothclir.optimizers import LEARNING_RATES
+from tf_smoothclir.optimizers import LEARNING_RATE
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.settings.model import ModelSettings
 from tf_smoothclir.settings.run import GROUPS, RunSettings
@@ -33,7 +33,7 @@ def test_defaults_are_those_of_the_paper():
     assert (settings.model.tower, settings.model.loss) == ("average_pooling", "sosl")
     training = settings.training
     assert (training.batch_size, training.epochs) == (128, 30)
-    assert LEARNING_RATES[training.optimizer] == 0.01
+    assert LEARNING_RATE == 0.01
     assert (training.negatives, training.clip_norm) == (40, 5.0)
     assert not training.fresh_negatives
 

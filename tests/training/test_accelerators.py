@@ -19,7 +19,6 @@ OPTIONS = [
     {"learn_thresholds": True},
     {"optimizer": "adam"},
     {"optimizer": "lazy_adam"},
-    {"optimizer": "adagrad"},
     {"tower": "cnn"},
     {"tower": "lstm", "batching": "bucketed"},
     BEST,

@@ -222,7 +222,7 @@ def test_a_finished_part_is_loaded(run, tiny, monkeypatch, without_plots):
         run.metrics.with_suffix(".before").unlink()
 
 
-def test_a_run_of_before_has_no_re_ranker(finished):
+def test_a_run_without_a_re_ranker_has_none(finished):
     assert load_models(finished).reranker is None
     assert finished.settings().retrieval.ranks_with == "dense"
 

@@ -214,18 +214,6 @@ def test_an_unfinished_run_says_how_to_go_on(runs, name, missing, message, tmp_p
         load_models(RunDirectory.load(path, verify=False))
 
 
-def test_a_run_of_before_there_were_retrievers_is_dense_and_loads(runs, tiny, tmp_path):
-    path = shutil.copytree(runs["dense"].path, tmp_path / "run")
-    config = json.loads((path / "config.json").read_text())
-    del config["settings"]["retrieval"]
-    (path / "config.json").write_text(json.dumps(config))
-    (path / "written.json").unlink()
-    run = RunDirectory.load(path)
-    assert run.settings() == tiny()
-    assert load_models(run).lexical is None
-    assert train(tiny(), path) == metrics_of(run)
-
-
 @pytest.mark.parametrize("retriever", ["dense", "lexical", "hybrid"])
 def test_a_hybrid_ranks_by_any_of_its_parts(runs, retriever):
     run = runs["hybrid"]

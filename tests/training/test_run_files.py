@@ -118,15 +118,11 @@ def test_what_people_edit_is_not_checked(path):
     RunDirectory.load(path)
 
 
-def test_runs_of_earlier_releases_are_not_checked(path):
-    (path / SEAL).unlink()
-    edit_epsilon(path)
-    RunDirectory.load(path)
-
-
-@pytest.mark.parametrize("content", ["{", "[1]", '{"files": {"config.json": [1]}}', "[" * 99_999])
-def test_a_damaged_manifest_is_an_error_in_words(path, content):
-    (path / SEAL).write_text(content)
+@pytest.mark.parametrize(
+    "content", [None, "{", "[1]", '{"files": {"config.json": [1]}}', "[" * 99_999]
+)
+def test_a_damaged_or_missing_manifest_is_an_error_in_words(path, content):
+    (path / SEAL).unlink() if content is None else (path / SEAL).write_text(content)
     with pytest.raises(InputError, match=r"written\.json: the list of the files of the run cannot"):
         RunDirectory.load(path)
 

@@ -11,7 +11,7 @@ from tests.training.tiny_set import QUERIES, tiny_settings
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.token_frequency import inverse_document_frequency
 from tf_smoothclir.data.tokenized_set import ROLES
-from tf_smoothclir.protocols.cut_points import CutPoints, read_cut_points
+from tf_smoothclir.protocols.cut_points import read_cut_points
 from tf_smoothclir.settings.training import METRICS
 from tf_smoothclir.training import train as train_module
 from tf_smoothclir.training.checkpoints import BestWeights
@@ -240,20 +240,6 @@ def test_load_scorer_has_the_cut_points_of_the_run(finished):
     queries = tokenized_set.retrieval_set.queries_in("test")
     (ranking,) = graded.scorer.rank(queries, 3)
     assert ranking.document_rows.shape == (len(queries), 3)
-
-
-def test_a_run_of_before_there_were_cut_points_has_its_thresholds(finished, tmp_path, caplog):
-    run = RunDirectory.load(shutil.copytree(finished.path, tmp_path / "run"))
-    run.cut_points.unlink()
-    (run.path / "written.json").unlink()
-    settings = run.settings()
-    tokenized_set = train_module.tokenized_set_of(
-        source_of(settings.data), settings, run, ("test",)
-    )
-    with caplog.at_level("WARNING", logger="absl"):
-        graded = load_scorer(run, tokenized_set)
-    assert graded.cut_points == CutPoints((0.2, 0.7), (), (0.2, 0.7))
-    assert "has no grades.json" in caplog.text
 
 
 def test_wrong_thresholds_show_before_anything_is_written(tiny, tmp_path):

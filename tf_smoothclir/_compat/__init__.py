@@ -1,4 +1,4 @@
-"""What differs between the two supported stacks.
+"""Differences between the two supported stacks.
 
 Up to Python 3.11: TensorFlow 2.15 with Keras 2 and tensorflow-ranking. From Python 3.12: today's
 TensorFlow with Keras 3 and keras-rs. The modules here give the rest of the package the same names

@@ -27,7 +27,7 @@ def make_loss_metric(model: keras.Model) -> None:
 
 
 def loss_metric(model: keras.Model) -> keras.metrics.Mean:
-    """That mean."""
+    """The running mean of the loss."""
     return model.mean_loss
 
 
@@ -49,7 +49,7 @@ def metrics_with_loss(model: keras.Model, metrics: list) -> list:
 
 
 def adopt_layer(model: keras.Model, name: str, layer: keras.layers.Layer | None) -> None:
-    """Makes a layer, or None, an attribute of a built model, which then has its weights."""
+    """Sets a layer, or None, as an attribute of a built model, which then has its weights."""
     setattr(model, name, layer)
 
 
@@ -57,7 +57,7 @@ class RowOptimizer:
     """Stands before a Keras optimizer among the bases of a class, which defines `update`."""
 
     def update_step(self, gradient, variable):
-        """Makes the step of one variable; Keras calls it."""
+        """Updates one variable; Keras calls it."""
         self.update(gradient, variable, tf.convert_to_tensor(self.learning_rate))
 
     def update(self, gradient, variable: tf.Variable, rate: tf.Tensor) -> None:

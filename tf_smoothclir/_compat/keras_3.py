@@ -46,7 +46,7 @@ def metrics_with_loss(model: keras.Model, metrics: list) -> list:
 
 
 def adopt_layer(model: keras.Model, name: str, layer: keras.layers.Layer | None) -> None:
-    """Makes a layer, or None, an attribute of a built model, which then has its weights.
+    """Sets a layer, or None, as an attribute of a built model, which then has its weights.
 
     It removes a former layer, whose weights Keras would keep training.
     """
@@ -61,7 +61,7 @@ class RowOptimizer:
     """Stands before a Keras optimizer among the bases of a class, which defines `update`."""
 
     def update_step(self, gradient, variable, learning_rate):
-        """Makes the step of one variable; Keras calls it."""
+        """Updates one variable; Keras calls it."""
         self.update(gradient, variable, tf.convert_to_tensor(learning_rate))
 
     def update(self, gradient, variable: tf.Variable, rate: tf.Tensor) -> None:

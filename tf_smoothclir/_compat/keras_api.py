@@ -1,4 +1,4 @@
-"""What the package uses of Keras that differs between the stacks.
+"""Names of Keras that differ between the stacks, chosen for the one that is installed.
 
 `keras_2` and `keras_3` define the same names:
 

@@ -9,16 +9,10 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 
-import numpy as np
 
-
-def list_metric(name: str, labels: np.ndarray, scores: np.ndarray, topn: int | None) -> np.ndarray:
+def list_metric(name: str, labels, scores, topn: int | None):
     """Computes a ranking metric of each list, as in `tensorflow_ranking_lists`."""
-    if not labels.size:  # keras-rs fails on it
-        return np.zeros(len(labels), np.float32)
-    real = labels >= 0
-    last = np.where(real, scores, scores.min(axis=1, keepdims=True) - 1)
-    return _compiled_metric(name, topn)(np.where(real, labels, 0), last, real).numpy()
+    return _compiled_metric(name, topn)(labels, scores)
 
 
 @functools.cache
@@ -33,13 +27,17 @@ def _compiled_metric(name: str, topn: int | None) -> Callable:
         "average_precision": lambda: keras_rs.metrics.MeanAveragePrecision(**options),
         "reciprocal_rank": lambda: keras_rs.metrics.MeanReciprocalRank(**options),
     }[name]()
-    labels = scores = tf.TensorSpec([None, None], tf.float32)
-    real = tf.TensorSpec([None, None], tf.bool)
+    of_lists = tf.TensorSpec([None, None], tf.float32)
 
-    @tf.function(input_signature=[labels, scores, real], autograph=False)
-    def values(labels, scores, real):
+    @tf.function(input_signature=[of_lists, of_lists], autograph=False)
+    def values(labels, scores):
+        real = labels >= 0
+        last = tf.reduce_min(scores, axis=1, keepdims=True) - 1
         found, _ = metric.compute_metric(
-            y_true=labels, y_pred=scores, mask=real, sample_weight=tf.cast(real, tf.float32)
+            y_true=tf.nn.relu(labels),
+            y_pred=tf.where(real, scores, last),
+            mask=real,
+            sample_weight=tf.cast(real, tf.float32),
         )
         return found[:, 0]
 

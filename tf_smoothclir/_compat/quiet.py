@@ -14,7 +14,7 @@ from tf_smoothclir.utils.import_hooks import around_import
 
 
 def hush_tensorflow() -> None:
-    """Makes the first import of TensorFlow silent, unless TF_CPP_MIN_LOG_LEVEL is 0.
+    """Silences the first import of TensorFlow, unless TF_CPP_MIN_LOG_LEVEL is 0.
 
     It does not import TensorFlow, which takes seconds and is not always needed.
     """

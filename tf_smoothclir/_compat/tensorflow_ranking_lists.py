@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
 
-
-def list_metric(name: str, labels: np.ndarray, scores: np.ndarray, topn: int | None) -> np.ndarray:
-    """Computes a ranking metric of each list with tensorflow-ranking.
+def list_metric(name: str, labels, scores, topn: int | None):
+    """Computes a ranking metric of each list with tensorflow-ranking, in a graph too.
 
     Args:
-        labels: `[lists, length]` float32; -1 is padding.
+        labels: `[lists, length]` float32; -1 is padding. Not empty.
         scores: `[lists, length]` float32, no two of a list equal: tensorflow-ranking orders ties
             at random.
 
@@ -24,7 +22,7 @@ def list_metric(name: str, labels: np.ndarray, scores: np.ndarray, topn: int | N
         "reciprocal_rank": lambda: metrics_impl.MRRMetric(None, topn),
     }[name]()
     values, _ = metric.compute(labels, scores, None, mask=labels >= 0)
-    return values.numpy()[:, 0]
+    return values[:, 0]
 
 
 def _gain_is_grade(labels):

@@ -1,1 +1,1 @@
-"""What `import tf_smoothclir` offers in a notebook: train, load, search, score, evaluate."""
+"""The Python interface of `import tf_smoothclir`: train, load, search, score, evaluate."""

@@ -1,4 +1,4 @@
-"""The documents that a model searches: those of training, in memory, or in an index on disk."""
+"""Collections that a model searches: that of training, in memory, or an index on disk."""
 
 from __future__ import annotations
 

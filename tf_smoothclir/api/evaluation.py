@@ -1,4 +1,4 @@
-"""Measuring a model on judged queries, those of training or any others."""
+"""Evaluation of a model on judged queries, those of training or any others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What people give in Python (lists, dictionaries, data frames) as the records of a source."""
+"""Lists, dictionaries and data frames given in Python, as the records of a source."""
 
 from __future__ import annotations
 
@@ -168,7 +168,7 @@ def _id(value: Hashable, place: str) -> str:
 
 
 def _grade(value: Any, place: str) -> int:
-    if isinstance(value, float) and value.is_integer():  # as pandas has them beside missing values
+    if isinstance(value, float) and value.is_integer():  # of a column with gaps
         return int(value)
     try:
         if not isinstance(value, bool):

@@ -18,19 +18,20 @@ the lower grade counts as ranked first. Scores of another shape are a `ValueErro
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 from tensorflow import keras
 
+from tf_smoothclir._compat.lists import list_metric
 from tf_smoothclir.api.given import Judgments, judgments_of, whole_number
-from tf_smoothclir.data.hashing import hash_ids
+from tf_smoothclir.evaluation.metrics import ranked_metric
+from tf_smoothclir.evaluation.trec_files import found_grades, missed_grades
 from tf_smoothclir.utils.errors import input_error
 
 Rankings = Mapping[Any, Sequence[Any] | Mapping[Any, float]]
-_Metric = Callable[[list[int], list[int]], float]
 _REMEDY = 'Give a dictionary such as {"q1": ["d3", "d1"]} or {"q1": {"d3": 0.9, "d1": 0.2}}'
 
 
@@ -51,11 +52,9 @@ def ndcg(rankings: Rankings, judgments: Judgments, k: int = 10) -> float:
         InputError: An argument has the wrong type, or no query has a relevant document.
     """
     depth = whole_number(k, "k")
-
-    def of_query(grades: list[int], judged: list[int]) -> float:
-        return _gain(grades[:depth]) / _gain(sorted(judged, reverse=True)[:depth])
-
-    return _mean(rankings, judgments, of_query)
+    found, missed = _graded(rankings, judgments, depth)
+    # Missed documents are below the cut: they only enter the ideal ranking.
+    return _mean(ranked_metric("ndcg", np.hstack([found, missed]), depth))
 
 
 def precision(rankings: Rankings, judgments: Judgments, k: int = 10) -> float:
@@ -65,7 +64,8 @@ def precision(rankings: Rankings, judgments: Judgments, k: int = 10) -> float:
     `ndcg` for the arguments and errors.
     """
     depth = whole_number(k, "k")
-    return _mean(rankings, judgments, lambda grades, _: _relevant(grades[:depth]) / depth)
+    found, _ = _graded(rankings, judgments)
+    return _mean(_relevant(found[:, :depth]) / depth)
 
 
 def recall(rankings: Rankings, judgments: Judgments, k: int = 100) -> float:
@@ -74,9 +74,8 @@ def recall(rankings: Rankings, judgments: Judgments, k: int = 100) -> float:
     See `ndcg` for the arguments and errors.
     """
     depth = whole_number(k, "k")
-    return _mean(
-        rankings, judgments, lambda grades, judged: _relevant(grades[:depth]) / _relevant(judged)
-    )
+    found, missed = _graded(rankings, judgments)
+    return _mean(_relevant(found[:, :depth]) / (_relevant(found) + _relevant(missed)))
 
 
 def mrr(rankings: Rankings, judgments: Judgments, k: int | None = None) -> float:
@@ -85,12 +84,8 @@ def mrr(rankings: Rankings, judgments: Judgments, k: int | None = None) -> float
     See `ndcg` for the arguments and errors; `k` None is no limit.
     """
     depth = None if k is None else whole_number(k, "k")
-
-    def of_query(grades: list[int], _: list[int]) -> float:
-        ranks = (rank for rank, grade in enumerate(grades[:depth], start=1) if grade > 0)
-        return next((1 / rank for rank in ranks), 0.0)
-
-    return _mean(rankings, judgments, of_query)
+    found, _ = _graded(rankings, judgments)
+    return _mean(ranked_metric("reciprocal_rank", found, depth))
 
 
 def mean_average_precision(rankings: Rankings, judgments: Judgments) -> float:
@@ -98,53 +93,46 @@ def mean_average_precision(rankings: Rankings, judgments: Judgments) -> float:
 
     A relevant document that is not ranked has precision 0. See `ndcg` for the arguments and errors.
     """
-
-    def of_query(grades: list[int], judged: list[int]) -> float:
-        ranks = [rank for rank, grade in enumerate(grades, start=1) if grade > 0]
-        found = math.fsum(number / rank for number, rank in enumerate(ranks, start=1))
-        return found / _relevant(judged)
-
-    return _mean(rankings, judgments, of_query)
+    found, missed = _graded(rankings, judgments)
+    of_found = ranked_metric("average_precision", found)
+    return _mean(of_found * _relevant(found) / (_relevant(found) + _relevant(missed)))
 
 
-def _gain(grades: Sequence[int]) -> float:
-    return math.fsum(grade / math.log2(1 + rank) for rank, grade in enumerate(grades, start=1))
+def _relevant(grades: np.ndarray) -> np.ndarray:
+    return np.count_nonzero(grades > 0, axis=1)
 
 
-def _relevant(grades: Sequence[int]) -> int:
-    return sum(grade > 0 for grade in grades)
+def _mean(values: np.ndarray) -> float:
+    return float(np.mean(values, dtype=np.float64))
 
 
-def _mean(rankings: Rankings, judgments: Judgments, of_query: _Metric) -> float:
+def _graded(
+    rankings: Rankings, judgments: Judgments, least: int = 1
+) -> tuple[np.ndarray, np.ndarray]:
+    """The grades of what was found, best first, and of what was missed, `[queries, ...]` each."""
     if not isinstance(rankings, Mapping):
         raise input_error("rankings", f"it is a {type(rankings).__name__}", _REMEDY)
     judged: dict[str, dict[str, int]] = {}
     for query, document, grade in judgments_of(judgments):
         judged.setdefault(query, {})[document] = grade
-    ranked = {str(query): _ordered(query, found) for query, found in rankings.items()}
-    values = []
-    for query, grades in judged.items():
-        if _relevant(list(grades.values())):
-            found = [grades.get(document, 0) for document in ranked.get(query, [])]
-            values.append(of_query(found, list(grades.values())))
-    if not values:
+    scores = {str(query): _scores(query, found) for query, found in rankings.items()}
+    queries = [query for query, grades in judged.items() if max(grades.values()) > 0]
+    if not queries:
         raise input_error("judgments", "no query has a relevant document", "Judge some with 1")
-    return math.fsum(values) / len(values)
+    ranked, grades = [scores.get(query, {}) for query in queries], [judged[q] for q in queries]
+    return found_grades(ranked, grades, least), missed_grades(ranked, grades)
 
 
-def _ordered(query: object, found: object) -> list[str]:
-    """The document ids of a query, best first."""
+def _scores(query: object, found: object) -> dict[str, float]:
+    """Document id -> score."""
     if isinstance(found, (str, bytes)) or not hasattr(found, "__iter__"):
         raise input_error(f"rankings[{query!r}]", f"it is a {type(found).__name__}", _REMEDY)
     ids = [str(document) for document in found]
     if len(set(ids)) < len(ids):
         twice = next(id_ for id_ in ids if ids.count(id_) > 1)
         raise input_error(f"rankings[{query!r}]", f"{twice!r} is there twice", "Rank it once")
-    if not isinstance(found, Mapping):
-        return ids
-    scores = [float(score) for score in found.values()]
-    ties = hash_ids(ids).tolist()
-    return [id_ for _, _, id_ in sorted(zip([-score for score in scores], ties, ids))]
+    places = map(float, found.values()) if isinstance(found, Mapping) else range(0, -len(ids), -1)
+    return dict(zip(ids, places))
 
 
 class _ListMetric(keras.metrics.Metric):
@@ -181,11 +169,10 @@ class _ListMetric(keras.metrics.Metric):
         weights = relevant
         if sample_weight is not None:
             weights *= tf.reshape(tf.cast(sample_weight, tf.float32), tf.shape(relevant))
-        depth = tf.shape(ranked)[1] if self.k is None else self.k
-        self.total.assign_add(tf.reduce_sum(weights * self._of_lists(ranked, depth)))
+        self.total.assign_add(tf.reduce_sum(weights * self._of_lists(ranked)))
         self.lists.assign_add(tf.reduce_sum(weights))
 
-    def _of_lists(self, ranked: tf.Tensor, depth: Any) -> tf.Tensor:
+    def _of_lists(self, ranked: tf.Tensor) -> tf.Tensor:
         """The metric of each list, `[lists]`.
 
         Args:
@@ -224,14 +211,9 @@ class NDCG(_ListMetric):
         InputError: `k` is no whole number from 1 on.
     """
 
-    def _of_lists(self, ranked: tf.Tensor, depth: Any) -> tf.Tensor:
+    def _of_lists(self, ranked: tf.Tensor) -> tf.Tensor:
         """The NDCG of each list."""
-        ranks = tf.range(1, tf.shape(ranked)[1] + 1)
-        discount = math.log(2.0) / tf.math.log1p(tf.cast(ranks, tf.float32))
-        discount *= tf.cast(ranks <= depth, tf.float32)
-        best = tf.sort(ranked, direction="DESCENDING")
-        found, ideal = (tf.reduce_sum(grades * discount, axis=1) for grades in (ranked, best))
-        return tf.math.divide_no_nan(found, ideal)
+        return _of_ranked("ndcg", ranked, self.k)
 
 
 @keras.utils.register_keras_serializable(package="tf_smoothclir")
@@ -239,7 +221,7 @@ class MRR(_ListMetric):
     """Reciprocal rank of the first relevant document (grade 1 or more), as a Keras metric.
 
     Args:
-        k: Documents behind this rank count as not found; None for no limit.
+        k: Documents after this rank count as not found; None for no limit.
         name: Name in the history; "mrr_at_10" for k = 10.
         **kwargs: Of the Keras metric.
 
@@ -247,11 +229,9 @@ class MRR(_ListMetric):
         InputError: `k` is no whole number from 1 on.
     """
 
-    def _of_lists(self, ranked: tf.Tensor, depth: Any) -> tf.Tensor:
+    def _of_lists(self, ranked: tf.Tensor) -> tf.Tensor:
         """The reciprocal rank of each list."""
-        ranks = tf.range(1, tf.shape(ranked)[1] + 1)
-        counts = (ranked > 0) & (ranks <= depth)
-        return tf.reduce_max(tf.where(counts, 1 / tf.cast(ranks, tf.float32), 0.0), axis=1)
+        return _of_ranked("reciprocal_rank", ranked, self.k)
 
 
 @keras.utils.register_keras_serializable(package="tf_smoothclir")
@@ -267,10 +247,17 @@ class Precision(_ListMetric):
         InputError: `k` is no whole number from 1 on.
     """
 
-    def _of_lists(self, ranked: tf.Tensor, depth: Any) -> tf.Tensor:
+    def _of_lists(self, ranked: tf.Tensor) -> tf.Tensor:
         """The precision of each list."""
+        depth = tf.shape(ranked)[1] if self.k is None else self.k
         counts = (ranked > 0) & (tf.range(1, tf.shape(ranked)[1] + 1) <= depth)
         return tf.reduce_sum(tf.cast(counts, tf.float32), axis=1) / tf.cast(depth, tf.float32)
+
+
+def _of_ranked(name: str, ranked: tf.Tensor, k: int | None) -> tf.Tensor:
+    """A metric of `_compat.lists` of grades that are in order, `[lists]`."""
+    order = tf.zeros_like(ranked) - tf.range(tf.shape(ranked)[1], dtype=tf.float32)
+    return list_metric(name, ranked, order, k)
 
 
 def _ranked(grades: tf.Tensor, scores: tf.Tensor) -> tf.Tensor:

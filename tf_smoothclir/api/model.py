@@ -1,4 +1,4 @@
-"""A trained model in Python: vectors, search, scores, honest figures, export."""
+"""A trained model in Python: vectors, search, scores, evaluation, export."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ class Model:
 
     @property
     def retriever(self) -> str:
-        """What ranks: "dense", "lexical" or "hybrid"."""
+        """Name of the retriever: "dense", "lexical" or "hybrid"."""
         return self._models.models.retriever
 
     @property

@@ -1,4 +1,4 @@
-"""Keeps TensorFlow from warning of retracing where several models are loaded, each with graphs."""
+"""Silences warnings of retracing where several models are loaded, each with graphs."""
 
 from __future__ import annotations
 

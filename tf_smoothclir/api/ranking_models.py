@@ -1,4 +1,4 @@
-"""What a model of the Python interface ranks with: of a run or of an export, loaded when needed."""
+"""Models behind the Python interface: of a run or of an export, loaded when needed."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class RankingModels:
         return cls(models, lambda role: load_part(export_dir, role, version))
 
     def halves(self) -> list[Half]:
-        """What an index of documents is built with."""
+        """Halves that an index of documents is built with."""
         return halves_of(self.models)
 
     def vectors(self, role: str, texts: Sequence[str]) -> np.ndarray:
@@ -82,7 +82,7 @@ class RankingModels:
         return self.parts_of_scores(queries, documents).sum(axis=0)
 
     def parts_of_scores(self, queries: Sequence[str], documents: Sequence[str]) -> np.ndarray:
-        """What words and what towers add to scores, `[2, pairs]` float32."""
+        """Shares of words and of towers in scores, `[2, pairs]` float32."""
         of_lexical, of_dense = self.weights
         parts = np.zeros((2, len(queries)), np.float32)
         if self.models.lexical is not None and of_lexical:
@@ -96,7 +96,7 @@ class RankingModels:
 
     @property
     def weights(self) -> tuple[float, float]:
-        """What a lexical score and an SCS of a pair are multiplied by."""
+        """Weights of the lexical score and of the SCS of a pair."""
         lexical = self.models.lexical
         if lexical is None:
             return 0.0, 1.0

@@ -1,4 +1,4 @@
-"""Training from Python: what `smoothclir-train` does, on data that a program has at hand."""
+"""Training from Python: as `smoothclir-train`, on data of the calling program."""
 
 from __future__ import annotations
 

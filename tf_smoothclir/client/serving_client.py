@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import itertools
 import random
 import re
 import time
@@ -45,14 +44,13 @@ class FoundDocument:
         score: Of what ranks in the exported run: a smooth cosine similarity, the score of a
             translation table, or the weighted sum of a hybrid.
         grade: Predicted from the score, 0..K-1.
-        evidence: By what the query was understood: "words", "spelling" or "n-grams"; empty where
-            the search model does not say.
+        evidence: By what the query was understood: "words", "spelling" or "n-grams".
     """
 
     id: str
     score: float
     grade: int
-    evidence: str = ""
+    evidence: str
 
 
 class ServingClient:
@@ -133,7 +131,7 @@ class ServingClient:
         found = []
         for output in self._batches(SEARCH_MODEL, "serving_default", {"text": texts}):
             rows = zip(*(self._named(output, name) for name in ("ids", "scores", "grades")))
-            evidence = output.get("evidence", itertools.repeat(b""))  # not in earlier exports
+            evidence = self._named(output, "evidence")
             found += [
                 [
                     FoundDocument(id.decode("utf-8", "replace"), float(s), int(g), known.decode())
@@ -146,7 +144,7 @@ class ServingClient:
 
     def encode_queries(
         self, texts: Sequence[str | bytes]
-    ) -> tuple[np.ndarray, list[tuple[str, str]] | None]:
+    ) -> tuple[np.ndarray, list[tuple[str, str]]]:
         """Returns the vectors of queries, and by what the tower understands them, in one request.
 
         Args:
@@ -154,26 +152,19 @@ class ServingClient:
 
         Returns:
             `(vectors, evidence)`: vectors as of `encode`, and for each text its evidence and its
-            unknown words, or None if the tower does not say, as those of earlier releases.
+            unknown words.
 
         Raises:
             InputError: The request failed; names the server, the model, the cause and a remedy.
         """
-        try:
-            answers = list(self._batches("query_tower", "evidence", {"text": texts}))
-        except InputError as error:
-            if "ignature" in str(error):
-                return self.encode(texts), None
-            raise
+        answers = list(self._batches("query_tower", "evidence", {"text": texts}))
         names = ("evidence", "unknown")
         evidence = [
             tuple(value.decode("utf-8", "replace") for value in row)
             for answer in answers
             for row in zip(*(self._named(answer, name) for name in names))
         ]
-        if not all("vector" in answer for answer in answers):
-            return self.encode(texts), evidence
-        vectors = [np.empty([0, 0], np.float32), *(answer["vector"] for answer in answers)]
+        vectors = [np.empty([0, 0], np.float32), *(self._named(a, "vector") for a in answers)]
         return np.concatenate(vectors[1:] or vectors), evidence
 
     def score(self, pairs: Sequence[tuple[str | bytes, str | bytes]]) -> list[tuple[float, int]]:
@@ -229,31 +220,18 @@ class ServingClient:
         selected = ModelSelection(model, **self._selection)
         return self._attempt(selected, lambda: self._transport.status(selected))
 
-    def pair_id(self, role: str) -> str | None:
+    def pair_id(self, role: str) -> str:
         """Returns the `pair_id` of a tower, which it shares with what belongs to it.
 
         Args:
             role: "query" or "document".
 
-        Returns:
-            None if the tower has no signature `pair_id`.
-
         Raises:
             InputError: There is no such role, or the request failed; then the message names the
                 server, the model, the cause and a remedy.
         """
-        selected = ModelSelection(_tower(role), **self._selection)
-
-        def ask():
-            try:
-                return _only(self._transport.predict(selected, "pair_id", {"text": [b""]}))
-            except RequestFailure as failure:
-                if "ignature" in failure.message:
-                    return None
-                raise
-
-        answer = self._attempt(selected, ask)
-        return None if answer is None else answer[0].decode()
+        (answer,) = self._batches(_tower(role), "pair_id", {"text": [b""]})
+        return _only(answer)[0].decode()
 
     def close(self) -> None:
         """Closes the connections."""

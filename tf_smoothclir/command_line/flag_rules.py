@@ -1,4 +1,4 @@
-"""What goes together with what among the flags of one command.
+"""Rules for combinations of the flags of one command.
 
 Beside `settings.combinations`, whose rules are about settings. Here a flag that is not given, or
 given as its default, is None.

@@ -95,6 +95,17 @@ def define_preset() -> None:
     )
 
 
+def define_run_directory(default: str) -> None:
+    """Defines --output_dir and --overwrite, for commands that write one run."""
+    flags.DEFINE_string("output_dir", default, "The run directory.", module_name=COMMAND)
+    flags.DEFINE_boolean(
+        "overwrite",
+        False,
+        "Delete the run in --output_dir and start again.",
+        module_name=COMMAND,
+    )
+
+
 def define_verify() -> flags.FlagHolder:
     """Defines --verify, for commands that read a run."""
     return flags.DEFINE_bool(
@@ -202,7 +213,7 @@ def run_settings_from_flags(varied: Collection[str] = (), **flags_beside) -> Run
 
 
 def _base_settings() -> RunSettings:
-    """What flags that are not given are like: a preset, or the run of --init_from."""
+    """Defaults of flags that are not given: a preset, or the run of --init_from."""
     if not FLAGS.init_from:
         return preset_settings(FLAGS.preset, FLAGS.tower if FLAGS["tower"].present else "")
     # Before the run is read, which may not be there.

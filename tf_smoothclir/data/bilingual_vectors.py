@@ -64,7 +64,7 @@ class Occurrences:
 def occurrences(
     tokenized_set: TokenizedSet, roles: Sequence[str], *, size: int, dim: int, seed: int
 ) -> Occurrences:
-    """Where tokens occur in the training pairs of the highest grade.
+    """Occurrences of tokens in the training pairs of the highest grade.
 
     Each training query is a place: the query and its documents of the highest grade occur there.
     The vectors of the places are drawn from N(0, 1) and centred over all places.

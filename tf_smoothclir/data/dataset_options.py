@@ -1,4 +1,4 @@
-"""How tf.data runs the pipelines of this package."""
+"""Options and prefetching of the tf.data pipelines."""
 
 from __future__ import annotations
 

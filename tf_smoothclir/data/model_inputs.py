@@ -1,4 +1,4 @@
-"""What a batch gives a two-tower model, besides grades; one type for each way of batching."""
+"""Inputs of a two-tower model, besides grades; one type for each way of batching."""
 
 from __future__ import annotations
 

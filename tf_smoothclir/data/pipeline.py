@@ -120,9 +120,12 @@ class BucketedPairPipeline(PairPipeline):
         self._lengths = tokenized_set.tokens("document").lengths
 
     def _order(self, lists, epoch):
+        # Within each group of batches, the shuffled pairs by length of their document.
         order, size = super()._order(lists, epoch), self._batch_size
         lengths = self._lengths[lists.document_rows[order]]
         order = order[np.lexsort((lengths, np.arange(len(order)) // (size * _BATCHES_SORTED)))]
+        # Batches of one length, `[full, size]`, in random order within their group; the last batch,
+        # which is smaller, stays last.
         full = len(order) // size
         shuffled = permutation(full, self._seed, epoch)
         batches = order[: full * size].reshape(full, size)
@@ -177,6 +180,7 @@ class ListPipeline(Pipeline):
         """The order of the lists, and the lists and pairs up to the end of each batch."""
         order = permutation(len(lists.query_rows), self._seed, epoch)
         pairs = np.cumsum(np.diff(lists.offsets)[order])
+        # The last list of each batch: the last pair of the next one is in another batch.
         last = np.flatnonzero(np.diff((pairs - 1) // self._batch_size, append=-1))
         return order, last + 1, pairs[last]
 
@@ -189,6 +193,7 @@ class InBatchPipeline(ListPipeline):
     """
 
     def _list_batch(self, queries, list_lengths, documents, grades):
+        # Grades of lists become a matrix: `[pairs, 2]`, the query and the document of each.
         distinct, places = tf.unique(documents)
         pairs = tf.stack([row_numbers(list_lengths), places], axis=1)
         inputs = InBatchInputs(self._texts(queries, distinct), list_lengths)
@@ -219,6 +224,7 @@ def tower_tokens(
     """The tokens of texts as towers take them."""
     if ngrams is None:
         return tokens
+    # N-grams are stored by word id; each different word of the batch brings its own once.
     words = DistinctTokens.of(tokens)
     return SubwordTokens(*words, DistinctTokens.of(stored_tokens(*ngrams, words.distinct)))
 
@@ -251,5 +257,6 @@ def token_batches(tokenized_set: TokenizedSet, role: str, batch_size: int) -> tf
 def _pairs_of(lists: CandidateLists, chosen: np.ndarray) -> np.ndarray:
     """The positions of the pairs of some lists, list after list."""
     lengths = np.diff(lists.offsets)[chosen]
+    # How far the pairs of each list lie from where they come in the result.
     shift = np.repeat(lists.offsets[:-1][chosen] - (np.cumsum(lengths) - lengths), lengths)
     return np.arange(len(shift)) + shift

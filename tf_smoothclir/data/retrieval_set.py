@@ -60,7 +60,7 @@ class RetrievalSet:
         return np.argsort(order, kind="stable")
 
     def with_training_queries(self, document_rows: np.ndarray) -> RetrievalSet:
-        """The set with more training queries, behind its own; the source has no texts.
+        """The set with more training queries, after its own; the source has no texts.
 
         Args:
             document_rows: `[new queries]` int, the document of the highest grade of each.

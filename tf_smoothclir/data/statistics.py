@@ -65,7 +65,7 @@ class CollectionStatistics:
         return [language, *counts]
 
     def details(self) -> list[list[str]]:
-        """What Table 1 does not say: rows of a name and a value."""
+        """Statistics besides those of Table 1: rows of a name and a value."""
         splits = "none"
         if self.splits is not None:
             splits = " / ".join(f"{self.splits.get(split, 0):,}" for split in SPLITS)

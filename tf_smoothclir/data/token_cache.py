@@ -1,4 +1,4 @@
-"""Where in the cache the vocabularies and the tokens of a set are, or will be.
+"""Paths in the token cache: vocabularies and tokens of a set.
 
 A directory's name contains a digest of everything that its content depends on, so whatever is
 there as it was written can be used.
@@ -21,7 +21,7 @@ from tf_smoothclir.settings.text import TextSettings
 from tf_smoothclir.text.given_vocabulary import vocabulary_digest
 from tf_smoothclir.utils.digests import file_digest
 from tf_smoothclir.utils.files import discard_directory
-from tf_smoothclir.utils.sealed import SEAL, damage_in
+from tf_smoothclir.utils.sealed import damage_in
 
 _FORMAT = 1  # part of every digest; increase it when the tokeniser or the files change
 _NGRAM_SETTINGS = ("ngram_buckets", "ngram_rows_per_word", "min_ngram", "max_ngram")
@@ -64,14 +64,9 @@ def token_directory(
 def is_usable(directory: Path) -> bool:
     """Whether a directory of the cache is there as it was written.
 
-    One that is not is deleted, so that it is made again; the log says so. So are those that earlier
-    releases wrote without the digests of their files.
+    One that is not is deleted, so that it is made again; the log says so.
     """
     if not directory.is_dir():
-        return False
-    if not (directory / SEAL).exists():  # nothing gets its name in the cache without
-        logging.info("%s is of an earlier release. It is made again", directory)
-        discard_directory(directory)
         return False
     damage = damage_in(directory)
     if damage:

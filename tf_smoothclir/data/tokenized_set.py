@@ -21,7 +21,7 @@ class TokenizedSet:
         directory: Contains the token stores `query` and `document`.
         vocabulary_dir: Contains `query.txt` and `document.txt`, which define the ids.
         has_ngrams: Whether every distinct word has an id. Words outside the vocabulary then have
-            the ids behind it, and `ngrams` stands for their spelling.
+            the ids after it, and `ngrams` stands for their spelling.
         query_directory: Contains the store `query` if it is not in `directory`.
     """
 

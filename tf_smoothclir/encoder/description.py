@@ -1,4 +1,4 @@
-"""What the encoder without TensorFlow reads of an exported tower, and where in its files it is.
+"""Description of an exported tower for the encoder without TensorFlow: settings and arrays.
 
 `assets.extra/encoder.json` stands in the SavedModel of a tower. The arrays are not written twice: a
 SavedModel has the bytes of its variables one after the other in one file, and the description says
@@ -22,18 +22,18 @@ from tf_smoothclir.utils.records import record_from_json
 
 DESCRIPTION = "assets.extra/encoder.json"
 _VARIABLES = "variables/variables.data-00000-of-00001"
-_TYPES = ("float32", "float16", "int8")
+_TYPES = ("float32", "int8")
 _BYTES_TO_COMPARE = 1 << 16
 
 
 @dataclasses.dataclass(frozen=True)
 class StoredArray:
-    """Where an array is.
+    """Offset, shape and type of a stored array.
 
     Attributes:
         offset: Bytes of the variables' file before it.
         shape: Its shape.
-        type: "float32", "float16" or "int8"; little-endian.
+        type: "float32", little-endian, or "int8".
     """
 
     offset: int
@@ -58,7 +58,7 @@ class Ngrams:
 
 @dataclasses.dataclass(frozen=True)
 class TowerDescription:
-    """How a tower of average pooling makes vectors from texts.
+    """Settings by which a tower of average pooling makes vectors from texts.
 
     Attributes:
         vocabulary: Relative path of the file of its words.
@@ -77,9 +77,9 @@ class TowerDescription:
     max_tokens: int
     epsilon: float
     arrays: dict[str, StoredArray]
-    part_begins: tuple[int, ...] = (0,)
-    pace: float = 1.0
-    ngrams: Ngrams | None = None
+    part_begins: tuple[int, ...]
+    pace: float
+    ngrams: Ngrams | None
 
     def write(self, directory: Path) -> None:
         """Writes the description into the directory of a SavedModel, which is not published yet."""
@@ -98,8 +98,8 @@ class TowerDescription:
             raise input_error(
                 directory,
                 "this tower cannot be computed without TensorFlow: only towers of average pooling"
-                " can, in exports of this version of tf_smoothclir or a later one",
-                "Export the run again, or load the tower as a SavedModel",
+                " can",
+                "Load the tower as a SavedModel",
             ) from None
         except (OSError, ValueError) as error:
             raise input_error(

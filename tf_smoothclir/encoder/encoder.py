@@ -1,10 +1,9 @@
-"""Texts to vectors by an exported tower, with NumPy alone: for clients without TensorFlow."""
+"""Encoder of texts by an exported tower, with NumPy alone: for clients without TensorFlow."""
 
 from __future__ import annotations
 
 import collections
 import itertools
-import json
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -15,11 +14,10 @@ import numpy as np
 from tf_smoothclir.encoder.description import DESCRIPTION, TowerDescription
 from tf_smoothclir.encoder.ngram_buckets import LONGEST_NGRAM, ngram_buckets
 from tf_smoothclir.encoder.tokenizer import tokens_of
+from tf_smoothclir.encoder.version_directory import read_manifest, version_directory
 from tf_smoothclir.encoder.word_evidence import WordEvidence, WordsRead
-from tf_smoothclir.utils.digests import check_own_digest
 from tf_smoothclir.utils.errors import input_error
 
-ROLES = ("query", "document")
 _UNKNOWN_ID = 1
 _TEXTS_PER_BATCH = 1024
 _NUMBERS_PER_STEP = 1 << 21  # of rows of a table, 8 MB: they stay in the cache of the processor
@@ -29,7 +27,7 @@ Text = str | bytes
 
 
 class TokenVectors(NamedTuple):
-    """What the vector of a text is the mean of, before tanh and smooth-normalisation.
+    """Token vectors whose mean, after tanh and smooth-normalisation, is the vector of a text.
 
     Attributes:
         words: The tokens, in order, with repetitions.
@@ -89,7 +87,7 @@ class Encoder:
             InputError: There is no such version, the tower is not one of average pooling, or a file
                 is not the one that was written.
         """
-        self._load(_version_dir(Path(export_dir), role, version), role)
+        self._load(version_directory(Path(export_dir), role, version), role)
 
     @staticmethod
     def can_load(directory: Path) -> bool:
@@ -110,7 +108,7 @@ class Encoder:
         return encoder
 
     def _load(self, directory: Path, role: str, is_checked: bool = False) -> None:
-        manifest = _manifest(directory / "manifest.json", role)
+        manifest = read_manifest(directory / "manifest.json", role)
         tower = TowerDescription.read(directory)
         if not is_checked:
             tower.check(directory, manifest["files"])
@@ -155,7 +153,7 @@ class Encoder:
         return vectors
 
     def known(self, texts: Iterable[Text]) -> list[WordsRead]:
-        """Returns what the tower knows of each text: one that it knows no word of finds anything.
+        """Returns the evidence of each text: one without a known word finds anything.
 
         Args:
             texts: Any texts.
@@ -196,6 +194,7 @@ class Encoder:
         words, numbers, lengths = self._words(texts)
         ids = np.fromiter(map(self._ids.__getitem__, words), np.int64, len(words))
         ends = np.cumsum(lengths)
+        # The position of each token in its text chooses its weight.
         weights = self._profile[np.arange(len(numbers)) - np.repeat(ends - lengths, lengths)]
         if self._token_weights is not None:
             weights = weights * self._token_weights[ids[numbers]]
@@ -207,20 +206,25 @@ class Encoder:
         No token reaches over a plain space, so that what stands between two of them, a chunk, has
         its tokens whatever is around it: each different chunk is split once.
         """
+        # Each different chunk gets a number; `of_texts` has those of all texts, `[chunks]`.
         split = [_characters(text).split(" ") for text in texts]
         chunks = _Numbers()
         of_texts = chunks.of(itertools.chain.from_iterable(split))
+        # Chunks of earlier calls are remembered, but not without bound.
         if len(self._chunks) > _MOST_CHUNKS:
             self._chunks.clear()
         tokens = list(map(self._chunks.__getitem__, chunks))
+        # The same for words: `of_chunks` has those of the different chunks, one after the other.
         words = _Numbers()
         of_chunks = words.of(itertools.chain.from_iterable(tokens))
-        sizes = np.fromiter(map(len, tokens), np.int64, len(tokens))
+        sizes = np.fromiter(map(len, tokens), np.int64, len(tokens))  # tokens of each chunk
+        # Words of all texts: the run of each chunk, as often as the chunk occurs.
         numbers = of_chunks[_runs((np.cumsum(sizes) - sizes)[of_texts], sizes[of_texts])]
+        # Where the tokens of each text begin and end, by the chunks that it has.
         counts = np.fromiter(map(len, split), np.int64, len(split))
         ends = np.concatenate([[0], np.cumsum(sizes[of_texts])])[np.cumsum(counts)]
         begins = np.concatenate([[0], ends[:-1]])
-        lengths = np.minimum(ends - begins, self._tower.max_tokens)
+        lengths = np.minimum(ends - begins, self._tower.max_tokens)  # cut as in training
         return list(words), numbers[_runs(begins, lengths)], lengths
 
     def _word_vectors(self, words: Sequence[str], ids: np.ndarray) -> np.ndarray:
@@ -232,9 +236,10 @@ class Encoder:
             words, settings.buckets, settings.shortest, settings.longest
         )
         vectors = np.zeros([len(words), self.dim], np.float32)
+        # Rows are copied before they are summed: a few words at a time, so that they stay in cache.
         for part, of_part in _steps(numbers, _NUMBERS_PER_STEP // self.dim):
             rows = self._rows("ngram_embeddings", buckets[of_part])
-            has_some = numbers[part] > 0
+            has_some = numbers[part] > 0  # reduceat would give an empty run the next row
             counts = numbers[part][has_some]
             sums = np.add.reduceat(rows, np.cumsum(counts) - counts) if counts.size else rows
             vectors[part][has_some] = sums / np.sqrt(counts)[:, np.newaxis]
@@ -305,41 +310,3 @@ def _profile(tower: TowerDescription, logs: np.ndarray | None) -> np.ndarray:
 
 def _has_hashes(tower: TowerDescription) -> bool:
     return tower.ngrams is None or tower.ngrams.longest <= LONGEST_NGRAM
-
-
-def _version_dir(export_dir: Path, role: str, version: int | None) -> Path:
-    if role not in ROLES:
-        raise input_error("role", f"it is {role!r}", "Give 'query' or 'document'")
-    found = _versions(export_dir / f"{role}_tower")
-    others = _versions(export_dir / "query_tower")
-    if others:  # published last: where it is, everything is
-        found &= others
-    if version is not None:
-        found &= {version}
-    if not found:
-        wanted = "" if version is None else f" of version {version}"
-        raise input_error(
-            export_dir,
-            f"there is no complete {role} tower{wanted}",
-            "Give the directory that smoothclir-export wrote",
-        )
-    return export_dir / f"{role}_tower" / str(max(found))
-
-
-def _versions(directory: Path) -> set[int]:
-    names = os.listdir(directory) if directory.is_dir() else []
-    return {int(name) for name in names if name.isascii() and name.isdigit()}
-
-
-def _manifest(path: Path, role: str) -> dict:
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-        if found["role"] == role and isinstance(found["files"], dict):
-            check_own_digest(found)
-            return {name: found[name] for name in ("version", "pair_id", "files")}
-        reason = f"its role is {found['role']!r}"
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        reason = f"{type(error).__name__}: {error}"
-    raise input_error(
-        path, f"this is not the manifest of a {role} tower ({reason})", "Export again"
-    )

@@ -8,8 +8,8 @@ from __future__ import annotations
 import bisect
 import functools
 import re
-
-from tf_smoothclir.encoder import unicode_tables
+import tomllib
+from importlib import resources
 
 _CAPITAL_SIGMA, _SIGMA, _FINAL_SIGMA = "\u03a3", "\u03c3", "\u03c2"
 _REPLACEMENT = "\ufffd"
@@ -29,7 +29,7 @@ def has_letters(token: str) -> bool:
     """Whether a token has a letter or a digit; others are punctuation, or marks alone."""
     if token.isascii():
         return any(map(str.isalnum, token))
-    others = [_class(name) for name in ("SINGLE", "MARK", "SIGN")]
+    others = [_class(name) for name in ("single", "mark", "sign")]
     return any(
         character != "_" and not any(ord(character) in other for other in others)
         for character in token
@@ -66,7 +66,7 @@ class _Replacements(dict):
 
     def __init__(self):
         super().__init__(_lower_case())
-        names = ("SPACE", "INVISIBLE", "SINGLE")
+        names = ("space", "invisible", "single")
         self._space, self._invisible, self._single = map(_class, names)
 
     def __missing__(self, code: int) -> str:
@@ -84,9 +84,9 @@ class _Replacements(dict):
 
 
 def _lower_case() -> dict[int, str]:
-    single, end = _class("SINGLE"), 0
-    found = dict(unicode_tables.LONG_LOWER)
-    for word in unicode_tables.LOWER.split():
+    single, end = _class("single"), 0
+    found = {int(code, 16): lower for code, lower in _tables()["long_lower"].items()}
+    for word in _tables()["lower"].split():
         place, _, distance = word.partition(":")
         place, _, step = place.partition("/")
         gap, _, length = place.partition("+")
@@ -100,7 +100,14 @@ def _lower_case() -> dict[int, str]:
 
 @functools.cache
 def _class(name: str) -> _Class:
-    return _Class(getattr(unicode_tables, name))
+    return _Class(_tables()[name])
+
+
+@functools.cache
+def _tables() -> dict:
+    """The content of unicode_tables.toml, which says what its ranges mean."""
+    path = resources.files(__package__).joinpath("unicode_tables.toml")
+    return tomllib.loads(path.read_text(encoding="utf-8"))
 
 
 @functools.cache
@@ -110,13 +117,13 @@ def _replacements() -> _Replacements:
 
 @functools.cache
 def _unspaced() -> re.Pattern:
-    return re.compile(f"{_class('UNSPACED').pattern()}{_class('MARK').pattern()}*")
+    return re.compile(f"{_class('unspaced').pattern()}{_class('mark').pattern()}*")
 
 
 def _lower_sigmas(text: str):
     """Yields the characters of a text with its capital sigmas in lower case.
 
-    A sigma is final if a cased letter stands before it and none behind it; ignorable characters
+    A sigma is final if a cased letter stands before it and none after it; ignorable characters
     between them do not matter (Unicode standard, section 3.13, Final_Sigma).
     """
     for place, character in enumerate(text):
@@ -129,9 +136,9 @@ def _lower_sigmas(text: str):
 
 
 def _next_to_cased(text: str, places: range) -> bool:
-    ignorable = _class("IGNORABLE")
+    ignorable = _class("ignorable")
     for place in places:
         code = ord(text[place])
         if code not in ignorable:
-            return code in _class("CASED")
+            return code in _class("cased")
     return False

@@ -1,4 +1,4 @@
-"""What a tower knows of texts, as `text/evidence.py` finds it in graphs, in plain Python."""
+"""Evidence of texts in a tower's vocabulary, in plain Python; `text/evidence.py` is its twin."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LEAST_SHARE = 0.5  # of the n-grams of a word, that words of the vocabulary must
 
 
 class WordsRead(NamedTuple):
-    """What a tower knows of a text; punctuation does not count.
+    """Known and unknown words of a text; punctuation does not count.
 
     Attributes:
         known: Whether a word of it is in the vocabulary.
@@ -35,7 +35,7 @@ class WordEvidence:
         self._words, self._ngrams = words, ngrams
 
     def of_tokens(self, tokens: Iterable[str]) -> WordsRead:
-        """Returns what is known of a text with these tokens."""
+        """Returns the evidence of a text with these tokens."""
         words = list(filter(has_letters, tokens))
         unknown = tuple(word for word in words if word not in self._words)
         known = len(unknown) < len(words)

@@ -25,7 +25,7 @@ _PROPERTY = "tf_smoothclir"  # of a collection: its note
 
 @dataclasses.dataclass(frozen=True)
 class CollectionNote:
-    """What a collection in an engine remembers about itself.
+    """Metadata of a collection in an engine.
 
     Attributes:
         version: Version of the export that it belongs to.
@@ -34,8 +34,8 @@ class CollectionNote:
         data: Finds the documents again if they are a retrieval set; None for files.
         halves: Names of the halves of an index that it holds, each in a field of this name.
         settings: How vectors are indexed.
-        cut_points: Those of what the exported run ranks with; None if the export has none.
-        parts: Roles of the parts of the export; empty in a collection of an earlier release.
+        cut_points: Those of what the exported run ranks with.
+        parts: Roles of the parts of the export.
         role: "collection".
     """
 
@@ -45,8 +45,8 @@ class CollectionNote:
     data: DataSettings | None
     halves: tuple[str, ...]
     settings: IndexSettings
-    cut_points: CutPoints | None = None
-    parts: tuple[str, ...] = ()
+    cut_points: CutPoints
+    parts: tuple[str, ...]
     role: ClassVar[str] = "collection"
 
     @property
@@ -55,14 +55,14 @@ class CollectionNote:
 
         Those of a hybrid are of its sum.
         """
-        if self.cut_points is not None and self.halves == ("vectors",):
+        if self.halves == ("vectors",):
             return self.cut_points
         return CutPoints(self.thresholds, (), self.thresholds)
 
 
 @dataclasses.dataclass(frozen=True)
 class Address:
-    """Where a collection is.
+    """Address of a collection in an engine.
 
     Attributes:
         uri: Of the engine.
@@ -115,7 +115,7 @@ class Milvus:
             return self.client.has_collection(name)
 
     def note(self, name: str) -> CollectionNote:
-        """What a collection remembers."""
+        """Metadata of a collection."""
         where = f"--engine_collection={name}"
         if not self.has(name):
             with self.explained():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import operator
 from collections.abc import Iterator, Sequence
 
@@ -15,7 +14,7 @@ from tf_smoothclir.engines.milvus_collection import MilvusCollection
 from tf_smoothclir.engines.milvus_fields import field_values
 from tf_smoothclir.index.document_collections import Collection
 from tf_smoothclir.index.halves import Half
-from tf_smoothclir.index.vector_index import LARGEST_FLAT, IndexSettings
+from tf_smoothclir.index.vector_index import IndexSettings
 from tf_smoothclir.publishing.manifest import ExportManifest, check_pair
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.text.batches import in_batches, text_batches
@@ -170,7 +169,4 @@ def _resolved(settings: IndexSettings, documents: int) -> IndexSettings:
             "vectors in Milvus are not compressed",
             "Use hnsw; a cluster spreads it over its machines",
         )
-    kind = settings.kind
-    if kind == "auto":
-        kind = "flat" if documents <= LARGEST_FLAT else "hnsw"
-    return dataclasses.replace(settings, kind=kind).resolved(documents)
+    return settings.resolved(documents)

@@ -32,7 +32,7 @@ Points = Callable[[np.ndarray], np.ndarray]
 
 
 class PartOfQuery(NamedTuple):
-    """What a query asks of one half.
+    """Part of a query for one half of the index.
 
     Attributes:
         half: Name of the half.
@@ -109,7 +109,7 @@ class MilvusCollection:
                 self._milvus.client.delete(self._name, filter=_one_of(batch))
 
     def known(self, ids: Sequence[str]) -> set[str]:
-        """Those of some ids that are in the collection."""
+        """Ids, of those given, that are in the collection."""
         found = set()
         for batch in in_batches(ids, _IDS_PER_CALL):
             with self._milvus.explained():
@@ -123,7 +123,7 @@ class MilvusCollection:
         return found
 
     def flush(self) -> None:
-        """Has Milvus write everything to its storage."""
+        """Flushes everything to the storage of Milvus."""
         with self._milvus.explained():
             self._milvus.client.flush(self._name)
 
@@ -255,7 +255,7 @@ class MilvusCollection:
 
 
 def candidates(depth: int) -> int:
-    """How many documents each half finds before their scores are added."""
+    """Number of documents that each half finds before their scores are added."""
     return min(max(_LEAST_CANDIDATES, 10 * depth), MOST_HITS)
 
 

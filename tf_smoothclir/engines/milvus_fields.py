@@ -37,7 +37,7 @@ def schema_and_indexes(milvus: Milvus, note: CollectionNote, dim: int) -> tuple[
 
 
 def field_values(half: str, rows: Any) -> list:
-    """What the field of a half holds for each document."""
+    """Values of the field of a half, one for each document."""
     if half == LexicalHalf.name:
         return [sparse_value(*row) for row in _rows(rows.impacts)]
     return list(rows)

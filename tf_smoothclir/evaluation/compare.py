@@ -11,8 +11,9 @@ import numpy as np
 
 from tf_smoothclir.evaluation.metrics import mean_metrics
 from tf_smoothclir.evaluation.significance import (
+    RESAMPLES,
     SAMPLES,
-    bootstrap_difference_interval,
+    bootstrap_interval,
     differences,
     effect_size,
     holm,
@@ -139,7 +140,7 @@ def _difference(
     ours = np.where(np.abs(ours - theirs) <= _EQUAL_WITHIN, theirs, ours)
     by_query = differences(ours, theirs)
     mean, baseline_mean = (mean_metrics({metric: v})[metric] for v in (ours, theirs))
-    low, high = bootstrap_difference_interval(ours, theirs, seed=seed)
+    low, high = bootstrap_interval(by_query, seed=seed, samples=RESAMPLES)
     p = randomization_test(ours, theirs, seed=seed, samples=samples)
     return Difference(
         metric,

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import csv
 import dataclasses
-import io
+import itertools
 import math
+import os
 import re
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 from tf_smoothclir.evaluation.compare import Difference
 from tf_smoothclir.evaluation.metrics import RULES
 from tf_smoothclir.evaluation.significance import RESAMPLES
 from tf_smoothclir.evaluation.trec_files import RunMetrics
-from tf_smoothclir.utils.files import write_json, write_text
-from tf_smoothclir.utils.tables import markdown_table
+from tf_smoothclir.utils.files import make_directory, write_json, write_text
+from tf_smoothclir.utils.tables import csv_table, latex_escape, latex_table, markdown_table
 
 HEADER = (
     "metric",
@@ -29,15 +28,6 @@ HEADER = (
     "d_z",
     "wins/ties/losses",
 )
-_LATEX = {
-    "\\": r"\textbackslash{}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "θ": r"$\theta$",
-    "ε": r"$\varepsilon$",
-    "†": r"\textsuperscript{$\dagger$}",
-    **{character: f"\\{character}" for character in "&%$#_{}"},
-}
 
 
 def table_rows(rows: Sequence[Difference], baseline: str) -> list[list[str]]:
@@ -107,74 +97,71 @@ def _remarks(run: RunMetrics) -> str:
     )
 
 
-def markdown(rows: Sequence[Difference], baseline: str, rules: Mapping[str, str]) -> str:
-    """The table and its legend."""
-    lines = "".join(f"* {name}: {text}.\n" for name, text in rules.items())
-    return f"{markdown_table(HEADER, table_rows(rows, baseline))}\n{lines}"
+@dataclasses.dataclass(frozen=True)
+class Comparison:
+    """Systems compared with a baseline; `print` shows a table.
 
+    Attributes:
+        rows: One for each metric and system.
+        baseline: Name of the baseline.
+        systems: Names of all systems, the baseline too.
+        rules: What the numbers depend on: name -> text.
+    """
 
-def csv_table(rows: Sequence[Difference], baseline: str) -> str:
-    """One line per metric and system, with all digits and the name of the baseline."""
-    names = [field.name for field in dataclasses.fields(Difference)]
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow([*names, "baseline"])
-    writer.writerows([*dataclasses.astuple(row), baseline] for row in rows)
-    return text.getvalue()
+    rows: list[Difference]
+    baseline: str
+    systems: tuple[str, ...]
+    rules: dict[str, str]
 
+    def __str__(self) -> str:
+        """The table and its legend, as Markdown."""
+        return f"{markdown_table(HEADER, table_rows(self.rows, self.baseline))}\n{self.legend}"
 
-def latex_table(rows: Sequence[Difference], baseline: str) -> str:
-    """A LaTeX tabular with a rule between metrics; it needs the package booktabs."""
-    lines = [
-        r"\begin{tabular}{llrrlrrrrr}",
-        r"\toprule",
-        _latex_line(HEADER),
-    ]
-    metric = None
-    for cells in table_rows(rows, baseline):
-        if cells[0] != metric:
-            metric = cells[0]
-            lines.append(r"\midrule")
-        lines.append(_latex_line(cells))
-    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}"]) + "\n"
+    def _repr_markdown_(self) -> str:
+        """What a notebook shows."""
+        return str(self)
 
+    @property
+    def legend(self) -> str:
+        """The rules, a line each."""
+        return "".join(f"* {name}: {text}.\n" for name, text in self.rules.items())
 
-def _latex_line(cells: Sequence[str]) -> str:
-    return " & ".join(map(_latex_cell, cells)) + r" \\"
+    def save(self, directory: str | os.PathLike[str]) -> None:
+        """Writes comparison.md, .csv (all digits), .tex (for booktabs) and .json.
+
+        In JSON, an infinite effect size is null.
+
+        Args:
+            directory: Made if it is missing.
+
+        Raises:
+            InputError: It cannot be written to.
+        """
+        path = make_directory(directory, "--output_dir")
+        write_text(path / "comparison.md", str(self))
+        names = [field.name for field in dataclasses.fields(Difference)]
+        lines = [[*dataclasses.astuple(row), self.baseline] for row in self.rows]
+        write_text(path / "comparison.csv", csv_table([*names, "baseline"], lines))
+        write_text(path / "comparison.tex", self._latex())
+        content = {
+            "baseline": self.baseline,
+            "systems": list(self.systems),
+            "comparisons": [_json_row(row) for row in self.rows],
+            "rules": self.rules,
+        }
+        write_json(path / "comparison.json", content)
+
+    def _latex(self) -> str:
+        rows = table_rows(self.rows, self.baseline)
+        groups = [
+            [map(_latex_cell, cells) for cells in of_metric]
+            for _, of_metric in itertools.groupby(rows, key=lambda cells: cells[0])
+        ]
+        return latex_table(HEADER, groups, "llrrlrrrrr")
 
 
 def _latex_cell(text: str) -> str:
     return re.sub(r"(?<![\w-])([+-])(?=\d|inf)", r"$\1$", latex_escape(text))
-
-
-def latex_escape(text: object) -> str:
-    """Escapes a text so that LaTeX shows it literally."""
-    return re.sub(r"[\\~^&%$#_{}θε†]", lambda found: _LATEX[found[0]], str(text))
-
-
-def write_comparison(
-    directory: Path,
-    rows: Sequence[Difference],
-    systems: Mapping[str, RunMetrics],
-    baseline: str,
-    rules: Mapping[str, str],
-) -> None:
-    """Writes comparison.md, comparison.csv, comparison.tex and comparison.json.
-
-    In JSON, an infinite effect size is null.
-    """
-    write_text(directory / "comparison.md", markdown(rows, baseline, rules))
-    write_text(directory / "comparison.csv", csv_table(rows, baseline))
-    write_text(directory / "comparison.tex", latex_table(rows, baseline))
-    write_json(
-        directory / "comparison.json",
-        {
-            "baseline": baseline,
-            "systems": list(systems),
-            "comparisons": [_json_row(row) for row in rows],
-            "rules": dict(rules),
-        },
-    )
 
 
 def _json_row(row: Difference) -> dict:

@@ -11,7 +11,6 @@ import numpy as np
 from tf_smoothclir.data.candidate_lists import CandidateLists, candidate_lists
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.evaluation import trec
-from tf_smoothclir.evaluation.confidence import bootstrap_interval
 from tf_smoothclir.evaluation.full_retrieval import DEPTH, retrieval_metrics
 from tf_smoothclir.evaluation.metrics import (
     RULES,
@@ -21,6 +20,7 @@ from tf_smoothclir.evaluation.metrics import (
     list_metrics,
     mean_metrics,
 )
+from tf_smoothclir.evaluation.significance import bootstrap_interval
 from tf_smoothclir.losses.grades import hit_shares, predicted_grades
 from tf_smoothclir.protocols.cut_points import CutPoints
 from tf_smoothclir.protocols.scorer import Ranking, Retriever, Scorer
@@ -53,7 +53,7 @@ class Hits:
 
 @dataclasses.dataclass(frozen=True)
 class Evaluation:
-    """What was measured on a split.
+    """Metrics and rankings of a split.
 
     Attributes:
         metrics: Metric -> mean; full retrieval as `full/...`.
@@ -81,7 +81,7 @@ class Evaluation:
         )
 
     def graded(self, cut_points: CutPoints | None) -> Evaluation:
-        """The same with predicted grades; without cut points, itself."""
+        """An evaluation with predicted grades; without cut points, itself."""
         if cut_points is None:
             return self
         num_grades = len(self.scores_by_grade)
@@ -98,12 +98,12 @@ class Evaluation:
         return dataclasses.replace(graded, hit_confusion=confusion)
 
     def shares_by_grade(self) -> list[np.ndarray]:
-        """What share of the first hit's score each hit has, one array per grade."""
+        """Scores of hits as shares of the first hit's, one array per grade."""
         shares = hit_shares(self.hits.scores).numpy()
         return by_grade(shares, self.hits.grades, len(self.scores_by_grade))
 
     def grade_metrics(self) -> dict[str, dict[str, float]]:
-        """What `metrics.grade_metrics` says of the lists and of the hits, by name."""
+        """Metrics of the predicted grades of lists and of hits, by name."""
         counts = {"candidate lists": self.confusion, "hits": self.hit_confusion}
         return {name: grade_metrics(of) for name, of in counts.items() if of is not None}
 
@@ -187,7 +187,7 @@ def _write_trec_files(
 def metrics_content(
     evaluations: Mapping[str, Evaluation], negatives: int, *, ranking: str = ""
 ) -> dict:
-    """What `metrics.json` says of evaluations: means, intervals, counts, rules."""
+    """Content of `metrics.json`: means, intervals, counts, rules of evaluations."""
     has_full = any(name.startswith("full/") for e in evaluations.values() for name in e.metrics)
     graded = {split: e for split, e in evaluations.items() if e.confusion is not None}
     return {
@@ -204,7 +204,7 @@ def metrics_content(
 
 
 def rules(negatives: int, *, full: bool = True, ranking: str = "") -> dict[str, str]:
-    """What every metric depends on, for reports; `full` with those of full retrieval."""
+    """Rules of all metrics, for reports; `full` adds those of full retrieval."""
     of_full = (
         f"full/...: {ranking or 'ranking of the whole collection'}, relevant is the highest grade,"
         f" {DEPTH} documents deep"

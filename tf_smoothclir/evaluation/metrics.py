@@ -45,6 +45,23 @@ def ranked_grades(
     return ranked
 
 
+def ranked_metric(name: str, ranked: np.ndarray, topn: int | None = None) -> np.ndarray:
+    """NDCG, average precision or reciprocal rank by tensorflow-ranking or keras-rs.
+
+    Args:
+        name: "ndcg", "average_precision" or "reciprocal_rank".
+        ranked: `[lists, length]` grades, best first; -1 is padding.
+        topn: How many places count from the top; None for all.
+
+    Returns:
+        `[lists]` float32.
+    """
+    if not ranked.size:  # keras-rs fails on it
+        return np.zeros(len(ranked), np.float32)
+    order = -np.arange(ranked.shape[1], dtype=np.float32) + np.zeros((len(ranked), 1), np.float32)
+    return np.asarray(list_metric(name, ranked.astype(np.float32), order, topn))
+
+
 def per_query_metrics(ranked: np.ndarray, num_grades: int) -> dict[str, np.ndarray]:
     """Computes the seven metrics of ranked grades.
 
@@ -58,18 +75,14 @@ def per_query_metrics(ranked: np.ndarray, num_grades: int) -> dict[str, np.ndarr
         Metric name -> `[lists]` float64 in [0, 1]; NaN where the list has no relevant document.
     """
     best, relevant = ranked == num_grades - 1, ranked >= 1
-    order = -np.arange(ranked.shape[1], dtype=np.float32) + np.zeros((len(ranked), 1), np.float32)
-    padding = ranked < 0
-    grades = ranked.astype(np.float32)
-    best_labels = np.where(padding, -1, best).astype(np.float32)
     values = {
         "P_mr@1": best[:, :1].any(axis=1),
         "P_mr@5": best[:, :5].any(axis=1),
         "P_r@5": relevant[:, :5].sum(axis=1) / 5,
-        "NDCG@5": list_metric("ndcg", grades, order, 5),
-        "MAP": list_metric("average_precision", grades, order, None),
-        "MRR_mr": list_metric("reciprocal_rank", best_labels, order, None),
-        "MRR_r": list_metric("reciprocal_rank", grades, order, None),
+        "NDCG@5": ranked_metric("ndcg", ranked, 5),
+        "MAP": ranked_metric("average_precision", ranked),
+        "MRR_mr": ranked_metric("reciprocal_rank", np.where(ranked < 0, -1, best)),
+        "MRR_r": ranked_metric("reciprocal_rank", ranked),
     }
     needs_best = {"P_mr@1", "P_mr@5", "MRR_mr"}
     counted = {name: (best if name in needs_best else relevant).any(axis=1) for name in METRICS}
@@ -122,7 +135,7 @@ def confusion_matrix(grades: np.ndarray, predicted: np.ndarray, num_grades: int)
 
 
 def grade_metrics(confusion: np.ndarray) -> dict[str, float]:
-    """How well grades are predicted."""
+    """Accuracy, macro accuracy and quadratic kappa of predicted grades."""
     true, predicted = confusion.sum(axis=1), confusion.sum(axis=0)
     right, occurs = np.diagonal(confusion), true > 0
     grades = np.arange(len(confusion))

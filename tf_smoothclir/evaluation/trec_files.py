@@ -110,7 +110,7 @@ def run_metrics(run: Run, qrels: Qrels) -> RunMetrics:
 def _chunk_metrics(
     rankings: Sequence[Mapping], judged: Sequence[Mapping], num_grades: int
 ) -> dict[str, np.ndarray]:
-    found, missed = _found_grades(rankings, judged), _missed_grades(rankings, judged)
+    found, missed = found_grades(rankings, judged, _CUT), missed_grades(rankings, judged)
     # Missed documents are below every cut: they only enter the ideal ranking.
     whole = np.hstack([found, missed])
     values = per_query_metrics(whole, num_grades)
@@ -124,8 +124,13 @@ def _chunk_metrics(
     return values
 
 
-def _found_grades(rankings: Sequence[Mapping], judged: Sequence[Mapping]) -> np.ndarray:
-    """`[queries, at least 5]` int32 grades, best score first, padded with 0."""
+def found_grades(rankings: Sequence[Mapping], judged: Sequence[Mapping], least: int) -> np.ndarray:
+    """`[queries, at least least]` int32 grades, best score first, padded with 0.
+
+    Args:
+        rankings: For each query document id -> score; ties are ordered by the hash of the id.
+        judged: For each query document id -> grade.
+    """
     documents = [document for ranking in rankings for document in ranking]
     scores = [score for ranking in rankings for score in ranking.values()]
     grades = [
@@ -137,11 +142,11 @@ def _found_grades(rankings: Sequence[Mapping], judged: Sequence[Mapping]) -> np.
     ranked = ranked_grades(
         np.array(scores, np.float64), np.array(grades, np.int32), offsets, hash_ids(documents)
     )
-    fill = max(0, _CUT - ranked.shape[1])
+    fill = max(0, least - ranked.shape[1])
     return np.pad(np.maximum(ranked, 0), [(0, 0), (0, fill)])
 
 
-def _missed_grades(rankings: Sequence[Mapping], judged: Sequence[Mapping]) -> np.ndarray:
+def missed_grades(rankings: Sequence[Mapping], judged: Sequence[Mapping]) -> np.ndarray:
     """`[queries, most missed]` int32 grades of the judged documents that were missed."""
     missed = [
         [max(grade, 0) for document, grade in grade_of.items() if document not in ranking]

@@ -1,4 +1,4 @@
-"""One ranking by a lexical model and two towers: their scores become points, which are added.
+"""Fusion of a lexical model and two towers: their scores become points, which are added.
 
 With the share s that the towers have, and the points of a document by each half,
 
@@ -48,7 +48,7 @@ _FIRST_SCORE = 15.0
 
 @dataclasses.dataclass(frozen=True)
 class Fusion:
-    """How much the towers count beside the lexical model, and by which formula.
+    """Formula and weights of the sum of a lexical model and towers.
 
     Attributes:
         share: s, in [0, 1]: 0 ranks by the lexical model alone, 1 by the towers alone.
@@ -77,7 +77,7 @@ class Fusion:
 
     @property
     def of_pairs(self) -> Fusion:
-        """What scores a query and a document that no collection is known of.
+        """Scorer of a query and a document without a collection.
 
         Such a pair has no rank, so this is the weighted sum, with the same share.
         """
@@ -85,7 +85,7 @@ class Fusion:
 
     @property
     def weights(self) -> tuple[float, float]:
-        """What the points of the lexical model and of the towers are multiplied by."""
+        """Weights of the points of the lexical model and of the towers."""
         if self.by_ranks:
             scale = _FIRST_SCORE * (self.lexical_deviation or 1.0)
             return scale * (1 - self.share), scale * self.share
@@ -97,7 +97,7 @@ class Fusion:
         return 1.0, scale * self.share / (1 - self.share)
 
     def points(self, scores: np.ndarray) -> np.ndarray:
-        """What the scores of all documents by one half count before they are weighed.
+        """Points of all documents from the scores of one half, before they are weighted.
 
         Args:
             scores: `[queries, documents]` float32.
@@ -110,7 +110,7 @@ class Fusion:
         return of_lexical * lexical + of_dense * dense
 
     def rows(self, lexical: ScoreRows, dense: ScoreRows) -> ScoreRows:
-        """What scores by the formula; a part that has no weight is not asked."""
+        """Scorer by the formula; a part without weight is not asked."""
         parts = [(np.float32(a), part) for a, part in zip(self.weights, (lexical, dense)) if a]
         return lambda query_rows: functools.reduce(
             np.add, (weight * self.points(part(query_rows)) for weight, part in parts)

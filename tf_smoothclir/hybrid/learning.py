@@ -45,7 +45,7 @@ def learn_fusion(
 
 
 class _Learner:
-    """What the steps of choosing share."""
+    """State that the steps of choosing share."""
 
     def __init__(self, texts: LexicalTexts, lexical: ScoreRows, dense: ScoreRows):
         self._texts = texts
@@ -64,6 +64,7 @@ class _Learner:
             for share in SHARES
         ]
         qualities = self._sample.of_variants(lambda query_rows: self._fused(fusions, query_rows))
+        # Stable: of equal ones the earlier, and the halves alone come first.
         best_first = np.argsort(-np.asarray(qualities), kind="stable")
         best = (fusions[place] for place in best_first[:_BEST_FUSIONS])
         return list(dict.fromkeys([self._lexical_alone, *best]))
@@ -78,6 +79,7 @@ class _Learner:
                 for variant in feedback_variants(feedback, scores)
             )
         )
+        # `[fusions, weights]`; the first weight is 0, so feedback must be better to be chosen.
         best = np.reshape(qualities, (len(fusions), -1)).argmax(axis=1)
         return [
             dataclasses.replace(fusion, feedback=FEEDBACK_WEIGHTS[place])
@@ -91,6 +93,7 @@ class _Learner:
         measured = dict(
             zip(fusions, validation.per_query(lambda rows: self._scores(fusions, rows)))
         )
+        # A fusion must show that it is better than the better half, feedback included.
         halves = [one for one in fusions if one.share == 0 or one == self._towers_alone]
         better_half = max(halves, key=lambda one: quality(measured[one]))
         sound = [one for one in fusions if is_better(measured[one], measured[better_half])]
@@ -99,7 +102,7 @@ class _Learner:
     def _fused(self, fusions: Sequence[Fusion], query_rows: np.ndarray) -> Iterator[np.ndarray]:
         """Yields the scores of all documents by each fusion, without feedback."""
         scores = self._lexical(query_rows), self._dense(query_rows)
-        points: dict[str, list[np.ndarray]] = {}
+        points: dict[str, list[np.ndarray]] = {}  # those of a formula, computed once for all shares
         for fusion in fusions:
             if fusion.formula not in points:
                 points[fusion.formula] = [fusion.points(part) for part in scores]

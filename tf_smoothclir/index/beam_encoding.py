@@ -1,7 +1,7 @@
 """Encoding a very large collection with Apache Beam, on many machines.
 
 It writes segments as `encode_segments` does, so the index is assembled in the same way. All Beam
-workers must be able to reach the work directory beside the index and the export, for
+workers must be able to reach the work directory next to the index and the export, for
 example on a network file system.
 """
 

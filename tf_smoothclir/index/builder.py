@@ -1,7 +1,7 @@
 """Building the index of a collection: in one go, checked as written, and swapped in atomically.
 
 Below the directory of an index, the manifest names the one directory that holds its content. A new
-content is written and checked beside the old one; replacing the manifest is what puts it in place.
+content is written and checked next to the old one; replacing the manifest is what puts it in place.
 """
 
 from __future__ import annotations
@@ -26,7 +26,6 @@ from tf_smoothclir.utils.files import delete_in, flush_to_disk, new_directory
 
 EncodeAll = Callable[[Path, Collection, Sequence[Half]], "list[Path]"]
 _NUMBERED = re.compile(r"\d{6}")
-_OF_EARLIER_RELEASES = ("segments", "generations")
 
 
 def build_index(
@@ -97,7 +96,7 @@ def _put_in_place(directory: Path, work: Path, manifest: IndexManifest, content:
                 shutil.rmtree(directory / manifest.content)
             raise
         numbered = {name for name in os.listdir(directory) if _NUMBERED.fullmatch(name)}
-        delete_in(directory, [*(numbered - {manifest.content}), *_OF_EARLIER_RELEASES])
+        delete_in(directory, numbered - {manifest.content})
         return
     # A new index is complete before it gets its name; a kill leaves only the work directory.
     assembled = work / "assembled"
@@ -112,7 +111,7 @@ def _put_in_place(directory: Path, work: Path, manifest: IndexManifest, content:
 def _is_in_place(directory: Path, manifest: IndexManifest) -> bool:
     try:
         return IndexManifest.read(directory).content == manifest.content
-    except InputError:  # the index is one of an earlier release
+    except InputError:  # its manifest is damaged
         return False
 
 

@@ -4,7 +4,7 @@ A directory with
 
 * `vectors`, float32, row after row; not for the kinds int8 and binary;
 * for the kinds that are read as a whole for each query, int8 vectors: `codes` and `scales`;
-* for HNSW and IVF-PQ, `faiss`.
+* for HNSW, `faiss`.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class DenseHalf:
         return encode_texts(self._encode, texts)
 
     def writer(self, directory: Path) -> VectorWriter:
-        """What writes the vectors of a segment."""
+        """Writer of the vectors of a segment."""
         return VectorWriter(directory)
 
     def join(self, parts: Sequence[Path], directory: Path, documents: DocumentStore) -> DenseNote:
@@ -127,9 +127,6 @@ def opened_ranker(
     if settings.kind not in SCANNED:
         vectors, file = _vectors(directory, dim), open(directory / _FAISS, "rb")  # noqa: SIM115
         return lambda: Ranker(VectorIndex.load(file, settings), vectors, hashes)
-    if not Int8Vectors.is_in(directory):  # a flat index of a release that had none
-        vectors = _vectors(directory, dim)
-        return lambda: Ranker(VectorIndex.build(settings, vectors), vectors, hashes)
     coded = Int8Vectors.open(directory)
     scored = coded if settings.kind in OF_INT8 else _vectors(directory, dim)
     return lambda: Ranker(VectorIndex.scan(settings, coded), scored, hashes)

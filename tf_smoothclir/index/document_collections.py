@@ -35,7 +35,7 @@ class Collection(abc.ABC):
 
     @abc.abstractmethod
     def place(self, index: int) -> str:
-        """Where document `index` (from 0) is: file and line."""
+        """File and line of document `index` (from 0)."""
 
     @abc.abstractmethod
     def fingerprint(self) -> str:

@@ -21,7 +21,7 @@ from tf_smoothclir.utils.errors import InputError, input_error
 
 
 class DocumentIndex:
-    """What `build_index` has written, memory-mapped.
+    """Index written by `build_index`, memory-mapped.
 
     Attributes:
         manifest: The manifest of the index.

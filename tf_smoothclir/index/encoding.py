@@ -39,7 +39,7 @@ Encode = Callable[..., dict]
 
 @dataclasses.dataclass(frozen=True)
 class _SegmentNote:
-    """What `_SEGMENT_NOTE` says about an encoded segment.
+    """Content of `_SEGMENT_NOTE` of an encoded segment.
 
     Attributes:
         documents: How many there are.

@@ -30,7 +30,7 @@ HALVES_OF = {  # each retriever
 
 
 class ExportHalves(NamedTuple):
-    """What an index of an export is built with.
+    """Halves and manifest that an index of an export is built with.
 
     Attributes:
         halves: A half for each kind of model in the export.

@@ -1,6 +1,6 @@
 """Halves of an index: each keeps one kind of evidence about the documents, such as vectors.
 
-An index has a directory for each half, beside `documents/`, which they share. A half encodes texts
+An index has a directory for each half, next to `documents/`, which they share. A half encodes texts
 into rows, writes the rows of a segment, and joins the segments into what is searched.
 """
 
@@ -22,7 +22,7 @@ class RowWriter(Protocol):
 
 
 class Half(Protocol):
-    """How one half of an index is built.
+    """Builder of one half of an index.
 
     Attributes:
         name: Its directory in an index and in a segment, and its entry in the manifest.
@@ -34,10 +34,10 @@ class Half(Protocol):
         """A row for each text. Called in several threads."""
 
     def writer(self, directory: Path) -> contextlib.AbstractContextManager[RowWriter]:
-        """What writes the rows of a segment into a new directory."""
+        """Writer of the rows of a segment into a new directory."""
 
     def join(self, parts: Sequence[Path], directory: Path, documents: DocumentStore) -> Any:
         """Joins the rows of all segments into a new directory, and checks what it wrote."""
 
     def differences(self, there: Any) -> str:
-        """How an index differs from what this half would build, or ""."""
+        """Difference of an index from the one that this half would build, or ""."""

@@ -1,4 +1,4 @@
-"""The lexical half of an index: what each query word adds to the score of each document.
+"""The lexical half of an index: impacts of query words on the scores of documents.
 
 A directory with the postings `impacts` and, if anything ranks with feedback, the TF-IDF vectors of
 the documents, as rows `vectors` and as postings `terms`.
@@ -58,12 +58,12 @@ class LexicalHalf:
         self._feedback = bool(parts.feedback or parts.model.feedback)
 
     def encode(self, texts: Sequence[str]) -> LexicalRows:
-        """What the words of texts add to scores."""
+        """Impacts of the words of texts on scores."""
         words = self._parts.document_reader.batch(texts)
         return LexicalRows(self._parts.model.impacts(words, self._parts.spelling), words.matrix())
 
     def writer(self, directory: Path) -> LexicalWriter:
-        """What writes the impacts of a segment."""
+        """Writer of the impacts of a segment."""
         return LexicalWriter(directory, counts=self._feedback)
 
     def join(self, parts: Sequence[Path], directory: Path, documents: DocumentStore) -> LexicalNote:

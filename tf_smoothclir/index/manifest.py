@@ -11,7 +11,6 @@ from tf_smoothclir.protocols.cut_points import CutPoints
 from tf_smoothclir.publishing.manifest import MANIFEST, read_manifest
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.utils.digests import check_own_digest, with_own_digest
-from tf_smoothclir.utils.errors import input_error
 from tf_smoothclir.utils.files import write_json
 from tf_smoothclir.utils.records import record_from_json
 
@@ -20,7 +19,7 @@ REMEDY = "Build the index again with smoothclir-index --overwrite"
 
 @dataclasses.dataclass(frozen=True)
 class Recall:
-    """How much of the exact ranking an index finds.
+    """Recall of an index: the share of the exact ranking that it finds.
 
     Attributes:
         value: Share of the exact best `depth` documents that are found, on average.
@@ -37,7 +36,7 @@ class Recall:
 
 @dataclasses.dataclass(frozen=True)
 class DenseNote:
-    """What a manifest says about vectors.
+    """Entry of a manifest about vectors.
 
     Attributes:
         dim: Length of the vectors.
@@ -56,7 +55,7 @@ class DenseNote:
 
 @dataclasses.dataclass(frozen=True)
 class LexicalNote:
-    """What a manifest says about impacts.
+    """Entry of a manifest about impacts.
 
     Attributes:
         impacts: How many there are: pairs of a document and a query word that it may stand for.
@@ -82,12 +81,12 @@ class IndexManifest:
         collection_name: Name of the collection, for messages.
         data: Finds the collection again if it is a retrieval set; None for files of documents.
         documents: Number of documents.
-        content: The directory beside the manifest that holds `documents/` and the halves.
+        content: The directory next to the manifest that holds `documents/` and the halves.
         digests: Relative path -> hex SHA-256 of each file.
+        cut_points: Those that predict grades where all halves rank.
+        parts: Roles of the parts of the export.
         vectors: About the dense half; None if there is none.
         impacts: About the lexical half; None if there is none.
-        cut_points: Those that predict grades where all halves rank; None if the export has none.
-        parts: Roles of the parts of the export; empty in an index of an earlier release.
         role: "index".
     """
 
@@ -100,17 +99,15 @@ class IndexManifest:
     documents: int
     content: str
     digests: dict[str, str]
+    cut_points: CutPoints
+    parts: tuple[str, ...]
     vectors: DenseNote | None = None
     impacts: LexicalNote | None = None
-    cut_points: CutPoints | None = None
-    parts: tuple[str, ...] = ()
     role: ClassVar[str] = "index"
 
     @classmethod
     def read(cls, directory: Path) -> IndexManifest:
         """Reads the manifest of the index in `directory`."""
-        if "generation" in check_is_index(directory):
-            raise input_error(directory, "an earlier release wrote this index", REMEDY)
         return read_manifest(directory, ["index"], cls._parsed)
 
     @classmethod
@@ -134,7 +131,7 @@ class IndexManifest:
 
         Vectors alone have the thresholds of the loss where nothing better is known.
         """
-        if self.cut_points is not None and set(ranking) == set(self.halves):
+        if set(ranking) == set(self.halves):
             return self.cut_points
         by_vectors = CutPoints(self.thresholds, (), self.thresholds)
         return by_vectors if ranking == ("vectors",) else None
@@ -144,6 +141,6 @@ class IndexManifest:
         return "; ".join([f"{self.documents} documents", *halves])
 
 
-def check_is_index(directory: Path) -> dict:
-    """The entries of the manifest of an index of any release, not compared with its digest."""
-    return read_manifest(directory, ["index"], dict)
+def check_is_index(directory: Path) -> None:
+    """Checks that a directory has the manifest of an index, whatever else it says."""
+    read_manifest(directory, ["index"], dict)

@@ -6,15 +6,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tf_smoothclir.index.vector_index import VectorIndex, chunks
+from tf_smoothclir.index.vector_index import VectorIndex
 from tf_smoothclir.two_tower.int8_vectors import Int8Vectors
 
-RECALL_DEPTH = 10
 _QUERIES_PER_CALL = 256
 _VECTORS_PER_CALL = 1 << 16
-_SAME_SCORE = 1e-6  # scores closer than this may come in either order
-
-
 _TIMES_MORE = 8  # candidates, where the first ones may not have been enough
 
 
@@ -159,26 +155,3 @@ class Ranker:
             # Not a matrix product, whose last bits depend on what else is multiplied.
             scores[part] = (self.vectors[positions[part]] * query).sum(axis=1)
         return scores
-
-    def recall(self, queries: np.ndarray, vectors: np.ndarray, depth: int = RECALL_DEPTH) -> float:
-        """The share of the exact best documents that is found, on average.
-
-        A found document counts if its score reaches that of the last of the exact best, so that
-        ties and duplicates do not look like errors.
-
-        Args:
-            queries: `[queries, dim]`.
-            vectors: `[documents, dim]` float32, by which the exact ranking is.
-        """
-        from tf_smoothclir.ops.top_k import top_k  # here, because searches need no TensorFlow
-
-        queries = np.ascontiguousarray(queries, np.float32)
-        depth = min(depth, self.documents)
-        best_scores, _ = top_k(queries, chunks(vectors), depth)
-        reached = [
-            np.count_nonzero(vectors[found] @ query >= last - _SAME_SCORE)
-            for query, (found, _), last in zip(
-                queries, self.rank(queries, depth), best_scores.numpy()[:, -1]
-            )
-        ]
-        return float(np.mean(reached) / depth)

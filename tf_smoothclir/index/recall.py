@@ -8,9 +8,9 @@ import numpy as np
 
 from tf_smoothclir.data.hashing import permutation
 from tf_smoothclir.index.manifest import Recall
-from tf_smoothclir.index.ranker import RECALL_DEPTH, Ranker
+from tf_smoothclir.index.ranker import Ranker
 
-RECALL_QUERIES = 1000
+RECALL_QUERIES, _DEPTH = 1000, 10
 _SEED = 13
 
 
@@ -25,9 +25,13 @@ def measured_recall(
             measure with vectors of documents instead.
     """
     if ranker.exact:
-        return Recall(1.0, RECALL_DEPTH, 0, "exact")
+        return Recall(1.0, _DEPTH, 0, "exact")
+    from tf_smoothclir.ops.top_k import recall  # here, because searches need no TensorFlow
+
     queries, kind = query_vectors(), "queries of the training run"
     if queries is None:
         sample = permutation(ranker.documents, _SEED)[:RECALL_QUERIES]
         queries, kind = np.asarray(vectors[sample]), "documents in place of queries"
-    return Recall(ranker.recall(queries, vectors), RECALL_DEPTH, len(queries), kind)
+    queries = np.ascontiguousarray(queries, np.float32)
+    found = (positions for positions, _ in ranker.rank(queries, _DEPTH))
+    return Recall(recall(queries, vectors, found, _DEPTH), _DEPTH, len(queries), kind)

@@ -34,6 +34,8 @@ class Int8Scan:
             faiss.METRIC_INNER_PRODUCT,
         )
         for begin in range(0, len(vectors), _CHUNK):
+            # The codes are added as FAISS stores them; it would quantise floats again. A zero is
+            # the byte 128, also in the padding.
             part = vectors.codes[begin : begin + _CHUNK].view(np.uint8) + np.uint8(_OFFSET)
             padded = np.pad(part, ((0, 0), (0, self._padding)), constant_values=_OFFSET)
             self._index.add_sa_codes(padded)
@@ -54,8 +56,8 @@ class Int8Scan:
         return sums * scales[:, None], positions
 
     def error(self, query: np.ndarray) -> float:
-        """How far the score of any document by `[dim]` may be off, rounding included."""
-        return self._vectors.error(query) + 2.0**-22 * len(query)
+        """Bound on the error of any document's score by `[dim]`, rounding included."""
+        return self._vectors.error(query) + 2.0**-22 * len(query)  # the second: float32 rounding
 
 
 class BitScan:
@@ -70,6 +72,7 @@ class BitScan:
         """Documents that share the most signs; `Int8Scan.search` says what is what."""
         with threads_for(len(queries)):
             distances, positions = self._index.search(_bits(queries), candidates)
+        # Hamming distance counts the signs that differ.
         return -distances.astype(np.float32), positions
 
 

@@ -20,7 +20,7 @@ _ROWS_AT_ONCE = 1 << 14
 class SparseWriter:
     """Writes the rows of a sparse matrix, batch by batch; a context manager.
 
-    They are the ragged store `<name>` of column ids and, beside it, `<name>.weights` (float32).
+    They are the ragged store `<name>` of column ids and, next to it, `<name>.weights` (float32).
     """
 
     def __init__(self, directory: Path, name: str):
@@ -58,7 +58,7 @@ def matrices(parts: Sequence[SparseRows], columns: int) -> Iterator[sp.csr_array
 
 
 def column_lengths(parts: Sequence[SparseRows], columns: int) -> np.ndarray:
-    """How many rows of several stores have each column, `[columns]` int64."""
+    """Number of rows of several stores that have each column, `[columns]` int64."""
     lengths = np.zeros(columns, np.int64)
     for rows in matrices(parts, columns):
         lengths += np.bincount(rows.indices, minlength=columns)

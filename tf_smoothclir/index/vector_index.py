@@ -10,39 +10,33 @@ from typing import BinaryIO
 import faiss
 import numpy as np
 
-from tf_smoothclir.data.hashing import permutation
 from tf_smoothclir.index.scans import BitScan, Int8Scan, threads_for
 from tf_smoothclir.two_tower.int8_vectors import Int8Vectors
-from tf_smoothclir.utils.errors import input_error
 
-KINDS = ("flat", "int8", "binary", "hnsw", "ivf_pq")
+KINDS = ("flat", "int8", "binary", "hnsw")
 SCANNED = ("flat", "int8", "binary")  # in memory, read as a whole for every query
 OF_INT8 = ("int8", "binary")  # keep no other vectors than those of int8
 LARGEST_FLAT = 1_000_000  # with more, one query takes tens of milliseconds
-LARGEST_HNSW = 20_000_000  # with more, the graph takes over 10 GB of memory
 HNSW_NEIGHBOURS = 32
-SMALLEST_IVF_PQ = 10_000  # 256 centroids per sub-quantiser, 39 vectors per centroid
 _HNSW_CONSTRUCTION = 200
 # Among a million documents encoded by trained towers, HNSW finds 0.97 to 0.98 of the best ten with
 # an effort of 32, at 50 times the speed of flat, and 0.98 to 0.99 with 64, at 40 times. Among more
 # documents it finds less, and flat takes longer (benchmarks/README.md).
 _LITTLE_EFFORT_UP_TO = 2_000_000
 _LITTLE_EFFORT, _EFFORT = 32, 64
-_TRAINING_VECTORS_PER_LIST = 64
-_FEWEST, _FEWEST_SCANNED = 100, 400
+_FEWEST_SCANNED = 400
 _CHUNK = 1 << 16
-_SEED = 13
 
 
 @dataclasses.dataclass(frozen=True)
 class IndexSettings:
-    """How an index is built and searched.
+    """Settings of an index: how it is built and searched.
 
     Attributes:
         kind: One of `KINDS`, or "auto" to choose by the number of documents.
         hnsw_neighbours: Links per document in the HNSW graph; twice as many on its lowest layer.
-        search_effort: HNSW: candidates kept during the search (efSearch). IVF-PQ: lists read
-            (nprobe). 0 is the default for the kind and the number of documents.
+        search_effort: HNSW: candidates kept during the search (efSearch); 0 is the default for
+            the number of documents.
     """
 
     kind: str = "auto"
@@ -66,13 +60,6 @@ class IndexSettings:
         kind = self.kind
         if kind == "auto":
             kind = "flat" if documents <= LARGEST_FLAT else "hnsw"
-            kind = "ivf_pq" if documents > LARGEST_HNSW else kind
-        if kind == "ivf_pq" and documents < SMALLEST_IVF_PQ:
-            raise input_error(
-                "--index_type=ivf_pq",
-                f"{documents} documents are too few to train it ({SMALLEST_IVF_PQ} are needed)",
-                "Use flat, which is exact and fast at this size",
-            )
         effort = self.search_effort or _default_effort(kind, documents)
         return dataclasses.replace(self, kind=kind, search_effort=effort)
 
@@ -95,26 +82,17 @@ class VectorIndex:
 
     @classmethod
     def build(cls, settings: IndexSettings, vectors: np.ndarray) -> VectorIndex:
-        """Indexes all vectors; IVF-PQ is first trained on a sample drawn with a fixed seed.
+        """Indexes all vectors.
 
         Args:
             vectors: `[documents, dim]` float32, such as a mapped file; read some at a time.
         """
-        documents, dim = vectors.shape
-        metric = faiss.METRIC_INNER_PRODUCT
         if settings.kind in SCANNED:
             return cls.scan(settings, Int8Vectors.of(vectors))
-        if settings.kind == "hnsw":
-            index = faiss.IndexHNSWFlat(dim, settings.hnsw_neighbours, metric)
-            index.hnsw.efConstruction = _HNSW_CONSTRUCTION
-        else:
-            lists = max(1, min(int(4 * documents**0.5), documents // 39))
-            index = faiss.IndexIVFPQ(
-                faiss.IndexFlatIP(dim), dim, lists, _subquantizers(dim), 8, metric
-            )
-            index.cp.seed = index.pq.cp.seed = _SEED
-            sample = permutation(documents, _SEED)[: lists * _TRAINING_VECTORS_PER_LIST]
-            index.train(np.asarray(vectors[np.sort(sample)]))
+        index = faiss.IndexHNSWFlat(
+            vectors.shape[1], settings.hnsw_neighbours, faiss.METRIC_INNER_PRODUCT
+        )
+        index.hnsw.efConstruction = _HNSW_CONSTRUCTION
         for part in chunks(vectors):
             index.add(part)
         return cls(index, settings)
@@ -129,7 +107,7 @@ class VectorIndex:
         faiss.write_index(self._index, str(path))
 
     def error(self, query: np.ndarray) -> float:
-        """How far the score of any document by `[dim]` may be off; infinity: not known."""
+        """Bound on the error of any document's score by `[dim]`; infinity: not known."""
         if isinstance(self._index, Int8Scan):
             return self._index.error(query)
         return float("inf")
@@ -142,8 +120,6 @@ class VectorIndex:
         kind = self.settings.kind
         if kind == "hnsw":
             return depth + 16
-        if kind == "ivf_pq":
-            return max(10 * depth, _FEWEST)
         return max((10 if kind == "binary" else 2) * depth, _FEWEST_SCANNED)
 
     def search(self, queries: np.ndarray, candidates: int) -> tuple[np.ndarray, np.ndarray]:
@@ -156,13 +132,10 @@ class VectorIndex:
             `(scores, positions)`, each `[queries, candidates]`, best first; position -1 if no more
             were found. Scores are those of compressed vectors, except for HNSW.
         """
-        kind, effort = self.settings.kind, self.settings.search_effort
-        if kind in SCANNED:
+        if self.settings.kind in SCANNED:
             return self._index.search(queries, candidates)
-        if kind == "hnsw":
-            parameters = faiss.SearchParametersHNSW(efSearch=max(effort, candidates))
-        else:
-            parameters = faiss.SearchParametersIVF(nprobe=effort)
+        effort = max(self.settings.search_effort, candidates)
+        parameters = faiss.SearchParametersHNSW(efSearch=effort)
         with threads_for(len(queries)):
             return self._index.search(queries, candidates, params=parameters)
 
@@ -170,15 +143,10 @@ class VectorIndex:
 def _default_effort(kind: str, documents: int) -> int:
     if kind in SCANNED:
         return 0
-    return _LITTLE_EFFORT if kind == "hnsw" and documents <= _LITTLE_EFFORT_UP_TO else _EFFORT
+    return _LITTLE_EFFORT if documents <= _LITTLE_EFFORT_UP_TO else _EFFORT
 
 
 def chunks(vectors: np.ndarray) -> Iterator[np.ndarray]:
     """Yields the vectors in order, `[at most 65,536, dim]` float32 at a time."""
     for begin in range(0, len(vectors), _CHUNK):
         yield np.ascontiguousarray(vectors[begin : begin + _CHUNK], np.float32)
-
-
-def _subquantizers(dim: int) -> int:
-    """How many parts a vector is cut into; each has about 4 numbers and becomes a byte."""
-    return max(parts for parts in range(1, max(1, dim // 4) + 1) if dim % parts == 0)

@@ -43,7 +43,7 @@ def locked_work_directory(index_dir: Path) -> Iterator[Path]:
 def claimed(
     work: Path, pair_id: str, collection: Collection, halves: Sequence[str], *, start_over: bool
 ) -> Iterator[None]:
-    """Makes sure that the segments in a work directory belong to this export and these documents.
+    """Claims a work directory for the segments of this export and these documents.
 
     The segments stay if the process fails or is killed, so that the next one continues. They are
     deleted after an `InputError`: once the user has mended the collection, it is another one.

@@ -1,4 +1,4 @@
-"""How much a re-ranker counts beside the first stage: chosen on validation, and possibly nothing.
+"""Weight of a re-ranker next to the first stage: chosen on validation, and possibly 0.
 
 The share that is best on a sample is a little better there than it deserves. So it has to be better
 than the first stage alone by more than a standard error, and by no metric worse, as the halves of a
@@ -68,7 +68,7 @@ class FirstStageValidation:
         return chosen * unit, chosen, values
 
     def _measure(self, weight: float, of_lists: np.ndarray, scores: np.ndarray) -> np.ndarray:
-        """What `lexical.validation.Validation.per_query` does of a ranking, and MAP."""
+        """Metrics per query of a ranking, as `Validation.per_query` has them, and MAP."""
         ties = self._set.tie_order[self._lists.document_rows]
         of_lists = self._of_lists + np.float32(weight) * of_lists
         ranked = ranked_grades(of_lists, self._lists.grades, self._lists.offsets, ties)

@@ -24,13 +24,13 @@ PAIRS_AT_ONCE = 2048  # as many as are scored in one step
 
 @dataclasses.dataclass(frozen=True)
 class LearningSettings:
-    """How a network is learned; the defaults are those of Yu and Allan 2020, section 3.
+    """Settings of learning a network; the defaults are those of Yu and Allan 2020, section 3.
 
     Attributes:
         loss: "hinge": the mean of max(0, margin - s(d+) + s(d-)) over pairs. "softmax": the cross
             entropy of the relevant document among itself and its negatives.
         margin: Of the hinge.
-        negatives: Documents of grade 0 beside each relevant one, drawn anew in each epoch.
+        negatives: Documents of grade 0 for each relevant one, drawn again in each epoch.
         batch_size: Relevant documents in a step.
         learning_rate: Of Adam.
         epochs: At most; the weights of the best one are kept.
@@ -54,7 +54,7 @@ class LearningSettings:
 
 @dataclasses.dataclass(frozen=True)
 class Learned:
-    """How learning went.
+    """History of learning a network.
 
     Attributes:
         best_epoch: From 1; 0 if the weights to begin with were best.
@@ -158,25 +158,26 @@ def features_graph(function: Callable) -> Callable:
 
 
 class PairFeatures:
-    """What a network needs of the pairs of lists: features, computed once, or the ids of words."""
+    """Inputs of a network for the pairs of lists: features, computed once, or ids of words."""
 
     def __init__(self, network: InteractionNetwork, texts: InteractionTexts, lists: CandidateLists):
         self._texts, self._features = texts, None
         self._rows = lists.pair_query_rows, lists.document_rows
         if network.features_once:
             features = features_graph(network.features)
+            # Texts of one length together: little padding in a piece.
             order = texts.by_length(*self._rows)
             parts = [
                 tf.nest.map_structure(lambda one: one.numpy(), features(*self._ids(order[chosen])))
                 for chosen in _pieces(len(order))
             ]
-            places = np.argsort(order)
+            places = np.argsort(order)  # back to the order of the lists
             self._features = tf.nest.map_structure(
                 lambda *some: np.concatenate(some)[places], *parts
             )
 
     def of(self, pairs: np.ndarray):
-        """What belongs to some pairs, by their places in the lists."""
+        """Inputs of some pairs, by their places in the lists."""
         if self._features is None:
             return self._ids(pairs)
         return tf.nest.map_structure(lambda one: tf.constant(one[pairs]), self._features)
@@ -194,13 +195,14 @@ def _pieces(number: int) -> Iterator[slice]:
 
 
 class _Triples:
-    """Relevant documents and, drawn anew in each epoch, negatives of the same lists."""
+    """Relevant documents and, drawn again in each epoch, negatives of the same lists."""
 
     def __init__(self, lists: CandidateLists, settings: LearningSettings, seed: int):
-        own = np.repeat(np.arange(len(lists.query_rows)), np.diff(lists.offsets))
-        order = np.lexsort((lists.grades > 0, own))  # those of grade 0 first in each list
-        self._order = order
+        own = np.repeat(np.arange(len(lists.query_rows)), np.diff(lists.offsets))  # list of a pair
+        # Pairs list by list, those of grade 0 first: the negatives of a list are then a range.
+        self._order = np.lexsort((lists.grades > 0, own))
         negatives = np.bincount(own, lists.grades == 0, len(lists.query_rows)).astype(np.int64)
+        # A relevant document without negatives teaches nothing.
         relevant = np.flatnonzero(lists.grades >= settings.least_grade)
         self._relevant = relevant[negatives[own[relevant]] > 0]
         self._begins = lists.offsets[own[self._relevant]]
@@ -214,18 +216,22 @@ class _Triples:
 
     def epoch(self, number: int) -> Iterator[np.ndarray]:
         """Yields `[batch * (1 + negatives)]` places of pairs, each relevant one before its own."""
+        # Seeded by the epoch, not carried over, so that a later epoch needs no earlier one.
         generator = np.random.default_rng([self._seed, number])
         wanted = self._settings.negatives
-        # Distinct ones, as long as a list has enough.
+        # The n negatives of a list form a circle of `wanted` arcs, n // wanted long each, that
+        # begins at a random place: `[relevant, 1]`.
         shifts = generator.random((len(self._relevant), 1)) * self._numbers[:, np.newaxis]
         strides = np.maximum(1, self._numbers[:, np.newaxis] // wanted)
+        # One from each arc: all distinct if n >= wanted, without a loop over the lists.
         jitter = generator.integers(0, strides, (len(self._relevant), wanted))
         drawn = (shifts.astype(np.int64) + strides * np.arange(wanted) + jitter) % np.maximum(
             self._numbers[:, np.newaxis], 1
         )
+        # From places among the negatives of a list to places of pairs, `[relevant, wanted]`.
         negatives = self._order[self._begins[:, np.newaxis] + drawn]
         triples = np.column_stack([self._relevant, negatives])
-        generator.shuffle(triples)
+        generator.shuffle(triples)  # whole rows
         size = self._settings.batch_size
         for begin in range(0, len(triples), size):
             yield triples[begin : begin + size].reshape(-1)

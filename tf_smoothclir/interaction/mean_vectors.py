@@ -28,7 +28,7 @@ class MeanVectors:
         *,
         by_rarity: bool,
     ):
-        """Makes the vectors of all texts.
+        """Computes the vectors of all texts.
 
         Args:
             query_vectors: `[query words, dim]`; zeros for words without a vector.

@@ -28,7 +28,7 @@ _CHOICES, _ARRAYS = "reranker.json", "reranker.npz"
 
 @dataclasses.dataclass(frozen=True)
 class RerankerChoices:
-    """What a re-ranker is beside its arrays.
+    """Settings and choices of a re-ranker, besides its arrays.
 
     Attributes:
         network: Its name in `RERANKERS`.
@@ -56,7 +56,7 @@ class RerankerChoices:
 
     @property
     def gain(self) -> float:
-        """How much better than the first stage alone it is on validation."""
+        """Gain over the first stage alone, on validation."""
         return self.validation[f"{self.share:g}"] - self.validation["0"]
 
 
@@ -93,18 +93,18 @@ class Reranker:
 
     @property
     def weight(self) -> float:
-        """What its scores count beside those of the first stage."""
+        """Weight of its scores next to those of the first stage."""
         return self.choices.weight
 
     def chosen(self, **changes) -> Reranker:
-        """The same network with other choices."""
+        """Re-ranker of the same network with other choices."""
         other = Reranker.__new__(Reranker)
         other.__dict__.update(self.__dict__)
         other.choices = dataclasses.replace(self.choices, **changes)
         return other
 
     def encoded(self) -> Reranker:
-        """The same re-ranker over int8 codes of its word vectors as they are now."""
+        """Re-ranker over int8 codes of its word vectors as they are now."""
         codes = WordCodes.of(*(table.numpy() for table in self.network.tables.both))
         other = Reranker(self.choices, codes, self.word_weights)
         for own, learned in zip(other.network.trainable_weights, self.network.trainable_weights):
@@ -124,7 +124,7 @@ class Reranker:
         return ListScorer(self.network.list_scorer(), texts)
 
     def describe(self) -> str:
-        """What was chosen, for people."""
+        """Choices as a line for people."""
         if not self.weight:
             return f"{self.choices.network}, which is not better than the first stage alone"
         return f"{self.choices.network} with the weight {self.weight:.4g}"

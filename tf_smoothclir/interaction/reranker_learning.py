@@ -79,7 +79,7 @@ def _learned(
     validation: FirstStageValidation,
     seed: int,
 ) -> Reranker:
-    """What a re-ranker becomes by learning on lists, with its weight."""
+    """Re-ranker learned on lists, with its weight."""
     texts, network = reranker.texts(tokenized_set), reranker.choices.network
     best_epoch = 0
     if len(lists.query_rows):

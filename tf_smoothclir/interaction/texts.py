@@ -17,7 +17,7 @@ class InteractionTexts:
     """All texts of a set.
 
     Attributes:
-        queries: `[queries, n]` int32; 0 is padding, which stands behind the words.
+        queries: `[queries, n]` int32; 0 is padding, which stands after the words.
         documents: `[documents, m]` int32.
     """
 
@@ -92,7 +92,7 @@ def padded_ids(store: RaggedStore, length: int, kept: np.ndarray | None = None) 
 def content_words(
     vocabulary: Sequence[str], store: RaggedStore, rows: np.ndarray, most_common: float
 ) -> np.ndarray:
-    """Which words of a vocabulary say something.
+    """Mask of the content words of a vocabulary.
 
     Words that have a letter or a digit and more than one character, and that not too many texts
     contain; of scripts without spaces, a character is a word.

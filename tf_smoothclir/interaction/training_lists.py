@@ -53,7 +53,7 @@ def _lists(queries, documents, grade: int = 0) -> CandidateLists:
 
 
 def with_related(lists: CandidateLists, retrieval_set: RetrievalSet, seed: int) -> CandidateLists:
-    """The lists, and behind them one of related documents for each query that has any."""
+    """The lists, and after them one of related documents for each query that has any."""
     generator = np.random.default_rng(seed)
     highest = int(lists.grades.max())
     rows, documents = [], []

@@ -62,7 +62,7 @@ class WordCodes:
 
     @classmethod
     def of_arrays(cls, arrays: Mapping[str, np.ndarray]) -> WordCodes:
-        """What `arrays` were of; raises `KeyError` if one is missing."""
+        """Codes from their `arrays`; raises `KeyError` if one is missing."""
         document = arrays["document"]
         return cls(arrays.get("query", document), document)
 

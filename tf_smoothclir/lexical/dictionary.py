@@ -1,4 +1,4 @@
-"""A translation table out of a file: a person's dictionary, or what a word aligner wrote.
+"""Translation tables from a file: a person's dictionary, or the output of a word aligner.
 
 One entry a line, columns separated by tabs or by spaces:
 
@@ -162,7 +162,7 @@ def _number(path: Path, line: int, text: str) -> float:
 
 
 def _probabilities(path, lines: Sequence[int], values: Sequence[float]) -> np.ndarray | None:
-    """What the third column says; None where there is none."""
+    """Probabilities of the third column; None where there is none."""
     if not values:
         return None
     numbers = np.array(values)

@@ -63,7 +63,7 @@ class Feedback:
         return cls(SparseRows.of(vectors), Postings.of(vectors), weight, depth)
 
     def weighted(self, weight: float) -> Feedback:
-        """The same with another weight."""
+        """Feedback with another weight."""
         return Feedback(self._vectors, self._postings, weight, self.depth)
 
     def added_to(self, scores: np.ndarray) -> np.ndarray:
@@ -73,7 +73,7 @@ class Feedback:
         return with_feedback(scores, self.similarities(scores), self.weight)
 
     def similarities(self, scores: np.ndarray) -> np.ndarray:
-        """How much each document resembles what a ranking begins with.
+        """Similarity of each document to the first ones of a ranking.
 
         Args:
             scores: `[queries, documents]` float32.
@@ -102,15 +102,18 @@ class Feedback:
             similarities: `[documents]` float32 zeros; gets the result.
         """
         self._postings.add_to(similarities, *self.terms(first, scores))
+        # One value for all of the first: they keep their own order.
         similarities[first] = similarities[first].max()
 
     def terms(self, first: np.ndarray, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The `TERMS` heaviest words of the mixture of some documents, and their weights."""
+        # Softmax of the scores, without overflow.
         shares = np.exp(scores - scores.max())
         shares /= shares.sum()
         rows = [self._vectors.row(document) for document in first]
         ids = np.concatenate([self._vectors.ids[row] for row in rows])
         parts = [share * self._vectors.values[row] for row, share in zip(rows, shares)]
+        # Σ_k p_k v(d_k), of the words that any of the documents has.
         words, places = np.unique(ids, return_inverse=True)
         weights = np.bincount(places, np.concatenate(parts)).astype(np.float32)
         if len(words) > TERMS:  # among words of one weight, which are many, the first

@@ -62,8 +62,10 @@ class Alignments:
         pairs = np.repeat(np.arange(queries.shape[0]), np.diff(queries.indptr))
         aligned = lengths[pairs] > 0  # an empty document explains no word
         pairs, words, counts = pairs[aligned], queries.indices[aligned], queries.data[aligned]
+        # A query word is aligned with every different word of its document: a run of each.
         number = lengths[pairs]
         begins = np.cumsum(number) - number
+        # The place in `documents` of each alignment, `[alignments]`.
         places = np.arange(number.sum()) + np.repeat(documents.indptr[pairs] - begins, number)
         shape = documents.shape[1], queries.shape[1]
         rows, columns, slots = _entries(documents.indices[places], np.repeat(words, number), shape)
@@ -96,10 +98,11 @@ class Alignments:
     def learn_counts(
         self, rounds: int = ROUNDS, pair_weights: np.ndarray | None = None
     ) -> tuple[sp.csr_array, list[float]]:
-        """The same as `learn_table`, but c(w, t) of the last round in place of T(w | t)."""
+        """Learns c(w, t) of the last round in place of T(w | t); else as `learn_table`."""
         counts = self.counts
         if pair_weights is not None:
             counts = counts * pair_weights[self.pairs].astype(np.float32)
+        # Equal probabilities to begin with; after a round, the entries of each row sum to 1.
         table = np.full(len(self.rows), 1 / max(1, len(np.unique(self.columns))), np.float32)
         likelihoods = []
         for _ in range(rounds):
@@ -115,10 +118,13 @@ class Alignments:
 
     def _expected_counts(self, table: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, float]:
         """C(w, t) of each entry, `[entries]` float64, and the log-likelihood."""
-        parts = table[self.slots] * self.shares
+        parts = table[self.slots] * self.shares  # T(w | t) p(t | d), of each alignment
+        # P(w | d), of each query word.
         sums = np.add.reduceat(parts, self.begins) if len(parts) else np.zeros(0, np.float32)
+        # Pairs of weight 0 count neither here nor in the likelihood.
         counted = counts > 0
         odds = np.divide(counts, sums, out=np.zeros_like(sums), where=counted & (sums > 0))
+        # The count of a query word is divided among its alignments; entries collect their parts.
         parts *= np.repeat(odds, np.diff(np.append(self.begins, len(parts))))
         likelihood = np.sum(counts[counted] * np.log(sums[counted], dtype=np.float64))
         return np.bincount(self.slots, parts, minlength=len(table)), float(likelihood)
@@ -135,10 +141,11 @@ def _entries(
     Returns:
         `(rows, columns, slots)`: the first two `[different]` int32, the last `[places]` int32.
     """
+    # By row, then by column: two stable sorts, the less important key first.
     order = _in_order(columns, shape[1])
     order = order[_in_order(rows[order], shape[0])]
     rows, columns = rows[order], columns[order]
-    first = np.ones(len(order), bool)
+    first = np.ones(len(order), bool)  # unlike the place before it
     first[1:] = (rows[1:] != rows[:-1]) | (columns[1:] != columns[:-1])
     slots = np.empty(len(order), np.int32)
     slots[order] = np.cumsum(first, dtype=np.int32) - 1
@@ -147,6 +154,7 @@ def _entries(
 
 def _in_order(keys: np.ndarray, size: int) -> np.ndarray:
     """Sorts keys below `size`, equal ones in their order, as np.argsort does in much more time."""
+    # A CSR matrix with a row for each key: making it is a counting sort, in compiled code.
     places = np.arange(len(keys), dtype=np.int32)
     ones = np.ones(len(keys), np.int8)
     return sp.csr_array((ones, (keys, places)), shape=(size, len(keys))).indices

@@ -76,7 +76,7 @@ def feedback_variants(feedback: Feedback, scores: np.ndarray) -> Iterator[np.nda
 
 
 class _Learner:
-    """What the steps of learning share."""
+    """State that the steps of learning share."""
 
     def __init__(
         self,
@@ -142,7 +142,7 @@ class _Learner:
         return best if quality[best] > quality[FLAT] + _CLEARLY else FLAT
 
     def _best_lower_grades(self, profile: PositionProfile) -> float:
-        """What pairs of lower grades count: more while that is better beyond chance."""
+        """Weight of pairs of lower grades: more while that is better beyond chance."""
         chosen = 0.0
         if not len(self._mates[0]) or not len(self._pairs.lower[0]):
             return chosen

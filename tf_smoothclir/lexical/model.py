@@ -23,16 +23,16 @@ _SETTINGS, _ARRAYS = "lexical.json", "lexical.npz"
 
 @dataclasses.dataclass(frozen=True)
 class _Choices:
-    """What a saved model has beside its arrays; the attributes are those of `LexicalModel`."""
+    """Choices of a saved model, besides its arrays; the attributes are those of `LexicalModel`."""
 
     fields: tuple[PositionProfile, ...]
     feedback: float
     psq: PsqSettings
     seconds: float
-    dictionary: float = 0.0
-    lower_grades: float = 0.0
-    length_power: float = 0.0
-    mean_length: float = 1.0
+    dictionary: float
+    lower_grades: float
+    length_power: float
+    mean_length: float
 
     @classmethod
     def read(cls, path: Path) -> _Choices:
@@ -77,7 +77,7 @@ class LexicalModel:
     name: ClassVar[str] = "translation table"
 
     def impacts(self, documents: Words, spelling: sp.csr_array) -> sp.csr_array:
-        """What each query word adds to the score of each document.
+        """Impacts: what each query word adds to the score of each document.
 
         Returns:
             `[documents, query words]` float32.
@@ -85,7 +85,7 @@ class LexicalModel:
         return weighted_sum(self.field_impacts(documents, spelling), self.weights)
 
     def field_impacts(self, documents: Words, spelling: sp.csr_array) -> list[sp.csr_array]:
-        """The same for each field, without the weights."""
+        """Impacts of each field, without the weights."""
         factors = self.length_factors(np.diff(documents.offsets))
         found = [
             impacts(documents.matrix(field), self.table, spelling, self.background, self.psq)
@@ -96,7 +96,7 @@ class LexicalModel:
         return found
 
     def length_factors(self, lengths: np.ndarray) -> np.ndarray:
-        """What scores of documents of so many words are multiplied by, float32."""
+        """Factors of scores of documents of so many words, float32."""
         relative = np.maximum(lengths, 1) / self.mean_length
         return np.power(relative, self.length_power).astype(np.float32)
 
@@ -139,7 +139,7 @@ class LexicalModel:
         )
 
     def choices(self) -> dict:
-        """What was chosen on validation, and how long it took, for `metrics.json`."""
+        """Choices made on validation, and their seconds, for `metrics.json`."""
         return {
             "translations": self.table.nnz,
             "fields": [dataclasses.asdict(field) for field in self.fields],
@@ -151,7 +151,7 @@ class LexicalModel:
         }
 
     def facts(self) -> dict[str, str]:
-        """What the run report says of it."""
+        """Facts for the run report."""
         lower = f"; pairs of lower grades count {self.lower_grades:g}" if self.lower_grades else ""
         dictionary = f", {self.dictionary:.0%} of the dictionary" if self.dictionary else ""
         length = f"; scores by length^{self.length_power:g}" if self.length_power else ""
@@ -162,7 +162,7 @@ class LexicalModel:
         }
 
     def describe(self) -> str:
-        """One line for logs and reports."""
+        """Description in one line, for logs and reports."""
         return f"{self.table.nnz:,} translations, {self.fields[0]}, feedback {self.feedback:g}"
 
 

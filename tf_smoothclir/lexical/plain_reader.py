@@ -1,4 +1,4 @@
-"""A few texts to the words of the lexical models, in plain Python.
+"""Reader of texts as the words of the lexical models, in plain Python, for a few texts.
 
 Ids, tokens and evidence are those of the readers of `text_reader`, which read many texts, and texts
 in exported models. One query takes them a third of a millisecond, and this one a fiftieth of that.

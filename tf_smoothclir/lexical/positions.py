@@ -1,4 +1,4 @@
-"""How much a word of a document counts by its position."""
+"""Profiles of positions: the weight of a word of a document by its position."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ class SparseRows:
         return len(self.ends) - 1
 
     def row(self, number: int) -> slice:
-        """Where a row is."""
+        """Slice of a row in `ids` and `values`."""
         return slice(self.ends[number], self.ends[number + 1])
 
 
@@ -86,11 +86,13 @@ class Postings:
         """
         words, weights = np.asarray(words), np.asarray(weights, np.float32)
         places = np.searchsorted(self.common, words)
+        # -1, which is no word, stands after the last one for words beyond it.
         is_common = np.append(self.common, -1)[places] == words
         part = np.empty(self.documents, np.float32)
         for place, weight in zip(places[is_common].tolist(), weights[is_common]):
             row = self.common_values[place]
             scores += row if weight == 1 else np.multiply(row, weight, out=part)
+        # The lists of the rare words are the columns of one matrix, `[documents, rare words]`.
         rows = [self.rare.row(word) for word in words[~is_common].tolist()]
         ends = np.cumsum([0, *(row.stop - row.start for row in rows)])
         if ends[-1]:
@@ -119,7 +121,7 @@ def filled_postings(
         chunks: `[some documents, words]` float32 each, all documents in order.
         lengths: `[words]` int, how many documents have each word.
     """
-    places = np.full(len(lengths), -1)
+    places = np.full(len(lengths), -1)  # the row of each common word; -1 for rare ones
     common = np.flatnonzero(lengths > COMMON * documents).astype(np.int32)
     places[common] = np.arange(len(common))
     ends = np.cumsum([0, *np.where(places < 0, lengths, 0)])
@@ -127,14 +129,16 @@ def filled_postings(
         ends, allocate("ids", "<i4", (ends[-1],)), allocate("values", "<f4", (ends[-1],))
     )
     common_values = allocate("common_values", "<f4", (len(common), documents))
+    # Chunk by chunk, the list of each word grows from its begin: memory holds one chunk at a time.
     next_free, first = ends[:-1].copy(), 0
     for chunk in chunks:
         by_word = chunk.tocsc()
-        own = np.diff(by_word.indptr)
+        own = np.diff(by_word.indptr)  # documents of each word in this chunk
         rows, in_common = first + by_word.indices, np.repeat(places, own)
         whole = in_common >= 0
         common_values[in_common[whole], rows[whole]] = by_word.data[whole]
         own[common] = 0
+        # Word by word, as many places from the next free one on as the chunk has documents.
         targets = np.arange(own.sum()) + np.repeat(next_free - np.cumsum(own) + own, own)
         rare.ids[targets], rare.values[targets] = rows[~whole], by_word.data[~whole]
         next_free += own
@@ -154,8 +158,10 @@ def highest(scores: np.ndarray, depth: int) -> np.ndarray:
     groups = len(scores) // _GROUP
     if groups >= depth:  # as many groups have a score that high, so the highest scores do
         # Every `groups`-th score is of one group, because whole rows are compared fastest.
+        # Documents after the last whole group belong to none, and are compared like all others.
         largest = scores[: groups * _GROUP].reshape(_GROUP, groups).max(axis=0)
         places = np.flatnonzero(scores >= np.partition(largest, -depth)[-depth])
+    # An exact selection among the few that are left, ties of the last one included.
     found = scores[places]
     best = np.flatnonzero(found >= np.partition(found, -depth)[-depth])
     return best if isinstance(places, slice) else places[best]

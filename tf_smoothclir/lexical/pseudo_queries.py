@@ -1,4 +1,4 @@
-"""Pseudo-queries: what a query might say of a document that no judged query looks for.
+"""Pseudo-queries: generated queries for documents that no judged query looks for.
 
 A document has none that is judged with the highest grade for any query: training queries speak of
 theirs already, and what validation and test queries look for stays as new as a user's documents.
@@ -36,7 +36,7 @@ def write_pseudo_queries(
     number: int,
     seed: int,
 ) -> None:
-    """Makes pseudo-queries of documents that are no query's mate."""
+    """Writes pseudo-queries of documents that are no query's mate."""
     retrieval_set, random = tokenized_set.retrieval_set, np.random.default_rng(seed)
     queries, documents = map(tokenized_set.tokens, ROLES)
     vocabularies = tuple(map(tokenized_set.vocabulary, ROLES))
@@ -61,7 +61,7 @@ def write_pseudo_queries(
 
 
 def with_pseudo_queries(tokenized_set: TokenizedSet, directory: Path) -> TokenizedSet:
-    """A set with pseudo-queries as further training queries, behind its own queries."""
+    """A set with pseudo-queries as further training queries, after its own queries."""
     rows = np.asarray(RaggedStore(directory, _DOCUMENTS, "<i4").values)
     return dataclasses.replace(
         tokenized_set,
@@ -92,7 +92,7 @@ def _translated(
     """
     query_words, document_words = vocabularies
     if query_words == document_words:
-        found = tokens.copy()  # words behind the vocabulary too: towers know them by their n-grams
+        found = tokens.copy()  # words after the vocabulary too: towers know them by their n-grams
     else:
         ids = {word: id_ for id_, word in enumerate(query_words)}
         spelled_alike = np.array(

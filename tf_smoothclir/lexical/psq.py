@@ -17,7 +17,7 @@ import dataclasses
 import numpy as np
 import scipy.sparse as sp
 
-_UNSEEN = 0.1  # what each word counts beside its occurrences in training queries
+_UNSEEN = 0.1  # what each word counts besides its occurrences in training queries
 
 
 @dataclasses.dataclass(frozen=True)
@@ -55,7 +55,7 @@ def impacts(
     background: np.ndarray,
     settings: PsqSettings = DEFAULT,
 ) -> sp.csr_array:
-    """What each query word adds to the score of each document.
+    """Impacts: what each query word adds to the score of each document.
 
     Args:
         documents: `[documents, document words]`, p(t | d).

@@ -1,4 +1,4 @@
-"""Words of similar spelling share what they stand for: tables for languages that inflect.
+"""Smoothing of tables over words of similar spelling, for languages that inflect.
 
 A word that training pairs have once or never still looks like others: `walked` like `walks`, and
 in Zulu or Basque most forms of a word are rare. So the expected counts of EM, c(w, t), are shared
@@ -36,7 +36,7 @@ _LEAST_SHARE = 0.002  # of a row of counts; what is below is most of the work, a
 
 
 def similar_words(words: Sequence[str]) -> sp.csr_array:
-    """How alike words are spelled.
+    """Similarity of the spelling of words.
 
     Two words are compared by the cosine of TF-IDF vectors of their n-grams of 3 to 5 characters,
     where the beginning and the end of a word count as one character each.
@@ -46,9 +46,11 @@ def similar_words(words: Sequence[str]) -> sp.csr_array:
     """
     vectors = _ngram_vectors(words)
     frequency = np.bincount(vectors.indices, minlength=vectors.shape[1])
+    # An n-gram that only one word has makes no two words alike.
     telling = sp.csr_array(vectors[:, np.flatnonzero((frequency > 1) & (frequency < _MOST_WORDS))])
     transposed = sp.csr_array(telling.T)
     parts = []
+    # All cosines at once would not fit in memory: most are below the least, and go at once.
     for begin in range(0, len(words), _ROWS_AT_ONCE):
         part = sp.coo_array(telling[begin : begin + _ROWS_AT_ONCE] @ transposed)
         rows, columns = part.row, part.col
@@ -77,7 +79,7 @@ def _ngram_vectors(words: Sequence[str]) -> sp.csr_array:
 def _ngrams(word: str) -> set[str]:
     if len(word) < 2 or not any(map(str.isalpha, word)):
         return set()
-    marked = f"\0{word}\1"
+    marked = f"\0{word}\1"  # so that "\0un" is a prefix, and "un" anywhere is not
     return {
         marked[begin : begin + length]
         for length in range(_SHORTEST, _LONGEST + 1)
@@ -100,8 +102,10 @@ def shared_counts(
     parts = []
     for begin in range(0, counts.shape[0], _ROWS_AT_ONCE):  # most of each product is small shares
         rows = slice(begin, begin + _ROWS_AT_ONCE)
+        # The module's Σ s(t, t') c'(w, t') and its row sums n_t.
         of_neighbours = similar_documents[rows] @ shared
         totals = np.asarray(of_neighbours.sum(axis=1)).ravel()
+        # 2 min(1, n_t) / n_t: 2 / n_t, but never more than 2.
         scale = np.full_like(totals, DOCUMENT_COUNT)
         np.divide(DOCUMENT_COUNT, totals, out=scale, where=totals > 1)
         parts.append(_without_small_shares(shared[rows] + sp.diags_array(scale) @ of_neighbours))

@@ -40,7 +40,7 @@ class RowRetriever:
         feedback: Feedback | None = None,
         of_pairs: ScoreRows | None = None,
     ):
-        """Takes what scores the collection.
+        """Takes the scorer of the collection.
 
         Args:
             tie_order: `[documents]` int64, as in `RetrievalSet.tie_order`.
@@ -56,7 +56,7 @@ class RowRetriever:
         return not (self._feedback is None and self._of_pairs is None)
 
     def without_collection(self) -> RowRetriever:
-        """What scores a document by itself."""
+        """Retriever that scores documents without their collection."""
         return RowRetriever(self._of_pairs or self.rows, self._tie_order)
 
     def score(self, lists: CandidateLists) -> np.ndarray:

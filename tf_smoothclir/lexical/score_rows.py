@@ -14,7 +14,7 @@ ScoreRows = Callable[[np.ndarray], np.ndarray]
 
 
 def lexical_rows(queries: sp.csr_array, impacts: sp.csr_array) -> ScoreRows:
-    """What scores by sums over query words.
+    """Scorer by sums over query words.
 
     Args:
         queries: `[queries, words]`, counts.

@@ -1,4 +1,4 @@
-"""What the lexical models do with sparse matrices: scale rows, and leave entries out."""
+"""Operations on sparse matrices: scale rows, leave entries out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Raw texts to the words of the lexical models, in the graph; `words` says how these are numbered.
+"""Reader of texts as words of the lexical models, in the graph; `words` numbers them.
 
 Evaluation, indexing, search and exported models all read texts with these two readers.
 """

@@ -47,7 +47,7 @@ class LexicalTexts:
 
     @functools.cached_property
     def similar_words(self) -> tuple[sp.csr_array, sp.csr_array]:
-        """How alike document words are spelled, and query words; see `related_words`.
+        """Similarity of spelling of document words, and of query words; see `related_words`.
 
         `[document words, document words]` and `[query words, query words]` float32.
         """
@@ -65,7 +65,7 @@ class LexicalTexts:
         return Feedback.of(tf_idf(self.documents.matrix()), 1.0)
 
     def feedback(self, weight: float) -> Feedback:
-        """What adds feedback of a weight to scores of the set."""
+        """Feedback of a weight over the documents of the set."""
         return self._feedback.weighted(weight)
 
     @functools.cached_property
@@ -95,6 +95,6 @@ class LexicalTexts:
     def with_feedback(
         self, rows: ScoreRows, weight: float, of_pairs: ScoreRows | None = None
     ) -> RowRetriever:
-        """What ranks the set by some scores and feedback; none for weight 0."""
+        """Retriever of the set by some scores and feedback; none for weight 0."""
         feedback = self.feedback(weight) if weight else None
         return RowRetriever(rows, self.retrieval_set.tie_order, feedback, of_pairs)

@@ -1,4 +1,4 @@
-"""What a translation table is learned from: judged pairs of training queries and documents.
+"""Training pairs of a translation table: judged training queries and documents.
 
 Pairs of the highest grade say the same, word by word. Pairs of lower grades are about the same
 things, so words of one text meet related words of the other: with a small weight they add
@@ -83,7 +83,7 @@ class TrainingPairs:
         return rows_of_1(shared_counts(counts, *self._texts.similar_words))
 
     def _alignments(self, profile: PositionProfile, with_lower: bool) -> Alignments:
-        """Those of all training pairs; the latest alone are kept, they are large."""
+        """Alignments of all training pairs; only the latest are kept, as they are large."""
         key = profile, with_lower
         if self._latest[0] != key:
             self._latest = None, None

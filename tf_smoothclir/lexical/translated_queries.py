@@ -23,7 +23,7 @@ _SETTINGS, _ARRAYS = "lexical.json", "lexical.npz"
 
 @dataclasses.dataclass(frozen=True)
 class _Choices:
-    """What a saved model has beside its arrays."""
+    """Choices of a saved model, besides its arrays."""
 
     ranker: str
     parameters: dict[str, float]
@@ -97,7 +97,7 @@ class TranslatedQueries:
         return ()
 
     def choices(self) -> dict:
-        """What was chosen, and how long it took, for `metrics.json`."""
+        """Choices, and their seconds, for `metrics.json`."""
         return {
             "ranker": self.name,
             "parameters": dataclasses.asdict(self.ranker),
@@ -106,14 +106,14 @@ class TranslatedQueries:
         }
 
     def facts(self) -> dict[str, str]:
-        """What the run report says of it."""
+        """Facts for the run report."""
         return {
             "translation of queries": self._translation(),
             "chosen on validation": f"{self._parameters()}, in {self.seconds:.0f} s",
         }
 
     def describe(self) -> str:
-        """One line for logs and reports."""
+        """Description in one line, for logs and reports."""
         return f"{self.name} ({self._parameters()}), translation of queries: {self._translation()}"
 
     def _parameters(self) -> str:

@@ -1,4 +1,4 @@
-"""One number that says how well a retriever ranks validation queries."""
+"""Quality of a retriever on validation queries, as one number."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class Validation:
             yield chosen
 
     def _of_list(self, number: int, row: np.ndarray) -> tuple[slice, np.ndarray, float]:
-        """Which pairs a list has, their scores, and 1 / rank of its best document."""
+        """Pairs of a list, their scores, and 1 / rank of its best document."""
         part = slice(*self._lists.offsets[number : number + 2])
         documents, grades = self._lists.document_rows[part], self._lists.grades[part]
         mates = documents[(grades == grades.max()) & (grades > 0)]

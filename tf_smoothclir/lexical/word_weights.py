@@ -1,4 +1,4 @@
-"""How much each query word counts, learned for ranking.
+"""Weights of query words, learned for ranking.
 
 A score is a sum over query words and fields (profiles of positions),
 
@@ -30,7 +30,7 @@ _ITERATIONS = 60
 def candidate_features(
     queries: sp.csr_array, impacts: sp.csr_array, candidates: np.ndarray
 ) -> sp.csr_array:
-    """What each query word adds to the score of each candidate.
+    """Features of candidates: what each query word adds to the score of each.
 
     Args:
         queries: `[queries, words]`, counts.

@@ -80,7 +80,7 @@ def document_words(tokenized_set: TokenizedSet) -> Words:
 
 
 def same_spelling(query_vocabulary: list[str], document_vocabulary: list[str]) -> sp.csr_array:
-    """Which document words are spelled like which query words.
+    """Matches of document words and query words of the same spelling.
 
     Returns:
         `[document words, query words]` float32, one 1 in the row of each document word: at the

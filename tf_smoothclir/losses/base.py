@@ -1,4 +1,4 @@
-"""What all losses share: shapes, padding, weights, reduction, and how a model feeds them.
+"""Bases of all losses: shapes, padding, weights, reduction, and how a model feeds them.
 
 Every loss is a `RankingLoss`, which is a Keras loss. There are two kinds: an `OrdinalLoss` scores
 each document against its own grade, a `ListwiseLoss` compares the documents of one candidate list.
@@ -25,7 +25,7 @@ class RankingLoss(keras.losses.Loss):
     """A loss of scores against relevance grades, for `model.compile` or to be called.
 
     A negative label, -1 by custom, is padding. Padding changes neither value nor gradient, whatever
-    score (even NaN) or weight stands beside it. A batch of padding alone has loss 0 and gradient 0.
+    score (even NaN) or weight stands there. A batch of padding alone has loss 0 and gradient 0.
     Half-precision scores are computed in float32.
 
     Args:

@@ -8,7 +8,7 @@ import tensorflow as tf
 
 
 def predicted_grades(scores, cut_points: Sequence[float]) -> tf.Tensor:
-    """How many cut points lie below each score: int32, the shape of `scores`.
+    """Number of cut points below each score: int32, the shape of `scores`.
 
     A score exactly on a cut point belongs to the lower grade. With the thresholds of SOSL as cut
     points, that is the grade for which its loss is zero.

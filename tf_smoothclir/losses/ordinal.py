@@ -1,4 +1,4 @@
-"""Ordinal losses: how far the score of one document lies from where its grade wants it.
+"""Ordinal losses: the distance of a document's score from the interval of its grade.
 
 Grades are 0..K-1 here and 1..K in Liu et al., "Cross-Lingual Document Retrieval with Smooth
 Learning", 2020: grade g is y = g + 1 there. Grade g has the segment of scores from θ_g to θ_{g+1},

@@ -29,7 +29,7 @@ class OrdinalSoftmaxLoss(ListwiseLoss):
 
     Args:
         temperature: T > 0 in units of the similarity.
-        lower_grade_weight: w in [0, 1], how much a document counts beside one of the next higher
+        lower_grade_weight: w in [0, 1], the weight of a document relative to one of the next higher
             grade. The highest grade of a list counts 1.
         **kwargs: `reduction` and `name` of `RankingLoss`.
     """

@@ -5,7 +5,6 @@ from __future__ import annotations
 import tensorflow as tf
 
 from tf_smoothclir.losses.base import register
-from tf_smoothclir.losses.cumulative_logits import CumulativeLogits
 from tf_smoothclir.losses.ordinal import ThresholdLoss, by_grade
 
 
@@ -36,8 +35,3 @@ class ProportionalOdds(ThresholdLoss):
         above = y_pred - by_grade(y_true, edges[1:], y_pred.dtype)
         below = by_grade(y_true, edges[:-1], y_pred.dtype) - y_pred
         return tf.math.softplus(above) + tf.math.softplus(below)
-
-    @classmethod
-    def from_config(cls, config):
-        """Restores a loss; one with a temperature was saved when this was `CumulativeLogits`."""
-        return (CumulativeLogits if "temperature" in config else cls)(**config)

@@ -1,4 +1,4 @@
-"""How many threads TensorFlow uses within one operation of a training step.
+"""Number of threads that TensorFlow uses within one operation of a training step.
 
 Why it is here: on two cores, a step of many short operations keeps both busy with one thread for
 each operation. More threads within an operation only take turns, with TensorFlow 2.21 about 50
@@ -23,7 +23,7 @@ _VARIABLE = "TF_NUM_INTRAOP_THREADS"  # TensorFlow reads it when it starts
 
 
 def intraop_threads(settings: RunSettings, cores: int) -> int:
-    """Returns how many threads TensorFlow should use within an operation, given the cores.
+    """Number of threads that TensorFlow should use within an operation, given the cores.
 
     Towers that add up rows of a table make short operations, LSTMs long chains of them. In-batch
     and mined negatives and convolutions are products of large matrices, which need all cores.
@@ -40,7 +40,7 @@ def intraop_threads(settings: RunSettings, cores: int) -> int:
 
 
 def choose_intraop_threads(settings: RunSettings) -> None:
-    """Makes TensorFlow use `intraop_threads`, if it has not started yet.
+    """Sets TensorFlow to `intraop_threads`, if it has not started yet.
 
     An explicit TF_NUM_INTRAOP_THREADS wins, and so does `tf.config.threading`.
     """
@@ -51,7 +51,7 @@ def choose_intraop_threads(settings: RunSettings) -> None:
 
 
 def _cores() -> int:
-    """How many cores this process may use."""
+    """Number of cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):  # not on macOS
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

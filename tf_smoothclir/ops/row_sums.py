@@ -1,4 +1,4 @@
-"""Sums of rows by segment, and the gradients of these sums, in the kernel that is fast.
+"""Sums of rows by segment and their gradients, in the fastest kernel of each stack.
 
 * `segment_sum`: adds up rows by segment;
 * `take`: copies rows;
@@ -81,6 +81,8 @@ _SCALAR = tf.TensorSpec([], tf.int32)
 def _with_own_gradient(operation, *signature):
     """An operation on tensors of these types, with its gradient from `_OWN_GRADIENTS`."""
 
+    # The override takes place where the operation is added to a graph, so this needs a function.
+    # One trace for all sizes, kept for the process: it refers to no table.
     @tf.function(autograph=False, input_signature=signature)
     def function(*tensors):
         with tf.compat.v1.get_default_graph().gradient_override_map(_OWN_GRADIENTS):
@@ -90,7 +92,7 @@ def _with_own_gradient(operation, *signature):
 
 
 def segment_sum_by_segments(rows, positions, segments, number):
-    """Does what `segment_sum` does, in one kernel."""
+    """Adds up rows by segment, as `segment_sum` does, in one kernel."""
     return tf.sparse.segment_sum(rows, positions, segments, num_segments=number)
 
 
@@ -141,7 +143,7 @@ def sums_at_by_segments(
 
 
 def sums_at_by_matrix(positions, values, rows, size):
-    """Does what `sums_at_by_segments` does, by the product with a sparse matrix."""
+    """Adds up rows at given positions by the product with a sparse matrix."""
     matrix = pair_matrix(rows, positions, [tf.shape(values)[0], size], values.dtype)
     return pair_product(positions, _transposed(matrix, values.dtype), values, size)
 
@@ -175,7 +177,8 @@ def pair_matrix(segments, positions, shape, dtype):
         lambda: (segments, positions, shape),
         lambda: (tf.zeros([1], segments.dtype), tf.zeros([1], positions.dtype), [1, 1]),
     )
-    # Both numbers of a pair as halves of one number: half the time of tf.stack.
+    # Both numbers of a pair as halves of one int64, the segment in the lower half, which bitcast
+    # puts first: `[pairs, 2]` int32 in half the time of tf.stack.
     halves = tf.cast(positions, tf.int64) * (1 << 32) + tf.cast(segments, tf.int64)
     return tf.raw_ops.SparseTensorToCSRSparseMatrix(
         indices=tf.cast(tf.bitcast(halves, tf.int32), tf.int64),
@@ -185,13 +188,14 @@ def pair_matrix(segments, positions, shape, dtype):
 
 
 def segment_sum_by_matrix(rows, positions, segments, number):
-    """Does what `segment_sum_by_segments` does, by the product with a sparse matrix.
+    """Adds up rows by segment by the product with a sparse matrix.
 
     Its gradient, from `_OWN_GRADIENTS`, uses the matrix again.
     """
     matrix = pair_matrix(segments, positions, [number, tf.shape(rows)[0]], rows.dtype)
     sums = pair_product(positions, matrix, tf.stop_gradient(rows), number)
-    # This operation has the gradient of all that comes before.
+    # The rows stand behind a stop_gradient, so none flows through the product: the gradient of this
+    # operation is that of all that comes before, and its inputs keep the matrix for it.
     sums, *_ = tf.raw_ops.IdentityN(input=[sums, rows, matrix, positions])
     return sums
 

@@ -1,4 +1,4 @@
-"""Updates of some rows of a table, in the kernel that is fast.
+"""Updates of some rows of a table, in the fastest kernel of each stack.
 
 * `RowAdagrad`: Adagrad of some rows;
 * `take_off_rows`: subtracts from some rows.
@@ -44,18 +44,19 @@ class RowAdagradInPlace:
 
 
 class RowAdagradOfCopies:
-    """The same in the kernel for whole tables, on copies of the rows, which are then put back."""
+    """Adagrad in the kernel for whole tables, on copies of the rows, which are then put back."""
 
     def __init__(self, table: tf.Variable, sums: tf.Variable):
         """Takes a table, `[rows, dim]`, and its sums of squares, of the same shape."""
         self._originals = (table, sums)
+        # Of any number of rows: variables, because the kernel updates nothing else.
         none = tf.zeros([0, *table.shape[1:]], table.dtype)
         self._copies = [
             tf.Variable(none, shape=[None, *table.shape[1:]], trainable=False) for _ in range(2)
         ]
 
     def __call__(self, gradient: tf.IndexedSlices, rate: tf.Tensor, epsilon: tf.Tensor) -> None:
-        """Does what `RowAdagradInPlace` does."""
+        """Updates the rows as `RowAdagradInPlace` does."""
         rows = gradient.indices
         for original, copy in zip(self._originals, self._copies):
             copy.assign(_read(original, rows))
@@ -76,6 +77,8 @@ def _read(table: tf.Variable, rows: tf.Tensor) -> tf.Tensor:
     Rows lie all over the memory, so that reading them is mostly waiting.
     """
     if tf.is_symbolic_tensor(rows):
+        # Backwards from the update: the read of these rows, unless something may have written
+        # to the table after it.
         named = rows.op.inputs[0] if rows.op.type == "Reshape" else rows  # by the gradient
         handle = named.graph.capture(table.handle)
         for operation in reversed(named.graph.get_operations()):
@@ -100,7 +103,7 @@ def take_off_rows_in_place(table: tf.Variable, rows: tf.Tensor, change: tf.Tenso
 
 
 def take_off_rows_of_copies(table, rows, change):
-    """Does what `take_off_rows_in_place` does, on copies of the rows, which are then put back."""
+    """Subtracts from copies of the rows, which are then put back."""
     table.scatter_update(tf.IndexedSlices(_read(table, rows) - change, rows))
 
 

@@ -64,7 +64,7 @@ def table_sum_of_distinct(
     texts: tf.Tensor,
     lengths: tf.Tensor,
 ) -> tf.Tensor:
-    """Does what `table_sum` does, of tokens whose distinct ids are known already.
+    """Adds up rows as `table_sum` does, of tokens whose distinct ids are known already.
 
     The gradient names the rows of all texts, without another search for the distinct ones.
 
@@ -96,6 +96,7 @@ def _summed(table: tf.Variable, gradient: str, *given: tf.Tensor) -> tf.Tensor:
         tf.raw_ops.DisableCopyOnRead(resource=table.handle)
         sums = sum_in_halves(_kernel, table.read_value(), ids, texts, lengths)
         with tf.compat.v1.get_default_graph().gradient_override_map({"IdentityN": gradient}):
+            # IdentityN changes nothing; its inputs are what the gradient is computed from.
             inputs = [tf.stop_gradient(sums), table.handle, ids, texts, lengths, *more]
             sums, *_ = tf.raw_ops.IdentityN(input=inputs)
         return sums
@@ -128,6 +129,7 @@ def _gradient_of_distinct(operation, upstream, *_):
 
 
 def _gradient_of_table(table, ids, texts, upstream) -> tf.IndexedSlices:
+    # Each row once, with the sum of the gradients of the texts that it occurs in.
     rows, positions = tf.unique(ids)
     values = sums_at(positions, upstream, texts, tf.size(rows))
     shape = tf.raw_ops.VariableShape(input=table)
@@ -139,6 +141,7 @@ def _of_texts(chosen: tf.Tensor, texts: tf.Tensor, lengths: tf.Tensor, tensors: 
     if has_gpu():  # RaggedGather has no kernel there; this takes a little longer
         kept = tf.where(tf.gather(chosen, texts))[:, 0]
         return [tf.gather(tensor, kept) for tensor in tensors]
+    # The tokens as ragged rows, one a text: whole texts are copied, not single tokens.
     splits = tf.concat([tf.zeros([1], lengths.dtype), tf.cumsum(lengths)], axis=0)
     numbers = tf.where(chosen)[:, 0]
     return [
@@ -162,6 +165,8 @@ def sum_in_halves(kernel, rows, ids, texts, lengths):
         texts: As in `table_sum`.
         lengths: As in `table_sum`.
     """
+    # Independent, so that TensorFlow runs both at once. A text that the cut divides gets a part of
+    # its sum from each.
     half, number = tf.size(ids) // 2, tf.size(lengths)
     first, second = (
         kernel(rows, ids[part], texts[part], number) for part in (slice(half), slice(half, None))
@@ -170,7 +175,7 @@ def sum_in_halves(kernel, rows, ids, texts, lengths):
 
 
 def sum_by_matrix(rows, ids, texts, number):
-    """Does what `segment_sum_by_segments` does; its gradient is not used."""
+    """Adds up rows by the product with a sparse matrix; its gradient is not used."""
     matrix = pair_matrix(texts, ids, [number, tf.shape(rows)[0]], rows.dtype)
     return pair_product(ids, matrix, rows, number)
 

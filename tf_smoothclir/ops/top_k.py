@@ -8,6 +8,7 @@ import numpy as np
 import tensorflow as tf
 
 DOCUMENTS_PER_CHUNK = 1 << 17
+_SAME_SCORE = 1e-6  # scores closer than this may come in either order
 
 
 def top_k(
@@ -56,3 +57,26 @@ def in_chunks(documents: tf.Tensor | tf.Variable | np.ndarray) -> Iterator[tf.Te
         return
     for begin in range(0, size, DOCUMENTS_PER_CHUNK):
         yield documents[begin : begin + DOCUMENTS_PER_CHUNK]
+
+
+def recall(
+    queries: np.ndarray, documents: np.ndarray, found: Iterable[np.ndarray], depth: int
+) -> float:
+    """The share of the exact best documents that a search has found, on average.
+
+    A found document counts if its score reaches that of the last of the exact best, so that ties
+    and duplicates do not look like errors.
+
+    Args:
+        queries: `[queries, dim]` float32.
+        documents: `[documents, dim]` float32, by which the exact ranking is.
+        found: For each query the rows of at most `depth` documents.
+        depth: Documents per query; fewer if the collection is smaller.
+    """
+    depth = min(depth, len(documents))
+    best, _ = top_k(queries, in_chunks(documents), depth)
+    reached = [
+        np.count_nonzero(documents[rows] @ query >= last - _SAME_SCORE)
+        for query, rows, last in zip(queries, found, best.numpy()[:, -1])
+    ]
+    return float(np.mean(reached) / depth)

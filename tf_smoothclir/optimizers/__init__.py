@@ -7,7 +7,6 @@ from tensorflow import keras
 from tf_smoothclir.optimizers.fused_adam import FusedAdam
 from tf_smoothclir.optimizers.lazy_adam import LazyAdam
 from tf_smoothclir.optimizers.row_rmsprop import RowRMSprop
-from tf_smoothclir.optimizers.sparse_adagrad import SparseAdagrad
 from tf_smoothclir.optimizers.sparse_optimizer import SparseOptimizer
 from tf_smoothclir.optimizers.sparse_rmsprop import SparseRMSprop
 
@@ -16,15 +15,8 @@ OPTIMIZERS = {
     "adam": FusedAdam,
     "rmsprop": SparseRMSprop,
     "row_rmsprop": RowRMSprop,
-    "adagrad": SparseAdagrad,
 }
-LEARNING_RATES = {
-    "lazy_adam": 0.01,
-    "adam": 0.01,
-    "rmsprop": 0.01,
-    "row_rmsprop": 0.01,
-    "adagrad": 0.4,
-}
+LEARNING_RATE = 0.01  # the paper's, for Adam
 
 
 def make_optimizer(name: str, learning_rate: float = 0.0) -> keras.optimizers.Optimizer:
@@ -32,10 +24,10 @@ def make_optimizer(name: str, learning_rate: float = 0.0) -> keras.optimizers.Op
 
     Args:
         name: One of `OPTIMIZERS`.
-        learning_rate: Step size; 0 stands for that of `LEARNING_RATES`, the paper's for Adam.
+        learning_rate: Step size; 0 stands for `LEARNING_RATE`.
     """
     kind = OPTIMIZERS[name]
     options = {"unique_rows": True} if issubclass(kind, SparseOptimizer) else {}
     if kind is SparseRMSprop:
         options["scaled_gradients"] = True
-    return kind(learning_rate=learning_rate or LEARNING_RATES[name], **options)
+    return kind(learning_rate=learning_rate or LEARNING_RATE, **options)

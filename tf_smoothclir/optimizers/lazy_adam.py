@@ -24,7 +24,7 @@ class LazyAdam(SparseOptimizer, keras.optimizers.Adam):
 
     @property
     def gradient_policy(self):
-        """What the optimizer asks of gradients."""
+        """Requirements of the optimizer on gradients."""
         return dataclasses.replace(super().gradient_policy, names_all_rows=True)
 
     def update_rows(self, gradient, variable, rate):

@@ -59,10 +59,11 @@ class RowRMSprop(SparseOptimizer, Optimizer):
 
     def update_rows(self, gradient, variable, rate):
         of_rows, dtype = self.slot(self._mean_squares, variable), variable.dtype
-        of_rows.assign(of_rows * self.rho)
+        of_rows.assign(of_rows * self.rho)  # of every row: a number each, so this is cheap
         correction = 1 - self.rho ** tf.cast(self.iterations + 1, tf.float64)  # float32 cancels
         rate = tf.cast(tf.cast(rate, tf.float64) * tf.sqrt(correction), dtype)
         if isinstance(gradient, tf.IndexedSlices):
+            # `[named rows, 1]` squares, `[named rows, dim]` values.
             rows, values = gradient.indices, gradient.values
             squares = tf.gather(of_rows, rows) + (1 - self.rho) * _mean_squares(values)
             of_rows.scatter_update(tf.IndexedSlices(squares, rows))

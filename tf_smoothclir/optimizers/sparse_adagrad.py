@@ -44,7 +44,7 @@ class SparseAdagrad(SparseOptimizer, Optimizer):
         self.apply_adagrad(gradient, variable, tf.cast(rate, variable.dtype), self.epsilon)
 
     def apply_adagrad(self, gradient, variable: tf.Variable, rate, epsilon) -> None:
-        """Makes one step of Adagrad with this rate and epsilon, in the fused kernel."""
+        """Applies one step of Adagrad with this rate and epsilon, in the fused kernel."""
         if isinstance(gradient, tf.IndexedSlices):
             self._row_updates[self.position(variable)](gradient, rate, epsilon)
         else:

@@ -1,4 +1,4 @@
-"""The base of the package's optimizers, and what an optimizer asks of gradients."""
+"""The base of the package's optimizers, and their requirements on gradients."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def _one() -> float:
 
 @dataclasses.dataclass(frozen=True)
 class GradientPolicy:
-    """What an optimizer asks of the gradients that it is given; by default, nothing.
+    """Requirements of an optimizer on its gradients; by default, none.
 
     Attributes:
         names_all_rows: A sparse gradient must name the rows of all tokens of the batch, those with
@@ -36,7 +36,7 @@ class GradientPolicy:
 
 
 def gradient_policy(optimizer: keras.optimizers.Optimizer) -> GradientPolicy:
-    """Returns what an optimizer asks of gradients; an optimizer of Keras asks nothing."""
+    """Requirements of an optimizer on gradients; an optimizer of Keras has none."""
     if isinstance(optimizer, SparseOptimizer):
         return optimizer.gradient_policy
     return GradientPolicy()
@@ -76,7 +76,7 @@ class SparseOptimizer(RowOptimizer):
 
     @property
     def gradient_policy(self) -> GradientPolicy:
-        """What the optimizer asks of gradients."""
+        """Requirements of the optimizer on gradients."""
         return GradientPolicy(unique_rows=self.unique_rows)
 
     def update(self, gradient, variable, rate):
@@ -86,7 +86,7 @@ class SparseOptimizer(RowOptimizer):
         self.update_rows(gradient, variable, rate)
 
     def update_rows(self, gradient, variable: tf.Variable, rate: tf.Tensor) -> None:
-        """Does what `update` does, with a sparse gradient that names no row twice."""
+        """Updates a variable as `update` does; a sparse gradient names no row twice."""
         raise NotImplementedError
 
     def slot(self, slots: list, variable: tf.Variable) -> tf.Variable:

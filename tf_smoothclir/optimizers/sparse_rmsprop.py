@@ -58,7 +58,7 @@ class SparseRMSprop(SparseAdagrad):
 
     @property
     def gradient_policy(self):
-        """What the optimizer asks of gradients."""
+        """Requirements of the optimizer on gradients."""
         policy = super().gradient_policy
         if self.scaled_gradients:
             policy = dataclasses.replace(policy, loss_scale=self.gradient_scale)

@@ -1,4 +1,4 @@
-"""Cut points between grades: what the scores of a retriever say about relevance."""
+"""Cut points between grades: scores of a retriever as predicted grades."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class CutPoints:
     alone: tuple[float, ...]
 
     def of_hits(self, scores: np.ndarray) -> np.ndarray:
-        """Returns what `hit_grades` does, without TensorFlow, which takes longer than a search.
+        """Returns grades of hits without TensorFlow, which takes longer than a search.
 
         Args:
             scores: `[..., hits]` float32, best first; the first hits of a ranking.

@@ -1,4 +1,4 @@
-"""Scorers and retrievers: what evaluation, validation and mining know of a family of models.
+"""Scorers and retrievers: the interface of a family of models to evaluation and mining.
 
 A scorer gives a score to each document of candidate lists. A retriever ranks the whole collection
 as well. The top ranks of a retriever can be the candidate lists of another scorer: re-ranking.
@@ -104,7 +104,7 @@ class TwoStageRetriever:
 
     Alone, the re-ranker orders at most `ranks` documents, and candidate lists are scored by it.
     With a weight, scores are those of the first stage plus the weighted ones of the re-ranker, and
-    documents behind `ranks` follow in the order of the first stage.
+    documents after `ranks` follow in the order of the first stage.
     """
 
     def __init__(
@@ -134,11 +134,11 @@ class TwoStageRetriever:
 
     @property
     def first_stage(self) -> Retriever:
-        """What finds the documents."""
+        """Retriever that finds the documents."""
         return self._first_stage
 
     def over(self, first_stage: Scorer) -> TwoStageRetriever:
-        """Returns the same over another first stage; it ranks if that one does."""
+        """Returns a re-ranker over another first stage; it ranks if that one does."""
         return TwoStageRetriever(
             first_stage, self._reranker, self._set, ranks=self._ranks, weight=self._weight
         )
@@ -173,7 +173,7 @@ class TwoStageRetriever:
         scores = top.scores + np.float32(self._weight) * scores.reshape(top.scores.shape)
         top = ordered(top, scores, self._set)
         rest = found.scores[:, self._ranks :]
-        # They stay behind: if one would have passed the last of the others, all move down.
+        # They stay last: if one would have passed the last of the others, all move down.
         above = np.maximum(0, rest[:, :1] - top.scores[:, -1:])
         return Ranking(
             found.query_rows,

@@ -1,4 +1,4 @@
-"""Training tasks: everything that the trainer knows of what it trains.
+"""Training tasks: the interface between the trainer and a family of models.
 
 A family of models brings a `Task` of its own. The trainer, its step loop, checkpoints, resume and
 distributed training are written against this module alone.

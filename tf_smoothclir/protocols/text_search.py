@@ -44,7 +44,7 @@ class SearchHit:
 
 @dataclasses.dataclass(frozen=True)
 class QueryReading:
-    """What a search knows of a query.
+    """Evidence of a query: its known and unknown words.
 
     Attributes:
         evidence: "words" if it knows one; else "spelling" if documents have one, spelled alike;
@@ -141,7 +141,7 @@ class Explanation:
 
 @dataclasses.dataclass(frozen=True)
 class SearchedCollection:
-    """What a search knows about its collection.
+    """Metadata of the collection that is searched.
 
     Attributes:
         query_language: ISO 639-1.
@@ -177,7 +177,7 @@ class TextSearch(Protocol):
         """
 
     def read(self, queries: Sequence[str]) -> list[QueryReading]:
-        """Returns what the search knows of each query."""
+        """Returns the evidence of each query."""
 
     def explain(
         self, query: str, hits: Sequence[SearchHit], role: str = "document"

@@ -92,7 +92,7 @@ def export_run(
             collection = Collection.read(source.documents, number, tower, reader)
             vectors = None
             if vector_type != EXACT:
-                vectors = collection_vectors(collection.vectors, vector_type, search_depth)
+                vectors = collection_vectors(collection.vectors, vector_type)
                 found = measured_recall(
                     vectors, collection.vectors, towers["query"], texts["query"], search_depth
                 )
@@ -141,16 +141,10 @@ def _check_types(
             "it is about the search model, and --nosearch_model exports none",
             "Leave one of them out",
         )
-    if vector_type == "binary" and retriever == "hybrid":
-        raise input_error(
-            "--vector_type=binary",
-            "a hybrid needs the score of every document by its vector, and bits are scores of none",
-            "Give --vector_type=int8, or --retriever=dense to export the towers alone",
-        )
 
 
 def models_of_run(run: RunDirectory) -> tuple[ExportedModels, dict[str, LoadedPart]]:
-    """What `export_run` would export, in memory; version 0."""
+    """Models that `export_run` would export, in memory; version 0."""
     models = load_models(run)
     towers, lexical = _towers(run, models, EXACT), _lexical_parts(run, models)
     parts: dict[str, Part] = dict(towers)
@@ -168,8 +162,7 @@ def _pair_info(
     run: RunDirectory, models: RunModels, cut_points: CutPoints | None = None
 ) -> PairInfo:
     settings, thresholds = models.settings, models.thresholds
-    cut_points = cut_points or load_cut_points(run, models).get(settings.retrieval.retriever)
-    cut_points = cut_points or CutPoints(thresholds, (), thresholds)
+    cut_points = cut_points or load_cut_points(run, models)[settings.retrieval.retriever]
     dim, epsilon = 0, 0.0
     if models.towers is not None:
         dim, epsilon = settings.model.dim, settings.model.epsilon
@@ -212,7 +205,7 @@ def _second_stage(run: RunDirectory, models: RunModels) -> SecondStage | None:
     if models.reranker is None or not models.reranker.weight:
         return None
     retrieval, text = models.settings.retrieval, models.settings.text
-    cut_points = load_cut_points(run, models).get(retrieval.ranks_with)
+    cut_points = load_cut_points(run, models)[retrieval.ranks_with]
     settings = StageSettings(retrieval.rerank_depth, cut_points)
     choices = models.reranker.choices
     reranker = models.reranker.chosen(  # the texts of the run may be shorter than what it can read

@@ -1,4 +1,4 @@
-"""A hybrid with shorter vectors: its fusion and its cut points, chosen anew on validation."""
+"""A hybrid with shorter vectors: its fusion and its cut points, chosen again on validation."""
 
 from __future__ import annotations
 

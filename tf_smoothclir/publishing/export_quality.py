@@ -1,4 +1,4 @@
-"""What narrow tables and vectors cost: metrics and recall beside those of the exact ones."""
+"""Quality of narrow tables and vectors: metrics and recall next to those of the exact ones."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from absl import logging
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.tokenized_set import ROLES, TokenizedSet
 from tf_smoothclir.evaluation.evaluate import evaluate_split
+from tf_smoothclir.ops.top_k import recall
 from tf_smoothclir.publishing.exported_tables import ExportedTables
 from tf_smoothclir.publishing.exported_tower import ExportedTower
 from tf_smoothclir.publishing.exported_vectors import CollectionVectors
@@ -23,7 +24,6 @@ from tf_smoothclir.training.train import tokenized_set_of
 _CHOOSING, _SPLIT = "full/MRR@10", "validation"
 _METRICS = (_CHOOSING, "NDCG@5", "P_mr@1")
 _RECALL_QUERIES, _QUERIES_AT_ONCE = 1000, 50
-_SAME_SCORE = 1e-6  # scores closer than this may come in either order
 
 
 def measured_quality(
@@ -61,28 +61,23 @@ def measured_recall(
 ) -> VectorQuality:
     """Searches a collection by exact and by narrow vectors.
 
-    A found document counts if its exact score reaches that of the last of the exact best, so that
-    ties and duplicates do not look like errors.
-
     Args:
         exact: `[documents, dim]` float32, as the document tower made them.
     """
     depth = min(depth, len(exact))
     texts = texts[:: max(1, len(texts) // _RECALL_QUERIES)][:_RECALL_QUERIES]
-    shares = []
+    queries, found = [], []
     for begin in range(0, len(texts), _QUERIES_AT_ONCE):
-        queries = tower.serve(tf.constant(texts[begin : begin + _QUERIES_AT_ONCE]))["vector"]
-        scores = queries.numpy() @ exact.T
-        found = tf.math.top_k(narrow.scores(queries), depth).indices.numpy()
-        last = np.partition(scores, -depth, axis=1)[:, -depth]
-        shares.append(np.take_along_axis(scores, found, 1) >= last[:, None] - _SAME_SCORE)
-    recall = float(np.concatenate(shares).mean())
-    quality = VectorQuality(narrow.type, recall, depth, len(texts))
+        some = tower.serve(tf.constant(texts[begin : begin + _QUERIES_AT_ONCE]))["vector"]
+        queries.append(some.numpy())
+        found += [*tf.math.top_k(narrow.scores(some), depth).indices.numpy()]
+    share = recall(np.concatenate(queries), exact, found, depth)
+    quality = VectorQuality(narrow.type, share, depth, len(texts))
     logging.info(
         "%s vectors in the search model: recall@%d %.4f with %d queries",
         quality.type,
         depth,
-        recall,
+        share,
         len(texts),
     )
     return quality

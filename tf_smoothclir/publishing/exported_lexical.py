@@ -1,4 +1,4 @@
-"""Exported lexical models: what a lexical or hybrid run ranks with beside its towers.
+"""Exported lexical models: the part of a lexical or hybrid run besides its towers.
 
 `lexical_model/<version>` is no SavedModel. It holds the translation table and its weights, both
 vocabularies, the settings that cut texts and, for a hybrid, the fusion: whoever indexes or searches
@@ -54,7 +54,7 @@ class LexicalParts:
 
     @property
     def retriever(self) -> str:
-        """What the run ranks with: "lexical" or "hybrid"."""
+        """Name of the retriever of the run: "lexical" or "hybrid"."""
         return "lexical" if self.fusion is None else "hybrid"
 
     @property

@@ -1,4 +1,4 @@
-"""All that a version of an export ranks with, loaded from the export directory alone."""
+"""Models of a version of an export, loaded from the export directory alone."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class ExportedModels:
 
     @property
     def retriever(self) -> str:
-        """What the run ranks with: "dense", "lexical" or "hybrid"."""
+        """Name of the retriever of the run: "dense", "lexical" or "hybrid"."""
         return "dense" if self.lexical is None else self.lexical.retriever
 
 

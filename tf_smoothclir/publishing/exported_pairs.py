@@ -98,7 +98,7 @@ class LexicalPairs(tf.Module):
         ]
 
     def _shares(self, profile: tf.Tensor, tokens: Tokens) -> tf.Tensor:
-        """What each occurrence of a word adds to p(t | d), by its position."""
+        """Share of each occurrence of a word in p(t | d), by its position."""
         begins = tf.cumsum(tokens.lengths, exclusive=True)
         positions = tf.range(tf.size(tokens.ids)) - tf.gather(begins, tokens.texts)
         weights = tf.gather(profile, positions)
@@ -106,5 +106,5 @@ class LexicalPairs(tf.Module):
         return tf.cast(weights / tf.gather(sums, tokens.texts), tf.float32)
 
     def _keys(self, texts: tf.Tensor, words: tf.Tensor) -> tf.Tensor:
-        """One int64 for each text and word."""
+        """Key of each text and word, int64."""
         return tf.cast(texts, tf.int64) * self._translations.width + tf.cast(words, tf.int64)

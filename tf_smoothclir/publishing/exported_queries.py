@@ -1,4 +1,4 @@
-"""Queries as a search model reads them: once, for all that ranks and for what is known of them."""
+"""Queries of a search model: read once, for ranking and for their evidence."""
 
 from __future__ import annotations
 

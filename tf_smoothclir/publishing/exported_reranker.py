@@ -1,7 +1,7 @@
 """Exported re-rankers: SavedModels from a query and documents, as strings, to scores.
 
 `reranker/<version>` also holds, below `second_stage/`, what searches in this package re-rank with:
-the learned arrays, both vocabularies, and what the scores count beside those of the first stage.
+the learned arrays, both vocabularies, and the weight of its scores.
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ _DIRECTORY, _MODEL, _VOCABULARY, _STAGE = "second_stage", "model", "vocabulary",
 
 @dataclasses.dataclass(frozen=True)
 class StageSettings:
-    """How a re-ranker takes part in a search.
+    """Settings of a re-ranker as the second stage of a search.
 
     Attributes:
         depth: Documents of each query that it orders again.
-        cut_points: What the sums of both scores say about grades; None where that is unknown.
+        cut_points: What the sums of both scores say about grades.
     """
 
     depth: int
-    cut_points: CutPoints | None = None
+    cut_points: CutPoints
 
 
 @dataclasses.dataclass(frozen=True)
@@ -72,7 +72,7 @@ class SecondStage:
         }
 
     def scorer(self, source: Source) -> ListScorer:
-        """What scores candidate lists of a set, by rows."""
+        """Scorer of candidate lists of a set, by rows."""
         found = []
         for role, texts in zip(ROLES, (source.queries, source.documents)):
             batches = text_batches(text.text for text in texts())
@@ -144,7 +144,7 @@ class ExportedReranker(tf.Module):
 
     @tf.function(autograph=False, input_signature=[tf.TensorSpec([None], tf.string, "text")])
     def serve_pair_id(self, text):
-        """What belongs to the export, once per text."""
+        """Pair id of the export, once per text."""
         weight = np.float32(self._stage.reranker.weight)
         return {
             "pair_id": tf.fill(tf.shape(text), self.pair_id),

@@ -1,4 +1,4 @@
-"""What gives scores in a search model: towers, a lexical model, or both."""
+"""Scorers of a search model: towers, a lexical model, or both."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ _POINTS = {SUM: tf.identity, RECIPROCAL_RANK: _reciprocal_ranks}
 
 
 def collection_impacts(parts: LexicalParts, words: Words) -> sp.csr_array:
-    """What each query word adds to the score of each document, some documents at a time."""
+    """Impacts of query words on the scores of documents, some documents at a time."""
     number = len(words.offsets) - 1
     rows = [
         np.arange(begin, min(begin + _DOCUMENTS_PER_STEP, number))

@@ -1,4 +1,4 @@
-"""Tables of word vectors as an exported tower stores them: as they are, or narrow."""
+"""Tables of word vectors as an exported tower stores them: as they are, or in int8."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ import tensorflow as tf
 from tf_smoothclir._compat.keras_api import tf_weights
 from tf_smoothclir.towers.word_table import WordTableTower
 
-EXACT, TABLE_TYPES = "float32", ("float32", "float16", "int8")
+EXACT, TABLE_TYPES = "float32", ("float32", "int8")
 _LARGEST = 127  # of int8; without -128, a row and its negative have the same precision
 
 
 class ExportedTables(tf.Module):
-    """What an exported tower reads instead of its tables; nothing if they stay as they are.
+    """Narrow tables that an exported tower reads; none if they stay as they are.
 
-    In int8, each row has a scale of its own, its largest number divided by 127. A row becomes
-    float32 when it is read; everything behind it stays as it is.
+    Each row has a scale of its own, its largest number divided by 127. A row becomes
+    float32 when it is read; everything after it stays as it is.
     """
 
     def __init__(self, tower: WordTableTower, table_type: str = EXACT):
@@ -29,11 +29,9 @@ class ExportedTables(tf.Module):
         if table_type == EXACT:
             return
         for name, table in tower.tables().items():
-            values = table.numpy()
-            if table_type == "int8":
-                values, scales = _quantized(values)
-                self._scales[name] = tf.Variable(scales, trainable=False)
+            values, scales = _quantized(table.numpy())
             self._values[name] = tf.Variable(values.astype(table_type), trainable=False)
+            self._scales[name] = tf.Variable(scales, trainable=False)
 
     def weights_of(self, tower: WordTableTower) -> list[tf.Variable]:
         """All variables that the vectors depend on."""
@@ -62,9 +60,7 @@ class ExportedTables(tf.Module):
 
     def _rows(self, name: str, numbers: tf.Tensor) -> tf.Tensor:
         rows = tf.cast(tf.gather(self._values[name], numbers), tf.float32)
-        if name in self._scales:
-            rows *= tf.gather(self._scales[name], numbers)
-        return rows
+        return rows * tf.gather(self._scales[name], numbers)
 
 
 def _quantized(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -162,7 +162,7 @@ class ExportedTower(tf.Module):
         }
 
     def _description(self, tower: AveragePoolingTower, directory: Path) -> TowerDescription:
-        """What the encoder without TensorFlow reads; the SavedModel is written already."""
+        """Description for the encoder without TensorFlow; the SavedModel is written already."""
         arrays = self.tables.arrays(tower)
         arrays.update((name, array.numpy()) for name, array in tower.other_arrays().items())
         (vocabulary,) = (directory / "assets").iterdir()

@@ -1,4 +1,4 @@
-"""Manifests: what a published part is, and the SHA-256 of each of its files."""
+"""Manifests: the facts of a published part, and the SHA-256 of each of its files."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ RecordT = TypeVar("RecordT")
 
 
 class Manifest(Protocol):
-    """What the manifests of towers, search models and indexes have in common.
+    """Base of the manifests of towers, search models and indexes.
 
     Attributes:
         role: "query", "document", "lexical", "search" or "index".
@@ -47,10 +47,10 @@ class Manifest(Protocol):
 
 @dataclasses.dataclass(frozen=True)
 class TableQuality:
-    """What narrow tables of word vectors cost, on the validation queries of the run.
+    """Quality of narrow tables of word vectors, on the validation queries of the run.
 
     Attributes:
-        type: "float16" or "int8".
+        type: "int8".
         largest_distance: Between the vectors of a text by exact and by narrow tables.
         exact: Metric -> mean, with exact tables.
         narrow: The same with these tables.
@@ -64,10 +64,10 @@ class TableQuality:
 
 @dataclasses.dataclass(frozen=True)
 class VectorQuality:
-    """What a narrow form of the vectors of a search model costs.
+    """Quality of a narrow form of the vectors of a search model.
 
     Attributes:
-        type: "int8" or "binary".
+        type: "int8".
         recall: Share of the exact best documents that are found, on average.
         depth: How many best documents are looked for.
         queries: Number of queries that it was measured with; of the set of the training run.
@@ -91,11 +91,10 @@ class ExportManifest:
         epsilon: ε of the similarity; 0 without towers.
         thresholds: Those of the loss of the towers.
         data: The retrieval set of the training run; finds its collection again.
-        cut_points: Those that predict grades, found on validation; None in the manifests of before
-            there were any, whose grades are predicted by the thresholds.
+        cut_points: Those that predict grades, found on validation.
+        parts: Roles of the parts that rank together; the version is complete if all are there.
         tables: What the narrow tables of the towers cost; None for exact ones.
         vectors: What the narrow vectors of the search model cost; None for exact ones.
-        parts: Roles of the parts that rank together; the version is complete if all are there.
         documents: Size of the collection of a search model; None for another part.
         depth: Documents that a search model returns per query; None for another part.
         digests: Relative path -> hex SHA-256 of each file.
@@ -108,10 +107,10 @@ class ExportManifest:
     epsilon: float
     thresholds: tuple[float, ...]
     data: DataSettings
-    cut_points: CutPoints | None = None
+    cut_points: CutPoints
+    parts: tuple[str, ...]
     tables: TableQuality | None = None
     vectors: VectorQuality | None = None
-    parts: tuple[str, ...] = ROLES
     documents: int | None = None
     depth: int | None = None
     digests: dict[str, str] = dataclasses.field(default_factory=dict)
@@ -131,7 +130,7 @@ class ExportManifest:
             role=entries["role"],
             epsilon=entry(entries, "epsilon", (int, float)),
             data=DataSettings(**entry(entries, "data", dict)),
-            cut_points=_record(CutPoints, entries, "cut_points"),
+            cut_points=record_from_json(CutPoints, entry(entries, "cut_points", dict)),
             tables=_record(TableQuality, entries, "tables"),
             vectors=_record(VectorQuality, entries, "vectors"),
             parts=_parts(entries),
@@ -139,11 +138,6 @@ class ExportManifest:
         )
         check_own_digest(entries)
         return manifest
-
-    @property
-    def grades(self) -> CutPoints:
-        """The scores at which the predicted grade changes."""
-        return self.cut_points or CutPoints(self.thresholds, (), self.thresholds)
 
     def write(self, directory: Path) -> None:
         """Writes the manifest of the part in `directory`."""
@@ -159,8 +153,7 @@ def _record(kind: type[RecordT], entries: dict, name: str) -> RecordT | None:
 
 
 def _parts(entries: dict) -> tuple[str, ...]:
-    """The entry `parts`, which exports of towers alone did not always have."""
-    parts = entry({"parts": list(ROLES), **entries}, "parts", list)
+    parts = entry(entries, "parts", list)
     if not parts or not set(map(str, parts)) <= set(EXPORTED_ROLES):
         raise ValueError(f"its entry 'parts' is {parts!r}")
     return tuple(parts)

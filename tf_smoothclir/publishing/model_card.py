@@ -11,6 +11,7 @@ from typing import Any
 from tf_smoothclir.evaluation.report import metrics_cells, rules_list, without_queries
 from tf_smoothclir.plugins import RERANKERS
 from tf_smoothclir.publishing.export_directory import DIRECTORIES, MODELS
+from tf_smoothclir.settings.base import value_text
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.training.run_config import RunConfig
 from tf_smoothclir.training.run_directory import RunDirectory
@@ -26,7 +27,7 @@ _TAGS = ("cross-lingual-information-retrieval", "document-retrieval", "tensorflo
 
 
 def model_card_path(export_dir: str | os.PathLike, version: int) -> Path:
-    """Where the card of a version is."""
+    """Path of the card of a version."""
     return Path(export_dir, f"model_card-{version}.md")
 
 
@@ -38,7 +39,7 @@ def write_model_card(
     roles: Sequence[str],
     narrow: bool,
 ) -> Path:
-    """Writes the model card of an exported version beside its parts."""
+    """Writes the model card of an exported version next to its parts."""
     data = RunConfig.read(run.config).data
     content = read_json(run.metrics) if run.finished else {}
     whole = run.settings()
@@ -181,12 +182,12 @@ def _use(export_dir: Path, settings: RunSettings, roles: Sequence[str]) -> Itera
 
 def _differing(settings: RunSettings) -> list[str]:
     """The flags that differ from the defaults, without paths of this machine."""
-    default = dict(line.split("=", 1) for line in RunSettings().flag_lines())
+    default = {f"--{name}": value_text(value) for name, value in RunSettings().values().items()}
     flags = dict(line.split("=", 1) for line in settings.flag_lines())
     return [
         f"{flag}={value}"
         for flag, value in flags.items()
-        if value != default[flag] and not os.path.isabs(value)
+        if value != default.get(flag) and not os.path.isabs(value)
     ]
 
 

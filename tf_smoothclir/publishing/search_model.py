@@ -23,7 +23,7 @@ _MOST_QUERIES_PER_STEP = 64
 
 
 class GraphScorer(Protocol):
-    """Gives scores in the graph; a `tf.Module`."""
+    """Scorer in the graph; a `tf.Module`."""
 
     def all_documents(self, queries: QueriesRead) -> tf.Tensor:
         """The scores of the collection, `[queries, documents]`."""

@@ -77,7 +77,7 @@ class Verifier:
         self._errors.close()
 
     def send(self, role: str, part, directory: Path, texts: dict[str, Sequence[bytes]]) -> None:
-        """Makes the process load a written part and run its signatures; does not wait."""
+        """Sends a written part to the process, to load it and run its signatures; does not wait."""
         requests = _requests(role, part, texts)
         line = json.dumps([str(directory), requests], default=_latin_1)
         with contextlib.suppress(BrokenPipeError):  # it has failed already: `compare` reports why

@@ -38,7 +38,7 @@ _RANKING = (*ROLES, "lexical", "reranker")
 
 
 class Part(Protocol):
-    """What can be published.
+    """Part of an export that can be published.
 
     A SavedModel, whose role is in `MODELS`, also has `name` and `signatures` (see `Verifier.send`);
     a search model has `num_documents` and `depth`.
@@ -58,14 +58,14 @@ class Part(Protocol):
 
 @dataclasses.dataclass(frozen=True)
 class PairInfo:
-    """What all manifests of a version say.
+    """Facts that all manifests of a version share.
 
     Attributes:
         dim: Length of the vectors; 0 without towers.
         epsilon: ε of the similarity; 0 without towers.
         thresholds: Those of the loss of the towers.
         data: The retrieval set of the training run; finds its collection again.
-        cut_points: Those that predict grades; None for the thresholds.
+        cut_points: Those that predict grades.
         quality: What the narrow tables of the towers cost; None for exact ones.
         vectors: What the narrow vectors of the search model cost; None for exact ones.
     """
@@ -74,7 +74,7 @@ class PairInfo:
     epsilon: float
     thresholds: tuple[float, ...]
     data: DataSettings
-    cut_points: CutPoints | None = None
+    cut_points: CutPoints
     quality: TableQuality | None = None
     vectors: VectorQuality | None = None
 
@@ -124,7 +124,7 @@ def publish_version(
 
 
 def manifest_in_memory(parts: dict[str, Part], info: PairInfo) -> ExportManifest:
-    """What the manifests of all parts share; of the first of them, as version 0."""
+    """Manifest of the first part, as version 0: what those of all parts share."""
     ranking = tuple(role for role in _RANKING if role in parts)
     return ExportManifest(
         role=ranking[0],
@@ -186,7 +186,5 @@ def _rename(temporary: Path, path: Path) -> None:
 
 def _pair_id(ranking: Sequence[Part], info: PairInfo) -> str:
     """A digest of the parts that rank, θ and cut points; equal for equal content."""
-    digests = [part.digest() for part in ranking] + [repr(info.thresholds)]
-    if info.cut_points is not None:
-        digests.append(repr(info.cut_points))
+    digests = [part.digest() for part in ranking] + [repr(info.thresholds), repr(info.cut_points)]
     return hashlib.sha256(" ".join(digests).encode()).hexdigest()

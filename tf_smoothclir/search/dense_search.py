@@ -48,7 +48,7 @@ class DenseSearch:
         return [next(found) if says_something else [] for says_something in known]
 
     def read(self, queries: Sequence[str]) -> list[QueryReading]:
-        """What the query tower knows of each query; see `TextSearch`."""
+        """Evidence of each query in the query tower; see `TextSearch`."""
         return self._encode(queries).readings if len(queries) else []
 
     def explain(

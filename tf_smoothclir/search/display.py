@@ -70,7 +70,7 @@ def _shown(match: re.Match) -> str:
 
 
 def remarks(reading: QueryReading, hits: Sequence[SearchHit]) -> list[str]:
-    """What people should know about an answer: what was not understood of the query."""
+    """Remarks on an answer: what was not understood of the query."""
     lines = []
     if reading.evidence in DOUBTS:
         lines.append(DOUBTS[reading.evidence])
@@ -116,7 +116,7 @@ def shares(explanation: Explanation) -> str:
 
 
 def _met(word: WordShare) -> str:
-    """What a word met most, with the probability, such as " (house 0.92)"."""
+    """Best match of a word, with the probability, such as " (house 0.92)"."""
     return f" ({word.matches[0].word} {word.matches[0].probability:.2f})" if word.matches else ""
 
 
@@ -139,5 +139,5 @@ def word_pattern(words: tuple[str, ...]) -> re.Pattern:
 
 
 def _stands_anywhere(word: str) -> bool:
-    """Whether letters may stand beside a token."""
+    """Whether letters may stand next to a token."""
     return not word[0].isalnum() or unicodedata.name(word[0], "").startswith(_UNSPACED)

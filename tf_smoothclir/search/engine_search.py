@@ -59,7 +59,7 @@ class EngineSearch:
         return [next(found) if reading.says_something else [] for reading in readings]
 
     def read(self, queries: Sequence[str]) -> list[QueryReading]:
-        """What words, or else the query tower, know of each query; see `TextSearch`."""
+        """Evidence of each query in words, or else in the query tower; see `TextSearch`."""
         return self._as_parts(queries)[0]
 
     def explain(
@@ -91,7 +91,7 @@ class EngineSearch:
         return [hits[:end] for hits, end in zip(found, ends)]
 
     def _products(self, part: PartOfQuery, ids: Sequence[str]) -> list[float]:
-        """What a half adds to the scores of documents."""
+        """Products that a half adds to the scores of documents."""
         fields = [fields[part.half] for fields in self._documents.values(ids)]
         if part.half == LexicalHalf.name:
             return [
@@ -101,7 +101,7 @@ class EngineSearch:
         return [part.weight * np.dot(np.asarray(own, np.float32), part.value) for own in fields]
 
     def _points(self, part: PartOfQuery, ids: Sequence[str]) -> list[float]:
-        """The same where ranks count."""
+        """Points of documents by their ranks in one half."""
         found = self._documents.points(part, len(ids), self._lexical.fusion.points)
         points = {hit["id"]: hit["distance"] for hit in found}
         return [points.get(id_, 0.0) for id_ in ids]
@@ -109,7 +109,7 @@ class EngineSearch:
     def _as_parts(
         self, queries: Sequence[str]
     ) -> tuple[list[QueryReading], list[list[PartOfQuery]]]:
-        """What is known of queries, and what each asks of the halves with a weight."""
+        """Evidence of queries, and the parts of each for the halves with a weight."""
         if not len(queries):
             return [], []
         of_words, of_vectors = self._weights

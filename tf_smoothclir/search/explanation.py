@@ -1,4 +1,4 @@
-"""Which words carry a score: the share of each word of a text in the SCS with another text.
+"""Explanation of a dense score: the share of each word of a text in the SCS with another text.
 
 The average-pooling tower turns a text with word vectors e_1 ... e_n into f = tanh(m), where m is
 their mean. Its score with a smooth-normalised vector v of the other side is

@@ -1,4 +1,4 @@
-"""What ranks by an index that may have one half of a hybrid alone."""
+"""Halves of an index in a search: an index may have one half of a hybrid alone."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def one_half_alone(
 ) -> bool:
     """Whether an index has one half of a hybrid; no re-ranker follows it.
 
-    The weight and the cut points of a re-ranker are those beside the whole ranking.
+    The weight and the cut points of a re-ranker belong to the whole ranking.
     """
     halves = {"document": DenseHalf.name, "lexical": LexicalHalf.name}
     alone = len(manifest.halves) < len(halves.keys() & set(parts))
@@ -29,7 +29,7 @@ def one_half_alone(
 
 
 def ranked_by(retriever: str, manifest: IndexManifest | CollectionNote) -> str:
-    """What ranks: the retriever of a run, or the half of it that an index has."""
+    """Name of the retriever: that of a run, or the half of it that an index has."""
     if set(HALVES_OF[retriever]) <= set(manifest.halves):
         return retriever
     return "dense" if DenseHalf.name in manifest.halves else "lexical"

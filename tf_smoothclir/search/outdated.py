@@ -1,4 +1,4 @@
-"""An index that another training run made useless, and the command that makes it anew."""
+"""Outdated indexes: those of another training run, and the command that builds them again."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from tf_smoothclir.search.word_ranker import AskedQuery, Query, WordRanker
 
 
 def ranker_of(index: DocumentIndex, fusion: Fusion) -> WordRanker:
-    """What ranks the documents of an index as a fusion says."""
+    """Ranker of the documents of an index by a fusion."""
     if fusion.by_ranks:
         return RankFusionRanker(index, fusion)
     return WordRanker(index, fusion.weights, fusion.feedback)

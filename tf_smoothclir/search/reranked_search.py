@@ -31,7 +31,7 @@ class RerankedSearch:
     """A `TextSearch` over another one.
 
     The score of a hit is that of the first stage plus the weighted one of the re-ranker; documents
-    behind those that are ordered again follow as the first stage has them.
+    after those that are ordered again follow as the first stage has them.
 
     Attributes:
         collection: What is searched.
@@ -48,7 +48,7 @@ class RerankedSearch:
         self._changing = threading.Lock()  # servers search in several threads
 
     def read(self, queries: Sequence[str]) -> list[QueryReading]:
-        """What the first stage knows of each query."""
+        """Evidence of each query in the first stage."""
         return self._first.read(queries)
 
     def search(self, queries: Sequence[str], depth: int) -> list[list[SearchHit]]:
@@ -80,7 +80,7 @@ class RerankedSearch:
         scores = np.array([hit.score for hit in hits], np.float32)
         scores[: len(top)] += np.float32(self._stage.reranker.weight) * added
         rest = scores[len(top) :]
-        if len(rest):  # they stay behind
+        if len(rest):  # they stay after the others
             rest -= np.maximum(0, rest[0] - scores[: len(top)].min())
         order = np.argsort(-scores, kind="stable")
         grades = self._grades(scores[order])
@@ -89,10 +89,8 @@ class RerankedSearch:
             for rank, (place, grade) in enumerate(zip(order.tolist(), grades), 1)
         ]
 
-    def _grades(self, scores: np.ndarray) -> list[int | None]:
+    def _grades(self, scores: np.ndarray) -> list[int]:
         cut_points = self._stage.settings.cut_points
-        if cut_points is None:
-            return [None] * len(scores)
         found = hit_grades(scores[np.newaxis], cut_points.scores, cut_points.shares)
         return found.numpy()[0].tolist()
 

@@ -1,4 +1,4 @@
-"""Which word of a document met which word of a query, and what that adds to the score.
+"""Explanation of a lexical score: matches of document words and query words, and their shares.
 
 A query word w adds to the score of a document, over the fields f (profiles of positions),
 
@@ -82,7 +82,7 @@ class WordExplainer:
         chances: np.ndarray,
         frequencies: Sequence[np.ndarray],
     ) -> np.ndarray:
-        """What each pair of words adds, before a fusion: `[query words, document words]`.
+        """Share of each pair of words, before a fusion: `[query words, document words]`.
 
         Args:
             words: `[query words]`, of the query.

@@ -61,7 +61,7 @@ class WordRanker:
 
 
 class AskedQuery:
-    """What is known about all documents for one query: to rank them, and then to explain hits.
+    """Scores of all documents for one query: to rank them, and then to explain hits.
 
     Attributes:
         query: The query.
@@ -96,7 +96,7 @@ class AskedQuery:
         return positions[order], scores[order]
 
     def parts(self, positions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """What words, towers and feedback add to scores, `[positions]` float32 each."""
+        """Shares of words, towers and feedback in scores, `[positions]` float32 each."""
         dense = fed = np.zeros(len(positions), np.float32)
         if self._ranker.dense is not None:
             dense = self._of_vectors(positions)
@@ -105,15 +105,15 @@ class AskedQuery:
         return self._lexical[positions], dense, fed
 
     def _of_words(self) -> np.ndarray:
-        """What words add to the score of each document, `[documents]` float32."""
+        """Share of words in the score of each document, `[documents]` float32."""
         return self._ranker.of_lexical * self._ranker.index.lexical.scores(self.query.words)
 
     def _of_vectors(self, positions: np.ndarray) -> np.ndarray:
-        """What vectors add to the scores of some documents, `[positions]` float32."""
+        """Share of vectors in the scores of some documents, `[positions]` float32."""
         return self._ranker.of_dense * self._ranker.dense.scores(self.query.vector, positions)
 
     def _similarities(self, feedback: Feedback) -> np.ndarray:
-        """What feedback adds to the score of each document, `[documents]` float32."""
+        """Share of feedback in the score of each document, `[documents]` float32."""
         first = self._candidates(self._lexical, feedback.depth)
         scores = _sum(*self.parts(first))
         best = np.argsort(-scores, kind="stable")[: feedback.depth]

@@ -77,7 +77,7 @@ class WordSearch:
         return found
 
     def read(self, queries: Sequence[str]) -> list[QueryReading]:
-        """What words, or else the query tower, know of each query; see `TextSearch`."""
+        """Evidence of each query in words, or else in the query tower; see `TextSearch`."""
         _, readings = self._read.queries(queries)
         if self._encode is None or all(reading.says_something for reading in readings):
             return readings
@@ -102,7 +102,7 @@ class WordSearch:
         return self._explainer.explain(asked.query.words, texts, parts, role)
 
     def _as_queries(self, queries: Sequence[str]) -> tuple[list[QueryReading], list[Query]]:
-        """What is known of queries, and queries as both kinds of models see them."""
+        """Evidence of queries, and queries as both kinds of models see them."""
         if not len(queries):
             return [], []
         words, readings = self._read.queries(queries)

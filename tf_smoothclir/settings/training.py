@@ -64,12 +64,12 @@ class TrainingSettings(Settings):
         " row_rmsprop: the same with one step size for a whole word vector, which saves the memory"
         " of a second table; for long vectors. adam:"
         " the paper's; its cost grows with the vocabulary, not the batch. lazy_adam: updates only"
-        " the words of the batch. adagrad: ahead in the first epochs.",
-        choices=("rmsprop", "row_rmsprop", "adam", "lazy_adam", "adagrad"),
+        " the words of the batch.",
+        choices=("rmsprop", "row_rmsprop", "adam", "lazy_adam"),
     )
     learning_rate: float = setting(
         0.0,
-        "Learning rate; 0: the optimizer's own, 0.01 (as in the paper), or 0.4 for adagrad.",
+        "Learning rate; 0: 0.01, as in the paper.",
         minimum=0.0,
     )
     learning_rate_decay: float = setting(

@@ -1,4 +1,4 @@
-"""What a model knows of a query: its words, how they are spelled, their n-grams, or nothing.
+"""Evidence of a query in a model: its words, their spelling, their n-grams, or nothing.
 
 A query without any known word would still get the documents that happen to score highest. So
 searches ask first, and answer with no documents where there is no evidence. Punctuation is none.
@@ -27,7 +27,7 @@ _WORD = r".*[\p{L}\p{N}].*"
 
 
 class Evidence(NamedTuple):
-    """What is known of some texts.
+    """Evidence of some texts.
 
     Attributes:
         levels: `[batch]` int32, the best evidence that a word of each text gives.
@@ -59,18 +59,18 @@ def evidence_of(tokens: tf.RaggedTensor, levels: tf.Tensor) -> Evidence:
 
 
 class WordEvidence(tf.Module):
-    """What a tower knows of texts, in the graph: words of its vocabulary, or n-grams of them."""
+    """Evidence of texts, in the graph: words of a tower's vocabulary, or n-grams of them."""
 
     def __init__(self, encoder: TextEncoder, ngrams_known: NgramSet | None = None):
         super().__init__(name="evidence")
         self._encoder, self._ngrams = encoder, ngrams_known
 
     def __call__(self, texts: tf.Tensor) -> Evidence:
-        """What is known of texts, `[batch]` string, any bytes."""
+        """Evidence of texts, `[batch]` string, any bytes."""
         return self.of_words(tokenize(texts, self._encoder.max_tokens))
 
     def of_words(self, tokens: tf.RaggedTensor) -> Evidence:
-        """The same of texts whose words are known, `[batch, (tokens)]` string."""
+        """Evidence of texts that are split into words, `[batch, (tokens)]` string."""
         known = self._encoder.ids(tokens.flat_values) > UNKNOWN_ID
         levels = tf.where(known, WORDS, NOTHING)
         if self._ngrams is not None:  # only of unknown words: the others have better evidence
@@ -93,7 +93,7 @@ class NgramSet(tf.Module):
         self._known = tf.Variable(np.unique(np.concatenate(parts)), trainable=False)
 
     def resembles(self, words: tf.Tensor) -> tf.Tensor:
-        """Which words have half of their n-grams from known words, `[words]` bool."""
+        """Mask of words that have half of their n-grams from known words, `[words]` bool."""
         found = self._hashes(words)
         places = tf.searchsorted(self._known, found.flat_values)
         places = tf.minimum(places, tf.size(self._known) - 1)
@@ -109,7 +109,7 @@ class NgramSet(tf.Module):
 def word_evidence(
     vocabulary_path: str | os.PathLike, encoder: TextEncoder, settings: TextSettings
 ) -> WordEvidence:
-    """What says how much a tower of a run knows of texts."""
+    """The `WordEvidence` of a tower of a run."""
     if not settings.ngram_buckets:
         return WordEvidence(encoder)
     words = read_vocabulary(vocabulary_path)[UNKNOWN_ID + 1 :]

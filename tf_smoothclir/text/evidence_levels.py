@@ -1,4 +1,4 @@
-"""How well a query is understood, from not at all to by its words; `evidence` finds it out."""
+"""Levels of evidence of a query, from nothing to its words; `evidence` finds them."""
 
 # What people and JSON call them.
 NOTHING, NGRAMS, SPELLING, WORDS = range(4)

@@ -1,4 +1,4 @@
-"""Texts to token ids and the character n-grams of their words, in the graph."""
+"""Encoder of texts as token ids and character n-grams of their words, in the graph."""
 
 from __future__ import annotations
 

@@ -111,7 +111,7 @@ class TokenCounter:
         return found
 
     def distinct_ids(self, vocabulary: list[str]) -> tuple[np.ndarray, list[str]]:
-        """Gives ids to the unknown tokens too: behind the vocabulary, in the order of the stream.
+        """Numbers the unknown tokens too: after the vocabulary, in the order of the stream.
 
         Returns:
             `[distinct]` int32, number -> id, and the tokens with the ids from `len(vocabulary)` on.

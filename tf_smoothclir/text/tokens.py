@@ -27,7 +27,7 @@ class Tokens(NamedTuple):
 
 
 class DistinctTokens(NamedTuple):
-    """The same, with each different id once.
+    """Tokens of texts, with each different id once.
 
     Attributes:
         distinct: `[distinct]` int, each different id.
@@ -53,7 +53,7 @@ class DistinctTokens(NamedTuple):
 
 
 class SubwordTokens(NamedTuple):
-    """The same, with the character n-grams of each different word.
+    """Tokens of texts, with the character n-grams of each different word.
 
     Attributes:
         distinct: As in `DistinctTokens`.

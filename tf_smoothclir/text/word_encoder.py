@@ -1,4 +1,4 @@
-"""Texts to token ids, in the graph: vocabularies as tables."""
+"""Encoder of texts as token ids, in the graph: vocabularies as tables."""
 
 from __future__ import annotations
 
@@ -93,5 +93,5 @@ class TextEncoder(tf.Module):
         )
 
     def complete(self, ids: tf.Tensor, lengths: tf.Tensor) -> Tokens:
-        """What `__call__` returns, given the ids and lengths of its tokens."""
+        """Result of `__call__`, given the ids and lengths of the tokens."""
         return Tokens.of(ids, lengths)

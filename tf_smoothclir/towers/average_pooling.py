@@ -149,7 +149,7 @@ class AveragePoolingTower(WordTableTower):
         return sums, tf.cast(tokens.lengths, sums.dtype)[:, tf.newaxis]
 
     def token_vectors(self, tokens) -> tf.Tensor:
-        """Returns what each token adds, times its weight over the mean weight of the text."""
+        """Returns the vector of each token, times its weight over the mean weight of the text."""
         tokens = distinct_tokens(tokens)
         vectors = tf.gather(self.word_vectors(tokens), tokens.positions)
         if self.token_weights == self.position_weights == "none":
@@ -163,7 +163,7 @@ class AveragePoolingTower(WordTableTower):
         return vectors * weights / tf.gather(means, tokens.texts)
 
     def position_profile(self, positions: int) -> np.ndarray | None:
-        """Returns how much words count at the first positions; see `WordTableTower`."""
+        """Returns the weights of the first positions; see `WordTableTower`."""
         if self.position_weights == "none":
             return None
         return self._profile().numpy()[part_of_position(positions)]

@@ -79,7 +79,7 @@ def largest_responses(
     matrix, which is several times as fast as with a dense one.
 
     Args:
-        stream: `[windows + width - 1, dim]`; the window at a row is that row and those behind it.
+        stream: `[windows + width - 1, dim]`; the window at a row is that row and those after it.
         texts: `[windows]` int, the text of each window; -1 for none.
         filters: `[width * dim, filters]`.
         batch: Number of texts.

@@ -113,7 +113,7 @@ class Direction(keras.layers.Layer):
         return tf.gather(tf.concat(found, axis=0), rank)
 
     def states(self, vectors, texts, steps, lengths):
-        """Returns the state after each step, `[steps, batch, 64]`; behind its end a text has any.
+        """Returns the state after each step, `[steps, batch, 64]`; after its end a text has any.
 
         Args:
             vectors: `[tokens, dim]`.

@@ -1,6 +1,6 @@
-"""Positions: where in its text a word stands, and how much it counts there.
+"""Weights of positions: parts of a text, and the weight of a word in each.
 
-A profile has one weight for each part of a text. Parts are short where texts begin and long behind,
+A profile has one weight for each part of a text. Parts are short at the start and long later,
 so that a few weights describe texts of any length. Sums by part come first and weights after: no
 token needs a row of its own.
 """
@@ -22,9 +22,9 @@ AnyTokens = TypeVar("AnyTokens", Tokens, DistinctTokens, SubwordTokens)
 
 
 def by_part(tokens: AnyTokens) -> AnyTokens:
-    """Returns the same tokens as `NUM_PARTS` shorter texts for each text: its parts, in order.
+    """Splits each text into `NUM_PARTS` shorter texts: its parts, in order.
 
-    Parts behind the end of a text are empty.
+    Parts after the end of a text are empty.
     """
     begins = tf.constant(PART_BEGINS, tokens.lengths.dtype)
     widths = tf.constant((*np.diff(PART_BEGINS), tokens.lengths.dtype.max), tokens.lengths.dtype)

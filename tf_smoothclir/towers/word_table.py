@@ -149,18 +149,18 @@ class WordTableTower(keras.layers.Layer):
         """Creates the weights besides the tables: none, unless a subclass does."""
 
     def borrow_tables(self, lender: WordTableTower) -> None:
-        """Makes the tower read and train the tables of a built one, of the same sizes.
+        """Shares the tables of a built tower, of the same sizes: reads and trains them.
 
         Call it before the tower is built, which then makes no tables of its own.
         """
         self._lender = lambda: lender  # Keras would take a layer for a part of this one
 
     def layer_weights(self) -> list[tf.Variable]:
-        """Returns the trained weights behind the word vectors, in their order."""
+        """Returns the trained weights after the word vectors, in their order."""
         return self._but_tables(self.trainable_weights)
 
     def start_like(self, other: WordTableTower) -> None:
-        """Gives all weights but tables and counters the values of another built tower's.
+        """Copies all weights but tables and counters from another built tower.
 
         Weights that are not trained are among them, such as inverse document frequencies.
 
@@ -176,7 +176,7 @@ class WordTableTower(keras.layers.Layer):
         return [weight for weight in map(tf_variable, weights) if id(weight) not in tables]
 
     def matrices(self) -> list:
-        """Returns the trained matrices of layers behind the word vectors; none here."""
+        """Returns the trained matrices of layers after the word vectors; none here."""
         return []
 
     def tables(self) -> dict[str, tf.Variable]:
@@ -186,7 +186,7 @@ class WordTableTower(keras.layers.Layer):
 
     @contextlib.contextmanager
     def reading_rows_by(self, read: Callable[[str, tf.Tensor], tf.Tensor] | None) -> Iterator[None]:
-        """Makes the tower read the rows of its tables elsewhere, such as in narrow copies of them.
+        """Redirects reads of table rows, such as to narrow copies of the tables.
 
         Args:
             read: From the name of a table and `[rows]` ids to `[rows, dim]`; None for the tables.
@@ -199,7 +199,7 @@ class WordTableTower(keras.layers.Layer):
 
     @contextlib.contextmanager
     def reading_in_place(self) -> Iterator[None]:
-        """Makes the tower add up rows where they lie in its tables, which is faster.
+        """Adds up rows where they lie in the tables, which is faster.
 
         Only for exports. Once TensorFlow has read single rows of a variable, or trained them, it
         copies the whole variable whenever an operation asks for it.
@@ -221,7 +221,7 @@ class WordTableTower(keras.layers.Layer):
         raise NotImplementedError
 
     def position_profile(self, positions: int) -> np.ndarray | None:
-        """Returns how much words count at the first positions, `[positions]`; 1 is the most.
+        """Returns the weights of words at the first positions, `[positions]`; the largest is 1.
 
         None for towers without weights of positions: all but some of `AveragePoolingTower`.
         """
@@ -250,6 +250,7 @@ class WordTableTower(keras.layers.Layer):
         of_ngrams = self._sums_of_ngrams(ngrams, training)
         root = tf.sqrt(tf.cast(ngrams.lengths, of_ngrams.dtype))
         of_ngrams *= tf.math.divide_no_nan(1.0, root)[:, tf.newaxis]
+        # Only these words have a row of their own; it is added to the sums of n-grams in place.
         has_own = (words > UNKNOWN_ID) & (words < self.vocabulary_size)
         own = self._rows("embeddings", tf.boolean_mask(words, has_own))
         return tf.tensor_scatter_nd_add(of_ngrams, tf.where(has_own), own)
@@ -264,6 +265,7 @@ class WordTableTower(keras.layers.Layer):
         number = tf.size(tokens.lengths)
         if self._reads_in_place:
             return segment_sum(self._table(table), tokens.ids, tokens.texts, number)
+        # Each different row is read once, then added up from the copy, `[distinct, dim]`.
         tokens = distinct_tokens(tokens)
         rows = self._rows(table, tokens.distinct)
         return segment_sum(rows, tokens.positions, tokens.texts, number, training=training)
@@ -279,6 +281,7 @@ class WordTableTower(keras.layers.Layer):
 
     def _sums_of_ngrams(self, ngrams: Tokens | DistinctTokens, training: bool | None) -> tf.Tensor:
         """`[words, dim]`, the sum of the vectors of each word's n-grams."""
+        # In training, rows are added up where they lie; see `ops/table_sum.py`.
         if training and not tf.executing_eagerly():
             ngrams = distinct_tokens(ngrams)
             return table_sum_of_distinct(
@@ -337,6 +340,7 @@ def flat_tokens(given) -> Tokens | DistinctTokens | SubwordTokens:
         return Tokens.of(given["ids"], given["lengths"])
     if isinstance(given, tf.RaggedTensor):
         return Tokens.of(given.flat_values, tf.cast(given.row_lengths(), tf.int32))
+    # Padded: the real ids of each row, in order.
     real = tf.not_equal(given, PADDING_ID)
     lengths = tf.reduce_sum(tf.cast(real, tf.int32), axis=-1)
     ids = tf.boolean_mask(given, real)
@@ -344,6 +348,6 @@ def flat_tokens(given) -> Tokens | DistinctTokens | SubwordTokens:
 
 
 def distinct_tokens(given) -> DistinctTokens | SubwordTokens:
-    """Returns what `flat_tokens` does, with each different id once."""
+    """Returns the tokens of texts, as `flat_tokens` does, with each different id once."""
     tokens = flat_tokens(given)
     return DistinctTokens.of(tokens) if isinstance(tokens, Tokens) else tokens

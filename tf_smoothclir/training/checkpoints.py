@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import json
-import os
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
@@ -14,7 +13,7 @@ from absl import logging
 
 from tf_smoothclir.protocols.task import LOSS, TaskVariables
 from tf_smoothclir.training.histograms import bin_of
-from tf_smoothclir.training.saved_states import BEST, EARLIER_STATES, STATE, SavedStates
+from tf_smoothclir.training.saved_states import BEST, STATE, SavedStates
 from tf_smoothclir.utils.errors import input_error
 
 _TRAIN_AGAIN = "Restore the files from a copy, or train again with --overwrite"
@@ -22,7 +21,7 @@ _TRAIN_AGAIN = "Restore the files from a copy, or train again with --overwrite"
 
 @dataclasses.dataclass
 class Progress:
-    """How far a run has come.
+    """Progress of a run.
 
     Attributes:
         epoch: Epochs completed, validation included.
@@ -101,20 +100,19 @@ class Checkpoints:
         self._best_are_weights = variables.kept is variables.weights
         self._weights = tf.train.Checkpoint(weights=variables.weights)
         self._rest = tf.train.Checkpoint(**rest)
-        # Earlier releases save it; now the name of a state has its number.
-        _ = self._checkpoint.save_counter
         self._states, self._best = SavedStates(directory, STATE), SavedStates(directory, BEST)
         self._former = 0  # the state that this process has restored or saved
 
     def save(self, progress: Progress) -> None:
         """Saves the state, completely or not at all; the best weights so far must be saved."""
+        # At the end of the best epoch, the weights are those of the file of the best weights, which
+        # the state then needs: they are not written twice.
         self._progress.assign(progress.to_json())
         needs = self._best.latest() if progress.best_epoch else 0
         is_best = self._best_are_weights and needs and not progress.step
         is_best = is_best and progress.best_epoch == progress.epoch
         write = (self._rest if is_best else self._checkpoint).write
         self._former = self._states.save(write, former=self._former, needs=needs)
-        (self._directory / EARLIER_STATES).unlink(missing_ok=True)
 
     def restore(self) -> Progress | None:
         """Restores the last state that is not damaged; returns None if there is none yet."""
@@ -124,14 +122,12 @@ class Checkpoints:
             damage = self._damage(number)
             if not damage:
                 needs = self._states.needs(number)
+                # Best weights of epochs after this state will be made again.
                 if needs:
                     self._best.discard_after(needs)
                 self._former = number
                 return self._restored(self._states.prefix(number), needs)
             logging.warning("%s is damaged: %s", self._states.prefix(number), damage)
-        latest = tf.train.latest_checkpoint(str(self._directory))  # of an earlier release
-        if latest and not there:
-            return self._restored(latest)
         if not there:
             return None
         raise input_error(
@@ -139,13 +135,14 @@ class Checkpoints:
         )
 
     def _damage(self, number: int) -> str:
-        """What is wrong with a state, or with the best weights that belong to it."""
+        """Damage to a state, or to the best weights that belong to it; empty if there is none."""
         damage = self._states.damage(number)
         needs = 0 if damage else self._states.needs(number)
         return damage or (self._best.damage(needs) if needs else "")
 
     def _restored(self, prefix: str, needs: int = 0) -> Progress:
         with _readable(prefix):
+            # A state without weights has them in the file of the best ones.
             saved = tf.train.load_checkpoint(prefix).get_variable_to_shape_map()
             if any(name.startswith("weights/") for name in saved):
                 self._checkpoint.restore(prefix).assert_consumed()
@@ -172,10 +169,7 @@ class BestWeights:
     def prefix(directory: Path) -> str | None:
         """The path of the best weights in a directory, as TensorFlow takes it, or None."""
         states = SavedStates(directory, BEST)
-        if number := states.latest():
-            return states.prefix(number)
-        earlier = os.fspath(directory / BEST)  # of an earlier release
-        return earlier if os.path.exists(f"{earlier}.index") else None
+        return states.prefix(number) if (number := states.latest()) else None
 
     @staticmethod
     def exist(directory: Path) -> bool:
@@ -184,15 +178,13 @@ class BestWeights:
 
     @staticmethod
     def damage(directory: Path) -> str:
-        """How the best weights differ from what was written; empty if they do not."""
+        """Damage to the best weights since they were written; empty if there is none."""
         states = SavedStates(directory, BEST)
         return states.damage(states.latest()) if states.latest() else ""
 
     def save(self) -> None:
         """Saves the present values, completely or not at all."""
         SavedStates(self._directory, BEST).save(self._kept.write)
-        for path in self._directory.glob(f"{BEST}.*"):
-            path.unlink()  # of an earlier release
 
     def restore(self) -> None:
         """Restores the values of the best epoch."""

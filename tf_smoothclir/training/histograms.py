@@ -16,5 +16,5 @@ def bin_of(value: float) -> int:
 
 
 def lower_edge(number: int) -> float:
-    """Where a bin begins."""
+    """Lower edge of a bin."""
     return 2.0 ** (number / 2)

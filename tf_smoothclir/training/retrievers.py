@@ -1,4 +1,4 @@
-"""What a run ranks with: its towers, its lexical model, or both.
+"""Retrievers of a run: its towers, its lexical model, or both.
 
 Beside `tasks`, `run_models`, `set_retrievers` and `rerankers`, this is the one place in this room
 that knows the families of models.
@@ -43,7 +43,7 @@ from tf_smoothclir.two_tower.scorer import vectors_of_words
 def learn_models(
     settings: RunSettings, run: RunDirectory, tokenized_set: TokenizedSet, towers: TwoTower | None
 ) -> tuple[RunModels, dict[str, Retriever]]:
-    """Learns what a run needs beside its towers, and keeps it in the run directory.
+    """Learns what a run needs besides its towers, and keeps it in the run directory.
 
     What is there already, from a process that was killed, is loaded.
     """
@@ -143,31 +143,19 @@ def with_fusion(models: RunModels, tokenized_set: TokenizedSet) -> RunModels:
 
 
 def load_cut_points(run: RunDirectory, models: RunModels) -> dict[str, CutPoints]:
-    """The cut points of what a trained run ranks with, and of its parts, by name.
-
-    A run of before there were any has the thresholds of its loss for its towers, of which the log
-    warns, and none for anything else.
-    """
-    if run.cut_points.is_file():
-        found, dim = read_cut_points(run.cut_points), models.settings.model.dim
-        if dim != run.settings().model.dim:  # those of a hybrid are found with its fusion
-            return {"dense": found[name_of_cut(dim)]} if models.lexical is None else {}
-        return found
-    if models.towers is None or models.towers.loss.thresholds is None:
-        return {}
-    logging.warning(
-        "%s has no %s: grades are predicted by the thresholds of its loss, and often wrong. Train"
-        " again for cut points between grades",
-        run.path,
-        run.cut_points.name,
-    )
-    return {"dense": CutPoints(models.thresholds, (), models.thresholds)}
+    """The cut points of what a trained run ranks with, and of its parts, by name."""
+    if not run.cut_points.is_file():
+        raise run.incomplete("has not chosen cut points between its grades yet")
+    found, dim = read_cut_points(run.cut_points), models.settings.model.dim
+    if dim != run.settings().model.dim:  # those of a hybrid are found with its fusion
+        return {"dense": found[name_of_cut(dim)]} if models.lexical is None else {}
+    return found
 
 
 def load_scorer(
     run: RunDirectory, tokenized_set: TokenizedSet, dim: int = 0, retriever: str = ""
 ) -> GradedScorer:
-    """What a trained run ranks with, over a set.
+    """Scorer of a trained run, over a set.
 
     Whoever evaluates a run calls this, and need not know what the run trained.
     """

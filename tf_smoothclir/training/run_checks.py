@@ -1,4 +1,4 @@
-"""What a trained run can rank by, checked before its data are read."""
+"""Checks of what a trained run can rank by, before its data are read."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ class RunDirectory:
         self.metrics = self.path / "metrics.json"
 
     def evaluation_of(self, part: str = "") -> Path:
-        """Where the TREC files of a part of the run are; "" is what it ranks with."""
+        """Directory of the TREC files of a part of the run; "" is the whole ranking."""
         return self.evaluation / "components" / part if part else self.evaluation
 
     def _parts(self) -> list[str]:
@@ -99,7 +99,7 @@ class RunDirectory:
     def create(
         cls, path: str | Path, settings: RunSettings, *, overwrite: bool = False
     ) -> RunDirectory:
-        """Makes a run directory, or finds the unfinished or finished run with these settings.
+        """Creates a run directory, or finds the unfinished or finished run with these settings.
 
         A run with other settings is replaced if it has neither checkpoints nor metrics.
         """

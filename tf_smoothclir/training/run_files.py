@@ -30,7 +30,7 @@ _REMEDY = (
 class _Written:
     """The manifest: relative path -> what the file is, and what it was before."""
 
-    files: dict[str, tuple[FileNote, ...]] = dataclasses.field(default_factory=dict)
+    files: dict[str, tuple[FileNote, ...]]
 
 
 @contextlib.contextmanager
@@ -40,7 +40,7 @@ def writing(run: Path, path: Path) -> Iterator[Path]:
         temporary = scratch / path.name
         yield temporary
         written = files_below(scratch)
-        there = _read(run).files
+        there = _read(run).files if (run / SEAL).exists() else {}
         notes = {name: (FileNote.of(scratch / name), *there.get(name, ())[:1]) for name in written}
         for part in (temporary, *temporary.rglob("*")):
             flush_to_disk(part)
@@ -52,8 +52,7 @@ def writing(run: Path, path: Path) -> Iterator[Path]:
 def check_run(run: Path, *, finished: bool, best: bool) -> None:
     """Checks that the files of a run are those that training wrote.
 
-    Parts that are deleted as a whole are not missed here, except files of a finished run. A run of
-    an earlier release has no manifest; nothing is checked then.
+    Parts that are deleted as a whole are not missed here, except files of a finished run.
     """
     for name, notes in _read(run).files.items():
         part = run / name.split("/")[0]
@@ -70,8 +69,6 @@ def check_run(run: Path, *, finished: bool, best: bool) -> None:
 def _read(run: Path) -> _Written:
     try:
         return record_from_json(_Written, read_json(run / SEAL))
-    except FileNotFoundError:
-        return _Written()
     except (OSError, ValueError, RecursionError) as error:
         reason = f"the list of the files of the run cannot be read ({error})"
         raise input_error(run / SEAL, reason, _REMEDY) from error

@@ -1,4 +1,4 @@
-"""The models of a run, and what it ranks with."""
+"""Models of a run, and their retriever."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class RunModels:
         return sum(part.seconds for part in parts if part is not None)
 
     def only(self, retriever: str) -> RunModels:
-        """What ranks by `retriever` alone: a half of a hybrid, or all but the re-ranker."""
+        """Models of `retriever` alone: a half of a hybrid, or all but the re-ranker."""
         check_retriever(self.settings, retriever)
         if retriever == self.settings.retrieval.ranks_with:
             return self

@@ -1,4 +1,4 @@
-"""What a run ends with: metrics of its splits, plots, and the run report."""
+"""The end of a run: metrics of its splits, plots, and the run report."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def evaluate_and_report(
 
 
 def _sizes(retrieval_set: RetrievalSet) -> dict[str, int]:
-    """What a set has how many of."""
+    """Sizes of a set: numbers of queries, documents and judgments."""
     return {
         "queries": len(retrieval_set.query_ids),
         "documents": len(retrieval_set.document_ids),
@@ -122,7 +122,7 @@ def calibrated_on(
 
 
 def _of_components(models: RunModels, evaluations: Mapping[str, Mapping[str, Evaluation]]) -> dict:
-    """What a run says beside the towers: what was chosen, and metrics of its parts."""
+    """Choices of a run besides the towers, and metrics of its parts."""
     content = {}
     if models.lexical is not None:
         content["lexical"] = models.lexical.choices()
@@ -242,7 +242,7 @@ def _cut_points_fact(cut_points: dict[str, tuple[float, ...]]) -> str:
 
 
 def _facts_of_models(models: RunModels, result: dict) -> dict[str, str]:
-    """What a model is made of and how it was trained."""
+    """Facts about the models and how they were trained."""
     facts, settings, training = {}, models.settings, result["training"]
     if models.towers is not None:
         best = f"best {training['best_epoch']} by validation {settings.training.select_metric}"

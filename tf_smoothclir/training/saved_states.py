@@ -19,12 +19,11 @@ from tf_smoothclir.utils.records import record_from_json
 from tf_smoothclir.utils.sealed import FileNote, damage_to
 
 STATE, BEST = "state", "best"  # of a run: all that training goes on from; the best weights
-EARLIER_STATES = "checkpoint"  # which states there are, in runs of earlier releases
 
 
 def has_state(directory: Path) -> bool:
-    """Whether there is a state in the checkpoints of a run, of this or earlier releases."""
-    return bool(SavedStates(directory, STATE).latest()) or (directory / EARLIER_STATES).is_file()
+    """Whether there is a state in the checkpoints of a run."""
+    return bool(SavedStates(directory, STATE).latest())
 
 
 def keep_best(directory: Path) -> None:
@@ -68,7 +67,7 @@ class SavedStates:
         return max(self.complete(), default=0)
 
     def damage(self, number: int) -> str:
-        """How a complete state differs from what was written; empty if it does not."""
+        """Damage to a complete state since it was written; empty if there is none."""
         try:
             note = self._note(number)
         except (OSError, ValueError, RecursionError) as error:
@@ -76,7 +75,7 @@ class SavedStates:
         return damage_to(self._directory, note.files)
 
     def needs(self, number: int) -> int:
-        """What `save` was given for an undamaged state."""
+        """Number of the state that an undamaged one needs, as given to `save`."""
         return self._note(number).needs
 
     def save(

@@ -1,4 +1,4 @@
-"""What ranks a set, by its models: towers, a lexical model, or both in one ranking."""
+"""Retrievers of a set, by its models: towers, a lexical model, or both in one ranking."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def retriever_of_parts(
     lexical: LexicalModel | None = None,
     fusion: Fusion | None = None,
 ) -> Retriever:
-    """What ranks a set by models that may come from an export.
+    """Retriever of a set by models that may come from an export.
 
     Args:
         vectors: "query" and "document" -> `[texts, dim]` float32, smooth-normalised, of all texts
@@ -55,7 +55,7 @@ def retriever_of_parts(
 
 
 def scorer_of_pairs(retriever: Retriever) -> Scorer | None:
-    """What scores documents without their collection; None where that is `retriever`."""
+    """Scorer of documents without their collection; None where that is `retriever`."""
     if isinstance(retriever, TwoStageRetriever):
         first_stage = scorer_of_pairs(retriever.first_stage)
         return None if first_stage is None else retriever.over(first_stage)

@@ -22,7 +22,7 @@ class StepLoop:
             self._train_steps = one_by_one(self._train_steps)
 
     def __call__(self, batches, number: int) -> dict[str, np.ndarray]:
-        """Takes `number` batches from an iterator of a dataset, and trains a step on each.
+        """Trains steps on the next `number` batches of an iterator of a dataset.
 
         Returns:
             Name -> `[number]`, for each number that `Task.train_step` returns.
@@ -58,7 +58,7 @@ def compile_steps(task: Task, exchange: Exchange | None = None) -> Callable:
 
 
 def one_by_one(train_steps: Callable) -> Callable:
-    """The same function with one call of the graph for each step.
+    """Function with one call of the graph for each step.
 
     In a loop of the graph, a collective would need messages of the same length at each turn.
     """

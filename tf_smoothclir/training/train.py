@@ -85,7 +85,7 @@ def _begin(
     workers: SingleProcess,
     held: contextlib.ExitStack,
 ) -> tuple[RunDirectory, TokenizedSet | None]:
-    """Makes the run directory, or finds the run to continue, and opens the set.
+    """Creates the run directory, or finds the run to continue, and opens the set.
 
     The chief does this, and locks the directory until `held` is closed. Other workers get no set.
     """

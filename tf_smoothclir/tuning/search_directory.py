@@ -24,7 +24,6 @@ _PARTS = (
     "trials.csv",
     "trials.md",
     HEAT_MAP,
-    "heatmap.svg",  # drawn by earlier versions
     ORACLE_STATE,
     f"{ORACLE_STATE}.damaged",
     TRIALS,

@@ -56,7 +56,7 @@ class BatchModel(keras.Model):
         return super().fit(_as_tensors(x), _as_tensors(y), *args, **kwargs)
 
     def _build_optimizer(self) -> None:
-        """Makes the optimizer's variables: in its first step, the step would be traced twice."""
+        """Creates the optimizer's variables: in its first step, the step would be traced twice."""
         optimizer = getattr(self, "optimizer", None)  # None: not compiled, which Keras says
         if self.built and hasattr(optimizer, "build"):
             with self.distribute_strategy.scope():

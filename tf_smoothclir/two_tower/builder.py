@@ -150,7 +150,7 @@ def start_bilingual(model: TwoTower, settings: RunSettings, tokenized_set: Token
 
     Words that occur in the same training pairs, in either language, start close to each other.
     Words that occur in no training pair start with zero vectors, so their n-grams alone count.
-    Layers behind the words start alike in both towers, or they would take the words apart again.
+    Layers after the word vectors start alike in both towers; else they would take the words apart.
     """
     if settings.model.initial_vectors != "bilingual":
         return

@@ -73,11 +73,6 @@ class Int8Vectors:
                 write_array(file, array, "<f4")
 
     @classmethod
-    def is_in(cls, directory: Path) -> bool:
-        """Whether `write` has written there."""
-        return (directory / _SCALES).exists()
-
-    @classmethod
     def open(cls, directory: Path) -> Int8Vectors:
         """Maps what `write` wrote."""
         scales, (longest,) = (np.fromfile(directory / name, "<f4") for name in (_SCALES, _LONGEST))
@@ -98,7 +93,7 @@ class Int8Vectors:
         return Int8Queries(np.rint(weights / scales[:, None]), scales)
 
     def error(self, query: np.ndarray) -> float:
-        """How far t Σ k_i c_i may be off from an inner product with `[dim]`.
+        """Bound on the distance of t Σ k_i c_i from an inner product with `[dim]`.
 
         The errors of float32 itself are not in it.
         """

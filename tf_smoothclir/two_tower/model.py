@@ -30,8 +30,8 @@ from tf_smoothclir.two_tower.batches import BatchModel, list_lengths, listed_pai
 from tf_smoothclir.two_tower.saved_model import ScoringModel
 from tf_smoothclir.two_tower.similarity import SmoothCosineSimilarity, smooth_normalize
 
-# Weight of the loss of each cut beside that of the whole vectors. With 1, as in Kusupati et al.
-# 2022, the whole ones lose. Chosen on validation queries of mdn-en-de.
+# Weight of the loss of each cut, relative to that of the whole vectors. With 1, as in Kusupati et
+# al. 2022, the whole ones lose. Chosen on validation queries of mdn-en-de.
 CUT_WEIGHT = 0.1
 
 
@@ -149,7 +149,7 @@ class TwoTower(BatchModel):
         return [scores, *(self._scores(inputs, *texts, training) for texts in cut)]
 
     def _scores(self, inputs: ModelInputs, query_vectors, document_vectors, training) -> tf.Tensor:
-        """What `call` does, of vectors."""
+        """Scores of vectors, as `call` has them."""
         if self.in_batch:
             queries, documents = (
                 smooth_normalize(vectors, self.similarity.epsilon)

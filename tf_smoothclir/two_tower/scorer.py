@@ -59,7 +59,7 @@ class DenseRetriever:
         return self.queries[query_rows] @ self.documents.T
 
     def cut_to(self, dim: int, epsilon: float) -> DenseRetriever:
-        """The same with the first `dim` numbers of the towers' vectors."""
+        """Scorer by the first `dim` numbers of the towers' vectors."""
         return dataclasses.replace(
             self,
             queries=_cut(self.queries, dim, epsilon),

@@ -25,7 +25,7 @@ def file_digest(
 
 
 def joint_digest(paths: Iterable[Path]) -> str:
-    """One hex SHA-256 of the names, sizes and contents of files, in this order."""
+    """Digest of the names, sizes and contents of files, in this order: hex SHA-256."""
     digest = hashlib.sha256()
     for path in paths:
         digest.update(f"{path.name}\0{path.stat().st_size}\0".encode())
@@ -46,7 +46,7 @@ def files_below(directory: Path, folders: Sequence[str] = ("",)) -> list[str]:
 
 
 def check_digests(directory: Path, written: dict[str, str], remedy: str) -> None:
-    """Checks that files have the digests they were written with; more files may lie beside them."""
+    """Checks that files have the digests they were written with; others may be there too."""
     compare_digests(directory, file_digests(directory, written), written, remedy)
 
 
@@ -71,11 +71,11 @@ def with_own_digest(entries: dict) -> dict:
 
 
 def check_own_digest(entries: dict) -> None:
-    """Checks a JSON object from `with_own_digest`; one of before there were such digests passes.
+    """Checks a JSON object from `with_own_digest`.
 
     The digest is of the values, not of how they are written.
     """
-    if _OWN in entries and entries[_OWN] != _own_digest(entries):
+    if entries.get(_OWN) != _own_digest(entries):
         raise ValueError("its entries are not those that its digest was made of")
 
 

@@ -30,7 +30,7 @@ _BYTES_PER_COPY = 1 << 22
 
 
 def make_directory(path: str | os.PathLike, flag: str) -> Path:
-    """Makes a directory if it is missing, and checks that it can be written to."""
+    """Creates a directory if it is missing, and checks that it can be written to."""
     path = Path(path)
     try:
         path.mkdir(parents=True, exist_ok=True)
@@ -101,7 +101,7 @@ def _delete_if_left(path: Path, target: Path) -> None:
 
 @contextlib.contextmanager
 def new_directory(path: Path, *, replace: bool = False) -> Iterator[Path]:
-    """Yields a temporary directory beside `path`, and renames it to `path` at the end.
+    """Yields a temporary directory next to `path`, and renames it to `path` at the end.
 
     After an error, nothing is left behind. If `path` exists by then, it stays; with `replace`, it
     is replaced once the new directory is on disk.
@@ -177,7 +177,7 @@ def read_json(path: str | os.PathLike):
 
 @contextlib.contextmanager
 def naming(path: str | os.PathLike) -> Iterator[None]:
-    """Gives errors of the operating system the name of a file, as far as they name none."""
+    """Adds the name of a file to errors of the operating system that name none."""
     try:
         yield
     except OSError as error:

@@ -14,13 +14,13 @@ _decided: contextvars.ContextVar[bool] = contextvars.ContextVar("progress")
 
 
 class Bar(Protocol):
-    """What counts the units of a piece of work that are done."""
+    """Counter of the units of a piece of work that are done."""
 
     def update(self, number: int = 1) -> None:
         """Counts so many more units."""
 
     def note(self, text: str) -> None:
-        """Shows a short text behind the numbers, such as the current loss."""
+        """Shows a short text after the numbers, such as the current loss."""
 
 
 class _NoBar:

@@ -14,7 +14,7 @@ from rich.text import Text
 
 
 class _Counts(ProgressColumn):
-    """What is done, of how many, and how fast: "12.3k of 56.0k pairs, 4.4k/s"."""
+    """Counts and speed of a bar: "12.3k of 56.0k pairs, 4.4k/s"."""
 
     def render(self, task: Task) -> Text:
         total = "" if task.total is None else f" of {short(task.total)}"

@@ -16,7 +16,7 @@ SEAL = "written.json"
 
 @dataclasses.dataclass(frozen=True)
 class FileNote:
-    """What a file was when it was written.
+    """Size and digest of a file when it was written.
 
     Attributes:
         bytes: Its size.
@@ -52,9 +52,9 @@ def sealed_directory(path: Path) -> Iterator[Path]:
 
 
 def damage_in(directory: Path) -> str:
-    """How a sealed directory differs from what was written; empty if it does not.
+    """Damage to a sealed directory since it was written; empty if there is none.
 
-    Such as "document.values has 12 bytes, but 16 were written". Further files may lie beside.
+    Such as "document.values has 12 bytes, but 16 were written". Further files may be there.
     """
     try:
         seal = record_from_json(_Seal, read_json(directory / SEAL))
@@ -66,7 +66,7 @@ def damage_in(directory: Path) -> str:
 
 
 def damage_to(directory: Path, files: dict[str, FileNote]) -> str:
-    """Which file in a directory is not what it was; empty if all are."""
+    """Damage to files of a directory since they were written; empty if there is none."""
     for name, note in files.items():
         try:
             size = (directory / name).stat().st_size

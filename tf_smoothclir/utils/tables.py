@@ -1,12 +1,24 @@
-"""Tables: drawn on a terminal, as Markdown in files and wherever else output goes."""
+"""Tables: Markdown, CSV and LaTeX for files; drawn on a terminal."""
 
 from __future__ import annotations
 
+import csv
+import io
+import re
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 _BETWEEN_COLUMNS = 3
+_LATEX = {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "θ": r"$\theta$",
+    "ε": r"$\varepsilon$",
+    "†": r"\textsuperscript{$\dagger$}",
+    **{character: f"\\{character}" for character in "&%$#_{}"},
+}
 
 
 def markdown_table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
@@ -17,6 +29,39 @@ def markdown_table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> s
 
 def _cell(value: object) -> str:
     return " ".join(str(value).splitlines()).replace("|", "\\|")
+
+
+def csv_table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """A CSV table, with the line ends of Unix."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows([header, *rows])
+    return text.getvalue()
+
+
+def latex_table(
+    header: Sequence[str], groups: Iterable[Iterable[Sequence[str]]], columns: str
+) -> str:
+    """A LaTeX tabular for the package booktabs, with a rule before each group of rows.
+
+    Args:
+        header: Texts.
+        groups: Rows of cells that are LaTeX already; see `latex_escape`.
+        columns: Alignment of each column, such as "lrr".
+    """
+    lines = [rf"\begin{{tabular}}{{{columns}}}", r"\toprule"]
+    lines.append(_latex_line(map(latex_escape, header)))
+    for rows in groups:
+        lines += [r"\midrule", *map(_latex_line, rows)]
+    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}"]) + "\n"
+
+
+def _latex_line(cells: Iterable[str]) -> str:
+    return " & ".join(cells) + r" \\"
+
+
+def latex_escape(text: object) -> str:
+    """Escapes a text so that LaTeX shows it literally."""
+    return re.sub(r"[\\~^&%$#_{}θε†]", lambda match: _LATEX[match[0]], str(text))
 
 
 def print_table(
@@ -41,7 +86,7 @@ def print_table(
 
 
 def _parts(header, rows, width: int, keys: int) -> list[list[int]]:
-    """The columns of each part, as many as fit beside the first `keys` ones."""
+    """The columns of each part, as many as fit next to the first `keys` ones."""
     widths = [max(map(len, column)) + _BETWEEN_COLUMNS for column in zip(header, *rows)]
     first = list(range(min(keys, len(header))))
     parts = [list(first)]

@@ -69,7 +69,7 @@ class ConvKnrm(WordVectorNetwork):
         """The unit vectors of the n-grams that begin at each word, by length."""
         found = []
         for weights, bias in zip(self.convolutions, self.biases):
-            behind = weights.shape[0] - 1  # the same zeros behind a text with and without padding
+            behind = weights.shape[0] - 1  # the same zeros after a text with and without padding
             padded = tf.pad(vectors, [(0, 0), (0, behind), (0, 0)])
             ngrams = tf.nn.relu(tf.nn.conv1d(padded, weights, 1, "VALID") + bias)
             squares = tf.reduce_sum(tf.square(ngrams), axis=-1, keepdims=True)

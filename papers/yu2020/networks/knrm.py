@@ -36,7 +36,7 @@ class Knrm(WordVectorNetwork):
         self.bias = self._bias("bias")
 
     def features(self, query_ids: tf.Tensor, document_ids: tf.Tensor) -> tuple[tf.Tensor]:
-        """What training does not change, of each pair.
+        """Features of each pair, which training does not change.
 
         Args:
             query_ids: `[batch, n]` int, padded with 0 at the end.

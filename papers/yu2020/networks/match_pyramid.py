@@ -26,7 +26,7 @@ INTERACTIONS = {
     "hybrid": ("cosine", "exact"),
 }
 
-_NOTHING = -1e30  # behind a document: the maximum of no cell is 0 after ReLU
+_NOTHING = -1e30  # after the end of a document: the maximum of no cell is 0 after ReLU
 _WINDOW = 8  # columns of a map that are pooled first
 
 
@@ -79,7 +79,7 @@ class MatchPyramid(WordVectorNetwork):
         self.output_bias = self._bias("output_bias")
 
     def features(self, query_ids: tf.Tensor, document_ids: tf.Tensor) -> tuple[tf.Tensor, ...]:
-        """What training does not change, of each pair.
+        """Features of each pair, which training does not change.
 
         Args:
             query_ids: `[batch, n]` int, padded with 0 at the end.
@@ -119,7 +119,7 @@ def _row_maxima(maps: tf.Tensor, behind: tf.Tensor, weights: tf.Tensor) -> tf.Te
     """`[batch, n, kernels]` float32, the highest answer of each kernel in each row.
 
     The answers in all cells are hundreds of megabytes, so that passes over them are what costs. A
-    second channel marks the cells behind a document, and its kernel takes them out of the maximum
+    second channel marks the cells after the document, and its kernel takes them out of the maximum
     without a pass of its own. Pooling, unlike a maximum, has a gradient without masks of all cells,
     and a fast one if its window is constant.
 

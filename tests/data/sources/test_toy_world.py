@@ -232,5 +232,11 @@ def test_errors_say_what_to_do(settings, message):
         ToyWorld(**settings)
 
 
-def test_phrases_ignore_line_breaks():
-    assert toy_languages.phrases("\n  a b,\n  c\n  d\n") == ("a b", "c d")
+def test_a_damaged_language_names_its_file(monkeypatch, tmp_path):
+    monkeypatch.setattr(toy_languages.resources, "files", lambda package: tmp_path)
+    for damage in ('conjunction = " and "\n', "conjunction =\n", "values = 1\n"):
+        tmp_path.joinpath("en.toml").write_text(damage)
+        with pytest.raises(InputError, match=r"en\.toml: not a language of the toy world"):
+            load_language.__wrapped__("en")
+    with pytest.raises(InputError, match=r"fr\.toml: not a language .*No such file"):
+        load_language.__wrapped__("fr")

@@ -190,7 +190,7 @@ def test_missing_judgments_are_an_error_that_lists_the_others(make):
     with pytest.raises(InputError) as error:
         WikiClirDirectory(directory, "de")
     assert str(error.value) == (
-        f"{directory}/en2de.rel: there is no such file; beside it: en2fr.rel."
+        f"{directory}/en2de.rel: there is no such file; next to it: en2fr.rel."
         " Put the judgments there, or choose languages that have judgments."
     )
 

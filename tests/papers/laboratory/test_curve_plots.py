@@ -39,14 +39,13 @@ def test_gradient_norms_of_all_epochs_and_losses_of_each(drawn, tmp_path):
     second = {"epoch": 2, "loss": 0.25, "gradient_norm_counts": {"-4": 1}}
     systems = [
         with_history(fake_system("ε = 0, clipped", [0.5]), first, second),
-        with_history(fake_system("ε = 0", [0.5]), {"epoch": 1, "loss": 0.4}),  # of earlier versions
     ]
     curve_plots.plot_gradients(tmp_path / "plot.png", "title", systems)
     norms, losses = drawn[0].axes
     (stairs,) = norms.patches
     np.testing.assert_allclose(stairs.get_data().values, [7 / 8, 0, 1 / 8])
     np.testing.assert_allclose(stairs.get_data().edges, [2**-2, 2**-1.5, 2**-1, 2**-0.5])
-    assert [line.get_ydata().tolist() for line in losses.lines] == [[0.5, 0.25], [0.4]]
+    assert [line.get_ydata().tolist() for line in losses.lines] == [[0.5, 0.25]]
     assert (tmp_path / "plot.png").stat().st_size > 0
 
 

@@ -113,12 +113,6 @@ def test_plots_are_inlined_and_described(tmp_path, sections):
     assert images[0]["alt"] == "Figure 3: scores by grade"
 
 
-def test_svg_plots_of_earlier_versions_are_still_shown(tmp_path, plot):
-    svg = plot.rename(plot.with_suffix(".svg"))
-    (image,) = parse(write_page(tmp_path, [Section("Figure 3", plots=[svg])])).all("img")
-    assert image["src"].startswith("data:image/svg+xml;base64,")
-
-
 def test_everything_is_escaped(tmp_path, plot):
     evil = plot.with_name("a<b&'c'.png")
     evil.write_bytes(plot.read_bytes())

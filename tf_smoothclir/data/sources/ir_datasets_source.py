@@ -14,7 +14,7 @@ from tf_smoothclir.utils.errors import input_error
 
 
 class IrDatasetsSource(Source):
-    """What `ir_datasets.load(name)` has: documents, queries and judgments.
+    """Documents, queries and judgments of `ir_datasets.load(name)`.
 
     If `<name>/train`, `<name>/dev` or `<name>/test` have judgments, these are the splits; see
     `splits_of_parts`. Otherwise the set itself has the judgments. A text is what the package calls

@@ -30,7 +30,7 @@ class Piece(NamedTuple):
 
     Attributes:
         begin: Offset of the first byte.
-        end: Offset behind the last byte; None for the end of the file.
+        end: Offset after the last byte; None for the end of the file.
         line: Number of the first line, from 1.
     """
 
@@ -74,7 +74,7 @@ def read_lines(path: Path, piece: Piece = WHOLE_FILE) -> Iterator[tuple[int, str
                     raise input_error(path, "the line is blank", "Remove it", line=blank)
                 if line.strip():
                     yield number, line
-                else:  # allowed if no other line follows, in this piece or behind it
+                else:  # allowed if no other line follows, in this piece or after it
                     blank = blank or number
     except OSError as error:
         raise input_error(path, f"cannot be read: {error.strerror}", "Check the path") from None

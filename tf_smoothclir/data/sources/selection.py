@@ -72,9 +72,12 @@ class SelectedJudgments(Source):
         return self._source.place(stream, index)
 
     def fingerprint(self) -> str:
-        selection = (self._max_queries, self._related_per_query, self._seed)
-        if self._max_train_queries:  # younger than some fingerprints
-            selection += (self._max_train_queries,)
+        selection = (
+            self._max_queries,
+            self._max_train_queries,
+            self._related_per_query,
+            self._seed,
+        )
         return hashlib.sha256(f"{self._source.fingerprint()} {selection}".encode()).hexdigest()
 
     def _queries(self) -> Iterator[tuple[int, Text]]:

@@ -79,7 +79,7 @@ class Source(abc.ABC):
 
     @abc.abstractmethod
     def place(self, stream: str, index: int) -> str:
-        """Returns where record `index` (from 0) of `stream` is, such as `wiki_fr.documents:17`.
+        """Returns file and line of record `index` (from 0) of `stream`, `wiki_fr.documents:17`.
 
         Args:
             stream: "queries", "documents", "judgments" or "splits".

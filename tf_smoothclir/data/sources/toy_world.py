@@ -35,7 +35,7 @@ _NAMES = len(_SYLLABLES) ** _NAME_SYLLABLES
 
 
 class Entity(NamedTuple):
-    """One thing of the toy world; `values` maps its attributes to value numbers."""
+    """An entity of the toy world; `values` maps its attributes to value numbers."""
 
     index: int
     kind: str

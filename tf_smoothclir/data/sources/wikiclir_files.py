@@ -79,7 +79,7 @@ class WikiClirDirectory(FileSource):
     The text of a query or document is the third column; the title becomes `Text.title`. If several
     languages share one queries file, queries without a judgment in this language belong to other
     languages: they are left out, of the splits too. Otherwise every query is kept. `splits.tsv`
-    (query_id, split) beside the documents is optional.
+    (query_id, split) next to the documents is optional.
     """
 
     def __init__(
@@ -112,7 +112,7 @@ class WikiClirDirectory(FileSource):
             others = sorted(file.name for file in documents.parent.glob("*2*.rel"))
             raise input_error(
                 judgments,
-                f"there is no such file; beside it: {', '.join(others) or 'no *2*.rel'}",
+                f"there is no such file; next to it: {', '.join(others) or 'no *2*.rel'}",
                 "Put the judgments there, or choose languages that have judgments",
             )
         self.paths = {"queries": queries, "documents": documents, "judgments": judgments}

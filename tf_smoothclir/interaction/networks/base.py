@@ -61,14 +61,14 @@ class InteractionNetwork(keras.layers.Layer):
 
     @property
     def word_vectors(self) -> list[tf.Variable]:
-        """Tables of word vectors that learning changes, beside `trainable_weights`."""
+        """Tables of word vectors that learning changes, besides `trainable_weights`."""
         return []
 
     def features(self, query_ids: tf.Tensor, document_ids: tf.Tensor) -> Any:
-        """What `score` needs of pairs.
+        """Features of pairs, the input of `score`.
 
         Args:
-            query_ids: `[batch, n]` int32, padded by 0 behind.
+            query_ids: `[batch, n]` int32, padded by 0 at the end.
             document_ids: `[batch, m]` int32, the same.
         """
         raise NotImplementedError
@@ -86,7 +86,7 @@ class InteractionNetwork(keras.layers.Layer):
         return self.score(self.features(*inputs), training)
 
     def list_scorer(self) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
-        """What scores the documents of one query, by the weights as they are now.
+        """Scorer of the documents of one query, by the weights as they are now.
 
         It takes `[n]` query ids and `[documents, m]` document ids, both padded with 0 at the end,
         and returns `[documents]` float32.

@@ -132,7 +132,7 @@ class LateInteraction(WordVectorNetwork):
 
 
 class LateInteractionLists:
-    """The same scores in NumPy, for one query and many documents at a time.
+    """Late interaction in NumPy, for one query and many documents at a time.
 
     Documents share most of their words, so each different word is compared with the query once.
     """
@@ -185,7 +185,7 @@ class LateInteractionLists:
     def _each(
         self, query_ids: np.ndarray, documents: np.ndarray, places: np.ndarray, weights: np.ndarray
     ) -> np.ndarray:
-        """What each known query word adds to each score, `[known, documents]`."""
+        """Share of each known query word in each score, `[known, documents]`."""
         found = self._similarities(query_ids[places], documents)
         early, distances = self._profile(found.shape[2]), self._distances(places, found.shape[2])
         added = self._counts[0] * found.max(axis=2)

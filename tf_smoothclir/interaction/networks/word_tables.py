@@ -12,7 +12,7 @@ from tf_smoothclir.text.vocabulary import PADDING_ID
 
 
 class Cosines(NamedTuple):
-    """How similar each query word is to each document word.
+    """Cosine of each query word with each document word.
 
     Attributes:
         values: `[batch, n, m]` float32 in [-1, 1]; 0 where either word is missing.
@@ -77,11 +77,11 @@ class WordTables:
         return self._vectors(self.queries, ids)
 
     def known_queries(self, ids: tf.Tensor) -> tf.Tensor:
-        """Which query words have a vector, bool, in the shape of `ids`."""
+        """Mask of query words that have a vector, bool, in the shape of `ids`."""
         return tf.gather(self._known_queries, _inside(self.queries, ids))
 
     def known_documents(self, ids: tf.Tensor) -> tf.Tensor:
-        """Which document words have a vector, bool, in the shape of `ids`."""
+        """Mask of document words that have a vector, bool, in the shape of `ids`."""
         return tf.gather(self._known_documents, _inside(self.documents, ids))
 
     def document_vectors(self, ids: tf.Tensor) -> tf.Tensor:
@@ -93,7 +93,7 @@ class WordTables:
         return tf.math.l2_normalize(found, axis=-1) if self.trained else found
 
     def cosines(self, query_ids: tf.Tensor, document_ids: tf.Tensor) -> Cosines:
-        """How similar the words of texts are.
+        """Cosines of the words of texts.
 
         Args:
             query_ids: `[batch, n]` int, padded with 0 at the end.

@@ -29,7 +29,7 @@ class Bm25:
     b: float = 0.75
 
     def __call__(self, collection: Collection) -> TermWeights:
-        """What each word adds to the score of each document."""
+        """Impacts: what each word adds to the score of each document."""
         counts, lengths = collection.counts, collection.lengths
         number, mean = counts.shape[0], max(lengths.mean(), 1)
         frequency = np.bincount(counts.indices, minlength=counts.shape[1])

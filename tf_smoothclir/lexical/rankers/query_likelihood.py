@@ -31,7 +31,7 @@ class QueryLikelihood:
     mu: float = 1000.0
 
     def __call__(self, collection: Collection) -> TermWeights:
-        """What each word adds to the score of each document."""
+        """Impacts: what each word adds to the score of each document."""
         counts, lengths = collection.counts, collection.lengths
         smoothing = self.mu * collection.occurrences / max(lengths.sum(), 1)
         impacts = counts.copy()

@@ -1,4 +1,4 @@
-"""What a ranker makes of a collection: a score is a sum over the words of a query."""
+"""Term weights of a collection: a score is a sum over the words of a query."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Collection:
 
 @dataclasses.dataclass(frozen=True)
 class TermWeights:
-    """What query words add to the scores of documents.
+    """Term weights: what query words add to the scores of documents.
 
     Attributes:
         impacts: `[documents, words]` float32, what a word adds where it occurs.
@@ -48,7 +48,7 @@ class TermWeights:
     of_length: np.ndarray | None = None
 
     def rows(self, queries: sp.csr_array) -> ScoreRows:
-        """What scores the collection.
+        """Scorer of the collection.
 
         Args:
             queries: `[queries, words]`, counts or weights of words.

@@ -1,4 +1,4 @@
-"""Word lists and sentence patterns of the toy world, one module per language, written by hand.
+"""Word lists and sentence patterns of the toy world, one file per language, written by hand.
 
 Values are ready phrases that need no agreement ("sur la côte du nord"), so that every pattern is
 grammatical with every value. Value 3 of an attribute means the same in all languages.
@@ -6,8 +6,12 @@ grammatical with every value. Value 3 of an attribute means the same in all lang
 
 from __future__ import annotations
 
-import importlib
+import functools
+import tomllib
+from importlib import resources
 from typing import NamedTuple
+
+from tf_smoothclir.utils.errors import input_error
 
 LANGUAGES = ("en", "fr", "it", "sw", "tl")
 
@@ -40,7 +44,7 @@ ATTRIBUTES = {
 
 
 class Wording(NamedTuple):
-    """How a language speaks of one kind of entity.
+    """Sentence patterns of a language for one kind of entity.
 
     Attributes:
         openings: First sentences of a document; slots `{name}` and `{region}`.
@@ -56,7 +60,7 @@ class Wording(NamedTuple):
 
 
 class Language(NamedTuple):
-    """One language of the toy world.
+    """A language of the toy world: its word lists and patterns.
 
     Attributes:
         conjunction: What joins the last two parts of a list, such as " and ".
@@ -76,11 +80,33 @@ class Language(NamedTuple):
         return f"{', '.join(head)}{self.conjunction}{last}" if head else last
 
 
-def phrases(text: str) -> tuple[str, ...]:
-    """The phrases that commas separate; line breaks count as spaces."""
-    return tuple(" ".join(phrase.split()) for phrase in text.split(","))
-
-
+@functools.cache
 def load_language(code: str) -> Language:
     """The language with one of the codes in `LANGUAGES`."""
-    return importlib.import_module(f"{__name__}.{code}").LANGUAGE
+    path = resources.files(__name__).joinpath(f"{code}.toml")
+    try:
+        return _language(tomllib.loads(path.read_text(encoding="utf-8")))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise input_error(
+            str(path), f"not a language of the toy world ({error!r})", "Install tf_smoothclir again"
+        ) from error
+
+
+def _language(content: dict) -> Language:
+    kinds = {kind: _wording(content["kinds"][kind]) for kind in KINDS}
+    return Language(
+        content["conjunction"], tuple(content["links"]), _tuples(content["values"]), kinds
+    )
+
+
+def _wording(content: dict) -> Wording:
+    return Wording(
+        tuple(content["openings"]),
+        _tuples(content["sentences"]),
+        tuple(content["questions"]),
+        content["clauses"],
+    )
+
+
+def _tuples(lists: dict[str, list[str]]) -> dict[str, tuple[str, ...]]:
+    return {name: tuple(items) for name, items in lists.items()}

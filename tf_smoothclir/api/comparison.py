@@ -1,0 +1,90 @@
+"""Comparing trained runs, or runs of any system: what `smoothclir-compare` does."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from tf_smoothclir.api.keywords import PathText
+from tf_smoothclir.evaluation import compare as comparing
+from tf_smoothclir.evaluation.comparison_report import Comparison, legend
+from tf_smoothclir.evaluation.significance import SAMPLES
+from tf_smoothclir.settings.training import METRICS
+from tf_smoothclir.training.run_directory import RunDirectory
+from tf_smoothclir.utils.errors import input_error
+
+if TYPE_CHECKING:
+    from tf_smoothclir.api.model import Model
+
+
+def compare(
+    *runs: PathText | Model,
+    baseline: str = "",
+    split: str = "test",
+    full: bool = False,
+    qrels: PathText = "",
+    metrics: Sequence[str] = METRICS,
+    samples: int = SAMPLES,
+    seed: int = 13,
+) -> Comparison:
+    """Compares systems with a baseline: differences, intervals, significance tests, effect sizes.
+
+    Args:
+        *runs: Two or more: trained models, run directories, directories that `smoothclir-evaluate`
+            wrote, or TREC run files of any system, which need `qrels`.
+        baseline: Name of the baseline, the last part of its path; by default the first run.
+        split: Which queries of run directories: "test", "validation" or "train".
+        full: Whether to compare full retrieval instead of candidate lists, of run directories.
+        qrels: TREC qrels of the runs that are files.
+        metrics: Which of the seven metrics to compare by.
+        samples: Random sign patterns that the randomisation test draws.
+        seed: Seed of the randomisation test and of the bootstrap.
+
+    Returns:
+        `rows`, one for each metric and system, with `mean`, `difference`, its 95% interval (`low`,
+        `high`), `randomization_p`, `holm_p` and more; `print` shows a table, `save` writes it.
+
+    Raises:
+        InputError: A run cannot be read or was not evaluated, or runs have different judgments.
+    """
+    paths = [os.fspath(cast("PathText", getattr(run, "path", run))) for run in runs]
+    names = comparing.system_names(paths)
+    baseline = comparing.checked_baseline(names, baseline)
+    are_directories = [os.path.isdir(path) for path in paths]
+    if qrels and all(are_directories):
+        reason = "every run is a directory, which holds its own judgments"
+        raise input_error(f"--qrels={qrels}", reason, "Leave it out")
+    for flag, is_given in (("--full", full), ("--split", split != "test")):
+        if is_given and not any(are_directories):
+            raise input_error(flag, "every run is a file", "Leave it out")
+    files = {name: _files(path, split, full, qrels) for name, path in zip(names, paths)}
+    systems, best_grade = comparing.read_systems(files)
+    rows = comparing.compare(
+        systems, baseline=baseline, metrics=metrics, seed=seed, samples=samples
+    )
+    rules = legend(
+        rows, systems, baseline=baseline, best_grade=best_grade, seed=seed, samples=samples
+    )
+    return Comparison(rows, baseline, tuple(systems), rules)
+
+
+def _files(path: str, split: str, full: bool, qrels: PathText) -> tuple[Path, Path]:
+    """The TREC run and qrels files of a run."""
+    if not os.path.isdir(path):
+        if not qrels:
+            raise input_error(path, "it is not a run directory", "Give its judgments with --qrels")
+        return Path(path), Path(qrels)
+    directory = Path(path, split)
+    if not directory.is_dir():  # else smoothclir-evaluate wrote it
+        directory = RunDirectory.load(path, verify=False).evaluation / split
+    prefix = "full." if full else ""
+    run = directory / f"{prefix}run.trec"
+    if not run.is_file():
+        raise input_error(
+            path,
+            f"it has no {run.name} of the {split} split",
+            f"Finish the training, or run smoothclir-evaluate --run_dir={path} --split={split}",
+        )
+    return run, directory / f"{prefix}qrels.trec"

@@ -1,0 +1,89 @@
+"""The flags of smoothclir-export, and the options of `export_run` that they give."""
+
+from __future__ import annotations
+
+from absl import flags
+
+from tf_smoothclir.command_line.setting_flags import (
+    COMMAND,
+    FLAGS,
+    define_retriever,
+    define_verify,
+)
+
+_OWN = {"module_name": COMMAND}
+
+
+def define_export_flags() -> None:
+    """Defines all flags of the command."""
+    flags.DEFINE_string("run_dir", "runs/train", "Run directory of smoothclir-train.", **_OWN)
+    flags.DEFINE_string(
+        "export_dir",
+        "",
+        "Directory for query_tower/<version>, document_tower/<version>, lexical_model/<version> and"
+        " search/<version>; empty: the run directory.",
+        **_OWN,
+    )
+    flags.DEFINE_boolean(
+        "search_model",
+        True,
+        "Also export the collection of the run as a search model. --nosearch_model if the data of"
+        " the run are gone, or if you build an index instead.",
+        **_OWN,
+    )
+    flags.DEFINE_integer(
+        "max_search_documents",
+        200_000,
+        "A larger collection gets no search model, because each query reads all its vectors.",
+        lower_bound=1,
+        **_OWN,
+    )
+    flags.DEFINE_integer(
+        "search_depth",
+        10,
+        "Documents that the search model returns per query.",
+        lower_bound=1,
+        **_OWN,
+    )
+    flags.DEFINE_integer(
+        "dim",
+        0,
+        "Exports the first so many numbers of the vectors, one of the --matryoshka_dims of the run:"
+        " a smaller and faster model that ranks a little worse. 0: all.",
+        lower_bound=0,
+        **_OWN,
+    )
+    flags.DEFINE_enum(
+        "table_type",
+        "float32",
+        ["float32", "int8"],
+        "How the tables of word vectors are stored. int8 makes the models four times smaller."
+        " What that costs is measured on the validation queries, printed, and written to the"
+        " manifests; it is seldom anything.",
+        **_OWN,
+    )
+    flags.DEFINE_enum(
+        "vector_type",
+        "float32",
+        ["float32", "int8"],
+        "How the search model holds the vectors of its collection. int8 makes them four times"
+        " smaller. How many of the best documents are still found is measured, printed, and written"
+        " to the manifests.",
+        **_OWN,
+    )
+    define_retriever()
+    define_verify()
+
+
+def export_options() -> dict:
+    """Keyword arguments of `export_run`."""
+    names = (
+        "search_model",
+        "max_search_documents",
+        "search_depth",
+        "dim",
+        "table_type",
+        "vector_type",
+    )
+    retriever = "" if FLAGS.retriever == "auto" else FLAGS.retriever
+    return {**{name: FLAGS[name].value for name in names}, "retriever": retriever}

@@ -1,0 +1,66 @@
+"""The work of smoothclir-index, by its flags: an index on disk, or a collection in an engine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tf_smoothclir.command_line import setting_flags
+from tf_smoothclir.command_line.engine_flags import engine_address
+from tf_smoothclir.command_line.setting_flags import FLAGS
+from tf_smoothclir.engines.milvus import Milvus
+from tf_smoothclir.engines.milvus_building import build_collection, change_collection
+from tf_smoothclir.index.builder import build_index
+from tf_smoothclir.index.document_collections import open_collection, open_files, read_ids
+from tf_smoothclir.index.export_halves import export_halves
+from tf_smoothclir.index.vector_index import IndexSettings
+
+
+def index_by_flags(index_dir: Path) -> str:
+    """Builds or changes what the flags name; returns a line that says what is there now."""
+    engine = engine_address()
+    if FLAGS.add or FLAGS.remove:
+        return _change(engine)
+    settings = IndexSettings(FLAGS.index_type, FLAGS.hnsw_neighbours, FLAGS.search_effort)
+    retriever = "" if FLAGS.retriever == "auto" else FLAGS.retriever
+    halves, export = export_halves(FLAGS.export_dir, settings, retriever=retriever)
+    data = setting_flags.data_like(export.data)
+    collection = open_collection(FLAGS.collection, data)
+    options = {"data": None if FLAGS.collection else data, "overwrite": FLAGS.overwrite}
+    if engine is None:
+        options |= _beam_option(export.version)
+        manifest = build_index(index_dir, collection, halves, export, **options)
+        return f"{index_dir}: {manifest}"
+    with Milvus(engine.uri) as milvus:
+        built = build_collection(
+            milvus, engine.collection, collection, halves, export, settings, **options
+        )
+        return _size_of(engine, built)
+
+
+def _change(engine) -> str:
+    halves, export = export_halves(FLAGS.export_dir)
+    add = open_files(FLAGS.add, "--add") if FLAGS.add else None
+    remove = read_ids(FLAGS.remove) if FLAGS.remove else ()
+    with Milvus(engine.uri) as milvus:
+        changed = change_collection(
+            milvus,
+            engine.collection,
+            halves,
+            export,
+            add=add,
+            remove=remove,
+            replace=FLAGS.replace,
+        )
+        return _size_of(engine, changed)
+
+
+def _size_of(engine, collection) -> str:
+    return f"{engine.uri} {engine.collection}: {len(collection)} documents"
+
+
+def _beam_option(version: int) -> dict:
+    if not FLAGS.beam:
+        return {}
+    from tf_smoothclir.index.beam_encoding import BeamEncoder
+
+    return {"encode_all": BeamEncoder(FLAGS.export_dir, version, FLAGS.beam.split())}

@@ -1,0 +1,77 @@
+"""The flags of smoothclir-search."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from absl import flags
+
+from tf_smoothclir.command_line.engine_flags import define_engine_flags
+from tf_smoothclir.command_line.setting_flags import (
+    COMMAND,
+    FLAGS,
+    check_export_dir,
+    define_index_flags,
+    define_retriever,
+    define_settings,
+)
+from tf_smoothclir.utils.errors import input_error
+from tf_smoothclir.utils.files import make_directory
+
+_OWN = {"module_name": COMMAND}
+
+
+def define_search_flags() -> None:
+    """Defines all flags of the command."""
+    define_index_flags()
+    define_engine_flags(searches=True)
+    define_retriever()
+    define_settings(["data"])
+    flags.DEFINE_multi_string("query", [], "A query; repeat the flag for more.", **_OWN)
+    flags.DEFINE_string(
+        "queries",
+        "",
+        "File of queries, one per line: an id, a tab and a text, or a text alone.",
+        **_OWN,
+    )
+    flags.DEFINE_integer("top_k", 10, "Documents per query.", lower_bound=1, **_OWN)
+    flags.DEFINE_boolean("json", False, "Print one JSON object per query.", **_OWN)
+    flags.DEFINE_string(
+        "trec_run",
+        "",
+        "Write the hits to this TREC run file instead of printing them.",
+        **_OWN,
+    )
+    flags.DEFINE_string("tag", "tf_smoothclir", "Name of the system in --trec_run.", **_OWN)
+    flags.DEFINE_boolean(
+        "explain",
+        False,
+        "Show which words of a document its score comes from and, of a lexical or hybrid retriever,"
+        " which words of the query they met, by which probability. Of towers alone, average pooling"
+        " only.",
+        **_OWN,
+    )
+    flags.DEFINE_string(
+        "server",
+        "",
+        "Encode the queries with the TensorFlow Serving at this address, such as localhost:8500"
+        " (gRPC) or http://localhost:8501 (REST), instead of in this process.",
+        **_OWN,
+    )
+    flags.DEFINE_integer(
+        "width", 150, "Characters of a text that are shown.", lower_bound=1, **_OWN
+    )
+
+
+def check_search_flags() -> None:
+    """Reports mistakes that would show only after seconds, or never."""
+    if FLAGS.trec_run:
+        make_directory(Path(FLAGS.trec_run).parent, "--trec_run")
+        if Path(FLAGS.trec_run).is_dir():
+            raise input_error(f"--trec_run={FLAGS.trec_run}", "it is a directory", "Name a file")
+    if FLAGS.tag.split() != [FLAGS.tag]:
+        raise input_error(
+            f"--tag={FLAGS.tag}", "the tag of a TREC run is one word", "Leave out white space"
+        )
+    if not FLAGS.server:
+        check_export_dir()

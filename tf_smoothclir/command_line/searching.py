@@ -1,0 +1,66 @@
+"""The work of smoothclir-search, by its flags: queries in, hits printed or written."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import sys
+from collections.abc import Iterator
+
+from tf_smoothclir.command_line import setting_flags
+from tf_smoothclir.command_line.engine_flags import engine_address
+from tf_smoothclir.command_line.setting_flags import FLAGS
+from tf_smoothclir.search.display import print_hits
+from tf_smoothclir.search.opening import open_search
+from tf_smoothclir.search.query_files import RunFile, numbered, read_queries
+from tf_smoothclir.text.batches import in_batches
+
+_BATCH = 256
+
+
+def answer_queries() -> None:
+    """Prints the hits of each query, or writes those of all to --trec_run."""
+    search = open_search(
+        FLAGS.export_dir,
+        FLAGS.index_dir,
+        setting_flags.data_like,
+        server=FLAGS.server,
+        engine=engine_address(),
+        retriever=FLAGS.retriever,
+    )
+    given = FLAGS.query or _typed()
+    queries = read_queries(FLAGS.queries) if FLAGS.queries else numbered(given)
+    run_file = RunFile()
+    # Typed queries are answered line by line.
+    for batch in in_batches(queries, _BATCH if FLAGS.queries or FLAGS.trec_run else 1):
+        hits_per_query = search.search([query.text for query in batch], FLAGS.top_k)
+        readings = search.read([query.text for query in batch])
+        for query, hits, reading in zip(batch, hits_per_query, readings):
+            if FLAGS.trec_run:
+                run_file.add(query.id, hits)
+            else:
+                _show(search, query, hits, reading)
+    if FLAGS.trec_run:
+        run_file.write(FLAGS.trec_run, FLAGS.tag)
+
+
+def _typed() -> Iterator[str]:
+    """Yields the lines of standard input; reads nothing before the first one is needed."""
+    sys.stdin.reconfigure(errors="surrogateescape")  # `numbered` replaces what is not UTF-8
+    yield from map(str.rstrip, sys.stdin)
+
+
+def _show(search, query, hits, reading) -> None:
+    explanations = search.explain(query.text, hits) if FLAGS.explain else None
+    if FLAGS.json:
+        results = [dataclasses.asdict(hit) for hit in hits]
+        for answer, explanation in zip(results, explanations or ()):
+            answer["explanation"] = dataclasses.asdict(explanation)
+        answer = {"query": query.text, **dataclasses.asdict(reading), "results": results}
+        if FLAGS.queries:
+            answer = {"id": query.id, **answer}
+        print(json.dumps(answer, ensure_ascii=False))
+    else:
+        bold = sys.stdout.isatty()
+        print_hits(query.text, hits, FLAGS.width, explanations, bold=bold, reading=reading)
+    sys.stdout.flush()
