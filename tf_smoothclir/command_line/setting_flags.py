@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import os
+import sys
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
@@ -52,7 +54,10 @@ def load_plugins(arguments: Sequence[str], groups: Sequence[str]) -> list[str]:
     """
     read = FLAGS.read_flags_from_files(list(arguments), force_gnu=True)
     named = [_plugin_flag(read, place) for place in range(len(read))]
-    plugins.load(name for value in named for name in value.split(",") if name)
+    modules = [name for value in named for name in value.split(",") if name]
+    if modules and os.getcwd() not in sys.path:
+        sys.path.append(os.getcwd())  # as `python -m` has it; console scripts do not
+    plugins.load(modules)
     if not {*groups} >= {"model", "training"}:
         return list(groups)
     more = [group for group in plugins.groups() if group not in groups]

@@ -186,7 +186,7 @@ def _differing(settings: RunSettings) -> list[str]:
     return [
         f"{flag}={value}"
         for flag, value in flags.items()
-        if value != default[flag] and not os.path.isabs(value)
+        if value != default.get(flag) and not os.path.isabs(value)
     ]
 
 
