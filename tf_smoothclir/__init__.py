@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     # For editors and type checkers: the names of `_PUBLIC`.
+    from tf_smoothclir import plugins as plugins
     from tf_smoothclir.api import metrics as metrics
     from tf_smoothclir.api.comparison import compare as compare
     from tf_smoothclir.api.model import Model as Model
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from tf_smoothclir.losses.cumulative_logits import CumulativeLogits as CumulativeLogits
     from tf_smoothclir.losses.list_mle import ListMLELoss as ListMLELoss
     from tf_smoothclir.losses.mse import SegmentMeanSquaredError as SegmentMeanSquaredError
+    from tf_smoothclir.losses.ordinal import ThresholdLoss as ThresholdLoss
     from tf_smoothclir.losses.pairwise import PairwiseHingeLoss as PairwiseHingeLoss
     from tf_smoothclir.losses.pairwise import PairwiseLogisticLoss as PairwiseLogisticLoss
     from tf_smoothclir.losses.proportional_odds import ProportionalOdds as ProportionalOdds
@@ -37,6 +39,8 @@ if TYPE_CHECKING:
     from tf_smoothclir.optimizers.lazy_adam import LazyAdam as LazyAdam
     from tf_smoothclir.optimizers.row_rmsprop import RowRMSprop as RowRMSprop
     from tf_smoothclir.optimizers.sparse_rmsprop import SparseRMSprop as SparseRMSprop
+    from tf_smoothclir.settings.base import Settings as Settings
+    from tf_smoothclir.settings.base import setting as setting
     from tf_smoothclir.towers.average_pooling import AveragePoolingTower as AveragePoolingTower
     from tf_smoothclir.towers.cnn import CNNTower as CNNTower
     from tf_smoothclir.towers.lstm import LSTMTower as LSTMTower
@@ -71,16 +75,19 @@ _PUBLIC = {
     "SmoothOrdinalSearchLoss": "losses.sosl",
     "SoftmaxLoss": "losses.softmax",
     "SparseRMSprop": "optimizers.sparse_rmsprop",
+    "Settings": "settings.base",
     "TextTower": "towers.text_tower",
     "ThreePartL2": "losses.three_part_l2",
+    "ThresholdLoss": "losses.ordinal",
     "TwoTower": "two_tower.model",
     "compare": "api.comparison",
     "load": "api.model",
+    "setting": "settings.base",
     "smooth_normalize": "two_tower.similarity",
     "train": "api.training",
 }
 _VERSION = "__version__"
-_MODULES = {"metrics": "api.metrics"}
+_MODULES = {"metrics": "api.metrics", "plugins": "plugins"}
 __all__ = sorted([*_PUBLIC, *_MODULES])
 
 

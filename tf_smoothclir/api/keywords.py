@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import TypedDict, Union
+from typing import Any, TypedDict, Union
 
 PathText = Union[str, "os.PathLike[str]"]
 
@@ -49,7 +49,7 @@ class SettingKeywords(TypedDict, total=False):
     dim: int
     matryoshka_dims: Sequence[int]
     epsilon: float
-    loss: str
+    loss: Any
     temperature: float
     lower_grade_weight: float
     thresholds: Sequence[float]

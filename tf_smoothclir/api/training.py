@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tf_smoothclir.api.given import Judgments, Texts
+from tf_smoothclir.api.given_objects import with_objects
 from tf_smoothclir.api.keywords import PathText
 from tf_smoothclir.api.model import Model
 from tf_smoothclir.api.quiet import without_retracing_warnings
@@ -28,6 +29,7 @@ from tf_smoothclir.utils.files import make_directory
 from tf_smoothclir.utils.progress import progress_shown
 
 if TYPE_CHECKING:
+    from tensorflow import keras
     from typing_extensions import Unpack
 
     from tf_smoothclir.api.keywords import SettingKeywords
@@ -42,6 +44,9 @@ _ARGUMENTS = (
     "output_dir",
     "overwrite",
     "progress",
+    "query_tower",
+    "document_tower",
+    "callbacks",
 )
 
 
@@ -56,6 +61,9 @@ def train(
     output_dir: PathText | None = None,
     overwrite: bool = False,
     progress: bool | None = None,
+    query_tower: keras.layers.Layer | None = None,
+    document_tower: keras.layers.Layer | None = None,
+    callbacks: Sequence[keras.callbacks.Callback] = (),
     **settings: Unpack[SettingKeywords],
 ) -> Model:
     """Trains what ranks documents of one language for queries of another, and evaluates it.
@@ -86,9 +94,17 @@ def train(
         overwrite: Deletes the run that is there. Without it, an unfinished run with the same
             settings and data continues, and a finished one is returned as it is.
         progress: Whether to show progress bars; None shows them on a terminal and in a notebook.
+        query_tower: A Keras layer of your own as the tower of queries: from `[batch, length]` ids,
+            where 0 is padding and 1 an unknown word, to `[batch, dim]`. A tower of this package may
+            be given too; its `vocabulary_size` becomes that of the set. Where only one tower is
+            given, the other one is average pooling.
+        document_tower: The same for documents.
+        callbacks: Keras callbacks, called at the beginning and the end of training and of each
+            epoch; `EarlyStopping` and others that set `model.stop_training` work.
         **settings: All settings of `smoothclir-train`, by the names of its flags, such as
             `epochs=10`. `init_from=RUN` begins with the models of another run, for fine-tuning.
-            Without `thresholds`, a set gets as many as its grades need.
+            Without `thresholds`, a set gets as many as its grades need. `loss` may also be a Keras
+            loss object, such as one of this package's with arguments of your own.
 
     Returns:
         The trained model, as `load` returns it for the run directory.
@@ -98,7 +114,7 @@ def train(
             write instead.
         KeyboardInterrupt: You stopped it. With the same `output_dir`, the same call continues.
     """
-    given: dict[str, Any] = dict(settings)
+    given: dict[str, Any] = with_objects(dict(settings), query_tower, document_tower)
     chosen = run_settings(preset, given, _ARGUMENTS)
     languages = chosen.data.query_language, chosen.data.document_language
     found = given_set("train", data, queries, documents, judgments, splits, languages=languages)
@@ -125,7 +141,7 @@ def train(
         chosen = with_grades_of_set(chosen, Path(output_dir), overwrite=overwrite)
     with progress_shown(progress), without_retracing_warnings():
         try:
-            train_run(chosen, Path(output_dir), overwrite=overwrite)
+            train_run(chosen, Path(output_dir), overwrite=overwrite, callbacks=callbacks)
         except Interrupted:
             raise KeyboardInterrupt(f"stopped and saved in {output_dir}") from None
     return Model(output_dir, held=temporary)

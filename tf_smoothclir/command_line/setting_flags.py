@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
+import os
+import sys
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from absl import flags
 
 from tf_smoothclir import plugins
-from tf_smoothclir.settings.base import Settings, absolute, help_of
+from tf_smoothclir.settings.base import Settings, absolute, fields_with_flags, help_of
 from tf_smoothclir.settings.combinations import NOT_BESIDE_INIT_FROM, check_combinations
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.settings.model import ModelSettings
@@ -25,7 +27,7 @@ COMMAND = "command"  # group of a command's own flags in --help
 def define_settings(groups: Sequence[str] = tuple(GROUPS)) -> None:
     """Defines a flag for each setting of some groups, with its default, help and range."""
     for group in groups:
-        for field in dataclasses.fields(all_groups()[group]):
+        for field in fields_with_flags(all_groups()[group]):
             _define(group, field)
 
 
@@ -52,13 +54,16 @@ def load_plugins(arguments: Sequence[str], groups: Sequence[str]) -> list[str]:
     """
     read = FLAGS.read_flags_from_files(list(arguments), force_gnu=True)
     named = [_plugin_flag(read, place) for place in range(len(read))]
-    plugins.load(name for value in named for name in value.split(",") if name)
+    modules = [name for value in named for name in value.split(",") if name]
+    if modules and os.getcwd() not in sys.path:
+        sys.path.append(os.getcwd())  # as `python -m` has it; console scripts do not
+    plugins.load(modules)
     if not {*groups} >= {"model", "training"}:
         return list(groups)
     more = [group for group in plugins.groups() if group not in groups]
     define_settings([group for group in more if not _is_defined(group)])
     for group in groups:  # plug-ins bring choices
-        for field in dataclasses.fields(all_groups()[group]):
+        for field in fields_with_flags(all_groups()[group]):
             if isinstance(field.metadata["choices"], plugins.Registry):
                 FLAGS[field.name].help = _help_of_choices(field)
     return [*groups, *more]
@@ -73,7 +78,7 @@ def _plugin_flag(arguments: Sequence[str], place: int) -> str:
 
 
 def _is_defined(group: str) -> bool:
-    return all(field.name in FLAGS for field in dataclasses.fields(all_groups()[group]))
+    return all(field.name in FLAGS for field in fields_with_flags(all_groups()[group]))
 
 
 def define_preset() -> None:
@@ -181,12 +186,12 @@ def settings_from_flags(
     """The settings of a group that the flags give."""
     values = {}
     kind = all_groups()[group]
-    for field in dataclasses.fields(kind):
+    for field in fields_with_flags(kind):
         flag = FLAGS[field.name]
         value = getattr(base, field.name) if base and not flag.present else flag.value
         values[field.name] = absolute(field, value)
     try:
-        for field in dataclasses.fields(kind):
+        for field in fields_with_flags(kind):
             if isinstance(field.default, tuple):
                 of_numbers = type(field.default[0]) if field.default else int
                 values[field.name] = tuple(

@@ -19,6 +19,7 @@ def setting(
     choices: Collection[str] | None = None,
     is_path: bool = False,
     searched: Sequence = (),
+    python_only: bool = False,
 ):
     """Returns a dataclass field with a default, a help text and the values it accepts.
 
@@ -30,6 +31,7 @@ def setting(
         choices: The possible values, or None; a `plugins.Registry` grows with plug-ins.
         is_path: A path relative to the working directory is made absolute, unless it is a URL.
         searched: Values that `smoothclir-tune` tries, of a setting of a plug-in.
+        python_only: Whether it has no flag.
     """
     metadata = {
         "help": help_text,
@@ -38,6 +40,7 @@ def setting(
         "choices": choices,
         "is_path": is_path,
         "searched": tuple(searched),
+        "python_only": python_only,
     }
     return dataclasses.field(default=default, metadata=metadata)
 
@@ -75,6 +78,11 @@ class Settings:
     def values(self) -> dict[str, object]:
         """Name -> value of each setting."""
         return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+
+
+def fields_with_flags(group: type[Settings]) -> list[dataclasses.Field]:
+    """The settings of a group that are flags."""
+    return [field for field in dataclasses.fields(group) if not field.metadata["python_only"]]
 
 
 def help_of(field: dataclasses.Field) -> str:

@@ -182,6 +182,24 @@ RULES = (
         "only sosl can learn its thresholds",
         _LEAVE_OUT,
     ),
+    *(
+        Rule(
+            (name, "objects"),
+            lambda value, objects: value == "given" and not objects,
+            "only Python can give an object",
+            "Name a loss or tower; --plugin=MODULE brings your own",
+        )
+        for name in ("loss", "tower")
+    ),
+    *(
+        Rule(
+            ("tower", name),
+            lambda tower, value: tower == "given" and value not in ("", 0, "random"),
+            "a layer that Python gave has word vectors of its own, by the ids of words",
+            _LEAVE_OUT,
+        )
+        for name in ("ngram_buckets", "initial_vectors", "query_embeddings", "document_embeddings")
+    ),
     Rule(
         ("initial_vectors", "query_embeddings", "document_embeddings"),
         lambda initial, *files: initial != "random" and any(files),

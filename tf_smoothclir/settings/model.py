@@ -115,6 +115,12 @@ class ModelSettings(Settings):
         "Train the word vectors of the documents; --notrain_document_embeddings freezes them.",
     )
 
+    objects: str = setting(
+        "",
+        "The objects that Python gave for --loss=given and --tower=given; see `settings.given`.",
+        python_only=True,
+    )
+
     def __post_init__(self):
         super().__post_init__()
         dims = self.matryoshka_dims

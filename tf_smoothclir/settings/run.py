@@ -7,11 +7,12 @@ Plug-ins add groups of their own.
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 from collections.abc import Mapping
 from typing import TypeVar
 
 from tf_smoothclir import plugins
-from tf_smoothclir.settings.base import Settings, value_text
+from tf_smoothclir.settings.base import Settings, fields_with_flags, value_text
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.settings.model import ModelSettings
 from tf_smoothclir.settings.retrieval import RetrievalSettings
@@ -32,6 +33,7 @@ WITHOUT_EFFECT = frozenset(
     {"data_dir", "tfds_data_dir", "cache_dir", "shards_dir", "checkpoint_minutes"}
 )
 _PLUGINS = "plugins"
+_LONGEST_SHOWN = 200
 
 
 def all_groups() -> dict[str, type[Settings]]:
@@ -112,8 +114,10 @@ class RunSettings:
         content = self.to_dict()
         modules = content.pop(_PLUGINS)
         lines = [f"--plugin={','.join(modules)}"] if modules else []
-        for group in content.values():
-            lines += [f"--{name}={value_text(value)}" for name, value in group.items()]
+        kinds = all_groups()
+        for name, group in content.items():
+            shown = (field.name for field in fields_with_flags(kinds[name]))
+            lines += [f"--{field}={value_text(group[field])}" for field in shown]
         return lines
 
 
@@ -129,11 +133,19 @@ def _check_loaded(modules: list[str]) -> None:
         )
 
 
+def _shown(value: object) -> str:
+    """A value as text; of a long one, such as the objects that Python gave, a digest."""
+    text = value_text(value)
+    if len(text) <= _LONGEST_SHOWN:
+        return text
+    return f"{text[:20]}... (sha256 {hashlib.sha256(text.encode()).hexdigest()[:8]})"
+
+
 def differences(there: RunSettings, here: RunSettings) -> list[str]:
     """What differs with effect on a result, such as "--epsilon: 1.0 there, 0.5 here"."""
     old, new = there.values_with_effect(), here.values_with_effect()
     return [
-        f"--{name}: {value_text(old[name])} there, {value_text(new[name])} here"
+        f"--{name}: {_shown(old[name])} there, {_shown(new[name])} here"
         for name in new
         if old[name] != new[name]
     ]

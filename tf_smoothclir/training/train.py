@@ -41,7 +41,13 @@ from tf_smoothclir.training.trainer import Trainer
 from tf_smoothclir.utils.files import copy_file, read_json
 
 
-def train(settings: RunSettings, output_dir: str | Path, *, overwrite: bool = False) -> dict | None:
+def train(
+    settings: RunSettings,
+    output_dir: str | Path,
+    *,
+    overwrite: bool = False,
+    callbacks: Sequence[keras.callbacks.Callback] = (),
+) -> dict | None:
     """Trains what ranks, evaluates it, and writes the run directory.
 
     An unfinished run with the same settings continues; a finished one is returned as it is. With
@@ -67,7 +73,7 @@ def train(settings: RunSettings, output_dir: str | Path, *, overwrite: bool = Fa
         with workers.noticing_lost_workers():
             towers, progress = None, Progress()
             if settings.retrieval.has_towers:
-                trainer = trainer_of(settings, tokenized_set, run, shards, workers)
+                trainer = trainer_of(settings, tokenized_set, run, shards, workers, callbacks)
                 towers, progress = trainer.task.model, trainer.train()
             if workers.is_chief:
                 models, retrievers = learn_models(settings, run, tokenized_set, towers)
@@ -140,6 +146,7 @@ def trainer_of(
     run: RunDirectory,
     shards: Shards | None = None,
     workers: SingleProcess = SINGLE_PROCESS,
+    callbacks: Sequence[keras.callbacks.Callback] = (),
 ) -> Trainer:
     """The trainer of a new run, or of a run that has a checkpoint."""
     keras.utils.set_random_seed(settings.training.seed)
@@ -148,7 +155,7 @@ def trainer_of(
         training_set = set_with_pseudo_queries(settings, run, tokenized_set)
     task = make_task(settings, tokenized_set, run, shards, workers, training_set)
     retrieval_set = tokenized_set.retrieval_set if workers.is_chief else None
-    return Trainer(task, retrieval_set, settings.training, run, workers)
+    return Trainer(task, retrieval_set, settings.training, run, workers, callbacks)
 
 
 def retrieval_set_of(source: Source, settings: RunSettings, splits: Sequence[str]) -> RetrievalSet:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import signal
 import time
+from collections.abc import Sequence
 
 import tensorflow as tf
 from absl import logging
+from tensorflow import keras
 
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.protocols.task import Epoch, Task
 from tf_smoothclir.settings.training import TrainingSettings
+from tf_smoothclir.training.callbacks import EpochCallbacks
 from tf_smoothclir.training.checkpoints import BestWeights, Checkpoints, Progress
 from tf_smoothclir.training.distributed.workers import (
     SINGLE_PROCESS,
@@ -53,6 +56,7 @@ class Trainer:
         settings: TrainingSettings,
         run: RunDirectory,
         workers: SingleProcess = SINGLE_PROCESS,
+        callbacks: Sequence[keras.callbacks.Callback] = (),
     ):
         self.task = task
         self._settings = settings
@@ -64,6 +68,7 @@ class Trainer:
         self._checkpoints = Checkpoints(run.checkpoints, task.variables)
         self._best = BestWeights(run.checkpoints, task.variables.weights, task.variables.kept)
         self._stop = StopRequest()
+        self._callbacks = EpochCallbacks(callbacks, task)
         self.progress = self._restored_progress()
         if self.progress.pairs and workers.is_chief:
             logging.info(
@@ -74,7 +79,7 @@ class Trainer:
         """Trains to the end, and leaves the weights of the best epoch in the task."""
         # Only now: the checkpoint has been restored.
         steps = StepLoop(self.task, self._workers.exchange)
-        with self._stop.listening():
+        with self._stop.listening(), self._callbacks.training():
             try:
                 while not self._done():
                     self._train_and_save_epoch(steps)
@@ -128,6 +133,8 @@ class Trainer:
             raise self._diverged(self.progress.step, "the weights are not finite")
 
     def _done(self) -> bool:
+        if self._callbacks.stopped:
+            return True
         progress, patience = self.progress, self._settings.patience
         if patience and progress.epoch - progress.best_epoch >= patience and progress.epoch:
             return True
@@ -138,6 +145,7 @@ class Trainer:
         settings, progress, task = self._settings, self.progress, self.task
         title = f"Epoch {progress.epoch + 1}/{settings.epochs}"
         task.begin_epoch(progress.epoch)
+        self._callbacks.begin_epoch(progress.epoch)
         with progress_bar(epoch.pairs, title, "pairs", initial=progress.epoch_pairs) as bar:
             monitor = StepMonitor(
                 progress,
@@ -175,6 +183,7 @@ class Trainer:
         progress.begin_epoch(epoch)
         if validation[select] > best:
             progress.best_epoch = epoch
+        self._callbacks.end_epoch(epoch - 1, losses, validation)
         if not self._workers.is_chief:
             return
         if progress.best_epoch == epoch:

@@ -15,7 +15,7 @@ from tf_smoothclir.data.bilingual_vectors import occurrences
 from tf_smoothclir.data.token_frequency import inverse_document_frequency
 from tf_smoothclir.data.tokenized_set import ROLES, TokenizedSet
 from tf_smoothclir.losses.arguments import check_thresholds
-from tf_smoothclir.losses.base import RankingLoss
+from tf_smoothclir.losses.base import RankingLoss, ranking_loss
 from tf_smoothclir.losses.learned_thresholds import LearnedThresholdsLoss
 from tf_smoothclir.optimizers import make_optimizer
 from tf_smoothclir.plugins import LOSSES, TOWERS
@@ -41,6 +41,7 @@ def configured_loss(settings: RunSettings) -> RankingLoss:
         kind = LearnedThresholdsLoss
     try:
         loss = kind.from_settings(settings.values())
+        _check_batches(loss, settings)
         if not kind.needs_lists:
             _check_grades(loss, model)
     except ValueError as error:
@@ -53,10 +54,19 @@ def configured_loss(settings: RunSettings) -> RankingLoss:
 def _check_grades(loss: RankingLoss, model: ModelSettings) -> None:
     """Checks that the loss has as many grades as the thresholds make."""
     grades = len(check_thresholds("thresholds", model.thresholds)) + 1
-    if grades != loss.num_grades:
+    of_loss = ranking_loss(loss).num_grades
+    if of_loss not in (grades, None):
         raise ValueError(
-            f"{model.loss} is for {loss.num_grades} grades, and thresholds {model.thresholds} make"
-            f" {grades}: give {loss.num_grades - 1} thresholds, or use another loss"
+            f"{model.loss} is for {of_loss} grades, and thresholds {model.thresholds} make"
+            f" {grades}: give {of_loss - 1} thresholds, or use another loss"
+        )
+
+
+def _check_batches(loss: RankingLoss, settings: RunSettings) -> None:
+    """Checks that a loss that Python gave gets whole lists, if it needs them."""
+    if ranking_loss(loss).needs_lists and settings.training.batching in ("pairs", "bucketed"):
+        raise ValueError(
+            "it compares the documents of a list: give --batching=lists or --batching=in_batch"
         )
 
 

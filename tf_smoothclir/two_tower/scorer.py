@@ -11,6 +11,7 @@ import tensorflow as tf
 from tf_smoothclir.data.candidate_lists import CandidateLists
 from tf_smoothclir.data.pipeline import token_batches
 from tf_smoothclir.data.tokenized_set import ROLES, TokenizedSet
+from tf_smoothclir.losses.base import ranking_loss
 from tf_smoothclir.ops.top_k import DOCUMENTS_PER_CHUNK, in_chunks, top_k
 from tf_smoothclir.protocols.scorer import Ranking
 from tf_smoothclir.settings.run import RunSettings
@@ -140,5 +141,5 @@ def thresholds_of(settings: RunSettings, model: TwoTower) -> Sequence[float]:
 
     A loss without thresholds has those of the settings.
     """
-    of_loss = model.loss.thresholds
+    of_loss = ranking_loss(model.loss).thresholds
     return settings.model.thresholds if of_loss is None else of_loss

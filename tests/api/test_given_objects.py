@@ -1,0 +1,128 @@
+"""Objects in place of names: a user's loss, towers and callbacks, from training to search."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from tensorflow import keras
+
+import tf_smoothclir as sc
+from tests.api.own_objects import PowerLoss, Recorder, SumTower
+from tf_smoothclir.settings import given
+from tf_smoothclir.text.tokens import Tokens
+from tf_smoothclir.towers.average_pooling import AveragePoolingTower
+from tf_smoothclir.towers.given import GivenTower
+from tf_smoothclir.utils.errors import InputError
+
+SMALL = {"preset": "fast", "toy_entities": 300, "epochs": 4, "document_language": "fr"}
+QUERY = ["A small animal that eats berries and lives in the hills."]
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """A run of own objects, and the callback that stopped it after two epochs of four."""
+    directory, recorder = tmp_path_factory.mktemp("given"), Recorder(last=2)
+    model = sc.train(
+        loss=PowerLoss(1.5),
+        query_tower=SumTower(name="mine"),
+        document_tower=SumTower(dim=8),
+        callbacks=[recorder],
+        output_dir=directory / "run",
+        cache_dir=directory / "cache",
+        **SMALL,
+    )
+    return model, directory, recorder
+
+
+def test_callbacks_are_called_by_epoch_and_can_stop(trained):
+    _, directory, recorder = trained
+    assert recorder.calls == ["begin", (0, True, True), (1, True, True), "end"]
+    assert json.loads((directory / "run/metrics.json").read_text())["training"]["epochs"] == 2
+
+
+def test_the_run_keeps_the_objects(trained):
+    model, directory, _ = trained
+    settings = json.loads((directory / "run/config.json").read_text())["settings"]["model"]
+    assert (settings["loss"], settings["tower"], settings["dim"]) == ("given", "given", 8)
+    loss = given.given_object(settings["objects"], "loss")
+    assert (type(loss), loss.power) == (PowerLoss, 1.5)
+    again = sc.load(directory / "run")
+    np.testing.assert_array_equal(again.encode_queries(QUERY), model.encode_queries(QUERY))
+
+
+def test_export_index_and_search_take_them(trained):
+    model, directory, _ = trained
+    model.export(directory / "export")
+    published = sc.load(directory / "export")
+    ids = [[hit.id for hit in one.search(QUERY, k=5)[0]] for one in (model, published)]
+    assert ids[0] == ids[1]
+    np.testing.assert_allclose(
+        published.encode_queries(QUERY), model.encode_queries(QUERY), rtol=1e-5, atol=1e-6
+    )
+
+
+def test_the_same_call_returns_the_finished_run_and_another_object_is_refused(trained):
+    _, directory, _ = trained
+    same = {"query_tower": SumTower(name="mine"), "document_tower": SumTower(dim=8)}
+    places = {"output_dir": directory / "run", "cache_dir": directory / "cache"}
+    begun = (directory / "run/metrics.json").stat().st_mtime_ns
+    sc.train(loss=PowerLoss(1.5), **same, **places, **SMALL)
+    assert (directory / "run/metrics.json").stat().st_mtime_ns == begun
+    with pytest.raises(InputError, match="--objects: "):
+        sc.train(loss=PowerLoss(3.0), **same, **places, **SMALL)
+
+
+def test_a_class_that_is_not_known_is_not_imported(trained, monkeypatch):
+    _, directory, _ = trained
+    written = json.loads((directory / "run/config.json").read_text())
+    config = written["settings"]["model"]["objects"]
+    stranger = config.replace("PowerLoss", "Stranger").replace(
+        "tests.api.own_objects", "antigravity"
+    )
+    monkeypatch.setattr(given, "_classes", {})
+    with pytest.raises(InputError, match=r"an object of antigravity\.Stranger, .*--plugin names"):
+        given.given_object(stranger, "loss")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"query_tower": "cnn"}, r"^train: query_tower: it is a str\. Give a Keras layer"),
+        ({"query_tower": SumTower(dim=4), "tower": "cnn"}, "towers are given as objects too"),
+        (
+            {"query_tower": SumTower(dim=4), "document_tower": SumTower(dim=8)},
+            r"different lengths \(query_tower: 4, document_tower: 8\)",
+        ),
+        ({"query_tower": keras.layers.Embedding(9, 4)}, r"it returns 3 axes, \(1, 1, 4\)"),
+        ({"loss": sc.SoftmaxLoss()}, r"--loss.*: give --batching=lists"),
+        ({"loss": "given"}, r"^--loss=given --objects: only Python can give an object"),
+        (
+            {"query_tower": SumTower(), "ngram_buckets": 50},
+            r"^--tower=given --ngram_buckets=50: a layer that Python gave",
+        ),
+    ],
+)
+def test_what_cannot_be_used_is_an_error_in_words(arguments, message, tmp_path):
+    with pytest.raises(InputError, match=message):
+        sc.train(output_dir=tmp_path / "run", **{**SMALL, "epochs": 1, **arguments})
+
+
+def test_a_layer_reads_padded_ids_and_an_empty_text_is_the_zero_vector():
+    tower = GivenTower(SumTower(words=5, dim=2), vocabulary_size=5)
+    vectors = tower(Tokens.of(tf.constant([2, 3, 99, 4]), tf.constant([2, 0, 2])))
+    rows = tower.layer.vectors(tf.constant([1, 2, 3, 4])).numpy()  # unknown, then three words
+    expected = [np.tanh(rows[1] + rows[2]), [0, 0], np.tanh(rows[0] + rows[3])]
+    np.testing.assert_allclose(vectors, expected, rtol=1e-5, atol=1e-7)
+    assert tower(Tokens.of(tf.zeros([0], tf.int32), tf.constant([0]))).numpy().tolist() == [[0, 0]]
+
+
+def test_a_tower_of_this_package_gets_the_vocabulary_of_the_set():
+    text = given.objects_text(query_tower=AveragePoolingTower(vocabulary_size=7, dim=3))
+    settings = {"objects": text, "dim": 3, "token_weights": "none", "position_weights": "none"}
+    tower = GivenTower.from_settings(settings, 20, seed=1, name="query_tower")
+    assert (type(tower), tower.vocabulary_size, tower.dim) == (AveragePoolingTower, 20, 3)
+    other = GivenTower.from_settings(settings, 30, seed=1, name="document_tower")
+    assert (type(other), other.vocabulary_size) == (AveragePoolingTower, 30)
