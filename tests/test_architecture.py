@@ -27,7 +27,6 @@ LONG_MAINS = {
     "export.anserini",
     "export.client",
     "export.serve",
-    "trainers.compare",
     "trainers.evaluate",
     "trainers.prepare",
     "tf_smoothclir.papers.reproduce",
