@@ -97,7 +97,7 @@ class ModelSettings(Settings):
     )
     query_embeddings: str = setting(
         "",
-        "File of pre-trained word vectors for the queries: word2vec, GloVe, fastText .vec or .npz.",
+        "File of pre-trained word vectors for the queries: word2vec text, GloVe or fastText .vec.",
         is_path=True,
     )
     document_embeddings: str = setting(
