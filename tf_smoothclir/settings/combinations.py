@@ -177,12 +177,6 @@ RULES = (
         "Add --batching=lists",
     ),
     Rule(
-        ("loss", "learn_thresholds"),
-        lambda loss, learn: learn and not LOSSES.plugin(loss).fact("learns_thresholds", False),
-        "only sosl can learn its thresholds",
-        _LEAVE_OUT,
-    ),
-    Rule(
         ("initial_vectors", "query_embeddings", "document_embeddings"),
         lambda initial, *files: initial != "random" and any(files),
         "word vectors can start in one way only",
