@@ -34,7 +34,7 @@ python:
 		"Install one, or name it: make PYTHON=/path/to/python3.13" >&2; exit 1; }
 
 define install
-	@echo "Creating $(VENV) with $(PYTHON) and installing about 2 GB: a minute or two ..."
+	@echo "Creating $(VENV) with $(PYTHON) and installing up to 2.7 GB: a minute or two ..."
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(PIP_INSTALL) --editable '$(1)'
 	@touch $(VENV)/.package $@

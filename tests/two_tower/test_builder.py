@@ -54,11 +54,6 @@ def test_towers_begin_with_different_vectors():
     assert (found["query"] != found["document"]).all()
 
 
-def test_only_sosl_learns_its_thresholds():
-    with pytest.raises(InputError, match="--loss=mse --learn_thresholds: only sosl can"):
-        build_model(settings(loss="mse", learn_thresholds=True), VOCABULARIES)
-
-
 def test_projection_layers_reach_both_towers():
     deeper = build_model(settings(tower="max_lstm", projection_layers=2), VOCABULARIES)
     assert deeper.query_tower.projection_layers == 2
