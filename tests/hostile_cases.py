@@ -143,7 +143,7 @@ class Index:
 class Embeddings:
     """Files of embeddings.
 
-    `.npz` has checksums: it reads as it was, or is an error. Text and word2vec binary have none,
+    They have no checksums,
     and no reader can tell a damaged one from another legal file: so any finite matrix of the same
     shape is an answer. Where a single byte is another one, only its own row may differ.
     """
@@ -153,10 +153,9 @@ class Embeddings:
         for write in (
             embeddings.write_word2vec_text,
             embeddings.write_glove,
-            embeddings.write_binary,
-            embeddings.write_npz,
         ):
-            path = write(root / write.__name__) or root / write.__name__
+            path = root / write.__name__
+            write(path)
             self.right[path] = path.read_bytes(), embeddings.load(path).matrix
 
     def read(self):
@@ -166,8 +165,6 @@ class Embeddings:
     def _is_right(path, content, right):
         matrix, read = embeddings.load(path).matrix, path.read_bytes()
         rows = [row for row in (2, 3, 4, 6) if not np.array_equal(matrix[row], right[row])]
-        if path.suffix == ".npz":
-            return not rows
         same_size = len(read) == len(content)
         one_byte = same_size and sum(a != b for a, b in zip(read, content)) == 1
         legal = matrix.shape == right.shape and bool(np.isfinite(matrix).all())
@@ -185,7 +182,7 @@ class Pickle:
 
     def read(self):
         with tempfile.TemporaryDirectory() as directory:
-            made = [Path(directory, name) for name in ("out.npz", "words.txt")]
+            made = [Path(directory, name) for name in ("out.vec", "words.txt")]
             convert_polyglot(self.root / "in.pkl", *made)
         return digest()
 

@@ -25,7 +25,6 @@ LONG_MAINS = {
     "export.anserini",
     "export.client",
     "export.serve",
-    "trainers.compare",
     "trainers.evaluate",
     "trainers.prepare",
     "trainers.tune",

@@ -39,7 +39,7 @@ KINDS = {
 
 @dataclasses.dataclass(frozen=True)
 class Plugin:
-    """One registered thing.
+    """Entry of the registry: an implementation, its name and its settings.
 
     Attributes:
         kind: One of `KINDS`.
@@ -90,7 +90,7 @@ def register(
     rules: Iterable = (),
     facts: Mapping[str, Any] = MappingProxyType({}),
 ) -> None:
-    """Makes a loss, tower, objective or re-ranker a choice of the setting of its kind.
+    """Registers a loss, tower, objective or re-ranker as a choice of the setting of its kind.
 
     Args:
         kind: "loss", "tower", "objective" or "reranker".
@@ -124,7 +124,7 @@ def register(
 
 
 def _origin(thing: Any) -> str:
-    """Where a thing comes from: a module that is imported twice registers the same."""
+    """Origin of a thing: a module that is imported twice registers the same."""
     if isinstance(thing, str):
         return thing
     return f"{getattr(thing, '__module__', '')}:{getattr(thing, '__qualname__', repr(thing))}"
@@ -232,7 +232,7 @@ class Registry(Mapping):
         return sum(1 for _ in self)
 
     def plugin(self, name: str) -> Plugin:
-        """What is registered under a name."""
+        """Plug-in of a name."""
         return _plugins[self._kind, name]
 
     def help(self) -> str:

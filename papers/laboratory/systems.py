@@ -165,7 +165,6 @@ OPTIONS = (
     _option("Averaged weights", {"average_weights": 0.5}),
     _option("Falling learning rate", _dense("learning_rate_decay")),
     _option("Bilingual initial vectors", _dense("initial_vectors")),
-    _option("Learned thresholds", {"learn_thresholds": True}),
     _option("--preset=dense", _DENSE),
 )
 _FEW = {**_SMALL, "max_train_queries": 2000}

@@ -35,7 +35,6 @@ _SETTINGS = {
     ("projection_layers", "tower"): {"projection_layers": 2, "tower": "lstm"},
     ("matryoshka_dims", "tower"): {"matryoshka_dims": (8,), "tower": "lstm"},
     ("loss", "batching"): {"loss": "softmax", "batching": "bucketed"},
-    ("loss", "learn_thresholds"): {"loss": "mse", "learn_thresholds": True},
     ("initial_vectors", "query_embeddings", "document_embeddings"): {
         "initial_vectors": "bilingual",
         "document_embeddings": "fr.vec",
@@ -72,7 +71,6 @@ _SETTINGS = {
     },
     ("objective", "batching"): {"objective": "adversarial", "batching": "lists"},
     ("objective", "loss"): {"objective": "s2net", "loss": "mse"},
-    ("objective", "learn_thresholds"): {"objective": "adversarial", "learn_thresholds": True},
     ("objective", "pseudo_queries"): {"objective": "adversarial", "pseudo_queries": 100},
     ("objective", "hard_negatives"): {"objective": "s2net", "hard_negatives": 3},
     ("objective", "opening_epochs"): {"objective": "xcnn"},

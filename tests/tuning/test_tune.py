@@ -180,7 +180,6 @@ def test_overwrite_deletes_only_a_search(settings, tmp_path):
     [
         ({"epochs": 30}, {"search": "hyperband", "tune": ("epsilon",)}, "starts with 34 different"),
         ({"token_weights": "idf", "tower": "cnn"}, {}, "--token_weights=idf --tower=cnn"),
-        ({"loss": "mse", "learn_thresholds": True}, {}, "only sosl can learn"),
     ],
 )
 def test_unusable_flags_delete_no_search(tiny, searched, changes, search, message):

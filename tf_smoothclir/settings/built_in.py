@@ -10,12 +10,7 @@ from tf_smoothclir.plugins import register
 
 _LISTS = {"needs_lists": True}
 _LOSSES = (
-    (
-        "sosl",
-        "sosl:SmoothOrdinalSearchLoss",
-        "Smooth Ordinal Search Loss (Liu et al. 2020).",
-        {"learns_thresholds": True},
-    ),
+    ("sosl", "sosl:SmoothOrdinalSearchLoss", "Smooth Ordinal Search Loss (Liu et al. 2020).", {}),
     ("mse", "mse:SegmentMeanSquaredError", "squared distance to the grade's segment.", {}),
     ("proportional_odds", "proportional_odds:ProportionalOdds", "that of the authors' code.", {}),
     ("three_part_l2", "three_part_l2:ThreePartL2", "3PartL2 (Nigam et al. 2019).", {}),

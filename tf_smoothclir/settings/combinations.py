@@ -176,12 +176,6 @@ RULES = (
         "this loss compares the documents of a whole candidate list",
         "Add --batching=lists",
     ),
-    Rule(
-        ("loss", "learn_thresholds"),
-        lambda loss, learn: learn and not LOSSES.plugin(loss).fact("learns_thresholds", False),
-        "only sosl can learn its thresholds",
-        _LEAVE_OUT,
-    ),
     *(
         Rule(
             (name, "objects"),

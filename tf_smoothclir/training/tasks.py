@@ -32,13 +32,13 @@ from tf_smoothclir.utils.errors import input_error
 
 @dataclasses.dataclass(frozen=True)
 class ObjectiveInputs:
-    """What an objective makes a task of.
+    """Inputs of an objective, from which it makes a task.
 
     Attributes:
         model: The towers, with their initial weights.
         settings: All settings.
         tokenized_set: The set; None for workers other than the chief.
-        training_set: The set, perhaps with more training queries behind its own.
+        training_set: The set, perhaps with more training queries after its own.
         run: The run directory.
         batches: Batches to train on; None draws them from the training set.
     """
