@@ -183,7 +183,7 @@ def command_of(names):
         return ["export.build_index"]
     if "first_stage" in names:
         return ["trainers.evaluate"]
-    if {"seeds", "tune_epochs", "word_vectors"} & names:
+    if {"seeds", "tune_epochs"} & names:
         return ["tf_smoothclir.papers.reproduce", "table2"]
     special = {"num_shards": "write_shards", "beam": "prepare", "tune": "tune"}
     return [f"trainers.{special.get(next(iter(special.keys() & names), ''), 'train')}"]

@@ -17,8 +17,6 @@ COMMANDS = {
     "beam": "--runner=DirectRunner",
     "tune": ("dim",),
     "seeds": (1, 2),
-    "word_vectors": "pairs",
-    "matching_folds": 5,
 }
 
 

@@ -304,12 +304,6 @@ RULES = (
         "the words of --beam are counted on the texts",
         "Leave --beam out, or the files",
     ),
-    Rule(
-        ("word_vectors", "matching_folds"),
-        lambda kind, folds: kind == "towers" and folds > 0,
-        "towers are trained on the splits of the set, so on queries that folds test",
-        _LEAVE_OUT,
-    ),
 )
 
 
