@@ -45,7 +45,7 @@ class Plugin:
         kind: One of `KINDS`.
         name: The value of the setting that chooses it.
         implementation: The thing, or "module:name" to import it from when it is first used.
-        help: One sentence for `--help`.
+        help: One sentence for `--help`; "" for what a program alone can choose.
         settings: Dataclass of its own settings; several plug-ins may share one.
         rules: What its settings do not go together with.
         facts: What is known of it without importing it, by the name of a class attribute.
@@ -206,7 +206,10 @@ def used_by(values: Mapping[str, Any]) -> list[Plugin]:
 
 
 class Registry(Mapping):
-    """The implementations of one kind by name: a view that grows as plug-ins are registered."""
+    """The implementations of one kind by name: a view that grows as plug-ins are registered.
+
+    It accepts names without help too, but lists only those that a user can choose.
+    """
 
     def __init__(self, kind: str):
         self._kind = kind
@@ -218,7 +221,7 @@ class Registry(Mapping):
         return (self._kind, name) in _plugins
 
     def __iter__(self) -> Iterator[str]:
-        return (name for kind, name in _plugins if kind == self._kind)
+        return (p.name for p in _plugins.values() if p.kind == self._kind and p.help)
 
     def __len__(self) -> int:
         return sum(1 for _ in self)

@@ -34,6 +34,17 @@ _SETTINGS = {
     ("projection_layers", "tower"): {"projection_layers": 2, "tower": "lstm"},
     ("matryoshka_dims", "tower"): {"matryoshka_dims": (8,), "tower": "lstm"},
     ("loss", "batching"): {"loss": "softmax", "batching": "bucketed"},
+    ("loss", "objects"): {"loss": "given"},
+    ("tower", "objects"): {"tower": "given"},
+    **{
+        ("tower", name): {"tower": "given", "objects": "{}", name: value}
+        for name, value in (
+            ("ngram_buckets", 50),
+            ("initial_vectors", "bilingual"),
+            ("query_embeddings", "en.vec"),
+            ("document_embeddings", "fr.vec"),
+        )
+    },
     ("initial_vectors", "query_embeddings", "document_embeddings"): {
         "initial_vectors": "bilingual",
         "document_embeddings": "fr.vec",
