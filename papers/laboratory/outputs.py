@@ -192,9 +192,6 @@ def _trained(experiment: Experiment, study_set: StudySet, study: Study, director
         written.plots.append(plot)
     if experiment.costs:
         written.notes.append(_COSTS_NOTE)
-        if differences:
-            system_plots.plot_gains(plot, title, systems[0].name, differences)
-            written.plots.append(plot)
     written.csv = tables.system_csv(study_set.name, systems, marked, paper, study_set.comparable)
     return written
 
