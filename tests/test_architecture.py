@@ -203,7 +203,6 @@ def test_what_only_one_stack_has_is_imported_in_one_place(library, user):
 STACK_MODULES = (
     "_compat.keras_api",
     "_compat.lists",
-    "_compat.messages",
     "_compat.quiet",
     "ops.intraop_threads",
     "ops.row_sums",

@@ -14,7 +14,7 @@ import tensorflow as tf
 
 from tests.oracles import maths
 from tests.published import EPSILON
-from tests.server.local_server import local_server
+from tests.server.local_server import grpc_server, local_server
 from tests.training.test_run_directory import snapshot
 from tests.training.tiny_set import DOCUMENTS
 from tf_smoothclir.data.hashing import hash_ids
@@ -215,7 +215,7 @@ def test_there_may_be_no_queries_of_the_run(export_dir, monkeypatch, caplog):
 def server(export_dir, monkeypatch):
     """A stand-in for the client of a model server; its `pair` may be set."""
     encode, manifest = load_tower(export_dir, "query")
-    state = types.SimpleNamespace(pair=manifest.pair_id, asked=[], extra=0, old=False)
+    state = types.SimpleNamespace(pair=manifest.pair_id, asked=[], extra=0)
 
     class ServingClient:
         def __init__(self, address):
@@ -228,17 +228,14 @@ def server(export_dir, monkeypatch):
         def encode_queries(self, texts):
             state.asked += texts
             vectors = encode(text=tf.constant(list(texts)))["vector"].numpy()
-            evidence = None if state.old else [("words", "")] * len(texts)
-            return np.pad(vectors, [(0, 0), (0, state.extra)]), evidence
+            return np.pad(vectors, [(0, 0), (0, state.extra)]), [("words", "")] * len(texts)
 
     module = types.SimpleNamespace(ServingClient=ServingClient)
     monkeypatch.setitem(sys.modules, "tf_smoothclir.client.serving_client", module)
     return state
 
 
-@pytest.mark.parametrize("known", [True, False])
-def test_queries_are_encoded_by_the_server(export_dir, index_dir, search, server, known):
-    server.pair, server.old = (server.pair if known else None), not known
+def test_queries_are_encoded_by_the_server(export_dir, index_dir, search, server):
     remote = open_search(export_dir, index_dir, the_same, server="localhost:8500")
     queries = [QUERY, "word8"]
     for theirs, ours in zip(remote.search(queries, 5), search.search(queries, 5)):
@@ -250,17 +247,16 @@ def test_queries_are_encoded_by_the_server(export_dir, index_dir, search, server
     assert server.asked == [QUERY, "word8"]
 
 
-@pytest.fixture(scope="module")
-def addresses(export_dir):
-    with local_server(export_dir) as addresses:
-        yield addresses
+@pytest.fixture(scope="module", params=[grpc_server, local_server], ids=["grpc", "rest"])
+def address(request, export_dir):
+    with request.param(export_dir) as address:
+        yield address
 
 
-@pytest.mark.parametrize("protocol", ["grpc", "rest"])
 def test_command_finds_by_a_running_server_what_it_finds_alone(
-    protocol, addresses, export_dir, index_dir, search
+    address, export_dir, index_dir, search
 ):
-    command = [sys.executable, "-m", "export.search", f"--server={getattr(addresses, protocol)}"]
+    command = [sys.executable, "-m", "export.search", f"--server={address}"]
     command += [f"--export_dir={export_dir}", f"--index_dir={index_dir}", "--json", "--top_k=5"]
     lines = f"{QUERY}\n\nunheard ÄÖ\n"
     done = subprocess.run(command, input=lines, capture_output=True, text=True, check=True)
@@ -276,10 +272,10 @@ def test_command_finds_by_a_running_server_what_it_finds_alone(
 
 def test_running_server_of_another_run_is_refused(index_dir, export_dir, export):
     with (
-        local_server(export) as addresses,
-        pytest.raises(InputError, match=rf"query tower of {addresses.grpc}.*different training"),
+        local_server(export) as address,
+        pytest.raises(InputError, match=rf"query tower of {address}.*different training"),
     ):
-        open_search(export_dir, index_dir, the_same, server=addresses.grpc)
+        open_search(export_dir, index_dir, the_same, server=address)
 
 
 def test_server_of_another_run_is_refused(export_dir, index_dir, server):

@@ -84,15 +84,6 @@ def test_page_covers_every_model_and_both_formats():
         assert part in commands
 
 
-def test_commands_on_the_page_have_their_flags():
-    text = PAGE.read_text(encoding="utf-8")
-    for name, module in (("serve", "serve"), ("client", "client"), ("export", "export")):
-        source = (ROOT / "export" / f"{module}.py").read_text(encoding="utf-8")
-        for line in re.findall(rf"^smoothclir-{name} .*$", text, re.MULTILINE):
-            for flag in re.findall(r"--(\w+)", line):
-                assert f'"{flag}"' in source, line
-
-
 def test_files_that_the_page_points_to_exist():
     text = PAGE.read_text(encoding="utf-8")
     for link in re.findall(r"\]\(([^)h][^)]*)\)", text):

@@ -182,6 +182,15 @@ def test_what_would_take_much_memory_is_refused(inputs, message):
         check_size(inputs)
 
 
+def test_an_answer_that_would_be_large_is_not_computed(server, monkeypatch):
+    monkeypatch.setattr(served_models, "MAX_ANSWER", 6)
+    texts, message = {"inputs": ["red"] * 3}, "text: the answer to 3 rows would have over 6 values"
+    assert message in rest(server, PREDICT, texts)[1]["error"]  # of three numbers each
+    tokens = {"signature_name": "tokens", "inputs": {"ids": [], "lengths": [0] * 3}}
+    assert message.replace("text", "lengths") in rest(server, PREDICT, tokens)[1]["error"]
+    assert rest(server, PREDICT, {"inputs": ["red"] * 2})[0] == 200
+
+
 def test_a_body_of_many_values_is_not_parsed():
     parse_request(b'{"inputs": [%s 1]}' % (b"1," * (MAX_VALUES - 3)))
     with pytest.raises(InputError, match="over 2000000 values"):
@@ -240,15 +249,15 @@ def memory(process, kind):
     return int(re.search(kind + r":\s+(\d+) kB", status)[1]) << 10
 
 
-def largest_requests():
-    """Name -> model and body of the largest request of each kind."""
-    text, zeros = "a b c d " * 200, [0] * served_models.MAX_ROWS
+def largest_requests(rows):
+    """Name -> model and body of the largest request of each kind; `rows` are the most allowed."""
+    text, zeros = "a b c d " * ((2 << 20) // rows - 2), [0] * rows
     tokens = {"ids": [1] * served_models.MAX_TOKENS, "lengths": [served_models.MAX_TOKENS]}
     empty = {"ids": [], "lengths": zeros}
     return {
-        "16 MB of texts": ("query_tower", {"inputs": [text] * 9999}),
+        "16 MB of texts": ("query_tower", {"inputs": [text] * rows}),
         "one text": ("query_tower", {"instances": ["a " * ((2 << 20) - 1)]}),
-        "unequal texts": ("query_tower", {"inputs": ["a " * (2 << 19)] + ["a"] * 9999}),
+        "unequal texts": ("query_tower", {"inputs": ["a " * (2 << 19)] + ["a"] * (rows - 1)}),
         "search": ("search", {"inputs": ["a b"] * 9999}),
         "one row of tokens": ("query_tower", {"signature_name": "tokens", "inputs": tokens}),
         "rows without tokens": ("query_tower", {"signature_name": "tokens", "inputs": empty}),
@@ -263,7 +272,7 @@ def test_no_request_takes_more_memory_than_stated(export):
     """The largest requests of each kind, to a real server; SECURITY.md states 1 GB."""
     with measured_server(export) as megabytes:
         taken = {}
-        for name, (model, body) in largest_requests().items():
+        for name, (model, body) in largest_requests(served_models.MAX_ROWS).items():
             body = body if isinstance(body, bytes) else json.dumps(body).encode()
             taken[name] = megabytes(model, body)
     print(taken)

@@ -287,7 +287,5 @@ def _remote(server: str, manifest: IndexManifest | CollectionNote) -> EncodeQuer
     from tf_smoothclir.client.serving_client import ServingClient
 
     client = ServingClient(server)
-    pair_id = client.pair_id("query")
-    if pair_id is not None:
-        check_pair_id(f"query tower of {server}", pair_id, manifest)
+    check_pair_id(f"query tower of {server}", client.pair_id("query"), manifest)
     return by_server(client)

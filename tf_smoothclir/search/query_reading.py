@@ -69,8 +69,6 @@ def by_server(client: ServingClient) -> EncodeQueries:
 
     def encoded(queries: Sequence[str]) -> EncodedQueries:
         vectors, found = client.encode_queries(queries)
-        if found is None:
-            return EncodedQueries(vectors, by_sight(queries))
         readings = [QueryReading(evidence, tuple(unknown.split())) for evidence, unknown in found]
         return EncodedQueries(vectors, readings)
 

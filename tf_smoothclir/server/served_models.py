@@ -15,6 +15,7 @@ from tf_smoothclir.server.json_tensors import ROWS, inputs_of, parse_request, re
 from tf_smoothclir.utils.errors import input_error
 
 MAX_ROWS = 10_000  # of a request
+MAX_ANSWER = 1 << 20  # numbers and strings in an answer, of up to about 20 bytes
 MAX_TEXT_BYTES = 1 << 22  # of one text
 MAX_TOKENS = 1 << 18  # of a request that gives ids of tokens, padding included
 PIECE_ROWS, PIECE_BYTES = 256, 1 << 20  # of the texts that are computed at once, padding included
@@ -34,10 +35,12 @@ class Signature:
         self._function = function
         self.inputs: dict[str, tf.TensorSpec] = function.structured_input_signature[1]
         self.takes_texts = all(spec.dtype == tf.string for spec in self.inputs.values())
+        outputs = function.structured_outputs.values()
+        self._width = sum(one.shape[1:].num_elements() or 1 for one in outputs)
 
     def run(self, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         """Output name -> values, strings as bytes; texts are computed in pieces of some rows."""
-        check_size(inputs)
+        check_size(inputs, self._width)
         rows = {len(values) for values in inputs.values()}
         if not self.takes_texts or len(rows) > 1:  # a re-ranker takes one query for all documents
             return self._outputs(inputs)
@@ -56,9 +59,12 @@ class Signature:
             raise input_error("inputs", message, "See the signature's description") from None
 
 
-def check_size(inputs: Mapping[str, np.ndarray]) -> None:
-    """Checks that no small request makes a model take much memory."""
+def check_size(inputs: Mapping[str, np.ndarray], width: int = 1) -> None:
+    """Checks that no small request takes much memory; `width` is what a row of the answer has."""
     for name, values in inputs.items():
+        if name != "ids" and len(values) * width > MAX_ANSWER:
+            reason = f"the answer to {len(values)} rows would have over {MAX_ANSWER} values"
+            raise input_error(name, reason, _SEVERAL)
         if len(values) > (MAX_TOKENS if name == "ids" else MAX_ROWS):
             raise input_error(name, f"it has {len(values)} values", _SEVERAL)
         if values.dtype == object and any(len(text) > MAX_TEXT_BYTES for text in values):
