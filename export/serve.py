@@ -14,13 +14,11 @@ from tf_smoothclir.command_line import command, engine_flags, setting_flags
 _OURS = {"module_name": command.COMMAND}
 _EXPORT_DIR, _INDEX_DIR = setting_flags.define_index_flags()
 _VERSION = flags.DEFINE_integer("version", None, "Version; without it, the newest.", 1, **_OURS)
-_HOST_HELP = "Address to listen on. 0.0.0.0 lets any machine in, without authentication."
-_HOST = flags.DEFINE_string("host", "127.0.0.1", _HOST_HELP, **_OURS)
+_HOST = flags.DEFINE_string("host", "127.0.0.1", "Address to listen on; 0.0.0.0: all.", **_OURS)
 _PORT = flags.DEFINE_integer("port", 8501, "Port; 0: any free one.", 0, 65535, **_OURS)
 _ALLOWED_HOSTS_HELP = (
-    "Names with a dot by which clients may call the server, such as search.example.org, besides the"
-    " name of this machine. Addresses and names without a dot always may. Any other Host header is"
-    " refused: it may be a web page of another domain that asks this server."
+    "Names with a dot by which clients call the server, besides the machine's own. Any other Host"
+    " header with a name is refused: a web page of another domain may be asking."
 )
 _ALLOWED_HOSTS = flags.DEFINE_list("allowed_hosts", [], _ALLOWED_HOSTS_HELP, **_OURS)
 _UI = flags.DEFINE_boolean("ui", False, "Serve a web page that searches --index_dir.", **_OURS)
@@ -29,13 +27,14 @@ _RETRIEVER = setting_flags.define_retriever()
 setting_flags.define_settings(["data"])
 
 
-def main(argv) -> None:
+def main(_argv) -> None:
     """Serves the models."""
-    del argv
     setting_flags.check_export_dir()
     from tf_smoothclir.server.http_server import bound_socket, serve
 
     listening = bound_socket(_HOST.value, _PORT.value)
+    import tensorflow as tf
+
     from tf_smoothclir.search.opening import open_search
     from tf_smoothclir.server.application import application
     from tf_smoothclir.server.search_page import open_page
@@ -45,6 +44,7 @@ def main(argv) -> None:
         engine, places = engine_flags.engine_address(), (_EXPORT_DIR.value, _INDEX_DIR.value)
         return open_search(*places, setting_flags.data_like, engine=engine, retriever=retriever)
 
+    tf.config.threading.set_intra_op_parallelism_threads(1)  # others wait less on a busy machine
     models = load_models(_EXPORT_DIR.value, _VERSION.value)
     page = open_page(opened(_RETRIEVER.value), opened) if _UI.value else None
     gc.freeze()  # what is loaded stays: looking through it for garbage would make requests wait
