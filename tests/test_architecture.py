@@ -66,7 +66,6 @@ KNOWING = ("retrievers", "run_models", "set_retrievers", "tasks")
 STACK_MODULES = (
     "_compat.keras_api",
     "_compat.lists",
-    "_compat.messages",
     "_compat.quiet",
     "ops.intraop_threads",
     "ops.row_sums",
