@@ -125,7 +125,6 @@ def _draw_heat_map(path: Path, trials: Sequence[TrialResult], settings: RunSetti
         path,
         scores,
         sorted({level for thresholds in searched for level in thresholds}),
-        best=next(iter(scores)),
         metric=f"validation {objective}",
         title=f"{objective} by thresholds{note}",
     )
