@@ -126,6 +126,7 @@ setup(
             "matplotlib>=3.7,<4",
             "numpy>=1.23.5,<2 | numpy>=2,<3",
             "rich>=13.7,<16",
+            "scikit-learn>=1.3,<2",
             "scipy>=1.11,<2",
             "starlette>=1.10,<2",  # max_body_size
             "tensorboard>=2.15,<2.16 | tensorboard>=2.20,<3",
