@@ -123,7 +123,8 @@ def train(
         if named:
             reason = "queries, documents and judgments, or data, are given too"
             raise input_error(f"train: {named[0]}", reason, "Leave one of the two out")
-    by_data = not ({"thresholds", "init_from", "shards_dir"} & given.keys())
+    by_data = not ({"thresholds", "init_from"} & given.keys())
+    by_data = by_data and chosen.training.distribution == "none"
     if found.source is not None and by_data:
         thresholds = thresholds_for(highest_grade(found.source))
         if len(thresholds) != len(chosen.model.thresholds):
