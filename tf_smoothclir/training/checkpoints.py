@@ -145,7 +145,7 @@ class Checkpoints:
             # A state without weights has them in the file of the best ones.
             saved = tf.train.load_checkpoint(prefix).get_variable_to_shape_map()
             if any(name.startswith("weights/") for name in saved):
-                self._checkpoint.restore(prefix).assert_consumed()
+                self._checkpoint.read(prefix).assert_consumed()
             else:
                 self._rest.read(prefix).assert_consumed()
                 self._weights.read(self._best.prefix(needs)).assert_consumed()
