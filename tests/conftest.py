@@ -10,6 +10,7 @@ import pytest
 
 from tests.command_line.forked import ForkedCommands
 from tests.small_world import SmallWorld
+from tf_smoothclir import plugins
 from tf_smoothclir.data.preparation import tokenize_set
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.tokenized_set import TokenizedSet
@@ -37,6 +38,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Starts the longest modules first: at the end, one would keep a single process busy."""
     place = {f"tests.{name}": number for number, name in enumerate(_LONGEST)}
     items.sort(key=lambda item: place.get(item.module.__name__, len(place)))
+
+
+@pytest.fixture
+def built_in_alone(monkeypatch) -> None:
+    """Nothing but what the package has itself is registered, whatever other tests have loaded."""
+    built_in = {key: plugin for key, plugin in plugins._plugins.items() if not plugin.module}
+    monkeypatch.setattr(plugins, "_plugins", built_in)
 
 
 @pytest.fixture(scope="session")

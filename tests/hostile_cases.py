@@ -26,11 +26,11 @@ from absl import logging
 
 from tests.hostile_inputs import GIVEN, TRAINED, digest
 from tests.index import helpers
+from tests.papers.liu2020 import test_polyglot as polyglot
 from tests.published import NoVerifier
 from tests.publishing.test_version_writer import publish_fakes
 from tests.small_world import SmallWorld
 from tests.text import test_embeddings as embeddings
-from tests.text import test_polyglot as polyglot
 from tests.training import test_checkpoints as checkpoints
 from tf_smoothclir._compat.keras_api import tf_weights
 from tf_smoothclir.data.preparation import tokenize_set

@@ -1,8 +1,9 @@
-"""The structure of the package, read from the sources: who imports whom, rules for every module."""
+"""The structure of the house, read from the sources: who imports whom, rules for every module."""
 
 from __future__ import annotations
 
 import ast
+import functools
 import graphlib
 import importlib
 import inspect
@@ -14,9 +15,6 @@ import pytest
 
 import tf_smoothclir
 from tf_smoothclir.optimizers import OPTIMIZERS
-from tf_smoothclir.plugins import LOSSES, TOWERS
-from tf_smoothclir.settings import model
-from tf_smoothclir.settings.model import ModelSettings
 from tf_smoothclir.settings.training import TrainingSettings
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -30,13 +28,13 @@ LONG_MAINS = {
     "trainers.compare",
     "trainers.evaluate",
     "trainers.prepare",
-    "tf_smoothclir.papers.reproduce",
     "trainers.tune",
     "trainers.write_shards",
 }
 # A module imports from its own piece and from those before it.
 ORDER = (
     "utils",
+    "plugins",
     "settings",
     "encoder",
     "_compat",
@@ -50,14 +48,12 @@ ORDER = (
     "lexical",
     "towers",
     "two_tower",
-    "adversarial",
     "hybrid",
     "interaction",
     "training",
     "tuning",
     "publishing",
     "index",
-    "experiments",
     "engines",
     "client",
     "search",
@@ -65,31 +61,52 @@ ORDER = (
     "command_line",
     "api",
 )
-
-
+FAMILIES = {"losses", "optimizers", "lexical", "towers", "two_tower", "hybrid", "interaction"}
 # The modules of training that know the families of models.
 KNOWING = ("retrievers", "run_models", "set_retrievers", "tasks")
+STACK_MODULES = (
+    "_compat.keras_api",
+    "_compat.lists",
+    "_compat.messages",
+    "_compat.quiet",
+    "ops.intraop_threads",
+    "ops.row_sums",
+    "ops.row_updates",
+    "ops.table_sum",
+)
 
 
-def sources(folder):
-    return sorted((ROOT / folder).rglob("*.py"))
+def sources(folder, inside=""):
+    """Name -> path of the modules of a folder of the checkout, as they are imported."""
+    found = {}
+    for path in sorted((ROOT / folder).rglob("*.py")):
+        parts = path.relative_to(ROOT).with_suffix("").parts
+        found[inside + ".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return found
 
 
-def name_of(path):
-    parts = path.relative_to(ROOT).with_suffix("").parts
-    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+LIBRARY = sources("tf_smoothclir")
+PAPERS = sources("papers", "tf_smoothclir.")
+MAINS = {**sources("trainers"), **sources("export")}
+CODE = {**LIBRARY, **PAPERS, **MAINS}
+ALL = {**CODE, **sources("tests")}
 
 
-LIBRARY = {name_of(path): path for path in sources("tf_smoothclir")}
-MAINS = {name_of(path): path for folder in ("trainers", "export") for path in sources(folder)}
-TESTS = {name_of(path): path for path in sources("tests")}
-ALL = {**LIBRARY, **MAINS, **TESTS}
+@functools.cache
+def text_of(path):
+    return path.read_text(encoding="utf-8")
 
 
+@functools.cache
+def tree_of(path):
+    return ast.parse(text_of(path))
+
+
+@functools.cache
 def imports(path):
     """Dotted names that a file imports anywhere, inside functions too; modules where they are."""
     found = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(tree_of(path)):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
@@ -108,96 +125,97 @@ def top(module):
     return module.split(".")[0]
 
 
-def parametrize(modules):
-    return pytest.mark.parametrize("path", modules.values(), ids=modules.keys())
+def importing(modules, wanted):
+    """The modules that import anything that `wanted` is true of."""
+    return {name for name, path in modules.items() if any(map(wanted, imports(path)))}
+
+
+def of_training(names):
+    return {f"tf_smoothclir.training.{name}" for name in names}
 
 
 def test_every_module_has_its_place_in_the_order():
-    assert {piece(name) for name in LIBRARY} - {""} <= set(ORDER)
+    assert {piece(name) for name in LIBRARY} - {""} == set(ORDER)
 
 
-@parametrize({name: path for name, path in LIBRARY.items() if piece(name)})
-def test_a_module_imports_only_from_what_stands_before_it(path):
-    own = ORDER.index(piece(name_of(path)))
-    for module in imports(path):
-        if top(module) == "tf_smoothclir":
-            assert piece(module), f"{module}: import the module, not the package"
-            assert ORDER.index(piece(module)) <= own, module
+def test_a_module_imports_only_from_what_stands_before_it():
+    backwards = {
+        (name, module)
+        for name, path in LIBRARY.items()
+        for module in imports(path)
+        if piece(name) and top(module) == "tf_smoothclir"
+        if piece(module) not in ORDER or ORDER.index(piece(module)) > ORDER.index(piece(name))
+    }
+    assert backwards == set()
 
 
 def test_no_module_imports_itself_by_a_detour():
-    graph = {name: imports(path) & set(LIBRARY) for name, path in LIBRARY.items()}
-    tuple(graphlib.TopologicalSorter(graph).static_order())  # raises CycleError
+    for modules in (LIBRARY, PAPERS):
+        graph = {name: imports(path) & set(modules) for name, path in modules.items()}
+        tuple(graphlib.TopologicalSorter(graph).static_order())  # raises CycleError
+
+
+def test_library_and_mains_need_neither_papers_nor_each_other():
+    outside = {"trainers", "export", "tests", "papers"}
+    assert importing(CODE, lambda module: top(module) in outside) == set()
+    assert importing({**LIBRARY, **MAINS}, lambda module: piece(module) == "papers") == set()
+
+
+def test_papers_do_not_import_each_other():
+    """What they share is in the laboratory, which knows the systems and tables of each."""
+
+    def paper(name):
+        return [*name.split("."), "", ""][2]
+
+    papers = {paper(name) for name, path in PAPERS.items() if path.name == "__init__.py"}
+    papers -= {"", "laboratory"}
+    across = {
+        (name, module)
+        for name, path in PAPERS.items()
+        for module in imports(path) & set(PAPERS)
+        if paper(name) in papers and paper(module) in papers - {paper(name)}
+    }
+    assert across == set()
 
 
 def test_training_knows_the_families_of_models_where_it_trains_and_where_it_ranks():
-    families = {
-        "losses",
-        "optimizers",
-        "lexical",
-        "towers",
-        "two_tower",
-        "adversarial",
-        "hybrid",
-        "interaction",
-    }
-    of_all = {"tf_smoothclir.optimizers.gradients"}  # sums of gradients of any family
-    knowing = {
-        name
-        for name, path in LIBRARY.items()
-        if piece(name) == "training"
-        and {piece(module) for module in imports(path) - of_all} & families
-    }
-    assert knowing == {f"tf_smoothclir.training.{name}" for name in (*KNOWING, "rerankers")}
+    of_all = "tf_smoothclir.optimizers.gradients"  # sums of gradients of any family
+    training = {name: path for name, path in LIBRARY.items() if piece(name) == "training"}
+    knowing = importing(training, lambda module: piece(module) in FAMILIES and module != of_all)
+    assert knowing == of_training((*KNOWING, "rerankers"))
 
 
 def test_only_four_modules_of_training_know_the_two_tower_model():
     """Everything else that evaluates, tunes or searches takes any family of models."""
     model = {f"tf_smoothclir.two_tower.{name}" for name in ("builder", "model", "scorer", "task")}
-    knowing = {
-        name
-        for name, path in (LIBRARY | MAINS).items()
-        if piece(name) not in ("", "two_tower", "adversarial") and imports(path) & model
+    others = {
+        name: path
+        for name, path in {**LIBRARY, **MAINS}.items()
+        if piece(name) not in ("", "two_tower")
     }
-    assert knowing == {f"tf_smoothclir.training.{name}" for name in KNOWING}
+    assert importing(others, model.__contains__) == of_training(KNOWING)
 
 
 def test_publishing_knows_the_families_of_models_in_exports_alone():
-    families = {"lexical", "towers", "hybrid"}
-    knowing = {
-        name.rpartition(".")[2]
-        for name, path in LIBRARY.items()
-        if piece(name) == "publishing" and {piece(module) for module in imports(path)} & families
-    }
-    assert {name for name in knowing if not name.startswith("export")} == set()
+    publishing = {name: path for name, path in LIBRARY.items() if piece(name) == "publishing"}
+    knowing = importing(publishing, lambda m: piece(m) in {"lexical", "towers", "hybrid"})
+    assert {name for name in knowing if not name.split(".")[-1].startswith("export")} == set()
 
 
-@parametrize(LIBRARY)
-def test_the_library_needs_neither_mains_nor_tests(path):
-    assert not {top(module) for module in imports(path)} & {"trainers", "export", "tests"}
+def test_modules_are_short():
+    lines = {name: len(text_of(path).splitlines()) for name, path in CODE.items()}
+    assert {name: number for name, number in lines.items() if number > MAX_LINES} == {}
 
 
-@parametrize(MAINS)
-def test_mains_import_of_ours_the_library_alone(path):
-    assert not {top(module) for module in imports(path)} & {"trainers", "export", "tests"}
-
-
-@parametrize(LIBRARY | MAINS)
-def test_modules_are_short(path):
-    assert len(path.read_text(encoding="utf-8").splitlines()) <= MAX_LINES
-
-
-@parametrize({name: path for name, path in MAINS.items() if name not in LONG_MAINS})
-def test_mains_parse_flags_and_leave_the_work_to_the_library(path):
-    assert len(path.read_text(encoding="utf-8").splitlines()) <= MAX_LINES_OF_A_MAIN
+def test_mains_parse_flags_and_leave_the_work_to_the_library():
+    lines = {name: len(text_of(path).splitlines()) for name, path in MAINS.items()}
+    assert {name for name, number in lines.items() if number > MAX_LINES_OF_A_MAIN} <= LONG_MAINS
 
 
 def test_pickle_is_opened_in_one_place():
     reading = {"pickle", "cPickle", "dill", "joblib", "shelve", "marshal"}
-    users = {name for name, path in (LIBRARY | MAINS).items() if imports(path) & reading}
-    assert users <= {"tf_smoothclir.papers.liu2020.polyglot"}
-    for name, path in (LIBRARY | MAINS).items():
-        assert "allow_pickle=True" not in path.read_text(encoding="utf-8"), name
+    assert importing(CODE, reading.__contains__) == {"tf_smoothclir.papers.liu2020.polyglot"}
+    assert [name for name, path in CODE.items() if "allow_pickle=True" in text_of(path)] == []
 
 
 @pytest.mark.parametrize(
@@ -209,36 +227,22 @@ def test_pickle_is_opened_in_one_place():
     ],
 )
 def test_what_only_one_stack_has_is_imported_in_one_place(library, user):
-    users = {
-        name
-        for name, path in (LIBRARY | MAINS).items()
-        if library in {top(module) for module in imports(path)}
-    }
-    assert users == {user}
-
-
-STACK_MODULES = (
-    "_compat.keras_api",
-    "_compat.lists",
-    "_compat.messages",
-    "_compat.quiet",
-    "ops.intraop_threads",
-    "ops.row_sums",
-    "ops.row_updates",
-    "ops.table_sum",
-)
+    assert importing(CODE, lambda module: top(module) == library) == {user}
 
 
 def test_only_compat_asks_which_stack_it_is_on():
     question = re.compile(
         r"ON_KERAS_3|__version__|version_info|metadata\.version|hasattr\((tf|keras)"
     )
-    asking = set()
-    for name, path in (LIBRARY | MAINS).items():
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            condition = getattr(node, "test", None)  # of `if`, `while` and conditional values
-            if condition is not None and question.search(ast.unparse(condition)):
-                asking.add(name)
+    asking = {
+        name
+        for name, path in CODE.items()
+        if question.search(text_of(path))
+        for node in ast.walk(tree_of(path))
+        # of `if`, `while` and conditional values
+        if (condition := getattr(node, "test", None)) is not None
+        and question.search(ast.unparse(condition))
+    }
     assert asking == {f"tf_smoothclir.{name}" for name in STACK_MODULES}
 
 
@@ -248,7 +252,7 @@ def test_only_compat_asks_which_stack_it_is_on():
 )
 def test_both_stacks_have_the_same_names_and_signatures(one, other):
     def interface(module):
-        tree = ast.parse(LIBRARY[f"tf_smoothclir._compat.{module}"].read_text(encoding="utf-8"))
+        tree = tree_of(LIBRARY[f"tf_smoothclir._compat.{module}"])
         names = {}
         for node in tree.body:
             if isinstance(node, ast.FunctionDef) and not node.name.startswith("_"):
@@ -262,16 +266,20 @@ def test_both_stacks_have_the_same_names_and_signatures(one, other):
     assert interface(one) == interface(other)
 
 
-@parametrize(ALL)
-def test_no_path_of_a_machine(path):
+def test_no_path_of_a_machine():
     machine = re.compile(r"[\"'\s=(](/(work|home|root|tmp|Users|mnt|opt)/|[A-Z]:\\\\)")
-    assert not machine.search(path.read_text(encoding="utf-8"))
+    assert [name for name, path in ALL.items() if machine.search(text_of(path))] == []
 
 
-@parametrize(LIBRARY)
-def test_no_assert_checks_input(path):
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    assert not [node.lineno for node in ast.walk(tree) if isinstance(node, ast.Assert)]
+def test_no_assert_checks_input():
+    asserting = [
+        f"{name}:{node.lineno}"
+        for name, path in CODE.items()
+        if "assert" in text_of(path)
+        for node in ast.walk(tree_of(path))
+        if isinstance(node, ast.Assert)
+    ]
+    assert asserting == []
 
 
 def public_objects(module):
@@ -311,21 +319,9 @@ def test_everything_public_is_documented():
     assert missing == []
 
 
-@pytest.mark.parametrize(
-    ("registry", "kind", "field"),
-    [
-        (LOSSES, ModelSettings, "loss"),
-        (TOWERS, ModelSettings, "tower"),
-        (OPTIMIZERS, TrainingSettings, "optimizer"),
-    ],
-)
-def test_registries_agree_with_the_choices_of_the_flags(registry, kind, field):
-    choices = kind.__dataclass_fields__[field].metadata["choices"]
-    assert set(choices) == set(registry)
-
-
-def test_the_settings_know_which_losses_compare_whole_lists():
-    assert set(model.LIST_LOSSES) == {name for name, loss in LOSSES.items() if loss.needs_lists}
+def test_optimizers_are_the_choices_of_the_flag():
+    field = TrainingSettings.__dataclass_fields__["optimizer"]
+    assert set(field.metadata["choices"]) == set(OPTIMIZERS)
 
 
 @pytest.mark.parametrize("name", tf_smoothclir.__all__)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib.util
 import re
 from pathlib import Path
@@ -9,11 +10,13 @@ from pathlib import Path
 import command_pages  # of docs/site
 import pytest
 
+from tf_smoothclir.papers import li2018
+
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [
     *(ROOT / name for name in ("README.md", "BUILD.md", "SECURITY.md")),
     *sorted((ROOT / "docs").glob("*.md")),
-    ROOT / "docs" / "results" / "README.md",
+    *sorted((ROOT / "papers").glob("*/README.md")),
     ROOT / "benchmarks" / "README.md",
     ROOT / "export" / "serving" / "README.md",
 ]
@@ -39,9 +42,11 @@ def unknown_in(line, flags):
             found.append(f"smoothclir-{name}")
             continue
         for flag in re.findall(r"(?<![\w'=-])--([a-z]\w*)", arguments):
-            if not {flag, flag.removeprefix("no")} & (flags[name] | OF_ABSL):
+            brought = flags["--plugin"] if "--plugin=" in arguments else set()
+            if not {flag, flag.removeprefix("no")} & (flags[name] | brought | OF_ABSL):
                 found.append(f"smoothclir-{name} --{flag}")
-    for module in re.findall(r"python -m ((?:benchmarks|export|tests|trainers)[\w.]*)", line):
+    ours = r"python -m ((?:benchmarks|export|papers|tests|trainers)[\w.]*)"
+    for module in re.findall(ours, line):
         if importlib.util.find_spec(module) is None:
             found.append(module)
     if line.startswith("make "):
@@ -53,10 +58,14 @@ def unknown_in(line, flags):
 
 @pytest.fixture(scope="module")
 def flags():
-    """Command -> names of its flags."""
+    """Command -> names of its flags; "--plugin" -> those that plug-ins of papers bring."""
+    brought = (li2018.AdversarialSettings, li2018.MaxLstmSettings)
     return {
-        name: {flag["name"] for group in command["groups"].values() for flag in group}
-        for name, command in command_pages.descriptions().items()
+        "--plugin": {field.name for group in brought for field in dataclasses.fields(group)},
+        **{
+            name: {flag["name"] for group in command["groups"].values() for flag in group}
+            for name, command in command_pages.descriptions().items()
+        },
     }
 
 
@@ -74,6 +83,8 @@ def test_commands_flags_modules_and_targets_exist(flags):
         ("smoothclir-train --dim=64 --nooverwrite", []),
         ("smoothclir-train --dimm=64", ["smoothclir-train --dimm"]),
         ("smoothclir-learn --dim=64", ["smoothclir-learn"]),
+        ("smoothclir-train --gamma1=1 --plugin=tf_smoothclir.papers.li2018", []),
+        ("smoothclir-train --gamma1=1", ["smoothclir-train --gamma1"]),
         ("smoothclir-train --flagfile=a | sort --unique", []),
         ("smoothclir-train --beam='--runner=X'", ["smoothclir-train --beam"]),
         ("python -m tests.nothing", ["tests.nothing"]),
@@ -83,4 +94,5 @@ def test_commands_flags_modules_and_targets_exist(flags):
     ],
 )
 def test_what_does_not_exist_is_noticed(line, unknown):
-    assert unknown_in(line, {"train": {"dim", "overwrite"}}) == unknown
+    flags = {"train": {"dim", "overwrite", "plugin"}, "--plugin": {"gamma1"}}
+    assert unknown_in(line, flags) == unknown

@@ -112,7 +112,10 @@ def register(
         raise ValueError(f"kind must be one of {', '.join(KINDS)}, but is {kind!r}.")
     plugin = Plugin(kind, name, implementation, help, settings, tuple(rules), dict(facts), module)
     there = _plugins.get((kind, name))
-    if there is not None and (there.module, _origin(there)) != (module, _origin(plugin)):
+    if there is not None and (there.module, _origin(there.implementation)) != (
+        module,
+        _origin(implementation),
+    ):
         raise ValueError(
             f"{kind} {name!r} is there already, from {there.module or 'tf_smoothclir'}:"
             " choose another name."
@@ -121,26 +124,29 @@ def register(
     _plugins[kind, name] = plugin
 
 
-def _origin(plugin: Plugin) -> str:
-    """Where the implementation comes from: a module that is imported twice registers the same."""
-    thing = plugin.implementation
+def _origin(thing: Any) -> str:
+    """Where a thing comes from: a module that is imported twice registers the same."""
     if isinstance(thing, str):
         return thing
     return f"{getattr(thing, '__module__', '')}:{getattr(thing, '__qualname__', repr(thing))}"
 
 
 def _check_settings(settings: type | None) -> None:
-    """Checks that no other group has a setting of the same name."""
+    """Checks that no other group has the name of this one, or a setting of the same name."""
     if settings is None:
         return
+    # By name, since the settings of the package itself import this module.
+    own = importlib.import_module("tf_smoothclir.settings.run").GROUPS
     names = {field.name for field in dataclasses.fields(settings)}
-    for group, other in groups().items():
-        if group_name(settings) != group:
-            shared = names & {field.name for field in dataclasses.fields(other)}
-            if shared:
-                raise ValueError(
-                    f"{settings.__name__}: {other.__name__} has a setting {min(shared)!r} already."
-                )
+    for group, other in {**own, **groups()}.items():
+        if _origin(other) == _origin(settings):
+            continue
+        if group == group_name(settings):
+            raise ValueError(f"{settings.__name__}: there are settings {group!r} already.")
+        if shared := names & {field.name for field in dataclasses.fields(other)}:
+            raise ValueError(
+                f"{settings.__name__}: {other.__name__} has a setting {min(shared)!r} already."
+            )
 
 
 def load(modules: Iterable[str]) -> None:
@@ -155,11 +161,13 @@ def load(modules: Iterable[str]) -> None:
     for name in modules:
         if name in loaded():
             continue
-        before = len(_plugins)
+        before = dict(_plugins)
         _modules.append(name)
         try:
             importlib.import_module(name)
         except Exception as error:
+            _plugins.clear()  # of what it registered before it failed
+            _plugins.update(before)
             if isinstance(error, InputError):
                 raise
             kind = type(error).__name__
@@ -170,7 +178,7 @@ def load(modules: Iterable[str]) -> None:
             ) from error
         finally:
             _modules.pop()
-        if len(_plugins) == before:
+        if name not in loaded():
             raise input_error(
                 f"--plugin={name}",
                 "it registers nothing",

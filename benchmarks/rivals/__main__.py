@@ -20,7 +20,7 @@ from tf_smoothclir.settings.presets import PRESETS
 _OF_THE_PAPER = ("fast", "paper")  # not what this package ranks best with
 _OUTPUT_DIR = flags.DEFINE_string(
     "output_dir",
-    "docs/results/rivals",
+    "papers/results/rivals",
     "Gets <set>.md and <set>.json.",
     module_name=command.COMMAND,
 )

@@ -1,4 +1,4 @@
-"""Prints, as JSON, what a command does and its flags: python command_flags.py trainers.train"""
+"""Prints what a command does and its flags, as JSON: python command_flags.py trainers.train"""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from absl import flags
 
-from tf_smoothclir.command_line import command
+from tf_smoothclir.command_line import command, setting_flags
 
 
 def main(module: str) -> None:
@@ -20,6 +20,7 @@ def main(module: str) -> None:
 
     def note(main, description, groups=(), *, arguments=""):
         del main
+        setting_flags.define_plugin()
         by_group = flags.FLAGS.flags_by_module_dict()
         found.update(
             description=description.strip(),

@@ -6,19 +6,18 @@ import command_pages
 import sections
 from mkdocs.structure.files import File
 
-_RESULTS = "results"
+_OF_PAPERS = [f"papers/{name}/README.md" for name in ("liu2020", "yu2020", "li2018")]
 
 
 def on_config(config):
-    """Completes the navigation: each command, each page of results."""
+    """Completes the navigation: each command, each page of papers/."""
     names = command_pages.commands()
     for entry in config["nav"]:
         if "Commands" in entry:
             pages = [{f"smoothclir-{name}": command_pages.page_of(name)} for name in names]
             entry["Commands"] = ["commands/index.md", *pages]
-        if "Results" in entry:
-            own = ["figures.md", "results/README.md", "results/yu2020.md"]
-            entry["Results"] = [*own, *_experiments()]
+        if "Papers" in entry:
+            entry["Papers"] = ["figures.md", *_OF_PAPERS, *_experiments()]
     return config
 
 
@@ -27,6 +26,12 @@ def on_files(files, config):
     made = {page: sections.page_text(page) for page in sections.PAGES}
     for page, text in {**made, **command_pages.pages()}.items():
         files.append(File.generated(config, page, content=text))
+    for name, path in sections.of_papers().items():
+        if path.suffix == ".md":
+            text = sections.linked(path.read_text(encoding="utf-8"), name, name)
+            files.append(File.generated(config, name, content=text))
+        else:
+            files.append(File.generated(config, name, abs_src_path=str(path)))
     return files
 
 
@@ -41,9 +46,8 @@ def on_page_markdown(markdown, page, config, files):
 def _experiments():
     """Returns experiment -> its pages, one for each data set."""
     found = []
-    for directory in sorted((sections.ROOT / "docs" / _RESULTS).iterdir()):
-        pages = sorted(directory.glob("*.md")) if directory.is_dir() else []
+    for directory in sorted((sections.ROOT / "papers" / "results").iterdir()):
+        pages = [path.relative_to(sections.ROOT).as_posix() for path in directory.glob("*.md")]
         if pages:
-            paths = [path.relative_to(sections.ROOT / "docs").as_posix() for path in pages]
-            found.append({directory.name: paths})
+            found.append({directory.name: sorted(pages)})
     return found

@@ -83,8 +83,16 @@ def linked(text: str, name: str, page: str) -> str:
     return "".join(line if is_code else _LINK.sub(link, line) for line, is_code in _lines(text))
 
 
+def of_papers() -> dict[str, Path]:
+    """Page, picture or table of papers/ -> its file; on the site it has the same name."""
+    files = (path for path in (ROOT / "papers").rglob("*.*") if "py" not in path.suffix)
+    return {path.relative_to(ROOT).as_posix(): path for path in sorted(files)}
+
+
 def _page_of(name: str, fragment: str) -> str:
     """Returns the page or picture of a file, relative to docs/; "" if it has none."""
+    if name in of_papers():
+        return name
     if name.startswith("docs/") and (ROOT / name).is_file():
         return name[len("docs/") :]
     pages = [page for page, (file, _) in PAGES.items() if file == name]

@@ -39,7 +39,8 @@ register(
     rules=LAYER_RULES,
     facts={"is_recurrent": True},
 )
-_BAGS = {"accepted_token_weights": ("none", "idf")}
+# Towers of one objective each: --tune=tower does not try them.
+_BAGS = {"accepted_token_weights": ("none", "idf"), "is_searched": False}
 register(
     "tower",
     "linear",

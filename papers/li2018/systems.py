@@ -54,7 +54,7 @@ TABLE_2_SYSTEMS = (
     System(MT, {"retriever": "lexical", "ranker": "bm25", "query_translation": "table"}),
     System(S2NET, {"objective": "s2net", "tower": "linear", **_IDF}),
     System(BAE, _BAE),
-    # The only one that may do better so, by validation: see docs/results/li2018.md.
+    # The only one that may do better so, by validation: see the README beside this file.
     System(f"{BAE}, random vectors", {**_BAE, "initial_vectors": "random"}),
     System(XCNN, {"objective": "xcnn", "tower": "word_tanh", "opening_epochs": 3, **_IDF}),
     System(f"{OURS}, average pooling", _POOLED),

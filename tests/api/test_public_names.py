@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import tf_smoothclir
-from tests.text import test_polyglot as polyglot
+from tests.papers.liu2020 import test_polyglot as polyglot
 
 
 def test_editors_see_every_public_name_where_it_is():

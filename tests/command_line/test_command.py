@@ -15,29 +15,21 @@ import pytest
 import tensorflow as tf
 
 from tests.command_line.forked import ForkedCommands
-from tests.settings.broken_combinations import OF_FLAGS, OF_SETTINGS
+from tests.settings.broken_combinations import OF_FLAGS, OF_PLUGIN, OF_SETTINGS, PLUGIN
 from tests.training.tiny_set import write_tiny_set
 from tf_smoothclir.command_line import command
 from tf_smoothclir.optimizers import LEARNING_RATE
-from tf_smoothclir.settings.base import value_text
+from tf_smoothclir.settings.base import help_of, value_text
 from tf_smoothclir.settings.presets import PRESETS, preset_settings
-from tf_smoothclir.settings.run import GROUPS, RunSettings
+from tf_smoothclir.settings.run import GROUPS, RunSettings, all_groups
 from tf_smoothclir.training import trainer
 
 ROOT = Path(__file__).resolve().parents[2]
 MAINS = {
-    "trainers.train": ["data", "text", "model", "training", "retrieval", "adversarial"],
+    "trainers.train": ["data", "text", "model", "training", "retrieval"],
     "trainers.evaluate": ["data"],
     "trainers.compare": [],
-    "trainers.tune": ["data", "text", "model", "training", "retrieval", "adversarial"],
-    "tf_smoothclir.papers.reproduce": [
-        "text",
-        "model",
-        "training",
-        "retrieval",
-        "adversarial",
-        "max_lstm",
-    ],
+    "trainers.tune": ["data", "text", "model", "training", "retrieval"],
     "trainers.stats": ["data"],
     "trainers.write_shards": ["data", "text"],
     "trainers.prepare": ["data", "text"],
@@ -48,8 +40,6 @@ MAINS = {
     "export.client": [],
     "export.serve": ["data"],
 }
-
-OTHER_DEFAULTS = {("tf_smoothclir.papers.reproduce", "epochs"): 10}
 
 
 @pytest.fixture(scope="module")
@@ -84,17 +74,22 @@ def one_line(text):
 
 @pytest.mark.parametrize("module", MAINS)
 def test_help_shows_every_setting_with_its_default(commands, module):
+    check_help(commands, module, MAINS[module])
+
+
+def check_help(commands, module, groups, **other_defaults):
+    """Checks that `--help` shows all settings of some groups, with their defaults."""
     done = commands.run(module, "--help")
     assert (done.returncode, done.stderr) == (0, "")
     text = one_line(done.stdout)
     shown = re.findall(r"^(\w+):$", done.stdout, re.MULTILINE)
-    assert shown == ["command", *MAINS[module]]
-    for group in MAINS[module]:
-        for field in dataclasses.fields(GROUPS[group]):
-            assert one_line(field.metadata["help"]) in text
+    assert shown == ["command", *groups]
+    for group in groups:
+        for field in dataclasses.fields(all_groups()[group]):
+            assert one_line(help_of(field)) in text
             name = rf"--(?:\[no\])?{field.name}: "
             section = re.search(rf"{name}.*?\(default: '(.*?)'\)", text)
-            default = OTHER_DEFAULTS.get((module, field.name), field.default)
+            default = other_defaults.get(field.name, field.default)
             assert section[1] == shown_default(default)
 
 
@@ -204,6 +199,7 @@ def flag(name, value):
 def test_incompatible_flags_are_a_message_before_anything_is_loaded(commands, tmp_path, example):
     rule = example.rule
     arguments = [flag(name, value) for name, value in example.values.items()]
+    arguments += [f"--plugin={PLUGIN}"] * (rule in OF_PLUGIN)
     done = commands.run(*command_of({*rule.names}), *arguments, cwd=tmp_path)
     assert done.returncode == 1
     where, _, what = done.stderr.removeprefix("error: ").partition(": ")
@@ -233,7 +229,6 @@ def test_stats_counts_more_than_three_grades_if_told_to(commands, tmp_path):
         ("trainers.train", ["--data_dir=nowhere"]),
         ("export.search", ["--export_dir=nowhere", "--query=a"]),
         ("export.serve", ["--export_dir=nowhere"]),
-        ("tf_smoothclir.papers.reproduce", ["table9"]),
         ("export.export", ["--run_dir=nowhere"]),
         ("export.client", []),
     ],
@@ -396,7 +391,6 @@ def test_every_value_of_a_preset_is_a_setting(name):
     [
         *((f"trainers.{name}", ["--data_dir=nowhere"]) for name in ("train", "prepare", "tune")),
         *((f"trainers.{name}", ["--data_dir=nowhere"]) for name in ("stats", "write_shards")),
-        ("tf_smoothclir.papers.reproduce", ["table1", "--data_dir=nowhere"]),
         ("trainers.evaluate", ["--run_dir=nowhere"]),
         *((f"export.{name}", ["--export_dir=nowhere"]) for name in ("search", "serve")),
         ("export.build_index", ["--export_dir=nowhere"]),

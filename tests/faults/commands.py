@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 
 from tests.command_line.forked import ForkedCommands
-from tests.text import test_polyglot as polyglot
+from tests.papers.liu2020 import test_polyglot as polyglot
 from tests.training.tiny_set import write_tiny_set
 from tf_smoothclir.utils.sealed import SEAL
 

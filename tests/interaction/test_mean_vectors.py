@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tests.papers.yu2020 import word_vector_world as world
+from tests.interaction import word_vector_world as world
 from tf_smoothclir.data.candidate_lists import CandidateLists
 from tf_smoothclir.interaction.mean_vectors import MeanVectors, word_counts
 from tf_smoothclir.interaction.networks.base import unit_rows

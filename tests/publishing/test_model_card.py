@@ -89,7 +89,9 @@ def test_a_smaller_export_says_that_the_figures_are_not_its_own(ranking_runs, tm
 def test_it_says_what_orders_the_first_ranks_again(ranking_runs, tmp_path):
     run = ranking_runs["lexical"]
     settings = run.settings()
-    retrieval = dataclasses.replace(settings.retrieval, reranker="drmm", rerank_depth=50)
+    retrieval = dataclasses.replace(
+        settings.retrieval, reranker="late_interaction", rerank_depth=50
+    )
     settings = dataclasses.replace(settings, retrieval=retrieval)
     texts = [
         write_model_card(run, settings, tmp_path, 1, roles, narrow=False).read_text(
@@ -97,5 +99,5 @@ def test_it_says_what_orders_the_first_ranks_again(ranking_runs, tmp_path):
         )
         for roles in (("lexical",), ("lexical", "reranker"))
     ]
-    assert "again by DRMM" not in texts[0]  # it had no weight
-    assert "The first 50 documents are then ordered again by DRMM" in texts[1]
+    assert "again by late interaction" not in texts[0]  # it had no weight
+    assert "The first 50 documents are then ordered again by late interaction" in texts[1]

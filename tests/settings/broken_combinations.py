@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 
-from tf_smoothclir import plugins
 from tf_smoothclir.command_line.flag_rules import FLAG_RULES
-from tf_smoothclir.papers import li2018 as li2018  # its rules are examples of a plug-in's
+from tf_smoothclir.papers import li2018  # its rules are examples of a plug-in's
+from tf_smoothclir.papers.li2018.rules import LAYER_RULES, OBJECTIVE_RULES
 from tf_smoothclir.settings import combinations
 from tf_smoothclir.settings.combinations import Rule
 
-RULES = (*combinations.RULES, *plugins.rules())
+PLUGIN, OF_PLUGIN = li2018.__name__, (*OBJECTIVE_RULES, *LAYER_RULES)
+RULES = (*combinations.RULES, *OF_PLUGIN)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -100,7 +101,7 @@ _SETTINGS = {
     },
     ("distribution", "reranker"): {
         "distribution": "multi_worker",
-        "reranker": "knrm",
+        "reranker": "late_interaction",
         **_FROM_SHARDS,
     },
     ("shards_dir", "reranker"): {"reranker": "late_interaction", **_FROM_SHARDS},

@@ -10,7 +10,6 @@ from tests.towers.test_average_pooling import TEXTS, distinct, flat, padded
 from tf_smoothclir._compat.keras_api import tf_variable
 from tf_smoothclir.losses.sosl import SmoothOrdinalSearchLoss
 from tf_smoothclir.optimizers import LazyAdam
-from tf_smoothclir.papers.li2018.max_lstm import MaxLSTMTower
 from tf_smoothclir.towers.cnn import CNNTower
 from tf_smoothclir.towers.lstm import LSTMTower
 from tf_smoothclir.towers.sequence_tower import dropped_out, places
@@ -19,8 +18,7 @@ from tf_smoothclir.two_tower.model import TwoTower
 SIZE, DIM = 12, 3
 BATCH = [[2, 2, 3], [], [3, 5, 7, 9, 2], [11]]
 
-every_tower = pytest.mark.parametrize("kind", [CNNTower, LSTMTower, MaxLSTMTower])
-dropping_tower = pytest.mark.parametrize("kind", [CNNTower, LSTMTower])
+every_tower = pytest.mark.parametrize("kind", [CNNTower, LSTMTower])
 every_form = pytest.mark.parametrize("form", [flat, distinct, padded])
 
 
@@ -155,7 +153,7 @@ def test_frozen_table_leaves_the_rest_to_train(kind):
 # ---- dropout ------------------------------------------------------------------------------------
 
 
-@dropping_tower
+@every_tower
 def test_dropout_only_in_training(kind):
     tower = make(kind)
     vectors = tower(flat(BATCH))
@@ -200,7 +198,7 @@ def test_dropout_continues_exactly_from_saved_weights(kind):
     np.testing.assert_array_equal(found, expected)
 
 
-@dropping_tower
+@every_tower
 def test_seed_decides_initial_weights_and_dropout(kind):
     first, same, other = (make(kind, seed=seed) for seed in (3, 3, 4))
     for ours, theirs in zip(first.get_weights(), same.get_weights()):
@@ -233,7 +231,7 @@ def lists():
 
 
 @pytest.mark.slow
-@dropping_tower
+@every_tower
 def test_fit_lowers_the_loss_of_pairs(kind):
     model = two_tower(kind)
     model.compile(LazyAdam(0.05), SmoothOrdinalSearchLoss())

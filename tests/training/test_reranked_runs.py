@@ -12,12 +12,10 @@ from tf_smoothclir.data.sources.source import SPLITS
 from tf_smoothclir.interaction import choosing, reranker_learning
 from tf_smoothclir.interaction.choosing import FirstStageValidation
 from tf_smoothclir.interaction.learning import Learned
-from tf_smoothclir.interaction.networks.registry import LEARNING, NETWORKS
 from tf_smoothclir.interaction.reranker import Reranker
 from tf_smoothclir.interaction.reranker_learning import learn_reranker
 from tf_smoothclir.interaction.training_lists import training_lists, with_related
 from tf_smoothclir.protocols.scorer import Ranking
-from tf_smoothclir.settings.retrieval import RetrievalSettings
 from tf_smoothclir.training.retrievers import load_models, load_scorer
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.train import tokenized_set_of, train
@@ -36,12 +34,6 @@ def run(tiny, tmp_path_factory):
 def tokenized(run):
     settings = run.settings()
     return tokenized_set_of(source_of(settings.data), settings, run, SPLITS)
-
-
-def test_the_choices_of_the_flag_are_the_networks():
-    field = RetrievalSettings.__dataclass_fields__["reranker"]
-    assert set(field.metadata["choices"]) == {"none", *NETWORKS}
-    assert LEARNING.keys() == NETWORKS.keys()
 
 
 def test_metrics_and_report_say_what_was_chosen(run):
@@ -193,20 +185,6 @@ class ConstantScorer:
         return np.zeros(len(lists.document_rows), np.float32)
 
 
-def test_the_seed_determines_the_weights_to_begin_with(run, tokenized, monkeypatch):
-    """Whatever was drawn before: a run that was killed goes on as it would have."""
-    unchanged = Learned(0, (0.0,), (), 0.0)
-    monkeypatch.setattr(reranker_learning, "learn", lambda *_, **__: unchanged)
-    models = load_models(run)
-    parts = models.reranker.codes, tokenized, models.retrievers(tokenized)["dense"]
-    first, again, other = (
-        np.asarray(learn_reranker("drmm", *parts, depth=5, seed=seed).network.gate)
-        for seed in (1, 1, 2)
-    )
-    np.testing.assert_array_equal(first, again)
-    assert (first != other).any()
-
-
 @pytest.mark.parametrize("killed", ["learning", pytest.param("saving", marks=pytest.mark.slow)])
 def test_a_killed_run_learns_the_rest_again(run, tiny, tmp_path, monkeypatch, killed):
     settings = tiny(reranker="late_interaction", rerank_depth=5)
@@ -242,14 +220,6 @@ def test_a_finished_part_is_loaded(run, tiny, monkeypatch, without_plots):
         train(tiny(reranker="late_interaction", rerank_depth=5), run.path)
     finally:
         run.metrics.with_suffix(".before").unlink()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("network", [name for name in NETWORKS if name != "late_interaction"])
-def test_every_network_can_re_rank_words_alone(tiny, tmp_path, network, without_plots):
-    result = train(tiny(retriever="lexical", reranker=network), tmp_path / "run")
-    assert result["reranker"]["network"] == network
-    assert list(result["components"]) == ["lexical"]
 
 
 def test_a_run_without_a_re_ranker_has_none(finished):

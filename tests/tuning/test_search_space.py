@@ -57,12 +57,11 @@ def test_every_point_is_different_and_makes_settings_that_can_be_used(names, num
         assert len(changed.model.thresholds) == number
 
 
-def test_towers_that_exclude_other_settings_are_left_out():
+def test_towers_that_exclude_other_settings_are_left_out(built_in_alone):
     assert set(SearchSpace.of(["tower"], settings_of()).points) == {
         ("average_pooling",),
         ("cnn",),
         ("lstm",),
-        ("max_lstm",),
     }
     weighted = SearchSpace.of(["tower", "epsilon"], settings_of(token_weights="idf"))
     assert {tower for tower, _ in weighted.points} == {"average_pooling"}

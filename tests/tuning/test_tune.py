@@ -64,10 +64,10 @@ def test_tables_have_every_trial_with_the_objective_first(searched):
 def test_best_flags_are_read_as_the_settings_of_the_best_trial(searched, settings):
     output_dir, found = searched
     program = (
-        "import dataclasses, json, sys; import trainers.train;"
+        "import json, sys; import trainers.train;"
         "from tf_smoothclir.command_line import setting_flags;"
         "setting_flags.FLAGS(sys.argv);"
-        "print(json.dumps(dataclasses.asdict(setting_flags.run_settings_from_flags())))"
+        "print(json.dumps(setting_flags.run_settings_from_flags().to_dict()))"
     )
     done = subprocess.run(
         [sys.executable, "-c", program, f"--flagfile={output_dir / 'best.flags'}"],

@@ -39,24 +39,15 @@ def test_padding_and_unknown_start_at_zero_and_words_of_pairs_do_not(role, tiny,
     assert not begins_at_zero[2:].all()
 
 
-def test_vectors_of_cnn_and_max_lstm_start_as_short_as_random_ones(tiny, tmp_path):
+def test_vectors_of_cnn_start_as_short_as_random_ones(tiny, tmp_path):
     tables = {
         tower: start(tiny(initial_vectors="bilingual", tower=tower), tmp_path / tower)[1]
-        for tower in ("average_pooling", "cnn", "lstm", "max_lstm")
+        for tower in ("average_pooling", "cnn", "lstm")
     }
     found = (model.query_tower.embeddings.numpy() for model in tables.values())
-    table, of_cnn, of_lstm, of_max_lstm = found
+    table, of_cnn, of_lstm = found
     np.testing.assert_allclose(of_cnn, 0.1 * table, rtol=1e-6)
     np.testing.assert_array_equal(of_lstm, table)
-    np.testing.assert_array_equal(of_max_lstm, of_cnn)
-
-
-@pytest.mark.parametrize("vectors", ["bilingual", "random"])
-def test_layers_start_alike_behind_bilingual_vectors_alone(vectors, tiny, tmp_path):
-    model = start(tiny(initial_vectors=vectors, tower="max_lstm"), tmp_path)[1]
-    both = zip(model.query_tower.matrices(), model.document_tower.matrices())
-    alike = [np.array_equal(one.numpy(), other.numpy()) for one, other in both]
-    assert alike == [vectors == "bilingual"] * 5
 
 
 def test_ngrams_start_near_their_words(tiny, tmp_path):

@@ -11,6 +11,7 @@ from typing import Any
 from tf_smoothclir.evaluation.report import metrics_cells, rules_list, without_queries
 from tf_smoothclir.plugins import RERANKERS
 from tf_smoothclir.publishing.export_directory import DIRECTORIES, MODELS
+from tf_smoothclir.settings.base import value_text
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.training.run_config import RunConfig
 from tf_smoothclir.training.run_directory import RunDirectory
@@ -181,7 +182,7 @@ def _use(export_dir: Path, settings: RunSettings, roles: Sequence[str]) -> Itera
 
 def _differing(settings: RunSettings) -> list[str]:
     """The flags that differ from the defaults, without paths of this machine."""
-    default = dict(line.split("=", 1) for line in RunSettings().flag_lines())
+    default = {f"--{name}": value_text(value) for name, value in RunSettings().values().items()}
     flags = dict(line.split("=", 1) for line in settings.flag_lines())
     return [
         f"{flag}={value}"

@@ -152,7 +152,9 @@ def _values_of(name: str, settings: RunSettings) -> Sequence:
     if name == "thresholds":
         return [thresholds_text(t) for t in threshold_tuples(len(settings.model.thresholds))]
     if name in ("loss", "tower"):
-        return [value for value in VALUES[name] if _is_usable(name, value, settings)]
+        registry = VALUES[name]
+        offered = (one for one in registry if registry.plugin(one).fact("is_searched", True))
+        return [value for value in offered if _is_usable(name, value, settings)]
     return _searched()[name]
 
 

@@ -5,9 +5,12 @@ import pytest
 import tensorflow as tf
 from tensorflow import keras
 
+from tests.towers import test_sequence_tower as every_sequence_tower
 from tests.towers.test_average_pooling import flat
+from tests.training.test_trainer import start
 from tf_smoothclir._compat.keras_api import tf_variable
 from tf_smoothclir.papers.li2018.max_lstm import MaxLSTMTower
+from tf_smoothclir.plugins import TOWERS
 from tf_smoothclir.towers.lstm import UNITS
 
 TEXTS = [[2, 3, 4, 5], [6], [], [7, 2, 2]]
@@ -145,3 +148,47 @@ def test_configuration_keeps_the_layers_and_an_older_one_has_one(deeper):
 def test_other_numbers_of_layers_are_an_error(layers):
     with pytest.raises(ValueError, match=f"projection_layers must be 1 or 2, but is {layers}"):
         MaxLSTMTower(8, projection_layers=layers)
+
+
+@pytest.mark.parametrize(
+    "promise",
+    [
+        "wider_padding_and_its_row_of_the_table_change_nothing",
+        "batch_without_a_text_has_no_vector",
+        "gradient_of_the_table_equals_finite_differences",
+        "one_lazy_step_changes_the_rows_that_occur_and_every_other_weight",
+        "frozen_table_leaves_the_rest_to_train",
+        "dropout_continues_exactly_from_saved_weights",
+        "config_round_trip_keeps_every_argument",
+    ],
+)
+def test_it_keeps_the_promises_of_sequence_towers(promise):
+    getattr(every_sequence_tower, f"test_{promise}")(MaxLSTMTower)
+
+
+def test_it_is_saved_as_other_sequence_towers_are(tmp_path):
+    every_sequence_tower.test_two_tower_survives_save_and_reload(MaxLSTMTower, tmp_path / "keras")
+    every_sequence_tower.test_saved_model_gives_the_same_vectors_with_core_ops_only(
+        MaxLSTMTower, tmp_path / "saved"
+    )
+
+
+def test_projection_layers_reach_both_towers(tiny, tmp_path):
+    deeper = start(tiny(tower="max_lstm", projection_layers=2), tmp_path)[1]
+    assert deeper.query_tower.projection_layers == deeper.document_tower.projection_layers == 2
+
+
+@pytest.mark.parametrize("vectors", ["bilingual", "random"])
+def test_layers_start_alike_behind_bilingual_vectors_alone(vectors, tiny, tmp_path):
+    model = start(tiny(initial_vectors=vectors, tower="max_lstm"), tmp_path)[1]
+    both = zip(model.query_tower.matrices(), model.document_tower.matrices())
+    alike = [np.array_equal(one.numpy(), other.numpy()) for one, other in both]
+    assert alike == [vectors == "bilingual"] * 5
+
+
+def test_what_is_registered_is_what_the_classes_say():
+    """Flags are checked by the facts of the registration, before TensorFlow is there."""
+    for name in ("max_lstm", "linear", "word_tanh"):
+        plugin = TOWERS.plugin(name)
+        stated = {fact: value for fact, value in plugin.facts.items() if fact != "is_searched"}
+        assert stated == {fact: getattr(plugin.load(), fact) for fact in stated}
