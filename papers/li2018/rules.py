@@ -12,7 +12,7 @@ _SEARCHED = {
 _LEAVE_OUT = "Leave one of the two out"
 # What only --objective=ranking can use, with the values that others accept too.
 _BESIDE_OBJECTIVE = (
-    ("distribution", ("none",), "only --objective=ranking trains in another way than one process"),
+    ("distribution", ("none",), "it draws its batches from the whole set, in one process"),
     ("batching", ("pairs", "bucketed"), "it does not train on candidate lists"),
     ("loss", ("sosl",), "it has a loss of its own"),
     ("learn_thresholds", (False,), "thresholds are trained by --loss alone"),

@@ -1,7 +1,7 @@
 """What goes together with what: the one table of settings that exclude or need each other.
 
 Commands check it before they load anything, and so do the library's entry points: training, tuning,
-writing shards, opening a retrieval set. What a single setting accepts stands at its field.
+opening a retrieval set. What a single setting accepts stands at its field.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ _ONE_RUN = "only smoothclir-train trains in another way than one process on the 
 _LEAVE_OUT = "Leave one of the two out"
 _TRAIN_THE_BEST = "Leave it out here, and give it to smoothclir-train with the settings found here"
 _BESIDE_INIT_FROM = {
+    "distribution": "one process trains the models of another run further, on the whole set",
     "query_vocabulary": "the vocabularies are those of that run",
     "document_vocabulary": "the vocabularies are those of that run",
     "initial_vectors": "the word vectors start as those of that run",
@@ -218,7 +219,7 @@ RULES = (
     *(
         Rule(
             ("init_from", other),
-            lambda path, value: bool(path) and value not in ("", "random"),
+            lambda path, value: bool(path) and value not in ("", "random", "none"),
             reason,
             _LEAVE_OUT,
         )
