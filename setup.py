@@ -20,6 +20,7 @@ PACKAGE_DIR = {
     "tf_smoothclir.trainers": "trainers",
     "tf_smoothclir.export": "export",
     "tf_smoothclir.papers": "papers",
+    "tf_smoothclir.extras": "extras",
 }
 COMMANDS = {
     "quickstart": "trainers.quickstart",
@@ -29,15 +30,15 @@ COMMANDS = {
     "tune": "trainers.tune",
     "reproduce": "papers.reproduce",
     "stats": "trainers.stats",
-    "prepare": "trainers.prepare",
-    "shards": "trainers.write_shards",
+    "prepare": "extras.beam.prepare",
+    "shards": "extras.distributed.write_shards",
     "convert-polyglot": "papers.liu2020.convert_polyglot",
     "export": "export.export",
     "index": "export.build_index",
     "search": "export.search",
     "serve": "export.serve",
     "client": "export.client",
-    "anserini": "export.anserini",
+    "anserini": "extras.lucene.write_anserini",
 }
 
 IR_DATASETS = "ir_datasets>=0.5.6,<0.7"  # from 0.5.6 on, records have a default text

@@ -1,4 +1,4 @@
-"""The plug-in door: losses, towers, objectives and re-rankers by name, from inside and outside.
+"""The plug-in door: losses, towers, re-rankers and more by name, from inside and outside.
 
 A plug-in is a module that registers what it brings:
 
@@ -34,6 +34,7 @@ KINDS = {
     "tower": "a `WordTableTower` class, made by `from_settings`",
     "objective": "a function from `ObjectiveInputs` to a `Task`",
     "reranker": "an `InteractionNetwork` class, with its `learning`",
+    "distribution": "a function from settings, and whether the run is finished, to `SingleProcess`",
 }
 
 
@@ -90,10 +91,10 @@ def register(
     rules: Iterable = (),
     facts: Mapping[str, Any] = MappingProxyType({}),
 ) -> None:
-    """Registers a loss, tower, objective or re-ranker as a choice of the setting of its kind.
+    """Registers a loss, tower or another of `KINDS` as a choice of the setting of its kind.
 
     Args:
-        kind: "loss", "tower", "objective" or "reranker".
+        kind: One of `KINDS`.
         name: The name to choose it by, such as "focal" in `--loss=focal`.
         implementation: As `KINDS` says for the kind; or "module:name" of it, to import it later.
         help: One sentence for `--help`.
@@ -243,4 +244,4 @@ class Registry(Mapping):
         return " ".join(f"{name}: {self.plugin(name).help}" for name in self)
 
 
-LOSSES, TOWERS, OBJECTIVES, RERANKERS = map(Registry, KINDS)
+LOSSES, TOWERS, OBJECTIVES, RERANKERS, DISTRIBUTIONS = map(Registry, KINDS)

@@ -159,7 +159,8 @@ def settings_with_data(
         if named:
             reason = "queries, documents and judgments, or data, are given too"
             raise input_error(f"{where}: {named[0]}", reason, "Leave one of the two out")
-    by_data = not ({"thresholds", "init_from", "shards_dir"} & keywords.keys())
+    by_data = not ({"thresholds", "init_from"} & keywords.keys())
+    by_data = by_data and chosen.training.distribution == "none"
     if found.source is not None:
         if by_data:
             thresholds = thresholds_for(highest_grade(found.source))

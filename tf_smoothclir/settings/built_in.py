@@ -1,4 +1,4 @@
-"""The losses, towers, objectives and re-rankers of the package itself.
+"""The losses, towers, objectives, re-rankers and distributions of the package itself.
 
 Named, not imported: flags and their checks need no TensorFlow. What is said of a class here, such
 as `needs_lists`, is what its attribute of this name says.
@@ -49,6 +49,12 @@ register(
     "ranking",
     "tf_smoothclir.training.tasks:ranking_task",
     help="--loss over judged pairs or candidate lists.",
+)
+register(
+    "distribution",
+    "none",
+    "tf_smoothclir.training.processes:single_process",
+    help="one process, on the whole set.",
 )
 register("reranker", "none", None, help="the order of the first stage stays.")
 register(
