@@ -27,10 +27,10 @@ _LONGEST = (
     "test_benchmarks",
     "test_stack_exchange",
     "tuning.test_tune",
-    "training.distributed.test_workers",
+    "extras.distributed.test_workers",
     "papers.laboratory.test_reproduce_end_to_end",
     "tuning.test_resume",
-    "training.distributed.test_exchange",
+    "extras.distributed.test_exchange",
     "training.test_resume",
     "test_real_data",
 )

@@ -40,7 +40,6 @@ from tf_smoothclir.papers.liu2020.polyglot import convert_polyglot
 from tf_smoothclir.publishing import version_writer
 from tf_smoothclir.publishing.export_directory import checked_part
 from tf_smoothclir.server.json_tensors import inputs_of, parse_request
-from tf_smoothclir.server.request_error import RequestError
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.settings.text import TextSettings
 from tf_smoothclir.training.checkpoints import BestWeights
@@ -196,9 +195,9 @@ class Request:
         (root / "body").write_text(json.dumps(body))
 
     def read(self):
-        document, form, _ = parse_request((self.root / "body").read_bytes())
+        document = parse_request((self.root / "body").read_bytes())
         specs = {"text": tf.TensorSpec([None], tf.string), "k": tf.TensorSpec([None], tf.int32)}
-        inputs_of(document, form, specs)
+        inputs_of(document, specs)
         return digest()
 
 
@@ -221,7 +220,7 @@ class Case:
         signal.alarm(SECONDS)
         try:
             answer = self.input.read()
-        except (InputError, RequestError):
+        except InputError:
             return "error"
         finally:
             signal.alarm(0)

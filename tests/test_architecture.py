@@ -22,13 +22,10 @@ MAX_LINES = 350
 MAX_LINES_OF_A_MAIN = 60
 # Mains whose work is still to move into the library.
 LONG_MAINS = {
-    "export.anserini",
     "export.client",
     "export.serve",
     "trainers.evaluate",
-    "trainers.prepare",
     "trainers.tune",
-    "trainers.write_shards",
 }
 # A module imports from its own piece and from those before it.
 ORDER = (
@@ -66,7 +63,6 @@ KNOWING = ("retrievers", "run_models", "set_retrievers", "tasks")
 STACK_MODULES = (
     "_compat.keras_api",
     "_compat.lists",
-    "_compat.messages",
     "_compat.quiet",
     "ops.intraop_threads",
     "ops.row_sums",
@@ -86,8 +82,9 @@ def sources(folder, inside=""):
 
 LIBRARY = sources("tf_smoothclir")
 PAPERS = sources("papers", "tf_smoothclir.")
+EXTRAS = sources("extras", "tf_smoothclir.")
 MAINS = {**sources("trainers"), **sources("export")}
-CODE = {**LIBRARY, **PAPERS, **MAINS}
+CODE = {**LIBRARY, **PAPERS, **EXTRAS, **MAINS}
 ALL = {**CODE, **sources("tests")}
 
 
@@ -149,15 +146,23 @@ def test_a_module_imports_only_from_what_stands_before_it():
 
 
 def test_no_module_imports_itself_by_a_detour():
-    for modules in (LIBRARY, PAPERS):
+    for modules in (LIBRARY, PAPERS, EXTRAS):
         graph = {name: imports(path) & set(modules) for name, path in modules.items()}
         tuple(graphlib.TopologicalSorter(graph).static_order())  # raises CycleError
 
 
-def test_library_and_mains_need_neither_papers_nor_each_other():
-    outside = {"trainers", "export", "tests", "papers"}
+def test_library_and_mains_need_neither_papers_nor_extras_nor_each_other():
+    outside = {"trainers", "export", "tests", "papers", "extras"}
     assert importing(CODE, lambda module: top(module) in outside) == set()
-    assert importing({**LIBRARY, **MAINS}, lambda module: piece(module) == "papers") == set()
+    plugins = {"papers", "extras"}
+    assert importing({**LIBRARY, **MAINS}, lambda module: piece(module) in plugins) == set()
+    assert importing(PAPERS, lambda module: piece(module) == "extras") == set()
+    assert importing(EXTRAS, lambda module: piece(module) == "papers") == set()
+
+
+def test_the_library_knows_no_shards():
+    named = re.compile(r"shard|anserini", re.IGNORECASE)
+    assert {name for name, path in LIBRARY.items() if named.search(text_of(path))} == set()
 
 
 def test_papers_do_not_import_each_other():

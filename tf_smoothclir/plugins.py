@@ -1,4 +1,4 @@
-"""The plug-in door: losses, towers, objectives and re-rankers by name, from inside and outside.
+"""The plug-in door: losses, towers, re-rankers and more by name, from inside and outside.
 
 A plug-in is a module that registers what it brings:
 
@@ -34,6 +34,7 @@ KINDS = {
     "tower": "a `WordTableTower` class, made by `from_settings`",
     "objective": "a function from `ObjectiveInputs` to a `Task`",
     "reranker": "an `InteractionNetwork` class, with its `learning`",
+    "distribution": "a function from settings, and whether the run is finished, to `SingleProcess`",
 }
 
 
@@ -45,7 +46,7 @@ class Plugin:
         kind: One of `KINDS`.
         name: The value of the setting that chooses it.
         implementation: The thing, or "module:name" to import it from when it is first used.
-        help: One sentence for `--help`.
+        help: One sentence for `--help`; "" for what a program alone can choose.
         settings: Dataclass of its own settings; several plug-ins may share one.
         rules: What its settings do not go together with.
         facts: What is known of it without importing it, by the name of a class attribute.
@@ -90,10 +91,10 @@ def register(
     rules: Iterable = (),
     facts: Mapping[str, Any] = MappingProxyType({}),
 ) -> None:
-    """Registers a loss, tower, objective or re-ranker as a choice of the setting of its kind.
+    """Registers a loss, tower or another of `KINDS` as a choice of the setting of its kind.
 
     Args:
-        kind: "loss", "tower", "objective" or "reranker".
+        kind: One of `KINDS`.
         name: The name to choose it by, such as "focal" in `--loss=focal`.
         implementation: As `KINDS` says for the kind; or "module:name" of it, to import it later.
         help: One sentence for `--help`.
@@ -214,7 +215,10 @@ def used_by(values: Mapping[str, Any]) -> list[Plugin]:
 
 
 class Registry(Mapping):
-    """The implementations of one kind by name: a view that grows as plug-ins are registered."""
+    """The implementations of one kind by name: a view that grows as plug-ins are registered.
+
+    It accepts names without help too, but lists only those that a user can choose.
+    """
 
     def __init__(self, kind: str):
         self._kind = kind
@@ -226,7 +230,7 @@ class Registry(Mapping):
         return (self._kind, name) in _plugins
 
     def __iter__(self) -> Iterator[str]:
-        return (name for kind, name in _plugins if kind == self._kind)
+        return (p.name for p in _plugins.values() if p.kind == self._kind and p.help)
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
@@ -240,4 +244,4 @@ class Registry(Mapping):
         return " ".join(f"{name}: {self.plugin(name).help}" for name in self)
 
 
-LOSSES, TOWERS, OBJECTIVES, RERANKERS = map(Registry, KINDS)
+LOSSES, TOWERS, OBJECTIVES, RERANKERS, DISTRIBUTIONS = map(Registry, KINDS)

@@ -15,7 +15,6 @@ from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.token_cache import default_cache_dir
 from tf_smoothclir.settings.base import value_text
 from tf_smoothclir.settings.data import DataSettings
-from tf_smoothclir.settings.run import WITHOUT_EFFECT
 from tf_smoothclir.utils.errors import input_error
 from tf_smoothclir.utils.files import locked, make_directory, write_json, write_text
 from tf_smoothclir.utils.progress import progress_bar
@@ -83,7 +82,7 @@ def _command(data: DataSettings, runs: Mapping[str, Path], choices: Sequence[str
         parts.append(f"--data_dir={Path(data.data_dir).name}")
     for field in dataclasses.fields(data):
         value = getattr(data, field.name)
-        if value != field.default and field.name not in WITHOUT_EFFECT:
+        if value != field.default and field.metadata["has_effect"]:
             parts.append(f"--{field.name}={value_text(value)}")
     return " ".join([*parts, *choices, *(f"--run_dir={name}=..." for name in runs)])
 

@@ -12,7 +12,7 @@ _SEARCHED = {
 _LEAVE_OUT = "Leave one of the two out"
 # What only --objective=ranking can use, with the values that others accept too.
 _BESIDE_OBJECTIVE = (
-    ("shards_dir", ("",), "shards hold candidate lists, which only --objective=ranking trains on"),
+    ("distribution", ("none",), "it draws its batches from the whole set, in one process"),
     ("batching", ("pairs", "bucketed"), "it does not train on candidate lists"),
     ("loss", ("sosl",), "it has a loss of its own"),
     ("pseudo_queries", (0,), "it makes queries of documents by --opening_epochs"),

@@ -21,11 +21,11 @@ from tf_smoothclir.papers.laboratory.cells import CellDirectory
 from tf_smoothclir.papers.yu2020.matching_data import MatchingData
 from tf_smoothclir.papers.yu2020.options import PAIRS, MatchingOptions
 from tf_smoothclir.papers.yu2020.ranking import scorer_of
+from tf_smoothclir.papers.yu2020.rotations import rotated_sets
 from tf_smoothclir.papers.yu2020.systems import MatchingSystem
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.training.peak_memory import peak_memory
 from tf_smoothclir.training.train import retrieval_set_of
-from tf_smoothclir.tuning.cross_validation import rotated_sets
 from tf_smoothclir.utils.files import open_to_write, read_json, write_json
 
 _VERSION = 1  # of what a cell computes; part of its name

@@ -15,9 +15,10 @@ import pytest
 import tensorflow as tf
 
 from tests.command_line.forked import ForkedCommands
-from tests.settings.broken_combinations import OF_FLAGS, OF_PLUGIN, OF_SETTINGS, PLUGIN
+from tests.settings.broken_combinations import OF_FLAGS, OF_PLUGINS, OF_SETTINGS
 from tests.training.tiny_set import write_tiny_set
 from tf_smoothclir.command_line import command
+from tf_smoothclir.extras import distributed
 from tf_smoothclir.optimizers import LEARNING_RATE
 from tf_smoothclir.settings.base import value_text
 from tf_smoothclir.settings.presets import PRESETS, preset_settings
@@ -31,12 +32,9 @@ MAINS = {
     "trainers.compare": [],
     "trainers.tune": ["data", "text", "model", "training", "retrieval"],
     "trainers.stats": ["data"],
-    "trainers.write_shards": ["data", "text"],
-    "trainers.prepare": ["data", "text"],
     "export.export": [],
     "export.build_index": ["data"],
     "export.search": ["data"],
-    "export.anserini": ["data"],
     "export.client": [],
     "export.serve": ["data"],
 }
@@ -185,8 +183,9 @@ def command_of(names):
         return ["trainers.evaluate"]
     if {"seeds", "tune_epochs"} & names:
         return ["tf_smoothclir.papers.reproduce", "table2"]
-    special = {"num_shards": "write_shards", "beam": "prepare", "tune": "tune"}
-    return [f"trainers.{special.get(next(iter(special.keys() & names), ''), 'train')}"]
+    if "num_shards" in names:
+        return ["tf_smoothclir.extras.distributed.write_shards"]
+    return ["trainers.tune" if "tune" in names else "trainers.train"]
 
 
 def flag(name, value):
@@ -201,7 +200,8 @@ def flag(name, value):
 def test_incompatible_flags_are_a_message_before_anything_is_loaded(commands, tmp_path, example):
     rule = example.rule
     arguments = [flag(name, value) for name, value in example.values.items()]
-    arguments += [f"--plugin={PLUGIN}"] * (rule in OF_PLUGIN)
+    used = {OF_PLUGINS.get(rule, ""), distributed.__name__ * ("distribution" in example.values)}
+    arguments += [f"--plugin={plugin}" for plugin in used if plugin]
     done = commands.run(*command_of({*rule.names}), *arguments, cwd=tmp_path)
     assert done.returncode == 1
     where, _, what = done.stderr.removeprefix("error: ").partition(": ")
@@ -391,8 +391,7 @@ def test_every_value_of_a_preset_is_a_setting(name):
 @pytest.mark.parametrize(
     ("module", "arguments"),
     [
-        *((f"trainers.{name}", ["--data_dir=nowhere"]) for name in ("train", "prepare", "tune")),
-        *((f"trainers.{name}", ["--data_dir=nowhere"]) for name in ("stats", "write_shards")),
+        *((f"trainers.{name}", ["--data_dir=nowhere"]) for name in ("train", "tune", "stats")),
         ("trainers.evaluate", ["--run_dir=nowhere"]),
         *((f"export.{name}", ["--export_dir=nowhere"]) for name in ("search", "serve")),
         ("export.build_index", ["--export_dir=nowhere"]),

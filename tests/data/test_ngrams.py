@@ -14,7 +14,6 @@ from tf_smoothclir.data import preparation
 from tf_smoothclir.data.candidate_lists import candidate_lists
 from tf_smoothclir.data.pipeline import PIPELINES, token_batches
 from tf_smoothclir.data.preparation import tokenize_set
-from tf_smoothclir.data.shards.writer import write_shards
 from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.settings.text import TextSettings
 from tf_smoothclir.text import batches
@@ -23,7 +22,6 @@ from tf_smoothclir.text.subwords import ngrams
 from tf_smoothclir.text.tokenizer import tokenize
 from tf_smoothclir.text.vocabulary import PADDING, UNKNOWN, write_vocabulary
 from tf_smoothclir.towers.average_pooling import AveragePoolingTower
-from tf_smoothclir.utils.errors import InputError
 
 SETTINGS = TextSettings(ngram_buckets=1000, vocabulary_size=9)
 TEXTS = {"query": list(QUERIES.values()), "document": list(DOCUMENTS.values())}
@@ -183,14 +181,3 @@ def test_a_crash_while_writing_ngrams_leaves_only_complete_files(small_set, tmp_
             tokenize_set(small_set, SETTINGS, tmp_path)
     assert [path.name.split("-")[3] for path in tmp_path.iterdir()] == ["vocabulary"]
     assert len(tokenize_set(small_set, SETTINGS, tmp_path).ngrams("document")) > 9
-
-
-def test_shards_refuse_ngrams(small_set, cache, tmp_path):
-    sampling = {"split": "train", "negatives": 1, "seed": 1}
-    lists = candidate_lists(small_set, **sampling)
-    tokenized_set = tokenize_set(small_set, SETTINGS, cache)
-    with pytest.raises(
-        InputError, match=r"^--num_shards=1 --ngram_buckets=1000: shards hold the ids of words"
-    ):
-        write_shards(tokenized_set, lists, tmp_path / "shards", 1, **sampling, text=SETTINGS)
-    assert not (tmp_path / "shards").exists()

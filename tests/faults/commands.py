@@ -68,11 +68,10 @@ COMMANDS = (
         "tf_smoothclir.papers.liu2020.convert_polyglot",
         ("--input={}/in.pkl", "--output={}/out.vec", "--words={}/words.txt"),
     ),
-    Command("prepare", 20, "trainers.prepare", _DATA),
     Command(
         "shards",
-        20,
-        "trainers.write_shards",
+        40,
+        "tf_smoothclir.extras.distributed.write_shards",
         (*_DATA, "--negatives=3", "--num_shards=4", "--output_dir={}/shards", "--overwrite"),
     ),
     Command("train", 12, "trainers.train", (*_DATA, *_TINY, "--output_dir={}/dense")),
@@ -107,7 +106,12 @@ COMMANDS = (
         "export.search",
         (_EXPORT, "--index_dir={}/index", "--query=word2", "--trec_run={}/hits.trec"),
     ),
-    Command("anserini", 4, "export.anserini", (_EXPORT, "--output_dir={}/anserini")),
+    Command(
+        "anserini",
+        4,
+        "tf_smoothclir.extras.lucene.write_anserini",
+        (_EXPORT, "--output_dir={}/anserini"),
+    ),
     Command("quickstart", 4, "tests.small_quickstart", ("13", "--output_dir={}/quick")),
     Command(
         "reproduce",

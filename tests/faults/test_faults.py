@@ -12,7 +12,7 @@ pytestmark = pytest.mark.slow
 
 
 def test_killed_commands_and_those_on_a_full_disk_are_repeated_without_a_trace(tmp_path):
-    with Commands(tmp_path, "convert-polyglot", "prepare", "shards") as commands:
+    with Commands(tmp_path, "convert-polyglot", "shards") as commands:
         for command in commands:
             expected = commands.undisturbed(command)
             found = [

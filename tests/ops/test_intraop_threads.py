@@ -8,6 +8,7 @@ import sys
 
 import pytest
 
+from tf_smoothclir.extras import distributed as distributed  # registers multi_worker
 from tf_smoothclir.ops import intraop_threads as module
 from tf_smoothclir.ops.intraop_threads import choose_intraop_threads, intraop_threads
 from tf_smoothclir.settings.presets import changed
@@ -94,9 +95,7 @@ def test_an_explicit_choice_wins(on_keras_3, monkeypatch):
 @pytest.mark.parametrize("on_keras_3", [True], indirect=True)
 def test_multi_worker_training_sets_nothing(on_keras_3, monkeypatch):
     monkeypatch.setattr(module, "_cores", lambda: 2)
-    choose_intraop_threads(
-        changed(RunSettings(), {"distribution": "multi_worker", "shards_dir": "shards"})
-    )
+    choose_intraop_threads(changed(RunSettings(), {"distribution": "multi_worker"}))
     assert NAME not in os.environ
 
 

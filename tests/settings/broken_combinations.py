@@ -5,13 +5,17 @@ from __future__ import annotations
 import dataclasses
 
 from tf_smoothclir.command_line.flag_rules import FLAG_RULES
-from tf_smoothclir.papers import li2018  # its rules are examples of a plug-in's
+from tf_smoothclir.extras import distributed
+from tf_smoothclir.papers import li2018  # these rules are examples of a plug-in's
 from tf_smoothclir.papers.li2018.rules import LAYER_RULES, OBJECTIVE_RULES
 from tf_smoothclir.settings import combinations
 from tf_smoothclir.settings.combinations import Rule
 
-PLUGIN, OF_PLUGIN = li2018.__name__, (*OBJECTIVE_RULES, *LAYER_RULES)
-RULES = (*combinations.RULES, *OF_PLUGIN)
+OF_PLUGINS = {
+    **dict.fromkeys((*OBJECTIVE_RULES, *LAYER_RULES), li2018.__name__),
+    **dict.fromkeys(distributed.RULES, distributed.__name__),
+}
+RULES = (*combinations.RULES, *OF_PLUGINS)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -25,7 +29,7 @@ class Example:
         return "-".join(self.rule.names)
 
 
-_FROM_SHARDS = {"shards_dir": "gs://shards", "batching": "lists"}
+_FROM_SHARDS = {"distribution": "shards", "shards_dir": "gs://shards", "batching": "lists"}
 _SETTINGS = {
     ("data_dir", "tfds_name"): {"data_dir": "here", "tfds_name": "wiki_clir/fr"},
     ("ir_dataset", "data_dir", "tfds_name"): {"data_dir": "here", "ir_dataset": "mr-tydi/sw"},
@@ -35,6 +39,17 @@ _SETTINGS = {
     ("projection_layers", "tower"): {"projection_layers": 2, "tower": "lstm"},
     ("matryoshka_dims", "tower"): {"matryoshka_dims": (8,), "tower": "lstm"},
     ("loss", "batching"): {"loss": "softmax", "batching": "bucketed"},
+    ("loss", "objects"): {"loss": "given"},
+    ("tower", "objects"): {"tower": "given"},
+    **{
+        ("tower", name): {"tower": "given", "objects": "{}", name: value}
+        for name, value in (
+            ("ngram_buckets", 50),
+            ("initial_vectors", "bilingual"),
+            ("query_embeddings", "en.vec"),
+            ("document_embeddings", "fr.vec"),
+        )
+    },
     ("initial_vectors", "query_embeddings", "document_embeddings"): {
         "initial_vectors": "bilingual",
         "document_embeddings": "fr.vec",
@@ -63,12 +78,9 @@ _SETTINGS = {
         "train_query_embeddings": False,
         "train_document_embeddings": False,
     },
-    ("distribution", "shards_dir"): {"distribution": "multi_worker"},
-    ("objective", "shards_dir"): {
-        "objective": "adversarial",
-        "shards_dir": "shards",
-        "batching": "lists",
-    },
+    ("distribution", "shards_dir"): {"distribution": "multi_worker", "batching": "lists"},
+    ("shards_dir", "distribution"): {"shards_dir": "gs://shards"},
+    ("objective", "distribution"): {"objective": "adversarial", **_FROM_SHARDS},
     ("objective", "batching"): {"objective": "adversarial", "batching": "lists"},
     ("objective", "loss"): {"objective": "s2net", "loss": "mse"},
     ("objective", "pseudo_queries"): {"objective": "adversarial", "pseudo_queries": 100},
@@ -92,17 +104,8 @@ _SETTINGS = {
         "opening_epochs": 5,
         "epochs": 5,
     },
-    ("distribution", "retriever"): {
-        "distribution": "multi_worker",
-        "retriever": "lexical",
-        **_FROM_SHARDS,
-    },
-    ("distribution", "reranker"): {
-        "distribution": "multi_worker",
-        "reranker": "late_interaction",
-        **_FROM_SHARDS,
-    },
-    ("shards_dir", "reranker"): {"reranker": "late_interaction", **_FROM_SHARDS},
+    ("distribution", "retriever"): {**_FROM_SHARDS, "retriever": "lexical"},
+    ("distribution", "reranker"): {**_FROM_SHARDS, "reranker": "late_interaction"},
     ("rerank_depth", "reranker"): {"rerank_depth": 50},
     ("retriever", "ranker"): {"ranker": "bm25"},
     ("ranker", "query_translation"): {"retriever": "lexical", "query_translation": "none"},
@@ -120,18 +123,13 @@ _SETTINGS = {
         "query_translation": "none",
         "dictionary": "en-fr.txt",
     },
-    ("shards_dir", "retriever"): {"retriever": "hybrid", **_FROM_SHARDS},
-    ("shards_dir", "batching"): {"shards_dir": "gs://shards", "batching": "in_batch"},
-    ("shards_dir", "fresh_negatives"): {"fresh_negatives": True, **_FROM_SHARDS},
-    ("shards_dir", "hard_negatives"): {"hard_negatives": 2, **_FROM_SHARDS},
-    ("shards_dir", "pseudo_queries"): {"pseudo_queries": 9, **_FROM_SHARDS},
-    ("shards_dir", "ngram_buckets"): {"ngram_buckets": 50, **_FROM_SHARDS},
+    ("distribution", "batching"): {**_FROM_SHARDS, "batching": "in_batch"},
+    ("distribution", "fresh_negatives"): {"fresh_negatives": True, **_FROM_SHARDS},
+    ("distribution", "hard_negatives"): {"hard_negatives": 2, **_FROM_SHARDS},
+    ("distribution", "pseudo_queries"): {"pseudo_queries": 9, **_FROM_SHARDS},
+    ("distribution", "ngram_buckets"): {"ngram_buckets": 50, **_FROM_SHARDS},
     ("num_shards", "ngram_buckets"): {"num_shards": 2, "ngram_buckets": 50},
-    ("init_from", "shards_dir"): {
-        "init_from": "there",
-        "shards_dir": "gs://shards",
-        "batching": "lists",
-    },
+    ("init_from", "distribution"): {"init_from": "there", **_FROM_SHARDS},
     ("init_from", "query_vocabulary"): {"init_from": "there", "query_vocabulary": "words.txt"},
     ("init_from", "document_vocabulary"): {"init_from": "there", "document_vocabulary": "w.txt"},
     ("init_from", "initial_vectors"): {"init_from": "there", "initial_vectors": "bilingual"},
@@ -143,15 +141,8 @@ _SETTINGS = {
         "retriever": "hybrid",
     },
     ("init_from", "ranker"): {"init_from": "there", "ranker": "ql", "retriever": "lexical"},
-    ("beam", "ngram_buckets"): {"beam": "--runner=DirectRunner", "ngram_buckets": 50},
-    ("beam", "query_vocabulary", "document_vocabulary"): {
-        "beam": "--runner=DirectRunner",
-        "document_vocabulary": "words.txt",
-    },
-    ("tune", "shards_dir"): {"tune": ("dim",), "shards_dir": "gs://shards"},
-    ("tune", "distribution"): {"tune": ("dim",), "distribution": "multi_worker"},
-    ("seeds", "shards_dir"): {"seeds": (1, 2), "shards_dir": "gs://shards"},
-    ("seeds", "distribution"): {"seeds": (1, 2), "distribution": "multi_worker"},
+    ("tune", "distribution"): {"tune": ("dim",), **_FROM_SHARDS},
+    ("seeds", "distribution"): {"seeds": (1, 2), **_FROM_SHARDS},
     ("tune", "retriever"): {"tune": ("dim",), "retriever": "lexical"},
     ("tune", "objective"): {"tune": ("gamma1",)},
     ("tune", "ranker"): {"tune": ("psq_beta",), "retriever": "lexical", "ranker": "ql"},
@@ -172,7 +163,6 @@ _GIVEN = {  # other values than the defaults of these flags
     "hnsw_neighbours": 64,
     "search_effort": 9,
     "overwrite": True,
-    "beam": "--runner=DirectRunner",
     "data_dir": "here",
     "tfds_name": "wiki_clir/fr",
     "tfds_data_dir": "here",

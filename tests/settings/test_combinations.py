@@ -14,7 +14,6 @@ from tf_smoothclir.utils.errors import InputError
 SETTINGS = set(RunSettings().values())
 COMMANDS = {
     "num_shards": 8,
-    "beam": "--runner=DirectRunner",
     "tune": ("dim",),
     "seeds": (1, 2),
 }

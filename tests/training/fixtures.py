@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.training.tiny_set import tiny_settings, tiny_shards, write_tiny_set
-from tf_smoothclir.settings.text import TextSettings
+from tests.training.tiny_set import tiny_settings, write_tiny_set
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.train import train
 
@@ -29,12 +28,6 @@ def tiny(tiny_dir, tmp_path_factory):
     """`tiny(**changes)` gives the settings of a run on the tiny set."""
     cache_dir = tmp_path_factory.mktemp("cache")
     return lambda data_dir=tiny_dir, **changes: tiny_settings(data_dir, cache_dir, **changes)
-
-
-@pytest.fixture(scope="session")
-def shards(tiny, tmp_path_factory):
-    """Shards of the tiny set; read-only."""
-    return tiny_shards(tiny, tmp_path_factory.mktemp("shards") / "four", TextSettings())
 
 
 @pytest.fixture(scope="session")

@@ -231,7 +231,7 @@ def test_other_data_is_refused_and_the_same_remembered(tmp_path):
     [
         None,
         {"name": "toy", "fingerprint": "abc"},
-        {"name": "toy", "fingerprint": "abc", "shards": "def", "workers": 2},
+        {"name": "toy", "fingerprint": "abc", "distribution": "2 on def"},
     ],
 )
 def test_config_json_is_written_back_as_it_was_read(tmp_path, data):

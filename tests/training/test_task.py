@@ -10,7 +10,6 @@ from tests.training.test_trainer import call_at_step, train_until_killed
 from tests.training.toy_task import DISCRIMINATOR_STEPS, PAIRS_IN_BATCH, STEPS, ToyTask
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.training.checkpoints import BestWeights
-from tf_smoothclir.training.distributed.exchange import pack, unpack
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.steps import StepLoop
 from tf_smoothclir.training.train import retrieval_set_of
@@ -148,24 +147,3 @@ def test_helpers_that_are_not_finite_are_not_saved(start, tmp_path, monkeypatch)
     with pytest.raises(InputError, match=r"step 5: the weights are not finite\. Play another game"):
         trainer.train()
     assert not list((tmp_path / "run").rglob("*.index"))
-
-
-def test_two_workers_with_the_same_batch_step_as_one(whole):
-    """The mean of two equal gradients is the same to the last bit."""
-
-    def exchange(gradients, losses, pairs, weight):
-        message = pack(gradients, losses, pairs, weight)
-        return unpack(tf.concat([message, message], axis=0), gradients, len(losses), 2)
-
-    results = {}
-    for name, exchange_or_none in (("one", None), ("two", exchange)):
-        task = ToyTask()
-        batches = iter(task.batches.epoch(0).batches(0))
-        results[name] = StepLoop(task, exchange_or_none)(batches, STEPS), state(task)
-    (one, one_state), (two, two_state) = results["one"], results["two"]
-    np.testing.assert_array_equal(two.pop("pairs"), 2 * one.pop("pairs"))
-    assert one.keys() == two.keys() == {*ToyTask.losses, *ToyTask.checked}
-    for name, values in one.items():
-        np.testing.assert_array_equal(two[name], values)
-    for found, expected in zip(two_state, one_state):
-        np.testing.assert_array_equal(found, expected)

@@ -4,17 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tf_smoothclir.data.candidate_lists import candidate_lists
-from tf_smoothclir.data.preparation import tokenize_set
-from tf_smoothclir.data.shards.reading import Shards
-from tf_smoothclir.data.shards.writer import write_shards
-from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.settings.presets import changed
 from tf_smoothclir.settings.run import RunSettings
-from tf_smoothclir.settings.text import TextSettings
-from tf_smoothclir.training.train import retrieval_set_of
 
-SHARDS = 4
 QUERIES, DOCUMENTS, WORDS = 20, 30, 9
 SPLITS = ("train", "train", "train", "validation", "test")
 
@@ -62,13 +54,3 @@ def tiny_settings(data_dir: Path, cache_dir: Path, **changes) -> RunSettings:
         **changes,
     }
     return changed(RunSettings(), values)
-
-
-def tiny_shards(tiny, directory: Path, text: TextSettings, split: str = "train") -> Shards:
-    """Writes shards of the candidate lists of a tiny set."""
-    settings = tiny()
-    retrieval_set = retrieval_set_of(source_of(settings.data), settings, SPLITS)
-    tokenized_set = tokenize_set(retrieval_set, text, settings.data.cache_dir)
-    sampling = {"split": split, "negatives": 3, "seed": 13}
-    lists = candidate_lists(retrieval_set, **sampling)
-    return write_shards(tokenized_set, lists, directory, SHARDS, **sampling, text=text)

@@ -77,7 +77,6 @@ class SettingKeywords(TypedDict, total=False):
     clip_norm: float
     batching: str
     batch_size: int
-    shards_dir: PathText
     distribution: str
     init_from: PathText
     epochs: int

@@ -17,7 +17,6 @@ _DATA = [field.name for field in dataclasses.fields(DataSettings) if field.name 
 
 
 _OF_ENGINES = ("uri", "engine_collection", "filter")
-_OF_INDEXES_ON_DISK = ("index_dir", "beam")
 _OF_NEW_ONES = ("index_type", "hnsw_neighbours", "search_effort", "overwrite")
 
 
@@ -56,7 +55,7 @@ FLAG_RULES = (
     _needs("replace", "add", "--replace is about the documents of --add"),
     *_not_beside("collection", _DATA, "both name the documents to index"),
     # engines
-    *_not_beside("engine", _OF_INDEXES_ON_DISK, _ON_DISK),
+    *_not_beside("engine", ["index_dir"], _ON_DISK),
     _needs("engine", "uri", "an engine has an address"),
     *(_needs(name, "engine", "it is about an engine") for name in _OF_ENGINES),
     *(

@@ -67,13 +67,6 @@ def define_building_flags() -> None:
         **_OWN,
     )
     flags.DEFINE_string(
-        "beam",
-        "",
-        "Encode --collection with Apache Beam and these pipeline options, such as"
-        " --beam='--runner=FlinkRunner --flink_master=host:8081'.",
-        **_OWN,
-    )
-    flags.DEFINE_string(
         "add",
         "",
         "Documents to add to the collection in --engine, in the formats of --collection.",

@@ -27,7 +27,6 @@ def index_by_flags(index_dir: Path) -> str:
     collection = open_collection(FLAGS.collection, data)
     options = {"data": None if FLAGS.collection else data, "overwrite": FLAGS.overwrite}
     if engine is None:
-        options |= _beam_option(export.version)
         manifest = build_index(index_dir, collection, halves, export, **options)
         return f"{index_dir}: {manifest}"
     with Milvus(engine.uri) as milvus:
@@ -56,11 +55,3 @@ def _change(engine) -> str:
 
 def _size_of(engine, collection) -> str:
     return f"{engine.uri} {engine.collection}: {len(collection)} documents"
-
-
-def _beam_option(version: int) -> dict:
-    if not FLAGS.beam:
-        return {}
-    from tf_smoothclir.index.beam_encoding import BeamEncoder
-
-    return {"encode_all": BeamEncoder(FLAGS.export_dir, version, FLAGS.beam.split())}

@@ -1,4 +1,4 @@
-"""The work of smoothclir-train, by its flags: trains, begins again after a lost worker, reports."""
+"""The work of smoothclir-train, by its flags: trains, begins again after a lost one, reports."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from tf_smoothclir.command_line.setting_flags import FLAGS, check_data_dir
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.training.run_directory import RunDirectory
 
-_SECONDS_BEFORE_NEXT_TRY = 1.0  # if another worker is lost again at once
+_SECONDS_BEFORE_NEXT_TRY = 1.0  # if another process is lost again at once
 
 
 def train_by_flags(settings: RunSettings) -> None:
     """Trains in --output_dir and prints the metrics of the test split."""
-    reads_set = not settings.training.shards_dir
+    reads_set = settings.training.distribution == "none"  # else not all processes do
     if reads_set and not RunDirectory(Path(FLAGS.output_dir)).finished:
         check_data_dir(settings.data.data_dir)
     # These imports take seconds: report a missing set first.
     from tf_smoothclir.evaluation.report import print_results
-    from tf_smoothclir.training.distributed.workers import WorkerLost
     from tf_smoothclir.training.grades import with_grades_of_set
+    from tf_smoothclir.training.processes import ProcessLost
     from tf_smoothclir.training.train import train
 
     if reads_set and not (FLAGS["thresholds"].present or settings.training.init_from):
         settings = with_grades_of_set(settings, FLAGS.output_dir, overwrite=FLAGS.overwrite)
     try:
         result = train(settings, FLAGS.output_dir, overwrite=FLAGS.overwrite)
-    except WorkerLost as lost:
+    except ProcessLost as lost:
         logging.warning("%s", lost)
         time.sleep(_SECONDS_BEFORE_NEXT_TRY)
         command.restart("--nooverwrite")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from tf_smoothclir.index.document_collections import Collection
@@ -24,7 +24,6 @@ from tf_smoothclir.utils.digests import file_digests, files_below
 from tf_smoothclir.utils.errors import InputError, input_error
 from tf_smoothclir.utils.files import delete_in, flush_to_disk, new_directory
 
-EncodeAll = Callable[[Path, Collection, Sequence[Half]], "list[Path]"]
 _NUMBERED = re.compile(r"\d{6}")
 
 
@@ -36,7 +35,6 @@ def build_index(
     *,
     data: DataSettings | None = None,
     overwrite: bool = False,
-    encode_all: EncodeAll = encode_segments,
 ) -> IndexManifest:
     """Encodes and indexes a collection; continues an interrupted build."""
     directory = Path(directory)
@@ -54,7 +52,7 @@ def build_index(
         locked_work_directory(directory) as work,
         claimed(work, export.pair_id, collection, names, start_over=overwrite),
     ):
-        segments = encode_all(work, collection, halves)
+        segments = encode_segments(work, collection, halves)
         content = work / "content"
         with new_directory(content, replace=True) as temporary:
             documents = _joined_documents(segments, temporary, collection)

@@ -16,7 +16,7 @@ from __future__ import annotations
 import os
 
 from tf_smoothclir._compat import ON_KERAS_3
-from tf_smoothclir.plugins import TOWERS
+from tf_smoothclir.plugins import DISTRIBUTIONS, TOWERS
 from tf_smoothclir.settings.run import RunSettings
 
 _VARIABLE = "TF_NUM_INTRAOP_THREADS"  # TensorFlow reads it when it starts
@@ -46,7 +46,8 @@ def choose_intraop_threads(settings: RunSettings) -> None:
     """
     cores = _cores()
     threads = intraop_threads(settings, cores)
-    if threads != cores and settings.training.distribution == "none":
+    distribution = DISTRIBUTIONS.plugin(settings.training.distribution)
+    if threads != cores and not distribution.fact("has_several_processes", False):
         os.environ.setdefault(_VARIABLE, str(threads))
 
 

@@ -18,6 +18,7 @@ def setting(
     maximum=None,
     choices: Collection[str] | None = None,
     is_path: bool = False,
+    has_effect: bool = True,
     searched: Sequence = (),
     python_only: bool = False,
 ):
@@ -30,6 +31,8 @@ def setting(
         maximum: Largest number, or None.
         choices: The possible values, or None; a `plugins.Registry` grows with plug-ins.
         is_path: A path relative to the working directory is made absolute, unless it is a URL.
+        has_effect: Whether it can change a result. Where data are has none; what they are is
+            compared by itself.
         searched: Values that `smoothclir-tune` tries, of a setting of a plug-in.
         python_only: Whether it has no flag.
     """
@@ -39,6 +42,7 @@ def setting(
         "maximum": maximum,
         "choices": choices,
         "is_path": is_path,
+        "has_effect": has_effect,
         "searched": tuple(searched),
         "python_only": python_only,
     }

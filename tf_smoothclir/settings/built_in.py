@@ -1,4 +1,4 @@
-"""The losses, towers, objectives and re-rankers of the package itself.
+"""The losses, towers, objectives, re-rankers and distributions of the package itself.
 
 Named, not imported: flags and their checks need no TensorFlow. What is said of a class here, such
 as `needs_lists`, is what its attribute of this name says.
@@ -21,7 +21,7 @@ _LOSSES = (
     ("pairwise_hinge", "pairwise:PairwiseHingeLoss", "lists, by margins.", _LISTS),
     ("pairwise_logistic", "pairwise:PairwiseLogisticLoss", "lists, by odds.", _LISTS),
     ("list_mle", "list_mle:ListMLELoss", "lists, by the likelihood of their order.", _LISTS),
-    ("given", "given:GivenLoss", "an object that Python gave, by sc.train(loss=...).", {}),
+    ("given", "given:GivenLoss", "", {}),  # an object that Python gave
 )
 _TOWERS = (
     (
@@ -37,7 +37,7 @@ _TOWERS = (
     ),
     ("cnn", "cnn:CNNTower", "reads word order, and takes many times as long.", {}),
     ("lstm", "lstm:LSTMTower", "the same.", {"is_recurrent": True}),
-    ("given", "given:GivenTower", "Keras layers that Python gave, by sc.train(...).", {}),
+    ("given", "given:GivenTower", "", {}),  # Keras layers that Python gave
 )
 
 for _name, _path, _help, _facts in _LOSSES:
@@ -49,6 +49,12 @@ register(
     "ranking",
     "tf_smoothclir.training.tasks:ranking_task",
     help="--loss over judged pairs or candidate lists.",
+)
+register(
+    "distribution",
+    "none",
+    "tf_smoothclir.training.processes:single_process",
+    help="one process, on the whole set.",
 )
 register("reranker", "none", None, help="the order of the first stage stays.")
 register(

@@ -1,7 +1,7 @@
 """What goes together with what: the one table of settings that exclude or need each other.
 
 Commands check it before they load anything, and so do the library's entry points: training, tuning,
-writing shards, opening a retrieval set. What a single setting accepts stands at its field.
+opening a retrieval set. What a single setting accepts stands at its field.
 """
 
 from __future__ import annotations
@@ -17,13 +17,11 @@ from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.utils.errors import InputError
 
 LEXICAL = ("psq_alpha", "psq_beta")  # what smoothclir-tune can search in a lexical model
-_FROM_SHARDS = "the documents of shards were sampled when the shards were written"
-_OF_IDS = "shards hold the ids of words, not their n-grams"
-_ONE_RUN = "only smoothclir-train trains from shards and with several workers"
+_ONE_RUN = "only smoothclir-train trains in another way than one process on the whole set"
 _LEAVE_OUT = "Leave one of the two out"
 _TRAIN_THE_BEST = "Leave it out here, and give it to smoothclir-train with the settings found here"
 _BESIDE_INIT_FROM = {
-    "shards_dir": "shards have vocabularies of their own, not those of that run",
+    "distribution": "one process trains the models of another run further, on the whole set",
     "query_vocabulary": "the vocabularies are those of that run",
     "document_vocabulary": "the vocabularies are those of that run",
     "initial_vectors": "the word vectors start as those of that run",
@@ -41,21 +39,8 @@ def _is(tower: str, fact: str) -> bool:
 RULES = (
     # Beside settings, some rules read a flag that only one command has.
     *(
-        Rule((many_runs, "shards_dir"), lambda _, path: bool(path), _ONE_RUN, _TRAIN_THE_BEST)
-        for many_runs in ("tune", "seeds")
-    ),
-    *(
         Rule((many_runs, "distribution"), lambda _, one: one != "none", _ONE_RUN, _TRAIN_THE_BEST)
         for many_runs in ("tune", "seeds")
-    ),
-    *(
-        Rule(
-            (name, "retriever"),
-            lambda value, retriever: value not in ("", "none") and retriever != "dense",
-            "lexical models are learned by one process, from a whole set",
-            "Leave one of the two out: --retriever=dense trains the towers alone",
-        )
-        for name in ("distribution", "shards_dir")
     ),
     Rule(
         ("tune", "retriever"),
@@ -102,15 +87,6 @@ RULES = (
         lambda fusion, retriever: fusion != "auto" and retriever != "hybrid",
         "there is one ranking, and nothing to fuse",
         "Add --retriever=hybrid, or leave --fusion out",
-    ),
-    *(
-        Rule(
-            (name, "reranker"),
-            lambda value, reranker: value not in ("", "none") and reranker != "none",
-            "a re-ranker is learned by one process, from a whole set",
-            _LEAVE_OUT,
-        )
-        for name in ("distribution", "shards_dir")
     ),
     Rule(
         ("rerank_depth", "reranker"),
@@ -234,16 +210,10 @@ RULES = (
         "such a tower has only its word vectors, so nothing is left to train",
         "Train at least one of the two",
     ),
-    Rule(
-        ("distribution", "shards_dir"),
-        lambda distribution, shards_dir: distribution != "none" and not shards_dir,
-        "each worker reads shards of its own, and none are given",
-        "Write them with smoothclir-shards, and give --shards_dir",
-    ),
     *(
         Rule(
             ("init_from", other),
-            lambda path, value: bool(path) and value not in ("", "random"),
+            lambda path, value: bool(path) and value not in ("", "random", "none"),
             reason,
             _LEAVE_OUT,
         )
@@ -254,55 +224,6 @@ RULES = (
         lambda path, ranker: bool(path) and ranker != "psq",
         "only psq begins with the translation table of another run",
         _LEAVE_OUT,
-    ),
-    Rule(
-        ("shards_dir", "batching"),
-        lambda shards_dir, batching: bool(shards_dir) and batching != "lists",
-        "shards give whole candidate lists",
-        "Add --batching=lists",
-    ),
-    Rule(
-        ("shards_dir", "fresh_negatives"),
-        lambda shards_dir, fresh: bool(shards_dir) and fresh,
-        _FROM_SHARDS,
-        _LEAVE_OUT,
-    ),
-    Rule(
-        ("shards_dir", "hard_negatives"),
-        lambda shards_dir, hard: bool(shards_dir) and hard > 0,
-        _FROM_SHARDS,
-        _LEAVE_OUT,
-    ),
-    Rule(
-        ("shards_dir", "pseudo_queries"),
-        lambda shards_dir, number: bool(shards_dir) and number > 0,
-        _FROM_SHARDS,
-        _LEAVE_OUT,
-    ),
-    Rule(
-        ("shards_dir", "ngram_buckets"),
-        lambda shards_dir, buckets: bool(shards_dir) and buckets > 0,
-        _OF_IDS,
-        _LEAVE_OUT,
-    ),
-    Rule(
-        ("num_shards", "ngram_buckets"),
-        lambda _, buckets: buckets > 0,
-        _OF_IDS,
-        "Leave --ngram_buckets out",
-    ),
-    Rule(
-        ("beam", "ngram_buckets"),
-        lambda _, buckets: buckets > 0,
-        "n-grams need a number for each different word of the collection, which only one process"
-        " can give",
-        _LEAVE_OUT,
-    ),
-    Rule(
-        ("beam", "query_vocabulary", "document_vocabulary"),
-        lambda _, *files: any(files),
-        "the words of --beam are counted on the texts",
-        "Leave --beam out, or the files",
     ),
 )
 

@@ -17,6 +17,7 @@ class DataSettings(Settings):
         " en2fr.rel), BEIR's layout (corpus.jsonl, queries.jsonl, qrels/), or your own queries,"
         " documents and judgments as .tsv or .jsonl. Without it, the built-in toy world.",
         is_path=True,
+        has_effect=False,
     )
     tfds_name: str = setting(
         "", "TensorFlow dataset to read instead of --data_dir, such as wiki_clir/fr."
@@ -25,6 +26,7 @@ class DataSettings(Settings):
         "",
         "Where TensorFlow Datasets keeps its files; empty: its default in the home directory.",
         is_path=True,
+        has_effect=False,
     )
     ir_dataset: str = setting(
         "",
@@ -73,5 +75,8 @@ class DataSettings(Settings):
         maximum=MAX_SEED,
     )
     cache_dir: str = setting(
-        "", "Where tokenized texts are cached; empty: ~/.cache/tf_smoothclir.", is_path=True
+        "",
+        "Where tokenized texts are cached; empty: ~/.cache/tf_smoothclir.",
+        is_path=True,
+        has_effect=False,
     )

@@ -28,10 +28,6 @@ GROUPS = {
     "training": TrainingSettings,
     "retrieval": RetrievalSettings,
 }
-# They change no result. Where the data are does not matter; what they are is compared by itself.
-WITHOUT_EFFECT = frozenset(
-    {"data_dir", "tfds_data_dir", "cache_dir", "shards_dir", "checkpoint_minutes"}
-)
 _PLUGINS = "plugins"
 _LONGEST_SHOWN = 200
 
@@ -107,7 +103,12 @@ class RunSettings:
 
     def values_with_effect(self) -> dict[str, object]:
         """Name -> value of each setting that can change a result."""
-        return {name: value for name, value in self.values().items() if name not in WITHOUT_EFFECT}
+        return {
+            field.name: getattr(group, field.name)
+            for group in self.groups().values()
+            for field in dataclasses.fields(group)
+            if field.metadata["has_effect"]
+        }
 
     def flag_lines(self) -> list[str]:
         """One `--name=value` for each setting, as a flag file has them; plug-ins come first."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from tf_smoothclir.plugins import OBJECTIVES
+from tf_smoothclir.plugins import DISTRIBUTIONS, OBJECTIVES
 from tf_smoothclir.settings import built_in as built_in  # registers the choices
 from tf_smoothclir.settings.base import MAX_SEED, Settings, setting, value_text
 
@@ -101,22 +101,10 @@ class TrainingSettings(Settings):
     batch_size: int = setting(
         128,
         "Pairs in a training batch (paper: 128); about as many where a batch holds whole candidate"
-        " lists. The workers of --distribution=multi_worker share a batch.",
+        " lists. Several processes (--distribution) share a batch.",
         minimum=1,
     )
-    shards_dir: str = setting(
-        "",
-        "Directory of TFRecord shards written by smoothclir-shards, local or remote such as gs://:"
-        " training streams its batches from there (needs --batching=lists). Validation and"
-        " evaluation still read the retrieval set.",
-        is_path=True,
-    )
-    distribution: str = setting(
-        "none",
-        "none: one process. multi_worker: the processes that TF_CONFIG names train one model"
-        " together, each on shards of its own (--shards_dir). See docs/distributed.md.",
-        choices=("none", "multi_worker"),
-    )
+    distribution: str = setting("none", "Who trains, and on which batches.", choices=DISTRIBUTIONS)
     init_from: str = setting(
         "",
         "Begin with the models of this run (fine-tuning): its vocabularies, the weights of its"
@@ -138,6 +126,7 @@ class TrainingSettings(Settings):
         5.0,
         "Minutes between checkpoints inside an epoch; each epoch ends with a checkpoint anyway.",
         minimum=0.0,
+        has_effect=False,
     )
 
     def __post_init__(self):

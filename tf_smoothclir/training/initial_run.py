@@ -12,6 +12,7 @@ import dataclasses
 import scipy.sparse as sp
 
 from tf_smoothclir.data.tokenized_set import ROLES
+from tf_smoothclir.plugins import DISTRIBUTIONS
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.settings.presets import changed
 from tf_smoothclir.settings.run import RunSettings
@@ -44,7 +45,6 @@ _OF_ITS_START = {
     "document_embeddings": "",
     "dictionary": "",
     "init_from": "",
-    "shards_dir": "",
     "distribution": "none",
 }
 
@@ -57,7 +57,9 @@ def settings_to_begin_with(path: str) -> RunSettings:
         document_language=there.data.document_language,
         cache_dir=there.data.cache_dir,
     )
-    return changed(dataclasses.replace(there, data=data), _OF_ITS_START)
+    distribution = DISTRIBUTIONS.plugin(there.training.distribution).settings
+    others = tuple(group for group in there.of_plugins if type(group) is not distribution)
+    return changed(dataclasses.replace(there, data=data, of_plugins=others), _OF_ITS_START)
 
 
 def initial_run(settings: RunSettings) -> RunDirectory | None:

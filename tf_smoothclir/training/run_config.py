@@ -21,19 +21,16 @@ class RunData:
     Attributes:
         name: Name of the retrieval set.
         fingerprint: Fingerprint of its content; empty as long as the set has not been checked.
-        shards: Fingerprint of the shards that training reads instead; empty without shards.
-        workers: Number of workers that share the shards.
+        distribution: `SingleProcess.fingerprint` of the processes that train.
     """
 
     name: str = ""
     fingerprint: str = ""
-    shards: str = ""
-    workers: int = 1
+    distribution: str = ""
 
     def to_dict(self) -> dict:
-        """The JSON object; without shards it says nothing of shards and workers."""
-        values = dataclasses.asdict(self)
-        return values if self.shards else {name: values[name] for name in ("name", "fingerprint")}
+        """The JSON object, without a distribution if there is none."""
+        return {name: value for name, value in vars(self).items() if value}
 
 
 @dataclasses.dataclass(frozen=True)

@@ -185,16 +185,16 @@ class RunDirectory:
 
         return read_vocabulary(self.vocabulary / f"{role}.txt")
 
-    def check_joins(self, settings: RunSettings, shards: str) -> None:
-        """Checks that a worker may take part in the run that the chief has begun or found."""
+    def check_joins(self, settings: RunSettings, distribution: str) -> None:
+        """Checks that a process may take part in the run that the chief has begun or found."""
         differs = differences(self.settings(), settings)
-        if RunConfig.read(self.config).data.shards != shards:
-            differs.append("--shards_dir: other content")
+        if (there := RunConfig.read(self.config).data.distribution) != distribution:
+            differs.append(f"{there} there, {distribution} here")
         if differs:
             raise input_error(
                 f"--output_dir={self.path}",
                 f"the chief has other settings ({'; '.join(differs)})",
-                "Give all workers the same flags",
+                "Give all processes the same flags",
             )
 
     def remember_data(self, data: RunData) -> None:
@@ -202,12 +202,12 @@ class RunDirectory:
         config = RunConfig.read(self.config)
         there = config.data
         if there.fingerprint and there != data:
-            workers = ""
-            if there.workers != data.workers:
-                workers = f", or with another number of workers ({there.workers} there)"
+            otherwise = ""
+            if there.distribution != data.distribution:
+                otherwise = f", or otherwise distributed ({there.distribution or 'not'} there)"
             raise input_error(
                 f"--output_dir={self.path}",
-                f"the run there was begun on other content of {there.name}{workers}",
+                f"the run there was begun on other content of {there.name}{otherwise}",
                 "Choose another directory, or give --overwrite to train again",
             )
         self.write_config(dataclasses.replace(config, data=data))

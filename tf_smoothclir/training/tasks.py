@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 
 from tf_smoothclir._compat.keras_api import tf_weights
-from tf_smoothclir.data.shards.reading import Shards
 from tf_smoothclir.data.tokenized_set import ROLES, TokenizedSet
 from tf_smoothclir.plugins import OBJECTIVES
 from tf_smoothclir.protocols.task import Batches, Task
@@ -13,9 +12,8 @@ from tf_smoothclir.settings.model import ModelSettings
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.training.batches import SampledBatches
 from tf_smoothclir.training.checkpoints import BestWeights
-from tf_smoothclir.training.distributed.shard_batches import ShardBatches
-from tf_smoothclir.training.distributed.workers import SingleProcess
 from tf_smoothclir.training.initial_run import initial_run
+from tf_smoothclir.training.processes import SingleProcess
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.two_tower.builder import (
     build_model,
@@ -37,7 +35,7 @@ class ObjectiveInputs:
     Attributes:
         model: The towers, with their initial weights.
         settings: All settings.
-        tokenized_set: The set; None for workers other than the chief.
+        tokenized_set: The set; None for processes other than the chief.
         training_set: The set, perhaps with more training queries after its own.
         run: The run directory.
         batches: Batches to train on; None draws them from the training set.
@@ -56,12 +54,16 @@ def check_model(settings: RunSettings) -> None:
     configured_loss(settings)
 
 
+def untrained_model(settings: RunSettings, tokenized_set: TokenizedSet) -> TwoTower:
+    """The compiled model with random weights."""
+    return build_model(settings, {role: tokenized_set.vocabulary(role) for role in ROLES})
+
+
 def make_task(
     settings: RunSettings,
     tokenized_set: TokenizedSet | None,
     run: RunDirectory,
-    shards: Shards | None,
-    workers: SingleProcess,
+    processes: SingleProcess,
     training_set: TokenizedSet | None,
 ) -> Task:
     """Builds the task of a run.
@@ -69,21 +71,19 @@ def make_task(
     A run that has a checkpoint gets random weights, which the checkpoint will replace.
     """
     training = settings.training
-    vocabularies = {role: (shards or tokenized_set).vocabulary(role) for role in ROLES}
+    vocabularies = processes.vocabularies() or {
+        role: tokenized_set.vocabulary(role) for role in ROLES
+    }
     model = build_model(settings, vocabularies)
     if (initial := initial_run(settings)) is not None:
         if not run.begun:
             BestWeights(initial.checkpoints, tf_weights(model)).restore()
-    elif workers.is_chief and not run.begun:
+    elif processes.is_chief and not run.begun:
         load_pretrained(model, settings, vocabularies)
         start_bilingual(model, settings, training_set)
         start_token_weights(model, settings, tokenized_set)
-    shard_batches = None
-    if shards:
-        shard_batches = ShardBatches(
-            shards, training, worker=workers.number, num_workers=workers.size
-        )
-    inputs = ObjectiveInputs(model, settings, tokenized_set, training_set, run, shard_batches)
+    batches = processes.batches(training)
+    inputs = ObjectiveInputs(model, settings, tokenized_set, training_set, run, batches)
     return OBJECTIVES[training.objective](inputs)
 
 

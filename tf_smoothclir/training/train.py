@@ -13,19 +13,17 @@ from tensorflow import keras
 
 from tf_smoothclir.data.preparation import tokenize_set
 from tf_smoothclir.data.retrieval_set import RetrievalSet
-from tf_smoothclir.data.shards.reading import Shards
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.sources.source import SPLITS, Source
 from tf_smoothclir.data.tokenized_set import ROLES, TokenizedSet
 from tf_smoothclir.ops.intraop_threads import choose_intraop_threads
+from tf_smoothclir.plugins import DISTRIBUTIONS
 from tf_smoothclir.settings.combinations import check_combinations
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.text.vocabulary import write_vocabulary
 from tf_smoothclir.training.checkpoints import Progress
-from tf_smoothclir.training.distributed.connect import connect
-from tf_smoothclir.training.distributed.shard_batches import check_set, check_workers, open_shards
-from tf_smoothclir.training.distributed.workers import SINGLE_PROCESS, SingleProcess
 from tf_smoothclir.training.initial_run import check_same_words, initial_run, keep_vocabularies
+from tf_smoothclir.training.processes import SINGLE_PROCESS, SingleProcess
 from tf_smoothclir.training.retrievers import (
     add_words_of_dictionary,
     learn_models,
@@ -50,9 +48,9 @@ def train(
 ) -> dict | None:
     """Trains what ranks, evaluates it, and writes the run directory.
 
-    An unfinished run with the same settings continues; a finished one is returned as it is. With
-    `--distribution=multi_worker`, all processes that TF_CONFIG names call this, each before it uses
-    TensorFlow for anything else.
+    An unfinished run with the same settings continues; a finished one is returned as it is. Where
+    `--distribution` has several processes, each calls this before it uses TensorFlow for anything
+    else.
     """
     check_combinations(settings)
 
@@ -65,77 +63,70 @@ def train(
         return read_json(run.metrics)
     choose_intraop_threads(settings)
     # Errors show before this process waits for others or writes anything.
-    shards = open_shards(settings)
-    workers = connect(settings.training, is_finished)
+    processes = DISTRIBUTIONS[settings.training.distribution](settings, is_finished)
     result = None
     with contextlib.ExitStack() as held:
-        run, tokenized_set = _begin(settings, shards, output_dir, overwrite, workers, held)
-        with workers.noticing_lost_workers():
+        run, tokenized_set = _begin(settings, output_dir, overwrite, processes, held)
+        with processes.noticing_lost_processes():
             towers, progress = None, Progress()
             if settings.retrieval.has_towers:
-                trainer = trainer_of(settings, tokenized_set, run, shards, workers, callbacks)
+                trainer = trainer_of(settings, tokenized_set, run, processes, callbacks)
                 towers, progress = trainer.task.model, trainer.train()
-            if workers.is_chief:
+            if processes.is_chief:
                 models, retrievers = learn_models(settings, run, tokenized_set, towers)
                 result = evaluate_and_report(run, models, retrievers, tokenized_set, progress)
                 keep_best(run.checkpoints)
-    workers.wait()  # to the others, a worker that exits first would look lost
+    processes.wait()  # to the others, a process that exits first would look lost
     return result
 
 
 def _begin(
     settings: RunSettings,
-    shards: Shards | None,
     output_dir: str | Path,
     overwrite: bool,
-    workers: SingleProcess,
+    processes: SingleProcess,
     held: contextlib.ExitStack,
 ) -> tuple[RunDirectory, TokenizedSet | None]:
     """Creates the run directory, or finds the run to continue, and opens the set.
 
-    The chief does this, and locks the directory until `held` is closed. Other workers get no set.
+    The chief does this, and locks the directory until `held` is closed. Other processes get no set.
     """
     tokenized_set = None
-    with workers.together():
+    with processes.together():
         check_model(settings)
         if (initial := initial_run(settings)) is not None:
             check_trained(initial)
-        if workers.is_chief:
+        if processes.is_chief:
             source = source_of(settings.data)
-            if shards:
-                check_set(shards, source.name)
-                check_workers(shards, workers.size)
+            processes.check_set(source.name)
             held.enter_context(RunDirectory.only_one(output_dir))
             run = RunDirectory.create(output_dir, settings, overwrite=overwrite)
-            tokenized_set = _prepared(source, settings, run, shards, workers.size)
-    with workers.together():
-        if not workers.is_chief:
+            tokenized_set = _prepared(source, settings, run, processes)
+    with processes.together():
+        if not processes.is_chief:
             run = RunDirectory.load(output_dir)
-            run.check_joins(settings, shards.fingerprint())
+            run.check_joins(settings, processes.fingerprint)
     return run, tokenized_set
 
 
 def _prepared(
-    source: Source,
-    settings: RunSettings,
-    run: RunDirectory,
-    shards: Shards | None,
-    num_workers: int,
+    source: Source, settings: RunSettings, run: RunDirectory, processes: SingleProcess
 ) -> TokenizedSet:
     """Loads and tokenises the set of a run, and records in the run which set it is."""
     if run.vocabulary.is_dir() and not run.knows_data:
         shutil.rmtree(run.vocabulary)  # its data had a defect, or may have changed since
-    if shards and not run.vocabulary.is_dir():
-        _keep_vocabularies(shards, run)
+    if (given := processes.vocabularies()) and not run.vocabulary.is_dir():
+        with run.writing(run.vocabulary) as temporary:
+            temporary.mkdir()
+            for role, tokens in given.items():
+                write_vocabulary(temporary / f"{role}.txt", tokens)
     if (initial := initial_run(settings)) is not None:
         if not run.vocabulary.is_dir():
             keep_vocabularies(initial, run)
         check_same_words(initial, run)
     splits = SPLITS if settings.retrieval.needs_training_pairs else SPLITS[1:]
     tokenized_set = tokenized_set_of(source, settings, run, splits)
-    data = RunData(source.name, source.fingerprint())
-    if shards:
-        data = dataclasses.replace(data, shards=shards.fingerprint(), workers=num_workers)
+    data = RunData(source.name, source.fingerprint(), processes.fingerprint)
     run.remember_data(data)  # not earlier: now the set is known to have no defect
     return tokenized_set
 
@@ -144,8 +135,7 @@ def trainer_of(
     settings: RunSettings,
     tokenized_set: TokenizedSet | None,
     run: RunDirectory,
-    shards: Shards | None = None,
-    workers: SingleProcess = SINGLE_PROCESS,
+    processes: SingleProcess = SINGLE_PROCESS,
     callbacks: Sequence[keras.callbacks.Callback] = (),
 ) -> Trainer:
     """The trainer of a new run, or of a run that has a checkpoint."""
@@ -153,9 +143,9 @@ def trainer_of(
     training_set = tokenized_set
     if settings.training.pseudo_queries:
         training_set = set_with_pseudo_queries(settings, run, tokenized_set)
-    task = make_task(settings, tokenized_set, run, shards, workers, training_set)
-    retrieval_set = tokenized_set.retrieval_set if workers.is_chief else None
-    return Trainer(task, retrieval_set, settings.training, run, workers, callbacks)
+    task = make_task(settings, tokenized_set, run, processes, training_set)
+    retrieval_set = tokenized_set.retrieval_set if processes.is_chief else None
+    return Trainer(task, retrieval_set, settings.training, run, processes, callbacks)
 
 
 def retrieval_set_of(source: Source, settings: RunSettings, splits: Sequence[str]) -> RetrievalSet:
@@ -185,11 +175,3 @@ def tokenized_set_of(
         if settings.retrieval.dictionary:
             return tokenized_set_of(source, settings, run, splits)
     return dataclasses.replace(tokenized_set, vocabulary_dir=run.vocabulary)
-
-
-def _keep_vocabularies(shards: Shards, run: RunDirectory) -> None:
-    """Copies the vocabularies that the ids of shards were looked up in to the run."""
-    with run.writing(run.vocabulary) as temporary:
-        temporary.mkdir()
-        for role in ROLES:
-            write_vocabulary(temporary / f"{role}.txt", shards.vocabulary(role))

@@ -15,13 +15,8 @@ from tf_smoothclir.protocols.task import Epoch, Task
 from tf_smoothclir.settings.training import TrainingSettings
 from tf_smoothclir.training.callbacks import EpochCallbacks
 from tf_smoothclir.training.checkpoints import BestWeights, Checkpoints, Progress
-from tf_smoothclir.training.distributed.workers import (
-    SINGLE_PROCESS,
-    SingleProcess,
-    WorkerLost,
-    digest_of,
-)
 from tf_smoothclir.training.monitor import Diverged, StepMonitor, StopRequest
+from tf_smoothclir.training.processes import SINGLE_PROCESS, ProcessLost, SingleProcess
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.steps import StepLoop, are_finite
 from tf_smoothclir.training.validation import Validation
@@ -55,14 +50,14 @@ class Trainer:
         retrieval_set: RetrievalSet | None,
         settings: TrainingSettings,
         run: RunDirectory,
-        workers: SingleProcess = SINGLE_PROCESS,
+        processes: SingleProcess = SINGLE_PROCESS,
         callbacks: Sequence[keras.callbacks.Callback] = (),
     ):
         self.task = task
         self._settings = settings
         self._run = run
-        self._workers = workers
-        if workers.is_chief:
+        self._processes = processes
+        if processes.is_chief:
             self._validation = Validation(task.scorer, retrieval_set, settings.negatives)
             self._summaries = tf.summary.create_file_writer(str(run.logs))
         self._checkpoints = Checkpoints(run.checkpoints, task.variables)
@@ -70,7 +65,7 @@ class Trainer:
         self._stop = StopRequest()
         self._callbacks = EpochCallbacks(callbacks, task)
         self.progress = self._restored_progress()
-        if self.progress.pairs and workers.is_chief:
+        if self.progress.pairs and processes.is_chief:
             logging.info(
                 "Continuing after epoch %d, step %d", self.progress.epoch, self.progress.step
             )
@@ -78,35 +73,34 @@ class Trainer:
     def train(self) -> Progress:
         """Trains to the end, and leaves the weights of the best epoch in the task."""
         # Only now: the checkpoint has been restored.
-        steps = StepLoop(self.task, self._workers.exchange)
+        steps = StepLoop(self.task, self._processes.exchange)
         with self._stop.listening(), self._callbacks.training():
             try:
                 while not self._done():
                     self._train_and_save_epoch(steps)
-            except WorkerLost:
+            except ProcessLost:
                 if self._stop.signal is None:
                     raise
                 raise Interrupted(128 + self._stop.signal) from None
-        self._workers.wait()  # until the chief has saved the best weights
+        self._processes.wait()  # until the chief has saved the best weights
         variables, progress = self.task.variables, self.progress
         if progress.best_epoch != progress.epoch or variables.kept is not variables.weights:
             self._best.restore()  # for a moment, the weights are in memory twice
         return progress
 
     def _restored_progress(self) -> Progress:
-        """Restores the last state; several workers all begin with the chief's."""
-        workers = self._workers
-        progress = self._checkpoints.restore() if workers.is_chief else None
-        if workers.size == 1:
+        """Restores the last state; several processes all begin with the chief's."""
+        processes = self._processes
+        progress = self._checkpoints.restore() if processes.is_chief else None
+        if processes.size == 1:
             return progress or Progress()
-        if workers.is_chief and progress is None:
+        if processes.is_chief and progress is None:
             self._checkpoints.save(progress := Progress())
-        workers.wait()
-        if not workers.is_chief:
+        processes.wait()
+        if not processes.is_chief:
             progress = self._checkpoints.restore()
         variables = self.task.variables
-        digest = digest_of(progress.to_json(), [*variables.trained, *variables.optimizer])
-        workers.check_alike(digest)
+        processes.check_alike(progress.to_json(), [*variables.trained, *variables.optimizer])
         return progress
 
     def _train_and_save_epoch(self, steps: StepLoop) -> None:
@@ -114,7 +108,7 @@ class Trainer:
         self._check_weights()
         if stop is None:
             self._finish_epoch()
-            stop = self._workers.agreed(self._stop.signal)
+            stop = self._processes.agreed(self._stop.signal)
         self._save()
         if stop is not None:
             raise self._interrupted(stop)
@@ -124,7 +118,7 @@ class Trainer:
         self._save()
 
     def _save(self) -> None:
-        if self._workers.is_chief:
+        if self._processes.is_chief:
             self._checkpoints.save(self.progress)
 
     def _check_weights(self) -> None:
@@ -141,7 +135,7 @@ class Trainer:
         return progress.epoch >= self._settings.epochs
 
     def _train_epoch(self, epoch: Epoch, steps: StepLoop) -> signal.Signals | None:
-        """Trains the rest of an epoch, or until any worker gets a signal, which it returns."""
+        """Trains the rest of an epoch, or until any process gets a signal, which it returns."""
         settings, progress, task = self._settings, self.progress, self.task
         title = f"Epoch {progress.epoch + 1}/{settings.epochs}"
         task.begin_epoch(progress.epoch)
@@ -159,11 +153,11 @@ class Trainer:
                 with task.batches.explaining_defects():
                     batches = iter(epoch.batches(progress.step))
                     while True:
-                        stop = self._workers.agreed(self._stop.signal)
+                        stop = self._processes.agreed(self._stop.signal)
                         number = min(STEPS_PER_CALL, epoch.steps - progress.step)
                         if stop is not None or not number:
                             return stop
-                        with self._workers.noticing_lost_workers():
+                        with self._processes.noticing_lost_processes():
                             results = steps(batches, number)
                         monitor.after_steps(results)
             except Diverged as diverged:
@@ -174,7 +168,7 @@ class Trainer:
         begin = time.monotonic()
         epoch, losses = progress.epoch + 1, progress.mean_losses()
         self.task.end_epoch(epoch)
-        record = self._workers.from_chief(self._validated)
+        record = self._processes.from_chief(self._validated)
         validation = record["validation"]
         select = self._settings.select_metric
         best = max((r["validation"][select] for r in progress.history), default=-1.0)
@@ -184,7 +178,7 @@ class Trainer:
         if validation[select] > best:
             progress.best_epoch = epoch
         self._callbacks.end_epoch(epoch - 1, losses, validation)
-        if not self._workers.is_chief:
+        if not self._processes.is_chief:
             return
         if progress.best_epoch == epoch:
             self._best.save()
@@ -227,7 +221,7 @@ class Trainer:
         """Names the pairs of the batch in which training diverged, and writes them to a file."""
         rows = epoch.rows(diverged.step)
         query, document, *_ = rows[0]
-        if self._workers.is_chief:
+        if self._processes.is_chief:
             lines = ("\t".join(map(str, row)) + "\n" for row in rows)
             write_text(self._run.diverged_batch, "".join(lines))
         return self._diverged(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from tf_smoothclir.utils.errors import input_error
@@ -15,12 +15,10 @@ _BYTES_PER_READ = 4 << 20
 _OWN = "digest"  # the entry of a JSON object that covers the others
 
 
-def file_digest(
-    path: str | os.PathLike, algorithm: str = "sha256", open_file: Callable = open
-) -> str:
+def file_digest(path: str | os.PathLike, algorithm: str = "sha256") -> str:
     """The hex digest of a file, read in pieces."""
     digest = hashlib.new(algorithm, usedforsecurity=False)
-    _add_file(digest, path, open_file)
+    _add_file(digest, path)
     return digest.hexdigest()
 
 
@@ -59,8 +57,8 @@ def compare_digests(
             raise input_error(directory / name, "the file is not the one that was written", remedy)
 
 
-def _add_file(digest, path: str | os.PathLike, open_file: Callable = open) -> None:
-    with open_file(os.fspath(path), "rb") as file:
+def _add_file(digest, path: str | os.PathLike) -> None:
+    with open(path, "rb") as file:
         while piece := file.read(_BYTES_PER_READ):
             digest.update(piece)
 

@@ -1,0 +1,1 @@
+"""Preparing very large sets with Apache Beam: the command `smoothclir-prepare`."""

@@ -1,0 +1,163 @@
+"""Reading TFRecord shards of candidate lists: from remote storage, by several workers.
+
+A directory of shards contains `manifest.json`, `vocabulary/query.txt`, `vocabulary/document.txt`,
+and files such as `train-00000-of-00008.tfrecord` with one tf.train.Example per candidate list. A
+worker needs nothing else. Shards are written locally, and read from wherever `tf.io.gfile` reads,
+such as gs://.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import re
+from collections.abc import Iterator
+
+import tensorflow as tf
+
+from tf_smoothclir.data.dataset_options import traced_once
+from tf_smoothclir.data.model_inputs import ListInputs, SeparateTexts
+from tf_smoothclir.data.pipeline import list_inputs
+from tf_smoothclir.data.ragged_tensors import row_numbers
+from tf_smoothclir.extras.distributed.manifest import MANIFEST, ShardManifest, parse_manifest
+from tf_smoothclir.text.tokens import Tokens
+from tf_smoothclir.utils.errors import InputError, input_error
+from tf_smoothclir.utils.parallel import map_in_threads
+
+# Features of an Example: little-endian int32 bytes, which TensorFlow reads twice as fast as
+# Int64Lists. `query_id` and `document_ids` are there too, for people and other tools.
+NUMBERS = ("query_tokens", "document_tokens", "document_lengths", "grades")
+READ_BUFFER_BYTES = 4 << 20
+_REMEDY = "Copy the shards again, or write them again with smoothclir-shards --overwrite"
+_FAILED_READS = (
+    tf.errors.DataLossError,
+    tf.errors.FailedPreconditionError,  # of assert_cardinality
+    tf.errors.InvalidArgumentError,
+    tf.errors.NotFoundError,
+)
+
+
+class Shards:
+    """A directory of shards, local or remote, and its manifest."""
+
+    def __init__(self, directory: str, manifest: ShardManifest):
+        self.directory = directory
+        self.manifest = manifest
+        self._paths = [self.path(shard.file) for shard in manifest.shards]
+
+    @classmethod
+    def open(cls, directory: str | os.PathLike) -> Shards:
+        """Opens a directory, and checks that every file exists and has its size."""
+        directory = os.fspath(directory)
+        path = tf.io.gfile.join(directory, MANIFEST)
+        shards = cls(directory, parse_manifest(_read(path), path))
+        sizes = map_in_threads(_size, shards._paths)
+        for shard, path, size in zip(shards.manifest.shards, shards._paths, sizes):
+            if size != shard.bytes:
+                reason = f"the file has {size} bytes, but {shard.bytes} were written"
+                raise input_error(path, reason, _REMEDY)
+        return shards
+
+    def vocabulary(self, role: str) -> list[str]:
+        """The tokens of a role; the position is the id."""
+        path = self.path(f"vocabulary/{role}.txt")
+        content = _read(path)
+        if hashlib.sha256(content).hexdigest() != self.manifest.vocabularies.get(role):
+            raise input_error(path, "the file is not the one that was written", _REMEDY)
+        return content.decode().split("\n")[:-1]
+
+    def find_defect(self) -> InputError | None:
+        """Reads the shards one after the other up to the first record that cannot be used."""
+        for shard, path in zip(self.manifest.shards, self._paths):
+            number, reason = 0, ""
+            try:
+                for _ in tf.data.TFRecordDataset(path).map(
+                    lambda record: decode_lists(record[None])
+                ):
+                    number += 1
+            except tf.errors.OpError as error:
+                reason = f"the record cannot be used ({_message(error)})"
+            if not reason and number != shard.queries:  # tf.data takes half a record for the end
+                reason = f"the file has {number} whole records, but {shard.queries} were written"
+            if reason:
+                place = f"{path}, record {min(number, shard.queries) + 1}"
+                return input_error(place, reason, _REMEDY)
+        return None
+
+    @contextlib.contextmanager
+    def explaining_defects(self) -> Iterator[None]:
+        """Turns an error while reading shards into one that names file and record."""
+        try:
+            yield
+        except _FAILED_READS as error:
+            defect = self.find_defect()
+            if defect is None:
+                raise
+            raise defect from error
+
+    def path(self, file: str) -> str:
+        """The path of a file in the directory."""
+        return tf.io.gfile.join(self.directory, file)
+
+
+@traced_once
+def decode_lists(records: tf.Tensor) -> tuple[ListInputs, tf.Tensor]:
+    """Inputs and `[pairs]` int32 grades of `[lists]` serialised Examples; checks their lengths."""
+    features = tf.io.parse_example(
+        records, {name: tf.io.FixedLenFeature([], tf.string) for name in NUMBERS}
+    )
+    sizes = {name: tf.strings.length(features[name]) for name in NUMBERS}
+    counts = {name: sizes[name] // 4 for name in NUMBERS}
+    halves = [_refused(sizes[name] % 4 != 0, f"{name} has half a number") for name in NUMBERS]
+    with tf.control_dependencies(halves):  # or decoding would fail, and say less
+        joined = {name: tf.strings.reduce_join(features[name]) for name in NUMBERS}
+    # Of all lists at once.
+    values = {name: tf.io.decode_raw(joined[name], tf.int32) for name in NUMBERS}
+    lengths = values["document_lengths"]
+    lists = row_numbers(counts["document_lengths"])
+    sums = tf.math.unsorted_segment_sum(lengths, lists, tf.size(records))
+    checks = [
+        _refused(
+            counts["grades"] != counts["document_lengths"], "grades and document_lengths differ"
+        ),
+        _refused(sums != counts["document_tokens"], "document_lengths and document_tokens differ"),
+        _refused(lengths < 0, "document_lengths has a negative number"),
+    ]
+    with tf.control_dependencies(checks):
+        lengths = tf.identity(lengths)
+    query_lengths = counts["query_tokens"]
+    texts = SeparateTexts(
+        Tokens(values["query_tokens"], query_lengths, row_numbers(query_lengths)),
+        Tokens(values["document_tokens"], lengths, row_numbers(lengths)),
+    )
+    return list_inputs(texts, counts["grades"]), values["grades"]
+
+
+def _refused(wrong: tf.Tensor, what: str) -> tf.Operation:
+    return tf.debugging.Assert(~tf.reduce_any(wrong), [what])
+
+
+def _size(path: str) -> int:
+    with _readable(path):
+        return tf.io.gfile.stat(path).length
+
+
+def _read(path: str) -> bytes:
+    with _readable(path), tf.io.gfile.GFile(path, "rb") as file:
+        return file.read()
+
+
+@contextlib.contextmanager
+def _readable(path: str) -> Iterator[None]:
+    try:
+        yield
+    except tf.errors.NotFoundError as error:
+        raise input_error(path, "there is no such file", _REMEDY) from error
+    except tf.errors.OpError as error:
+        raise input_error(path, f"the file cannot be read ({_message(error)})", _REMEDY) from error
+
+
+def _message(error: tf.errors.OpError) -> str:
+    """What TensorFlow says, without where in the graph."""
+    return re.sub(r"^{{.*?}} |\n.*| \[Op:.*", "", error.message, flags=re.DOTALL)

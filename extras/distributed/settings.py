@@ -1,0 +1,71 @@
+"""The setting of training from shards, and what it goes together with."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from tf_smoothclir.settings.base import Settings, setting
+from tf_smoothclir.settings.rule import Rule
+
+
+@dataclasses.dataclass(frozen=True)
+class ShardsSettings(Settings):
+    """Of `--distribution=shards` and `multi_worker`."""
+
+    shards_dir: str = setting(
+        "",
+        "Directory of TFRecord shards written by smoothclir-shards, local or remote such as gs://,"
+        " for --distribution=shards and multi_worker (needs --batching=lists). Validation and"
+        " evaluation still read the retrieval set.",
+        is_path=True,
+        has_effect=False,
+    )
+
+
+_OURS = ("shards", "multi_worker")
+_LEAVE_OUT = "Leave one of the two out"
+_SAMPLED = "the documents of shards were sampled when the shards were written"
+_OF_IDS = "shards hold the ids of words, not their n-grams"
+_BESIDE = (  # setting, the value that it may have, why no other, what to do
+    ("batching", "lists", "shards give whole candidate lists", "Add --batching=lists"),
+    ("fresh_negatives", False, _SAMPLED, _LEAVE_OUT),
+    ("hard_negatives", 0, _SAMPLED, _LEAVE_OUT),
+    ("pseudo_queries", 0, _SAMPLED, _LEAVE_OUT),
+    ("ngram_buckets", 0, _OF_IDS, _LEAVE_OUT),
+    (
+        "retriever",
+        "dense",
+        "lexical models are learned by one process, from a whole set",
+        "Leave one of the two out: --retriever=dense trains the towers alone",
+    ),
+    ("reranker", "none", "a re-ranker is learned by one process, from a whole set", _LEAVE_OUT),
+)
+RULES = (
+    Rule(
+        ("distribution", "shards_dir"),
+        lambda distribution, path: distribution in _OURS and not path,
+        "each worker reads shards of its own, and none are given",
+        "Write them with smoothclir-shards, and give --shards_dir",
+    ),
+    Rule(
+        ("shards_dir", "distribution"),
+        lambda path, distribution: bool(path) and distribution not in _OURS,
+        "nothing reads the shards",
+        "Add --distribution=shards, or multi_worker for several processes",
+    ),
+    *(
+        Rule(
+            ("distribution", name),
+            lambda distribution, value, only=only: distribution in _OURS and value != only,
+            reason,
+            remedy,
+        )
+        for name, only, reason, remedy in _BESIDE
+    ),
+    Rule(  # of smoothclir-shards
+        ("num_shards", "ngram_buckets"),
+        lambda _, buckets: buckets > 0,
+        _OF_IDS,
+        "Leave --ngram_buckets out",
+    ),
+)

@@ -1,0 +1,59 @@
+"""Writes the candidate lists of a split as TFRecord shards, for remote storage and several workers.
+
+It writes the vocabularies too, and a manifest with the hash of each file. The sampled documents are
+those that smoothclir-train samples with the same --negatives and --seed.
+"""
+
+from __future__ import annotations
+
+from absl import flags
+
+from tf_smoothclir.command_line import command, setting_flags
+from tf_smoothclir.data.sources.source import SPLITS
+from tf_smoothclir.extras import distributed as distributed  # registers its rules
+from tf_smoothclir.settings.combinations import check_combinations
+from tf_smoothclir.settings.training import TrainingSettings as Training
+
+_OWN = {"module_name": command.COMMAND}
+_OUTPUT_DIR = flags.DEFINE_string("output_dir", "runs/shards", "Local directory.", **_OWN)
+_OVERWRITE = flags.DEFINE_boolean("overwrite", False, "Replace the shards in --output_dir.", **_OWN)
+_SHARDS = flags.DEFINE_integer("num_shards", 8, "How many; at least one per worker.", 1, **_OWN)
+_SPLIT = flags.DEFINE_enum("split", "train", SPLITS, "Split to write.", **_OWN)
+_NEGATIVES = flags.DEFINE_integer(
+    "negatives", Training.negatives, "Sampled documents of grade 0 per query.", 0, **_OWN
+)
+_SEED = flags.DEFINE_integer("seed", Training.seed, "Seed of the sampling.", 0, **_OWN)
+_THRESHOLDS = setting_flags.define_thresholds()
+setting_flags.define_settings(["data", "text"])
+
+
+def main(argv) -> None:
+    """Writes the shards."""
+    del argv
+    data, text = (setting_flags.settings_from_flags(group) for group in ("data", "text"))
+    check_combinations(text, num_shards=_SHARDS.value)
+    setting_flags.check_data_dir(data.data_dir)
+    from tf_smoothclir.data.candidate_lists import candidate_lists
+    from tf_smoothclir.data.preparation import tokenize_set
+    from tf_smoothclir.data.retrieval_set import RetrievalSet
+    from tf_smoothclir.data.sources.opening import source_of
+    from tf_smoothclir.extras.distributed.writer import free_directory, write_shards
+
+    free_directory(_OUTPUT_DIR.value, overwrite=_OVERWRITE.value)  # fails before the work
+    grades = len(_THRESHOLDS.value) + 1
+    retrieval_set = RetrievalSet.load(source_of(data), num_grades=grades, seed=data.split_seed)
+    sampling = {"split": _SPLIT.value, "negatives": _NEGATIVES.value, "seed": _SEED.value}
+    lists = candidate_lists(retrieval_set, **sampling)
+    tokenized_set = tokenize_set(retrieval_set, text, data.cache_dir)
+    to = (_OUTPUT_DIR.value, _SHARDS.value)
+    more = {**sampling, "text": text, "overwrite": _OVERWRITE.value}
+    print(f"{_OUTPUT_DIR.value}: {write_shards(tokenized_set, lists, *to, **more).manifest}")
+
+
+def run() -> None:
+    """Entry point of `smoothclir-shards`."""
+    command.run_main(main, __doc__, ["data", "text"])
+
+
+if __name__ == "__main__":
+    run()

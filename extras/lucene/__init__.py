@@ -1,0 +1,1 @@
+"""Files for Lucene, by Anserini and Pyserini: the command `smoothclir-anserini`."""

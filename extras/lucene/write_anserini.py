@@ -1,0 +1,88 @@
+"""Writes a collection and queries as Anserini and Pyserini read them, for users of Lucene.
+
+It takes an export that has a lexical model, and writes documents/*.jsonl (a JsonVectorCollection:
+each word with an integer impact), topics.tsv and anserini.json. Lucene then ranks as the lexical
+model does, up to rounding and feedback:
+
+  python -m pyserini.index.lucene --collection JsonVectorCollection --input OUT/documents \
+    --index INDEX --generator DefaultLuceneDocumentGenerator --impact --pretokenized
+  bin/run.sh io.anserini.search.SearchCollection -index INDEX -topics OUT/topics.tsv \
+    -topicReader TsvString -output RUN -impact -pretokenized
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from absl import flags
+
+from tf_smoothclir.command_line import command, setting_flags
+from tf_smoothclir.utils.errors import input_error
+from tf_smoothclir.utils.files import make_directory
+
+_OWN = {"module_name": command.COMMAND}
+_EXPORT_DIR = flags.DEFINE_string(
+    "export_dir", "runs/train", "Directory that smoothclir-export wrote a lexical model to.", **_OWN
+)
+_OUTPUT_DIR = flags.DEFINE_string("output_dir", "anserini", "New directory to write.", **_OWN)
+_COLLECTION = flags.DEFINE_string(
+    "collection",
+    "",
+    "Documents to write, in the formats of smoothclir-index; without it, those of a retrieval set,"
+    " by default of the one that the model was trained on.",
+    **_OWN,
+)
+_QUERIES = flags.DEFINE_string(
+    "queries",
+    "",
+    "File of queries, a line each: id, tab, text, or a text alone. Without it, the queries of the"
+    " retrieval set; with --collection, none.",
+    **_OWN,
+)
+_BITS = flags.DEFINE_integer(
+    "bits",
+    8,
+    "Bits of the largest impact. More bits round less and make the index larger: Anserini writes a"
+    " word as often as its impact says.",
+    lower_bound=1,
+    upper_bound=16,
+    **_OWN,
+)
+setting_flags.define_settings(["data"])
+
+
+def main(argv) -> None:
+    """Writes the files."""
+    del argv
+    output_dir = Path(_OUTPUT_DIR.value)
+    make_directory(output_dir.parent, "--output_dir")
+    if output_dir.exists():
+        raise input_error(f"--output_dir={output_dir}", "it is there already", "Give a new one")
+    from tf_smoothclir.data.sources.opening import source_of
+    from tf_smoothclir.data.sources.source import Text
+    from tf_smoothclir.extras.lucene.anserini import write_anserini
+    from tf_smoothclir.index.document_collections import open_collection
+    from tf_smoothclir.publishing.exported_lexical import load_lexical
+    from tf_smoothclir.search.query_files import read_queries
+
+    lexical, manifest = load_lexical(_EXPORT_DIR.value)
+    data = setting_flags.data_like(manifest.data)
+    if _QUERIES.value:
+        queries = (Text(query.id, "", query.text) for query in read_queries(_QUERIES.value))
+    else:
+        queries = () if _COLLECTION.value else source_of(data).queries()
+    collection = open_collection(_COLLECTION.value, data)
+    written = write_anserini(output_dir, lexical, collection, queries, bits=_BITS.value)
+    print(
+        f"{output_dir}: {written.documents:,} documents of {written.words_per_document:g} words,"
+        f" {written.topics:,} topics; an impact of 1 is a score of {written.step:.4g}"
+    )
+
+
+def run() -> None:
+    """Entry point of `smoothclir-anserini`."""
+    command.run_main(main, __doc__, ("data",))
+
+
+if __name__ == "__main__":
+    run()

@@ -1,0 +1,112 @@
+"""The pipelines leave in the cache what one process leaves there."""
+
+from __future__ import annotations
+
+import dataclasses
+import pickle
+import shutil
+
+import pytest
+
+from tests.beam import LOCAL_RUNNER, needs_beam, without_beam
+from tf_smoothclir.data.preparation import tokenize_set
+from tf_smoothclir.data.retrieval_set import RetrievalSet
+from tf_smoothclir.data.sources.opening import source_of
+from tf_smoothclir.extras.beam import preparation as beam_preparation
+from tf_smoothclir.extras.beam.preparation import BeamPreparation
+from tf_smoothclir.settings.data import DataSettings
+from tf_smoothclir.settings.text import TextSettings
+from tf_smoothclir.utils.errors import InputError
+
+# The first document is longer than a piece; "und" occurs in all, "x0" to "x29" once each.
+DOCUMENTS = [f"d{n}\tund und rot x{n} {'meer ' * (40 - n)}\n" for n in range(30)]
+QUERIES = [f"q{n}\tand red {'word' if n % 2 else 'other'} y{n}\n" for n in range(10)]
+
+
+@pytest.fixture
+def retrieval_set(tmp_path):
+    directory = tmp_path / "set"
+    directory.mkdir()
+    (directory / "documents.tsv").write_text("".join(DOCUMENTS))
+    (directory / "queries.tsv").write_text("".join(QUERIES))
+    (directory / "judgments.tsv").write_text("".join(f"q{n}\td{n}\t2\n" for n in range(10)))
+    return RetrievalSet.load(
+        source_of(DataSettings(data_dir=str(directory), document_language="de"))
+    )
+
+
+def content(directory):
+    return {path.name: path.read_bytes() for path in sorted(directory.iterdir())}
+
+
+@needs_beam
+@pytest.mark.parametrize("shared", [False, True], ids=["two vocabularies", "shared"])
+@pytest.mark.parametrize("limits", [{}, {"vocabulary_size": 9, "min_count": 2}], ids=["all", "few"])
+def test_beam_and_one_process_write_the_same_cache_byte_for_byte(
+    retrieval_set, tmp_path, monkeypatch, shared, limits
+):
+    monkeypatch.setattr(beam_preparation, "_BYTES_PER_PIECE", 300)
+    settings = TextSettings(shared_vocabulary=shared, max_document_tokens=20, **limits)
+    here = tokenize_set(retrieval_set, settings, tmp_path / "here")
+    by_beam = BeamPreparation(retrieval_set, settings, LOCAL_RUNNER)(tmp_path / "beam")
+    assert by_beam.directory.name == here.directory.name
+    assert content(by_beam.directory) == content(here.directory)
+    assert content(by_beam.vocabulary_dir) == content(here.vocabulary_dir)
+    assert sorted(path.name for path in (tmp_path / "beam").iterdir()) == sorted(
+        [here.directory.name, here.vocabulary_dir.name]
+    )
+
+
+@needs_beam
+def test_cached_files_are_not_made_again(retrieval_set, tmp_path, monkeypatch):
+    preparation = BeamPreparation(retrieval_set, TextSettings(), LOCAL_RUNNER)
+    first = preparation(tmp_path)
+    shutil.rmtree(first.directory)
+    monkeypatch.setattr(preparation, "_write_vocabularies", None)  # would fail if it were called
+    second = preparation(tmp_path)
+    monkeypatch.setattr(preparation, "_encode_documents", None)
+    assert second == preparation(tmp_path) == first
+
+
+@needs_beam
+@pytest.mark.parametrize("shared", [False, True])
+def test_a_vocabulary_without_a_token_is_an_error_and_leaves_nothing(
+    retrieval_set, tmp_path, shared
+):
+    settings = TextSettings(min_count=5000, shared_vocabulary=shared)
+    with pytest.raises(InputError) as here:
+        tokenize_set(retrieval_set, settings, tmp_path / "here")
+    with pytest.raises(InputError) as by_beam:
+        BeamPreparation(retrieval_set, settings, LOCAL_RUNNER)(tmp_path / "beam")
+    if shared:  # two vocabularies are made in another order
+        assert str(by_beam.value) == str(here.value)
+    assert "at least 5000 time(s)" in str(by_beam.value)
+    assert not list((tmp_path / "beam").iterdir())
+
+
+def test_a_set_without_files_is_refused(tmp_path):
+    toy = RetrievalSet.load(source_of(DataSettings(toy_entities=300)))
+    with pytest.raises(InputError, match=r"--beam: Beam reads sets of files only, not toy"):
+        BeamPreparation(toy, TextSettings(), LOCAL_RUNNER)
+
+
+def test_ngrams_are_refused(retrieval_set):
+    settings = dataclasses.replace(TextSettings(), ngram_buckets=100)
+    with pytest.raises(InputError, match=r"--beam=\S* --ngram_buckets=100: .*Leave one"):
+        BeamPreparation(retrieval_set, settings, LOCAL_RUNNER)
+
+
+@without_beam
+def test_missing_beam_is_named_with_the_extra(retrieval_set, tmp_path):
+    preparation = BeamPreparation(retrieval_set, TextSettings(), LOCAL_RUNNER)
+    with pytest.raises(InputError, match=r"--beam: it needs Apache Beam .*pip install .\.\[beam\]"):
+        preparation(tmp_path)
+    assert not list(tmp_path.glob("*vocabulary*"))
+
+
+def test_a_source_of_files_goes_to_workers(retrieval_set):
+    source = pickle.loads(pickle.dumps(retrieval_set.source))
+    pieces = list(source.document_pieces(200))
+    assert len(pieces) > 3
+    found = [pair for piece in pieces for pair in source.documents_in(piece)]
+    assert found == list(enumerate(retrieval_set.source.documents()))

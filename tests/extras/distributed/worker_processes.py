@@ -1,0 +1,116 @@
+"""Real processes on this machine that train one model together, as a supervisor starts them."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from tf_smoothclir._compat.quiet import hush_tensorflow
+
+ROOT = Path(__file__).resolve().parents[3]
+PLUGIN = "tf_smoothclir.extras.distributed"
+_MODULE = "tests.extras.distributed.worker_train"
+_TIMEOUT_SECONDS = 300  # for anything
+
+
+class WorkerProcesses:
+    """Two workers with the same flags, numbered 0 and 1.
+
+    As a context manager it kills, at its end, what still runs.
+    """
+
+    def __init__(self, directory: Path, flags: Sequence[str]):
+        """Chooses their addresses; their logs go to `directory`, which must be new."""
+        directory.mkdir(parents=True)
+        self._logs = [directory / f"worker{index}.log" for index in (0, 1)]
+        self._flags = [*flags, f"--plugin={PLUGIN}", "--distribution=multi_worker"]
+        self._cluster = {"worker": [f"127.0.0.1:{port}" for port in _free_ports(2)]}
+        self._processes: list[subprocess.Popen | None] = [None, None]
+
+    def __enter__(self) -> WorkerProcesses:
+        return self
+
+    def __exit__(self, *error) -> None:
+        for process in filter(None, self._processes):
+            process.kill()
+            process.wait()
+
+    def start(self, *workers: int, more: Sequence[str] = ()) -> None:
+        """Starts or restarts workers, with `more` flags."""
+        for worker in workers:
+            config = {"cluster": self._cluster, "task": {"type": "worker", "index": worker}}
+            with open(self._logs[worker], "ab") as log:
+                self._processes[worker] = subprocess.Popen(
+                    [sys.executable, "-m", _MODULE, *self._flags, *more],
+                    cwd=ROOT,
+                    env={
+                        **os.environ,
+                        "PYTHONPATH": str(ROOT),
+                        "PYTHONUNBUFFERED": "1",
+                        "TF_CONFIG": json.dumps(config),
+                    },
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=log,
+                )
+
+    def send(self, worker: int, number: int) -> None:
+        """Sends a signal to a worker."""
+        self._processes[worker].send_signal(number)
+
+    def end(self, worker: int) -> int:
+        """Waits for a worker to end, and returns its exit code."""
+        return self._processes[worker].wait(timeout=_TIMEOUT_SECONDS)
+
+    def is_running(self, worker: int) -> bool:
+        """Returns whether a worker has not ended."""
+        return self._processes[worker].poll() is None
+
+    def log(self, worker: int) -> str:
+        """Returns what a worker has logged so far, restarts included."""
+        return self._logs[worker].read_text()
+
+    def wait_for(self, worker: int, text: str, times: int = 1) -> None:
+        """Waits until the log of a worker contains `text` at least `times` times."""
+        end = time.monotonic() + _TIMEOUT_SECONDS
+        while self.log(worker).count(text) < times:
+            if time.monotonic() > end or not self.is_running(worker):
+                raise AssertionError(f"worker {worker} did not log {text!r}:\n{self.log(worker)}")
+            time.sleep(0.05)
+
+
+def run_flags(data: Sequence[str], shards: str | Path, output_dir: str | Path) -> list[str]:
+    """Returns the flags of a small run on the shards of a tiny set, which `data` names."""
+    return [
+        *data,
+        f"--shards_dir={shards}",
+        f"--output_dir={output_dir}",
+        "--batching=lists",
+        "--dim=4",
+        "--negatives=3",
+        "--batch_size=20",
+    ]
+
+
+def _free_ports(number: int) -> list[int]:
+    sockets = [socket.socket() for _ in range(number)]
+    try:
+        for each in sockets:
+            each.bind(("127.0.0.1", 0))
+        return [each.getsockname()[1] for each in sockets]
+    finally:
+        for each in sockets:
+            each.close()
+
+
+def load_quietly() -> None:
+    """Silences TensorFlow's loading messages: the command has not set up its log yet."""
+    logging.getLogger("tensorflow").setLevel(logging.WARNING)
+    hush_tensorflow()
