@@ -35,6 +35,17 @@ _SETTINGS = {
     ("matryoshka_dims", "tower"): {"matryoshka_dims": (8,), "tower": "lstm"},
     ("loss", "batching"): {"loss": "softmax", "batching": "bucketed"},
     ("loss", "learn_thresholds"): {"loss": "mse", "learn_thresholds": True},
+    ("loss", "objects"): {"loss": "given"},
+    ("tower", "objects"): {"tower": "given"},
+    **{
+        ("tower", name): {"tower": "given", "objects": "{}", name: value}
+        for name, value in {
+            "ngram_buckets": 50,
+            "initial_vectors": "bilingual",
+            "query_embeddings": "en.vec",
+            "document_embeddings": "fr.vec",
+        }.items()
+    },
     ("initial_vectors", "query_embeddings", "document_embeddings"): {
         "initial_vectors": "bilingual",
         "document_embeddings": "fr.vec",
@@ -100,7 +111,7 @@ _SETTINGS = {
     },
     ("distribution", "reranker"): {
         "distribution": "multi_worker",
-        "reranker": "knrm",
+        "reranker": "late_interaction",
         **_FROM_SHARDS,
     },
     ("shards_dir", "reranker"): {"reranker": "late_interaction", **_FROM_SHARDS},
