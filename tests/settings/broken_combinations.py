@@ -145,7 +145,6 @@ _SETTINGS = {
     ("seeds", "distribution"): {"seeds": (1, 2), **_FROM_SHARDS},
     ("tune", "retriever"): {"tune": ("dim",), "retriever": "lexical"},
     ("tune", "objective"): {"tune": ("gamma1",)},
-    ("word_vectors", "matching_folds"): {"word_vectors": "towers", "matching_folds": 5},
     ("tune", "ranker"): {"tune": ("psq_beta",), "retriever": "lexical", "ranker": "ql"},
     ("seeds", "retriever"): {"seeds": (1, 2), "retriever": "hybrid"},
 }

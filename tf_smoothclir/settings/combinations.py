@@ -225,12 +225,6 @@ RULES = (
         "only psq begins with the translation table of another run",
         _LEAVE_OUT,
     ),
-    Rule(
-        ("word_vectors", "matching_folds"),
-        lambda kind, folds: kind == "towers" and folds > 0,
-        "towers are trained on the splits of the set, so on queries that folds test",
-        _LEAVE_OUT,
-    ),
 )
 
 
