@@ -109,7 +109,7 @@ _SETTINGS = {
     },
     ("distribution", "reranker"): {
         "distribution": "multi_worker",
-        "reranker": "knrm",
+        "reranker": "late_interaction",
         **_FROM_SHARDS,
     },
     ("shards_dir", "reranker"): {"reranker": "late_interaction", **_FROM_SHARDS},
