@@ -18,9 +18,11 @@ AT_ONCE := -n 2 --dist=loadscope --no-loadscope-reorder
 # The libraries' own start-up messages; 0 shows them.
 export TF_CPP_MIN_LOG_LEVEL ?= 3
 # Two processes of tests keep two cores busy: BLAS threads would wait for each other.
-test test-all subset: export OPENBLAS_NUM_THREADS ?= 1
+test gate test-all subset: export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: help quickstart test test-all subset lint format site clean python
+PART ?= 0
+
+.PHONY: help quickstart test gate test-all subset lint format site clean python
 
 help:  ## Show the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -32,7 +34,7 @@ python:
 		"Install one, or name it: make PYTHON=/path/to/python3.13" >&2; exit 1; }
 
 define install
-	@echo "Creating $(VENV) with $(PYTHON) and installing about 2 GB: a minute or two ..."
+	@echo "Creating $(VENV) with $(PYTHON) and installing up to 2.7 GB: a minute or two ..."
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(PIP_INSTALL) --editable '$(1)'
 	@touch $(VENV)/.package $@
@@ -47,8 +49,11 @@ $(VENV)/.tests: setup.py $(wildcard constraints/*.txt) | python
 quickstart: $(VENV)/.package  ## Install; train, evaluate, export and search on a small toy world
 	@$(BIN)/smoothclir-quickstart --output_dir=runs/quickstart
 
-test: $(VENV)/.tests  ## Run all tests but the slow ones, in 10 to 25 minutes
+test: $(VENV)/.tests  ## Run all tests but the slow ones, in about 8 minutes
 	@$(BIN)/python -m pytest $(AT_ONCE) -m 'not slow' $(PYTEST_FLAGS)
+
+gate: $(VENV)/.tests  ## Run the quick tests and part $(PART) of four of the slow ones
+	@$(BIN)/python -m pytest $(AT_ONCE) --slow-part=$(PART) $(PYTEST_FLAGS)
 
 test-all: $(VENV)/.tests  ## Run every test, slow ones included
 	@$(BIN)/python -m pytest $(AT_ONCE) $(PYTEST_FLAGS)

@@ -127,7 +127,9 @@ setup(
             "matplotlib>=3.7,<4",
             "numpy>=1.23.5,<2 | numpy>=2,<3",
             "rich>=13.7,<16",
+            "scikit-learn>=1.3,<2",
             "scipy>=1.11,<2",
+            "starlette>=1.10,<2",  # max_body_size
             "tensorboard>=2.15,<2.16 | tensorboard>=2.20,<3",
             "tensorflow>=2.15.1,<2.16 | tensorflow>=2.21,<2.22",
             "tensorflow-datasets>=4.9.3,<4.9.11 | tensorflow-datasets>=4.9.10,<5",
@@ -135,6 +137,7 @@ setup(
             "tensorflow-ranking>=0.5.5,<0.6 | keras-rs>=0.4,<0.5",
             "| keras>=3.15,<4",
             "tensorflow-serving-api>=2.15,<2.16 | tensorflow-serving-api>=2.21,<2.22",
+            "uvicorn>=0.54,<1",
         ),
     ],
     extras_require={

@@ -117,12 +117,12 @@ def server(export_dir: str, index_dir: str, retriever: str, queries: int) -> dic
 def _serving(
     export_dir: str, index_dir: str, retriever: str
 ) -> Iterator[http.client.HTTPConnection]:
-    command = [sys.executable, "-m", "export.serve", "--ui", "--port=0", "--rest_api_port=0"]
+    command = [sys.executable, "-m", "export.serve", "--ui", "--port=0"]
     command += [f"--export_dir={export_dir}", f"--index_dir={index_dir}"]
     command += [f"--retriever={retriever}", "--verbosity=-1"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:
         try:
-            address = child.stdout.readline().split("rest=http://")[1].strip()
+            address = child.stdout.readline().strip().removeprefix("http://")
             with contextlib.closing(http.client.HTTPConnection(address, timeout=_PATIENCE)) as one:
                 yield one
         finally:

@@ -1,4 +1,4 @@
-"""Serving: latency from one query string through the gRPC server to its top ten documents.
+"""Serving: from one query string to its top ten documents, in the process and by REST.
 
 python -m benchmarks.serving
 """
@@ -6,14 +6,16 @@ python -m benchmarks.serving
 from __future__ import annotations
 
 import contextlib
+import http.client
+import json
 import os
 import shutil
 import socket
 import subprocess
 import sys
 import tempfile
-import threading
 import time
+from collections.abc import Callable, Sequence
 from concurrent import futures
 from functools import partial
 from pathlib import Path
@@ -28,7 +30,7 @@ from tf_smoothclir.data.tokenized_set import ROLES
 
 _QUERY_TOKENS, _MAX_TOKENS = 17, 200
 _TRANSLATIONS, _FEEDBACK = 9, 100.0
-_LEAD_IN = 1.0  # seconds of requests that are not counted
+_LEAD_IN = 10  # answers that are not counted
 _PATIENCE = 30.0  # seconds
 _TF_SERVING = "tensorflow_model_server"
 OURS = "smoothclir-serve"
@@ -125,129 +127,102 @@ def _words(generator: np.random.Generator, documents: int, size: int):
     return Words(ids.astype(np.int32), offsets, size)
 
 
+def process(directory: str, seconds: float, queries: list[str]) -> dict[str, float]:
+    """Asks the model in this process, one query after the other."""
+    import tensorflow as tf
+
+    from tf_smoothclir.publishing.export_directory import load_part
+
+    model = load_part(directory, "search").model
+    search = model.signatures["serving_default"]
+
+    def ask(query: str) -> None:
+        search(text=tf.constant([query]))["ids"].numpy()
+
+    return _measured([ask], seconds, queries)
+
+
+def served(
+    kind: str, directory: str, clients: int, seconds: float, queries: list[str]
+) -> dict[str, float]:
+    """Asks a server by clients that wait for each answer, each on its own connection."""
+    with server(kind, directory) as (address, child), contextlib.ExitStack() as stack:
+
+        def client() -> Callable[[str], None]:
+            connection = http.client.HTTPConnection(address, timeout=_PATIENCE)
+            stack.callback(connection.close)
+
+            def ask(query: str) -> None:
+                body = json.dumps({"instances": [query]})
+                connection.request("POST", "/v1/models/search:predict", body)
+                with connection.getresponse() as response:
+                    if response.status != 200 or "predictions" not in json.load(response):
+                        raise RuntimeError(f"{query!r}: HTTP status {response.status}")
+
+            return ask
+
+        measured = _measured([client() for _ in range(clients)], seconds, queries)
+        return {**measured, "server MB": _megabytes(child.pid)}
+
+
 @contextlib.contextmanager
 def server(kind: str, directory: str):
     """Runs a server of the search model; yields its address and its process."""
     if kind == OURS:
         command = [sys.executable, "-m", "export.serve", f"--export_dir={directory}"]
-        command += ["--port=0", "--rest_api_port=0", "--verbosity=-1"]
+        command += ["--port=0", "--verbosity=-1"]
     else:
         with socket.socket() as one:
             one.bind(("127.0.0.1", 0))
-            address = f"127.0.0.1:{one.getsockname()[1]}"
-        command = [_TF_SERVING, f"--port={address.rpartition(':')[2]}", "--model_name=search"]
+            port = one.getsockname()[1]
+        command = [_TF_SERVING, f"--rest_api_port={port}", "--model_name=search"]
         command += [f"--model_base_path={directory}/search"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:
         try:
             if kind == OURS:
-                address = child.stdout.readline().split()[0].partition("=")[2]
+                address = child.stdout.readline().strip().removeprefix("http://")
+            else:
+                address = f"127.0.0.1:{port}"
+                _wait_for(address)
             yield address, child
         finally:
             child.terminate()
 
 
-def open_loop(
-    kind: str, directory: str, rate: float, seconds: float, queries: list[str]
+def _wait_for(address: str) -> None:
+    end = time.monotonic() + _PATIENCE
+    while True:
+        with contextlib.closing(http.client.HTTPConnection(address)) as connection:
+            try:
+                connection.request("GET", "/v1/models/search")
+                if connection.getresponse().status == 200:
+                    return
+            except OSError:
+                pass
+        if time.monotonic() > end:
+            raise RuntimeError(f"{address} did not answer for {_PATIENCE:g} s")
+        time.sleep(0.1)
+
+
+def _measured(
+    clients: Sequence[Callable[[str], None]], seconds: float, queries: list[str]
 ) -> dict[str, float]:
-    """Sends queries at a fixed rate, whether answers come or not, and measures their latency.
+    """Runs clients at the same time; some answers before that are not counted."""
 
-    The latency of a request that was sent late counts from when it was due.
-    """
-    with server(kind, directory) as (address, child), _stub(address) as predict:
-        requests = [_request(query) for query in queries]
-        predict(requests[0], timeout=_PATIENCE, wait_for_ready=True)
-        _send(predict, requests, rate, _LEAD_IN)
-        before = _megabytes(child.pid)
-        latencies, errors, span = _send(predict, requests, rate, seconds)
-        return {
-            **_percentiles(latencies),
-            "answers/s": len(latencies) / span,
-            "errors": errors,
-            "server MB before": before,
-            "server MB after": _megabytes(child.pid),
-        }
+    def loop(number: int) -> list[float]:
+        latencies: list[float] = []
+        while (begin := time.perf_counter()) < end:
+            clients[number](queries[(number + len(latencies)) % len(queries)])
+            latencies.append(time.perf_counter() - begin)
+        return latencies
 
-
-def closed_loop(
-    kind: str, directory: str, clients: int, seconds: float, queries: list[str]
-) -> dict[str, float]:
-    """Runs clients on their own connections, each asking one query after the other."""
-    requests = [_request(query) for query in queries]
-    with server(kind, directory) as (address, child), contextlib.ExitStack() as stack:
-        stubs = [stack.enter_context(_stub(address)) for _ in range(clients)]
-        stubs[0](requests[0], timeout=_PATIENCE, wait_for_ready=True)
-        before = _megabytes(child.pid)
-        end = time.perf_counter() + seconds
-
-        def ask(number: int) -> tuple[list[float], int]:
-            latencies, errors = [], 0
-            while (begin := time.perf_counter()) < end:
-                try:
-                    request = requests[(number + len(latencies)) % len(requests)]
-                    stubs[number](request, timeout=_PATIENCE, wait_for_ready=True)
-                    latencies.append(time.perf_counter() - begin)
-                except Exception:
-                    errors += 1
-            return latencies, errors
-
-        with futures.ThreadPoolExecutor(clients) as pool:
-            answers = list(pool.map(ask, range(clients)))
-        latencies = [latency for some, _ in answers for latency in some]
-        return {
-            **_percentiles(latencies),
-            "answers/s": len(latencies) / seconds,
-            "errors": sum(errors for _, errors in answers),
-            "server MB before": before,
-            "server MB after": _megabytes(child.pid),
-        }
-
-
-@contextlib.contextmanager
-def _stub(address: str):
-    import grpc
-    from tensorflow_serving.apis import prediction_service_pb2_grpc
-
-    options = [("grpc.use_local_subchannel_pool", 1)]  # a connection of its own
-    with grpc.insecure_channel(address, options=options) as channel:
-        yield prediction_service_pb2_grpc.PredictionServiceStub(channel).Predict
-
-
-def _request(query: str):
-    import tensorflow as tf
-    from tensorflow_serving.apis import predict_pb2
-
-    request = predict_pb2.PredictRequest()
-    request.model_spec.name = "search"
-    request.inputs["text"].CopyFrom(tf.make_tensor_proto([query]))
-    return request
-
-
-def _send(predict, requests, rate: float, seconds: float) -> tuple[list[float], int, float]:
-    """The seconds of each answer, the number of errors, and the total seconds."""
-    count = max(1, round(rate * seconds))
-    latencies, errors = [], []
-    done = threading.Semaphore(0)
-    begin = time.perf_counter()
-
-    def finished(due: float, future) -> None:
-        took = time.perf_counter() - due
-        (latencies if future.exception() is None else errors).append(took)
-        done.release()
-
-    for number in range(count):
-        due = begin + number / rate
-        time.sleep(max(0.0, due - time.perf_counter()))
-        future = predict.future(requests[number % len(requests)], timeout=_PATIENCE)
-        future.add_done_callback(partial(finished, due))
-    for _ in range(count):
-        done.acquire()
-    return latencies, len(errors), time.perf_counter() - begin
-
-
-def _percentiles(latencies: list[float]) -> dict[str, float]:
-    values = 1000 * np.array(latencies or [np.nan])
-    p50, p90, p99 = np.percentile(values, [50, 90, 99])
-    return {"p50 ms": p50, "p90 ms": p90, "p99 ms": p99, "max ms": values.max()}
+    for query in queries[:_LEAD_IN]:
+        clients[0](query)
+    end = time.perf_counter() + seconds
+    with futures.ThreadPoolExecutor(len(clients)) as pool:
+        latencies = [latency for some in pool.map(loop, range(len(clients))) for latency in some]
+    p50, p90, p99 = np.percentile(1000 * np.array(latencies or [np.nan]), [50, 90, 99])
+    return {"p50 ms": p50, "p90 ms": p90, "p99 ms": p99, "answers/s": len(latencies) / seconds}
 
 
 def _megabytes(process: int) -> float:
@@ -262,51 +237,25 @@ def measure(
     documents: int,
     dim: int,
     vocabulary: int,
-    rates: list[float],
     seconds: float,
-    curve_seconds: float,
     clients: int,
     rounds: int,
 ) -> list[dict]:
-    """Two tables: open loops at some rates, and closed loops of one and many clients.
-
-    Args:
-        rates: Requests per second; the first for `seconds`, the others for `curve_seconds`.
-        seconds: Duration of the first rate.
-        curve_seconds: Duration of each other rate, and of the closed loops.
-    """
+    """One table: the model in a process, and servers with one and with many clients."""
     queries = texts(512, _QUERY_TOKENS, words(vocabulary))
     kinds = [OURS] + ([_TF_SERVING] if shutil.which(_TF_SERVING) else [])
     with tempfile.TemporaryDirectory() as directory:
         common.in_new_process(partial(export, directory, retriever, documents, dim, vocabulary))
-        lengths = [seconds] + [curve_seconds] * (len(rates) - 1)
-        rivals = {
-            f"{kind}, {rate:g}/s": partial(open_loop, kind, directory, rate, length, queries)
-            for kind in kinds
-            for rate, length in zip(rates, lengths)
-        }
-        crowds = {
+        rivals = {"in the process": partial(process, directory, seconds, queries)} | {
             f"{kind}, {number} client{'s' * (number > 1)}": partial(
-                closed_loop, kind, directory, number, curve_seconds, queries
+                served, kind, directory, number, seconds, queries
             )
             for kind in kinds
             for number in dict.fromkeys((1, clients))
         }
         size = f"{retriever}, top 10 of {documents:,}" + f" x {dim}" * (retriever != "lexical")
-        return [
-            common.table(
-                f"Queries at a rate, {size}",
-                common.interleaved(rivals, rounds),
-                ratio_of="p50 ms",
-                references=[next(iter(rivals))],
-            ),
-            common.table(
-                f"Clients that wait for each answer, {size}",
-                common.interleaved(crowds, rounds),
-                ratio_of="answers/s",
-                references=[next(iter(crowds))],
-            ),
-        ]
+        measured = common.interleaved(rivals, rounds)
+        return [common.table(size, measured, ratio_of="answers/s", references=["in the process"])]
 
 
 def _define_flags() -> None:
@@ -316,13 +265,7 @@ def _define_flags() -> None:
     flags.DEFINE_integer("documents", 100_000, "Documents in the search model.", lower_bound=10)
     flags.DEFINE_integer("dim", 64, "Dimension of the vectors.", lower_bound=1)
     flags.DEFINE_integer("vocabulary", 100_000, "Number of different words.", lower_bound=100)
-    flags.DEFINE_list(
-        "rates",
-        ["50", "100", "200", "400", "600", "800"],
-        "Queries per second, one rate after the other.",
-    )
-    flags.DEFINE_float("seconds", 60.0, "Duration of the first rate.", lower_bound=0.1)
-    flags.DEFINE_float("curve_seconds", 10.0, "Duration of each other rate.", lower_bound=0.1)
+    flags.DEFINE_float("seconds", 10.0, "Duration of each measurement.", lower_bound=0.1)
     flags.DEFINE_integer("clients", 64, "Clients at the same time.", lower_bound=1)
 
 
@@ -332,9 +275,7 @@ def _measure(values: flags.FlagValues) -> list[dict]:
         documents=values.documents,
         dim=values.dim,
         vocabulary=values.vocabulary,
-        rates=[float(rate) for rate in values.rates],
         seconds=values.seconds,
-        curve_seconds=values.curve_seconds,
         clients=values.clients,
         rounds=values.rounds,
     )

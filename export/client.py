@@ -16,46 +16,18 @@ from absl import flags
 from tf_smoothclir.command_line import command
 from tf_smoothclir.utils.errors import input_error
 
-_SERVER = flags.DEFINE_string(
-    "server",
-    "127.0.0.1:8500",
-    "host:port for gRPC, or http://host:port for REST (default ports: 8500 and 8501).",
-    module_name=command.COMMAND,
-)
-_ROLE = flags.DEFINE_enum(
-    "role",
-    "query",
-    ["query", "document"],
-    "The tower that encodes.",
-    module_name=command.COMMAND,
-)
-_VERSION = flags.DEFINE_integer(
-    "version",
-    0,
-    "Version of the models; 0: the latest.",
-    lower_bound=0,
-    module_name=command.COMMAND,
-)
-_LABEL = flags.DEFINE_string(
-    "label", "", "Label of a version, such as stable or canary.", module_name=command.COMMAND
-)
-_TIMEOUT = flags.DEFINE_float(
-    "timeout", 10.0, "Seconds per request.", lower_bound=0.001, module_name=command.COMMAND
-)
-_RETRIES = flags.DEFINE_integer(
-    "retries",
-    3,
-    "Further attempts at a request that reaches no server, after growing waits.",
-    lower_bound=0,
-    module_name=command.COMMAND,
-)
-_BATCH_SIZE = flags.DEFINE_integer(
-    "batch_size", 256, "Texts per request.", lower_bound=1, module_name=command.COMMAND
-)
-_JSON = flags.DEFINE_boolean(
-    "json", False, "Print one JSON object per text.", module_name=command.COMMAND
-)
-_COMMANDS = ("encode", "search", "score", "status")
+_OURS = {"module_name": command.COMMAND}
+_SERVER_HELP = "http://host:port for REST, or host:port for gRPC (default ports: 8501 and 8500)."
+_SERVER = flags.DEFINE_string("server", "http://127.0.0.1:8501", _SERVER_HELP, **_OURS)
+_ROLES = ["query", "document"]
+_ROLE = flags.DEFINE_enum("role", "query", _ROLES, "The tower that encodes.", **_OURS)
+_JSON = flags.DEFINE_boolean("json", False, "Print one JSON object per text.", **_OURS)
+# Each is an argument of `ServingClient`.
+_VERSION = flags.DEFINE_integer("version", 0, "Version of the models; 0: the latest.", 0, **_OURS)
+_LABEL = flags.DEFINE_string("label", "", "Label of a version, such as canary.", **_OURS)
+_TIMEOUT = flags.DEFINE_float("timeout", 10.0, "Seconds per request.", 0.001, **_OURS)
+_BATCH_SIZE = flags.DEFINE_integer("batch_size", 256, "Texts per request.", 1, **_OURS)
+_OPTIONS = (_VERSION, _LABEL, _TIMEOUT, _BATCH_SIZE)
 _ARGUMENTS = "encode|search TEXT..., score QUERY DOCUMENT..., or status [MODEL...]"
 
 
@@ -65,20 +37,13 @@ def main(argv) -> None:
     from tf_smoothclir.client.serving_client import ServingClient
 
     what, texts = argv[1] if len(argv) > 1 else "", [os.fsencode(text) for text in argv[2:]]
-    if what not in _COMMANDS:
-        raise input_error(
-            f"argument {what!r}", "there is no such command", f"Give one of: {', '.join(_COMMANDS)}"
-        )
+    if what not in PRINTERS:
+        remedy = f"Give one of: {', '.join(PRINTERS)}"
+        raise input_error(f"argument {what!r}", "there is no such command", remedy)
     if not texts and what != "status":
         texts = [line.rstrip(b"\r\n") for line in sys.stdin.buffer]
-    with ServingClient(
-        _SERVER.value,
-        timeout=_TIMEOUT.value,
-        retries=_RETRIES.value,
-        batch_size=_BATCH_SIZE.value,
-        version=_VERSION.value,
-        label=_LABEL.value,
-    ) as client:
+    options = {option.name: option.value for option in _OPTIONS}
+    with ServingClient(_SERVER.value, **options) as client:
         for record, shown in PRINTERS[what](client, texts, role=_ROLE.value):
             print(json.dumps(record, ensure_ascii=False) if _JSON.value else shown)
 

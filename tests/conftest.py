@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from tf_smoothclir.settings.text import TextSettings
 pytest_plugins = ["tests.training.fixtures", "tests.published"]
 
 _ROOT = Path(__file__).resolve().parent.parent
+_PARTS = 4  # of the slow tests
 # Modules of tests that take minutes, most of them with processes of their own.
 _LONGEST = (
     "test_benchmarks",
@@ -34,8 +36,34 @@ _LONGEST = (
 )
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Starts the longest modules first: at the end, one would keep a single process busy."""
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Adds --slow-part, with which the gate runs each slow test about every fourth time."""
+    parser.addoption(
+        "--slow-part",
+        type=int,
+        default=None,
+        metavar="N",
+        help="of the slow tests, run one part of four: the part N modulo 4",
+    )
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leaves slow tests of other parts out, and starts the longest modules first.
+
+    At the end, a long one would keep a single process busy. A module of slow tests is in one part:
+    its tests share what they need.
+    """
+    part = config.getoption("--slow-part")
+    if part is not None:
+        others = [
+            item
+            for item in items
+            if item.get_closest_marker("slow")
+            and zlib.crc32(item.module.__name__.encode()) % _PARTS != part % _PARTS
+        ]
+        config.hook.pytest_deselected(items=others)
+        left_out = set(others)
+        items[:] = [item for item in items if item not in left_out]
     place = {f"tests.{name}": number for number, name in enumerate(_LONGEST)}
     items.sort(key=lambda item: place.get(item.module.__name__, len(place)))
 

@@ -18,7 +18,6 @@ import tensorflow as tf
 
 from tf_smoothclir._compat.keras_api import tf_variable, tf_weights
 from tf_smoothclir.evaluation.metrics import per_query_metrics
-from tf_smoothclir.losses.learned_thresholds import LearnedThresholdsLoss
 from tf_smoothclir.optimizers import OPTIMIZERS, make_optimizer
 from tf_smoothclir.papers import li2018 as li2018  # its towers have golden numbers too
 from tf_smoothclir.plugins import LOSSES, TOWERS
@@ -58,7 +57,7 @@ def _ordinal_loss(name: str) -> dict:
     # Scores in each segment, and on the thresholds themselves.
     scores = np.append(wave(21, phase=0.3), [0.2, 0.7, -1.0, 1.0]).astype(np.float32)
     grades = tf.constant(np.arange(len(scores)) % 4 - 1)  # -1 is padding
-    loss = LearnedThresholdsLoss() if name == "learned" else LOSSES[name]()
+    loss = LOSSES[name]()
     return _value_and_gradients(lambda x: loss(grades, x), scores)
 
 
@@ -140,7 +139,7 @@ def _steps(optimizer: str, kind: str = "average_pooling", clip_norm: float = 0.0
 CASES: dict[str, Callable[[], dict]] = {
     "metrics": _metrics,
     "similarity": _scores,
-    **{f"loss {name}": lambda name=name: _ordinal_loss(name) for name in (*_ORDINAL, "learned")},
+    **{f"loss {name}": lambda name=name: _ordinal_loss(name) for name in _ORDINAL},
     **{f"list loss {name}": lambda name=name: _list_loss(name) for name in _LISTWISE},
     **{f"tower {kind}": lambda kind=kind: _vectors(kind) for kind in TOWERS},
     "tower with n-grams": lambda: _vectors("average_pooling", ngram_buckets=_BUCKETS),

@@ -40,7 +40,6 @@ from tf_smoothclir.papers.liu2020.polyglot import convert_polyglot
 from tf_smoothclir.publishing import version_writer
 from tf_smoothclir.publishing.export_directory import checked_part
 from tf_smoothclir.server.json_tensors import inputs_of, parse_request
-from tf_smoothclir.server.request_error import RequestError
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.settings.text import TextSettings
 from tf_smoothclir.training.checkpoints import BestWeights
@@ -143,7 +142,7 @@ class Index:
 class Embeddings:
     """Files of embeddings.
 
-    `.npz` has checksums: it reads as it was, or is an error. Text and word2vec binary have none,
+    They have no checksums,
     and no reader can tell a damaged one from another legal file: so any finite matrix of the same
     shape is an answer. Where a single byte is another one, only its own row may differ.
     """
@@ -153,10 +152,9 @@ class Embeddings:
         for write in (
             embeddings.write_word2vec_text,
             embeddings.write_glove,
-            embeddings.write_binary,
-            embeddings.write_npz,
         ):
-            path = write(root / write.__name__) or root / write.__name__
+            path = root / write.__name__
+            write(path)
             self.right[path] = path.read_bytes(), embeddings.load(path).matrix
 
     def read(self):
@@ -166,8 +164,6 @@ class Embeddings:
     def _is_right(path, content, right):
         matrix, read = embeddings.load(path).matrix, path.read_bytes()
         rows = [row for row in (2, 3, 4, 6) if not np.array_equal(matrix[row], right[row])]
-        if path.suffix == ".npz":
-            return not rows
         same_size = len(read) == len(content)
         one_byte = same_size and sum(a != b for a, b in zip(read, content)) == 1
         legal = matrix.shape == right.shape and bool(np.isfinite(matrix).all())
@@ -185,7 +181,7 @@ class Pickle:
 
     def read(self):
         with tempfile.TemporaryDirectory() as directory:
-            made = [Path(directory, name) for name in ("out.npz", "words.txt")]
+            made = [Path(directory, name) for name in ("out.vec", "words.txt")]
             convert_polyglot(self.root / "in.pkl", *made)
         return digest()
 
@@ -199,9 +195,9 @@ class Request:
         (root / "body").write_text(json.dumps(body))
 
     def read(self):
-        document, form, _ = parse_request((self.root / "body").read_bytes())
+        document = parse_request((self.root / "body").read_bytes())
         specs = {"text": tf.TensorSpec([None], tf.string), "k": tf.TensorSpec([None], tf.int32)}
-        inputs_of(document, form, specs)
+        inputs_of(document, specs)
         return digest()
 
 
@@ -224,7 +220,7 @@ class Case:
         signal.alarm(SECONDS)
         try:
             answer = self.input.read()
-        except (InputError, RequestError):
+        except InputError:
             return "error"
         finally:
             signal.alarm(0)

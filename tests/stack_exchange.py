@@ -39,7 +39,6 @@ RUNS = {
         "shared_vocabulary": True,
         "ngram_buckets": 50,
         "token_weights": "learned",
-        "learn_thresholds": True,
         "average_weights": 0.5,
     },
 }

@@ -24,7 +24,6 @@ MAX_LINES_OF_A_MAIN = 60
 LONG_MAINS = {
     "export.client",
     "export.serve",
-    "trainers.compare",
     "trainers.evaluate",
     "trainers.tune",
 }
@@ -64,7 +63,6 @@ KNOWING = ("retrievers", "run_models", "set_retrievers", "tasks")
 STACK_MODULES = (
     "_compat.keras_api",
     "_compat.lists",
-    "_compat.messages",
     "_compat.quiet",
     "ops.intraop_threads",
     "ops.row_sums",

@@ -54,8 +54,7 @@ def test_the_serving_example_asks_its_server(export_dir, tmp_path):
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    grpc, rest = (
-        re.search(rf"^{way}: (.*)$", done.stdout, re.MULTILINE)[1] for way in ("By gRPC", "By REST")
-    )
-    assert grpc.split()[0] == rest.split()[0]
+    ways = ("By the client", "By plain HTTP")
+    first, second = (re.search(rf"^{way}: (.*)$", done.stdout, re.MULTILINE)[1] for way in ways)
+    assert first.split()[0] == second.split()[0]
     assert "A vector: (1, " in done.stdout

@@ -98,6 +98,20 @@ def test_every_section_of_the_readme_is_on_a_page():
         assert there - shown == sections.LEFT_OUT.get(file, set()), file
 
 
+def test_links_between_files_lead_to_files():
+    """On the site, a link to what is not there would be its label alone."""
+    folders = ("docs", "papers", "benchmarks", "export")
+    pages = [page for folder in folders for page in (ROOT / folder).rglob("*.md")]
+    missing = []
+    for page in [*ROOT.glob("*.md"), *pages]:
+        for target in re.findall(r"\]\(([^)#\s:]+)[)#]", page.read_text(encoding="utf-8")):
+            made = os.path.relpath(page.parent / target, ROOT / "docs")
+            is_made = made in sections.PAGES or made.startswith("commands/")
+            if not is_made and not (page.parent / target).exists():
+                missing.append(f"{page.relative_to(ROOT)}: {target}")
+    assert missing == []
+
+
 @pytest.mark.parametrize(
     ("link", "expected"),
     [

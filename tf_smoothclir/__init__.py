@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from tf_smoothclir.api.model import load as load
     from tf_smoothclir.api.mteb import MtebEncoder as MtebEncoder
     from tf_smoothclir.api.training import train as train
+    from tf_smoothclir.api.tuning import HyperModel as HyperModel
+    from tf_smoothclir.api.tuning import tune as tune
     from tf_smoothclir.client.serving_client import ServingClient as ServingClient
     from tf_smoothclir.losses.approx_ndcg import ApproxNDCGLoss as ApproxNDCGLoss
     from tf_smoothclir.losses.cumulative_logits import CumulativeLogits as CumulativeLogits
@@ -59,6 +61,7 @@ _PUBLIC = {
     "AveragePoolingTower": "towers.average_pooling",
     "CNNTower": "towers.cnn",
     "CumulativeLogits": "losses.cumulative_logits",
+    "HyperModel": "api.tuning",
     "InputError": "utils.errors",
     "LSTMTower": "towers.lstm",
     "LazyAdam": "optimizers.lazy_adam",
@@ -85,6 +88,7 @@ _PUBLIC = {
     "setting": "settings.base",
     "smooth_normalize": "two_tower.similarity",
     "train": "api.training",
+    "tune": "api.tuning",
 }
 _VERSION = "__version__"
 _MODULES = {"metrics": "api.metrics", "plugins": "plugins"}

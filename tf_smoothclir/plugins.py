@@ -40,13 +40,13 @@ KINDS = {
 
 @dataclasses.dataclass(frozen=True)
 class Plugin:
-    """One registered thing.
+    """Entry of the registry: an implementation, its name and its settings.
 
     Attributes:
         kind: One of `KINDS`.
         name: The value of the setting that chooses it.
         implementation: The thing, or "module:name" to import it from when it is first used.
-        help: One sentence for `--help`.
+        help: One sentence for `--help`; "" for what a program alone can choose.
         settings: Dataclass of its own settings; several plug-ins may share one.
         rules: What its settings do not go together with.
         facts: What is known of it without importing it, by the name of a class attribute.
@@ -91,7 +91,7 @@ def register(
     rules: Iterable = (),
     facts: Mapping[str, Any] = MappingProxyType({}),
 ) -> None:
-    """Makes a loss, tower or another of `KINDS` a choice of the setting of its kind.
+    """Registers a loss, tower or another of `KINDS` as a choice of the setting of its kind.
 
     Args:
         kind: One of `KINDS`.
@@ -125,7 +125,7 @@ def register(
 
 
 def _origin(thing: Any) -> str:
-    """Where a thing comes from: a module that is imported twice registers the same."""
+    """Origin of a thing: a module that is imported twice registers the same."""
     if isinstance(thing, str):
         return thing
     return f"{getattr(thing, '__module__', '')}:{getattr(thing, '__qualname__', repr(thing))}"
@@ -215,7 +215,10 @@ def used_by(values: Mapping[str, Any]) -> list[Plugin]:
 
 
 class Registry(Mapping):
-    """The implementations of one kind by name: a view that grows as plug-ins are registered."""
+    """The implementations of one kind by name: a view that grows as plug-ins are registered.
+
+    It accepts names without help too, but lists only those that a user can choose.
+    """
 
     def __init__(self, kind: str):
         self._kind = kind
@@ -227,13 +230,13 @@ class Registry(Mapping):
         return (self._kind, name) in _plugins
 
     def __iter__(self) -> Iterator[str]:
-        return (name for kind, name in _plugins if kind == self._kind)
+        return (p.name for p in _plugins.values() if p.kind == self._kind and p.help)
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
 
     def plugin(self, name: str) -> Plugin:
-        """What is registered under a name."""
+        """Plug-in of a name."""
         return _plugins[self._kind, name]
 
     def help(self) -> str:

@@ -10,11 +10,11 @@ from __future__ import annotations
 from absl import flags
 
 from tf_smoothclir.command_line import command
+from tf_smoothclir.data.sources.source import SPLITS
 from tf_smoothclir.settings.training import METRICS
 
 _OWN = {"module_name": command.COMMAND}
-_SPLITS = ["train", "validation", "test"]
-flags.DEFINE_enum("split", "test", _SPLITS, "Split to compare, of run directories.", **_OWN)
+flags.DEFINE_enum("split", "test", SPLITS, "Split to compare, of run directories.", **_OWN)
 flags.DEFINE_boolean(
     "full", False, "Compare full retrieval instead of re-ranking, of run directories.", **_OWN
 )

@@ -223,11 +223,9 @@ _ALL = (
         "Ablation: --preset=dense",
         "--preset=dense with 64 dimensions, and that without one thing after the other, beside the"
         " paper's setting, weights of positions in that setting, 512 dimensions with and without"
-        " vectors that can be cut, these cut, with tables of int8, and in indexes of int8 and of"
-        " bits, and the other retrievers (presets have no more epochs than they name): re-ranking"
-        " of candidate lists, and full/MRR@10 over the whole collection. int8 takes a quarter of"
-        " the room of float32; an index of bits reads a 32nd of it first. Rows of one training have"
-        " its time and memory.",
+        " vectors that can be cut, these cut, and the other retrievers (presets have no more epochs"
+        " than they name): re-ranking of candidate lists, and full/MRR@10 over the whole"
+        " collection. Rows of one training have its time and memory.",
         "setting",
         ABLATION,
         compared=True,

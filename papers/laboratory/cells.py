@@ -20,8 +20,6 @@ from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.sources.source import SPLITS
 from tf_smoothclir.papers import li2018 as li2018  # cells name their plug-ins
 from tf_smoothclir.papers import yu2020 as yu2020
-from tf_smoothclir.papers.laboratory.narrow_forms import evaluate_forms
-from tf_smoothclir.papers.laboratory.systems import NARROW_FORMS
 from tf_smoothclir.plugins import LOSSES
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.training.retrievers import load_scorer
@@ -42,14 +40,12 @@ class Cell:
         set_name: Name of the retrieval set.
         fingerprint: Of the set's content.
         tuning: Whether the run only helps to choose thresholds; only its metrics are kept then.
-        narrow: Whether the towers are measured in narrow forms too; see `narrow_forms`.
     """
 
     settings: RunSettings
     set_name: str
     fingerprint: str
     tuning: bool = False
-    narrow: bool = False
 
     @property
     def name(self) -> str:
@@ -71,8 +67,7 @@ class Cell:
 
     def _digest(self) -> str:
         values = self.settings.values_with_effect()
-        others = [self.tuning, *["narrow"] * self.narrow]
-        content = json.dumps([values, self.fingerprint, *others], sort_keys=True)
+        content = json.dumps([values, self.fingerprint, self.tuning], sort_keys=True)
         return hashlib.sha256(content.encode()).hexdigest()[:10]
 
 
@@ -120,7 +115,6 @@ class CellDirectory:
         self.log = self.path.with_name(f"{cell.name}.log")
         self.run = RunDirectory(self.path)
         self._scores = self.path / "training_scores.json"
-        self._narrow_forms = self.path / "narrow_forms.json"
         self._mark = self.path / "cell.json"
 
     @property
@@ -130,9 +124,6 @@ class CellDirectory:
 
     def metrics(self, part: str = "") -> CellMetrics:
         """Reads the metrics of a finished cell, or of a part of it; see `System`."""
-        if part in NARROW_FORMS:
-            whole = CellMetrics.read(self.run.metrics)
-            return dataclasses.replace(whole, splits=read_json(self._narrow_forms)[part])
         return CellMetrics.read(self.run.metrics, part)
 
     def history(self) -> list[dict]:
@@ -154,8 +145,6 @@ class CellDirectory:
         is_dense = self.cell.settings.retrieval.retriever == "dense"  # others have no range
         if is_dense and not (self.cell.tuning or self._scores.is_file()):
             write_json(self._scores, _training_scores(self.run, self.cell.settings))
-        if self.cell.narrow and not self._narrow_forms.is_file():
-            write_json(self._narrow_forms, evaluate_forms(self.run, self.cell.settings))
         self._delete_intermediate_files()
         cell = self.cell
         write_json(self._mark, {"set": cell.set_name, "fingerprint": cell.fingerprint})

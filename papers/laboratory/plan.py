@@ -113,10 +113,7 @@ class Study:
         changes = {**system.changes, system.tuned: chosen}
         if "epochs" in changes:
             changes["epochs"] = min(changes["epochs"], study_set.settings.training.epochs)
-        return [
-            self._cell(study_set, {**changes, "seed": seed}, narrow=system.narrow)
-            for seed in self.seeds
-        ]
+        return [self._cell(study_set, {**changes, "seed": seed}) for seed in self.seeds]
 
     def final_cells(
         self, study_set: StudySet, experiments: Sequence[Experiment]
@@ -174,16 +171,19 @@ class Study:
         found, more = {}, reachable(self.grids[system.tuned], limit)
         while more:
             for values in more:
-                tuned = {**changes, system.tuned: values}
-                found[values] = self._cell(study_set, tuned, tuning=True)
+                found[values] = self._cell(
+                    study_set, {**changes, system.tuned: values}, tuning=True
+                )
             if not all(cell.finished for cell in found.values()):
                 break
             more = beyond_edge(_best(study_set, found), found, limit)
         return found
 
-    def _cell(self, study_set: StudySet, changes: Mapping, **kind: bool) -> CellDirectory:
+    def _cell(
+        self, study_set: StudySet, changes: Mapping, *, tuning: bool = False
+    ) -> CellDirectory:
         settings = changed(study_set.settings, changes)
-        cell = Cell(settings, study_set.name, study_set.fingerprint, **kind)
+        cell = Cell(settings, study_set.name, study_set.fingerprint, tuning)
         return CellDirectory(self.output_dir, cell)
 
 

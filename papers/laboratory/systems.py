@@ -14,9 +14,6 @@ EPSILONS = tuple(step / 4 for step in range(9))  # 0 to 2
 CUT_POINTS = tuple(itertools.product((0.0, 0.2), (0.4, 0.55), (0.7, 0.9)))
 QUERIES = (500, 1000, 2000, 4000, 8000, 0)  # of all splits; 0 is the whole set
 NEGATIVES = tuple(range(20, 101, 10))  # the paper's nine sets
-# Parts of a run that `narrow_forms` measures.
-INT8_TABLES, INT8_VECTORS, BINARY_VECTORS = "int8-tables", "int8-vectors", "binary-vectors"
-NARROW_FORMS = (INT8_TABLES, INT8_VECTORS, BINARY_VECTORS)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -30,8 +27,7 @@ class System:
             nothing is tuned.
         tuned: The setting with the scores between the grades: "thresholds" or "cut_points".
         part: What of a run the figures are of: a half of a hybrid ("dense", "lexical"), vectors
-            that are cut ("dense-64"), one of `NARROW_FORMS`; "" for what it ranks with.
-        narrow: Whether the run is measured in those forms.
+            that are cut ("dense-64"); "" for what it ranks with.
     """
 
     name: str
@@ -39,7 +35,6 @@ class System:
     tuned_with: Mapping[str, object] | None = None
     tuned: str = "thresholds"
     part: str = ""
-    narrow: bool = False
 
 
 _SOSL = {"loss": "sosl", "tower": "average_pooling"}
@@ -137,9 +132,9 @@ def _changed(flags: str, changes: Mapping[str, object]) -> System:
     return _option(f"--preset=dense {flags}", {**_DENSE, **changes})
 
 
-def _narrow(what: str, part: str = "") -> System:
-    """--preset=dense, or a part of it; all of these are read from one run."""
-    return System(f"--preset=dense{what}", {**_SOSL, **_DENSE}, part=part, narrow=True)
+def _cut_to(dim: int) -> System:
+    """--preset=dense, read from its one run with vectors that are cut."""
+    return System(f"--preset=dense, cut to {dim}", {**_SOSL, **_DENSE}, part=f"dense-{dim}")
 
 
 # What --preset=dense is trained without, one after the other. All with 64 dimensions, as the paper
@@ -170,7 +165,6 @@ OPTIONS = (
     _option("Averaged weights", {"average_weights": 0.5}),
     _option("Falling learning rate", _dense("learning_rate_decay")),
     _option("Bilingual initial vectors", _dense("initial_vectors")),
-    _option("Learned thresholds", {"learn_thresholds": True}),
     _option("--preset=dense", _DENSE),
 )
 _FEW = {**_SMALL, "max_train_queries": 2000}
@@ -184,11 +178,8 @@ ABLATION = (
     ),
     _changed("--dim=64 --max_train_queries=2000", _FEW),
     _changed("--dim=64 --max_train_queries=2000 --pseudo_queries=0", {**_FEW, "pseudo_queries": 0}),
-    _narrow(""),
-    *(_narrow(f", cut to {dim}", f"dense-{dim}") for dim in reversed(_DENSE["matryoshka_dims"])),
-    _narrow(", tables of int8", INT8_TABLES),
-    _narrow(", vectors of int8", INT8_VECTORS),
-    _narrow(", vectors of bits, then of int8", BINARY_VECTORS),
+    _option("--preset=dense", _DENSE),
+    *map(_cut_to, reversed(_DENSE["matryoshka_dims"])),
     _changed("--matryoshka_dims=", {"matryoshka_dims": ()}),
     *(_option(f"--preset={name}", PRESETS[name]) for name in ("lexical", "best")),
 )

@@ -15,7 +15,6 @@ _BESIDE_OBJECTIVE = (
     ("distribution", ("none",), "it draws its batches from the whole set, in one process"),
     ("batching", ("pairs", "bucketed"), "it does not train on candidate lists"),
     ("loss", ("sosl",), "it has a loss of its own"),
-    ("learn_thresholds", (False,), "thresholds are trained by --loss alone"),
     ("pseudo_queries", (0,), "it makes queries of documents by --opening_epochs"),
     ("hard_negatives", (0,), "it draws the other documents itself"),
     ("matryoshka_dims", ((),), "its losses need whole vectors"),

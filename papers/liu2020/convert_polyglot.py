@@ -1,4 +1,4 @@
-"""Converts Polyglot word vectors into an .npz file that training can start from.
+"""Converts Polyglot word vectors into a text file that training can start from.
 
 The pickle file cannot run code: the unpickler that reads it only knows NumPy arrays.
 """
@@ -13,7 +13,11 @@ _INPUT = flags.DEFINE_string(
     "input", None, "Polyglot word vectors, a .pkl file.", required=True, module_name=command.COMMAND
 )
 _OUTPUT = flags.DEFINE_string(
-    "output", None, "The .npz file to write.", required=True, module_name=command.COMMAND
+    "output",
+    None,
+    "The file to write, such as de.vec: a word and its numbers in each line.",
+    required=True,
+    module_name=command.COMMAND,
 )
 _WORDS = flags.DEFINE_string(
     "words",

@@ -15,7 +15,6 @@ from typing import ClassVar
 
 import numpy as np
 
-from tf_smoothclir.text.embedding_archive import save_embeddings
 from tf_smoothclir.text.vocabulary import UNKNOWN
 from tf_smoothclir.utils.errors import InputError, input_error
 from tf_smoothclir.utils.files import write_text
@@ -34,13 +33,14 @@ REMEDY = "Give the .pkl file as Polyglot published it"
 
 def convert_polyglot(
     pkl_path: str | os.PathLike,
-    npz_path: str | os.PathLike,
+    vectors_path: str | os.PathLike,
     words_path: str | os.PathLike | None = None,
 ) -> tuple[int, int]:
-    """Writes the embeddings of a Polyglot pickle as an `.npz` for `load_embeddings`.
+    """Writes the embeddings of a Polyglot pickle as text for `load_embeddings`.
 
-    Words become UTF-8. `<UNK>` becomes `[UNK]`, the vocabulary's unknown token; `<S>`, `</S>` and
-    `<PAD>` are dropped. Each output is written whole or not at all.
+    Words become UTF-8; those with a space or a line break, which no vocabulary has, are left out.
+    `<UNK>` becomes `[UNK]`, the vocabulary's unknown token; `<S>`, `</S>` and `<PAD>` are dropped.
+    Each output is written whole or not at all.
 
     Args:
         pkl_path: Pickle of `(words, embeddings)`, embeddings `[len(words), dim]`.
@@ -72,17 +72,24 @@ def convert_polyglot(
     if bad.size:
         raise input_error(pkl_path, f"the embedding of word {bad[0] + 1} is not finite", REMEDY)
     tokens = [_text(pkl_path, number, word) for number, word in enumerate(words, start=1)]
-    keep = [row for row, token in enumerate(tokens) if token not in DROPPED]
+    keep = [
+        row
+        for row, token in enumerate(tokens)
+        if token not in DROPPED and not {" ", "\n", "\r"} & {*token}
+    ]
     kept = [RENAMED.get(tokens[row], tokens[row]) for row in keep]
-    save_embeddings(npz_path, kept, vectors[keep])
+    dim = vectors.shape[1]
+    numbers = " %.9g" * dim + "\n"  # nine digits give the same float32 back
+    rows = (word + numbers % tuple(vectors[row].tolist()) for word, row in zip(kept, keep))
+    _write(vectors_path, f"{len(keep)} {dim}\n" + "".join(rows))
     if words_path is not None:
-        _write_words(words_path, [word for word in kept if len(word.split()) == 1])
-    return len(keep), vectors.shape[1]
+        _write(words_path, "".join(f"{word}\n" for word in kept if len(word.split()) == 1))
+    return len(keep), dim
 
 
-def _write_words(path: str | os.PathLike, words: list[str]) -> None:
+def _write(path: str | os.PathLike, text: str) -> None:
     try:
-        write_text(path, "".join(f"{word}\n" for word in words))
+        write_text(path, text)
     except OSError as error:
         reason = f"the file cannot be written ({error})"
         raise input_error(path, reason, "Check the path") from error

@@ -19,13 +19,13 @@ from tf_smoothclir.data.sources.source import SPLITS
 from tf_smoothclir.evaluation.evaluate import NEGATIVES_SEED, evaluate_splits, metrics_content
 from tf_smoothclir.papers.laboratory.cells import CellDirectory
 from tf_smoothclir.papers.yu2020.matching_data import MatchingData
-from tf_smoothclir.papers.yu2020.options import PAIRS, TOWERS, MatchingOptions
+from tf_smoothclir.papers.yu2020.options import PAIRS, MatchingOptions
 from tf_smoothclir.papers.yu2020.ranking import scorer_of
+from tf_smoothclir.papers.yu2020.rotations import rotated_sets
 from tf_smoothclir.papers.yu2020.systems import MatchingSystem
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.training.peak_memory import peak_memory
 from tf_smoothclir.training.train import retrieval_set_of
-from tf_smoothclir.tuning.cross_validation import rotated_sets
 from tf_smoothclir.utils.files import open_to_write, read_json, write_json
 
 _VERSION = 1  # of what a cell computes; part of its name
@@ -60,7 +60,6 @@ class MatchingCell:
         values = [dataclasses.asdict(group) for group in (self.system, options)]
         values += [dataclasses.asdict(settings.text), settings.training.negatives, _VERSION]
         values += [dataclasses.asdict(settings.model)] * (self.options.word_vectors != PAIRS)
-        values += [dataclasses.asdict(settings.training)] * (self.options.word_vectors == TOWERS)
         values += [settings.data.max_queries] * (settings.data.max_queries > 0)
         content = json.dumps([values, self.fingerprint], sort_keys=True)
         digest = hashlib.sha256(content.encode()).hexdigest()[:10]

@@ -1,13 +1,11 @@
-"""The client: the same answers by gRPC and REST, retries that help, errors that can be read."""
+"""The client: the same answers by gRPC and REST, and errors that can be read."""
 
 import json
 import os
-import socket
 import subprocess
 import sys
 import threading
 import time
-import types
 from pathlib import Path
 
 import numpy as np
@@ -15,8 +13,7 @@ import pytest
 import tensorflow as tf
 
 from tests.published import CUT_POINTS, DEPTH, DIM, encode
-from tests.server.local_server import SERVERS, any_server, free_port, local_server
-from tf_smoothclir.client import serving_client as client_module
+from tests.server.local_server import FakeServing, free_port, grpc_server, local_server, serving
 from tf_smoothclir.client.serving_client import ServingClient
 from tf_smoothclir.client.transport import VersionStatus
 from tf_smoothclir.publishing.export_directory import load_part, load_tower
@@ -35,23 +32,10 @@ BYTES = [
 ]
 
 
-@pytest.fixture(scope="module", params=SERVERS)
-def addresses(request, export, tmp_path_factory):
-    with any_server(request.param, export, tmp_path_factory.mktemp("server")) as addresses:
-        yield addresses
-
-
-@pytest.fixture(params=["grpc", "rest"])
-def address(request, addresses):
-    return getattr(addresses, request.param)
-
-
-@pytest.fixture
-def waits(monkeypatch):
-    """The waits of the client in seconds, without waiting."""
-    waited = []
-    monkeypatch.setattr(client_module, "time", types.SimpleNamespace(sleep=waited.append))
-    return waited
+@pytest.fixture(scope="module", params=[grpc_server, local_server], ids=["grpc", "rest"])
+def address(request, export):
+    with request.param(export) as address:
+        yield address
 
 
 @pytest.mark.parametrize("role", ["query", "document"])
@@ -129,17 +113,17 @@ def test_one_client_serves_many_threads(address, export):
         np.testing.assert_allclose(np.concatenate(vectors), np.repeat(expected, 10, 0), atol=1e-6)
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"version": 9}, "'query_tower' version 9: NOT_FOUND"),
-        ({"label": "canary"}, "'query_tower' label 'canary': INVALID_ARGUMENT.*label: canary"),
-    ],
-)
-def test_missing_version_or_label_is_named(address, waits, options, message):
-    with ServingClient(address, **options) as client, pytest.raises(InputError, match=message):
+def test_missing_version_is_named(address):
+    message = "'query_tower' version 9: NOT_FOUND: .*query_tower"
+    with ServingClient(address, version=9) as client, pytest.raises(InputError, match=message):
         client.encode(["a"])
-    assert waits == []
+
+
+def test_a_label_is_sent_and_its_lack_named(address):
+    """TensorFlow Serving has labels; the local server has none."""
+    message = "'query_tower' label 'canary': (INVALID_ARGUMENT.*label: canary|NOT_FOUND)"
+    with ServingClient(address, label="canary") as client, pytest.raises(InputError, match=message):
+        client.encode(["a"])
 
 
 def test_existing_version_answers(address):
@@ -159,54 +143,57 @@ def test_pair_id_is_that_of_the_manifest(address, export, role):
         assert client.pair_id(role) == load_tower(export, role).manifest.pair_id
 
 
-@pytest.mark.parametrize("kind", ["{}", "http://{}"])
-def test_server_that_is_down_is_retried_after_growing_waits(waits, kind):
+def test_queries_come_with_what_the_tower_knows_of_them(address, export):
+    with ServingClient(address, batch_size=2) as client:
+        vectors, evidence = client.encode_queries(["red apple", "green", "red pear"])
+        assert [part.shape for part in client.encode_queries([])[:1]] == [(0, 0)]
+    expected = encode(load_tower(export, "query")[0], ["red apple", "green", "red pear"])
+    np.testing.assert_allclose(vectors, expected, atol=1e-6)
+    assert evidence == [("words", ""), ("nothing", "green"), ("words", "pear")]
+
+
+def test_unknown_signature_is_named(export, address):
+    with ServingClient(address) as client, pytest.raises(InputError, match=r"ignature.*nix"):
+        list(client._batches("query_tower", "nix", {"text": ["a"]}))
+
+
+@pytest.mark.parametrize(("kind", "least"), [("{}", 0.15), ("http://{}", 0)])
+def test_server_that_is_down_is_named_after_the_retries_of_grpc(kind, least):
     address = kind.format(f"127.0.0.1:{free_port()}")
-    message = f"server {address}.*UNAVAILABLE after 5 attempts: .*refused.*Start the server"
-    with ServingClient(address, retries=4) as client, pytest.raises(InputError, match=message):
+    message = f"server {address}.*UNAVAILABLE: .*refused.*Start the server"
+    begin = time.monotonic()
+    with ServingClient(address, retries=2) as client, pytest.raises(InputError, match=message):
         client.encode(["a"])
-    assert len(waits) == 4
-    for attempt, wait in enumerate(waits):
-        assert 0.5 * 0.1 * 2**attempt <= wait <= 0.1 * 2**attempt
+    assert least <= time.monotonic() - begin < 5
 
 
-@pytest.mark.parametrize("rest", [False, True])
-def test_server_that_starts_between_retries_is_found(export, monkeypatch, rest):
-    port = free_port()
-    address = f"http://127.0.0.1:{port}" if rest else f"127.0.0.1:{port}"
-    options = {"rest_api_port": port} if rest else {"port": port}
-    started = []
+def test_server_that_starts_between_the_retries_of_grpc_is_found(export):
+    port, ended, fake = free_port(), threading.Event(), FakeServing(export)
 
-    def start_server(seconds):
-        started or started.append(local_server(export, **options))
-        if len(started) == 1:
-            started.append(started[0].__enter__())
-        time.sleep(seconds)
+    def start_late():
+        time.sleep(0.1)
+        with serving(fake, port):
+            ended.wait(20)
 
-    monkeypatch.setattr(client_module, "time", types.SimpleNamespace(sleep=start_server))
-    with ServingClient(address, retries=4) as client:
-        try:
+    thread = threading.Thread(target=start_late)
+    thread.start()
+    try:
+        with ServingClient(f"127.0.0.1:{port}", retries=4, timeout=20) as client:
             assert client.encode(["red"]).shape == (1, DIM)
-        finally:
-            started[0].__exit__(None, None, None)
+    finally:
+        ended.set()
+        thread.join()
 
 
-def test_connection_closed_while_idle_is_reopened(addresses, waits):
-    with ServingClient(addresses.rest, retries=0) as client:
-        for _ in range(2):
-            assert client.encode(["red"]).shape == (1, DIM)
-            client._transport._local.connection.sock.shutdown(socket.SHUT_RDWR)
-        assert client.encode(["red"]).shape == (1, DIM)
-
-
-@pytest.mark.parametrize("rest", [False, True])
-def test_error_of_a_large_request_names_batch_size(export, rest):
-    with local_server(export, max_bytes=10_000) as addresses:
-        client = ServingClient(addresses.rest if rest else addresses.grpc, retries=0)
+def test_error_of_a_large_request_names_batch_size(export):
+    with grpc_server(export, max_bytes=10_000) as address, ServingClient(address) as client:
         with pytest.raises(InputError, match=r"RESOURCE_EXHAUSTED.*--batch_size"):
             client.encode(["a" * 20_000])
         assert client.encode(["red"]).shape == (1, DIM)
-        client.close()
+    with local_server(export) as address, ServingClient(address) as client:
+        with pytest.raises(InputError, match=r"RESOURCE_EXHAUSTED.*--batch_size"):
+            client.encode(["a" * 200_000] * 100)
+        assert client.encode(["red"]).shape == (1, DIM)
 
 
 @pytest.mark.parametrize(
@@ -261,8 +248,8 @@ def command(*arguments, stdin=b""):
 
 
 def test_command_by_rest_reads_lines_and_prints_json(export):
-    with local_server(export) as addresses:
-        server = f"--server={addresses.rest}"
+    with local_server(export) as address:
+        server = f"--server={address}"
         code, out, _ = command(server, "--json", "encode", stdin=b"red\n\xff\n\n")
         assert code == 0
         records = [json.loads(line) for line in out.splitlines()]

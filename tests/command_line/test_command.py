@@ -20,7 +20,7 @@ from tests.training.tiny_set import write_tiny_set
 from tf_smoothclir.command_line import command
 from tf_smoothclir.extras import distributed
 from tf_smoothclir.optimizers import LEARNING_RATE
-from tf_smoothclir.settings.base import help_of, value_text
+from tf_smoothclir.settings.base import value_text
 from tf_smoothclir.settings.presets import PRESETS, preset_settings
 from tf_smoothclir.settings.run import GROUPS, RunSettings, all_groups
 from tf_smoothclir.training import trainer
@@ -84,7 +84,7 @@ def check_help(commands, module, groups, **other_defaults):
     assert shown == ["command", *groups]
     for group in groups:
         for field in dataclasses.fields(all_groups()[group]):
-            assert one_line(help_of(field)) in text
+            assert one_line(field.metadata["help"]) in text
             name = rf"--(?:\[no\])?{field.name}: "
             section = re.search(rf"{name}.*?\(default: '(.*?)'\)", text)
             default = other_defaults.get(field.name, field.default)
@@ -181,7 +181,7 @@ def command_of(names):
         return ["export.build_index"]
     if "first_stage" in names:
         return ["trainers.evaluate"]
-    if {"seeds", "tune_epochs", "word_vectors"} & names:
+    if {"seeds", "tune_epochs"} & names:
         return ["tf_smoothclir.papers.reproduce", "table2"]
     if "num_shards" in names:
         return ["tf_smoothclir.extras.distributed.write_shards"]
@@ -194,7 +194,9 @@ def flag(name, value):
     return f"--{name}={value_text(value)}"
 
 
-@pytest.mark.parametrize("example", OF_SETTINGS + OF_FLAGS, ids=str)
+@pytest.mark.parametrize(
+    "example", [one for one in OF_SETTINGS + OF_FLAGS if "objects" not in one.values], ids=str
+)
 def test_incompatible_flags_are_a_message_before_anything_is_loaded(commands, tmp_path, example):
     rule = example.rule
     arguments = [flag(name, value) for name, value in example.values.items()]

@@ -66,7 +66,7 @@ def test_engine_finds_what_the_index_finds(flags, export_dir, tmp_path):
 
 def test_page_searches_the_engine(flags, export_dir):
     page = open_page(open_search(export_dir, "", the_same, engine=address_in(flags)))
-    answer = json.loads(page.search({"q": "word1 word2", "k": "3"}).body)
+    answer = page.search({"q": "word1 word2", "k": "3"})
     assert [result["rank"] for result in answer["results"]] == [1, 2, 3]
 
 

@@ -66,7 +66,7 @@ COMMANDS = (
         "convert-polyglot",
         12,
         "tf_smoothclir.papers.liu2020.convert_polyglot",
-        ("--input={}/in.pkl", "--output={}/out.npz", "--words={}/words.txt"),
+        ("--input={}/in.pkl", "--output={}/out.vec", "--words={}/words.txt"),
     ),
     Command(
         "shards",

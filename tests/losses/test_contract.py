@@ -12,7 +12,6 @@ from tensorflow import keras
 
 from tests.oracles import maths
 from tf_smoothclir.losses.cumulative_logits import CumulativeLogits
-from tf_smoothclir.losses.learned_thresholds import LearnedThresholdsLoss
 from tf_smoothclir.losses.list_mle import ListMLELoss
 from tf_smoothclir.losses.mse import SegmentMeanSquaredError
 from tf_smoothclir.losses.pairwise import PairwiseHingeLoss
@@ -217,13 +216,7 @@ def test_thresholds_are_those_of_the_losses_that_cut_the_scores():
             LOSSES[name]().predict_grade([0.3])
 
 
-def test_losses_that_learn_thresholds_are_those_losses():
-    assert issubclass(LearnedThresholdsLoss, LOSSES["sosl"])
-    assert LearnedThresholdsLoss((0.1, 0.5)).layer.trainable_weights
-    assert all(loss().layer is None for loss in LOSSES.values())
-
-
-@pytest.mark.parametrize("loss", [*LOSSES.values(), LearnedThresholdsLoss])
+@pytest.mark.parametrize("loss", LOSSES.values())
 def test_worked_example_in_the_docstring(loss):
     module = importlib.import_module(loss.__module__)
     (example,) = doctest.DocTestFinder(recurse=False).find(loss, loss.__name__, module=module)
@@ -240,7 +233,6 @@ def configured_losses():
         SegmentMeanSquaredError((0.1, 0.3, 0.5)),
         CumulativeLogits((0.1, 0.5), temperature=0.3),
         ThreePartL2((0.1, 0.5, 0.8), reduction="none"),
-        LearnedThresholdsLoss((0.1, 0.5)),
         SoftmaxLoss(0.3, reduction="none", name="a"),
         *(LOSSES[name](temperature=0.25) for name in LISTWISE),
     ]

@@ -25,7 +25,6 @@ from tf_smoothclir.training.tasks import load_model
 from tf_smoothclir.training.train import tokenized_set_of, train
 from tf_smoothclir.two_tower.scorer import SetEncoder
 from tf_smoothclir.utils.errors import InputError
-from tf_smoothclir.utils.files import read_json
 
 pytestmark = pytest.mark.slow
 
@@ -40,7 +39,6 @@ OPTIONS = {
     "mine_ranks": (2, 9),
     "average_weights": 0.5,
     "fresh_negatives": True,
-    "learn_thresholds": True,
     "matryoshka_dims": (2,),
 }
 
@@ -93,13 +91,6 @@ def test_words_carry_the_vector_of_the_text(run, exported, role):
     expected = pooled / (np.linalg.norm(pooled, axis=1, keepdims=True) + EPSILON)
     found = model.signatures["serving_default"](text=tf.constant(texts))["vector"]
     np.testing.assert_allclose(found, expected, atol=1e-6)
-
-
-def test_grades_are_those_of_the_learned_thresholds(run, exported):
-    learned = read_json(run.metrics)["thresholds"]
-    assert learned != list(run.settings().model.thresholds)
-    for role in ("query", "document", "search"):
-        assert load_part(exported, role).manifest.thresholds == tuple(learned)
 
 
 @pytest.mark.parametrize("options", [{"table_type": "int8"}, {"dim": 2, "table_type": "int8"}])

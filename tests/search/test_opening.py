@@ -14,7 +14,7 @@ import tensorflow as tf
 
 from tests.oracles import maths
 from tests.published import EPSILON
-from tests.server.local_server import local_server
+from tests.server.local_server import grpc_server, local_server
 from tests.training.test_run_directory import snapshot
 from tests.training.tiny_set import DOCUMENTS
 from tf_smoothclir.data.hashing import hash_ids
@@ -247,17 +247,16 @@ def test_queries_are_encoded_by_the_server(export_dir, index_dir, search, server
     assert server.asked == [QUERY, "word8"]
 
 
-@pytest.fixture(scope="module")
-def addresses(export_dir):
-    with local_server(export_dir) as addresses:
-        yield addresses
+@pytest.fixture(scope="module", params=[grpc_server, local_server], ids=["grpc", "rest"])
+def address(request, export_dir):
+    with request.param(export_dir) as address:
+        yield address
 
 
-@pytest.mark.parametrize("protocol", ["grpc", "rest"])
 def test_command_finds_by_a_running_server_what_it_finds_alone(
-    protocol, addresses, export_dir, index_dir, search
+    address, export_dir, index_dir, search
 ):
-    command = [sys.executable, "-m", "export.search", f"--server={getattr(addresses, protocol)}"]
+    command = [sys.executable, "-m", "export.search", f"--server={address}"]
     command += [f"--export_dir={export_dir}", f"--index_dir={index_dir}", "--json", "--top_k=5"]
     lines = f"{QUERY}\n\nunheard ÄÖ\n"
     done = subprocess.run(command, input=lines, capture_output=True, text=True, check=True)
@@ -273,10 +272,10 @@ def test_command_finds_by_a_running_server_what_it_finds_alone(
 
 def test_running_server_of_another_run_is_refused(index_dir, export_dir, export):
     with (
-        local_server(export) as addresses,
-        pytest.raises(InputError, match=rf"query tower of {addresses.grpc}.*different training"),
+        local_server(export) as address,
+        pytest.raises(InputError, match=rf"query tower of {address}.*different training"),
     ):
-        open_search(export_dir, index_dir, the_same, server=addresses.grpc)
+        open_search(export_dir, index_dir, the_same, server=address)
 
 
 def test_server_of_another_run_is_refused(export_dir, index_dir, server):

@@ -1,89 +1,123 @@
-"""Servers for tests: the local one in this process, and TensorFlow Serving if installed."""
+"""Servers for tests: REST by the local one, gRPC by a small fake of TensorFlow Serving."""
 
 from __future__ import annotations
 
 import contextlib
 import http.client
 import json
-import shutil
 import socket
-import subprocess
+import threading
 import time
 import urllib.error
 import urllib.request
-from typing import NamedTuple
+from concurrent import futures
 
 import grpc
 import pytest
 import tensorflow as tf
-from tensorflow_serving.apis import predict_pb2
+from tensorflow_serving.apis import (
+    get_model_status_pb2,
+    model_service_pb2_grpc,
+    predict_pb2,
+    prediction_service_pb2_grpc,
+)
 
-from tf_smoothclir.server.development_server import DevelopmentServer
-from tf_smoothclir.server.model_config import MODELS, configs_of_export
-from tf_smoothclir.server.model_registry import ModelRegistry
-
-LOCAL, TF_SERVING = "smoothclir-serve", "tensorflow_model_server"
-SERVERS = (LOCAL, TF_SERVING)
+from tf_smoothclir.publishing.export_directory import MODELS, exported_versions, load_part
+from tf_smoothclir.server.application import application
+from tf_smoothclir.server.http_server import bound_socket, http_server
+from tf_smoothclir.server.served_models import load_models
 
 
-class Addresses(NamedTuple):
-    """Where a server listens on this machine."""
-
-    port: int
-    rest_api_port: int
-
-    @property
-    def grpc(self):
-        return f"127.0.0.1:{self.port}"
-
-    @property
-    def rest(self):
-        return f"http://127.0.0.1:{self.rest_api_port}"
+@contextlib.contextmanager
+def running(app):
+    """Runs the local server in a thread; yields its address."""
+    bound = bound_socket("127.0.0.1", 0)
+    server = http_server(app)
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]}, daemon=True)
+    address = f"http://127.0.0.1:{bound.getsockname()[1]}"
+    thread.start()
+    try:
+        wait_for(lambda: server.started)
+        yield address
+    finally:
+        server.should_exit = True
+        thread.join(20)
+        assert not thread.is_alive()
 
 
 @contextlib.contextmanager
 def local_server(export_dir, **options):
-    """Runs the local server over an export directory."""
-    with DevelopmentServer(
-        ModelRegistry(lambda: configs_of_export(export_dir)), **options
-    ) as server:
-        yield Addresses(server.port, server.rest_api_port)
+    """Runs the local server over an export directory; yields its address."""
+    with running(application(load_models(export_dir), **options)) as address:
+        yield address
+
+
+class FakeServing(
+    prediction_service_pb2_grpc.PredictionServiceServicer,
+    model_service_pb2_grpc.ModelServiceServicer,
+):
+    """What TensorFlow Serving answers by gRPC, as far as the client asks."""
+
+    def __init__(self, export_dir):
+        self._models = {
+            name: load_part(export_dir, role)
+            for role, name in MODELS.items()
+            if exported_versions(export_dir, role)
+        }
+
+    def Predict(self, request, context):
+        """Runs a signature."""
+        model, version = self._chosen(request.model_spec, context)
+        name = request.model_spec.signature_name or "serving_default"
+        if name not in model.signatures:
+            code = grpc.StatusCode.FAILED_PRECONDITION
+            context.abort(code, f'Serving signature key "{name}" not found.')
+        inputs = {key: tf.constant(tf.make_ndarray(one)) for key, one in request.inputs.items()}
+        response = predict_pb2.PredictResponse()
+        response.model_spec.version.value = version
+        for key, value in model.signatures[name](**inputs).items():
+            response.outputs[key].CopyFrom(tf.make_tensor_proto(value))
+        return response
+
+    def GetModelStatus(self, request, context):
+        """Says which version there is."""
+        _, version = self._chosen(request.model_spec, context)
+        response = get_model_status_pb2.GetModelStatusResponse()
+        state = get_model_status_pb2.ModelVersionStatus.AVAILABLE
+        response.model_version_status.add(version=version, state=state)
+        return response
+
+    def _chosen(self, spec, context):
+        if spec.version_label:
+            message = f"Unrecognized servable version label: {spec.version_label}"
+            context.abort(grpc.StatusCode.INVALID_ARGUMENT, message)
+        model, manifest = self._models.get(spec.name, (None, None))
+        if model is None or spec.version.value not in (0, manifest.version):
+            message = f"Servable not found for request: {spec.name}"
+            context.abort(grpc.StatusCode.NOT_FOUND, message)
+        return model, manifest.version
 
 
 @contextlib.contextmanager
-def any_server(kind, export_dir, directory):
-    """Runs a server of `SERVERS` over an export directory; skips where it is not installed."""
-    if kind == LOCAL:
-        with local_server(export_dir) as addresses:
-            yield addresses
-        return
-    if shutil.which(TF_SERVING) is None:
-        pytest.skip(f"no {TF_SERVING} on the PATH: only the local server is tested")
-    config = directory / "models.config"
-    config.write_text(
-        "model_config_list {"
-        + " ".join(
-            f'config {{ name: "{name}" base_path: "{export_dir / name}"'
-            ' model_platform: "tensorflow" }'
-            for name in MODELS
-            if (export_dir / name).is_dir()
-        )
-        + "}"
-    )
-    addresses = Addresses(free_port(), free_port())
-    command = [
-        TF_SERVING,
-        f"--port={addresses.port}",
-        f"--rest_api_port={addresses.rest_api_port}",
-        f"--model_config_file={config}",
-    ]
-    child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+def grpc_server(export_dir, **options):
+    """Runs `FakeServing` over an export directory; yields its address."""
+    with serving(FakeServing(export_dir), **options) as address:
+        yield address
+
+
+@contextlib.contextmanager
+def serving(fake, port=0, max_bytes=-1):
+    """Runs a `FakeServing`; yields its address."""
+    size = ("grpc.max_receive_message_length", max_bytes)
+    server = grpc.server(futures.ThreadPoolExecutor(8), options=[size, ("grpc.so_reuseport", 0)])
+    prediction_service_pb2_grpc.add_PredictionServiceServicer_to_server(fake, server)
+    model_service_pb2_grpc.add_ModelServiceServicer_to_server(fake, server)
+    port = server.add_insecure_port(f"127.0.0.1:{port}")
+    server.start()
     try:
-        wait_for(lambda: rest(addresses, "/v1/models/search")[0] == 200, 60)
-        yield addresses
+        yield f"127.0.0.1:{port}"
     finally:
-        child.terminate()
-        child.wait()
+        server.stop(None).wait()
 
 
 def free_port():
@@ -97,18 +131,17 @@ def wait_for(condition, seconds=20):
     """Waits until a condition holds; fails the test if it never does."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
-        with contextlib.suppress(OSError):
-            if condition():
-                return
+        if condition():
+            return
         time.sleep(0.02)
     pytest.fail(f"the condition did not hold within {seconds} s")
 
 
-def rest(addresses, path, body=None, method=None):
+def rest(address, path, body=None, method=None):
     """`(status, answer)` of a REST request; `body` is bytes, or becomes JSON."""
     if body is not None and not isinstance(body, bytes):
         body = json.dumps(body).encode()
-    request = urllib.request.Request(addresses.rest + path, body, method=method)
+    request = urllib.request.Request(address + path, body, method=method)
     try:
         with urllib.request.urlopen(request, timeout=20) as response:
             return response.status, json.load(response)
@@ -117,33 +150,16 @@ def rest(addresses, path, body=None, method=None):
             return error.code, json.load(error)
 
 
-def raw(addresses, request):
-    """The first line and the JSON of the answer to bytes that are sent as they are."""
-    with socket.create_connection(("127.0.0.1", addresses.rest_api_port), timeout=20) as one:
+def connected(address, timeout=20):
+    """A connection to a server."""
+    host, _, port = address.rpartition("/")[2].partition(":")
+    return socket.create_connection((host, int(port)), timeout=timeout)
+
+
+def raw(address, request):
+    """The status and the body of the answer to bytes that are sent as they are."""
+    with connected(address) as one:
         one.sendall(request)
         response = http.client.HTTPResponse(one)
         response.begin()
-        return response.status, json.loads(response.read())
-
-
-def predict_request(model, inputs, signature="", **spec):
-    """A PredictRequest; each input is a proto, or values for `tf.make_tensor_proto`."""
-    request = predict_pb2.PredictRequest()
-    request.model_spec.name = model
-    request.model_spec.signature_name = signature
-    if "version" in spec:
-        request.model_spec.version.value = spec["version"]
-    if "label" in spec:
-        request.model_spec.version_label = spec["label"]
-    for name, value in inputs.items():
-        if not hasattr(value, "SerializeToString"):
-            value = tf.make_tensor_proto(value)
-        request.inputs[name].CopyFrom(value)
-    return request
-
-
-def code_of(call, *arguments):
-    """Name of the gRPC code that a call fails with, and its message."""
-    with pytest.raises(grpc.RpcError) as caught:
-        call(*arguments, timeout=20)
-    return caught.value.code().name, caught.value.details()
+        return response.status, response.read().decode()

@@ -8,15 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.published import publish_small
-from tests.server.local_server import Addresses, rest
-from tf_smoothclir.server.development_server import DevelopmentServer
-from tf_smoothclir.server.model_config import configs_of_file
-from tf_smoothclir.server.model_registry import ModelRegistry
+from tests.server.local_server import local_server
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "serving.md"
-CONFIG = ROOT / "export" / "serving" / "models.config"
 ADDRESS = "localhost:8501"
 ANYTHING = "..."
 
@@ -34,12 +29,9 @@ def console_lines(text=None):
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory):
-    """The local server with the configuration that the page starts it with."""
-    export = tmp_path_factory.mktemp("export")
-    publish_small(tmp_path_factory.mktemp("vocabulary"), export)
-    with DevelopmentServer(ModelRegistry(lambda: configs_of_file(CONFIG, export))) as server:
-        yield Addresses(server.port, server.rest_api_port)
+def server(export):
+    with local_server(export) as address:
+        yield address
 
 
 def parsed(answer):
@@ -73,7 +65,7 @@ def test_answer_to_a_curl_line_has_the_shape_on_the_page(server, command, answer
         pytest.skip("no curl on the PATH: the lines of docs/serving.md are not run")
     assert command.startswith(f"curl -s {ADDRESS}/")
     done = subprocess.run(
-        ["/bin/sh", "-c", command.replace(ADDRESS, f"127.0.0.1:{server.rest_api_port}")],
+        ["/bin/sh", "-c", command.replace(ADDRESS, server)],
         capture_output=True,
         text=True,
         timeout=30,
@@ -88,17 +80,8 @@ def test_answer_to_a_curl_line_has_the_shape_on_the_page(server, command, answer
 
 def test_page_covers_every_model_and_both_formats():
     commands = " ".join(command for command, _ in console_lines())
-    for part in ("query_tower", "document_tower", "search", "instances", "inputs", "labels/"):
+    for part in ("query_tower", "document_tower", "search", "instances", "inputs"):
         assert part in commands
-
-
-def test_commands_on_the_page_have_their_flags():
-    text = PAGE.read_text(encoding="utf-8")
-    for name, module in (("serve", "serve"), ("client", "client"), ("export", "export")):
-        source = (ROOT / "export" / f"{module}.py").read_text(encoding="utf-8")
-        for line in re.findall(rf"^smoothclir-{name} .*$", text, re.MULTILINE):
-            for flag in re.findall(r"--(\w+)", line):
-                assert f'"{flag}"' in source, line
 
 
 def test_files_that_the_page_points_to_exist():
@@ -116,15 +99,11 @@ def test_different_shapes_are_distinguished():
         assert not has_shape(other, shown)
 
 
-def test_server_has_the_labels_of_the_page(server):
-    assert rest(server, "/v1/models/search/labels/stable")[0] == 200
-
-
 def test_the_python_block_asks_the_server(server):
     text = PAGE.read_text(encoding="utf-8").partition(TWO_REQUESTS)[0]
     (block,) = re.findall(r"^```python\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
     here = {
-        "localhost:8500": f"127.0.0.1:{server.port}",
+        f"http://{ADDRESS}": server,
         "timeout=1.0": "timeout=30.0",
         "Which city is known for sugar?": "red apple",  # which the small model knows
     }

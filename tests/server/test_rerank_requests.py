@@ -10,7 +10,7 @@ import subprocess
 import pytest
 
 from tests.server import test_docs as page
-from tests.server.local_server import local_server
+from tests.server.local_server import grpc_server, local_server
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.publishing.export import export_run
 from tf_smoothclir.search.opening import open_search
@@ -37,17 +37,16 @@ def export(tiny, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def addresses(export):
-    with local_server(export[1]) as addresses:
-        yield addresses
+def address(export):
+    with local_server(export[1]) as address:
+        yield address
 
 
 @pytest.mark.parametrize(("command", "shown"), page.console_lines(SECTION))
-def test_the_requests_have_the_answers_of_the_page(addresses, command, shown):
+def test_the_requests_have_the_answers_of_the_page(address, command, shown):
     if shutil.which("curl") is None:
         pytest.skip("no curl on the PATH")
-    command = command.replace(f"http://{page.ADDRESS}", addresses.rest)
-    command = command.replace(page.ADDRESS, addresses.rest.removeprefix("http://"))
+    command = command.replace(page.ADDRESS, address.removeprefix("http://"))
     done = subprocess.run(
         ["/bin/sh", "-c", command.replace("Which city is known for sugar?", "word1 word4")],
         capture_output=True,
@@ -59,14 +58,15 @@ def test_the_requests_have_the_answers_of_the_page(addresses, command, shown):
     assert page.has_shape(found, page.parsed(shown)), found
 
 
-def test_two_requests_rank_as_a_search_does(export, addresses):
+@pytest.mark.parametrize("server", [grpc_server, local_server])
+def test_two_requests_rank_as_a_search_does(export, server):
     run, directory = export
     (block,) = re.findall(r"^```python\n(.*?)^```", SECTION, re.DOTALL | re.MULTILINE)
-    block = block.replace("localhost:8500", addresses.grpc)
     block = block.replace("Which city is known for sugar?", "word1 word4")
     source = source_of(run.settings().data)
     names = {"texts": {one.id: one.text for one in source.documents()}}
-    with contextlib.redirect_stdout(io.StringIO()) as printed:
+    with server(directory) as address, contextlib.redirect_stdout(io.StringIO()) as printed:
+        block = block.replace(f"http://{page.ADDRESS}", address)
         exec(compile(block, page.PAGE.name, "exec"), names)
     (hits,) = open_search(directory, "", lambda data: data).search(["word1 word4"], DEPTH)
     assert names["weight"] == 30.0

@@ -95,8 +95,8 @@ def address(tmp_path_factory):
     export = tmp_path_factory.mktemp("export")
     publish_small(tmp_path_factory.mktemp("vocabulary"), export)
     page = SearchPage(Documents(), EXAMPLES, {"dense": Words(), "lexical": Nothing()}.get)
-    with local_server(export, routes=page.routes()) as addresses:
-        yield addresses.rest
+    with local_server(export, page=page) as address:
+        yield address
 
 
 @pytest.fixture(scope="module")
@@ -135,14 +135,14 @@ def test_answer_has_rank_score_grade_and_the_words_that_carry_the_score(address)
 
 
 def test_answer_says_which_words_met_and_what_towers_and_feedback_add():
-    answer = json.loads(SearchPage(Words()).search({"q": "red apple"}).body)
+    answer = SearchPage(Words()).search({"q": "red apple"})
     (result,) = answer["results"]
     assert result["grade"] is None
     # A tenth of what words add is 0.2: "une" has less. Punctuation is never marked.
-    assert result["parts"] == [["Une pomme ", None], ["Rouge", 2.0], [".", None]]
-    assert result["matches"] == {"rouge": [["red", 0.75], ["apple", 0.125]]}
+    assert result["parts"] == [("Une pomme ", None), ("Rouge", 2.0), (".", None)]
+    assert result["matches"] == {"rouge": [("red", 0.75), ("apple", 0.125)]}
     assert result["added"] == {"words": 2.0, "towers": 1.0, "feedback": 6.0, "reranker": 0.5}
-    assert result["pairs"] == [["apple", "pomme", 0.875]]  # punctuation says nothing
+    assert result["pairs"] == [("apple", "pomme", 0.875)]  # punctuation says nothing
 
 
 @pytest.mark.parametrize(
@@ -233,12 +233,12 @@ def test_long_text_is_cut_around_the_first_word_that_counts():
 
 def test_page_over_an_export_searches_as_the_command_does(export_dir, tmp_path):
     page = open_page(open_search(export_dir, tmp_path / "index", lambda data: data))
-    answer = json.loads(page.search({"q": "word1 word2", "k": "3"}).body)
+    answer = page.search({"q": "word1 word2", "k": "3"})
     assert [result["rank"] for result in answer["results"]] == [1, 2, 3]
     texts = ["".join(part for part, _ in result["parts"]) for result in answer["results"]]
     assert all(text.startswith("mot") for text in texts)
     assert any(share for result in answer["results"] for _, share in result["parts"])
-    about = json.loads(page.routes()["/api/about"]({}).body)
+    about = page.about()
     assert (about["query_language"], about["document_language"]) == ("en", "fr")
     assert about["grades"] == 3
     assert about["examples"][0].startswith("word")
@@ -254,7 +254,7 @@ def test_collection_of_files_has_the_languages_of_the_towers(export_dir, tmp_pat
     collection = open_files(tmp_path / "own.tsv", "--collection")
     build_index(tmp_path / "index", collection, *export_halves(export))
     page = open_page(open_search(export, tmp_path / "index", lambda data: data))
-    about = json.loads(page.routes()["/api/about"]({}).body)
+    about = page.about()
     assert (about["query_language"], about["document_language"]) == ("en", "tl")
 
 

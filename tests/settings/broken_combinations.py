@@ -39,7 +39,17 @@ _SETTINGS = {
     ("projection_layers", "tower"): {"projection_layers": 2, "tower": "lstm"},
     ("matryoshka_dims", "tower"): {"matryoshka_dims": (8,), "tower": "lstm"},
     ("loss", "batching"): {"loss": "softmax", "batching": "bucketed"},
-    ("loss", "learn_thresholds"): {"loss": "mse", "learn_thresholds": True},
+    ("loss", "objects"): {"loss": "given"},
+    ("tower", "objects"): {"tower": "given"},
+    **{
+        ("tower", name): {"tower": "given", "objects": "{}", name: value}
+        for name, value in (
+            ("ngram_buckets", 50),
+            ("initial_vectors", "bilingual"),
+            ("query_embeddings", "en.vec"),
+            ("document_embeddings", "fr.vec"),
+        )
+    },
     ("initial_vectors", "query_embeddings", "document_embeddings"): {
         "initial_vectors": "bilingual",
         "document_embeddings": "fr.vec",
@@ -73,7 +83,6 @@ _SETTINGS = {
     ("objective", "distribution"): {"objective": "adversarial", **_FROM_SHARDS},
     ("objective", "batching"): {"objective": "adversarial", "batching": "lists"},
     ("objective", "loss"): {"objective": "s2net", "loss": "mse"},
-    ("objective", "learn_thresholds"): {"objective": "adversarial", "learn_thresholds": True},
     ("objective", "pseudo_queries"): {"objective": "adversarial", "pseudo_queries": 100},
     ("objective", "hard_negatives"): {"objective": "s2net", "hard_negatives": 3},
     ("objective", "opening_epochs"): {"objective": "xcnn"},
@@ -136,7 +145,6 @@ _SETTINGS = {
     ("seeds", "distribution"): {"seeds": (1, 2), **_FROM_SHARDS},
     ("tune", "retriever"): {"tune": ("dim",), "retriever": "lexical"},
     ("tune", "objective"): {"tune": ("gamma1",)},
-    ("word_vectors", "matching_folds"): {"word_vectors": "towers", "matching_folds": 5},
     ("tune", "ranker"): {"tune": ("psq_beta",), "retriever": "lexical", "ranker": "ql"},
     ("seeds", "retriever"): {"seeds": (1, 2), "retriever": "hybrid"},
 }

@@ -16,8 +16,6 @@ COMMANDS = {
     "num_shards": 8,
     "tune": ("dim",),
     "seeds": (1, 2),
-    "word_vectors": "pairs",
-    "matching_folds": 5,
 }
 
 

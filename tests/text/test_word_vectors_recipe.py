@@ -27,6 +27,6 @@ def test_recipe_writes_vectors_of_our_tokens_with_unit_variance(tmp_path, monkey
     exec(re.search(r"```python\n(.*?)```", RECIPE.read_text(encoding="utf-8"), re.DOTALL)[1], {})
 
     vocabulary = ["[PAD]", "[UNK]", "das", "haus", ",", "meer", "!", "schiff", "Haus"]
-    loaded = load_embeddings(tmp_path / "de.npz", vocabulary, dim=64, seed=13)
+    loaded = load_embeddings(tmp_path / "de.vec", vocabulary, dim=64, seed=13)
     assert (loaded.found, loaded.total) == (6, 7)  # all but the last: tokens are lower-cased
     assert np.std(loaded.matrix[2:8]) == pytest.approx(1, abs=1e-4)

@@ -16,7 +16,6 @@ BEST = {**PRESETS["dense"], "dim": 4, "ngram_buckets": 50, "mine_ranks": (1, 5),
 OPTIONS = [
     {},
     {"batching": "lists", "loss": "softmax"},
-    {"learn_thresholds": True},
     {"optimizer": "adam"},
     {"optimizer": "lazy_adam"},
     {"tower": "cnn"},

@@ -12,7 +12,6 @@ from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.lexical.learning import DICTIONARY_SHARES
 from tf_smoothclir.lexical.texts import LexicalTexts
 from tf_smoothclir.publishing.export import export_run
-from tf_smoothclir.text.embedding_archive import save_embeddings
 from tf_smoothclir.training.retrievers import load_models
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.train import tokenized_set_of, train
@@ -72,13 +71,14 @@ def test_words_of_files_with_vectors_translate_by_the_nearest(tiny, tmp_path):
     vectors = np.random.default_rng(1).standard_normal((WORDS, 4))
     for language, stem in (("en", "word"), ("fr", "mot")):
         words = [f"{stem}{n}" for n in range(WORDS)]
-        save_embeddings(tmp_path / f"{language}.npz", words, vectors)
+        lines = (f"{word} {' '.join(map(str, row))}\n" for word, row in zip(words, vectors))
+        (tmp_path / f"{language}.vec").write_text("".join(lines))
     settings = tiny(
         retriever="lexical",
         ranker="bm25",
         query_translation="nearest",
-        query_embeddings=str(tmp_path / "en.npz"),
-        document_embeddings=str(tmp_path / "fr.npz"),
+        query_embeddings=str(tmp_path / "en.vec"),
+        document_embeddings=str(tmp_path / "fr.vec"),
     )
     train(settings, tmp_path / "run")
     assert share_translated(tmp_path / "run") == 1

@@ -126,7 +126,7 @@ def test_vocabulary_of_data_that_could_not_be_used_is_not_kept(finished, tiny, t
 
 @pytest.mark.usefixtures("untrained")
 def test_threads_are_chosen_before_tensorflow_has_any(tiny, tmp_path, monkeypatch):
-    """Tokens are looked up, and learned thresholds made, by TensorFlow: then it is too late."""
+    """Tokens are looked up by TensorFlow: then it is too late."""
     calls = []
     for name in ("choose_intraop_threads", "check_model", "tokenize_set"):
         original = getattr(train_module, name)
@@ -209,15 +209,6 @@ def test_weights_of_positions_are_trained_come_back_and_are_drawn(
     for profile in drawn.values():
         assert profile.max() == 1
         assert profile.min() < 0.99  # they begin equal
-
-
-@pytest.mark.parametrize("average_weights", [0.0, 0.5])
-def test_learned_thresholds_are_reported_and_come_back(tiny, tmp_path, average_weights):
-    settings = tiny(learn_thresholds=True, average_weights=average_weights)
-    found = train(settings, tmp_path / "run")["thresholds"]
-    assert -1 < found[0] < found[1] < 1
-    assert all(abs(value - start) > 1e-3 for value, start in zip(found, (0.2, 0.7)))
-    assert load_model(RunDirectory.load(tmp_path / "run")).loss.thresholds == tuple(found)
 
 
 def test_thresholds_that_are_not_learned_are_reported_as_they_were_given(finished):

@@ -5,7 +5,7 @@ import pytest
 
 from tests.small_world import SmallWorld
 from tf_smoothclir.data.retrieval_set import RetrievalSet
-from tf_smoothclir.tuning.cross_validation import fold_sets, rotated_sets
+from tf_smoothclir.tuning.cross_validation import fold_sets
 from tf_smoothclir.utils.errors import InputError
 
 
@@ -50,38 +50,3 @@ def test_folds_depend_on_ids_and_seed_not_on_the_order_of_the_file(small_set):
 def test_more_folds_than_queries_is_an_error(small_set):
     with pytest.raises(InputError, match="only 5 training and validation queries"):
         fold_sets(small_set, 6, 13)
-
-
-@pytest.mark.parametrize("folds", [3, 5, 7])
-def test_in_rotations_every_judged_query_is_a_test_query_and_a_validation_query_once(
-    small_set, folds
-):
-    judged = {"q1", "q2", "q3", "q4", "q5", "q6", "q8"}
-    sets = rotated_sets(small_set, folds, 13)
-    for split in ("test", "validation"):
-        parts = [ids(one, split) for one in sets]
-        assert set().union(*parts) == judged
-        assert sum(map(len, parts)) == len(judged)
-        assert max(map(len, parts)) - min(map(len, parts)) <= 1
-    for one in sets:
-        assert ids(one, "train") == judged - ids(one, "validation") - ids(one, "test")
-
-
-def test_a_fold_is_for_validation_one_rotation_after_it_was_for_testing(small_set):
-    """Rotation r trains with the folds r, r+1, r+2 of 5, validates with r+3 and tests r+4."""
-    sets = rotated_sets(small_set, 5, 13)
-    for before, after in zip(sets, [*sets[1:], sets[0]]):
-        assert ids(after, "validation") == ids(before, "test")
-
-
-def test_rotations_depend_on_the_seed_and_leave_the_set_as_it_is(small_set):
-    before = small_set.splits.copy()
-    one, other = ([ids(s, "test") for s in rotated_sets(small_set, 5, seed)] for seed in (13, 14))
-    assert one != other
-    np.testing.assert_array_equal(small_set.splits, before)
-
-
-@pytest.mark.parametrize("folds", [1, 2, 8])
-def test_rotations_need_three_folds_and_a_query_for_each(small_set, folds):
-    with pytest.raises(InputError, match="Use 3 folds or more"):
-        rotated_sets(small_set, folds, 13)

@@ -144,7 +144,7 @@ def test_workers_share_the_trials_and_neither_a_dead_one_nor_a_dead_chief_loses_
     workers = children(process)
     process.kill()
     _, err = process.communicate()
-    assert "(-9); another one takes over" in err
+    assert "was killed (-9); it starts again" in err
     wait_until(lambda: not any(Path(f"/proc/{pid}").is_dir() for pid in workers), seconds=10)
 
     finish(start(command))

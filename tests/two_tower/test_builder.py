@@ -54,11 +54,6 @@ def test_towers_begin_with_different_vectors():
     assert (found["query"] != found["document"]).all()
 
 
-def test_only_sosl_learns_its_thresholds():
-    with pytest.raises(InputError, match="--loss=mse --learn_thresholds: only sosl can"):
-        build_model(settings(loss="mse", learn_thresholds=True), VOCABULARIES)
-
-
 def test_tower_that_reads_word_order_has_no_weights_of_tokens():
     with pytest.raises(InputError, match=r"--token_weights=idf --tower=lstm: .* Leave one"):
         build_model(settings(tower="lstm", token_weights="idf"), VOCABULARIES)

@@ -22,7 +22,6 @@ from tests.two_tower.small_model import (
 )
 from tf_smoothclir import CNNTower, LazyAdam, SmoothOrdinalSearchLoss, TwoTower
 from tf_smoothclir.data.model_inputs import PairInputs
-from tf_smoothclir.losses.learned_thresholds import LearnedThresholdsLoss
 from tf_smoothclir.losses.softmax import SoftmaxLoss
 from tf_smoothclir.plugins import LOSSES
 
@@ -273,12 +272,17 @@ def test_a_listwise_loss_needs_lists():
 
 
 def test_another_loss_removes_the_weights_of_the_former_loss():
+    class WeightedLoss(SmoothOrdinalSearchLoss):
+        def __init__(self):
+            super().__init__()
+            self.layer = keras.layers.Dense(1, use_bias=False)
+            self.layer.build((None, 1))
+
+        def call(self, y_true, y_pred):
+            return tf.reduce_sum(self.layer.kernel) * super().call(y_true, y_pred)
+
     model = make_model(clip=1.0)
-    for loss, weights in (
-        (LearnedThresholdsLoss((0.2, 0.7)), 3),
-        (SmoothOrdinalSearchLoss((0.2, 0.7)), 2),
-        (LearnedThresholdsLoss((0.2, 0.7)), 3),
-    ):
+    for loss, weights in ((WeightedLoss(), 3), (SmoothOrdinalSearchLoss(), 2), (WeightedLoss(), 3)):
         model.compile(LazyAdam(0.05), loss)
         model.fit(batches(), verbose=0)
         assert len(model.trainable_weights) == weights

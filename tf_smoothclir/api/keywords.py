@@ -53,7 +53,6 @@ class SettingKeywords(TypedDict, total=False):
     temperature: float
     lower_grade_weight: float
     thresholds: Sequence[float]
-    learn_thresholds: bool
     cut_points: Sequence[float]
     initial_vectors: str
     query_embeddings: PathText

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tf_smoothclir.api.given import Judgments, Texts
 from tf_smoothclir.api.given_objects import with_objects
@@ -114,38 +114,63 @@ def train(
             write instead.
         KeyboardInterrupt: You stopped it. With the same `output_dir`, the same call continues.
     """
-    given: dict[str, Any] = with_objects(dict(settings), query_tower, document_tower)
-    chosen = run_settings(preset, given, _ARGUMENTS)
-    languages = chosen.data.query_language, chosen.data.document_language
-    found = given_set("train", data, queries, documents, judgments, splits, languages=languages)
-    if found.source is not None or found.directory is not None:
-        named = [name for name in ("data_dir", "tfds_name", "ir_dataset") if given.get(name)]
-        if named:
-            reason = "queries, documents and judgments, or data, are given too"
-            raise input_error(f"train: {named[0]}", reason, "Leave one of the two out")
-    by_data = not ({"thresholds", "init_from"} & given.keys())
-    by_data = by_data and chosen.training.distribution == "none"
-    if found.source is not None and by_data:
-        thresholds = thresholds_for(highest_grade(found.source))
-        if len(thresholds) != len(chosen.model.thresholds):
-            chosen = changed(chosen, {"thresholds": thresholds})
+    given = Given(data, queries, documents, judgments, splits)
+    keywords = with_objects(dict(settings), query_tower, document_tower)
     temporary = None
     if output_dir is None:
         temporary = tempfile.TemporaryDirectory(prefix="smoothclir-")
         output_dir = temporary.name
-    if found.source is not None:
-        kept = _keep(found.source, found.splits, chosen, output_dir, overwrite)
-        chosen = changed(chosen, {"data_dir": str(kept)})
-    elif found.directory is not None:
-        chosen = changed(chosen, {"data_dir": found.directory})
-    if found.source is None and by_data:
-        chosen = with_grades_of_set(chosen, Path(output_dir), overwrite=overwrite)
+    chosen = settings_with_data(
+        "train", given, preset, keywords, _ARGUMENTS, Path(output_dir), overwrite
+    )
     with progress_shown(progress), without_retracing_warnings():
         try:
             train_run(chosen, Path(output_dir), overwrite=overwrite, callbacks=callbacks)
         except Interrupted:
             raise KeyboardInterrupt(f"stopped and saved in {output_dir}") from None
     return Model(output_dir, held=temporary)
+
+
+class Given(NamedTuple):
+    """The arguments of `train` that give a set."""
+
+    data: Data | None
+    queries: Texts | None
+    documents: Texts | None
+    judgments: Judgments | None
+    splits: Mapping[str, str] | None
+
+
+def settings_with_data(
+    where: str,
+    given: Given,
+    preset: str,
+    keywords: Mapping[str, Any],
+    arguments: Collection[str],
+    output_dir: Path,
+    overwrite: bool = False,
+) -> RunSettings:
+    """The settings of a training or search; keeps a set that is in memory in its directory."""
+    chosen = run_settings(preset, keywords, arguments)
+    languages = chosen.data.query_language, chosen.data.document_language
+    found = given_set(where, *given, languages=languages)
+    if found.source is not None or found.directory is not None:
+        named = [name for name in ("data_dir", "tfds_name", "ir_dataset") if keywords.get(name)]
+        if named:
+            reason = "queries, documents and judgments, or data, are given too"
+            raise input_error(f"{where}: {named[0]}", reason, "Leave one of the two out")
+    by_data = not ({"thresholds", "init_from"} & keywords.keys())
+    by_data = by_data and chosen.training.distribution == "none"
+    if found.source is not None:
+        if by_data:
+            thresholds = thresholds_for(highest_grade(found.source))
+            if len(thresholds) != len(chosen.model.thresholds):
+                chosen = changed(chosen, {"thresholds": thresholds})
+        kept = _keep(found.source, found.splits, chosen, output_dir, overwrite)
+        return changed(chosen, {"data_dir": str(kept)})
+    if found.directory is not None:
+        chosen = changed(chosen, {"data_dir": found.directory})
+    return with_grades_of_set(chosen, output_dir, overwrite=overwrite) if by_data else chosen
 
 
 def _keep(

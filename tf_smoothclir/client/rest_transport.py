@@ -5,18 +5,13 @@ from __future__ import annotations
 import base64
 import http.client
 import json
-import threading
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from urllib.parse import quote, urlsplit
 
 import numpy as np
 
-from tf_smoothclir.client.transport import (
-    ModelSelection,
-    RequestFailure,
-    Transport,
-    VersionStatus,
-)
+from tf_smoothclir.client.transport import ModelSelection, RequestFailure, VersionStatus
 
 _CODES = {
     400: "INVALID_ARGUMENT",
@@ -30,55 +25,48 @@ _CODES = {
 }
 
 
-class RestTransport(Transport):
-    """Talks to the REST API; each thread keeps its own connection open."""
+class RestTransport:
+    """Talks to the REST API, each request on a connection of its own."""
 
     def __init__(self, address: str, timeout: float):
         parts = urlsplit(address)
-        self._kind = {
-            "http": http.client.HTTPConnection,
-            "https": http.client.HTTPSConnection,
-        }[parts.scheme]
-        self._host = parts.netloc
-        self._prefix = parts.path.rstrip("/")
+        secure = parts.scheme == "https"
+        self._kind = http.client.HTTPSConnection if secure else http.client.HTTPConnection
+        self._host, self._prefix = parts.netloc, parts.path.rstrip("/")
         self._timeout = timeout
-        self._local = threading.local()
 
     def predict(
         self, model: ModelSelection, signature: str, inputs: Mapping[str, Sequence[bytes]]
     ) -> dict[str, np.ndarray]:
+        """Runs a signature; a single output has no name."""
         columns = {name: [_json_string(value) for value in inputs[name]] for name in inputs}
         body = json.dumps({"signature_name": signature, "inputs": columns}).encode()
-        answer = self._request("POST", f"{_path(model)}:predict", body)
-        outputs = answer.get("outputs")
+        outputs = self._answer("POST", f"{_path(model)}:predict", body).get("outputs")
         if not isinstance(outputs, dict):
-            outputs = {"": outputs}  # a single output has no name
+            outputs = {"": outputs}
         return {name: _array(values) for name, values in outputs.items()}
 
     def status(self, model: ModelSelection) -> list[VersionStatus]:
-        answer = self._request("GET", _path(model))
+        """Returns the status of each version."""
+        answer = self._answer("GET", _path(model))
         try:
             return [
-                VersionStatus(
-                    version=int(entry["version"]),
-                    state=entry["state"],
-                    error_code=entry["status"]["error_code"],
-                    error_message=entry["status"]["error_message"],
-                )
+                VersionStatus(int(entry["version"]), entry["state"], **entry["status"])
                 for entry in answer["model_version_status"]
             ]
         except (KeyError, TypeError, ValueError):
             raise RequestFailure("INTERNAL", "the answer has no status of versions") from None
 
     def close(self) -> None:
-        connection = getattr(self._local, "connection", None)
-        if connection is not None:
-            connection.close()
+        """Does nothing: no connection stays open."""
 
-    def _request(self, method: str, path: str, body: bytes | None = None) -> dict:
+    def _answer(self, method: str, path: str, body: bytes | None = None) -> dict:
         headers = {"Content-Type": "application/json"} if body else {}
         try:
-            status, content = self._exchange(method, self._prefix + path, body, headers)
+            with closing(self._kind(self._host, timeout=self._timeout)) as connection:
+                connection.request(method, self._prefix + path, body, headers)
+                response = connection.getresponse()
+                content = response.read()
         except TimeoutError:
             raise RequestFailure("DEADLINE_EXCEEDED", f"no answer in {self._timeout:g} s") from None
         except (OSError, http.client.HTTPException) as error:
@@ -88,34 +76,11 @@ class RestTransport(Transport):
             answer = json.loads(content)
         except ValueError:
             answer = None
-        if status == 200 and isinstance(answer, dict):
+        if response.status == 200 and isinstance(answer, dict):
             return answer
-        message = answer.get("error") if isinstance(answer, dict) else None
-        message = (
-            message or f"HTTP status {status}, and the answer does not come from a model server"
-        )
-        raise RequestFailure(_CODES.get(status, "UNKNOWN"), str(message))
-
-    def _exchange(self, method, path, body, headers) -> tuple[int, bytes]:
-        kept = getattr(self._local, "connection", None)
-        if kept is not None:
-            try:
-                return self._send(kept, method, path, body, headers)
-            except (ConnectionError, http.client.BadStatusLine):
-                kept.close()  # the server may have closed it while it was idle
-        connection = self._kind(self._host, timeout=self._timeout)
-        self._local.connection = connection
-        return self._send(connection, method, path, body, headers)
-
-    def _send(self, connection, method, path, body, headers) -> tuple[int, bytes]:
-        try:
-            connection.request(method, path, body, headers)
-            response = connection.getresponse()
-            return response.status, response.read()
-        except BaseException:
-            self._local.connection = None
-            connection.close()
-            raise
+        said = answer.get("error") if isinstance(answer, dict) else None
+        missing = f"HTTP status {response.status}, and the answer is not one of a model server"
+        raise RequestFailure(_CODES.get(response.status, "UNKNOWN"), str(said or missing))
 
 
 def _path(model: ModelSelection) -> str:
@@ -139,6 +104,5 @@ def _array(values) -> np.ndarray:
             return np.array(np.frompyfunc(str.encode, 1, 1)(array.astype(object)), object)
         return array.astype(np.int32 if array.dtype.kind == "i" else np.float32)
     except (TypeError, ValueError):
-        raise RequestFailure(
-            "INTERNAL", "the answer is not a table of numbers or strings"
-        ) from None
+        reason = "the answer is not a table of numbers or strings"
+        raise RequestFailure("INTERNAL", reason) from None

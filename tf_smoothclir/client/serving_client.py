@@ -3,26 +3,21 @@
 from __future__ import annotations
 
 import dataclasses
-import random
 import re
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tf_smoothclir.client.texts import texts_as_bytes
-from tf_smoothclir.client.transport import (
-    RETRIED_CODES,
-    ModelSelection,
-    RequestFailure,
-    Transport,
-    VersionStatus,
-)
+from tf_smoothclir.client.transport import ModelSelection, RequestFailure, VersionStatus
 from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.utils.errors import InputError, input_error
 
+if TYPE_CHECKING:
+    from tf_smoothclir.client.grpc_transport import GrpcTransport
+    from tf_smoothclir.client.rest_transport import RestTransport
+
 SEARCH_MODEL, RERANKER = "search", "reranker"
-_FIRST_WAIT, _LONGEST_WAIT = 0.1, 5.0  # seconds
 _REMEDIES = {
     "UNAVAILABLE": "Start the server, or check the host, the port and the network",
     "DEADLINE_EXCEEDED": "Raise --timeout, or send fewer texts per request with --batch_size",
@@ -56,9 +51,8 @@ class FoundDocument:
 class ServingClient:
     """Asks TensorFlow Serving, or `smoothclir-serve`, about exported models.
 
-    A request that reaches no server (gRPC's UNAVAILABLE: connection refused or lost, queue full;
-    HTTP 502 and 503) is retried after a growing, random wait, which is safe because a prediction
-    changes nothing. No other request is retried. Several threads may share a client. `with
+    gRPC repeats a request that reaches no server (UNAVAILABLE: connection refused or lost) after
+    growing, random waits; a request by REST is sent once. Several threads may share a client. `with
     ServingClient(...) as client:` closes its connections.
     """
 
@@ -77,7 +71,7 @@ class ServingClient:
         Args:
             address: "host:8500" for gRPC, "http://host:8501" (or https) for REST.
             timeout: Seconds per request.
-            retries: Further attempts at a request that reaches no server.
+            retries: Further attempts of gRPC at a request that reaches no server, at most 4.
             batch_size: Texts per request; more texts are sent in several requests.
             version: Version of the models; 0 for the latest.
             label: Label of a version, such as "canary"; not together with `version`.
@@ -94,10 +88,9 @@ class ServingClient:
             if number < least:
                 raise input_error(f"{name}={number}", "it is too small", f"Give {least} or more")
         self._address = address
-        self._retries = retries
         self._batch_size = batch_size
         self._selection = {"version": version, "label": label}
-        self._transport = _transport(address, timeout)
+        self._transport = _transport(address, timeout, retries)
 
     def encode(self, texts: Sequence[str | bytes], role: str = "query") -> np.ndarray:
         """Returns the smooth-normalised vectors of texts, `[texts, dim]` float32.
@@ -130,15 +123,14 @@ class ServingClient:
         """
         found = []
         for output in self._batches(SEARCH_MODEL, "serving_default", {"text": texts}):
-            rows = zip(*(self._named(output, name) for name in ("ids", "scores", "grades")))
-            evidence = self._named(output, "evidence")
+            names = ("ids", "scores", "grades", "evidence")
             found += [
                 [
                     FoundDocument(id.decode("utf-8", "replace"), float(s), int(g), known.decode())
-                    for id, s, g in zip(*row)
+                    for id, s, g in zip(ids, scores, grades)
                     if id
                 ]
-                for row, known in zip(rows, evidence)
+                for ids, scores, grades, known in zip(*(self._named(output, n) for n in names))
             ]
         return found
 
@@ -157,14 +149,11 @@ class ServingClient:
         Raises:
             InputError: The request failed; names the server, the model, the cause and a remedy.
         """
-        answers = list(self._batches("query_tower", "evidence", {"text": texts}))
-        names = ("evidence", "unknown")
-        evidence = [
-            tuple(value.decode("utf-8", "replace") for value in row)
-            for answer in answers
-            for row in zip(*(self._named(answer, name) for name in names))
-        ]
-        vectors = [np.empty([0, 0], np.float32), *(self._named(a, "vector") for a in answers)]
+        vectors, evidence = [np.empty([0, 0], np.float32)], []
+        for answer in self._batches("query_tower", "evidence", {"text": texts}):
+            vectors.append(self._named(answer, "vector"))
+            rows = zip(self._named(answer, "evidence"), self._named(answer, "unknown"))
+            evidence += [tuple(value.decode("utf-8", "replace") for value in row) for row in rows]
         return np.concatenate(vectors[1:] or vectors), evidence
 
     def score(self, pairs: Sequence[tuple[str | bytes, str | bytes]]) -> list[tuple[float, int]]:
@@ -218,7 +207,7 @@ class ServingClient:
             InputError: The request failed; names the server, the model, the cause and a remedy.
         """
         selected = ModelSelection(model, **self._selection)
-        return self._attempt(selected, lambda: self._transport.status(selected))
+        return self._asked(selected, self._transport.status)
 
     def pair_id(self, role: str) -> str:
         """Returns the `pair_id` of a tower, which it shares with what belongs to it.
@@ -247,35 +236,24 @@ class ServingClient:
         self, model: str, signature: str, columns: Mapping[str, Sequence]
     ) -> Iterator[dict[str, np.ndarray]]:
         selected = ModelSelection(model, **self._selection)
-        columns = {name: texts_as_bytes(name, texts) for name, texts in columns.items()}
+        columns = {name: _as_bytes(name, texts) for name, texts in columns.items()}
         (rows,) = {len(texts) for texts in columns.values()}
         for begin in range(0, rows, self._batch_size):
             end = begin + self._batch_size
             batch = {name: texts[begin:end] for name, texts in columns.items()}
-            output = self._attempt(
-                selected, lambda batch=batch: self._transport.predict(selected, signature, batch)
-            )
+            output = self._asked(selected, self._transport.predict, signature, batch)
             size = min(end, rows) - begin
             if any(values.shape[:1] != (size,) for values in output.values()):
                 shapes = {name: values.shape for name, values in output.items()}
                 raise self._error(selected, f"the answer to {size} rows has the shapes {shapes}")
             yield output
 
-    def _attempt(self, model: ModelSelection, call: Callable):
-        """Calls until there is an answer or a failure that is not retried; waits in between."""
-        attempts = 0
-        while True:
-            attempts += 1
-            try:
-                return call()
-            except RequestFailure as failure:
-                if failure.code not in RETRIED_CODES or attempts > self._retries:
-                    tried = f" after {attempts} attempts" if attempts > 1 else ""
-                    reason = f"{failure.code}{tried}: {failure.message.rstrip('. ')}"
-                    raise self._error(model, reason, failure.code) from None
-            # Random, so that clients do not all return at once when their server does.
-            wait = min(_FIRST_WAIT * 2 ** (attempts - 1), _LONGEST_WAIT)
-            time.sleep(wait * random.uniform(0.5, 1.0))
+    def _asked(self, model: ModelSelection, request: Callable, *arguments):
+        try:
+            return request(model, *arguments)
+        except RequestFailure as failure:
+            reason = f"{failure.code}: {failure.message.rstrip('. ')}"
+            raise self._error(model, reason, failure.code) from None
 
     def _error(self, model: ModelSelection, reason: str, code: str = "") -> InputError:
         version = f" version {model.version}" if model.version else ""
@@ -293,7 +271,7 @@ class ServingClient:
         return output[name]
 
 
-def _transport(address: str, timeout: float) -> Transport:
+def _transport(address: str, timeout: float, retries: int) -> RestTransport | GrpcTransport:
     if re.fullmatch(r"https?://[^/\s]+(/\S*)?", address):
         from tf_smoothclir.client.rest_transport import RestTransport
 
@@ -301,7 +279,7 @@ def _transport(address: str, timeout: float) -> Transport:
     if re.fullmatch(r"[^/\s]+:\d{1,5}", address):
         from tf_smoothclir.client.grpc_transport import GrpcTransport
 
-        return GrpcTransport(address, timeout)
+        return GrpcTransport(address, timeout, retries)
     raise input_error(
         f"--server={address}",
         "this is not the address of a server",
@@ -319,3 +297,19 @@ def _tower(role: str) -> str:
     if role not in ROLES:
         raise input_error(f"role={role!r}", "there is no such role", f"Give {' or '.join(ROLES)}")
     return f"{role}_tower"
+
+
+def _as_bytes(argument: str, texts: Sequence[str | bytes]) -> list[bytes]:
+    if isinstance(texts, (str, bytes)):
+        raise input_error(argument, f"it is a single text, {texts!r}", "Give a list of texts")
+    found = []
+    for text in texts:
+        if not isinstance(text, (str, bytes)):
+            raise input_error(argument, f"{text!r} is no text", "Give strings or bytes")
+        if isinstance(text, str):
+            try:
+                text = text.encode("utf-8", "surrogateescape")  # arguments that are not UTF-8
+            except UnicodeEncodeError:
+                text = text.encode("utf-8", "replace")
+        found.append(text)
+    return found

@@ -2,15 +2,7 @@
 
 from __future__ import annotations
 
-import abc
 import dataclasses
-from collections.abc import Mapping, Sequence
-
-import numpy as np
-
-# There was no answer, but the same request may well get one next time. An exceeded deadline is not
-# retried: an overloaded server would do the work twice.
-RETRIED_CODES = frozenset({"UNAVAILABLE"})
 
 
 class RequestFailure(Exception):
@@ -57,25 +49,3 @@ class VersionStatus:
     state: str
     error_code: str
     error_message: str
-
-
-class Transport(abc.ABC):
-    """Sends requests to one server; several threads may share it."""
-
-    @abc.abstractmethod
-    def predict(
-        self, model: ModelSelection, signature: str, inputs: Mapping[str, Sequence[bytes]]
-    ) -> dict[str, np.ndarray]:
-        """Runs a signature of a model.
-
-        Returns:
-            Output name -> values; strings are objects of type bytes.
-        """
-
-    @abc.abstractmethod
-    def status(self, model: ModelSelection) -> list[VersionStatus]:
-        """The status of each version."""
-
-    @abc.abstractmethod
-    def close(self) -> None:
-        """Closes the connections."""

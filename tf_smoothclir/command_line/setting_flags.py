@@ -27,8 +27,18 @@ COMMAND = "command"  # group of a command's own flags in --help
 def define_settings(groups: Sequence[str] = tuple(GROUPS)) -> None:
     """Defines a flag for each setting of some groups, with its default, help and range."""
     for group in groups:
-        for field in fields_with_flags(all_groups()[group]):
-            _define(group, field)
+        define_fields(all_groups()[group], group)
+
+
+def define_fields(kind: type[Settings], group: str = COMMAND) -> None:
+    """Defines a flag for each setting of a class."""
+    for field in fields_with_flags(kind):
+        _define(group, field)
+
+
+def values_of(kind: type[Settings]) -> dict[str, object]:
+    """The values of the flags that `define_fields` has defined."""
+    return {field.name: FLAGS[field.name].value for field in dataclasses.fields(kind)}
 
 
 def define_plugin() -> None:

@@ -66,7 +66,7 @@ def legend(
     seed: int,
     samples: int,
 ) -> dict[str, str]:
-    """What the numbers of a comparison depend on."""
+    """Rules that the numbers of a comparison depend on."""
     others = len(systems) - 1
     judged = len(systems[baseline].query_ids)
     left_out = max(row.left_out for row in rows)
@@ -118,7 +118,7 @@ class Comparison:
         return f"{markdown_table(HEADER, table_rows(self.rows, self.baseline))}\n{self.legend}"
 
     def _repr_markdown_(self) -> str:
-        """What a notebook shows."""
+        """Markdown that a notebook shows."""
         return str(self)
 
     @property

@@ -140,25 +140,6 @@ def _missing_parts(export_dir: str | os.PathLike, role: str, version: int) -> li
     return [other for other in parts if version not in exported_versions(export_dir, other)]
 
 
-def lacks_parts(directory: Path) -> bool:
-    """Whether parts that rank with a version lack, or are not those it belongs to.
-
-    An export that is killed between two renames leaves such a version for ever. Parts without any
-    version are on another machine. What is not ours, or damaged, is for the loader to judge.
-    """
-    try:
-        manifest = ExportManifest.read(directory)
-    except InputError:
-        return False
-    export_dir, version = directory.parent.parent, directory.name
-    others = [role for role in manifest.parts if exported_versions(export_dir, role)]
-    try:
-        found = [ExportManifest.read(part_dir(export_dir, role) / version) for role in others]
-    except InputError:
-        return True
-    return any(other.pair_id != manifest.pair_id for other in found)
-
-
 def _not_exported(export_dir: str | os.PathLike, reason: str) -> InputError:
     if not Path(export_dir).is_dir():
         reason = "there is no such directory"

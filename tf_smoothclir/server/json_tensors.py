@@ -3,193 +3,124 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 import numpy as np
 import tensorflow as tf
 
-from tf_smoothclir.server.request_error import RequestError, invalid
-from tf_smoothclir.server.request_limits import MAX_INSTANCES, check_json
+from tf_smoothclir.utils.errors import InputError, input_error
 
 ROWS, COLUMNS = "instances", "inputs"
+MAX_VALUES = 2_000_000  # in the JSON of a request; each takes up to about 100 bytes of memory
 
 
-def parse_request(body: bytes) -> tuple[dict, str, str]:
-    """Reads the body of a predict request.
-
-    Returns:
-        `(document, format, signature name)`; the format is `ROWS` or `COLUMNS`.
-    """
-    check_json(body)
+def parse_request(body: bytes) -> dict:
+    """Reads the body of a predict request: an object with either `ROWS` or `COLUMNS`."""
+    if sum(map(body.count, (b",", b"[", b"{"))) > MAX_VALUES:
+        raise input_error("body", f"it has over {MAX_VALUES} values", "Send several requests")
     try:
         document = json.loads(body)
-    except (ValueError, RecursionError) as error:
-        raise invalid(f"JSON Parse error: {error}") from None
-    if not isinstance(document, dict):
-        raise invalid("JSON Value: Is not object")
-    name = document.get("signature_name", "")
-    if not isinstance(name, str):
-        raise invalid("'signature_name' key must be a string value.")
-    if ROWS in document and COLUMNS in document:
-        raise invalid(f"Expecting only one of '{COLUMNS}' or '{ROWS}' keys to exist")
-    if ROWS not in document and COLUMNS not in document:
-        raise invalid(f"Missing '{COLUMNS}' or '{ROWS}' key")
-    if ROWS in document and not (isinstance(document[ROWS], list) and document[ROWS]):
-        raise invalid(f"Expecting '{ROWS}' to be a list with values")
-    if len(document.get(ROWS, ())) > MAX_INSTANCES:
-        raise invalid(f"The request has over {MAX_INSTANCES} instances; send several requests")
-    return document, ROWS if ROWS in document else COLUMNS, name
+    except (ValueError, RecursionError) as error:  # the latter if it is nested too deeply
+        raise input_error("body", f"it is not JSON ({error})", "Give a JSON object") from None
+    if not isinstance(document, dict) or (ROWS in document) == (COLUMNS in document):
+        reason = f"it is no object with one of {ROWS!r} and {COLUMNS!r}"
+        raise input_error("body", reason, "Give one of them")
+    if not isinstance(document.get("signature_name", ""), str):
+        raise input_error("signature_name", "it is no string", "Give the name of a signature")
+    return document
 
 
-def inputs_of(
-    document: dict, form: str, specs: Mapping[str, tf.TensorSpec]
-) -> dict[str, np.ndarray]:
-    """The inputs of a signature, from a document of `parse_request`."""
-    columns = document[COLUMNS] if form == COLUMNS else _columns(document[ROWS], specs)
+def inputs_of(document: dict, specs: Mapping[str, tf.TensorSpec]) -> dict[str, np.ndarray]:
+    """The inputs of a signature from a document of `parse_request`; strings as bytes."""
+    columns = _columns(document[ROWS], specs) if ROWS in document else document[COLUMNS]
     if not _is_object(columns):
-        columns = {_only_name(specs, form): columns}
-    for name in specs:
-        if name not in columns:
-            raise invalid(f"Missing named input: {name} in '{form}' object.")
-    try:
-        return {name: _tensor(columns[name], name, spec.dtype) for name, spec in specs.items()}
-    except RecursionError:
-        raise invalid(f"'{form}' is nested too deeply") from None
+        columns = {_only_name(specs): columns}
+    _check_names(COLUMNS, columns, specs)
+    return {name: _array(name, columns[name], spec.dtype) for name, spec in specs.items()}
 
 
-def _columns(rows: list, specs) -> dict[str, list]:
+def _columns(rows, specs: Mapping[str, tf.TensorSpec]) -> dict[str, list]:
     """Turns rows into columns."""
-    if not _is_object(rows[0]):
-        name = _only_name(specs, ROWS)
-        for number, row in enumerate(rows):
-            if _is_object(row):
-                raise invalid(f"Expecting value/list but got object at item {number} of input list")
-        return {name: rows}
+    if not isinstance(rows, list) or not rows:
+        raise input_error(ROWS, "it is no list with values", "Give one instance per text")
+    if not any(map(_is_object, rows)):
+        return {_only_name(specs): rows}
     for number, row in enumerate(rows):
-        if not _is_object(row) or row.keys() != specs.keys():
-            raise invalid(
-                f"Failed to process element: {number} of '{ROWS}' list. It must be an object with"
-                f" the keys: {','.join(sorted(specs))}"
-            )
+        _check_names(f"{ROWS}[{number}]", row, specs)
     return {name: [row[name] for row in rows] for name in specs}
-
-
-def _only_name(specs, form: str) -> str:
-    if len(specs) > 1:
-        raise invalid(
-            f"'{form}' holds plain values, but objects are expected, as the signature has several"
-            f" inputs: {','.join(sorted(specs))}"
-        )
-    return next(iter(specs))
 
 
 def _is_object(value) -> bool:
     return isinstance(value, dict) and value.keys() != {"b64"}
 
 
-def _tensor(value, name: str, dtype: tf.DType) -> np.ndarray:
-    leaf = _LEAVES.get(dtype)
-    if leaf is None:
-        raise RequestError("UNIMPLEMENTED", f"Input {name!r}: JSON cannot give {dtype.name}")
-    shape, first = [], value
-    while isinstance(first, list):
-        shape.append(len(first))
-        first = first[0] if first else None
-    if dtype == tf.string and shape and shape[0] > MAX_INSTANCES:
-        raise invalid(f"The request has over {MAX_INSTANCES} instances; send several requests")
-    values = []
-    _collect(value, shape, name, leaf, values)
-    try:
-        return _array(values, dtype).reshape(shape)
-    except (OverflowError, ValueError) as error:
-        raise invalid(f"Input {name!r}: {error}") from None
+def _only_name(specs: Mapping[str, tf.TensorSpec]) -> str:
+    if len(specs) > 1:
+        raise _wrong_names("inputs", "they have no names", specs)
+    return next(iter(specs))
 
 
-def _array(values: list, dtype: tf.DType) -> np.ndarray:
+def _check_names(where: str, given, specs: Mapping[str, tf.TensorSpec]) -> None:
+    if not _is_object(given):
+        raise _wrong_names(where, "it is no object", specs)
+    if given.keys() != specs.keys():
+        raise _wrong_names(where, f"it has {str(sorted(given))[:200]}", specs)
+
+
+def _wrong_names(where: str, reason: str, specs: Mapping[str, tf.TensorSpec]) -> InputError:
+    return input_error(where, reason, f"The signature needs an object with {sorted(specs)}")
+
+
+def _array(name: str, values, dtype: tf.DType) -> np.ndarray:
+    if not isinstance(values, list):
+        raise input_error(name, "it is no list", "Give a list with one value per row")
     if dtype == tf.string:
-        return np.array(values, object)
-    if dtype.is_integer and values and not dtype.min <= min(values) <= max(values) <= dtype.max:
-        raise OverflowError(f"a number is out of the range of {dtype.name}")
+        return np.array([_text(name, value) for value in values], object)
+    if any(type(value) is not int or not dtype.min <= value <= dtype.max for value in values):
+        raise input_error(name, f"a value is no {dtype.name}", "Give integers")
     return np.array(values, dtype.as_numpy_dtype)
 
 
-def _collect(value, shape: list[int], name: str, leaf: Callable, values: list) -> None:
-    if not shape:
-        try:
-            values.append(leaf(value))
-        except (TypeError, ValueError) as error:
-            raise invalid(f"Input {name!r}: {error}") from None
-    elif isinstance(value, list) and len(value) == shape[0]:
-        for part in value:
-            _collect(part, shape[1:], name, leaf, values)
-    else:
-        raise invalid(f"Input {name!r}: expecting lists of the same size, {shape[0]}, as the first")
+def _text(name: str, value) -> bytes:
+    try:
+        if isinstance(value, str):
+            return value.encode("utf-8")
+        encoded = value["b64"]
+        return base64.b64decode(encoded + "=" * (-len(encoded) % 4), validate=True)
+    except (KeyError, TypeError, ValueError) as error:
+        remedy = 'Give strings, or {"b64": ...} for bytes that are not UTF-8'
+        raise input_error(name, f"a value is no text ({str(error)[:200]})", remedy) from None
 
 
-def _string(value) -> bytes:
-    if isinstance(value, str):
-        return value.encode("utf-8")
-    if isinstance(value, dict) and isinstance(value.get("b64"), str):
-        try:
-            return base64.b64decode(value["b64"] + "=" * (-len(value["b64"]) % 4), validate=True)
-        except binascii.Error as error:
-            raise ValueError(f"not valid base64: {error}") from None
-    raise TypeError(f"JSON {_type_name(value)} is not a string")
+def response_of(outputs: Mapping[str, np.ndarray], *, by_rows: bool) -> bytes:
+    """The answer to a predict request in the format of the request; a single output has no name.
 
-
-def _integer(value) -> int:
-    if isinstance(value, int) and not isinstance(value, bool):
-        return value
-    raise TypeError(f"JSON {_type_name(value)} is not an integer")
-
-
-def _number(value) -> float:
-    if isinstance(value, (int, float)) and not isinstance(value, bool):
-        return float(value)
-    raise TypeError(f"JSON {_type_name(value)} is not a number")
-
-
-_LEAVES = {
-    tf.string: _string,
-    tf.int32: _integer,
-    tf.int64: _integer,
-    tf.float32: _number,
-    tf.float64: _number,
-}
-
-
-def _type_name(value) -> str:
-    return {dict: "object", list: "array", str: "string", type(None): "null"}.get(
-        type(value), type(value).__name__
-    )
-
-
-def response_of(outputs: Mapping[str, np.ndarray], form: str) -> dict:
-    """The answer to a predict request in the format of the request.
-
-    A single output has no name. Strings of an output whose name ends in `_bytes` become
-    `{"b64": ...}`.
+    It is encoded row by row: a list of all its numbers would take several times its memory.
     """
-    values = {name: _plain(name, array) for name, array in sorted(outputs.items())}
-    if form == COLUMNS:
-        return {"outputs": next(iter(values.values())) if len(values) == 1 else values}
-    sizes = {name: array.shape[:1] for name, array in outputs.items()}
-    if len(set(sizes.values())) > 1 or () in sizes.values():
-        raise invalid(f"The outputs have no common batch size: {sizes}; ask with '{COLUMNS}'")
-    if len(values) == 1:
-        return {"predictions": next(iter(values.values()))}
-    return {"predictions": [dict(zip(values, row)) for row in zip(*values.values())]}
+    names = sorted(outputs)
+    if by_rows:
+        rows = zip(*(outputs[name] for name in names), strict=True)
+        if len(names) == 1:
+            return _object({"predictions": _list(row for (row,) in rows)})
+        return _object({"predictions": _list(dict(zip(names, row)) for row in rows)})
+    columns = {name: _list(outputs[name]) for name in names}
+    return _object({"outputs": columns[names[0]] if len(names) == 1 else _object(columns)})
 
 
-def _plain(name: str, array: np.ndarray):
-    if array.dtype != object:
-        return array.tolist()
-    texts = np.empty(array.shape, object)
-    for position, value in np.ndenumerate(array):
-        if name.endswith("_bytes"):
-            texts[position] = {"b64": base64.b64encode(value).decode()}
-        else:
-            texts[position] = value.decode("utf-8", "replace")
-    return texts.tolist()
+def _object(members: Mapping[str, bytes]) -> bytes:
+    """JSON of an object whose values are JSON already."""
+    return b"{%s}" % b", ".join(b'"%s": %s' % (key.encode(), members[key]) for key in members)
+
+
+def _list(rows) -> bytes:
+    encoded = (json.dumps(_plain(row), ensure_ascii=False).encode("utf-8") for row in rows)
+    return b"[%s]" % b", ".join(encoded)
+
+
+def _plain(value):
+    if isinstance(value, dict):
+        return {name: _plain(part) for name, part in value.items()}
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "replace")
+    return [_plain(part) for part in value] if value.dtype == object else value.tolist()

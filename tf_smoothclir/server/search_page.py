@@ -17,9 +17,8 @@ from absl import logging
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.protocols.text_search import Explanation, SearchHit, TextSearch
 from tf_smoothclir.search.display import carrying_words, remarks, word_pattern
-from tf_smoothclir.server.rest import Response, Route, json_response
 from tf_smoothclir.settings.data import DataSettings
-from tf_smoothclir.utils.errors import InputError
+from tf_smoothclir.utils.errors import InputError, input_error
 
 _DEFAULT_DEPTH, _LARGEST_DEPTH = 10, 100
 _LONGEST_QUERY = 10_000  # characters
@@ -32,7 +31,12 @@ _INLINE = re.compile(r"<(script|style)>(.*?)</\1>", re.DOTALL)
 
 
 class SearchPage:
-    """Answers the requests of the page; pass its `routes` to `RestServer`."""
+    """Answers the requests of the page.
+
+    Attributes:
+        html: The page.
+        headers: Those that it is sent with.
+    """
 
     def __init__(
         self,
@@ -45,19 +49,11 @@ class SearchPage:
         self._searches = dict.fromkeys(search.collection.retrievers[:1], search)
         self._open_other = open_other
         self._opening = threading.Lock()
-        page = resources.files(__package__).joinpath("page.html").read_bytes()
-        self._page = Response(page, 200, "text/html; charset=utf-8", _headers(page))
+        self.html = resources.files(__package__).joinpath("page.html").read_text(encoding="utf-8")
+        self.headers = _headers(self.html)
         self._cannot_explain: set[TextSearch] = set()
 
-    def routes(self) -> dict[str, Route]:
-        """Path -> function that answers it."""
-        return {
-            "/": lambda fields: self._page,
-            "/api/about": lambda fields: self.about(),
-            "/api/search": self.search,
-        }
-
-    def about(self) -> Response:
+    def about(self) -> dict:
         """Answers `/api/about`.
 
         The JSON has `query_language` and `document_language` (ISO 639-1), `grades` (how many there
@@ -65,18 +61,16 @@ class SearchPage:
         `retrievers` (those to choose from, the default first; empty where there is no choice).
         """
         collection = self._search.collection
-        return json_response(
-            {
-                "query_language": collection.query_language,
-                "document_language": collection.document_language,
-                "grades": collection.num_grades,
-                "examples": self._examples,
-                "documents": collection.documents,
-                "retrievers": collection.retrievers if self._open_other else (),
-            }
-        )
+        return {
+            "query_language": collection.query_language,
+            "document_language": collection.document_language,
+            "grades": collection.num_grades,
+            "examples": self._examples,
+            "documents": collection.documents,
+            "retrievers": collection.retrievers if self._open_other else (),
+        }
 
-    def search(self, fields: Mapping[str, str]) -> Response:
+    def search(self, fields: Mapping[str, str]) -> dict:
         """Answers `/api/search?q=...&k=10&retriever=dense`.
 
         The JSON has `query`, `milliseconds`, `evidence` and `unknown` (see `QueryReading`),
@@ -96,12 +90,15 @@ class SearchPage:
         """
         query, depth = fields.get("q", ""), fields.get("k", str(_DEFAULT_DEPTH))
         if not query.strip() or len(query) > _LONGEST_QUERY:
-            return _bad_request(f"Give a query q of 1 to {_LONGEST_QUERY} characters.")
+            remedy = f"Give a query of 1 to {_LONGEST_QUERY} characters"
+            raise input_error("q", f"it has {len(query.strip())} characters", remedy)
         if not re.fullmatch("[0-9]{1,3}", depth) or not 1 <= int(depth) <= _LARGEST_DEPTH:
-            return _bad_request(f"Give a number of results k from 1 to {_LARGEST_DEPTH}.")
+            remedy = f"Give a number of results k from 1 to {_LARGEST_DEPTH}"
+            raise input_error("k", "it is out of range", remedy)
         retriever = fields.get("retriever", "")
         if retriever and retriever not in self._search.collection.retrievers:
-            return _bad_request(f"There is no retriever {retriever!r} here.")
+            remedy = f"Give one of {', '.join(self._search.collection.retrievers)}"
+            raise input_error(f"retriever={retriever[:80]}", "there is no such one here", remedy)
         search = self._search_with(retriever)
         begin = time.perf_counter()
         (hits,) = search.search([query], int(depth))
@@ -109,15 +106,13 @@ class SearchPage:
         explanations = self._explanations(search, query, hits)
         results = _results(hits, explanations)
         (reading,) = search.read([query])
-        return json_response(
-            {
-                "query": query,
-                "milliseconds": round(milliseconds, 2),
-                **dataclasses.asdict(reading),
-                "remarks": remarks(reading, hits),
-                "results": results,
-            }
-        )
+        return {
+            "query": query,
+            "milliseconds": round(milliseconds, 2),
+            **dataclasses.asdict(reading),
+            "remarks": remarks(reading, hits),
+            "results": results,
+        }
 
     def _search_with(self, retriever: str) -> TextSearch:
         if not retriever or (self._open_other is None and retriever not in self._searches):
@@ -160,10 +155,10 @@ def _examples(data: DataSettings) -> list[str]:
     return short[:: max(1, len(short) // _EXAMPLES)][:_EXAMPLES]
 
 
-def _headers(page: bytes) -> dict[str, str]:
+def _headers(page: str) -> dict[str, str]:
     """Lets the browser run the scripts and styles of the page itself, and nothing else."""
     digests = {"script": "", "style": ""}
-    for kind, content in _INLINE.findall(page.decode("utf-8")):
+    for kind, content in _INLINE.findall(page):
         digest = base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()
         digests[kind] += f" 'sha256-{digest}'"
     policy = (
@@ -173,12 +168,9 @@ def _headers(page: bytes) -> dict[str, str]:
     return {
         "Content-Security-Policy": policy,
         "Referrer-Policy": "no-referrer",
+        "X-Content-Type-Options": "nosniff",
         "Cache-Control": "no-cache",
     }
-
-
-def _bad_request(message: str) -> Response:
-    return json_response({"error": message}, 400)
 
 
 def _results(hits: Sequence[SearchHit], explanations: Sequence[Explanation | None]) -> list[dict]:

@@ -10,12 +10,7 @@ from tf_smoothclir.plugins import register
 
 _LISTS = {"needs_lists": True}
 _LOSSES = (
-    (
-        "sosl",
-        "sosl:SmoothOrdinalSearchLoss",
-        "Smooth Ordinal Search Loss (Liu et al. 2020).",
-        {"learns_thresholds": True},
-    ),
+    ("sosl", "sosl:SmoothOrdinalSearchLoss", "Smooth Ordinal Search Loss (Liu et al. 2020).", {}),
     ("mse", "mse:SegmentMeanSquaredError", "squared distance to the grade's segment.", {}),
     ("proportional_odds", "proportional_odds:ProportionalOdds", "that of the authors' code.", {}),
     ("three_part_l2", "three_part_l2:ThreePartL2", "3PartL2 (Nigam et al. 2019).", {}),
@@ -26,7 +21,7 @@ _LOSSES = (
     ("pairwise_hinge", "pairwise:PairwiseHingeLoss", "lists, by margins.", _LISTS),
     ("pairwise_logistic", "pairwise:PairwiseLogisticLoss", "lists, by odds.", _LISTS),
     ("list_mle", "list_mle:ListMLELoss", "lists, by the likelihood of their order.", _LISTS),
-    ("given", "given:GivenLoss", "an object that Python gave, by sc.train(loss=...).", {}),
+    ("given", "given:GivenLoss", "", {}),  # an object that Python gave
 )
 _TOWERS = (
     (
@@ -42,7 +37,7 @@ _TOWERS = (
     ),
     ("cnn", "cnn:CNNTower", "reads word order, and takes many times as long.", {}),
     ("lstm", "lstm:LSTMTower", "the same.", {"is_recurrent": True}),
-    ("given", "given:GivenTower", "Keras layers that Python gave, by sc.train(...).", {}),
+    ("given", "given:GivenTower", "", {}),  # Keras layers that Python gave
 )
 
 for _name, _path, _help, _facts in _LOSSES:

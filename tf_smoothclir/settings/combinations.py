@@ -152,12 +152,6 @@ RULES = (
         "this loss compares the documents of a whole candidate list",
         "Add --batching=lists",
     ),
-    Rule(
-        ("loss", "learn_thresholds"),
-        lambda loss, learn: learn and not LOSSES.plugin(loss).fact("learns_thresholds", False),
-        "only sosl can learn its thresholds",
-        _LEAVE_OUT,
-    ),
     *(
         Rule(
             (name, "objects"),
@@ -229,12 +223,6 @@ RULES = (
         ("init_from", "ranker"),
         lambda path, ranker: bool(path) and ranker != "psq",
         "only psq begins with the translation table of another run",
-        _LEAVE_OUT,
-    ),
-    Rule(
-        ("word_vectors", "matching_folds"),
-        lambda kind, folds: kind == "towers" and folds > 0,
-        "towers are trained on the splits of the set, so on queries that folds test",
         _LEAVE_OUT,
     ),
 )

@@ -77,12 +77,6 @@ class ModelSettings(Settings):
         "Scores at which the grade changes: K-1 rising numbers inside (-1, 1) for grades 0..K-1"
         " (paper: 0.2,0.7). Left out of a training, as many as the grades of the judgments need.",
     )
-    learn_thresholds: bool = setting(
-        False,
-        "Train the thresholds too, starting from --thresholds (only --loss=sosl). Each grade keeps"
-        " at least half of its range. The thresholds move to where the scores are, which may rank"
-        " worse.",
-    )
     cut_points: tuple[float, ...] = setting(
         (0.2, 0.55, 0.9),
         "Only for --loss=three_part_l2: grade 0 belongs below the first, grade 1 below the second,"
@@ -97,7 +91,7 @@ class ModelSettings(Settings):
     )
     query_embeddings: str = setting(
         "",
-        "File of pre-trained word vectors for the queries: word2vec, GloVe, fastText .vec or .npz.",
+        "File of pre-trained word vectors for the queries: word2vec text, GloVe or fastText .vec.",
         is_path=True,
     )
     document_embeddings: str = setting(

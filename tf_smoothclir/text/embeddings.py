@@ -1,22 +1,25 @@
-"""Pre-trained word embeddings for the tokens of a vocabulary.
+"""Pre-trained word embeddings, as text, for the tokens of a vocabulary.
 
-Memory grows with the vocabulary, not with the file; `embedding_formats` lists what can be read.
+    word2vec text, fastText `.vec`   first line `<tokens> <dim>`, then `token v1 ... vdim`
+    GloVe                            the same, without the first line
+
+Memory grows with the vocabulary, not with the file. A file that states its size must have it.
 """
 
 from __future__ import annotations
 
+import codecs
 import collections
+import math
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from absl import logging
 
-from tf_smoothclir.text.embedding_formats import records
-from tf_smoothclir.text.embedding_records import Record, damaged
-from tf_smoothclir.utils.errors import input_error
+from tf_smoothclir.utils.errors import InputError, input_error
 
 FIRST_WORD = 2  # id of the first word, after padding and unknown
 # Shares of the words of the vocabulary that the file has, below which something is wrong.
@@ -24,6 +27,21 @@ WARNING_SHARE, ERROR_SHARE = 0.1, 0.01
 MAX_UNDECODABLE = 0.001  # share of the tokens of a file; the word2vec program cuts some letters
 _UNKNOWN = 1  # id of unknown words
 _BY_DIGITS, _ANY_CASE, _EXACT = 1, 2, 3  # how well a token of the file fits one of the vocabulary
+_MAX_LINE_BYTES = 1 << 20  # longer lines are damage, not text
+_CONVERT_POLYGLOT = "smoothclir-convert-polyglot --input=FILE.pkl --output=FILE.vec"
+_CONVERT_BINARY = (
+    "Convert it with gensim: KeyedVectors.load_word2vec_format(FILE, binary=True)"
+    ".save_word2vec_format('FILE.vec')"
+)
+# How a file begins that is not text -> what it is, and a remedy.
+_OTHER_KINDS = {
+    b"\x80": ("a pickle, which may run code", f"First run {_CONVERT_POLYGLOT}"),
+    b"\xba\x16\x4f\x2f": ("a fastText model", "Give the .vec file beside it"),
+    b"\x1f\x8b": ("compressed", "Unpack it with gunzip"),
+    b"PK": ("a zip archive", "Unpack it, and give the text file in it"),
+    codecs.BOM_UTF16_LE: ("UTF-16", "Convert it: iconv -f UTF-16 -t UTF-8"),
+    codecs.BOM_UTF16_BE: ("UTF-16", "Convert it: iconv -f UTF-16 -t UTF-8"),
+}
 
 
 class EmbeddingInit(NamedTuple):
@@ -67,10 +85,10 @@ def load_embeddings(
     wanted = _Wanted(vocabulary_tokens)
     matrix = np.random.default_rng(seed).standard_normal((len(vocabulary_tokens), dim), np.float32)
     tokens = _Tokens(path, encoding)
-    for number, record, unit in records(path, dim):
-        rows = wanted.rows(tokens.decode(record.token, number, unit))
+    for line, token, values in _lines(path, dim):
+        rows = wanted.rows(tokens.decode(token, line))
         if rows:
-            matrix[rows] = _parse(path, number, record, unit)
+            matrix[rows] = _parse(path, line, values)
     tokens.check()
     in_file = wanted.fit > 0
     found, total = int(in_file[FIRST_WORD:].sum()), max(len(vocabulary_tokens) - FIRST_WORD, 0)
@@ -126,27 +144,24 @@ class _Tokens:
             remedy = "Give a name that Python knows, such as utf-8 or latin-1"
             raise input_error(f"--embeddings_encoding={encoding}", reason, remedy) from None
         self._path, self._encoding = path, encoding
-        self._count = self._bad = 0
-        self._first = 0, ""
+        self._count = self._bad = self._first = 0
 
-    def decode(self, token: bytes, number: int, unit: str) -> str:
+    def decode(self, token: bytes, line: int) -> str:
         self._count += 1
         try:
             return token.decode(self._encoding)
         except UnicodeError:
             self._bad += 1
-            if self._bad == 1:
-                self._first = number, unit
+            self._first = self._first or line
             return token.decode(self._encoding, "replace")
 
     def check(self) -> None:
         """Warns of tokens of another encoding, or raises `InputError` if they are many."""
         if not self._bad:
             return
-        number, unit = self._first
         reason = (
             f"{self._bad} of {self._count} tokens are not {self._encoding}, the first of them in"
-            f" {unit} {number}"
+            f" line {self._first}"
         )
         if self._bad > MAX_UNDECODABLE * self._count:
             remedy = "Give the encoding of the file, such as --embeddings_encoding=latin-1"
@@ -165,12 +180,90 @@ def _check_found(path: str | os.PathLike, found: int, total: int) -> None:
     logging.warning("%s: %s. %s", path, reason, remedy)
 
 
-def _parse(path, number: int, record: Record, unit: str) -> np.ndarray:
+def _lines(path: str | os.PathLike, dim: int) -> Iterator[tuple[int, bytes, list[bytes]]]:
+    """Yields line number, token and numbers, not parsed, of each token of a file."""
+    stated, number = None, 0
+    try:
+        with open(path, "rb") as file:
+            _check_kind(path, file.read(4))
+            file.seek(0)
+            while line := file.readline(_MAX_LINE_BYTES):
+                number += 1
+                if len(line) == _MAX_LINE_BYTES:
+                    what = f"is longer than {_MAX_LINE_BYTES} bytes"
+                    raise _damaged(path, number, what, line)
+                if number == 1:
+                    line = line.removeprefix(codecs.BOM_UTF8)
+                    stated = _header(line)
+                    file_dim = stated[1] if stated else len(line.rstrip(b" \r\n").split(b" ")) - 1
+                    if file_dim != dim and file_dim > 0:
+                        reason = (
+                            f"the embeddings have dimension {file_dim}, but the model has {dim}"
+                        )
+                        remedy = f"Give --dim={file_dim}, or another file"
+                        raise input_error(path, reason, remedy, line=1)
+                    if stated:
+                        continue
+                fields = line.rstrip(b" \r\n").split(b" ")
+                # A token may contain spaces, as some of GloVe's do, but not numbers after a space.
+                if len(fields) <= dim or any(map(_is_number, fields[1:-dim])):
+                    what = f"has {len(fields) - 1} numbers after its token, not {dim}"
+                    raise _damaged(path, number, what, line)
+                yield number, b" ".join(fields[:-dim]), fields[-dim:]
+    except OSError as error:
+        raise input_error(path, f"the file cannot be read ({error})", "Check the path") from error
+    if stated and number - 1 != stated[0]:
+        raise input_error(
+            path,
+            f"the first line states {stated[0]} tokens, but the file has {number - 1}",
+            "Download the file again, or correct its first line",
+        )
+
+
+def _check_kind(path: str | os.PathLike, head: bytes) -> None:
+    """Checks that the first four bytes of a file may be those of a text."""
+    if not head:
+        raise input_error(path, "the file is empty", "Download it again")
+    if os.fspath(path).endswith((".pkl", ".pickle")):
+        head = b"\x80"
+    for start, (kind, remedy) in _OTHER_KINDS.items():
+        if head.startswith(start):
+            raise input_error(path, f"the file is {kind}", remedy)
+
+
+def _header(line: bytes) -> tuple[int, int] | None:
+    """Number of tokens and dim, if the first line states them."""
+    fields = line.split()
+    if len(fields) == 2 and all(field.isdigit() and len(field) < 19 for field in fields):
+        return int(fields[0]), int(fields[1])
+    return None
+
+
+def _is_number(field: bytes) -> bool:
+    try:
+        return math.isfinite(float(field))
+    except ValueError:
+        return False
+
+
+def _parse(path: str | os.PathLike, line: int, fields: list[bytes]) -> np.ndarray:
     try:
         with np.errstate(over="ignore"):
-            values = np.array(record.values, dtype=np.float64).astype(np.float32)
+            values = np.array(fields, dtype=np.float64).astype(np.float32)
     except ValueError as error:
-        raise damaged(path, number, unit, f"has a bad number ({error})") from None
+        raise _damaged(path, line, f"has a bad number ({error})") from None
     if not np.isfinite(values).all():
-        raise damaged(path, number, unit, "has a number that is not finite in float32")
+        raise _damaged(path, line, "has a number that is not finite in float32")
     return values
+
+
+def _wrong_dim(path: str | os.PathLike, found: int, dim: int) -> InputError:
+    reason = f"the embeddings have dimension {found}, but the model has {dim}"
+    return input_error(path, reason, f"Give --dim={found}, or another file", line=1)
+
+
+def _damaged(path: str | os.PathLike, number: int, what: str, line: bytes = b"") -> InputError:
+    """The error about a line, whose number counts from 1."""
+    if any(byte < 32 and byte not in b"\t\n\r" for byte in line):
+        return input_error(path, "the file is binary", _CONVERT_BINARY, line=number)
+    return input_error(path, what, "Correct the line, or download the file again", line=number)

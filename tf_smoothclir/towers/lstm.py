@@ -62,8 +62,7 @@ class LSTMTower(BidirectionalTower):
 class Direction(keras.layers.Layer):
     """An LSTM that reads texts in one direction, with the weights of `keras.layers.LSTM`.
 
-    A layer of its own, so that the order of the tower's weights is that of earlier versions, whose
-    checkpoints know weights by their order.
+    A layer of its own, which fixes the order of the tower's weights: checkpoints know them by it.
     """
 
     def __init__(self, dim: int, seed: int, **kwargs):

@@ -34,7 +34,6 @@ _FORM = (
     "token_weights",
     "position_weights",
     "dim",
-    "learn_thresholds",
     "train_query_embeddings",
     "train_document_embeddings",
 )

@@ -77,7 +77,7 @@ class RunDirectory:
         return [_PARTS[0], *of_plugins, *_PARTS[1:]]
 
     def of_plugins(self, name: str) -> Path:
-        """Where a plug-in keeps a file of its own; write it by `writing`."""
+        """Path of a file that a plug-in keeps in the run; write it by `writing`."""
         return self.path / f"{_OF_PLUGINS}{name}"
 
     @property

@@ -30,13 +30,13 @@ from tf_smoothclir.utils.errors import input_error
 
 @dataclasses.dataclass(frozen=True)
 class ObjectiveInputs:
-    """What an objective makes a task of.
+    """Inputs of an objective, from which it makes a task.
 
     Attributes:
         model: The towers, with their initial weights.
         settings: All settings.
         tokenized_set: The set; None for processes other than the chief.
-        training_set: The set, perhaps with more training queries behind its own.
+        training_set: The set, perhaps with more training queries after its own.
         run: The run directory.
         batches: Batches to train on; None draws them from the training set.
     """
@@ -52,6 +52,11 @@ class ObjectiveInputs:
 def check_model(settings: RunSettings) -> None:
     """Checks what the model does not take, before anything is written."""
     configured_loss(settings)
+
+
+def untrained_model(settings: RunSettings, tokenized_set: TokenizedSet) -> TwoTower:
+    """The compiled model with random weights."""
+    return build_model(settings, {role: tokenized_set.vocabulary(role) for role in ROLES})
 
 
 def make_task(

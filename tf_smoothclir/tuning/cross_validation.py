@@ -29,7 +29,7 @@ def fold_sets(retrieval_set: RetrievalSet, folds: int, seed: int) -> list[Retrie
             "Use fewer folds",
         )
     sets = []
-    for fold in _dealt(retrieval_set, rows, folds, seed):
+    for fold in deal(retrieval_set, rows, folds, seed):
         splits = retrieval_set.splits.copy()
         splits[rows] = SPLITS.index("train")
         splits[fold] = SPLITS.index("validation")
@@ -37,32 +37,7 @@ def fold_sets(retrieval_set: RetrievalSet, folds: int, seed: int) -> list[Retrie
     return sets
 
 
-def rotated_sets(retrieval_set: RetrievalSet, folds: int, seed: int) -> list[RetrievalSet]:
-    """The set once for each fold, so that every judged query is a test query once.
-
-    One fold is for testing, the one before it for validation, all others for training: for five
-    folds 3:1:1, as in Yu and Allan 2020, section 3. The splits of the set have no effect. Fold
-    sizes differ by one at most.
-    """
-    rows = np.unique(retrieval_set.query_rows)
-    if not 3 <= folds <= len(rows):
-        raise input_error(
-            f"--matching_folds={folds}",
-            f"there are {len(rows)} judged queries, and each fold needs one",
-            "Use 3 folds or more, or 0 for the splits of the set",
-        )
-    dealt = list(_dealt(retrieval_set, rows, folds, seed))
-    sets = []
-    for rotation in range(folds):
-        splits = np.full_like(retrieval_set.splits, -1)
-        splits[rows] = SPLITS.index("train")
-        splits[dealt[(rotation + folds - 2) % folds]] = SPLITS.index("validation")
-        splits[dealt[(rotation + folds - 1) % folds]] = SPLITS.index("test")
-        sets.append(dataclasses.replace(retrieval_set, splits=splits))
-    return sets
-
-
-def _dealt(
+def deal(
     retrieval_set: RetrievalSet, rows: np.ndarray, folds: int, seed: int
 ) -> Iterator[np.ndarray]:
     """Yields the query rows of each fold, dealt by a hash of the ids."""

@@ -1,13 +1,13 @@
-"""The search space: finite lists of values, so that trials can be counted and never repeat."""
+"""The search space: a choice for each searched setting, so that trials can be counted."""
 
 from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import keras_tuner
-import numpy as np
 
 from tf_smoothclir import plugins
 from tf_smoothclir.losses.arguments import check_thresholds
@@ -32,77 +32,98 @@ VALUES = {
     "tower": TOWERS,
     "optimizer": TrainingSettings.__dataclass_fields__["optimizer"].metadata["choices"],
 }
-_LARGEST = 1_000_000
+_OF_SOME_LOSSES = ("thresholds", "temperature")
 
 
-@dataclasses.dataclass(frozen=True)
-class SearchSpace:
-    """All combinations of values that make a difference.
+def search_space(names: Sequence[str], settings: RunSettings) -> keras_tuner.HyperParameters:
+    """A choice for each name, after checks; see `declare`."""
+    for name in names:
+        if name not in searchable() or list(names).count(name) > 1:
+            wrong = "is named twice" if name in searchable() else "cannot be searched"
+            raise _wrong(names, f"{name!r} {wrong}")
+    if not names:
+        raise _wrong(names, "nothing is named")
+    try:
+        check_thresholds("thresholds", settings.model.thresholds)
+    except ValueError as error:
+        raise InputError(f"--thresholds: {error}.") from error
+    space = keras_tuner.HyperParameters()
+    declare(space, names, settings)
+    if count_combinations(space, 2) < 2:
+        reason = f"there is nothing to choose from with --loss={settings.model.loss} and the other"
+        raise _wrong(names, f"{reason} settings")
+    return space
 
-    Attributes:
-        names: The searched settings.
-        points: The combinations, each with a value for every name; thresholds are written as in
-            their flag, "0.2,0.7". The last name varies fastest.
+
+def _wrong(names: Sequence[str], reason: str) -> InputError:
+    remedy = f"Name settings of {', '.join(searchable())}"
+    return input_error(f"--tune={','.join(names)}", reason, remedy)
+
+
+def declare(
+    space: keras_tuner.HyperParameters, names: Sequence[str], settings: RunSettings
+) -> None:
+    """Declares the choices of some settings, the loss first.
+
+    Thresholds are one choice, of texts as in their flag, so that they rise by construction. What
+    only some losses use is searched with these alone.
     """
+    losses = [settings.model.loss]
+    for name in sorted(names, key=lambda name: name != "loss"):
+        values = _values_of(name, settings)
+        if name == "loss":
+            losses = values
+        users = [loss for loss in losses if name in LOSSES[loss].settings]
+        if name not in _OF_SOME_LOSSES or users == losses:
+            space.Choice(name, values)
+        elif users and "loss" in names:
+            space.Choice(name, values, parent_name="loss", parent_values=users)
 
-    names: tuple[str, ...]
-    points: tuple[tuple, ...]
 
-    @classmethod
-    def of(cls, names: Sequence[str], settings: RunSettings) -> SearchSpace:
-        """The space over some settings."""
-        _check_names(names)
-        try:
-            check_thresholds("thresholds", settings.model.thresholds)
-        except ValueError as error:
-            raise InputError(f"--thresholds: {error}.") from error
-        lists = {name: _values_of(name, settings) for name in names}
-        size = int(np.prod([len(values) for values in lists.values()], dtype=np.float64))
-        if size > _LARGEST:
-            raise input_error(
-                f"--tune={','.join(names)}",
-                f"{size:,} combinations are too many",
-                "Name fewer",
-            )
-        points = tuple(itertools.product(*lists.values()))
-        points = tuple(_without_idle_values(tuple(names), points, settings))
-        if len(points) < 2:
-            raise input_error(
-                f"--tune={','.join(names)}",
-                f"there is nothing to choose from with --loss={settings.model.loss} and the other"
-                " settings",
-                f"Name other settings of {_listed()}",
-            )
-        return cls(tuple(names), points)
+def _values_of(name: str, settings: RunSettings) -> list:
+    if name == "thresholds":
+        return [thresholds_text(t) for t in threshold_tuples(len(settings.model.thresholds))]
+    if name in ("loss", "tower"):
+        registry = VALUES[name]
+        offered = (one for one in registry if registry.plugin(one).fact("is_searched", True))
+        return [value for value in offered if _is_usable(name, value, settings)]
+    return list(_searched()[name])
 
-    def hyperparameters(self) -> keras_tuner.HyperParameters:
-        """The space for keras-tuner: a choice for each name."""
-        space = keras_tuner.HyperParameters()
-        for name, column in zip(self.names, zip(*self.points)):
-            space.Choice(name, list(dict.fromkeys(column)))
-        return space
 
-    def values(self, point: int) -> dict:
-        """Name -> value of a point."""
-        return dict(zip(self.names, self.points[point]))
+def _is_usable(name: str, value: str, settings: RunSettings) -> bool:
+    """Whether a loss or tower fits the other settings, such as batching or token weights."""
+    trial = with_values(settings, {name: value})
+    if any(name in rule.names for rule, _ in broken_rules(trial)):
+        return False
+    try:
+        if name == "loss":
+            check_model(trial)
+    except InputError:
+        return False
+    return True
 
-    def features(self) -> np.ndarray:
-        """`[points, features]` in [0, 1]; similar points are close.
 
-        A threshold is its own feature. Other numbers become their place in the list of values,
-        which is even on the scale that they are searched on. Names, as of losses, are one-hot.
-        """
-        columns = []
-        for name, column in zip(self.names, zip(*self.points)):
-            listed = list(dict.fromkeys(column))
-            if name == "thresholds":
-                columns += np.array([parse_thresholds(text) for text in column]).T.tolist()
-            elif isinstance(listed[0], str):
-                columns += [[value == one for value in column] for one in listed]
-            else:
-                place = {value: index for index, value in enumerate(listed)}
-                columns.append([place[value] / max(len(listed) - 1, 1) for value in column])
-        return np.array(columns, np.float64).T
+def combinations(space: keras_tuner.HyperParameters) -> Iterator[dict[str, Any]]:
+    """Yields all values that make a difference; the last name varies fastest."""
+
+    def extended(values: dict[str, Any], choices: Sequence) -> Iterator[dict[str, Any]]:
+        if not choices:
+            yield values
+            return
+        choice, *others = choices
+        parents = choice.conditions
+        if all(values.get(parent.name) in parent.values for parent in parents):
+            for value in choice.values:
+                yield from extended({**values, choice.name: value}, others)
+        else:
+            yield from extended(values, others)
+
+    return extended({}, space.space)
+
+
+def count_combinations(space: keras_tuner.HyperParameters, most: int) -> int:
+    """The number of combinations, at most `most`."""
+    return sum(1 for _ in itertools.islice(combinations(space), most))
 
 
 def threshold_tuples(number: int) -> list[tuple[float, ...]]:
@@ -126,36 +147,19 @@ def parse_thresholds(text: str) -> tuple[float, ...]:
     return tuple(map(float, text.split(",")))
 
 
-def uses_thresholds(loss: str) -> bool:
-    """Whether the value of a loss depends on the thresholds."""
-    return "thresholds" in LOSSES[loss].settings
-
-
-def _uses_temperature(loss: str) -> bool:
-    return "temperature" in LOSSES[loss].settings
-
-
-def with_values(settings: RunSettings, values: dict) -> RunSettings:
-    """Settings with the values of a trial; keys that name no setting are ignored."""
+def setting_values(values: Mapping[str, Any], settings: RunSettings) -> dict[str, Any]:
+    """The settings among the values of a trial, in the types of their fields."""
     names = settings.values().keys()
-    return changed(
-        settings,
-        {
-            name: parse_thresholds(value) if name == "thresholds" else value
-            for name, value in values.items()
-            if name in names
-        },
-    )
+    return {
+        name: parse_thresholds(value) if name == "thresholds" else value
+        for name, value in values.items()
+        if name in names
+    }
 
 
-def _values_of(name: str, settings: RunSettings) -> Sequence:
-    if name == "thresholds":
-        return [thresholds_text(t) for t in threshold_tuples(len(settings.model.thresholds))]
-    if name in ("loss", "tower"):
-        registry = VALUES[name]
-        offered = (one for one in registry if registry.plugin(one).fact("is_searched", True))
-        return [value for value in offered if _is_usable(name, value, settings)]
-    return _searched()[name]
+def with_values(settings: RunSettings, values: Mapping[str, Any]) -> RunSettings:
+    """Settings with the values of a trial."""
+    return changed(settings, setting_values(values, settings))
 
 
 def searchable() -> tuple[str, ...]:
@@ -171,47 +175,3 @@ def _searched() -> dict[str, Sequence]:
         if field.metadata["searched"]
     }
     return {**VALUES, **of_plugins}
-
-
-def _is_usable(name: str, value: str, settings: RunSettings) -> bool:
-    """Whether a loss or tower fits the other settings, such as batching or token weights."""
-    trial = with_values(settings, {name: value})
-    if any(name in rule.names for rule, _ in broken_rules(trial)):
-        return False
-    try:
-        if name == "loss":
-            check_model(trial)
-    except InputError:
-        return False
-    return True
-
-
-def _check_names(names: Sequence[str]) -> None:
-    for name in names:
-        if name not in searchable() or list(names).count(name) > 1:
-            wrong = "is named twice" if name in searchable() else "cannot be searched"
-            raise input_error(
-                f"--tune={','.join(names)}", f"{name!r} {wrong}", f"Name settings of {_listed()}"
-            )
-    if not names:
-        raise input_error("--tune=", "nothing is named", f"Name settings of {_listed()}")
-
-
-def _listed() -> str:
-    return ", ".join(searchable())
-
-
-def _without_idle_values(names, points, settings):
-    """Yields the points, of those that differ only in what their loss ignores just the first."""
-    seen = set()
-    for point in points:
-        values = dict(zip(names, point))
-        loss = values.get("loss", settings.model.loss)
-        if "thresholds" in values and not uses_thresholds(loss):
-            values["thresholds"] = thresholds_text(settings.model.thresholds)
-        if "temperature" in values and not _uses_temperature(loss):
-            values["temperature"] = settings.model.temperature
-        point = tuple(values[name] for name in names)
-        if point not in seen:
-            seen.add(point)
-            yield point

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import contextlib
 from pathlib import Path
 
 import keras_tuner
@@ -11,29 +11,15 @@ from absl import logging
 from tf_smoothclir.ops.intraop_threads import choose_intraop_threads
 from tf_smoothclir.settings.combinations import check_combinations
 from tf_smoothclir.settings.run import RunSettings
+from tf_smoothclir.settings.search import Search
 from tf_smoothclir.training.tasks import check_model
-from tf_smoothclir.tuning import oracles
-from tf_smoothclir.tuning.chief import Chief, run_local_workers
-from tf_smoothclir.tuning.search_directory import (
-    ORACLE_STATE,
-    Search,
-    SearchRecord,
-    check_joins,
-    only_search,
-    open_search,
-)
-from tf_smoothclir.tuning.search_space import SearchSpace
+from tf_smoothclir.tuning.oracles import ORACLES, DurableOracle
+from tf_smoothclir.tuning.search_directory import ORACLE_STATE, only_search, open_search
+from tf_smoothclir.tuning.search_space import count_combinations, search_space
 from tf_smoothclir.tuning.trial_results import TrialResult, trial_results, write_trial_results
 from tf_smoothclir.tuning.tuner import TrialTuner, tokenized_sets
-from tf_smoothclir.utils.errors import input_error
+from tf_smoothclir.tuning.workers import role, run_local_workers
 from tf_smoothclir.utils.files import make_directory
-
-ORACLES = {
-    "grid": oracles.GridOracle,
-    "random": oracles.RandomOracle,
-    "bayesian": oracles.BayesianOracle,
-    "hyperband": oracles.HyperbandOracle,
-}
 
 
 def tune(
@@ -42,55 +28,50 @@ def tune(
     output_dir: str | Path,
     *,
     num_workers: int = 1,
-    worker_timeout: float = 300.0,
     overwrite: bool = False,
 ) -> list[TrialResult]:
     """Searches, or continues the search in a directory, and writes its tables.
 
-    In keras-tuner's environment (KERASTUNER_TUNER_ID, KERASTUNER_ORACLE_IP and _PORT) this process
-    is the chief, or a tuner worker, which runs trials until there are no more.
+    In keras-tuner's environment this process is the chief, or a tuner worker, which runs trials
+    until there are no more.
     """
     check_combinations(settings, varied=search.tune, tune=search.tune)
     _choose_threads(settings, search)
-    space = SearchSpace.of(search.tune, settings)
-    role = _role()
-    _check_fixed(settings, search)
-    if role == "worker":
-        record = SearchRecord.of(settings, search)
-        check_joins(Path(output_dir), record, worker_timeout)
-        run_worker(settings, search, Path(output_dir), worker_timeout)
+    oracle = _oracle(settings, search, Path())  # raises its errors before anything is deleted
+    if "loss" not in search.tune:
+        check_model(settings)
+    own_role = role()
+    if own_role == "worker":
+        open_search(Path(output_dir), settings, search)
+        run_worker(settings, search, Path(output_dir))
         return []
     sets = tokenized_sets(settings, search.folds)
     output_dir = make_directory(output_dir, "--output_dir")
-    _oracle(space, settings, search, Path())  # raises its errors before anything is deleted
     with only_search(output_dir):
-        open_search(output_dir, SearchRecord.of(settings, search), overwrite)
-        oracle = _oracle(space, settings, search, output_dir / ORACLE_STATE)
-        _mention_cut_grid(space, search)
-        if role == "chief":
-            address = "{KERASTUNER_ORACLE_IP}:{KERASTUNER_ORACLE_PORT}".format(**os.environ)
-            Chief(oracle, address).serve(worker_timeout)
-        elif num_workers > 1:
-            del sets  # each tuner worker loads them from the cache
-            arguments = (settings, search, output_dir, worker_timeout)
-            run_local_workers(oracle, num_workers, run_worker, *arguments)
+        open_search(output_dir, settings, search, overwrite)
+        oracle = _oracle(settings, search, output_dir / ORACLE_STATE)
+        _mention_cut_grid(oracle, search)
+        if num_workers > 1 and not own_role:
+            sets = []  # each tuner worker loads them from the cache
+            run_local_workers(
+                lambda: TrialTuner(oracle, settings, sets, output_dir),
+                num_workers,
+                run_worker,
+                *(settings, search, output_dir),
+            )
         else:
             _run_trials(TrialTuner(oracle, settings, sets, output_dir))
-        found = trial_results(oracle)
-        write_trial_results(output_dir, found, settings, folds=search.folds)
-    return found
+        trials = trial_results(oracle)
+        write_trial_results(output_dir, trials, settings, folds=search.folds)
+    return trials
 
 
-def run_worker(
-    settings: RunSettings, search: Search, output_dir: Path, worker_timeout: float
-) -> None:
+def run_worker(settings: RunSettings, search: Search, output_dir: Path) -> None:
     """Runs trials for the chief that the environment names."""
     _choose_threads(settings, search)
     sets = tokenized_sets(settings, search.folds)
-    # keras-tuner requires an oracle here too, but asks it only for the objective.
-    oracle = keras_tuner.Oracle(_objective(settings))
-    heartbeat = worker_timeout / 5
-    _run_trials(TrialTuner(oracle, settings, sets, output_dir, heartbeat_seconds=heartbeat))
+    oracle = _oracle(settings, search, Path())  # keras-tuner asks it only for the objective
+    _run_trials(TrialTuner(oracle, settings, sets, output_dir))
 
 
 def _choose_threads(settings: RunSettings, search: Search) -> None:
@@ -99,54 +80,31 @@ def _choose_threads(settings: RunSettings, search: Search) -> None:
 
 
 def _run_trials(tuner: TrialTuner) -> None:
+    silent = contextlib.redirect_stdout(None) if role() else contextlib.nullcontext()
     try:
-        tuner.search()
+        with silent:  # keras-tuner's chief and workers print conditions of the space
+            tuner.search()
     except keras_tuner.errors.FatalError as error:
         raise error.__cause__ or error from None
 
 
-def _role() -> str:
-    """ "chief", "worker", or "" outside keras-tuner's environment."""
-    names = ("KERASTUNER_TUNER_ID", "KERASTUNER_ORACLE_IP", "KERASTUNER_ORACLE_PORT")
-    if names[1] not in os.environ:
-        return ""
-    missing = [name for name in names if not os.environ.get(name)]
-    if missing:
-        raise input_error(
-            "KERASTUNER_ORACLE_IP",
-            f"it is set without {' and '.join(missing)}",
-            "Set all three variables, or none to search in this process alone",
-        )
-    return "chief" if "chief" in os.environ["KERASTUNER_TUNER_ID"] else "worker"
-
-
-def _objective(settings: RunSettings) -> keras_tuner.Objective:
-    return keras_tuner.Objective(settings.training.select_metric, "max")
-
-
-def _oracle(space, settings, search, path: Path) -> oracles.DurableOracle:
+def _oracle(settings: RunSettings, search: Search, path: Path) -> DurableOracle:
     more = {"max_epochs": settings.training.epochs} if search.search == "hyperband" else {}
     return ORACLES[search.search](
-        space,
+        search_space(search.tune, settings),
         path,
-        objective=_objective(settings),
+        objective=settings.training.select_metric,
         max_trials=search.max_trials,
         seed=settings.training.seed,
         **more,
     )
 
 
-def _mention_cut_grid(space: SearchSpace, search: Search) -> None:
-    if search.search == "grid" and search.max_trials < len(space.points):
+def _mention_cut_grid(oracle: DurableOracle, search: Search) -> None:
+    most = search.max_trials
+    if search.search == "grid" and count_combinations(oracle.get_space(), most + 1) > most:
         logging.info(
-            "--max_trials=%d leaves out the end of the grid, which has %d points. Raise it, or"
-            " spread the trials with --search=random or --search=bayesian",
-            search.max_trials,
-            len(space.points),
+            "--max_trials=%d leaves out the end of the grid. Raise it, or spread the trials with"
+            " --search=random or --search=bayesian",
+            most,
         )
-
-
-def _check_fixed(settings: RunSettings, search: Search) -> None:
-    """Checks the settings that are not searched, before anything is written."""
-    if "loss" not in search.tune:
-        check_model(settings)

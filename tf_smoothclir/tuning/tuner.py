@@ -1,17 +1,13 @@
-"""Trials: each trains what ranks as smoothclir-train does, in its own run directory."""
+"""Trials of a search: each trains what ranks as smoothclir-train does, in its own run directory."""
 
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import gc
 import shutil
-import threading
-import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 
-import grpc
 import keras_tuner
 import numpy as np
 import tensorflow as tf
@@ -24,7 +20,6 @@ from tensorflow import keras
 from tf_smoothclir.data.preparation import tokenize_set
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.tokenized_set import TokenizedSet
-from tf_smoothclir.protocols.scorer import Retriever
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.settings.training import METRICS
 from tf_smoothclir.training.checkpoints import Progress
@@ -41,7 +36,6 @@ from tf_smoothclir.utils.errors import InputError
 from tf_smoothclir.utils.files import read_json, write_json
 
 _ALL_TRIALS = 1_000_000
-_IDLE_SECONDS = 0.5
 
 
 def tokenized_sets(settings: RunSettings, folds: int) -> list[TokenizedSet]:
@@ -52,35 +46,8 @@ def tokenized_sets(settings: RunSettings, folds: int) -> list[TokenizedSet]:
     return [tokenize_set(fold, settings.text, settings.data.cache_dir) for fold in sets]
 
 
-@dataclasses.dataclass(frozen=True)
-class TrainedTrial:
-    """What a trial's `metrics.json` says of its training on one set.
-
-    Attributes:
-        validation: Metric -> value of the retriever, with towers of their best epoch; 0 if the
-            trial diverged.
-        seconds: Training time.
-        best_epoch: Epoch in which the towers have the best objective; 0 without towers.
-        diverged: Whether the loss, a gradient or a weight became infinite or NaN.
-    """
-
-    validation: dict[str, float]
-    seconds: float
-    best_epoch: int
-    diverged: bool
-
-    @classmethod
-    def read(cls, path: Path) -> TrainedTrial:
-        """Reads a `metrics.json`."""
-        content = read_json(path)
-        training = content["training"]
-        return cls(
-            content["validation"], training["seconds"], training["best_epoch"], content["diverged"]
-        )
-
-
 class TrialTuner(BaseTuner):
-    """Runs the trials that an oracle proposes: a local one, or that of a remote chief."""
+    """Runs the trials that an oracle proposes, or in keras-tuner's environment a remote chief."""
 
     def __init__(
         self,
@@ -88,49 +55,24 @@ class TrialTuner(BaseTuner):
         settings: RunSettings,
         sets: list[TokenizedSet],
         output_dir: Path,
-        *,
-        heartbeat_seconds: float = 10.0,
     ):
-        """Combines an oracle with what its trials train.
-
-        Args:
-            heartbeat_seconds: How often a tuner worker tells the chief that it is alive.
-        """
         super().__init__(oracle, directory=str(output_dir), project_name=TRIALS)
         self._settings = settings
         self._sets = sets
         self._output_dir = output_dir
-        self._heartbeat_seconds = heartbeat_seconds
-        self._idle = False
-
-    @property
-    def project_dir(self) -> str:
-        """The directory of the trials; unlike keras-tuner's, this does not create it."""
-        return str(Path(self.directory) / self.project_name)
 
     def save(self) -> None:
         """Does nothing: the oracle saves itself, and a tuner has no other state."""
-
-    def pre_create_trial(self) -> None:
-        """Waits a little if the oracle had no trial the last time."""
-        if self._idle:
-            time.sleep(_IDLE_SECONDS)
-        self._idle = True
-
-    def on_trial_begin(self, trial) -> None:
-        """Notes that the oracle had a trial."""
-        self._idle = False
 
     def run_trial(self, trial) -> dict[str, float]:
         """Trains on each fold; returns the mean validation metrics and the total seconds.
 
         A trial that diverges has metrics of 0. Any other error ends the search.
         """
-        with self._heartbeat(trial.trial_id):
-            try:
-                return self._run_trial(trial)
-            except Exception as error:  # else keras-tuner counts it as a bad trial
-                raise keras_tuner.errors.FatalError(str(error)) from error
+        try:
+            return self._run_trial(trial)
+        except Exception as error:  # else keras-tuner counts it as a bad trial
+            raise keras_tuner.errors.FatalError(str(error)) from error
 
     def on_trial_end(self, trial) -> None:
         """Reports the result and deletes all models but the best."""
@@ -154,17 +96,18 @@ class TrialTuner(BaseTuner):
                 trained.append(train_trial(settings, tokenized_set, path / name, logs / name))
                 _delete_model(path / name)  # it has not seen all training queries
         metrics = {
-            name: float(np.mean([one.validation[name] for one in trained])) for name in METRICS
+            name: float(np.mean([one["validation"][name] for one in trained])) for name in METRICS
         }
         with tf.summary.create_file_writer(str(logs)).as_default(step=0):
             hparams.hparams(values, trial_id=trial.trial_id)
             for name, value in metrics.items():
                 tf.summary.scalar(f"trial/{name}", value)
+        training = [one["training"] for one in trained]
         return {
             **metrics,
-            "best_epoch": float(np.mean([one.best_epoch for one in trained])),
-            "seconds": sum(one.seconds for one in trained),
-            "diverged": float(any(one.diverged for one in trained)),
+            "best_epoch": float(np.mean([one["best_epoch"] for one in training])),
+            "seconds": sum(one["seconds"] for one in training),
+            "diverged": float(any(one["diverged"] for one in trained)),
         }
 
     def _delete_models(self) -> None:
@@ -173,33 +116,17 @@ class TrialTuner(BaseTuner):
         for trial in completed[1:]:
             _delete_model(self._output_dir / TRIALS / trial.trial_id)
 
-    @contextlib.contextmanager
-    def _heartbeat(self, trial_id: str) -> Iterator[None]:
-        """Asks the chief for the trial at intervals, which tells it that this worker is alive."""
-        if not self._is_worker():
-            yield
-            return
-        done = threading.Event()
 
-        def beat():
-            with contextlib.suppress(grpc.RpcError):  # the trial's end will report it
-                while not done.wait(self._heartbeat_seconds):
-                    self.oracle.get_trial(trial_id)
+def train_trial(settings: RunSettings, tokenized_set: TokenizedSet, path: Path, logs: Path) -> dict:
+    """Trains one model, or continues its training; a finished trial is only read.
 
-        threading.Thread(target=beat, daemon=True).start()
-        try:
-            yield
-        finally:
-            done.set()
-
-
-def train_trial(
-    settings: RunSettings, tokenized_set: TokenizedSet, path: Path, logs: Path
-) -> TrainedTrial:
-    """Trains one model, or continues its training; a finished trial is only read."""
+    Returns:
+        The content of its `metrics.json`. `validation` has the metrics of what ranks, with towers
+        of their best epoch; 0 if a loss, a gradient or a weight became infinite or NaN.
+    """
     try:
         run = RunDirectory.create(path, settings)
-    except InputError:  # of a search whose state was damaged; or this raises too
+    except InputError:  # of a search whose state was deleted; or this raises too
         run = RunDirectory.create(path, settings, overwrite=True)
     if not run.finished:
         run.logs = logs
@@ -209,7 +136,7 @@ def train_trial(
         write_json(run.metrics, result)  # last: the trial is done
         keras.backend.clear_session()  # else the graphs of each trial stay in memory
         gc.collect()
-    return TrainedTrial.read(run.metrics)
+    return read_json(run.metrics)
 
 
 def _train(settings: RunSettings, tokenized_set: TokenizedSet, run: RunDirectory) -> dict:
@@ -224,7 +151,9 @@ def _train(settings: RunSettings, tokenized_set: TokenizedSet, run: RunDirectory
     best, seconds = dict.fromkeys(METRICS, 0.0), progress.seconds
     if settings.retrieval.learns_more_than_towers and not diverged:
         models, retrievers = learn_models(settings, run, tokenized_set, towers)
-        best = _validation_metrics(retrievers, settings, tokenized_set)
+        retriever = retrievers[settings.retrieval.ranks_with]
+        negatives = settings.training.negatives
+        best, _ = Validation(lambda: retriever, tokenized_set.retrieval_set, negatives)()
         seconds += models.seconds
     elif not diverged:
         best = progress.history[progress.best_epoch - 1]["validation"]
@@ -239,17 +168,6 @@ def _train(settings: RunSettings, tokenized_set: TokenizedSet, run: RunDirectory
         "diverged": diverged,
         "history": progress.history,
     }
-
-
-def _validation_metrics(
-    retrievers: Mapping[str, Retriever], settings: RunSettings, tokenized_set: TokenizedSet
-) -> dict[str, float]:
-    retriever = retrievers[settings.retrieval.ranks_with]
-    measure = Validation(
-        lambda: retriever, tokenized_set.retrieval_set, settings.training.negatives
-    )
-    metrics, _ = measure()
-    return metrics
 
 
 @contextlib.contextmanager

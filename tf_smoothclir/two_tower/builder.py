@@ -16,7 +16,6 @@ from tf_smoothclir.data.token_frequency import inverse_document_frequency
 from tf_smoothclir.data.tokenized_set import ROLES, TokenizedSet
 from tf_smoothclir.losses.arguments import check_thresholds
 from tf_smoothclir.losses.base import RankingLoss, ranking_loss
-from tf_smoothclir.losses.learned_thresholds import LearnedThresholdsLoss
 from tf_smoothclir.optimizers import make_optimizer
 from tf_smoothclir.plugins import LOSSES, TOWERS
 from tf_smoothclir.settings.combinations import check_combinations
@@ -37,8 +36,6 @@ def configured_loss(settings: RunSettings) -> RankingLoss:
     """The loss that the settings name."""
     model = settings.model
     kind = LOSSES[model.loss]
-    if model.learn_thresholds and model.loss == "sosl":  # `check_combinations` refuses others
-        kind = LearnedThresholdsLoss
     try:
         loss = kind.from_settings(settings.values())
         _check_batches(loss, settings)

@@ -26,7 +26,7 @@ CASES = {
     "clipped": {"clip_norm": 1e-3},
     "mean over lists": {"loss": "softmax"},
     "one table": {"shared_vocabulary": True},
-    "dense gradients too": {"learn_thresholds": True, "token_weights": "learned"},
+    "dense gradients too": {"token_weights": "learned"},
     "positions": {"position_weights": "learned"},
     "reads word order": {"tower": "cnn"},
 }

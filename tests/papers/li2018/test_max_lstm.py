@@ -167,7 +167,7 @@ def test_it_keeps_the_promises_of_sequence_towers(promise):
 
 
 def test_it_is_saved_as_other_sequence_towers_are(tmp_path):
-    every_sequence_tower.test_two_tower_survives_save_and_reload(MaxLSTMTower, tmp_path / "keras")
+    every_sequence_tower.test_two_tower_survives_save_and_reload(MaxLSTMTower, tmp_path)
     every_sequence_tower.test_saved_model_gives_the_same_vectors_with_core_ops_only(
         MaxLSTMTower, tmp_path / "saved"
     )

@@ -85,7 +85,7 @@ def test_only_wikiclir_itself_is_the_papers_set(language, layout, queries, docum
 
 
 def test_preset_of_the_paper_with_its_word_vectors_differs_in_nothing():
-    vectors = {"query_embeddings": "en.npz", "document_embeddings": "fr.npz"}
+    vectors = {"query_embeddings": "en.vec", "document_embeddings": "fr.vec"}
     paper = changed(preset_settings("paper"), vectors)
     assert differences_from_paper(paper) == []
     assert differences_from_paper(preset_settings("paper")) == [
@@ -106,7 +106,7 @@ def test_preset_of_the_paper_with_its_word_vectors_differs_in_nothing():
     ids=str,
 )
 def test_differences_are_named(changes, expected):
-    vectors = {"query_embeddings": "en.npz", "document_embeddings": "fr.npz"}
+    vectors = {"query_embeddings": "en.vec", "document_embeddings": "fr.vec"}
     settings = changed(preset_settings("paper"), {**vectors, **changes})
     assert differences_from_paper(settings) == [expected]
 

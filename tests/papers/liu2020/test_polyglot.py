@@ -74,19 +74,19 @@ def test_the_hand_made_bytes_are_what_pickle_and_numpy_read():
 )
 def test_round_trip_of_either_python_2_string(string, tmp_path):
     data = py2_polyglot([string(word) for word in WORDS], py2_array(ROWS))
-    assert convert_polyglot(write(tmp_path / "in.pkl", data), tmp_path / "out.npz") == (5, 3)
-    matrix, found, _, _ = read_back(tmp_path / "out.npz")
+    assert convert_polyglot(write(tmp_path / "in.pkl", data), tmp_path / "out.vec") == (5, 3)
+    matrix, found, _, _ = read_back(tmp_path / "out.vec")
     np.testing.assert_array_equal(matrix[1:5], ROWS[[0, 4, 5, 6]])  # <UNK> is [UNK]
     assert found == 3  # "<S>" and "<PAD>" are gone
     # Letters that only look like UTF-8 read as latin1 stay as they are.
-    again = load_embeddings(tmp_path / "out.npz", ["[PAD]", "[UNK]", "Ã©"], dim=3, seed=0)
+    again = load_embeddings(tmp_path / "out.vec", ["[PAD]", "[UNK]", "Ã©"], dim=3, seed=0)
     np.testing.assert_array_equal(again.matrix[2], ROWS[7])
 
 
 def test_the_words_alone_are_written_for_a_vocabulary(tmp_path):
     data = py2_polyglot([py2_unicode(word) for word in WORDS], py2_array(ROWS))
     written = tmp_path / "words.txt"
-    convert_polyglot(write(tmp_path / "in.pkl", data), tmp_path / "out.npz", written)
+    convert_polyglot(write(tmp_path / "in.pkl", data), tmp_path / "out.vec", written)
     kept = [word for word in WORDS if word not in ("<UNK>", "<S>", "</S>", "<PAD>")]
     assert written.read_text("utf-8").split("\n") == ["[UNK]", *kept, ""]
 
@@ -94,8 +94,8 @@ def test_the_words_alone_are_written_for_a_vocabulary(tmp_path):
 @pytest.mark.parametrize("protocol", [2, 3, 4])
 def test_pickles_written_by_todays_python_and_numpy(protocol, tmp_path):
     path = write(tmp_path / "in.pkl", pickle.dumps((tuple(WORDS), ROWS), protocol=protocol))
-    assert convert_polyglot(path, tmp_path / "out.npz") == (5, 3)
-    np.testing.assert_array_equal(read_back(tmp_path / "out.npz").matrix[2], ROWS[4])
+    assert convert_polyglot(path, tmp_path / "out.vec") == (5, 3)
+    np.testing.assert_array_equal(read_back(tmp_path / "out.vec").matrix[2], ROWS[4])
 
 
 @pytest.mark.parametrize(
@@ -109,8 +109,8 @@ def test_pickles_written_by_todays_python_and_numpy(protocol, tmp_path):
 )
 def test_layouts_of_the_array(array, tmp_path):
     data = py2_polyglot([py2_unicode(word) for word in WORDS], array)
-    convert_polyglot(write(tmp_path / "in.pkl", data), tmp_path / "out.npz")
-    np.testing.assert_array_equal(read_back(tmp_path / "out.npz").matrix[1:5], ROWS[[0, 4, 5, 6]])
+    convert_polyglot(write(tmp_path / "in.pkl", data), tmp_path / "out.vec")
+    np.testing.assert_array_equal(read_back(tmp_path / "out.vec").matrix[1:5], ROWS[[0, 4, 5, 6]])
 
 
 # ---- hostile files ------------------------------------------------------------------------------
@@ -119,7 +119,7 @@ def test_layouts_of_the_array(array, tmp_path):
 def refused(tmp_path, data: bytes, message: str):
     path = write(tmp_path / "in.pkl", data)
     with pytest.raises(InputError, match=message):
-        convert_polyglot(path, tmp_path / "out.npz")
+        convert_polyglot(path, tmp_path / "out.vec")
     assert list(tmp_path.iterdir()) == [path]  # no output, no half of one, nothing was run
 
 
@@ -203,27 +203,27 @@ def test_content_that_is_not_words_with_finite_rows_is_refused(words, rows, mess
 
 def test_a_word_without_characters_is_kept_like_any_other(tmp_path):
     path = write(tmp_path / "in.pkl", pickle.dumps(([*WORDS[:-1], ""], ROWS), protocol=3))
-    words, _ = convert_polyglot(path, tmp_path / "out.npz")
+    words, _ = convert_polyglot(path, tmp_path / "out.vec")
     assert (
         words
         == convert_polyglot(
             write(tmp_path / "in.pkl", pickle.dumps((WORDS, ROWS), protocol=3)),
-            tmp_path / "all.npz",
+            tmp_path / "all.vec",
         )[0]
     )
 
 
 def test_missing_input_and_output_directory_are_named(tmp_path):
     with pytest.raises(InputError, match=r"nowhere\.pkl: the file cannot be read"):
-        convert_polyglot(tmp_path / "nowhere.pkl", tmp_path / "out.npz")
+        convert_polyglot(tmp_path / "nowhere.pkl", tmp_path / "out.vec")
     path = write(tmp_path / "in.pkl", pickle.dumps((WORDS, ROWS), protocol=2))
-    with pytest.raises(InputError, match=r"out\.npz: the file cannot be written"):
-        convert_polyglot(path, tmp_path / "nowhere" / "out.npz")
+    with pytest.raises(InputError, match=r"out\.vec: the file cannot be written"):
+        convert_polyglot(path, tmp_path / "nowhere" / "out.vec")
 
 
 def test_command_line(tmp_path):
     path = write(tmp_path / "in.pkl", pickle.dumps((WORDS, ROWS), protocol=2))
-    output = tmp_path / "out.npz"
+    output = tmp_path / "out.vec"
 
     def run(source):
         command = [sys.executable, "-m", "tf_smoothclir.papers.liu2020.convert_polyglot"]
@@ -258,5 +258,5 @@ def test_a_small_pickle_cannot_hang_the_converter(content, tmp_path):
     assert len(content) < 200
     (tmp_path / "in.pkl").write_bytes(content)
     with pytest.raises(InputError, match="not a pickle of words") as error:
-        convert_polyglot(tmp_path / "in.pkl", tmp_path / "out.npz")
+        convert_polyglot(tmp_path / "in.pkl", tmp_path / "out.vec")
     assert len(str(error.value)) < 1000

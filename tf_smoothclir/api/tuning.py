@@ -1,0 +1,248 @@
+"""Tuning from Python: what `smoothclir-tune` does, and a hypermodel for keras-tuner itself."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import keras_tuner
+from tensorflow import keras
+
+from tf_smoothclir.api.given import Judgments, Texts
+from tf_smoothclir.api.keywords import PathText
+from tf_smoothclir.api.quiet import without_retracing_warnings
+from tf_smoothclir.api.sets import Data
+from tf_smoothclir.api.training import Given, settings_with_data
+from tf_smoothclir.data.tokenized_set import TokenizedSet
+from tf_smoothclir.settings.combinations import check_combinations
+from tf_smoothclir.settings.presets import changed
+from tf_smoothclir.settings.run import RunSettings
+from tf_smoothclir.settings.search import Search
+from tf_smoothclir.training.run_directory import RunDirectory
+from tf_smoothclir.training.tasks import load_model, untrained_model
+from tf_smoothclir.training.trainer import Interrupted
+from tf_smoothclir.tuning.search_space import declare, search_space, setting_values, with_values
+from tf_smoothclir.tuning.trial_results import TrialResult, trial_table
+from tf_smoothclir.tuning.tune import tune as run_search
+from tf_smoothclir.tuning.tuner import tokenized_sets, train_trial
+from tf_smoothclir.utils.errors import InputError, input_error
+from tf_smoothclir.utils.progress import progress_shown
+from tf_smoothclir.utils.tables import markdown_table
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from tf_smoothclir.api.keywords import SettingKeywords
+
+_ARGUMENTS = (
+    *("data", "queries", "documents", "judgments", "splits", "preset", "output_dir", "overwrite"),
+    *("progress", *(field.name for field in dataclasses.fields(Search))),
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class Tuning:
+    """The outcome of a search; `print` shows its trials as a table.
+
+    Attributes:
+        best: Keywords of the best trial: `train(..., **best)` trains what it trained.
+        score: Its metric.
+        metric: The metric that chose it, on validation queries.
+        trials: All trials, the best first, each with `values`, `metrics`, `seconds` and more.
+    """
+
+    best: dict[str, Any]
+    score: float
+    metric: str
+    trials: list[TrialResult]
+
+    def __str__(self) -> str:
+        return markdown_table(*trial_table(self.trials, self.metric))
+
+
+def tune(
+    data: Data | None = None,
+    *,
+    queries: Texts | None = None,
+    documents: Texts | None = None,
+    judgments: Judgments | None = None,
+    splits: Mapping[str, str] | None = None,
+    preset: str = "",
+    tune: Sequence[str] = Search.tune,
+    search: str = Search.search,
+    max_trials: int = Search.max_trials,
+    folds: int = Search.folds,
+    output_dir: PathText | None = None,
+    overwrite: bool = False,
+    progress: bool | None = None,
+    **settings: Unpack[SettingKeywords],
+) -> Tuning:
+    """Searches settings on the validation queries, as the command `smoothclir-tune` does.
+
+    ```python
+    found = sc.tune(queries=queries, documents=documents, judgments=judgments, max_trials=10)
+    model = sc.train(queries=queries, documents=documents, judgments=judgments, **found.best)
+    ```
+
+    Args:
+        data: As for `train`.
+        queries: As for `train`.
+        documents: As for `train`.
+        judgments: As for `train`.
+        splits: As for `train`.
+        preset: As for `train`.
+        tune: Names of the settings to search; `smoothclir-tune --help` lists them with their
+            values. Thresholds rise by construction.
+        search: "grid", "random", "bayesian" or "hyperband".
+        max_trials: Maximum number of trials.
+        folds: Folds of cross-validation; 0 for the validation split.
+        output_dir: Gets trials, tables, a heat map of the thresholds and the best model. By
+            default a temporary directory, which is deleted at the end.
+        overwrite: Deletes the search that is there. Without it, a search with the same settings
+            and data continues, with more trials if `max_trials` is larger.
+        progress: As for `train`.
+        **settings: Settings that are not searched, as for `train`. `select_metric` ranks trials.
+
+    Raises:
+        InputError: An argument, a setting or the data cannot be used.
+        KeyboardInterrupt: You stopped it. With the same `output_dir`, the same call continues.
+    """
+    chosen = _search(tune, search, max_trials, folds)
+    given, keywords = Given(data, queries, documents, judgments, splits), dict(settings)
+    with tempfile.TemporaryDirectory(prefix="smoothclir-") as temporary:
+        directory = Path(temporary if output_dir is None else output_dir)
+        fixed = settings_with_data(
+            "tune", given, preset, keywords, _ARGUMENTS, directory, overwrite
+        )
+        with progress_shown(progress), without_retracing_warnings():
+            try:
+                trials = run_search(fixed, chosen, directory, overwrite=overwrite)
+            except Interrupted:
+                raise KeyboardInterrupt(f"stopped and saved in {directory}") from None
+    metric = fixed.training.select_metric
+    best = {**keywords, **setting_values(trials[0].values, fixed)}
+    if preset:
+        best["preset"] = preset
+    return Tuning(best, trials[0].metrics[metric], metric, trials)
+
+
+def _search(tune: Sequence[str], search: str, max_trials: int, folds: int) -> Search:
+    if isinstance(tune, str):
+        raise input_error(f"tune={tune!r}", "it is a string", f"Give a list: tune=[{tune!r}]")
+    try:
+        return Search(tuple(tune), search, max_trials, folds)
+    except ValueError as error:
+        raise InputError(str(error)) from error
+
+
+class HyperModel(keras_tuner.HyperModel):
+    """Two towers for keras-tuner's tuners: `build` declares what is searched, `fit` trains.
+
+    ```python
+    hypermodel = sc.HyperModel("data", tune=["epsilon"], epochs=5)
+    objective = keras_tuner.Objective("NDCG@5", "max")
+    tuner = keras_tuner.RandomSearch(hypermodel, objective=objective, max_trials=5)
+    tuner.search()
+    ```
+
+    `fit` trains as `sc.train` does, on data of its own, and reports the seven metrics of the
+    validation queries, of the epoch with the best `select_metric`. The objective is one of them.
+    """
+
+    def __init__(
+        self,
+        data: Data | None = None,
+        *,
+        queries: Texts | None = None,
+        documents: Texts | None = None,
+        judgments: Judgments | None = None,
+        splits: Mapping[str, str] | None = None,
+        preset: str = "",
+        tune: Sequence[str] = Search.tune,
+        **settings: Unpack[SettingKeywords],
+    ):
+        """Checks the settings and opens the data.
+
+        Args:
+            data: As for `train`.
+            queries: As for `train`.
+            documents: As for `train`.
+            judgments: As for `train`.
+            splits: As for `train`.
+            preset: As for `train`.
+            tune: Names of the settings to search, as for `tune`.
+            **settings: Settings that are not searched, as for `train`.
+
+        Raises:
+            InputError: An argument, a setting or the data cannot be used, or there are no towers.
+        """
+        super().__init__()
+        self._held = tempfile.TemporaryDirectory(prefix="smoothclir-")
+        given, directory = Given(data, queries, documents, judgments, splits), Path(self._held.name)
+        self._names = _search(tune, Search.search, Search.max_trials, Search.folds).tune
+        self._settings = settings_with_data(
+            "HyperModel", given, preset, dict(settings), _ARGUMENTS, directory
+        )
+        if not self._settings.retrieval.has_towers:
+            reason = "a lexical model is no Keras model"
+            raise input_error("HyperModel: retriever", reason, "Use sc.tune, or train towers too")
+        check_combinations(self._settings, varied=self._names, tune=self._names)
+        search_space(self._names, self._settings)
+
+    def build(self, hp: keras_tuner.HyperParameters) -> keras.Model:
+        """Declares the searched settings; returns an untrained model with the values of a trial."""
+        declare(hp, self._names, self._settings)
+        return untrained_model(self._with(hp), self._tokenized_set)
+
+    def fit(
+        self,
+        hp: keras_tuner.HyperParameters,
+        model: keras.Model,
+        *,
+        callbacks: Sequence[keras.callbacks.Callback] = (),
+        epochs: int = 0,
+        initial_epoch: int = 0,
+        verbose: Any = "auto",
+    ) -> dict[str, float]:
+        """Trains a model that `build` returned; leaves the weights of its best epoch in it.
+
+        Args:
+            hp: The values of the trial.
+            model: The model.
+            callbacks: Of the tuner; they see one epoch, the best one.
+            epochs: 0 for those of the settings; a Hyperband tuner decides them.
+            initial_epoch: Has no effect: training begins anew.
+            verbose: Has no effect.
+
+        Returns:
+            Metric -> value on validation queries.
+        """
+        del initial_epoch, verbose
+        settings = self._with(hp)
+        if epochs:
+            settings = changed(settings, {"epochs": epochs})
+        with tempfile.TemporaryDirectory(dir=self._held.name) as directory:
+            path = Path(directory)
+            with without_retracing_warnings():
+                trained = train_trial(settings, self._tokenized_set, path / "run", path / "logs")
+            if not trained["diverged"]:
+                model.set_weights(load_model(RunDirectory(path / "run")).get_weights())
+        metrics = trained["validation"]
+        told = keras.callbacks.CallbackList(list(callbacks), model=model)
+        told.on_train_begin()
+        told.on_epoch_begin(0)
+        told.on_epoch_end(0, metrics)
+        told.on_train_end()
+        return metrics
+
+    def _with(self, hp: keras_tuner.HyperParameters) -> RunSettings:
+        values = {name: hp.get(name) for name in self._names if name in hp and hp.is_active(name)}
+        return with_values(self._settings, values)
+
+    @functools.cached_property
+    def _tokenized_set(self) -> TokenizedSet:
+        return tokenized_sets(self._settings, 0)[0]

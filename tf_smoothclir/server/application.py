@@ -1,0 +1,138 @@
+"""The web application: TensorFlow Serving's REST requests for models, and the search page."""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import re
+import socket
+from collections.abc import Callable, Collection, Mapping
+from concurrent.futures import ThreadPoolExecutor
+
+from starlette.applications import Starlette
+from starlette.datastructures import Headers
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from tf_smoothclir.server.search_page import SearchPage
+from tf_smoothclir.server.served_models import ServedModel
+from tf_smoothclir.utils.errors import InputError
+
+MAX_BODY_BYTES = 16 << 20
+BODY_SECONDS = 60.0  # from the headers of a request to the last byte of its body
+_WORKERS = 8  # requests that are computed at the same time
+_MODEL = "/v1/models/{model}"
+
+
+def application(
+    models: Mapping[str, ServedModel], page: SearchPage | None = None, names: Collection[str] = ()
+) -> Starlette:
+    """The application.
+
+    Args:
+        models: Name -> model.
+        page: The search page, if there is one.
+        names: Names with a dot by which clients may call the server, besides the machine's own.
+    """
+    pool = ThreadPoolExecutor(_WORKERS)  # the event loop only reads and writes
+
+    async def computed(function: Callable, *arguments):
+        return await asyncio.get_running_loop().run_in_executor(pool, function, *arguments)
+
+    async def predict(request: Request) -> Response:
+        model = _chosen(models, request)
+        answer = await computed(model.answer, await _body(request))
+        return Response(answer, media_type="application/json")
+
+    def status(request: Request) -> Response:
+        return JSONResponse(_chosen(models, request).status())
+
+    routes = [
+        Route(_MODEL + version + end, endpoint, methods=[method])
+        for version in ("", "/versions/{version}")
+        for end, endpoint, method in ((":predict", predict, "POST"), ("", status, "GET"))
+    ]
+    if page is not None:
+        search = page.search
+
+        async def searched(request: Request) -> Response:
+            return JSONResponse(await computed(search, request.query_params))
+
+        routes += [
+            Route("/", lambda _: Response(page.html, headers=page.headers, media_type="text/html")),
+            Route("/api/about", lambda _: JSONResponse(page.about())),
+            Route("/api/search", searched),
+        ]
+    return Starlette(
+        routes=routes,
+        middleware=[Middleware(_HostCheck, names=names)],
+        exception_handlers={
+            HTTPException: lambda _, error: _refusal(
+                error.status_code, error.detail, error.headers
+            ),
+            InputError: lambda _, error: _refusal(400, str(error)),
+            Exception: lambda _, error: _refusal(
+                500, f"{type(error).__name__} in the server; see its log"
+            ),
+        },
+        max_body_size=MAX_BODY_BYTES,
+    )
+
+
+def host_is_served(header: str, names: Collection[str] = ()) -> bool:
+    """Whether a Host header names this server, and not a domain that was pointed at it.
+
+    A web page of another domain could otherwise have a browser ask a server that only its own
+    machine reaches (DNS rebinding). That takes a domain with a dot: addresses, names without a dot
+    (localhost, those of containers) and the name of the machine are safe.
+    """
+    host = re.sub(r":\d*$", "", header.strip()).strip("[]").rstrip(".").lower()
+    if ("." not in host and ":" not in host) or host.endswith(".localhost"):
+        return True
+    try:
+        ipaddress.ip_address(host)
+        return True
+    except ValueError:
+        return host in {name.lower() for name in (*names, socket.gethostname(), socket.getfqdn())}
+
+
+class _HostCheck:
+    """Refuses requests whose Host header is not one of this server."""
+
+    def __init__(self, app: ASGIApp, names: Collection[str]):
+        self._app, self._names = app, names
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        host = Headers(scope=scope).get("host", "")
+        if host_is_served(host, self._names):
+            await self._app(scope, receive, send)
+        else:
+            message = f"{host[:80]!r} is no name of this server; see --allowed_hosts"
+            await _refusal(403, message)(scope, receive, send)
+
+
+def _chosen(models: Mapping[str, ServedModel], request: Request) -> ServedModel:
+    name, version = request.path_params["model"], request.path_params.get("version")
+    model = models.get(name)
+    if model is None or version not in (None, str(model.version)):
+        asked = name[:80] if version is None else f"{name[:80]}, version {version[:20]}"
+        served = ", ".join(f"{one.name}, version {one.version}" for one in models.values())
+        raise HTTPException(404, f"There is no model {asked}; served are: {served}")
+    return model
+
+
+async def _body(request: Request) -> bytes:
+    try:
+        async with asyncio.timeout(BODY_SECONDS):
+            return await request.body()
+    except (ClientDisconnect, TimeoutError):
+        message = f"The body did not come within {BODY_SECONDS:g} seconds"
+        raise HTTPException(408, message, {"Connection": "close"}) from None
+
+
+def _refusal(status: int, message: str, headers: Mapping[str, str] | None = None) -> Response:
+    return JSONResponse({"error": message}, status, headers)
