@@ -6,7 +6,7 @@ They are those of Liu et al. 2020 and, by the beginnings of their names, of Yu a
 Each experiment is a grid of training runs ("cells"), which run on all cores and are kept in
 OUTPUT_DIR/cells. The same command continues interrupted cells and skips finished ones; tables and
 figures share their cells. Short runs of the first seed tune the thresholds on validation.
-OUTPUT_DIR/EXPERIMENT gets Markdown, CSV, LaTeX and PNG files, OUTPUT_DIR/report.md leads to them.
+OUTPUT_DIR/EXPERIMENT gets Markdown, CSV, LaTeX and PNG files, OUTPUT_DIR/report.html all of them.
 Without --data_dir, the experiments use the built-in toy world. They set loss, tower and seed
 themselves: --loss, --tower and --seed have no effect.
 
@@ -156,6 +156,12 @@ def main(argv) -> None:
         _WORD_VECTORS.value, **{field: flag.value for field, flag in _MATCHING.items()}
     )
     check_combinations(base, varied=_DECIDED, seeds=seeds)
+    if matching.word_vectors == "towers" and matching.folds:
+        raise input_error(
+            f"--word_vectors=towers --matching_folds={matching.folds}",
+            "towers are trained on the splits of the set, so on queries that folds test",
+            "Leave one of the two out",
+        )
     if len(base.model.thresholds) != 2:
         raise input_error(
             "--thresholds", "the experiments of the paper use grades 0, 1 and 2", "Give two"
@@ -180,7 +186,7 @@ def main(argv) -> None:
         processes=_WORKERS.value,
         command=shlex.join(["smoothclir-reproduce", *sys.argv[1:]]),
     )
-    print(f"Report: {_OUTPUT_DIR.value}/report.md")
+    print(f"Report: {_OUTPUT_DIR.value}/report.html")
     if failures:
         logging.flush()
         sys.exit("error: these runs failed, all others are done:\n" + "\n".join(failures))

@@ -23,7 +23,7 @@ from tf_smoothclir.papers.laboratory.system_metrics import (
     significant,
 )
 from tf_smoothclir.papers.laboratory.systems import NEGATIVES
-from tf_smoothclir.papers.laboratory.tables import Written
+from tf_smoothclir.papers.laboratory.written import Written
 from tf_smoothclir.papers.li2018 import tables as li2018
 from tf_smoothclir.papers.liu2020 import generalization
 from tf_smoothclir.papers.liu2020.paper_numbers import FIGURE_5, LANGUAGES, TABLE_1, paper_values
@@ -116,6 +116,12 @@ def paper_blocks(experiment: Experiment) -> list[tables.Table]:
     return [tables.paper_table(NOT_COMPARABLE, experiment.first_column, named)]
 
 
+def not_comparable(experiment: Experiment) -> str:
+    """What the paper measured on, for headings."""
+    is_theirs = experiment.name in _YU2020
+    return yu2020_numbers.NOT_COMPARABLE if is_theirs else NOT_COMPARABLE
+
+
 def _write(path: Path, kind: str, text: str) -> None:
     write_text(path.with_name(f"{path.name}.{kind}"), text)
 
@@ -186,6 +192,9 @@ def _trained(experiment: Experiment, study_set: StudySet, study: Study, director
         written.plots.append(plot)
     if experiment.costs:
         written.notes.append(_COSTS_NOTE)
+        if differences:
+            system_plots.plot_gains(plot, title, systems[0].name, differences)
+            written.plots.append(plot)
     written.csv = tables.system_csv(study_set.name, systems, marked, paper, study_set.comparable)
     return written
 

@@ -1,4 +1,4 @@
-"""Runs experiments by name: cells, then tables, plots and `report.md`, which leads to them."""
+"""Runs experiments by name: cells, tables, plots and the report page."""
 
 from __future__ import annotations
 
@@ -8,43 +8,36 @@ import platform
 from collections.abc import Sequence
 from pathlib import Path
 
-from tf_smoothclir.papers.laboratory.catalogue import EXPERIMENTS
+from tf_smoothclir.papers.laboratory import page
+from tf_smoothclir.papers.laboratory.catalogue import EXPERIMENTS, Experiment
 from tf_smoothclir.papers.laboratory.cell_processes import run_cells
 from tf_smoothclir.papers.laboratory.cells import CellDirectory
-from tf_smoothclir.papers.laboratory.outputs import write_set
+from tf_smoothclir.papers.laboratory.outputs import not_comparable, paper_blocks, write_set
 from tf_smoothclir.papers.laboratory.plan import Study, StudySet
 from tf_smoothclir.papers.liu2020 import loss_figures
 from tf_smoothclir.papers.liu2020.theory_table import write_theory_table
 from tf_smoothclir.training.run_config import software_versions
 from tf_smoothclir.utils.files import make_directory, write_text
 
-_WITHOUT_SETS = {
-    "figure1": loss_figures.figure1,
-    "figure2": loss_figures.figure2,
-    "theory": write_theory_table,
-}
+_SECTION = ".section.json"
+_PAPER = "paper"  # never the name of a set, which ends with its languages
+_DRAWN = {"figure1": loss_figures.figure1, "figure2": loss_figures.figure2}
 
 
 def reproduce(
     names: Sequence[str], sets: Sequence[StudySet], study: Study, *, processes: int, command: str
 ) -> list[str]:
-    """Runs the cells that are missing, then writes tables, plots and `report.md`.
-
-    Returns the cells that failed, as text.
-    """
+    """Runs the cells that are missing, then writes tables, plots and `report.html`."""
     make_directory(study.output_dir, "--output_dir")
     experiments = [EXPERIMENTS[name] for name in dict.fromkeys(names)]
     failed = _run(experiments, sets, study, processes)
     for experiment in experiments:
-        directory = make_directory(study.output_dir / experiment.name, "--output_dir")
-        if experiment.name in _WITHOUT_SETS:
-            _WITHOUT_SETS[experiment.name](directory)
-        else:
-            for one in sets:
-                write_set(experiment, one, study, directory, command)
+        for key, section in _sections(experiment, sets, study, command):
+            section.commands.append(command)
+            section.write(_directory(study.output_dir, experiment) / f"{key}{_SECTION}")
     _remember(study.output_dir / "commands.txt", command)
-    _write_report(study.output_dir)
-    return [f"{cell.path} (see {cell.log})" for cell in failed]
+    page.write_page(study.output_dir, _all_sections(study.output_dir), note=_note())
+    return [_failure(cell) for cell in failed]
 
 
 def _run(experiments, sets, study: Study, processes: int) -> list[CellDirectory]:
@@ -60,21 +53,51 @@ def _run(experiments, sets, study: Study, processes: int) -> list[CellDirectory]
     return failed + run_cells(final, processes)
 
 
-def _write_report(output_dir: Path) -> None:
-    """Writes the page that leads to what all commands so far have written."""
+def _note() -> str:
     made_with = ", ".join(f"{name} {version}" for name, version in software_versions().items())
     machine = f"{platform.machine()}, {os.cpu_count()} cores, {platform.system()}"
-    parts = ["# Experiments", f"{datetime.date.today()}; {made_with}; {machine}."]
-    for name, experiment in EXPERIMENTS.items():
-        pages = sorted((output_dir / name).glob("*.md"))
-        plots = [] if pages else sorted((output_dir / name).glob("*.png"))
-        if pages or plots:
-            parts += [f"## {experiment.title}", experiment.claim]
-            parts += [f"* [{page.stem}]({name}/{page.name})" for page in pages]
-            parts += [f"![{experiment.title}]({name}/{plot.name})" for plot in plots]
-    commands = (output_dir / "commands.txt").read_text(encoding="utf-8")
-    parts += ["## Commands", f"```\n{commands}```"]
-    write_text(output_dir / "report.md", "\n\n".join(parts) + "\n")
+    return f"{datetime.date.today()}; {made_with}; {machine}."
+
+
+def _failure(cell: CellDirectory) -> str:
+    return f"{cell.path} (see {cell.log})"
+
+
+def _sections(experiment: Experiment, sets, study: Study, command: str):
+    """Yields (key, section): one for each set, or one if the experiment needs no set."""
+    directory = _directory(study.output_dir, experiment)
+    title, claim = experiment.title, experiment.claim
+    if experiment.name == "theory":
+        yield "theory", page.Section(title, claim, tables=[write_theory_table(directory)])
+        return
+    if experiment.name in _DRAWN:
+        png, _ = _DRAWN[experiment.name](directory)
+        yield experiment.name, page.Section(title, claim, plots=[png])
+        return
+    for one in sets:
+        written = write_set(experiment, one, study, directory, command)
+        cells = study.tuning_cells(one, [experiment]) + study.final_cells(one, [experiment])
+        failed = [f"Failed: {_failure(cell)}" for cell in cells if not cell.finished]
+        text = "\n\n".join([claim, *written.notes, *failed])
+        tables = [table.for_page() for table in written.tables]
+        yield one.name, page.Section(f"{title}, {one.name}", text, [], tables, written.plots)
+    theirs = [table.for_page() for table in paper_blocks(experiment)]
+    if theirs and not all(one.comparable for one in sets):
+        yield _PAPER, page.Section(f"{title}, {not_comparable(experiment)}", tables=theirs)
+
+
+def _directory(output_dir: Path, experiment: Experiment) -> Path:
+    return make_directory(output_dir / experiment.name, "--output_dir")
+
+
+def _all_sections(output_dir: Path) -> list[page.Section]:
+    """Reads the sections of all commands so far, in the order of the experiments."""
+    found = []
+    for name in EXPERIMENTS:
+        paths = (output_dir / name).glob(f"*{_SECTION}")
+        for path in sorted(paths, key=lambda path: (path.name == f"{_PAPER}{_SECTION}", path.name)):
+            found.append(page.Section.read(path))
+    return found
 
 
 def _remember(path: Path, command: str) -> None:

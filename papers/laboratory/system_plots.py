@@ -1,4 +1,4 @@
-"""Plots of trained systems: Figures 3, 4 and 5 of the paper."""
+"""Plots of trained systems: Figures 3, 4 and 5 of the paper, and the gains of the ablation."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from tf_smoothclir.evaluation.compare import Difference
 from tf_smoothclir.evaluation.plots import COLOURS, plt, save_png
 from tf_smoothclir.papers.laboratory.system_metrics import SystemMetrics
 from tf_smoothclir.papers.laboratory.tables import threshold_text
@@ -96,4 +97,39 @@ def plot_metric_curves(
     axes.set_ylabel("mean over test queries (bars: lowest and highest seed)")
     axes.grid(alpha=0.3)
     figure.legend(loc="outside right center")
+    save_png(figure, path, dpi=150)
+
+
+def plot_gains(path: Path, title: str, baseline: str, differences: Sequence[Difference]) -> None:
+    """Draws the gain of each system over the baseline, one panel for each metric."""
+    metrics = list(dict.fromkeys(one.metric for one in differences))
+    names = list(dict.fromkeys(one.system for one in differences))
+    figure, axes = plt.subplots(
+        1,
+        len(metrics),
+        figsize=(2.2 + 2.2 * len(metrics), 1.4 + 0.32 * len(names)),
+        sharey=True,
+        squeeze=False,
+        constrained_layout=True,
+    )
+    for panel, metric, colour in zip(axes[0], metrics, COLOURS):
+        of_metric = [one for one in differences if one.metric == metric]
+        middle = np.array([one.difference for one in of_metric])
+        ends = np.array([(one.low, one.high) for one in of_metric]).T
+        panel.axvline(0, color="grey", linewidth=1)
+        panel.errorbar(
+            middle,
+            [names.index(one.system) for one in of_metric],
+            xerr=np.abs(ends - middle),
+            color=colour,
+            marker="o",
+            linestyle="",
+            capsize=3,
+        )
+        panel.set(title=metric, yticks=range(len(names)), yticklabels=names)
+        panel.locator_params(axis="x", nbins=4)
+        panel.grid(alpha=0.3)
+    axes[0, 0].invert_yaxis()
+    figure.suptitle(title)
+    figure.supxlabel(f"difference from {baseline} (bars: 95% interval over test queries)")
     save_png(figure, path, dpi=150)

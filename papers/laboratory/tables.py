@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Collection, Mapping, Sequence
-from pathlib import Path
 
+from tf_smoothclir.papers.laboratory.page import PageTable
 from tf_smoothclir.papers.laboratory.system_metrics import SystemMetrics
 from tf_smoothclir.settings.training import METRICS
 from tf_smoothclir.utils.tables import csv_table, latex_escape, latex_table, markdown_table
@@ -80,26 +80,14 @@ class Table:
         columns = "".join("r" if is_number else "l" for is_number in numeric)
         return f"% {self.caption}\n{latex_table(self.columns, [rows], columns)}"
 
+    def for_page(self) -> PageTable:
+        """The table for the report page."""
+        rows = [[_bold(cell, "**{}**") for cell in row] for row in self.rows]
+        return PageTable(list(self.columns), rows)
+
     @property
     def _indices(self) -> range:
         return range(len(self.columns))
-
-
-@dataclasses.dataclass
-class Written:
-    """What an experiment shows of a set.
-
-    Attributes:
-        tables: Our tables.
-        plots: PNG files.
-        notes: The conditions of the measurement, one sentence or two each.
-        csv: The unrounded values.
-    """
-
-    tables: list[Table]
-    plots: list[Path] = dataclasses.field(default_factory=list)
-    notes: list[str] = dataclasses.field(default_factory=list)
-    csv: str = ""
 
 
 def _bold(cell: object, pattern: str, escape=str) -> str:

@@ -18,6 +18,7 @@ from tf_smoothclir.papers.li2018.task import AdversarialTask
 from tf_smoothclir.papers.li2018.translations import (
     TokenRows,
     WordTranslations,
+    translated_by_people,
     translated_by_table,
 )
 from tf_smoothclir.papers.li2018.triplets import TripletBatches
@@ -39,6 +40,7 @@ def adversarial_task(inputs: ObjectiveInputs) -> AdversarialTask:
         training,
         openings=openings,
         opening_epochs=own.opening_epochs,
+        graded=own.graded_triplets,
         after_epoch=SourceProbe(encoders, tokenized_set, translations),
     )
     return AdversarialTask(
@@ -95,12 +97,17 @@ def _prepared_texts(inputs: ObjectiveInputs, *, translates: bool) -> _Files:
     settings, tokenized_set, run = inputs.settings, inputs.tokenized_set, inputs.run
     files = _Files(run.of_plugins("translations.npz"), run.of_plugins("openings.npz"))
     own, most = settings.of(AdversarialSettings), settings.text.max_query_tokens
+    by_people = own.translated_by == "human"
     translates = translates and not files.translations.is_file()
+    needs_words = translates and not by_people
     needs_openings = own.opening_epochs and not files.openings.is_file()
-    if translates or needs_openings:
+    if translates and by_people:
+        with run.writing(files.translations) as path:
+            translated_by_people(tokenized_set, most).save(path)
+    if needs_words or needs_openings:
         texts = LexicalTexts(tokenized_set, most)
         words = WordTranslations.learn(texts, settings.training.seed)
-    if translates:
+    if needs_words:
         reader = QueryReader(tokenized_set.vocabulary_dir, most)
         with run.writing(files.translations) as path:
             translated_by_table(words, texts, reader).save(path)

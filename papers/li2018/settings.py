@@ -56,6 +56,13 @@ class AdversarialSettings(Settings):
         minimum=0.0,
         searched=(0.0, 0.01, 0.1, 1.0),
     )
+    adversarial_loss: str = setting(
+        "likelihood",
+        "Only for --objective=adversarial: what the towers do to the discriminator. likelihood:"
+        " lower its likelihood of the right source (paper), which hardly moves them while it is"
+        " sure. uniform: make it find all sources alike.",
+        choices=("likelihood", "uniform"),
+    )
     discriminator_steps: int = setting(
         1,
         "Only for --objective=adversarial: steps of the discriminator before each step of the"
@@ -68,12 +75,31 @@ class AdversarialSettings(Settings):
         " 0: Adam's own, 0.01.",
         minimum=0.0,
     )
+    discriminator_input: str = setting(
+        "vectors",
+        "Only for --objective=adversarial: what the discriminator reads. vectors: those of the"
+        " towers (paper), which they can make longer or shorter at no cost to the ranking."
+        " normalised: the same as the similarity sees them.",
+        choices=("vectors", "normalised"),
+    )
     regularization: float = setting(
         1.0,
         "Only for --objective=adversarial: weight of the norms of the matrices behind the word"
         " vectors (paper: 1), over the number of training queries, because the paper's other losses"
         " are sums over these.",
         minimum=0.0,
+    )
+    translated_by: str = setting(
+        "table",
+        "Where --objective=adversarial takes translated queries from. table: word by word from a"
+        " translation table that is learned from the training pairs. human:"
+        " wiki_<document language>.queries of the set.",
+        choices=("table", "human"),
+    )
+    graded_triplets: bool = setting(
+        False,
+        "Only for --objective=adversarial: train on pairs of relevant documents of different"
+        " grades too, which are less sure: P = 2/3 for grades 2 and 1.",
     )
     opening_epochs: int = setting(
         0,

@@ -12,7 +12,7 @@ NO_ADVERSARY, SOSL, SOSL_NO_ADVERSARY = "M_adv", "SOSL for matching", "SOSL for 
 # All that learns vectors starts from the same ones, as the paper's model does from word2vec.
 _COMMON = {"epsilon": 0.0, "select_metric": "MAP", "initial_vectors": "bilingual"}
 _ADVERSARIAL = {"objective": "adversarial", **_COMMON}
-# Chosen on validation queries of mdn-en-de: see the README beside this file.
+# Chosen on validation queries of mdn-en-de: see docs/adversarial.md.
 _LSTM = {
     "tower": "max_lstm",
     "batching": "bucketed",
@@ -39,6 +39,8 @@ _PARTS = {
 }
 _CHANGES = {
     "adversarial weight 1": {"adversarial_weight": 1.0},
+    "discriminator of unit vectors": {"discriminator_input": "normalised"},
+    "confusion for likelihood": {"adversarial_loss": "uniform"},
     SOSL: {"matching_loss": "sosl"},
     SOSL_NO_ADVERSARY: {**_WITHOUT, "matching_loss": "sosl"},
 }

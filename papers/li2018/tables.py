@@ -15,7 +15,7 @@ from tf_smoothclir.papers.laboratory import tables
 from tf_smoothclir.papers.laboratory.catalogue import Experiment
 from tf_smoothclir.papers.laboratory.plan import Study, StudySet
 from tf_smoothclir.papers.laboratory.system_metrics import ALPHA, SystemMetrics, read_system_metrics
-from tf_smoothclir.papers.laboratory.tables import Written
+from tf_smoothclir.papers.laboratory.written import Written
 from tf_smoothclir.papers.li2018.measures import (
     COLUMNS,
     GRADE_1,

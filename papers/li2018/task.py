@@ -27,6 +27,7 @@ from tf_smoothclir.papers.li2018.settings import AdversarialSettings
 from tf_smoothclir.protocols.task import Batches
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.two_tower.model import TwoTower
+from tf_smoothclir.two_tower.similarity import smooth_normalize
 
 _PARTS = ("translation_loss", "matching_loss", "monolingual_loss", "norms", "vector_length")
 _GAME = ("log_likelihood", *(f"accuracy_{source}" for source in SOURCES))
@@ -111,13 +112,15 @@ class AdversarialTask(HelpedTask):
         loss += first * own.gamma1 * parts["translation_loss"]
         loss += first * own.gamma3 * parts["monolingual_loss"]
         if own.adversarial_weight:
-            likelihood = constraints.source_log_likelihood(self.logits(vectors))
-            loss += first * own.adversarial_weight * likelihood
+            loss += first * own.adversarial_weight * self._adversarial_loss(vectors)
         return loss
 
     def logits(self, vectors: dict[str, tf.Tensor]) -> list[tf.Tensor]:
         """What the discriminator says of the vectors of each source, `[vectors, 3]`."""
-        return [self.discriminator(vectors[source]) for source in SOURCES]
+        found = [vectors[source] for source in SOURCES]
+        if self._own.discriminator_input == "normalised":
+            found = [smooth_normalize(of, self.model.similarity.epsilon) for of in found]
+        return [self.discriminator(of) for of in found]
 
     def _matching(self, queries, documents, grades) -> tf.Tensor:
         relevant, others = (
@@ -125,7 +128,14 @@ class AdversarialTask(HelpedTask):
         )
         if self._own.matching_loss == "sosl":
             return self._sosl(tf.transpose(grades), tf.stack([relevant, others]))
-        return constraints.matching_loss(relevant - others, self._own.beta)
+        preferred = constraints.preferences(grades)
+        return constraints.matching_loss(preferred, relevant - others, self._own.beta)
+
+    def _adversarial_loss(self, vectors: dict[str, tf.Tensor]) -> tf.Tensor:
+        logits = self.logits(vectors)
+        if self._own.adversarial_loss == "uniform":
+            return constraints.confusion_loss(logits)
+        return constraints.source_log_likelihood(logits)
 
     def _train_discriminator(self, vectors, pairs, exchange) -> dict[str, tf.Tensor]:
         """Steps the discriminator k times on fixed vectors."""

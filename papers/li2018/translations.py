@@ -13,9 +13,10 @@ import os
 import numpy as np
 import scipy.sparse as sp
 
+from tf_smoothclir.data.tokenized_set import TokenizedSet
 from tf_smoothclir.lexical.learning import learn_table
 from tf_smoothclir.lexical.query_translation import by_table, inverted
-from tf_smoothclir.lexical.text_reader import QueryReader
+from tf_smoothclir.lexical.text_reader import DocumentReader, QueryReader
 from tf_smoothclir.lexical.texts import LexicalTexts
 from tf_smoothclir.lexical.words import NO_WORD, Words
 from tf_smoothclir.utils.files import open_to_write
@@ -99,6 +100,14 @@ def translated_by_table(
     """Every query of a set, word by word in the language of the documents."""
     words = reader.words(text.text for text in texts.retrieval_set.source.queries())
     return TokenRows.of_words(dataclasses.replace(words, ids=translations.of_queries[words.ids]))
+
+
+def translated_by_people(tokenized_set: TokenizedSet, max_tokens: int) -> TokenRows:
+    """Every query of a set as people translated it; empty where nobody did."""
+    retrieval_set = tokenized_set.retrieval_set
+    found = {text.id: text.text for text in retrieval_set.source.translated_queries()}
+    reader = DocumentReader(tokenized_set.vocabulary_dir, max_tokens)
+    return TokenRows.of_words(reader.words(found.get(id_, "") for id_ in retrieval_set.query_ids))
 
 
 def _best(translation: sp.csr_array) -> np.ndarray:

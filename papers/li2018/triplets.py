@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -60,6 +60,12 @@ class Triplets:
     others: np.ndarray
     grades: np.ndarray
 
+    @classmethod
+    def joined(cls, parts: Sequence[Triplets]) -> Triplets:
+        """Some triplets, then others."""
+        names = [field.name for field in dataclasses.fields(cls)]
+        return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
+
     def __getitem__(self, rows) -> Triplets:
         return Triplets(*(getattr(self, f.name)[rows] for f in dataclasses.fields(self)))
 
@@ -68,7 +74,8 @@ class TripletBatches(Batches):
     """Every judged pair of a training query and a relevant document once an epoch.
 
     The other document of a triplet is drawn anew in each epoch, from all that are not judged for
-    the query; the paper draws at random too. With `opening_epochs`, the first epochs have queries
+    the query; the paper draws at random too. With `graded`, there are also triplets of each two
+    relevant documents of different grades. With `opening_epochs`, the first epochs have queries
     made of documents.
     """
 
@@ -80,6 +87,7 @@ class TripletBatches(Batches):
         *,
         openings: OpeningQueries | None = None,
         opening_epochs: int = 0,
+        graded: bool = False,
         best_only: bool = False,
         after_epoch: Callable[[], Mapping] = dict,
     ):
@@ -90,6 +98,7 @@ class TripletBatches(Batches):
         self._report = after_epoch
         self._judged = self._judged_pairs(best_only)
         self._check(best_only)
+        self._both_judged = self._pairs_of_judged() if graded else None
         store = tokenized_set.tokens("query")
         queries = TokenRows(np.asarray(store.values), np.asarray(store.offsets))
         if openings is not None:
@@ -136,6 +145,8 @@ class TripletBatches(Batches):
             triplets = self._with_others(
                 self._opening_pairs() if of_documents else self._judged, epoch
             )
+            if self._both_judged is not None and not of_documents:
+                triplets = Triplets.joined([triplets, self._both_judged])
             self._latest = epoch, self._ordered(triplets, epoch)
         return self._latest[1]
 
@@ -164,6 +175,21 @@ class TripletBatches(Batches):
         chosen = np.flatnonzero(of_training & (found.grades >= least))
         return _with_unjudged(
             found.query_rows[chosen], found.document_rows[chosen], found.grades[chosen]
+        )
+
+    def _pairs_of_judged(self) -> Triplets:
+        """The triplets of two relevant documents of different grades."""
+        judged = self._judged
+        ends = np.searchsorted(judged.queries, judged.queries, side="right")
+        begins = np.searchsorted(judged.queries, judged.queries)
+        number = ends - begins
+        first = np.repeat(np.arange(len(number)), number)
+        second = np.arange(number.sum()) + np.repeat(begins - (np.cumsum(number) - number), number)
+        better = judged.grades[first, 0] > judged.grades[second, 0]
+        first, second = first[better], second[better]
+        both = np.stack([judged.grades[first, 0], judged.grades[second, 0]], axis=1)
+        return Triplets(
+            judged.queries[first], judged.relevant[first], judged.relevant[second], both
         )
 
     def _opening_pairs(self) -> Triplets:

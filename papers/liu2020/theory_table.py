@@ -8,6 +8,7 @@ from pathlib import Path
 
 import tensorflow as tf
 
+from tf_smoothclir.papers.laboratory.page import PageTable
 from tf_smoothclir.papers.liu2020 import theory
 from tf_smoothclir.papers.liu2020.theory_search import (
     found_constants,
@@ -54,8 +55,8 @@ def _rows(epsilon, thresholds) -> list[tuple[str, str, float, float]]:
 
 def write_theory_table(
     output_dir: str | os.PathLike, epsilon: float = 1.0, thresholds: Sequence[float] = (0.2, 0.7)
-) -> list[list[str]]:
-    """Writes theory.md and theory.csv; returns the rows."""
+) -> PageTable:
+    """Writes theory.md and theory.csv."""
     columns = ["constant", "formula", "bound", "largest found", "holds"]
     rows = []
     for name, formula, bound, found in _rows(epsilon, thresholds):
@@ -63,4 +64,4 @@ def write_theory_table(
         rows.append([name, formula, f"{bound:.6g}", f"{found:.6g}", "yes" if holds else "NO"])
     write_text(Path(output_dir) / "theory.csv", csv_table(columns, rows))
     write_text(Path(output_dir) / "theory.md", markdown_table(columns, rows))
-    return rows
+    return PageTable(columns, rows)

@@ -19,7 +19,7 @@ from tf_smoothclir.data.sources.source import SPLITS
 from tf_smoothclir.evaluation.evaluate import NEGATIVES_SEED, evaluate_splits, metrics_content
 from tf_smoothclir.papers.laboratory.cells import CellDirectory
 from tf_smoothclir.papers.yu2020.matching_data import MatchingData
-from tf_smoothclir.papers.yu2020.options import PAIRS, MatchingOptions
+from tf_smoothclir.papers.yu2020.options import PAIRS, TOWERS, MatchingOptions
 from tf_smoothclir.papers.yu2020.ranking import scorer_of
 from tf_smoothclir.papers.yu2020.rotations import rotated_sets
 from tf_smoothclir.papers.yu2020.systems import MatchingSystem
@@ -60,6 +60,7 @@ class MatchingCell:
         values = [dataclasses.asdict(group) for group in (self.system, options)]
         values += [dataclasses.asdict(settings.text), settings.training.negatives, _VERSION]
         values += [dataclasses.asdict(settings.model)] * (self.options.word_vectors != PAIRS)
+        values += [dataclasses.asdict(settings.training)] * (self.options.word_vectors == TOWERS)
         values += [settings.data.max_queries] * (settings.data.max_queries > 0)
         content = json.dumps([values, self.fingerprint], sort_keys=True)
         digest = hashlib.sha256(content.encode()).hexdigest()[:10]

@@ -7,12 +7,13 @@ import dataclasses
 from tf_smoothclir.papers.yu2020.systems import MatchingSystem
 
 # Values of --word_vectors.
-PAIRS, GIVEN, MAPPED = "pairs", "given", "mapped"
+PAIRS, GIVEN, MAPPED, TOWERS = "pairs", "given", "mapped", "towers"
 WORD_VECTORS = {
     PAIRS: "made of the training pairs of the highest grade by random indexing, 300 numbers",
     GIVEN: "of --query_embeddings and --document_embeddings, which share a space",
     MAPPED: "of --query_embeddings and --document_embeddings, each of its own language, mapped by"
     " Procrustes with a dictionary mined from the training pairs of the highest grade",
+    TOWERS: "the word tables of two towers, trained on the same training queries",
 }
 # Words that more than this share of the texts have are left out; no stop list is needed.
 MOST_COMMON = {"query": 0.08, "document": 0.15}

@@ -23,7 +23,7 @@ from tf_smoothclir.papers.laboratory.system_metrics import (
     read_system_metrics,
     significant,
 )
-from tf_smoothclir.papers.laboratory.tables import Written
+from tf_smoothclir.papers.laboratory.written import Written
 from tf_smoothclir.papers.yu2020 import systems as rows_of
 from tf_smoothclir.papers.yu2020.claims import claims_table
 from tf_smoothclir.papers.yu2020.matching_data import MatchingData

@@ -181,7 +181,7 @@ def command_of(names):
         return ["export.build_index"]
     if "first_stage" in names:
         return ["trainers.evaluate"]
-    if {"seeds", "tune_epochs"} & names:
+    if {"seeds", "tune_epochs", "word_vectors"} & names:
         return ["tf_smoothclir.papers.reproduce", "table2"]
     if "num_shards" in names:
         return ["tf_smoothclir.extras.distributed.write_shards"]

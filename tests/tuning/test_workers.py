@@ -7,7 +7,7 @@ import pytest
 import tensorflow as tf
 
 from tf_smoothclir.settings.run import RunSettings
-from tf_smoothclir.tuning import workers
+from tf_smoothclir.tuning import tune, workers
 from tf_smoothclir.tuning.oracles import GridOracle
 from tf_smoothclir.tuning.search_space import search_space
 from tf_smoothclir.tuning.tuner import TrialTuner
@@ -37,7 +37,7 @@ def make_tuner(directory):
 
 
 def work(directory):
-    make_tuner(directory).search()
+    tune._run_trials(make_tuner(directory))
 
 
 @pytest.mark.slow

@@ -110,8 +110,8 @@ def test_the_same_metrics_are_tested_for_significance(output_dir):
 
 
 def test_report_has_every_section_and_the_commands_are_kept(output_dir):
-    page = (output_dir / "report.md").read_text()
-    for text in ("Table 1", *(f"({name}/{SET}.md)" for name in NAMES), COMMAND):
+    page = (output_dir / "report.html").read_text()
+    for text in ("Table 1", "Table 2", "Figure 3", COMMAND):
         assert text in page
     assert (output_dir / "commands.txt").read_text() == f"{COMMAND}\n"
 
@@ -139,7 +139,7 @@ def test_finished_cells_are_not_run_again(again):
 
 def test_another_experiment_stays_in_the_report(again, output_dir):
     again(["table1"])
-    assert "Figure 3" in (output_dir / "report.md").read_text()
+    assert "Figure 3" in (output_dir / "report.html").read_text()
 
 
 def test_only_a_missing_cell_is_run_again_with_the_same_metrics(again, output_dir):
@@ -166,8 +166,7 @@ def test_a_failed_run_is_reported_and_the_others_are_shown(again, output_dir, mo
     assert len(failures) == 1
     assert str(path) in failures[0]
     assert losses_in(output_dir) == {"SOSL", "MSE", "PO", "Cumulative logits"}
-    page = (output_dir / "table2" / f"{SET}.md").read_text()
-    assert "Not finished with all seeds: 3PartL2" in page
+    assert f"Failed: {path}" in (output_dir / "report.html").read_text()
 
 
 @pytest.mark.slow
@@ -188,6 +187,7 @@ def test_the_ablation_compares_re_ranking_and_full_retrieval(again, output_dir, 
     of_best = [r for r in rows["own"] if (r["system"], r["metric"]) == (best.name, metric)]
     (tested,) = [row for row in rows["tests"] if row["metric"] == metric]
     assert float(of_best[0]["mean"]) == pytest.approx(float(tested["mean"]), abs=1e-6)
+    assert (output_dir / "ablation" / f"{SET}.png").stat().st_size > 0
     assert "seconds an epoch" in (output_dir / "ablation" / f"{SET}.md").read_text()
 
 
@@ -204,7 +204,7 @@ def test_the_command_runs_missing_cells_in_processes_and_gives_the_same(
     flags += [f"--output_dir={work_dir / 'command'}"]
     done = commands.run("tf_smoothclir.papers.reproduce", "table2", *flags)
     assert done.returncode == 0, done.stderr
-    assert done.stdout == f"Report: {work_dir / 'command'}/report.md\n"
+    assert done.stdout == f"Report: {work_dir / 'command'}/report.html\n"
     assert done.stderr == ""
     assert len(list(directory.glob("*.log"))) == 2
     cells = list(directory.glob("*/metrics.json"))
@@ -212,7 +212,7 @@ def test_the_command_runs_missing_cells_in_processes_and_gives_the_same(
     for path in cells:
         here = output_dir / "cells" / path.parent.name / path.name
         assert json.loads(path.read_text())["test"] == json.loads(here.read_text())["test"]
-    page = (work_dir / "command" / "report.md").read_text()
+    page = (work_dir / "command" / "report.html").read_text()
     assert "smoothclir-reproduce table2 --toy_entities=300" in page
 
 

@@ -6,7 +6,9 @@ import io
 import pytest
 
 from tests.papers.laboratory.fakes import fake_system
+from tf_smoothclir.papers.laboratory.page import PageTable
 from tf_smoothclir.papers.laboratory.tables import (
+    Table,
     Value,
     latex_escape,
     paper_table,
@@ -112,6 +114,11 @@ def test_csv_has_every_value_of_ours_and_of_the_paper():
         "WikiCLIR sw": "no",
         "WikiCLIR tl": "no",
     }
+
+
+def test_the_page_gets_texts():
+    table = Table("caption", ("a", "b"), ((1, Value(0.5, 0.5, 0.5, best=True, differs=True)),))
+    assert table.for_page() == PageTable(["a", "b"], [["1", "**0.500 †**"]])
 
 
 def test_three_part_l2_shows_its_cut_points():

@@ -37,14 +37,33 @@ def likelihood(layer, texts):
     return constraints.source_log_likelihood([layer(of) for of in texts])
 
 
+@pytest.mark.parametrize(
+    ("grades", "expected"), [((2, 0), 1.0), ((1, 0), 1.0), ((2, 1), 2 / 3)], ids=str
+)
+def test_preferences_of_grades(grades, expected):
+    assert float(constraints.preferences(tf.constant([grades]))[0]) == pytest.approx(expected)
+
+
 @settings(deadline=None)
 @given(st.tuples(finite, finite), st.sampled_from([1.0, 10.0]))
-def test_matching_is_a_softmax_over_two_documents(scores, beta):
+def test_matching_with_certainty_is_a_softmax_over_two_documents(scores, beta):
     """The loss of DSSM with one negative and of S2Net: -log σ(β Δ)."""
     better, worse = scores
-    found = float(constraints.matching_loss(tf.constant([better - worse]), beta))
+    found = float(constraints.matching_loss(tf.ones([1]), tf.constant([better - worse]), beta))
     softmax = math.exp(beta * better) / (math.exp(beta * better) + math.exp(beta * worse))
     assert found == pytest.approx(-math.log(softmax), rel=1e-3, abs=1e-5)
+
+
+def test_matching_of_unsure_pairs_is_least_where_the_model_is_as_unsure():
+    """CE[2/3, p] is least at p = 2/3, where β Δ = log 2."""
+    preferred = tf.fill([1], 2 / 3)
+    at = {
+        margin: float(constraints.matching_loss(preferred, tf.constant([margin]), 10.0))
+        for margin in (0.0, math.log(2) / 10, 0.2)
+    }
+    assert min(at, key=at.get) == math.log(2) / 10
+    entropy = -(2 / 3) * math.log(2 / 3) - (1 / 3) * math.log(1 / 3)
+    assert min(at.values()) == pytest.approx(entropy, rel=1e-6)
 
 
 def test_translation_loss_by_hand():
@@ -112,6 +131,13 @@ def test_gradient_of_the_vectors_by_finite_differences_and_by_reversal(trained):
     up, down = ([texts[0], texts[1], texts[2] + sign * step] for sign in (1, -1))
     slope = (likelihood(trained, up) - likelihood(trained, down)) / 2e-2
     assert float(found[2][1, 2]) == pytest.approx(float(slope), rel=0.02, abs=1e-5)
+
+
+def test_confusion_loss_is_least_where_all_sources_are_alike(trained):
+    even = [tf.zeros([2, 3])] * 3
+    assert float(constraints.confusion_loss(even)) == pytest.approx(math.log(3))
+    uneven = [trained(of) for of in sources()]
+    assert constraints.confusion_loss(uneven) > math.log(3)
 
 
 def test_norms_have_slopes_of_length_1_and_none_at_0():

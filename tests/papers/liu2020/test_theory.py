@@ -217,29 +217,29 @@ def written(tmp_path_factory):
 
 
 def test_every_bound_of_the_table_holds(written):
-    _, rows = written
-    assert len(rows) == 13
-    for name, _, bound, found, holds in rows:
+    _, table = written
+    assert len(table.rows) == 13
+    for name, _, bound, found, holds in table.rows:
         assert holds == "yes", name
         assert 0 < float(found) <= float(bound) * (1 + 1e-5), name
 
 
 def test_both_files_hold_the_same_table(written):
-    directory, rows = written
+    directory, table = written
     with open(directory / "theory.csv", encoding="utf-8", newline="") as file:
-        assert list(csv.reader(file))[1:] == rows
+        assert list(csv.reader(file)) == [table.columns, *table.rows]
     lines = (directory / "theory.md").read_text(encoding="utf-8").splitlines()
-    assert len(lines) == 2 + len(rows)
-    assert all(name in line for line, (name, *_) in zip(lines[2:], rows))
+    assert len(lines) == 2 + len(table.rows)
+    assert all(name in line for line, (name, *_) in zip(lines[2:], table.rows))
 
 
 def test_a_broken_bound_is_shown_not_hidden(tmp_path, monkeypatch):
     monkeypatch.setattr(
         theory_table, "_rows", lambda *_: [("a", "1", 1.0, 0.5), ("b", "1", 1.0, 1.1)]
     )
-    assert [row[-1] for row in theory_table.write_theory_table(tmp_path)] == ["yes", "NO"]
+    assert [row[-1] for row in theory_table.write_theory_table(tmp_path).rows] == ["yes", "NO"]
     monkeypatch.setattr(theory_table, "_rows", lambda *_: [("a", "1", 1.0, math.nan)])
-    assert [row[-1] for row in theory_table.write_theory_table(tmp_path)] == ["NO"]
+    assert [row[-1] for row in theory_table.write_theory_table(tmp_path).rows] == ["NO"]
 
 
 # ---- arguments --------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ from tf_smoothclir.papers.yu2020 import cells as module
 from tf_smoothclir.papers.yu2020 import systems
 from tf_smoothclir.papers.yu2020.figure1 import write_figure1
 from tf_smoothclir.papers.yu2020.matching_data import MatchingData
-from tf_smoothclir.papers.yu2020.options import GIVEN, MAPPED, MatchingOptions
+from tf_smoothclir.papers.yu2020.options import GIVEN, MAPPED, PAIRS, TOWERS, MatchingOptions
 from tf_smoothclir.papers.yu2020.outputs import write_table1, write_table2, write_table3
 from tf_smoothclir.papers.yu2020.ranking import RandomOrder, build
 from tf_smoothclir.settings.presets import changed
@@ -156,6 +156,16 @@ def test_translations_occur_in_the_collection_and_are_one_word_each(settings, tm
     assert (np.diff(of_known.indptr) == 1).all()
     assert (of_known.data == 1).all()
     assert (data.collection.occurrences[of_known.indices] > 0).all()
+
+
+@pytest.mark.parametrize(("kind", "same"), [(PAIRS, True), (TOWERS, False)])
+def test_a_cell_with_vectors_of_towers_knows_how_they_were_trained(study_set, study, kind, same):
+    """Else other --epochs would show the figures of the first ones."""
+    row = ROWS["BWE-Agg-Add"]
+    matching = dataclasses.replace(study, matching=dataclasses.replace(OPTIONS, word_vectors=kind))
+    longer = dataclasses.replace(study_set, settings=changed(study_set.settings, {"epochs": 99}))
+    names = [matching.matching_cells(one, row)[0].cell.name for one in (study_set, longer)]
+    assert (names[0] == names[1]) == same
 
 
 @pytest.mark.parametrize("kind", [GIVEN, MAPPED])
