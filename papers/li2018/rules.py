@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tf_smoothclir.settings.rule import Rule
 
-OBJECTIVES = ("adversarial", "s2net", "bae", "xcnn")
+_OURS = ("adversarial", "s2net", "bae", "xcnn")
 # Who has the settings that can be searched.
 _SEARCHED = {
     **dict.fromkeys(("gamma1", "gamma2", "gamma3", "adversarial_weight"), ("adversarial",)),
@@ -26,7 +26,7 @@ OBJECTIVE_RULES = (
     *(
         Rule(
             ("objective", other),
-            lambda objective, value, own=own: objective in OBJECTIVES and value not in own,
+            lambda objective, value, own=own: objective in _OURS and value not in own,
             reason,
             _LEAVE_OUT,
         )
@@ -64,7 +64,7 @@ OBJECTIVE_RULES = (
     ),
     Rule(
         ("objective", "opening_epochs", "epochs"),
-        lambda objective, first, epochs: objective in OBJECTIVES and 0 < epochs <= first,
+        lambda objective, first, epochs: objective in _OURS and 0 < epochs <= first,
         "no epoch is left for the judged queries",
         "Raise --epochs",
     ),
