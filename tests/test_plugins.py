@@ -286,7 +286,12 @@ def test_a_module_that_fails_leaves_nothing_behind(loaded):
 @pytest.mark.parametrize(
     ("kind", "name", "settings", "message"),
     [
-        ("lost", "mine", {}, "kind must be one of loss, tower, objective, reranker, but is 'lost'"),
+        (
+            "lost",
+            "mine",
+            {},
+            "kind must be one of loss, tower, objective, reranker, distribution, but is 'lost'",
+        ),
         ("loss", "sosl", {}, "loss 'sosl' is there already, from tf_smoothclir: choose another"),
         ("tower", "sum", {}, f"tower 'sum' is there already, from {NAME}"),
         ("loss", "mine", {"epsilon": 1.0}, "ModelSettings has a setting 'epsilon' already"),

@@ -27,7 +27,6 @@ from tf_smoothclir.data.token_cache import (
     vocabulary_directory,
 )
 from tf_smoothclir.data.tokenized_set import TokenizedSet
-from tf_smoothclir.settings.rule import Rule
 from tf_smoothclir.settings.text import TextSettings
 from tf_smoothclir.text.batches import text_batches
 from tf_smoothclir.text.token_counter import TokenCounter, no_token_left
@@ -41,29 +40,15 @@ from tf_smoothclir.utils.sealed import sealed_directory
 _BYTES_PER_PIECE = 1 << 26
 
 
-RULES = (
-    Rule(
-        ("beam", "ngram_buckets"),
-        lambda _, buckets: buckets > 0,
-        "n-grams need a number for each different word of the collection, which only one process"
-        " can give",
-        "Leave --ngram_buckets out",
-    ),
-    Rule(
-        ("beam", "query_vocabulary", "document_vocabulary"),
-        lambda _, *files: any(files),
-        "the words are counted on the texts",
-        "Leave the files out",
-    ),
-)
-
-
-def check_text(settings: TextSettings, options: Sequence[str]) -> None:
+def check_text(settings: TextSettings) -> None:
     """Checks that the pipelines can do what the settings ask for."""
-    values = {"beam": " ".join(options), **settings.values()}
-    for rule in RULES:
-        if rule.breaks(values):
-            raise rule.error(values)
+    if settings.ngram_buckets:
+        reason = "only one process can number the different words of a collection"
+        where = f"--ngram_buckets={settings.ngram_buckets}"
+        raise input_error(where, reason, "Leave it out, or let smoothclir-train prepare the set")
+    if settings.query_vocabulary or settings.document_vocabulary:
+        where = "--query_vocabulary, --document_vocabulary"
+        raise input_error(where, "the words are counted on the texts", "Leave the files out")
 
 
 class BeamPreparation:
@@ -75,7 +60,7 @@ class BeamPreparation:
         if not isinstance(self._files, FileSource):
             reason = f"Beam reads sets of files only, not {self._files.name}"
             raise input_error("--beam", reason, "Give --data_dir")
-        check_text(settings, options)
+        check_text(settings)
 
     def __call__(self, cache_dir: str | os.PathLike = "") -> TokenizedSet:
         """What `tokenize_set` returns; what the cache already has is not made again."""
@@ -111,7 +96,7 @@ class BeamPreparation:
 
     def _most_frequent(self, result: Path, more: dict[bytes, int]) -> list[str]:
         """The vocabulary of the tokens of all documents and of `more`, token -> count."""
-        beam, settings = load_beam(), self._settings
+        beam, settings, least = load_beam(), self._settings, self._settings.min_count
         count = functools.partial(_counted_tokens, self._files, settings.max_document_tokens)
         with new_pipeline(self._options) as pipeline:
             of_documents = self._on_pieces(pipeline) | "Count" >> beam.FlatMap(count)
@@ -120,24 +105,23 @@ class BeamPreparation:
             different = counts | "Different" >> beam.combiners.Count.Globally()
             _ = (
                 counts
-                | "Enough" >> beam.Filter(_is_frequent, settings.min_count)
-                | "Order" >> beam.Map(_in_order)
+                | "Enough" >> beam.Filter(lambda counted: counted[1] >= least)
+                | "Order" >> beam.Map(lambda counted: (-counted[1], counted[0]))
                 | "Most frequent" >> beam.combiners.Top.Smallest(settings.vocabulary_size - 2)
                 | "Write" >> beam.Map(_write, os.fspath(result), beam.pvalue.AsSingleton(different))
             )
-        tokens, different = read_json(result)
+        tokens, seen = read_json(result)
         result.unlink()
         if not tokens:
             role = "shared" if settings.shared_vocabulary else "document"
-            raise no_token_left(role, settings.min_count, different)
+            raise no_token_left(role, least, seen)
         return [PADDING, UNKNOWN, *tokens]
 
     def _encode_documents(self, directory: Path, vocabulary: Path) -> None:
         beam, limit = load_beam(), self._settings.max_document_tokens
-        encode = functools.partial(
-            _encode_piece, self._files, limit, os.fspath(vocabulary), os.fspath(directory)
-        )
+        paths = os.fspath(vocabulary), os.fspath(directory)
         with new_pipeline(self._options) as pipeline:
+            encode = functools.partial(_encode_piece, self._files, limit, *paths)
             _ = self._on_pieces(pipeline) | "Encode" >> beam.Map(encode)
         join_stores(directory, [_part(number) for number, _ in self._pieces], "document", "<i4")
 
@@ -174,14 +158,6 @@ def _counted_tokens(
     for texts in _texts(source, numbered[1]):
         counter.add(counter.split(texts, max_tokens))
     yield from counter.counts().items()
-
-
-def _is_frequent(counted: tuple[bytes, int], min_count: int) -> bool:
-    return counted[1] >= min_count
-
-
-def _in_order(counted: tuple[bytes, int]) -> tuple[int, bytes]:
-    return -counted[1], counted[0]
 
 
 def _write(tokens: list[tuple[int, bytes]], path: str, different: int) -> None:

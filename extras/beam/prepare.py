@@ -31,11 +31,11 @@ def main(argv) -> None:
     from tf_smoothclir.data.tokenized_set import ROLES
     from tf_smoothclir.extras.beam.preparation import BeamPreparation, check_text
 
-    check_text(text, options := _BEAM.value.split())  # before the set is read
+    check_text(text)  # before the set is read
     retrieval_set = RetrievalSet.load(
         source_of(data), num_grades=len(_THRESHOLDS.value) + 1, seed=data.split_seed
     )
-    tokenized_set = BeamPreparation(retrieval_set, text, options)(data.cache_dir)
+    tokenized_set = BeamPreparation(retrieval_set, text, _BEAM.value.split())(data.cache_dir)
     sizes = (f"{role} side {len(tokenized_set.vocabulary(role)):,} entries" for role in ROLES)
     print(f"Vocabularies: {tokenized_set.vocabulary_dir}: {', '.join(sizes)}")
     stores = ((role, tokenized_set.tokens(role)) for role in ROLES)

@@ -9,27 +9,21 @@ from __future__ import annotations
 from tf_smoothclir.extras.distributed.settings import RULES, ShardsSettings
 from tf_smoothclir.plugins import register
 
-for _name, _make, _facts, _help in (
-    (
-        "shards",
-        "shard_training:on_shards",
-        {},
-        "one process, which streams its batches from --shards_dir.",
-    ),
-    (
-        "multi_worker",
-        "workers:multi_worker",
-        {"has_several_processes": True},
-        "the processes that TF_CONFIG names train one model together, each on its own part of the"
-        " shards; see docs/distributed.md.",
-    ),
-):
-    register(
-        "distribution",
-        _name,
-        f"tf_smoothclir.extras.distributed.{_make}",
-        help=_help,
-        settings=ShardsSettings,
-        rules=RULES,
-        facts=_facts,
-    )
+register(
+    "distribution",
+    "shards",
+    "tf_smoothclir.extras.distributed.shard_training:on_shards",
+    help="one process, which streams its batches from --shards_dir.",
+    settings=ShardsSettings,
+    rules=RULES,
+)
+register(
+    "distribution",
+    "multi_worker",
+    "tf_smoothclir.extras.distributed.workers:multi_worker",
+    help="the processes that TF_CONFIG names train one model together, each on its own part of the"
+    " shards; see docs/distributed.md.",
+    settings=ShardsSettings,
+    rules=RULES,
+    facts={"has_several_processes": True},
+)

@@ -28,11 +28,6 @@ class Cluster:
     addresses: tuple[tuple[str, int], ...]  # host and port of each
     number: int  # of this process
 
-    @property
-    def is_chief(self) -> bool:
-        """Whether this process writes the run directory."""
-        return self.number == 0
-
 
 def cluster_from_environment() -> Cluster:
     """Reads the cluster from TF_CONFIG: workers, and optionally a chief."""

@@ -9,10 +9,13 @@ such as gs://.
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import hashlib
+import json
 import os
 import re
 from collections.abc import Iterator
+from typing import Any
 
 import tensorflow as tf
 
@@ -20,11 +23,12 @@ from tf_smoothclir.data.dataset_options import traced_once
 from tf_smoothclir.data.model_inputs import ListInputs, SeparateTexts
 from tf_smoothclir.data.pipeline import list_inputs
 from tf_smoothclir.data.ragged_tensors import row_numbers
-from tf_smoothclir.extras.distributed.manifest import MANIFEST, ShardManifest, parse_manifest
 from tf_smoothclir.text.tokens import Tokens
 from tf_smoothclir.utils.errors import InputError, input_error
 from tf_smoothclir.utils.parallel import map_in_threads
+from tf_smoothclir.utils.records import record_from_json
 
+MANIFEST = "manifest.json"
 # Features of an Example: little-endian int32 bytes, which TensorFlow reads twice as fast as
 # Int64Lists. `query_id` and `document_ids` are there too, for people and other tools.
 NUMBERS = ("query_tokens", "document_tokens", "document_lengths", "grades")
@@ -36,6 +40,47 @@ _FAILED_READS = (
     tf.errors.InvalidArgumentError,
     tf.errors.NotFoundError,
 )
+
+
+@dataclasses.dataclass(frozen=True)
+class ShardEntry:
+    """One TFRecord file, with a record for each candidate list."""
+
+    file: str
+    queries: int
+    pairs: int
+    bytes: int
+    sha256: str
+
+
+@dataclasses.dataclass(frozen=True)
+class ShardManifest:
+    """How shards were made and what they contain: totals are those of all shards."""
+
+    name: str  # of the retrieval set
+    negatives: int  # sampled documents per query
+    seed: int  # of the sampling
+    num_grades: int
+    queries: int
+    pairs: int
+    query_tokens: int
+    document_tokens: int
+    text: dict[str, Any]  # the `TextSettings` that the texts were tokenised with
+    vocabularies: dict[str, str]  # role -> hex SHA-256 of `vocabulary/<role>.txt`
+    shards: tuple[ShardEntry, ...]
+
+    def __str__(self) -> str:
+        """For people: how much there is."""
+        megabytes = sum(shard.bytes for shard in self.shards) / 1e6
+        return (
+            f"{len(self.shards)} shards, {self.queries:,} queries, {self.pairs:,} pairs,"
+            f" {megabytes:,.1f} MB"
+        )
+
+    def fingerprint(self) -> str:
+        """A hex SHA-256 that changes with the content of any file of the directory."""
+        text = json.dumps(dataclasses.asdict(self), sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()
 
 
 class Shards:
@@ -51,7 +96,7 @@ class Shards:
         """Opens a directory, and checks that every file exists and has its size."""
         directory = os.fspath(directory)
         path = tf.io.gfile.join(directory, MANIFEST)
-        shards = cls(directory, parse_manifest(_read(path), path))
+        shards = cls(directory, _parse_manifest(_read(path), path))
         sizes = map_in_threads(_size, shards._paths)
         for shard, path, size in zip(shards.manifest.shards, shards._paths, sizes):
             if size != shard.bytes:
@@ -132,6 +177,16 @@ def decode_lists(records: tf.Tensor) -> tuple[ListInputs, tf.Tensor]:
         Tokens(values["document_tokens"], lengths, row_numbers(lengths)),
     )
     return list_inputs(texts, counts["grades"]), values["grades"]
+
+
+def _parse_manifest(content: bytes, path: str) -> ShardManifest:
+    """The manifest in the bytes of a `manifest.json`."""
+    try:
+        return record_from_json(ShardManifest, json.loads(content))
+    except (ValueError, TypeError, RecursionError) as error:
+        reason = f"this is no manifest of shards, or a damaged one: {error}"
+        remedy = "Give the --output_dir of smoothclir-shards, or write them again with --overwrite"
+        raise input_error(path, reason, remedy) from None
 
 
 def _refused(wrong: tf.Tensor, what: str) -> tf.Operation:

@@ -100,12 +100,6 @@ def open_shards(settings: RunSettings) -> Shards:
     """Opens the shards that the settings name, and checks that they were written alike."""
     shards = Shards.open(settings.of(ShardsSettings).shards_dir)
     manifest, training = shards.manifest, settings.training
-    if manifest.split != "train":
-        raise _differs(
-            shards,
-            f"they hold the {manifest.split} split",
-            "Write the training lists with smoothclir-shards --split=train",
-        )
     own, common = training.train_negatives, training.negatives
     expected = {
         **{k: v for k, v in dataclasses.asdict(settings.text).items() if k not in _OF_NGRAMS},

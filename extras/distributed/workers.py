@@ -37,7 +37,6 @@ _CONNECTION_ERRORS = (
     tf.errors.DeadlineExceededError,
     tf.errors.UnavailableError,
 )
-_LOST = "{} was lost; waiting for it to come back and continue from the last checkpoint"
 
 
 class Workers(OnShards):
@@ -49,45 +48,40 @@ class Workers(OnShards):
         Call it before anything else that uses TensorFlow in this process. Afterwards, SIGINT and
         SIGTERM end the process at once unless a `StopRequest` listens.
         """
-        self.number, self.size, self.is_chief = cluster.number, len(cluster.names), cluster.is_chief
+        self.number, self.size = cluster.number, len(cluster.names)
+        self.is_chief = self.number == 0
         super().__init__(shards)
-        self._cluster = cluster
-        logging.info("This is %s of %d; waiting for the others", self._name, self.size)
+        self._names = cluster.names
+        own = self._names[self.number]
+        self._others = [name for name in self._names if name != own]
+        logging.info("This is %s of %d; waiting for the others", own, self.size)
         if not wait_for_all(cluster, is_finished):
             raise ProcessLost("The others have finished the run without this worker")
         try:
             self._strategy = _connected()
         except tf.errors.OpError as error:
-            raise ProcessLost(_LOST.format(self._lost(error))) from error
+            raise self._lost(error) from error
         logging.info("All %d workers are there", self.size)
         self._gather = tf.function(
             self._all_gather, autograph=False, input_signature=[tf.TensorSpec([None], tf.int32)]
         )
 
-    def exchange(
-        self,
-        gradients: Sequence[tf.Tensor | tf.IndexedSlices],
-        losses: Sequence[tf.Tensor],
-        pairs: tf.Tensor,
-        weight: tf.Tensor,
-    ) -> tuple[list[tf.Tensor | tf.IndexedSlices], list[tf.Tensor], tf.Tensor]:
+    def exchange(self, gradients: Sequence, losses: Sequence, pairs: tf.Tensor, weight: tf.Tensor):
         """As `protocols.task.Exchange`."""
         message = pack(gradients, losses, pairs, weight)
         return unpack(self._all_gather(message), gradients, len(losses), self.size)
 
     @contextlib.contextmanager
     def noticing_lost_processes(self) -> Iterator[None]:
-        """Turns TensorFlow's errors about another worker into `ProcessLost`."""
         try:
             yield
         except tf.errors.OpError as error:
             if not is_of_cluster(error, self._others):
                 raise
-            raise ProcessLost(_LOST.format(self._lost(error))) from error
+            raise self._lost(error) from error
 
     @contextlib.contextmanager
     def together(self) -> Iterator[None]:
-        """Waits for all workers at the end of the context; an error in one ends all."""
         mistake = None
         try:
             yield
@@ -98,27 +92,25 @@ class Workers(OnShards):
             raise mistake
         if failed.any():
             raise input_error(
-                self._cluster.names[failed.max() - 1],
+                self._names[failed.max() - 1],
                 "this worker cannot begin",
                 "Its own message says why",
             )
 
     def wait(self) -> None:
-        """Waits until all workers call this."""
         self._gathered([0])
 
     def agreed(self, stop: signal.Signals | None) -> signal.Signals | None:
-        """The signal that any of the workers got, or None."""
         number = self._gathered([stop or 0]).max()
         return signal.Signals(number) if number else None
 
     def from_chief(self, compute: Callable):
-        """Calls `compute` in the chief alone, and returns its result to all workers, by JSON."""
-        text = json.dumps(compute()) if self.is_chief else ""
-        return json.loads(_text(self._gathered(_numbers(text))))
+        content = json.dumps(compute()).encode() if self.is_chief else b""
+        content += b" " * (-len(content) % 4)  # it travels as whole int32 numbers
+        found = self._gathered(np.frombuffer(content, np.int32))
+        return json.loads(found.astype(np.int32).tobytes())
 
     def check_alike(self, text: str, variables: Sequence[tf.Variable]) -> None:
-        """Compares digests of text and variables."""
         own = np.frombuffer(digest_of(text, variables), np.int32)
         found = self._gathered(own).reshape(self.size, -1)
         if (found != own).any():
@@ -141,17 +133,12 @@ class Workers(OnShards):
         with self.noticing_lost_processes():
             return self._gather(tf.constant(values, tf.int32)).numpy()
 
-    @property
-    def _name(self) -> str:
-        return self._cluster.names[self.number]
-
-    @property
-    def _others(self) -> list[str]:
-        return [name for name in self._cluster.names if name != self._name]
-
-    def _lost(self, error: tf.errors.OpError) -> str:
-        found = _names_in(error, self._others)
-        return found[0] if len(found) == 1 else "another worker"
+    def _lost(self, error: tf.errors.OpError) -> ProcessLost:
+        named = _names_in(error, self._others)
+        who = named[0] if len(named) == 1 else "another worker"
+        return ProcessLost(
+            f"{who} was lost; waiting for it to come back and continue from the last checkpoint"
+        )
 
 
 def multi_worker(settings: RunSettings, is_finished: Callable[[], bool]) -> Workers:
@@ -192,13 +179,3 @@ def _connected() -> tf.distribute.Strategy:
         # SIGINT does not run while TensorFlow waits for other workers.
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, signal.SIG_DFL)
-
-
-def _numbers(text: str) -> np.ndarray:
-    """The UTF-8 bytes of a text as int32, padded with blanks."""
-    content = text.encode()
-    return np.frombuffer(content + b" " * (-len(content) % 4), np.int32)
-
-
-def _text(numbers: np.ndarray) -> str:
-    return numbers.astype(np.int32).tobytes().decode()

@@ -1,4 +1,4 @@
-"""Writes the candidate lists of a split as TFRecord shards, for remote storage and several workers.
+"""Writes the training lists of a set as TFRecord shards, for remote storage and several workers.
 
 It writes the vocabularies too, and a manifest with the hash of each file. The sampled documents are
 those that smoothclir-train samples with the same --negatives and --seed.
@@ -9,7 +9,6 @@ from __future__ import annotations
 from absl import flags
 
 from tf_smoothclir.command_line import command, setting_flags
-from tf_smoothclir.data.sources.source import SPLITS
 from tf_smoothclir.extras import distributed as distributed  # registers its rules
 from tf_smoothclir.settings.combinations import check_combinations
 from tf_smoothclir.settings.training import TrainingSettings as Training
@@ -18,7 +17,6 @@ _OWN = {"module_name": command.COMMAND}
 _OUTPUT_DIR = flags.DEFINE_string("output_dir", "runs/shards", "Local directory.", **_OWN)
 _OVERWRITE = flags.DEFINE_boolean("overwrite", False, "Replace the shards in --output_dir.", **_OWN)
 _SHARDS = flags.DEFINE_integer("num_shards", 8, "How many; at least one per worker.", 1, **_OWN)
-_SPLIT = flags.DEFINE_enum("split", "train", SPLITS, "Split to write.", **_OWN)
 _NEGATIVES = flags.DEFINE_integer(
     "negatives", Training.negatives, "Sampled documents of grade 0 per query.", 0, **_OWN
 )
@@ -42,8 +40,8 @@ def main(argv) -> None:
     free_directory(_OUTPUT_DIR.value, overwrite=_OVERWRITE.value)  # fails before the work
     grades = len(_THRESHOLDS.value) + 1
     retrieval_set = RetrievalSet.load(source_of(data), num_grades=grades, seed=data.split_seed)
-    sampling = {"split": _SPLIT.value, "negatives": _NEGATIVES.value, "seed": _SEED.value}
-    lists = candidate_lists(retrieval_set, **sampling)
+    sampling = {"negatives": _NEGATIVES.value, "seed": _SEED.value}
+    lists = candidate_lists(retrieval_set, split="train", **sampling)
     tokenized_set = tokenize_set(retrieval_set, text, data.cache_dir)
     to = (_OUTPUT_DIR.value, _SHARDS.value)
     more = {**sampling, "text": text, "overwrite": _OVERWRITE.value}

@@ -14,8 +14,12 @@ import tensorflow as tf
 from tf_smoothclir.data.candidate_lists import CandidateLists
 from tf_smoothclir.data.hashing import permutation
 from tf_smoothclir.data.tokenized_set import ROLES, TokenizedSet
-from tf_smoothclir.extras.distributed.manifest import MANIFEST, ShardEntry, ShardManifest
-from tf_smoothclir.extras.distributed.reading import NUMBERS, Shards
+from tf_smoothclir.extras.distributed.reading import (
+    MANIFEST,
+    ShardEntry,
+    ShardManifest,
+    Shards,
+)
 from tf_smoothclir.settings.combinations import check_combinations
 from tf_smoothclir.settings.text import TextSettings
 from tf_smoothclir.utils.digests import file_digest
@@ -32,7 +36,6 @@ def write_shards(
     directory: str | os.PathLike,
     num_shards: int,
     *,
-    split: str,
     negatives: int,
     seed: int,
     text: TextSettings,
@@ -44,22 +47,38 @@ def write_shards(
     if not 1 <= num_shards <= len(lists.query_rows):
         reason = f"it must be in 1..{len(lists.query_rows)}, the number of queries"
         raise input_error(f"--num_shards={num_shards}", reason, "Choose another number")
+    queries, documents = (tokenized_set.tokens(role) for role in ROLES)
     with new_directory(directory, replace=overwrite) as temporary:
+        vocabularies = {role: temporary / "vocabulary" / f"{role}.txt" for role in ROLES}
+        (temporary / "vocabulary").mkdir()
+        for copy in vocabularies.values():
+            copy_file(tokenized_set.vocabulary_dir / copy.name, copy)
+        shares = _share_out(np.diff(lists.offsets), num_shards, seed)
+        with progress_bar(len(lists.document_rows), "Write shards", "pairs") as bar:
+            entries = tuple(
+                _write_file(
+                    temporary / f"train-{number:05d}-of-{num_shards:05d}.tfrecord",
+                    tokenized_set,
+                    lists,
+                    share,
+                    bar,
+                )
+                for number, share in enumerate(shares)
+            )
         manifest = ShardManifest(
             name=tokenized_set.retrieval_set.source.name,
-            split=split,
             negatives=negatives,
             seed=seed,
             num_grades=tokenized_set.retrieval_set.num_grades,
             queries=len(lists.query_rows),
             pairs=len(lists.document_rows),
-            query_tokens=_count_tokens(tokenized_set, "query", lists.query_rows),
-            document_tokens=_count_tokens(tokenized_set, "document", lists.document_rows),
+            query_tokens=int(queries.lengths[lists.query_rows].sum()),
+            document_tokens=int(documents.lengths[lists.document_rows].sum()),
             text=dataclasses.asdict(text),
-            vocabularies=_copy_vocabularies(tokenized_set, temporary / "vocabulary"),
-            shards=_write_files(temporary, tokenized_set, lists, num_shards, split, seed),
+            vocabularies={role: file_digest(copy) for role, copy in vocabularies.items()},
+            shards=entries,
         )
-        write_json(temporary / MANIFEST, manifest.to_dict())
+        write_json(temporary / MANIFEST, dataclasses.asdict(manifest))
         if overwrite:
             free_directory(directory, overwrite=True)  # files that came meanwhile may not be ours
     shards = Shards.open(directory)
@@ -91,36 +110,6 @@ def free_directory(directory: str | os.PathLike, *, overwrite: bool) -> Path:
     return path
 
 
-def _count_tokens(tokenized_set: TokenizedSet, role: str, rows: np.ndarray) -> int:
-    return int(tokenized_set.tokens(role).lengths[rows].sum())
-
-
-def _copy_vocabularies(tokenized_set: TokenizedSet, directory: Path) -> dict[str, str]:
-    """Copies the vocabularies of a set; returns their digests by role."""
-    directory.mkdir()
-    copies = {role: directory / f"{role}.txt" for role in ROLES}
-    for copy in copies.values():
-        copy_file(tokenized_set.vocabulary_dir / copy.name, copy)
-    return {role: file_digest(copy) for role, copy in copies.items()}
-
-
-def _write_files(
-    directory: Path,
-    tokenized_set: TokenizedSet,
-    lists: CandidateLists,
-    num_shards: int,
-    split: str,
-    seed: int,
-) -> tuple[ShardEntry, ...]:
-    shares = _share_out(np.diff(lists.offsets), num_shards, seed)
-    names = (f"{split}-{number:05d}-of-{num_shards:05d}.tfrecord" for number in range(num_shards))
-    with progress_bar(len(lists.document_rows), "Write shards", "pairs") as bar:
-        return tuple(
-            _write_file(directory / name, tokenized_set, lists, share, bar)
-            for name, share in zip(names, shares)
-        )
-
-
 def _share_out(lengths: np.ndarray, num_shards: int, seed: int) -> list[list[int]]:
     """The lists of each shard: in shuffled order, each goes where the fewest pairs are."""
     shares = [[] for _ in range(num_shards)]
@@ -136,36 +125,33 @@ def _write_file(
     path: Path, tokenized_set: TokenizedSet, lists: CandidateLists, share: list[int], bar: Bar
 ) -> ShardEntry:
     """Writes the lists at the positions in `share`."""
+    retrieval_set = tokenized_set.retrieval_set
     queries, documents = (tokenized_set.tokens(role) for role in ROLES)
-    all_lengths = documents.lengths
-    pairs = 0
+    lengths = documents.lengths
     with tf.io.TFRecordWriter(os.fspath(path)) as writer:
         for position in share:
             query = lists.query_rows[position]
-            pairs_of_list = slice(lists.offsets[position], lists.offsets[position + 1])
-            rows = lists.document_rows[pairs_of_list]
-            example = _example(
-                query_id=tokenized_set.retrieval_set.query_ids[query],
-                document_ids=[tokenized_set.retrieval_set.document_ids[row] for row in rows],
-                query_tokens=queries[query],
-                document_tokens=np.concatenate([documents[row] for row in rows]),
-                document_lengths=all_lengths[rows],
-                grades=lists.grades[pairs_of_list],
-            )
-            writer.write(example.SerializeToString(deterministic=True))
-            pairs += len(rows)
+            pairs = slice(lists.offsets[position], lists.offsets[position + 1])
+            rows = lists.document_rows[pairs]
+            numbers = {
+                "query_tokens": queries[query],
+                "document_tokens": np.concatenate([documents[row] for row in rows]),
+                "document_lengths": lengths[rows],
+                "grades": lists.grades[pairs],
+            }
+            values = {name: [of.astype("<i4").tobytes()] for name, of in numbers.items()}
+            values["query_id"] = [retrieval_set.query_ids[query].encode()]
+            values["document_ids"] = [retrieval_set.document_ids[row].encode() for row in rows]
+            writer.write(_example(values))
             bar.update(len(rows))
+    pairs = sum(int(lists.offsets[p + 1] - lists.offsets[p]) for p in share)
     return ShardEntry(path.name, len(share), pairs, path.stat().st_size, file_digest(path))
 
 
-def _example(query_id: str, document_ids: list[str], **numbers: np.ndarray) -> tf.train.Example:
-    values = {
-        "query_id": [query_id.encode()],
-        "document_ids": [document_id.encode() for document_id in document_ids],
-        **{name: [numbers[name].astype("<i4").tobytes()] for name in NUMBERS},
-    }
+def _example(values: dict[str, list[bytes]]) -> bytes:
     features = {
-        name: tf.train.Feature(bytes_list=tf.train.BytesList(value=value))
-        for name, value in values.items()
+        name: tf.train.Feature(bytes_list=tf.train.BytesList(value=of))
+        for name, of in values.items()
     }
-    return tf.train.Example(features=tf.train.Features(feature=features))
+    example = tf.train.Example(features=tf.train.Features(feature=features))
+    return example.SerializeToString(deterministic=True)

@@ -36,21 +36,19 @@ _DOCUMENTS_AT_ONCE = 4096
 
 @dataclasses.dataclass(frozen=True)
 class Written:
-    """What was written.
-
-    Attributes:
-        documents: Number of documents.
-        topics: Number of queries that have a word with an id.
-        bits: Of the largest integer.
-        step: Score that an integer of 1 stands for.
-        words_per_document: Mean number of words in a vector.
-    """
+    """What was written."""
 
     documents: int
-    topics: int
-    bits: int
-    step: float
+    topics: int  # queries that have a known word
+    bits: int  # of the largest integer
+    step: float  # the score that an integer of 1 stands for
     words_per_document: float
+
+    def __str__(self) -> str:
+        return (
+            f"{self.documents:,} documents of {self.words_per_document:g} words, {self.topics:,}"
+            f" topics; an impact of 1 is a score of {self.step:.4g}"
+        )
 
 
 def write_anserini(
@@ -70,15 +68,20 @@ def write_anserini(
             "Lucene will rank without the feedback of this model: scores are those of its first"
             " ranking."
         )
-    largest = max(
-        (found.data.max(initial=0) for _, found in _impacts(lexical, collection)), default=0
-    )
+    maxima = (impacts.data.max(initial=0) for _, impacts in _impacts(lexical, collection))
+    largest = max(maxima, default=0)
     step = float(largest) / (2**bits - 1) or 1.0
-    words = _words(lexical)
+    files = (lexical.vocabulary_dir / f"{role}.txt" for role in ROLES)
+    words = [word for file in files for word in read_vocabulary(file)]  # by their ids in queries
+    number = entries = 0
     with new_directory(directory) as temporary:
-        number, entries = _write_documents(
-            temporary / "documents", lexical, collection, words, step
-        )
+        (temporary / "documents").mkdir()
+        for texts, impacts in _impacts(lexical, collection):
+            integers = quantized(impacts, step)
+            part = f"part-{number // DOCUMENTS_PER_FILE:05}.jsonl"
+            with open_text_to_write(temporary / "documents" / part, append=True) as file:
+                file.writelines(_records(texts, integers, words))
+            number, entries = number + len(texts), entries + integers.nnz
         topics = _write_topics(temporary / "topics.tsv", lexical, queries, words)
         written = Written(number, topics, bits, step, round(entries / max(1, number), 1))
         write_json(temporary / "anserini.json", dataclasses.asdict(written))
@@ -87,12 +90,10 @@ def write_anserini(
 
 def quantized(impacts: sp.csr_array, step: float) -> sp.csr_array:
     """Impacts in steps, rounded to integers, without zeros; int32."""
-    found = sp.csr_array(
-        (np.rint(impacts.data / step).astype(np.int32), impacts.indices, impacts.indptr),
-        shape=impacts.shape,
-    )
-    found.eliminate_zeros()
-    return found
+    integers = np.rint(impacts.data / step).astype(np.int32)
+    result = sp.csr_array((integers, impacts.indices, impacts.indptr), shape=impacts.shape)
+    result.eliminate_zeros()
+    return result
 
 
 def _impacts(
@@ -105,30 +106,12 @@ def _impacts(
         yield part, lexical.model.impacts(read, lexical.spelling)
 
 
-def _words(lexical: LexicalParts) -> list[str]:
-    """The words by their ids as query words."""
-    return [
-        word for role in ROLES for word in read_vocabulary(lexical.vocabulary_dir / f"{role}.txt")
-    ]
-
-
-def _write_documents(
-    directory: Path, lexical: LexicalParts, collection: Collection, words: list[str], step: float
-) -> tuple[int, int]:
-    """The number of documents, and of all entries of their vectors."""
-    directory.mkdir()
-    number = entries = 0
-    for texts, impacts in _impacts(lexical, collection):
-        integers = quantized(impacts, step)
-        part = directory / f"part-{number // DOCUMENTS_PER_FILE:05}.jsonl"
-        with open_text_to_write(part, append=True) as file:
-            for text, begin, end in zip(texts, integers.indptr[:-1], integers.indptr[1:]):
-                ids, values = integers.indices[begin:end], integers.data[begin:end]
-                vector = dict(zip([words[id_] for id_ in ids], values.tolist()))
-                record = {"id": text.id, "contents": text.text, "vector": vector}
-                file.write(json.dumps(record, ensure_ascii=False) + "\n")
-        number, entries = number + len(texts), entries + integers.nnz
-    return number, entries
+def _records(texts: list[Text], integers: sp.csr_array, words: list[str]) -> Iterator[str]:
+    for text, begin, end in zip(texts, integers.indptr[:-1], integers.indptr[1:]):
+        ids, values = integers.indices[begin:end], integers.data[begin:end].tolist()
+        vector = dict(zip([words[id_] for id_ in ids], values))
+        record = {"id": text.id, "contents": text.text, "vector": vector}
+        yield json.dumps(record, ensure_ascii=False) + "\n"
 
 
 def _write_topics(

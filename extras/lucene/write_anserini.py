@@ -1,13 +1,8 @@
 """Writes a collection and queries as Anserini and Pyserini read them, for users of Lucene.
 
 It takes an export that has a lexical model, and writes documents/*.jsonl (a JsonVectorCollection:
-each word with an integer impact), topics.tsv and anserini.json. Lucene then ranks as the lexical
-model does, up to rounding and feedback:
-
-  python -m pyserini.index.lucene --collection JsonVectorCollection --input OUT/documents \
-    --index INDEX --generator DefaultLuceneDocumentGenerator --impact --pretokenized
-  bin/run.sh io.anserini.search.SearchCollection -index INDEX -topics OUT/topics.tsv \
-    -topicReader TsvString -output RUN -impact -pretokenized
+each word with an integer impact), topics.tsv and anserini.json. docs/lexical.md has the commands
+that index and search them: Lucene ranks as the lexical model does, up to rounding and feedback.
 """
 
 from __future__ import annotations
@@ -39,15 +34,8 @@ _QUERIES = flags.DEFINE_string(
     " retrieval set; with --collection, none.",
     **_OWN,
 )
-_BITS = flags.DEFINE_integer(
-    "bits",
-    8,
-    "Bits of the largest impact. More bits round less and make the index larger: Anserini writes a"
-    " word as often as its impact says.",
-    lower_bound=1,
-    upper_bound=16,
-    **_OWN,
-)
+_BITS_HELP = "Bits of the largest impact. More round less, and make Anserini's index larger."
+_BITS = flags.DEFINE_integer("bits", 8, _BITS_HELP, lower_bound=1, upper_bound=16, **_OWN)
 setting_flags.define_settings(["data"])
 
 
@@ -73,10 +61,7 @@ def main(argv) -> None:
         queries = () if _COLLECTION.value else source_of(data).queries()
     collection = open_collection(_COLLECTION.value, data)
     written = write_anserini(output_dir, lexical, collection, queries, bits=_BITS.value)
-    print(
-        f"{output_dir}: {written.documents:,} documents of {written.words_per_document:g} words,"
-        f" {written.topics:,} topics; an impact of 1 is a score of {written.step:.4g}"
-    )
+    print(f"{output_dir}: {written}")
 
 
 def run() -> None:

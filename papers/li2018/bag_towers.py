@@ -12,8 +12,9 @@ from tensorflow import keras
 
 from tf_smoothclir._compat.keras_api import tf_variable
 from tf_smoothclir.ops.row_sums import segment_sum
+from tf_smoothclir.text.tokens import distinct_tokens
 from tf_smoothclir.text.vocabulary import UNKNOWN_ID
-from tf_smoothclir.towers.word_table import WordTableTower, distinct_tokens
+from tf_smoothclir.towers.word_table import WordTableTower
 
 
 class BagTower(WordTableTower):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tf_smoothclir.settings.rule import Rule
 
+_OURS = ("adversarial", "s2net", "bae", "xcnn")
 # Who has the settings that can be searched.
 _SEARCHED = {
     **dict.fromkeys(("gamma1", "gamma2", "gamma3", "adversarial_weight"), ("adversarial",)),
@@ -25,7 +26,7 @@ OBJECTIVE_RULES = (
     *(
         Rule(
             ("objective", other),
-            lambda objective, value, own=own: objective != "ranking" and value not in own,
+            lambda objective, value, own=own: objective in _OURS and value not in own,
             reason,
             _LEAVE_OUT,
         )
@@ -63,7 +64,7 @@ OBJECTIVE_RULES = (
     ),
     Rule(
         ("objective", "opening_epochs", "epochs"),
-        lambda objective, first, epochs: objective != "ranking" and 0 < epochs <= first,
+        lambda objective, first, epochs: objective in _OURS and 0 < epochs <= first,
         "no epoch is left for the judged queries",
         "Raise --epochs",
     ),

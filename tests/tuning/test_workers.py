@@ -7,7 +7,7 @@ import pytest
 import tensorflow as tf
 
 from tf_smoothclir.settings.run import RunSettings
-from tf_smoothclir.tuning import workers
+from tf_smoothclir.tuning import tune, workers
 from tf_smoothclir.tuning.oracles import GridOracle
 from tf_smoothclir.tuning.search_space import search_space
 from tf_smoothclir.tuning.tuner import TrialTuner
@@ -37,7 +37,7 @@ def make_tuner(directory):
 
 
 def work(directory):
-    make_tuner(directory).search()
+    tune._run_trials(make_tuner(directory))
 
 
 @pytest.mark.slow
@@ -105,7 +105,7 @@ def test_a_worker_loads_tensorflow_silently(capfd, monkeypatch):
     # TensorFlow 2.21 writes to standard error before it reads this.
     monkeypatch.setenv("TF_CPP_MIN_LOG_LEVEL", "3")
     with process_group() as running:
-        running.start("worker0", workers._work, "worker0", tensorflow_version, ())
+        running.start("worker0", workers._work, "worker0", [], tensorflow_version, ())
         assert running.wait() == [("worker0", 0)]
     output, errors = capfd.readouterr()
     assert (output.strip(), errors) == (tf.__version__, "")

@@ -9,7 +9,13 @@ from tensorflow import keras
 from tf_smoothclir._compat.keras_api import tf_variable
 from tf_smoothclir.ops.row_sums import segment_sum
 from tf_smoothclir.ops.table_sum import table_sum
-from tf_smoothclir.text.tokens import DistinctTokens, SubwordTokens, Tokens
+from tf_smoothclir.text.tokens import (
+    DistinctTokens,
+    SubwordTokens,
+    Tokens,
+    distinct_tokens,
+    flat_tokens,
+)
 from tf_smoothclir.text.vocabulary import UNKNOWN_ID
 from tf_smoothclir.towers.positions import (
     NUM_PARTS,
@@ -18,7 +24,7 @@ from tf_smoothclir.towers.positions import (
     profile_means,
     weights_of_tokens,
 )
-from tf_smoothclir.towers.word_table import WordTableTower, distinct_tokens, flat_tokens
+from tf_smoothclir.towers.word_table import WordTableTower
 
 TOKEN_WEIGHTS = ("none", "idf", "learned")
 POSITION_WEIGHTS = ("none", "learned")

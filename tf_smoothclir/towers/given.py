@@ -8,9 +8,10 @@ import tensorflow as tf
 from tensorflow import keras
 
 from tf_smoothclir.settings.given import given_object
+from tf_smoothclir.text.tokens import flat_tokens
 from tf_smoothclir.text.vocabulary import PADDING_ID, UNKNOWN_ID
 from tf_smoothclir.towers.average_pooling import AveragePoolingTower
-from tf_smoothclir.towers.word_table import WordTableTower, flat_tokens
+from tf_smoothclir.towers.word_table import WordTableTower
 
 
 @keras.utils.register_keras_serializable(package="tf_smoothclir")

@@ -7,7 +7,8 @@ from tensorflow import keras
 
 from tf_smoothclir._compat.keras_api import ONLY_FIRST_REPLICA
 from tf_smoothclir.ops.row_sums import take
-from tf_smoothclir.towers.word_table import WordTableTower, distinct_tokens
+from tf_smoothclir.text.tokens import distinct_tokens
+from tf_smoothclir.towers.word_table import WordTableTower
 
 
 class SequenceTower(WordTableTower):

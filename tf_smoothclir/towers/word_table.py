@@ -14,8 +14,8 @@ from tf_smoothclir._compat.keras_api import tf_variable
 from tf_smoothclir.ops.row_sums import segment_sum
 from tf_smoothclir.ops.table_sum import table_sum_of_distinct
 from tf_smoothclir.optimizers.sparse_optimizer import GradientPolicy
-from tf_smoothclir.text.tokens import DistinctTokens, SubwordTokens, Tokens
-from tf_smoothclir.text.vocabulary import PADDING_ID, UNKNOWN_ID
+from tf_smoothclir.text.tokens import DistinctTokens, SubwordTokens, Tokens, distinct_tokens
+from tf_smoothclir.text.vocabulary import UNKNOWN_ID
 
 
 class WordTableTower(keras.layers.Layer):
@@ -323,31 +323,3 @@ def check_precision(layer: keras.layers.Layer) -> None:
             " added up in float32. Set keras.mixed_precision.set_global_policy('float32') before,"
             " or give dtype='float32'."
         )
-
-
-def flat_tokens(given) -> Tokens | DistinctTokens | SubwordTokens:
-    """Returns the tokens of texts, one text after the other.
-
-    Args:
-        given: One of these types; `{"ids": [tokens] int, "lengths": [texts] int}`; ragged ids,
-            `[texts, (tokens)]`; or padded ids, `[texts, length]`, where 0 is padding, in any place.
-            Padded ids may be floats, which is what Keras 3 makes of them on their way into a
-            `Sequential`.
-    """
-    if isinstance(given, (Tokens, DistinctTokens, SubwordTokens)):
-        return given
-    if isinstance(given, Mapping):
-        return Tokens.of(given["ids"], given["lengths"])
-    if isinstance(given, tf.RaggedTensor):
-        return Tokens.of(given.flat_values, tf.cast(given.row_lengths(), tf.int32))
-    # Padded: the real ids of each row, in order.
-    real = tf.not_equal(given, PADDING_ID)
-    lengths = tf.reduce_sum(tf.cast(real, tf.int32), axis=-1)
-    ids = tf.boolean_mask(given, real)
-    return Tokens.of(ids if ids.dtype.is_integer else tf.cast(ids, tf.int32), lengths)
-
-
-def distinct_tokens(given) -> DistinctTokens | SubwordTokens:
-    """Returns the tokens of texts, as `flat_tokens` does, with each different id once."""
-    tokens = flat_tokens(given)
-    return DistinctTokens.of(tokens) if isinstance(tokens, Tokens) else tokens

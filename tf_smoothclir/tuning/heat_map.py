@@ -27,7 +27,7 @@ def threshold_heat_map(
     cells = np.full((len(up), len(across)), np.nan)
     for (first, second), score in scores.items():
         cells[up.index(second), across.index(first)] = score
-    figure, axes = plt.subplots(figsize=(8.7, 7.3), constrained_layout=True, facecolor="white")
+    figure, axes = plt.subplots(figsize=(8.7, 7.3), constrained_layout=True)
     axes.set_facecolor(_EMPTY)
     image = axes.imshow(cells, cmap="cividis", origin="lower", aspect="equal")
     middle = (np.nanmin(cells) + np.nanmax(cells)) / 2

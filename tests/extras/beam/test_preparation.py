@@ -92,7 +92,7 @@ def test_a_set_without_files_is_refused(tmp_path):
 
 def test_ngrams_are_refused(retrieval_set):
     settings = dataclasses.replace(TextSettings(), ngram_buckets=100)
-    with pytest.raises(InputError, match=r"--beam=\S* --ngram_buckets=100: .*Leave one"):
+    with pytest.raises(InputError, match=r"--ngram_buckets=100: only one process .*Leave it out"):
         BeamPreparation(retrieval_set, settings, LOCAL_RUNNER)
 
 

@@ -99,8 +99,6 @@ def test_other_shards_do_not_continue_a_run(on_shards, tiny, tmp_path):
     tiny_shards(tiny, tmp_path / "other", TEXT, seed=14)
     with pytest.raises(InputError, match=r"begun on other content .*distributed \(1 on shards"):
         train(on_shards(epochs=1, shards_dir=str(tmp_path / "other")), tmp_path / "run")
-    with pytest.raises(InputError, match=r"--distribution: shards there, none here"):
-        train(on_shards(epochs=1, distribution="none", shards_dir=""), tmp_path / "run")
 
 
 def test_moved_shards_continue_a_run(on_shards, shards, tmp_path):
@@ -164,12 +162,6 @@ def test_what_does_not_fit_the_shards_is_refused_before_anything_is_written(
     with pytest.raises(InputError, match=message):
         train(on_shards(**changes), tmp_path / "run")
     assert not (tmp_path / "run").exists()
-
-
-def test_shards_of_another_split_are_refused(on_shards, tiny, tmp_path):
-    other = tiny_shards(tiny, tmp_path / "test", TEXT, split="test")
-    with pytest.raises(InputError, match=r"they hold the test split\. Write .* --split=train"):
-        train(on_shards(shards_dir=other.directory), tmp_path / "run")
 
 
 def test_evaluation_may_have_other_negatives_than_the_shards(on_shards, tmp_path):

@@ -32,7 +32,7 @@ from tf_smoothclir.utils.errors import InputError
 
 QUERIES, DOCUMENTS, SHARDS = 23, 17, 4
 TEXT = TextSettings(max_query_tokens=30, max_document_tokens=40)
-SAMPLING = {"split": "train", "negatives": 4, "seed": 5}
+SAMPLING = {"negatives": 4, "seed": 5}
 FIRST, THIRD = "train-00000-of-00004.tfrecord", "train-00002-of-00004.tfrecord"
 
 
@@ -56,7 +56,7 @@ def world(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def lists(world):
-    return candidate_lists(world.retrieval_set, **SAMPLING)
+    return candidate_lists(world.retrieval_set, split="train", **SAMPLING)
 
 
 @pytest.fixture(scope="module")
@@ -151,7 +151,7 @@ def test_manifest_counts_what_was_written(written, world):
     judged = sum(1 + i % 3 for i in range(QUERIES))
     pairs = judged + 4 * QUERIES
     assert {key: manifest[key] for key in SAMPLING} == SAMPLING
-    assert (manifest["format_version"], manifest["name"]) == (2, "small-en-de")
+    assert manifest["name"] == "small-en-de"
     assert (manifest["queries"], manifest["pairs"], manifest["num_grades"]) == (QUERIES, pairs, 3)
     assert manifest["query_tokens"] == sum(i % 4 for i in range(QUERIES))
     every = as_lists(read(written))
@@ -170,7 +170,7 @@ def test_fingerprint_is_that_of_the_manifest_file(written):
     """Runs keep it and compare it when they continue, so it never changes."""
     manifest = json.loads(Path(written.directory, "manifest.json").read_text())
     canonical = json.dumps(manifest, sort_keys=True).encode()
-    assert written.fingerprint() == hashlib.sha256(canonical).hexdigest()
+    assert written.manifest.fingerprint() == hashlib.sha256(canonical).hexdigest()
 
 
 @pytest.mark.parametrize("number", [1, 5, QUERIES])
@@ -208,11 +208,11 @@ def stopped_in_the_middle(monkeypatch):
     """Makes the tenth list end the writing."""
     original, calls = shard_writer._example, []
 
-    def example(**arguments):
+    def example(values):
         calls.append(1)
         if len(calls) == 10:
             raise Stopped
-        return original(**arguments)
+        return original(values)
 
     monkeypatch.setattr(shard_writer, "_example", example)
 
@@ -440,14 +440,7 @@ def test_missing_directory_is_named(tmp_path):
 def test_another_file_in_place_of_the_manifest_is_an_error(copied, content):
     content = content if isinstance(content, bytes) else content.encode()
     Path(copied.directory, "manifest.json").write_bytes(content)
-    with pytest.raises(InputError, match=r"manifest\.json: this is not a manifest of shards"):
-        Shards.open(copied.directory)
-
-
-def test_another_format_version_is_an_error(copied):
-    path = Path(copied.directory, "manifest.json")
-    path.write_text(json.dumps({**copied.manifest.to_dict(), "format_version": 1}))
-    with pytest.raises(InputError, match=r"format version 1, but this release reads 2\. Write"):
+    with pytest.raises(InputError, match=r"manifest\.json: this is no manifest of shards"):
         Shards.open(copied.directory)
 
 
@@ -467,7 +460,7 @@ def test_missing_or_wrong_value_in_the_manifest_is_named(copied, change, message
     manifest = json.loads(path.read_text())
     change(manifest)
     path.write_text(json.dumps(manifest))
-    match = rf"manifest\.json: the manifest is damaged: {message}.*\. Write .*--overwrite"
+    match = rf"manifest\.json: this is no .* or a damaged one: {message}.*with --overwrite"
     with pytest.raises(InputError, match=match):
         Shards.open(copied.directory)
 
@@ -633,7 +626,6 @@ def test_command_writes_once_and_again_with_overwrite(commands, tmp_path):
     check_files(shards)
     assert len(as_lists(read(shards))) == 12
     assert {key: getattr(shards.manifest, key) for key in SAMPLING} == {
-        "split": "train",
         "negatives": 3,
         "seed": 13,
     }

@@ -16,11 +16,11 @@ from tf_smoothclir.training.train import retrieval_set_of
 SHARDS = 4
 
 
-def tiny_shards(tiny, directory: Path, text: TextSettings, split="train", seed=13) -> Shards:
+def tiny_shards(tiny, directory: Path, text: TextSettings, seed=13) -> Shards:
     """Writes shards of the candidate lists of a tiny set."""
     settings = tiny()
     retrieval_set = retrieval_set_of(source_of(settings.data), settings, SPLITS)
     tokenized_set = tokenize_set(retrieval_set, text, settings.data.cache_dir)
-    sampling = {"split": split, "negatives": 3, "seed": seed}
-    lists = candidate_lists(retrieval_set, **sampling)
+    sampling = {"negatives": 3, "seed": seed}
+    lists = candidate_lists(retrieval_set, split="train", **sampling)
     return write_shards(tokenized_set, lists, directory, SHARDS, **sampling, text=text)

@@ -138,7 +138,7 @@ def test_the_command_writes_a_set_and_refuses_to_write_over_it(commands, run, le
 
     publish_version(parts, tmp_path / "export", info, texts, Agreed())
     arguments = [f"--export_dir={tmp_path / 'export'}", f"--output_dir={tmp_path / 'out'}"]
-    done = commands.run("export.anserini", *arguments)
+    done = commands.run("tf_smoothclir.extras.lucene.write_anserini", *arguments)
     assert done.returncode == 0, done.stderr
     assert "30 documents of" in done.stdout
     assert "20 topics; an impact of 1 is a score of" in done.stdout
@@ -147,6 +147,6 @@ def test_the_command_writes_a_set_and_refuses_to_write_over_it(commands, run, le
         "documents",
         "topics.tsv",
     }
-    done = commands.run("export.anserini", *arguments)
+    done = commands.run("tf_smoothclir.extras.lucene.write_anserini", *arguments)
     assert done.returncode != 0
     assert "it is there already. Give a new one" in done.stderr
