@@ -62,6 +62,7 @@ def test_a_search_continues_and_its_best_keywords_train_its_best_trial(parts, ke
 def test_a_mistake_is_an_error(parts, keywords, changes, message, tmp_path):
     with pytest.raises(InputError, match=message):
         sc.tune(**parts, output_dir=tmp_path / "out", **{**keywords, **changes})
+    assert not (tmp_path / "out").exists()
 
 
 def test_keras_tuner_searches_the_hypermodel_and_loads_its_best_model(parts, keywords, tmp_path):

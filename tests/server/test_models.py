@@ -138,6 +138,11 @@ def test_a_busy_port_is_named_before_anything_is_loaded(tmp_path):
     assert f"error: --port={busy}: the port cannot be used" in done.stderr
 
 
+def test_answers_are_not_delayed_by_nagle():
+    with bound_socket("127.0.0.1", 0) as bound:
+        assert bound.proto == socket.IPPROTO_TCP  # by which asyncio decides
+
+
 def test_a_host_that_is_not_of_this_machine_is_named():
     with pytest.raises(InputError, match="cannot be used"):
         bound_socket("192.0.2.1", 0)

@@ -269,11 +269,11 @@ def largest_requests(rows):
 
 @pytest.mark.slow
 def test_no_request_takes_more_memory_than_stated(export):
-    """The largest requests of each kind, to a real server; SECURITY.md states 1 GB."""
+    """The largest requests of each kind, to a real server; SECURITY.md states 500 MB."""
     with measured_server(export) as megabytes:
         taken = {}
         for name, (model, body) in largest_requests(served_models.MAX_ROWS).items():
             body = body if isinstance(body, bytes) else json.dumps(body).encode()
             taken[name] = megabytes(model, body)
     print(taken)
-    assert max(size for _, size in taken.values()) < 1000
+    assert max(size for _, size in taken.values()) < 500

@@ -105,7 +105,7 @@ def test_a_worker_loads_tensorflow_silently(capfd, monkeypatch):
     # TensorFlow 2.21 writes to standard error before it reads this.
     monkeypatch.setenv("TF_CPP_MIN_LOG_LEVEL", "3")
     with process_group() as running:
-        running.start("worker0", workers._work, "worker0", tensorflow_version, ())
+        running.start("worker0", workers._work, "worker0", [], tensorflow_version, ())
         assert running.wait() == [("worker0", 0)]
     output, errors = capfd.readouterr()
     assert (output.strip(), errors) == (tf.__version__, "")

@@ -16,6 +16,7 @@ from tf_smoothclir.api.given import Judgments, Texts
 from tf_smoothclir.api.keywords import PathText
 from tf_smoothclir.api.quiet import without_retracing_warnings
 from tf_smoothclir.api.sets import Data
+from tf_smoothclir.api.settings import run_settings
 from tf_smoothclir.api.training import Given, settings_with_data
 from tf_smoothclir.data.tokenized_set import TokenizedSet
 from tf_smoothclir.settings.combinations import check_combinations
@@ -113,6 +114,7 @@ def tune(
     """
     chosen = _search(tune, search, max_trials, folds)
     given, keywords = Given(data, queries, documents, judgments, splits), dict(settings)
+    _check(run_settings(preset, keywords, _ARGUMENTS), chosen)  # before anything is written
     with tempfile.TemporaryDirectory(prefix="smoothclir-") as temporary:
         directory = Path(temporary if output_dir is None else output_dir)
         fixed = settings_with_data(
@@ -137,6 +139,11 @@ def _search(tune: Sequence[str], search: str, max_trials: int, folds: int) -> Se
         return Search(tuple(tune), search, max_trials, folds)
     except ValueError as error:
         raise InputError(str(error)) from error
+
+
+def _check(settings: RunSettings, search: Search) -> None:
+    check_combinations(settings, varied=search.tune, tune=search.tune)
+    search_space(search.tune, settings)
 
 
 class HyperModel(keras_tuner.HyperModel):
@@ -183,15 +190,15 @@ class HyperModel(keras_tuner.HyperModel):
         super().__init__()
         self._held = tempfile.TemporaryDirectory(prefix="smoothclir-")
         given, directory = Given(data, queries, documents, judgments, splits), Path(self._held.name)
-        self._names = _search(tune, Search.search, Search.max_trials, Search.folds).tune
+        search = _search(tune, Search.search, Search.max_trials, Search.folds)
+        self._names = search.tune
         self._settings = settings_with_data(
             "HyperModel", given, preset, dict(settings), _ARGUMENTS, directory
         )
         if not self._settings.retrieval.has_towers:
             reason = "a lexical model is no Keras model"
             raise input_error("HyperModel: retriever", reason, "Use sc.tune, or train towers too")
-        check_combinations(self._settings, varied=self._names, tune=self._names)
-        search_space(self._names, self._settings)
+        _check(self._settings, search)
 
     def build(self, hp: keras_tuner.HyperParameters) -> keras.Model:
         """Declares the searched settings; returns an untrained model with the values of a trial."""

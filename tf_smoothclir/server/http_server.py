@@ -20,7 +20,9 @@ _GRACE_SECONDS = 5  # for requests under way when the server stops
 
 def bound_socket(host: str, port: int) -> socket.socket:
     """A socket with an address of its own; taken before models are loaded, which takes a while."""
-    bound = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    # Without the protocol, asyncio does not switch Nagle's algorithm off: 40 ms an answer.
+    bound = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         bound.bind((host, port))

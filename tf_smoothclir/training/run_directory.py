@@ -24,7 +24,6 @@ from tf_smoothclir.utils.sealed import SEAL
 # is a run, but not a finished one.
 _PARTS = (
     "metrics.json",
-    SEAL,
     "grades.json",
     "reranker",
     "hybrid.json",
@@ -38,6 +37,7 @@ _PARTS = (
     "diverged_batch.tsv",
     "report.md",
     "flags.txt",
+    SEAL,
     "config.json",
 )
 _LOCK = ".training.lock"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from contextlib import AbstractContextManager
 from pathlib import Path
 
@@ -71,5 +70,5 @@ def open_search(
             f"it holds no search, but {', '.join(sorted(others)[:3])}",
             "Choose another directory",
         )
-    record = {"search": dataclasses.asdict(search), "settings": dataclasses.asdict(settings)}
+    record = {"search": search.values(), "settings": settings.to_dict()}
     write_json(path, {**record, "data": fingerprint})

@@ -87,14 +87,12 @@ class TrialTuner(BaseTuner):
         values = trial_values(trial)
         settings = with_values(self._settings, values)
         path, logs = (self._output_dir / part / trial.trial_id for part in (TRIALS, LOGS))
-        if len(self._sets) == 1:
-            trained = [train_trial(settings, self._sets[0], path, logs)]
-        else:
-            trained = []
-            for fold, tokenized_set in enumerate(self._sets, start=1):
-                name = f"fold{fold}"
-                trained.append(train_trial(settings, tokenized_set, path / name, logs / name))
-                _delete_model(path / name)  # it has not seen all training queries
+        trained = []
+        for fold, tokenized_set in enumerate(self._sets, start=1):
+            part = f"fold{fold}" if len(self._sets) > 1 else ""
+            trained.append(train_trial(settings, tokenized_set, path / part, logs / part))
+            if part:
+                _delete_model(path / part)  # it has not seen all training queries
         metrics = {
             name: float(np.mean([one["validation"][name] for one in trained])) for name in METRICS
         }

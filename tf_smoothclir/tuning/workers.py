@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from absl import logging
 from keras_tuner.engine.base_tuner import BaseTuner
 
+from tf_smoothclir import plugins
 from tf_smoothclir.utils.errors import InputError, input_error
 from tf_smoothclir.utils.processes import process_group
 
@@ -41,13 +42,13 @@ def run_local_workers(
     make_chief: Callable[[], BaseTuner], number: int, work: Callable, *arguments
 ) -> None:
     """Runs a chief in a thread, and workers; a killed one is replaced and gets its trial again."""
-    deaths = collections.Counter()
+    deaths, modules = collections.Counter(), plugins.loaded()
     # As in any chief, keras-tuner prints conditions of the space.
     with contextlib.redirect_stdout(None), _chief_environment(), process_group() as running:
         # The chief waits for the workers up to 20 s longer than needed, so nobody waits for it.
         threading.Thread(target=make_chief().search, daemon=True).start()
         for index in range(number):
-            running.start(f"worker{index}", _work, f"worker{index}", work, arguments)
+            running.start(f"worker{index}", _work, f"worker{index}", modules, work, arguments)
         while running:
             for worker, exit_code in running.wait():
                 if exit_code > 0:
@@ -60,7 +61,7 @@ def run_local_workers(
                         remedy = f"If memory ran out, use fewer workers; {_REMEDY}"
                         raise input_error("--workers", reason, remedy)
                     logging.warning("%s was killed (%d); it starts again", worker, exit_code)
-                    running.start(worker, _work, worker, work, arguments)
+                    running.start(worker, _work, worker, modules, work, arguments)
 
 
 @contextlib.contextmanager
@@ -75,13 +76,14 @@ def _chief_environment() -> Iterator[None]:
             del os.environ[name]
 
 
-def _work(worker: str, work: Callable, arguments: tuple) -> None:
+def _work(worker: str, modules: list[str], work: Callable, arguments: tuple) -> None:
     """The main function of a tuner worker's process."""
     os.environ[ENVIRONMENT[0]] = worker
     logging.use_absl_handler()
     logging.get_absl_handler().python_handler.setFormatter(standard_logging.Formatter())
     logging.set_verbosity(min(logging.get_verbosity(), logging.WARNING))  # the chief reports
     try:
+        plugins.load(modules)
         work(*arguments)
     except InputError as error:
         sys.exit(f"{worker}: error: {error}")
