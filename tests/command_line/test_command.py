@@ -20,7 +20,7 @@ from tests.training.tiny_set import write_tiny_set
 from tf_smoothclir.command_line import command
 from tf_smoothclir.extras import distributed
 from tf_smoothclir.optimizers import LEARNING_RATE
-from tf_smoothclir.settings.base import fields_with_flags, help_of, value_text
+from tf_smoothclir.settings.base import fields_with_flags, value_text
 from tf_smoothclir.settings.presets import PRESETS, preset_settings
 from tf_smoothclir.settings.run import GROUPS, RunSettings, all_groups
 from tf_smoothclir.training import trainer
@@ -84,7 +84,7 @@ def check_help(commands, module, groups, **other_defaults):
     assert shown == ["command", *groups]
     for group in groups:
         for field in fields_with_flags(all_groups()[group]):
-            assert one_line(help_of(field)) in text
+            assert one_line(field.metadata["help"]) in text
             name = rf"--(?:\[no\])?{field.name}: "
             section = re.search(rf"{name}.*?\(default: '(.*?)'\)", text)
             default = other_defaults.get(field.name, field.default)
