@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import http.client
 import json
-import os
 import shutil
 import socket
 import subprocess
@@ -146,7 +145,7 @@ def served(
     kind: str, directory: str, clients: int, seconds: float, queries: list[str]
 ) -> dict[str, float]:
     """Asks a server by clients that wait for each answer, each on its own connection."""
-    with server(kind, directory) as (address, child), contextlib.ExitStack() as stack:
+    with server(kind, directory) as address, contextlib.ExitStack() as stack:
 
         def client() -> Callable[[str], None]:
             connection = http.client.HTTPConnection(address, timeout=_PATIENCE)
@@ -161,13 +160,12 @@ def served(
 
             return ask
 
-        measured = _measured([client() for _ in range(clients)], seconds, queries)
-        return {**measured, "server MB": _megabytes(child.pid)}
+        return _measured([client() for _ in range(clients)], seconds, queries)
 
 
 @contextlib.contextmanager
 def server(kind: str, directory: str):
-    """Runs a server of the search model; yields its address and its process."""
+    """Runs a server of the search model; yields its address."""
     if kind == OURS:
         command = [sys.executable, "-m", "export.serve", f"--export_dir={directory}"]
         command += ["--port=0", "--verbosity=-1"]
@@ -184,7 +182,7 @@ def server(kind: str, directory: str):
             else:
                 address = f"127.0.0.1:{port}"
                 _wait_for(address)
-            yield address, child
+            yield address
         finally:
             child.terminate()
 
@@ -223,12 +221,6 @@ def _measured(
         latencies = [latency for some in pool.map(loop, range(len(clients))) for latency in some]
     p50, p90, p99 = np.percentile(1000 * np.array(latencies or [np.nan]), [50, 90, 99])
     return {"p50 ms": p50, "p90 ms": p90, "p99 ms": p99, "answers/s": len(latencies) / seconds}
-
-
-def _megabytes(process: int) -> float:
-    """The resident memory of a process in MiB."""
-    with open(f"/proc/{process}/statm", encoding="ascii") as file:
-        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 2**20
 
 
 def measure(

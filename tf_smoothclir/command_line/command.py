@@ -9,19 +9,18 @@ import re
 import signal
 import sys
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import NoReturn
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # TensorFlow reads it when it is imported
 
 from absl import app, flags, logging
 
+from tf_smoothclir import plugins
 from tf_smoothclir._compat.quiet import hush_tensorflow
 from tf_smoothclir.command_line.flag_rules import check_flags
 from tf_smoothclir.command_line.setting_flags import COMMAND, define_plugin, load_plugins
 from tf_smoothclir.utils.errors import InputError, is_full_disk
 
-_PACKAGE = os.fspath(Path(__file__).parents[1])
 _PLACE_IN_GRAPH = re.compile(r"{{.*?}} | \[Op:\w+\].*")
 
 
@@ -78,8 +77,13 @@ def _end_for_full_disk(message: str) -> NoReturn:
 
 
 def _is_ours_or_a_warning(record: standard_logging.LogRecord) -> bool:
-    """Whether to log a record: of other libraries, only warnings and errors."""
-    return record.pathname.startswith(_PACKAGE) or record.levelno >= standard_logging.WARNING
+    """Whether to log a record: of other libraries than plug-ins, only warnings and errors."""
+    ours = ("tf_smoothclir.", *plugins.loaded())  # by module: papers and extras lie elsewhere
+    return record.levelno >= standard_logging.WARNING or any(
+        getattr(module, "__file__", "") == record.pathname
+        for name, module in list(sys.modules.items())
+        if name.startswith(ours)
+    )
 
 
 def _guarded(main: Callable, argv: Sequence[str], arguments: str) -> None:

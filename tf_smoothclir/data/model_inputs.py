@@ -48,7 +48,6 @@ class InBatchInputs(NamedTuple):
     """Candidate lists for in-batch negatives: each query has all documents of the batch.
 
     Attributes:
-        texts: Each query once, each document once.
         list_lengths: `[queries]` int, the number of documents in the list of each query.
     """
 

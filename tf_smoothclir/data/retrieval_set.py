@@ -21,13 +21,10 @@ class RetrievalSet:
 
     Attributes:
         source: The source it was read from, which streams the texts.
-        query_ids: Query row -> id.
-        document_ids: Document row -> id.
         query_rows: `[judgments]` int32, sorted.
         document_rows: `[judgments]` int32.
         grades: `[judgments]` int32, 0..`num_grades`-1.
         splits: `[queries]` int8, index into `SPLITS`; -1 for a query without a split.
-        num_grades: K.
     """
 
     source: Source

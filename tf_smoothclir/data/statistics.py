@@ -24,9 +24,6 @@ class CollectionStatistics:
     texts does not exceed.
 
     Attributes:
-        name: Name of the set.
-        queries: Number of queries.
-        documents: Number of documents.
         partly_relevant_mean: Partly relevant documents per query, the paper's SR/Q.
         without_partly_relevant: Share of the queries without a partly relevant document, 0..1.
         partly_relevant_percentiles: Partly relevant documents per query, one number for each of
@@ -37,7 +34,6 @@ class CollectionStatistics:
         document_length_median: The same, 50th percentile.
         query_vocabulary: Lower-cased words (letters, digits, underscores) that occur at least twice
             in the queries.
-        document_vocabulary: The same in the documents.
         splits: Split -> number of queries; None if the set has no splits of its own.
     """
 

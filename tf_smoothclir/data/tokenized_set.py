@@ -17,7 +17,6 @@ class TokenizedSet:
     """A retrieval set whose texts are token ids; `tokenize_set` makes it.
 
     Attributes:
-        retrieval_set: Ids, judgments and splits.
         directory: Contains the token stores `query` and `document`.
         vocabulary_dir: Contains `query.txt` and `document.txt`, which define the ids.
         has_ngrams: Whether every distinct word has an id. Words outside the vocabulary then have

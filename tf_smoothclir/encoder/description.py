@@ -32,7 +32,6 @@ class StoredArray:
 
     Attributes:
         offset: Bytes of the variables' file before it.
-        shape: Its shape.
         type: "float32", little-endian, or "int8".
     """
 
@@ -43,13 +42,7 @@ class StoredArray:
 
 @dataclasses.dataclass(frozen=True)
 class Ngrams:
-    """Character n-grams, as in `settings/text.py`.
-
-    Attributes:
-        buckets: Rows of their table.
-        shortest: Characters of the shortest ones.
-        longest: Characters of the longest ones.
-    """
+    """Character n-grams, as in `settings/text.py`."""
 
     buckets: int
     shortest: int
@@ -63,7 +56,6 @@ class TowerDescription:
     Attributes:
         vocabulary: Relative path of the file of its words.
         max_tokens: Longer texts are cut to this many tokens.
-        epsilon: ε of the similarity.
         arrays: `embeddings`, `[words, dim]`, and as far as the tower has them `ngram_embeddings`,
             `[buckets, dim]`; `token_weights`, `[words, 1]`, of which the weights are softplus after
             multiplication by `pace`; `position_weights`, `[parts]`, logarithms. A table of a

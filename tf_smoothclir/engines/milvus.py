@@ -30,12 +30,9 @@ class CollectionNote:
     Attributes:
         version: Version of the export that it belongs to.
         pair_id: The `pair_id` of this export.
-        thresholds: Scores at which the predicted grade changes.
         data: Finds the documents again if they are a retrieval set; None for files.
         halves: Names of the halves of an index that it holds, each in a field of this name.
-        settings: How vectors are indexed.
         cut_points: Those of what the exported run ranks with.
-        parts: Roles of the parts of the export.
         role: "collection".
     """
 
@@ -65,8 +62,6 @@ class Address:
     """Address of a collection in an engine.
 
     Attributes:
-        uri: Of the engine.
-        collection: Name of the collection.
         filter: Only documents for which this expression holds are found; empty for all.
     """
 

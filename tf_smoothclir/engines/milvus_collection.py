@@ -35,9 +35,7 @@ class PartOfQuery(NamedTuple):
     """Part of a query for one half of the index.
 
     Attributes:
-        half: Name of the half.
         value: A vector, `[dim]` float32, or words, as `sparse_value` returns them.
-        weight: What the inner product is multiplied by.
     """
 
     half: str
@@ -46,11 +44,7 @@ class PartOfQuery(NamedTuple):
 
 
 class MilvusCollection:
-    """A collection that is open.
-
-    Attributes:
-        manifest: What the collection remembers.
-    """
+    """A collection that is open."""
 
     def __init__(self, milvus: Milvus, name: str, filter_: str = ""):
         self._milvus, self._name, self._filter = milvus, name, filter_

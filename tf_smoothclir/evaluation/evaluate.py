@@ -63,7 +63,6 @@ class Evaluation:
         hits: The first documents of full retrieval; None without it.
         confusion: `[K, K]` counts of the candidate lists, true grade by predicted grade; None as
             long as no grades are predicted.
-        hit_confusion: The same of the hits.
     """
 
     metrics: dict[str, float]

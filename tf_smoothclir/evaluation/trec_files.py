@@ -31,7 +31,6 @@ class RunMetrics:
     """The metrics of a run by the judgments of some qrels.
 
     Attributes:
-        query_ids: The judged queries, sorted.
         per_query: Metric -> `[queries]` float64, NaN where the query has no relevant document.
         missing_queries: Number of judged queries that the run does not answer; they score 0.
         unjudged_queries: Number of queries of the run without judgments; they are left out.

@@ -52,10 +52,7 @@ class Fusion:
 
     Attributes:
         share: s, in [0, 1]: 0 ranks by the lexical model alone, 1 by the towers alone.
-        lexical_deviation: σ of the lexical scores.
-        dense_deviation: σ of the towers' scores.
         feedback: Weight of feedback over the fused scores; 0 for none.
-        seconds: Time spent on choosing them.
         formula: One of `FORMULAS`.
     """
 

@@ -21,11 +21,7 @@ _ROWS_PER_BATCH = 1024
 
 
 class Collection(abc.ABC):
-    """Documents in a fixed order.
-
-    Attributes:
-        name: Name for messages.
-    """
+    """Documents in a fixed order."""
 
     name: str
 

@@ -24,7 +24,6 @@ class DocumentIndex:
     """Index written by `build_index`, memory-mapped.
 
     Attributes:
-        manifest: The manifest of the index.
         documents: The documents; all halves count them in the same order.
         lexical: Scores the documents by their words; None if the index has no impacts.
     """

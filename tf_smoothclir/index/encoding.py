@@ -42,7 +42,6 @@ class _SegmentNote:
     """Content of `_SEGMENT_NOTE` of an encoded segment.
 
     Attributes:
-        documents: How many there are.
         files: Relative path -> hex SHA-256.
     """
 

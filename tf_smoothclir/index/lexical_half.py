@@ -120,11 +120,7 @@ class LexicalWriter:
 
 
 class LexicalIndex:
-    """The lexical half of an index, memory-mapped.
-
-    Attributes:
-        postings: Of query words.
-    """
+    """The lexical half of an index, memory-mapped."""
 
     def __init__(self, directory: Path, note: LexicalNote, documents: int):
         self.postings: Postings = open_postings(directory, _IMPACTS, documents)

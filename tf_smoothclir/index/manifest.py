@@ -23,9 +23,7 @@ class Recall:
 
     Attributes:
         value: Share of the exact best `depth` documents that are found, on average.
-        depth: How many best documents are looked for.
         queries: How many queries it was measured with; 0 for an exact index.
-        measured_by: What the queries are, in words.
     """
 
     value: float
@@ -39,8 +37,6 @@ class DenseNote:
     """Entry of a manifest about vectors.
 
     Attributes:
-        dim: Length of the vectors.
-        settings: The resolved settings of the vector index.
         recall: How much of the exact ranking it finds.
     """
 
@@ -76,15 +72,10 @@ class IndexManifest:
     Attributes:
         version: Version of the export that it belongs to.
         pair_id: The `pair_id` of this export.
-        thresholds: Scores at which the predicted grade changes.
-        fingerprint: Digest of the collection.
-        collection_name: Name of the collection, for messages.
         data: Finds the collection again if it is a retrieval set; None for files of documents.
-        documents: Number of documents.
         content: The directory next to the manifest that holds `documents/` and the halves.
         digests: Relative path -> hex SHA-256 of each file.
         cut_points: Those that predict grades where all halves rank.
-        parts: Roles of the parts of the export.
         vectors: About the dense half; None if there is none.
         impacts: About the lexical half; None if there is none.
         role: "index".

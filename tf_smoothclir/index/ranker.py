@@ -20,7 +20,6 @@ class Nearest(NamedTuple):
     Attributes:
         positions: `[found]` int64.
         scores: `[found]` float32, their SCS, nearly.
-        error: How far these may be off.
         others: No other document has a higher SCS than this, as far as the index knows.
     """
 
@@ -40,7 +39,6 @@ class Ranker:
 
     Attributes:
         vectors: `[documents, dim]`, memory-mapped; what scores are computed from.
-        documents: Number of documents.
     """
 
     def __init__(self, index: VectorIndex, vectors: np.ndarray | Int8Vectors, hashes: np.ndarray):

@@ -65,11 +65,7 @@ class IndexSettings:
 
 
 class VectorIndex:
-    """Proposes documents by their vectors; their ids are their positions.
-
-    Attributes:
-        settings: Resolved settings.
-    """
+    """Proposes documents by their vectors; their ids are their positions."""
 
     def __init__(self, index: faiss.Index | Int8Scan | BitScan, settings: IndexSettings):
         self._index = index

@@ -29,10 +29,7 @@ class LearningSettings:
     Attributes:
         loss: "hinge": the mean of max(0, margin - s(d+) + s(d-)) over pairs. "softmax": the cross
             entropy of the relevant document among itself and its negatives.
-        margin: Of the hinge.
         negatives: Documents of grade 0 for each relevant one, drawn again in each epoch.
-        batch_size: Relevant documents in a step.
-        learning_rate: Of Adam.
         epochs: At most; the weights of the best one are kept.
         patience: Epochs without a better one after which learning ends; 0 never ends it early.
         least_grade: From which grade on a document counts as relevant.
@@ -59,8 +56,6 @@ class Learned:
     Attributes:
         best_epoch: From 1; 0 if the weights to begin with were best.
         history: What `validate` returned before the first epoch and after each.
-        losses: Mean loss of each epoch.
-        seconds: In all.
     """
 
     best_epoch: int

@@ -34,12 +34,9 @@ class RerankerChoices:
         network: Its name in `RERANKERS`.
         weight: What its scores are multiplied by before those of the first stage are added; 0 where
             the first stage alone is not worse on validation.
-        query_length: Words of a query that it reads.
-        document_length: Words of a document that it reads.
         best_epoch: From 1; 0 if learning made nothing better.
         validation: Share of the re-ranker in the score -> the mean of NDCG@5 of candidate lists and
             MRR@10 of full retrieval, over the validation queries.
-        seconds: Spent on learning and choosing.
         share: The one of `validation` that `weight` stands for.
         related: Whether it has learned from documents of lower grades too.
     """
@@ -64,9 +61,7 @@ class Reranker:
     """A learned re-ranker.
 
     Attributes:
-        choices: What was chosen.
         network: The network, over `codes`.
-        codes: The word vectors.
         word_weights: `[query words]` float32, how much words count before learning.
     """
 

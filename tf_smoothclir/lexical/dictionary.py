@@ -40,7 +40,6 @@ class Dictionary:
     """Entries of a dictionary, each of one word in both languages.
 
     Attributes:
-        path: The file.
         query_words: Of each entry, its word in the language of the queries.
         document_words: Its word in the language of the documents.
         probabilities: `[entries]`, P(second column | first column); None where the file has none.

@@ -37,7 +37,6 @@ class Alignments:
         pairs: The same shape, int32, the pair of each.
         rows: `[entries]` int32, the document word of each entry of the table.
         columns: `[entries]` int32, its query word.
-        shape: Of the table.
     """
 
     slots: np.ndarray

@@ -53,8 +53,6 @@ class LexicalModel:
         fields: A profile of positions for each field; a flat one is among them.
         weights: `[fields, query words]` float32, what a query word counts in each field.
         feedback: Weight of feedback; 0 for none.
-        psq: The mixture of the fields.
-        seconds: Time spent on learning it.
         dictionary: Share of a person's dictionary in the table.
         lower_grades: What a training pair of a lower grade counted in learning the table, where one
             of the highest counts 1.

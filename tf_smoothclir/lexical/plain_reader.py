@@ -19,11 +19,7 @@ from tf_smoothclir.text.vocabulary import UNKNOWN_ID, read_vocabulary
 
 
 class PlainReader:
-    """Reads texts by one vocabulary, or by several of which the first that has a word numbers it.
-
-    Attributes:
-        size: Number of ids; all are below it.
-    """
+    """Numbers words by one vocabulary, or by the first of several that has the word."""
 
     def __init__(self, vocabularies: Sequence[Path], max_tokens: int):
         self._max_tokens = max_tokens

@@ -28,9 +28,6 @@ class RowRetriever:
 
     With feedback, every score depends on the whole collection, so candidate lists cost as much as
     rankings.
-
-    Attributes:
-        rows: The scores without feedback.
     """
 
     def __init__(

@@ -26,11 +26,7 @@ _TEXTS = [tf.TensorSpec([None], tf.string)]
 
 
 class TextReader(tf.Module):
-    """Base of both readers.
-
-    Attributes:
-        size: Number of ids; all are below it.
-    """
+    """Base of both readers."""
 
     size: int
 
@@ -71,11 +67,7 @@ class DocumentReader(TextReader):
 
 
 class QueryReader(TextReader):
-    """Reads queries: ids of the query vocabulary, and of words that only documents have.
-
-    Attributes:
-        max_tokens: Words of a text that are read.
-    """
+    """Reads queries: ids of the query vocabulary, and of words that only documents have."""
 
     def __init__(self, vocabulary_dir: str | os.PathLike, max_tokens: int):
         super().__init__(name="query_reader")

@@ -24,9 +24,7 @@ class LexicalTexts:
     """A tokenized set as lexical models read it.
 
     Attributes:
-        retrieval_set: The set.
         queries: `[queries, query words]`, counts.
-        documents: The words of the documents.
         spelling: `[document words, query words]`, of `same_spelling`.
         vocabularies: Those of the queries and of the documents.
         known: Number of ids of the query vocabulary; ids from there on are words that only

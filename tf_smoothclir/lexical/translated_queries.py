@@ -36,11 +36,9 @@ class TranslatedQueries:
     """A ranker, and how queries are translated for it.
 
     Attributes:
-        ranker: The formula with its parameters.
         query_translation: Its name, as `--query_translation` has it.
         translation: `[query words, document words]` float32; None where the set has translated
             queries of its own.
-        seconds: Time spent on learning it.
     """
 
     ranker: Bm25 | QueryLikelihood

@@ -27,7 +27,6 @@ class Words:
     Attributes:
         ids: `[words]` int32; `NO_WORD` where a word has no id, so that positions stay right.
         offsets: `[texts + 1]` int64, where each text begins and ends.
-        size: Number of ids; all are below it.
     """
 
     ids: np.ndarray

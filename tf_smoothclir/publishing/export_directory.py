@@ -36,7 +36,6 @@ class LoadedPart(NamedTuple):
 
     Attributes:
         model: What `tf.saved_model.load` returns.
-        manifest: The manifest of the part.
     """
 
     model: Any
@@ -48,7 +47,6 @@ class LoadedTower(NamedTuple):
 
     Attributes:
         encode: Takes `text=`, `[batch]` string; returns a dictionary with `vector`, `[batch, dim]`.
-        manifest: The manifest of the tower.
     """
 
     encode: Any

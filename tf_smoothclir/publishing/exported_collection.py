@@ -23,7 +23,6 @@ class Collection:
     """Documents, sorted by the tie rule: among equal scores, top_k takes the lower place first.
 
     Attributes:
-        ids: Ids of the documents.
         vectors: `[documents, dim]` float32, of the document tower; None without towers.
         words: None without a lexical model.
     """

@@ -43,7 +43,6 @@ class LexicalParts:
     Attributes:
         model: The table, and how its evidence is weighed.
         vocabulary_dir: Has `query.txt` and `document.txt`.
-        text: How texts are cut.
         fusion: How its scores and those of the towers are added; None where it ranks alone.
     """
 

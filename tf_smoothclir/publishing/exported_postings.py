@@ -15,11 +15,7 @@ _POSTINGS_PER_STEP = 1 << 20
 
 
 class SparseLists(tf.Module):
-    """The rows of a sparse matrix: a list of ids and values for each.
-
-    Attributes:
-        width: Ids are below it.
-    """
+    """The rows of a sparse matrix: a list of ids and values for each."""
 
     def __init__(self, rows: SparseRows, width: int):
         super().__init__(name="lists")

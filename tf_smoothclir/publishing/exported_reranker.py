@@ -52,9 +52,7 @@ class SecondStage:
     """A re-ranker with all that it needs to read texts.
 
     Attributes:
-        reranker: The learned network, and what it counts.
         vocabulary_dir: Has `query.txt` and `document.txt`.
-        settings: How it takes part in a search.
     """
 
     reranker: Reranker

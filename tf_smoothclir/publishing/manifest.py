@@ -31,10 +31,8 @@ class Manifest(Protocol):
 
     Attributes:
         role: "query", "document", "lexical", "search" or "index".
-        version: Version of the export.
         pair_id: Digest of all that ranks: towers, lexical model, fusion, vocabularies, ε and the
             thresholds.
-        thresholds: Scores at which the predicted grade changes.
         digests: Relative path -> hex SHA-256 of each file.
     """
 
@@ -52,8 +50,6 @@ class TableQuality:
     Attributes:
         type: "int8".
         largest_distance: Between the vectors of a text by exact and by narrow tables.
-        exact: Metric -> mean, with exact tables.
-        narrow: The same with these tables.
     """
 
     type: str
@@ -69,7 +65,6 @@ class VectorQuality:
     Attributes:
         type: "int8".
         recall: Share of the exact best documents that are found, on average.
-        depth: How many best documents are looked for.
         queries: Number of queries that it was measured with; of the set of the training run.
     """
 
@@ -85,13 +80,10 @@ class ExportManifest:
 
     Attributes:
         role: "query", "document", "lexical" or "search".
-        version: Version of the export.
         pair_id: As in `Manifest`.
         dim: Length of the vectors; 0 without towers.
         epsilon: ε of the similarity; 0 without towers.
-        thresholds: Those of the loss of the towers.
         data: The retrieval set of the training run; finds its collection again.
-        cut_points: Those that predict grades, found on validation.
         parts: Roles of the parts that rank together; the version is complete if all are there.
         tables: What the narrow tables of the towers cost; None for exact ones.
         vectors: What the narrow vectors of the search model cost; None for exact ones.

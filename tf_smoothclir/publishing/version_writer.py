@@ -63,9 +63,7 @@ class PairInfo:
     Attributes:
         dim: Length of the vectors; 0 without towers.
         epsilon: ε of the similarity; 0 without towers.
-        thresholds: Those of the loss of the towers.
         data: The retrieval set of the training run; finds its collection again.
-        cut_points: Those that predict grades.
         quality: What the narrow tables of the towers cost; None for exact ones.
         vectors: What the narrow vectors of the search model cost; None for exact ones.
     """

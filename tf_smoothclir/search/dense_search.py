@@ -20,11 +20,7 @@ OpenTower = Callable[[str], ExplainedTower]
 
 
 class DenseSearch:
-    """A `TextSearch` by inner products of vectors.
-
-    Attributes:
-        collection: What is searched.
-    """
+    """A `TextSearch` by inner products of vectors."""
 
     def __init__(
         self,

@@ -27,9 +27,6 @@ class EngineSearch:
     """A `TextSearch` with a lexical model, and with towers where it has an encoder of queries.
 
     The engine adds the weighted scores. There is no feedback, which needs the whole collection.
-
-    Attributes:
-        collection: What is searched.
     """
 
     def __init__(

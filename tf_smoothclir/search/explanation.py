@@ -35,11 +35,7 @@ from tf_smoothclir.utils.errors import input_error
 
 
 class ExplainedTower(Protocol):
-    """A tower that says what its vectors are made of; `Encoder` is one.
-
-    Attributes:
-        epsilon: ε of the similarity.
-    """
+    """A tower that says what its vectors are made of; `Encoder` is one."""
 
     epsilon: float
 
@@ -51,11 +47,7 @@ class ExplainedTower(Protocol):
 
 
 class SavedTower:
-    """An `ExplainedTower` in TensorFlow.
-
-    Attributes:
-        epsilon: ε of the similarity.
-    """
+    """An `ExplainedTower` in TensorFlow."""
 
     def __init__(self, model, epsilon: float):
         self._model, self.epsilon = model, epsilon

@@ -21,7 +21,6 @@ class Query(NamedTuple):
 
     Attributes:
         id: As in the file, or the number of the line.
-        text: The query.
     """
 
     id: str

@@ -20,7 +20,6 @@ class EncodedQueries(NamedTuple):
 
     Attributes:
         vectors: `[queries, dim]` float32.
-        readings: What the tower knows of each.
     """
 
     vectors: np.ndarray

@@ -23,9 +23,6 @@ class RankFusionRanker(WordRanker):
     """Ranks by reciprocal ranks of two rankings of an index.
 
     The ranking by vectors is that of the index: a flat one finds the best 1,000, the others nearly.
-
-    Attributes:
-        fusion: The fusion.
     """
 
     def __init__(self, index: DocumentIndex, fusion: Fusion):

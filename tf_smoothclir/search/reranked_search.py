@@ -32,9 +32,6 @@ class RerankedSearch:
 
     The score of a hit is that of the first stage plus the weighted one of the re-ranker; documents
     after those that are ordered again follow as the first stage has them.
-
-    Attributes:
-        collection: What is searched.
     """
 
     def __init__(self, first: TextSearch, stage: SecondStage):

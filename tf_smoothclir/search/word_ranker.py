@@ -42,7 +42,6 @@ class WordRanker:
     """Ranks the documents of an index that has impacts.
 
     Attributes:
-        index: The index.
         of_lexical: float32, what lexical scores are multiplied by.
         of_dense: float32, what SCS is multiplied by; 0: queries need no vector.
         feedback: None for none.
@@ -61,11 +60,7 @@ class WordRanker:
 
 
 class AskedQuery:
-    """Scores of all documents for one query: to rank them, and then to explain hits.
-
-    Attributes:
-        query: The query.
-    """
+    """Scores of all documents for one query: to rank them, and then to explain hits."""
 
     def __init__(self, ranker: WordRanker, query: Query):
         self._ranker, self.query = ranker, query

@@ -28,8 +28,6 @@ class _Answer(NamedTuple):
     """The latest answer, whose hits are likely to be explained.
 
     Attributes:
-        text: The query.
-        asked: The same, ranked.
         places: Id of a hit -> its position in the index.
     """
 
@@ -39,11 +37,7 @@ class _Answer(NamedTuple):
 
 
 class WordSearch:
-    """A `TextSearch` with a lexical model, and with towers where it has an encoder of queries.
-
-    Attributes:
-        collection: What is searched.
-    """
+    """A `TextSearch` with a lexical model, and with towers where it has an encoder of queries."""
 
     def __init__(
         self,

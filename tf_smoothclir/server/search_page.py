@@ -31,12 +31,7 @@ _INLINE = re.compile(r"<(script|style)>(.*?)</\1>", re.DOTALL)
 
 
 class SearchPage:
-    """Answers the requests of the page.
-
-    Attributes:
-        html: The page.
-        headers: Those that it is sent with.
-    """
+    """Answers the requests of the page."""
 
     def __init__(
         self,

@@ -89,12 +89,7 @@ def pieces(texts: Sequence[np.ndarray]) -> Iterator[slice]:
 
 
 class ServedModel:
-    """A model, and the version of its export.
-
-    Attributes:
-        name: Its name in requests.
-        version: Its version.
-    """
+    """A model, and the version of its export."""
 
     def __init__(self, name: str, version: int, model: Any):
         self.name, self.version, self._model = name, version, model

@@ -15,7 +15,6 @@ class Rule:
 
     Attributes:
         names: What it reads; the message shows them in this order.
-        is_broken: Takes the values in this order.
         reason: Why they do not go together; no full stop.
         remedy: What to do about it; no full stop.
     """

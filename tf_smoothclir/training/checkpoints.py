@@ -24,12 +24,7 @@ class Progress:
     """Progress of a run.
 
     Attributes:
-        epoch: Epochs completed, validation included.
-        step: Steps completed in the current epoch.
-        epoch_pairs: Pairs of these steps.
         loss_sums: Name of a loss -> its sum over these pairs.
-        pairs: Pairs trained on in total.
-        seconds: Time spent on them.
         best_epoch: Epoch, from 1, whose weights are kept; 0 for none yet.
         history: For each epoch its number, losses, validation metrics, and what was mined; and
             "<name>_counts", the histogram of a checked number, such as "gradient_norm".

@@ -28,7 +28,6 @@ class SingleProcess:
     waits for the others. When one is lost, the calls of the others raise `ProcessLost`.
 
     Attributes:
-        size: Number of processes.
         is_chief: Whether this process reads the set, validates and writes the run directory.
         exchange: Makes the gradients of a process those of the joint batch; None without others.
         fingerprint: What is trained on in place of the set, and by how many; config.json keeps it,

@@ -19,7 +19,6 @@ class RunData:
     """The data that a run reads.
 
     Attributes:
-        name: Name of the retrieval set.
         fingerprint: Fingerprint of its content; empty as long as the set has not been checked.
         distribution: `SingleProcess.fingerprint` of the processes that train.
     """
@@ -39,8 +38,6 @@ class RunConfig:
 
     Attributes:
         settings: The settings by group, as `RunSettings.from_dict` takes them.
-        versions: Name of a program -> its version.
-        data: The data that the run reads.
     """
 
     settings: dict[str, Any]

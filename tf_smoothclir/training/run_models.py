@@ -23,9 +23,7 @@ class RunModels:
     """The models of a run.
 
     Attributes:
-        settings: Of the run.
         towers: None where there are none.
-        lexical: The same.
         fusion: How towers and lexical model are added; None where one of the two ranks alone.
         reranker: Orders the first ranks again; None where there is none.
     """

@@ -68,7 +68,6 @@ class SetRetrievers:
     """The retrievers of a run over one set, by name.
 
     Attributes:
-        found: Name -> retriever.
         texts: The set as lexical models read it; None where there are none.
     """
 

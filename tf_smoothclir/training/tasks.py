@@ -33,11 +33,8 @@ class ObjectiveInputs:
     """Inputs of an objective, from which it makes a task.
 
     Attributes:
-        model: The towers, with their initial weights.
-        settings: All settings.
         tokenized_set: The set; None for processes other than the chief.
         training_set: The set, perhaps with more training queries after its own.
-        run: The run directory.
         batches: Batches to train on; None draws them from the training set.
     """
 

@@ -37,12 +37,7 @@ class DivergedRun(InputError):
 
 
 class Trainer:
-    """Trains a task in a run directory, from the beginning or from where it stopped.
-
-    Attributes:
-        task: What it trains.
-        progress: How far the run has come.
-    """
+    """Trains a task in a run directory, from the beginning or from where it stopped."""
 
     def __init__(
         self,

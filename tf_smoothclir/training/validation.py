@@ -12,11 +12,7 @@ from tf_smoothclir.protocols.scorer import Scorer
 
 
 class Validation:
-    """Evaluates a model on the validation queries of a set, again and again.
-
-    Attributes:
-        lists: The candidate lists of the split.
-    """
+    """Evaluates a model on the validation queries of a set, again and again."""
 
     def __init__(
         self, make_scorer: Callable[[], Scorer], retrieval_set: RetrievalSet, negatives: int

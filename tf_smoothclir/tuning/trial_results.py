@@ -32,7 +32,6 @@ class TrialResult:
         values: Searched setting -> value; thresholds are written as in their flag. What the loss
             of the trial does not use is left out.
         metrics: The seven metrics on validation; with folds, their means.
-        seconds: Training time.
         best_epoch: Epoch whose weights were evaluated; with folds, the mean.
         diverged: Whether the loss, a gradient or a weight became infinite or NaN; the metrics are
             0 then.

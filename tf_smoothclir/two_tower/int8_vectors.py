@@ -45,7 +45,6 @@ class Int8Vectors:
     Attributes:
         codes: `[documents, dim]` int8, c.
         scales: `[dim]` float32, s.
-        longest: max ‖c‖ of all documents.
         shape: `(documents, dim)`.
     """
 

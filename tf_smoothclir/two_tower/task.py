@@ -17,11 +17,7 @@ _GRADIENT_NORM = "gradient_norm"
 
 
 class TwoTowerTask:
-    """The `Task` of a `TwoTower`.
-
-    Attributes:
-        model: The model.
-    """
+    """The `Task` of a `TwoTower`."""
 
     losses = (LOSS,)
     checked = (_GRADIENT_NORM,)

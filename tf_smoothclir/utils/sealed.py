@@ -19,7 +19,6 @@ class FileNote:
     """Size and digest of a file when it was written.
 
     Attributes:
-        bytes: Its size.
         sha256: Hex SHA-256 of its content.
     """
 

@@ -29,7 +29,6 @@ class Piece(NamedTuple):
     """Consecutive lines of a file.
 
     Attributes:
-        begin: Offset of the first byte.
         end: Offset after the last byte; None for the end of the file.
         line: Number of the first line, from 1.
     """

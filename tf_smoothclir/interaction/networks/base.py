@@ -21,7 +21,6 @@ class WordPair(NamedTuple):
 
     Attributes:
         query_position: Place of the word among the ids of the query.
-        document_position: The same in the document.
         similarity: Cosine of their vectors, or what the network has in its place.
         weight: What the pair adds to the score, where scores are sums over query words; else the
             similarity.

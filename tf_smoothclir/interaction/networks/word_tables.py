@@ -113,11 +113,7 @@ def without_padding(ids: tf.Tensor) -> tf.Tensor:
 
 
 class WordVectorNetwork(InteractionNetwork):
-    """Base of the networks over word vectors.
-
-    Attributes:
-        tables: The word vectors.
-    """
+    """Base of the networks over word vectors."""
 
     def __init__(self, tables: WordTables, **kwargs):
         super().__init__(**kwargs)

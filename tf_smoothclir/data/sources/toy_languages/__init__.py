@@ -65,8 +65,6 @@ class Language(NamedTuple):
     Attributes:
         conjunction: What joins the last two parts of a list, such as " and ".
         links: Last sentences of a document; one slot, `{links}`.
-        values: Attribute -> its values.
-        kinds: Kind -> its wording.
     """
 
     conjunction: str
