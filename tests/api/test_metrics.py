@@ -6,10 +6,12 @@ import math
 
 import numpy as np
 import pytest
+import pytrec_eval
 from tensorflow import keras
 
 from tf_smoothclir.api import metrics
 from tf_smoothclir.data.hashing import hash_ids
+from tf_smoothclir.protocols.text_search import SearchHit
 from tf_smoothclir.utils.errors import InputError
 
 LOG3 = math.log2(3)
@@ -50,8 +52,47 @@ def test_scores_are_sorted_and_ties_do_not_favour_the_first():
 
 
 @pytest.mark.parametrize(
+    "ranking",
+    [
+        [SearchHit(1, 0.9, 0, "x", "", ""), SearchHit(2, 0.5, 0, "7", "", "")],
+        [("7", 0.5), ("x", 0.9)],
+        [["x", 3], ["7", 1]],
+        ["x", 7.0],
+        ["x", np.int64(7)],
+        {"x": 1.0, 7.0: float("-inf")},
+    ],
+)
+def test_search_hits_pairs_and_ids_of_data_frames_are_read(ranking):
+    assert metrics.mrr({"q": ranking}, [("q", "7", 1)]) == 1 / 2
+
+
+def test_a_negative_grade_counts_as_0():
+    judgments = {"q": {"a": -1, "b": 1}}
+    assert metrics.ndcg({"q": ["a", "b"]}, judgments) == pytest.approx(1 / LOG3)  # 0.6309
+    pytrec = pytrec_eval.RelevanceEvaluator(judgments, {"ndcg_cut_10"})
+    theirs = pytrec.evaluate({"q": {"a": 2.0, "b": 1.0}})["q"]["ndcg_cut_10"]
+    assert metrics.ndcg({"q": ["a", "b"]}, judgments) == pytest.approx(theirs)
+
+
+def test_padding_is_after_a_score_of_minus_infinity_and_nan_is_seen():
+    metric = metrics.MRR()
+    metric.update_state([[1, -1]], [[float("-inf"), 5.0]])
+    assert float(metric.result()) == 1
+    metric.update_state([[1, 0], [1, -1]], [[0.5, 0.1], [0.5, math.nan]])  # NaN at padding
+    assert float(metric.result()) == 1
+    metric.update_state([[1, 0]], [[0.5, math.nan]])
+    assert math.isnan(float(metric.result()))
+
+
+@pytest.mark.parametrize(
     ("rankings", "judgments", "message"),
     [
+        ({"q1": {"a", "b"}}, JUDGMENTS, r"rankings\['q1'\]: it is a set"),
+        ({"q1": [{"id": "a"}]}, JUDGMENTS, r"rankings\['q1'\]: an id is {'id': 'a'}, a dict"),
+        ({"q1": [None]}, JUDGMENTS, "an id is None"),
+        ({"q1": [math.nan]}, JUDGMENTS, "an id is nan"),
+        ({"q1": {"c": 2.0, "a": math.nan}}, JUDGMENTS, "the score of 'a' is nan. Give numbers"),
+        ({"q1": {"c": "high"}}, JUDGMENTS, "the score of 'c' is 'high'"),
         (["a"], JUDGMENTS, "rankings: it is a list. Give a dictionary"),
         ({"q1": "a"}, JUDGMENTS, r"rankings\['q1'\]: it is a str"),
         ({"q1": ["a", "b", "a"]}, JUDGMENTS, "'a' is there twice"),

@@ -20,48 +20,21 @@ from tensorflow import keras
 from tf_smoothclir._compat import ON_KERAS_3
 
 if ON_KERAS_3:
-    from tf_smoothclir._compat.keras_3 import (
-        ONLY_FIRST_REPLICA,
-        Optimizer,
-        RowOptimizer,
-        adopt_layer,
-        given_metrics,
-        loss_metric,
-        make_loss_metric,
-        metrics_with_loss,
-        optimizer_variables,
-        share_of_replica,
-        tf_variable,
-    )
+    from tf_smoothclir._compat import keras_3 as _stack
 else:
-    from tf_smoothclir._compat.keras_2 import (
-        ONLY_FIRST_REPLICA,
-        Optimizer,
-        RowOptimizer,
-        adopt_layer,
-        given_metrics,
-        loss_metric,
-        make_loss_metric,
-        metrics_with_loss,
-        optimizer_variables,
-        share_of_replica,
-        tf_variable,
-    )
+    from tf_smoothclir._compat import keras_2 as _stack
 
-__all__ = [
-    "ONLY_FIRST_REPLICA",
-    "Optimizer",
-    "RowOptimizer",
-    "adopt_layer",
-    "given_metrics",
-    "make_loss_metric",
-    "metrics_with_loss",
-    "optimizer_variables",
-    "share_of_replica",
-    "tf_variable",
-    "tf_weights",
-    "track_loss",
-]
+ONLY_FIRST_REPLICA = _stack.ONLY_FIRST_REPLICA
+Optimizer = _stack.Optimizer
+RowOptimizer = _stack.RowOptimizer
+adopt_layer = _stack.adopt_layer
+given_metrics = _stack.given_metrics
+loss_metric = _stack.loss_metric
+make_loss_metric = _stack.make_loss_metric
+metrics_with_loss = _stack.metrics_with_loss
+optimizer_variables = _stack.optimizer_variables
+share_of_replica = _stack.share_of_replica
+tf_variable = _stack.tf_variable
 
 
 def tf_weights(layer: keras.layers.Layer) -> list[tf.Variable]:

@@ -2,9 +2,10 @@
 
 The functions take rankings of any system and judgments:
 
-* rankings: query id -> document ids, best first; or query id -> document id -> score, where equal
-  scores are ordered by a hash of the document id, never in favour of a relevant document;
-* judgments: as `train` takes them.
+* rankings: query id -> document ids or search hits, best first; or query id -> document id ->
+  score, or pairs of id and score, where equal scores are ordered by a hash of the document id,
+  never in favour of a relevant document;
+* judgments: as `train` takes them; a negative grade counts as 0, as in trec_eval.
 
 Each returns the mean over the judged queries that have a relevant document (grade 1 or more); those
 without a ranking count as 0. Gains are the grades themselves; the discount is log2(1 + rank).
@@ -13,11 +14,13 @@ The classes are Keras metrics of candidate lists, for a model whose output is `[
 scores, or a `TwoTower` that is fitted on candidate lists ("list_lengths"), which then has no other
 metrics: `model.compile(metrics=[sc.metrics.NDCG(5)])`. `y_true` are grades of the same shape, of
 which a negative one is padding. Lists without a relevant document are left out. Of equal scores,
-the lower grade counts as ranked first. Scores of another shape are a `ValueError`.
+the lower grade counts as ranked first. Scores of another shape are a `ValueError`; a score that is
+not a number makes the mean NaN.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -114,7 +117,7 @@ def _graded(
         raise input_error("rankings", f"it is a {type(rankings).__name__}", _REMEDY)
     judged: dict[str, dict[str, int]] = {}
     for query, document, grade in judgments_of(judgments):
-        judged.setdefault(query, {})[document] = grade
+        judged.setdefault(query, {})[document] = max(grade, 0)
     scores = {str(query): _scores(query, found) for query, found in rankings.items()}
     queries = [query for query, grades in judged.items() if max(grades.values()) > 0]
     if not queries:
@@ -125,14 +128,44 @@ def _graded(
 
 def _scores(query: object, found: object) -> dict[str, float]:
     """Document id -> score."""
-    if isinstance(found, (str, bytes)) or not hasattr(found, "__iter__"):
-        raise input_error(f"rankings[{query!r}]", f"it is a {type(found).__name__}", _REMEDY)
-    ids = [str(document) for document in found]
+    where = f"rankings[{query!r}]"
+    if isinstance(found, (str, bytes, set, frozenset)) or not hasattr(found, "__iter__"):
+        raise input_error(where, f"it is a {type(found).__name__}", _REMEDY)
+    entries = list(found.items()) if isinstance(found, Mapping) else list(found)
+    if isinstance(found, Mapping) or (entries and all(map(_is_pair, entries))):
+        documents, scores = [one[0] for one in entries], [one[1] for one in entries]
+    else:
+        documents, scores = entries, list(range(0, -len(entries), -1))
+    ids = [_id(where, document) for document in documents]
     if len(set(ids)) < len(ids):
         twice = next(id_ for id_ in ids if ids.count(id_) > 1)
-        raise input_error(f"rankings[{query!r}]", f"{twice!r} is there twice", "Rank it once")
-    places = map(float, found.values()) if isinstance(found, Mapping) else range(0, -len(ids), -1)
-    return dict(zip(ids, places))
+        raise input_error(where, f"{twice!r} is there twice", "Rank it once")
+    return {id_: _score(where, id_, score) for id_, score in zip(ids, scores)}
+
+
+def _is_pair(entry: object) -> bool:
+    """Whether an entry of a ranking is an id and a score."""
+    return isinstance(entry, (tuple, list)) and len(entry) == 2 and not isinstance(entry[1], str)
+
+
+def _id(where: str, document: Any) -> str:
+    """The id of a document: its own, or that of a search hit; 3.0, as data frames have it, is 3."""
+    document = getattr(document, "id", document)
+    if isinstance(document, (float, np.floating)) and float(document).is_integer():
+        return str(int(document))
+    if not isinstance(document, (str, int, np.integer)):
+        raise input_error(where, f"an id is {document!r}, a {type(document).__name__}", _REMEDY)
+    return str(document)
+
+
+def _score(where: str, id_: str, score: Any) -> float:
+    try:
+        number = float(score)
+    except (TypeError, ValueError):
+        number = math.nan
+    if math.isnan(number):
+        raise input_error(where, f"the score of {id_!r} is {score!r}", "Give numbers")
+    return number
 
 
 class _ListMetric(keras.metrics.Metric):
@@ -169,7 +202,9 @@ class _ListMetric(keras.metrics.Metric):
         weights = relevant
         if sample_weight is not None:
             weights *= tf.reshape(tf.cast(sample_weight, tf.float32), tf.shape(relevant))
-        self.total.assign_add(tf.reduce_sum(weights * self._of_lists(ranked)))
+        unknown = tf.reduce_any(tf.math.is_nan(scores) & (grades >= 0), axis=1)
+        values = tf.where(unknown, math.nan, self._of_lists(ranked))
+        self.total.assign_add(tf.reduce_sum(weights * values))
         self.lists.assign_add(tf.reduce_sum(weights))
 
     def _of_lists(self, ranked: tf.Tensor) -> tf.Tensor:
@@ -262,10 +297,10 @@ def _of_ranked(name: str, ranked: tf.Tensor, k: int | None) -> tf.Tensor:
 
 def _ranked(grades: tf.Tensor, scores: tf.Tensor) -> tf.Tensor:
     """Grades in the order of scores, `[lists, list_size]`; padding is last, as 0."""
-    padding = grades < 0
-    scores = tf.where(padding, scores.dtype.min, scores)
-    # Two stable sorts: by grade from below, then by score.
-    by_grade = tf.argsort(tf.where(padding, float("inf"), grades), stable=True)
-    scores = tf.gather(scores, by_grade, batch_dims=1)
-    order = tf.argsort(scores, direction="DESCENDING", stable=True)
-    return tf.nn.relu(tf.gather(tf.gather(grades, by_grade, batch_dims=1), order, batch_dims=1))
+    # Stable sorts, the least important key first: grade from below, score, padding.
+    keys = (grades, -scores, tf.cast(grades < 0, tf.float32))
+    order = tf.broadcast_to(tf.range(tf.shape(grades)[1]), tf.shape(grades))
+    for key in keys:
+        sorted_by_key = tf.argsort(tf.gather(key, order, batch_dims=1), stable=True)
+        order = tf.gather(order, sorted_by_key, batch_dims=1)
+    return tf.nn.relu(tf.gather(grades, order, batch_dims=1))
