@@ -13,7 +13,9 @@ from tf_smoothclir.papers.laboratory.catalogue import EXPERIMENTS, Experiment
 from tf_smoothclir.papers.laboratory.cell_processes import run_cells
 from tf_smoothclir.papers.laboratory.cells import CellDirectory
 from tf_smoothclir.papers.laboratory.outputs import not_comparable, paper_blocks, write_set
-from tf_smoothclir.papers.laboratory.plan import Study, StudySet
+from tf_smoothclir.papers.laboratory.plan import Study, StudySet, threshold_grids
+from tf_smoothclir.papers.laboratory.request import Request
+from tf_smoothclir.papers.laboratory.sets import data_settings, open_sets
 from tf_smoothclir.papers.liu2020 import loss_figures
 from tf_smoothclir.papers.liu2020.theory_table import write_theory_table
 from tf_smoothclir.training.run_config import software_versions
@@ -22,6 +24,17 @@ from tf_smoothclir.utils.files import make_directory, write_text
 _SECTION = ".section.json"
 _PAPER = "paper"  # never the name of a set, which ends with its languages
 _DRAWN = {"figure1": loss_figures.figure1, "figure2": loss_figures.figure2}
+
+
+def run_request(request: Request, command: str) -> list[str]:
+    """Runs what a command asks for; see `reproduce`."""
+    grids = threshold_grids(*request.thetas) if request.thetas else {}
+    data = data_settings(
+        request.base.data, request.directories, request.tfds_names, request.languages
+    )
+    study = Study(request.output_dir, request.seeds, grids, request.tune_epochs, request.matching)
+    sets = open_sets(request.base, data)
+    return reproduce(request.names, sets, study, processes=request.workers, command=command)
 
 
 def reproduce(

@@ -181,8 +181,6 @@ def command_of(names):
         return ["export.build_index"]
     if "first_stage" in names:
         return ["trainers.evaluate"]
-    if {"seeds", "tune_epochs", "word_vectors"} & names:
-        return ["tf_smoothclir.papers.reproduce", "table2"]
     if "num_shards" in names:
         return ["tf_smoothclir.extras.distributed.write_shards"]
     return ["trainers.tune" if "tune" in names else "trainers.train"]

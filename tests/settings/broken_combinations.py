@@ -142,11 +142,9 @@ _SETTINGS = {
     },
     ("init_from", "ranker"): {"init_from": "there", "ranker": "ql", "retriever": "lexical"},
     ("tune", "distribution"): {"tune": ("dim",), **_FROM_SHARDS},
-    ("seeds", "distribution"): {"seeds": (1, 2), **_FROM_SHARDS},
     ("tune", "retriever"): {"tune": ("dim",), "retriever": "lexical"},
     ("tune", "objective"): {"tune": ("gamma1",)},
     ("tune", "ranker"): {"tune": ("psq_beta",), "retriever": "lexical", "ranker": "ql"},
-    ("seeds", "retriever"): {"seeds": (1, 2), "retriever": "hybrid"},
 }
 _GIVEN = {  # other values than the defaults of these flags
     "queries": "queries.tsv",
@@ -175,9 +173,6 @@ _GIVEN = {  # other values than the defaults of these flags
     "max_skipped": 0.1,
     "toy_entities": 900,
     "split_seed": 5,
-    "tune_epochs": 0,
-    "theta_1": ("0.1",),
-    "theta_2": ("0.6",),
 }
 _ALONE = {  # flags that need another one
     ("replace", "add"): {"replace": True},

@@ -15,7 +15,6 @@ SETTINGS = set(RunSettings().values())
 COMMANDS = {
     "num_shards": 8,
     "tune": ("dim",),
-    "seeds": (1, 2),
 }
 
 
@@ -70,7 +69,7 @@ def test_no_rule_fires_for_a_preset(preset):
     settings = preset_settings(preset)
     assert broken_rules(settings) == []
     dense = changed(settings, {"retriever": "dense"})
-    assert broken_rules(dense, tune=("dim",), seeds=(13,)) == []
+    assert broken_rules(dense, tune=("dim",)) == []
     assert broken_rules(changed(dense, {"ngram_buckets": 0}), **COMMANDS) == []
 
 

@@ -69,16 +69,6 @@ FLAG_RULES = (
         "--rerank_depth is about the ranks of --first_stage",
         "Give --first_stage too, or leave --rerank_depth out",
     ),
-    # smoothclir-reproduce
-    *(
-        Rule(
-            ("tune_epochs", theta),
-            lambda epochs, values: epochs == 0 and values is not None,
-            "--tune_epochs=0 tunes no thresholds, so there are none to try",
-            "Leave one of the two out",
-        )
-        for theta in ("theta_1", "theta_2")
-    ),
 )
 
 

@@ -71,7 +71,7 @@ def load_plugins(arguments: Sequence[str], groups: Sequence[str]) -> list[str]:
     if not {*groups} >= {"model", "training"}:
         return list(groups)
     more = [group for group in plugins.groups() if group not in groups]
-    define_settings([group for group in more if not _is_defined(group)])
+    define_settings([group for group in more if not FLAGS.flags_by_module_dict().get(group)])
     for group in groups:  # plug-ins bring choices
         for field in fields_with_flags(all_groups()[group]):
             if isinstance(field.metadata["choices"], plugins.Registry):
@@ -85,10 +85,6 @@ def _plugin_flag(arguments: Sequence[str], place: int) -> str:
     if name != "plugin" or not arguments[place].startswith("-"):
         return ""
     return value if equals else "".join(arguments[place + 1 : place + 2])
-
-
-def _is_defined(group: str) -> bool:
-    return all(field.name in FLAGS for field in fields_with_flags(all_groups()[group]))
 
 
 def define_preset() -> None:

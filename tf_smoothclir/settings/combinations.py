@@ -38,10 +38,7 @@ def _is(tower: str, fact: str) -> bool:
 
 RULES = (
     # Beside settings, some rules read a flag that only one command has.
-    *(
-        Rule((many_runs, "distribution"), lambda _, one: one != "none", _ONE_RUN, _TRAIN_THE_BEST)
-        for many_runs in ("tune", "seeds")
-    ),
+    Rule(("tune", "distribution"), lambda _, one: one != "none", _ONE_RUN, _TRAIN_THE_BEST),
     Rule(
         ("tune", "retriever"),
         lambda tune, retriever: any(
@@ -55,12 +52,6 @@ RULES = (
         lambda tune, ranker: ranker != "psq" and any(name in LEXICAL for name in tune),
         "only psq has these settings",
         "Leave --ranker out",
-    ),
-    Rule(
-        ("seeds", "retriever"),
-        lambda _, retriever: retriever != "dense",
-        "the experiments decide what ranks; the ablation has rows of each retriever",
-        "Leave it out",
     ),
     Rule(
         ("retriever", "ranker"),
@@ -106,17 +97,14 @@ RULES = (
         "a dictionary becomes part of the translation table, which this does without",
         _LEAVE_OUT,
     ),
-    Rule(
-        ("data_dir", "tfds_name"),
-        lambda data_dir, tfds_name: bool(data_dir and tfds_name),
-        "both name a retrieval set",
-        "Give one of them, or neither for the toy world",
-    ),
-    Rule(
-        ("ir_dataset", "data_dir", "tfds_name"),
-        lambda ir_dataset, data_dir, tfds_name: bool(ir_dataset and (data_dir or tfds_name)),
-        "both name a retrieval set",
-        "Give one of them, or neither for the toy world",
+    *(
+        Rule(
+            names,
+            lambda one, *others: bool(one and any(others)),
+            "both name a retrieval set",
+            "Give one of them, or neither for the toy world",
+        )
+        for names in (("data_dir", "tfds_name"), ("ir_dataset", "data_dir", "tfds_name"))
     ),
     Rule(
         ("min_ngram", "max_ngram"),
@@ -176,17 +164,17 @@ RULES = (
         "word vectors can start in one way only",
         "Leave out --initial_vectors or the files",
     ),
-    Rule(
-        ("shared_vocabulary", "query_embeddings", "document_embeddings"),
-        lambda shared, *files: shared and len({*files} - {""}) > 1,
-        "both languages share one embedding table, which cannot start from two files",
-        "Give one file, aligned for both languages",
-    ),
-    Rule(
-        ("shared_vocabulary", "query_vocabulary", "document_vocabulary"),
-        lambda shared, *files: shared and len({*files} - {""}) > 1,
-        "both languages share one vocabulary, which cannot have the words of two files",
-        "Give one file, with the words of both languages",
+    *(
+        Rule(
+            ("shared_vocabulary", f"query_{files}", f"document_{files}"),
+            lambda shared, *paths: shared and len({*paths} - {""}) > 1,
+            f"both languages share one {what} two files",
+            f"Give one file, {remedy} both languages",
+        )
+        for files, what, remedy in (
+            ("embeddings", "embedding table, which cannot start from", "aligned for"),
+            ("vocabulary", "vocabulary, which cannot have the words of", "with the words of"),
+        )
     ),
     Rule(
         ("shared_vocabulary", "train_query_embeddings", "train_document_embeddings"),

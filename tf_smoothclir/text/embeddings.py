@@ -257,11 +257,6 @@ def _parse(path: str | os.PathLike, line: int, fields: list[bytes]) -> np.ndarra
     return values
 
 
-def _wrong_dim(path: str | os.PathLike, found: int, dim: int) -> InputError:
-    reason = f"the embeddings have dimension {found}, but the model has {dim}"
-    return input_error(path, reason, f"Give --dim={found}, or another file", line=1)
-
-
 def _damaged(path: str | os.PathLike, number: int, what: str, line: bytes = b"") -> InputError:
     """The error about a line, whose number counts from 1."""
     if any(byte < 32 and byte not in b"\t\n\r" for byte in line):
