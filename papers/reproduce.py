@@ -15,7 +15,7 @@ them, 8 triples of cut points, for 5 losses; more where the best lies at an edge
 per seed; Table 3 adds 2 per seed, Figure 3 none, Figure 4 about 60 short runs and 8 per seed,
 Figure 5 adds 8 per seed, gradients 6, related 16, queries 5, fast 8, choices 6, gap 5, options
 16 per seed, and the ablation 15 per seed; yu2020_table3 18 small ones, two towers and a
-translation table, yu2020_figure1 10. The tables of Li and Cheng 2018, li2018_..., have 7, 6 and 9
+translation table, yu2020_figure1 10. The tables of Li and Cheng 2018, li2018_..., have 7, 6 and 11
 more runs per seed. The pages in papers/ have times and results.
 """
 

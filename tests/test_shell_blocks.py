@@ -10,7 +10,7 @@ from pathlib import Path
 import command_pages  # of docs/site
 import pytest
 
-from tf_smoothclir.extras import distributed
+from tf_smoothclir.extras.distributed.settings import ShardsSettings
 from tf_smoothclir.papers import li2018
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -59,8 +59,8 @@ def unknown_in(line, flags):
 
 @pytest.fixture(scope="module")
 def flags():
-    """Command -> names of its flags; "--plugin" -> those that our plug-ins bring."""
-    brought = (li2018.AdversarialSettings, li2018.MaxLstmSettings, distributed.ShardsSettings)
+    """Command -> names of its flags; "--plugin" -> those that papers and extras bring."""
+    brought = (li2018.AdversarialSettings, li2018.MaxLstmSettings, ShardsSettings)
     return {
         "--plugin": {field.name for group in brought for field in dataclasses.fields(group)},
         **{

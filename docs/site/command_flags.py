@@ -33,7 +33,7 @@ def main(module: str) -> None:
         )
 
     command.run_main = note
-    importlib.import_module(module).run()
+    importlib.import_module(f"tf_smoothclir.{module}").run()  # as it is installed
     json.dump(found, sys.stdout)
 
 

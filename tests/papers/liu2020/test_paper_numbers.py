@@ -15,7 +15,7 @@ from tf_smoothclir.papers.liu2020.paper_numbers import (
 from tf_smoothclir.settings.presets import changed, preset_settings
 from tf_smoothclir.settings.training import METRICS
 
-PAPER = Path(__file__).resolve().parents[3] / "shared" / "papers" / "liu2020_smooth_learning.md"
+PAPER = Path(__file__).resolve().parents[4] / "shared" / "papers" / "liu2020_smooth_learning.md"
 PRINTED = {"3Part_{l2}": "3PartL2", "PO_S": "PO", "Average Pooling": "Average pooling"}
 TABLES = {"table2": "Table 2:", "table3": "Table 3:"}
 

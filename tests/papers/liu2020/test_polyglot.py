@@ -14,7 +14,7 @@ from tf_smoothclir.papers.liu2020.polyglot import convert_polyglot
 from tf_smoothclir.text.embeddings import load_embeddings
 from tf_smoothclir.utils.errors import InputError
 
-CHECKOUT = pathlib.Path(__file__).parents[2]
+CHECKOUT = pathlib.Path(__file__).parents[3]
 WORDS = ["<UNK>", "<S>", "</S>", "<PAD>", "été", "Ünï", "中文", "Ã©"]
 ROWS = np.arange(24, dtype="f4").reshape(8, 3) / 8
 
