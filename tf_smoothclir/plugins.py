@@ -110,18 +110,17 @@ def register(
     module = "" if caller == _BUILT_IN else (_modules or [caller])[-1]
     if kind not in KINDS:
         raise ValueError(f"kind must be one of {', '.join(KINDS)}, but is {kind!r}.")
-    plugin = Plugin(kind, name, implementation, help, settings, tuple(rules), dict(facts), module)
     there = _plugins.get((kind, name))
-    if there is not None and (there.module, _origin(there.implementation)) != (
-        module,
-        _origin(implementation),
-    ):
+    if there is not None and _origin(there.implementation) != _origin(implementation):
         raise ValueError(
             f"{kind} {name!r} is there already, from {there.module or 'tf_smoothclir'}:"
             " choose another name."
         )
     _check_settings(settings)
-    _plugins[kind, name] = plugin
+    module = there.module if there else module  # as it was first imported, under whichever name
+    _plugins[kind, name] = Plugin(
+        kind, name, implementation, help, settings, tuple(rules), dict(facts), module
+    )
 
 
 def _origin(thing: Any) -> str:
