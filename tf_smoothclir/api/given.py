@@ -24,7 +24,6 @@ class Frame(Protocol):
         """A column, an iterable of values."""
 
 
-Id = str | int
 Texts = Sequence[str] | Mapping[Any, str] | Frame
 Judgments = Iterable[tuple[Any, Any, int]] | Mapping[Any, Mapping[Any, int]] | Frame
 

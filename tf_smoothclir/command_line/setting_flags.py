@@ -287,15 +287,9 @@ class _ChoiceParser(flags.ArgumentParser):
         super().__init__()
         self._choices = choices
 
-    syntactic_help = ""
-
     def parse(self, argument: str) -> str:
         """The argument, if there is such a choice."""
         if argument not in self._choices:
             names = "|".join(self._choices)
             raise ValueError(f"value should be one of <{names}>, or of a plug-in (--plugin)")
         return argument
-
-    def flag_type(self) -> str:
-        """As of absl's own enum flags."""
-        return "string enum"

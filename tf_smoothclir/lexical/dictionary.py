@@ -31,7 +31,6 @@ from tf_smoothclir.text.vocabulary import UNKNOWN_ID
 from tf_smoothclir.utils.errors import InputError, input_error
 
 QUERY_TO_DOCUMENT = "query_to_document"
-DIRECTIONS = (QUERY_TO_DOCUMENT, "document_to_query")
 _EMPTY_WORDS = frozenset({"NULL", "<eps>"})
 
 

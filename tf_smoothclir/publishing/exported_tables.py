@@ -11,7 +11,7 @@ import tensorflow as tf
 from tf_smoothclir._compat.keras_api import tf_weights
 from tf_smoothclir.towers.word_table import WordTableTower
 
-EXACT, TABLE_TYPES = "float32", ("float32", "int8")
+EXACT = "float32"
 _LARGEST = 127  # of int8; without -128, a row and its negative have the same precision
 
 

@@ -16,7 +16,7 @@ from typing import Any
 from tf_smoothclir.utils.errors import input_error
 
 _TRUSTED = ("keras", "tensorflow", "tf_keras", "tf_smoothclir", "builtins")
-_classes: dict[str, type] = {}  # of objects that this process was given
+_classes: dict[str, type] = {}  # of objects that this process was given, and of their layers
 
 
 def objects_text(**objects: Any) -> str:
@@ -40,7 +40,8 @@ def objects_text(**objects: Any) -> str:
                 f"Keras cannot save it ({error})",
                 "Give it `get_config`, with the arguments of its constructor",
             ) from error
-        _remember(thing)
+        parts = [thing, *getattr(thing, "_flatten_layers", lambda **_: ())()]
+        _classes.update((type(part).__name__, type(part)) for part in parts)
     return json.dumps(_renamed(content, _first_names(content)), sort_keys=True)
 
 
@@ -63,13 +64,6 @@ def _renamed(config: Any, names: dict[str, str]) -> Any:
     if isinstance(config, (list, tuple)):
         return [_renamed(value, names) for value in config]
     return names.get(config, config) if isinstance(config, str) else config
-
-
-def _remember(thing: Any) -> None:
-    """Remembers the class of an object, and those of its layers."""
-    for part in [thing, *getattr(thing, "_flatten_layers", lambda **_: ())()]:
-        kind = type(part)
-        _classes[kind.__name__] = kind
 
 
 def given_object(text: str, name: str) -> Any:
