@@ -88,12 +88,11 @@ FOUND = CutPoints((0.1, 0.4), (0.6, 0.9), (0.1, 0.4))
     ("halves", "cut_points", "expected"),
     [
         (("vectors",), FOUND, FOUND),
-        (("vectors",), None, CutPoints((0.2, 0.7), (), (0.2, 0.7))),  # an export without any
         (("vectors", "impacts"), FOUND, CutPoints((0.2, 0.7), (), (0.2, 0.7))),  # of the sum
     ],
 )
 def test_which_cut_points_vectors_have(halves, cut_points, expected):
-    note = CollectionNote(1, "a" * 64, (0.2, 0.7), None, halves, IndexSettings(), cut_points)
+    note = CollectionNote(1, "a" * 64, (0.2, 0.7), None, halves, IndexSettings(), cut_points, ())
     assert note.cut_points_of_vectors == expected
 
 

@@ -16,6 +16,7 @@ from tf_smoothclir.publishing.exported_tower import ExportedTower
 from tf_smoothclir.publishing.manifest import MANIFEST, digests_below
 from tf_smoothclir.publishing.search_model import SearchModel
 from tf_smoothclir.publishing.verification import Verifier, _compare
+from tf_smoothclir.utils.digests import with_own_digest
 from tf_smoothclir.utils.files import write_json
 
 TEXTS = {role: [word.encode() for word in WORDS[role]] for role in ROLES}
@@ -37,7 +38,8 @@ def test_written_models_that_answer_as_the_trained_ones_pass(make_tower, tmp_pat
 
 
 def manifest_of(role, directory):
-    return {"role": role, "version": 1, "pair_id": "", "files": digests_below(directory)}
+    entries = {"role": role, "version": 1, "pair_id": "", "files": digests_below(directory)}
+    return with_own_digest(entries)
 
 
 def test_tower_with_other_vectors_without_tensorflow_is_not_published(

@@ -75,7 +75,7 @@ class IndexManifest:
         data: Finds the collection again if it is a retrieval set; None for files of documents.
         content: The directory next to the manifest that holds `documents/` and the halves.
         digests: Relative path -> hex SHA-256 of each file.
-        cut_points: Those that predict grades where all halves rank.
+        cut_points: Those that predict grades where all halves rank; None for one half of a hybrid.
         vectors: About the dense half; None if there is none.
         impacts: About the lexical half; None if there is none.
         role: "index".
@@ -90,7 +90,7 @@ class IndexManifest:
     documents: int
     content: str
     digests: dict[str, str]
-    cut_points: CutPoints
+    cut_points: CutPoints | None
     parts: tuple[str, ...]
     vectors: DenseNote | None = None
     impacts: LexicalNote | None = None
@@ -122,7 +122,7 @@ class IndexManifest:
 
         Vectors alone have the thresholds of the loss where nothing better is known.
         """
-        if set(ranking) == set(self.halves):
+        if self.cut_points is not None and set(ranking) == set(self.halves):
             return self.cut_points
         by_vectors = CutPoints(self.thresholds, (), self.thresholds)
         return by_vectors if ranking == ("vectors",) else None
