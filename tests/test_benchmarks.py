@@ -50,6 +50,8 @@ from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.settings.training import TrainingSettings
 from tf_smoothclir.training.train import train
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parent.parent
 TINY = Workload(
     queries=5,

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "plugins.md"
 MODULES = {"train": "trainers.train", "evaluate": "trainers.evaluate", "export": "export.export"}
 

@@ -46,6 +46,7 @@ def scores(found):
     return [[hit.score for hit in hits] for hits in found]
 
 
+@pytest.mark.slow
 def test_a_run_and_its_export_are_the_same_model(models, tiny_dir):
     documents = list(texts(tiny_dir, "documents").values())[: len(QUERIES)]
     for name in RETRIEVERS:

@@ -104,7 +104,14 @@ def test_ctrl_c_in_a_notebook_is_a_keyboard_interrupt(parts, tiny_keywords, monk
     assert sc.train(**parts, **tiny_keywords, output_dir=tmp_path).metrics
 
 
-@pytest.mark.parametrize("name", ["dense", "lexical", "hybrid"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "lexical",
+        pytest.param("dense", marks=pytest.mark.slow),
+        pytest.param("hybrid", marks=pytest.mark.slow),
+    ],
+)
 def test_fine_tuning_begins_with_the_models_of_a_run(
     name, ranking_runs, parts, tiny_keywords, tmp_path
 ):

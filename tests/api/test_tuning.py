@@ -65,6 +65,7 @@ def test_a_mistake_is_an_error(parts, keywords, changes, message, tmp_path):
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.slow
 def test_keras_tuner_searches_the_hypermodel_and_loads_its_best_model(parts, keywords, tmp_path):
     hypermodel = sc.HyperModel(**parts, tune=["epsilon"], **keywords)
     tuner = keras_tuner.RandomSearch(

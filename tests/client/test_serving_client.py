@@ -94,6 +94,7 @@ def test_many_texts_are_sent_in_batches_and_come_back_in_order(address, export, 
         np.testing.assert_allclose(vectors, expected, rtol=0, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_one_client_serves_many_threads(address, export):
     results = {}
 

@@ -307,6 +307,7 @@ def test_any_other_error_keeps_its_stack_trace(monkeypatch):
         command._guarded(main, ["smoothclir-train"], "")
 
 
+@pytest.mark.slow
 def test_success_is_silent_on_standard_error_with_verbosity_minus_one(tmp_path):
     arguments = [
         f"--data_dir={write_tiny_set(tmp_path / 'data')}",

@@ -351,6 +351,7 @@ def test_a_disk_that_fills_leaves_no_store(tokenized_set, small_set, tmp_path, r
     assert entries(tmp_path) == []
 
 
+@pytest.mark.slow
 def test_whenever_the_power_goes_the_cache_is_whole_or_made_again(small_set, tmp_path, monkeypatch):
     (tmp_path / "cache").mkdir()
     with PowerLoss(tmp_path / "cache", monkeypatch) as losses:

@@ -172,6 +172,7 @@ def test_a_type_that_nothing_could_have_is_refused(
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("no_child_process")
 def test_a_hybrid_ranks_by_int8_vectors_nearly_as_by_exact_ones(ranking_runs, tmp_path):
     found = {}

@@ -10,6 +10,8 @@ import tensorflow as tf
 from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.publishing.export_directory import load_part
 
+pytestmark = pytest.mark.slow
+
 NUMBER, BATCH = 10_000, 500
 PIECES = [
     *(b"", b" ", b"\t\r\n", b"\0", b"\x1b[31m", b"word1", b"MOT2", b"?!", b"\\x00", b"%s%n", b"{}"),

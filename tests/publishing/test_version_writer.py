@@ -185,6 +185,7 @@ def test_failure_leaves_no_half_written_version(fakes, monkeypatch, step, call, 
         assert load_part(fakes, role).manifest.version == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", range(len(FAULTS)), ids=[f"{s} {c}" for s, c, _ in FAULTS])
 def test_leftovers_of_a_killed_export_are_hidden_and_the_next_export_deletes_them(
     killed, fakes, number

@@ -110,6 +110,7 @@ def test_a_signal_ends_the_process_once_it_has_answered(two_versions, number):
             child.kill()
 
 
+@pytest.mark.slow
 def test_a_request_that_does_not_end_delays_the_end_by_seconds_only(two_versions):
     with process(two_versions) as child:
         try:

@@ -30,6 +30,7 @@ def mates_only(tmp_path_factory):
 _SLOW = [pytest.param(name, marks=pytest.mark.slow) for name in ("fast", "paper", "dense")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("preset", ["lexical", "best", *_SLOW])
 def test_presets_train_export_and_search(mates_only, tmp_path, monkeypatch, preset):
     monkeypatch.setattr(version_writer, "Verifier", NoVerifier)

@@ -84,6 +84,7 @@ def test_an_example_is_a_query_with_its_judgments(data_dir):
     assert example["judgments"]["grade"].tolist() == [2, 1]
 
 
+@pytest.mark.slow
 def test_the_source_has_what_the_files_have(data_dir):
     source, files = TfdsSource("wiki_clir/fr", data_dir), WikiClirDirectory(LOCAL, "fr")
     for stream in ("queries", "documents", "judgments"):

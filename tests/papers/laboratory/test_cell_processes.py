@@ -18,6 +18,8 @@ from tf_smoothclir.settings.presets import changed
 from tf_smoothclir.training.train import train
 from tf_smoothclir.utils.errors import InputError
 
+pytestmark = pytest.mark.slow
+
 
 class QuickCell:
     """A cell that trains nothing: it notes its process, and fails if its name is "bad"."""

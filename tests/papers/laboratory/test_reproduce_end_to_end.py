@@ -16,6 +16,8 @@ from tf_smoothclir.papers.laboratory.sets import open_sets
 from tf_smoothclir.settings.presets import changed
 from tf_smoothclir.settings.run import RunSettings
 
+pytestmark = pytest.mark.slow
+
 SETTINGS = {"toy_entities": 300, "dim": 4, "negatives": 3, "epochs": 1}
 NAMES = ["table1", "table2", "figure3"]
 SET = "toy-en-fr"

@@ -12,6 +12,8 @@ from matplotlib import pyplot as plt
 from tests.oracles import maths
 from tf_smoothclir.papers.liu2020 import loss_figures
 
+pytestmark = pytest.mark.slow
+
 FIGURES = {"figure1": loss_figures.figure1, "figure2": loss_figures.figure2}
 
 

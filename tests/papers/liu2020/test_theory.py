@@ -216,6 +216,7 @@ def written(tmp_path_factory):
     return directory, theory_table.write_theory_table(directory)
 
 
+@pytest.mark.slow
 def test_every_bound_of_the_table_holds(written):
     _, table = written
     assert len(table.rows) == 13

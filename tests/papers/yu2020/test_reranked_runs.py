@@ -13,6 +13,8 @@ from tf_smoothclir.training.retrievers import load_models
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.train import tokenized_set_of, train
 
+pytestmark = pytest.mark.slow
+
 NETWORKS = ("knrm", "drmm", "match_pyramid", "conv_knrm")
 
 

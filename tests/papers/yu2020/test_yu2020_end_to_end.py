@@ -28,6 +28,8 @@ from tf_smoothclir.training.train import retrieval_set_of
 from tf_smoothclir.utils.errors import InputError
 from tf_smoothclir.utils.files import read_json
 
+pytestmark = pytest.mark.slow
+
 OPTIONS = MatchingOptions(epochs=2, pyramid_epochs=1, pyramid_document_words=8)
 ROWS = {system.name: system for system in (*systems.PAPER, *systems.OURS)}
 
