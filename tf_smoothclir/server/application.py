@@ -39,6 +39,8 @@ def application(
         names: Names with a dot by which clients may call the server, besides the machine's own.
     """
     pool = ThreadPoolExecutor(_WORKERS)  # the event loop only reads and writes
+    # Asked for once: the name with a domain may take a look-up, which can take seconds.
+    names = (*names, socket.gethostname(), socket.getfqdn())
 
     async def computed(function: Callable, *arguments):
         return await asyncio.get_running_loop().run_in_executor(pool, function, *arguments)
@@ -88,7 +90,7 @@ def host_is_served(header: str, names: Collection[str] = ()) -> bool:
 
     A web page of another domain could otherwise have a browser ask a server that only its own
     machine reaches (DNS rebinding). That takes a domain with a dot: addresses, names without a dot
-    (localhost, those of containers) and the name of the machine are safe.
+    (localhost, those of containers) and `names` are safe.
     """
     host = re.sub(r":\d*$", "", header.strip()).strip("[]").rstrip(".").lower()
     if ("." not in host and ":" not in host) or host.endswith(".localhost"):
@@ -97,7 +99,7 @@ def host_is_served(header: str, names: Collection[str] = ()) -> bool:
         ipaddress.ip_address(host)
         return True
     except ValueError:
-        return host in {name.lower() for name in (*names, socket.gethostname(), socket.getfqdn())}
+        return host in {name.lower() for name in names}
 
 
 class _HostCheck:
