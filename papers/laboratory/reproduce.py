@@ -7,6 +7,7 @@ import os
 import platform
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tf_smoothclir.papers.laboratory import page
 from tf_smoothclir.papers.laboratory.catalogue import EXPERIMENTS, Experiment
@@ -14,12 +15,14 @@ from tf_smoothclir.papers.laboratory.cell_processes import run_cells
 from tf_smoothclir.papers.laboratory.cells import CellDirectory
 from tf_smoothclir.papers.laboratory.outputs import not_comparable, paper_blocks, write_set
 from tf_smoothclir.papers.laboratory.plan import Study, StudySet, threshold_grids
-from tf_smoothclir.papers.laboratory.request import Request
 from tf_smoothclir.papers.laboratory.sets import data_settings, open_sets
 from tf_smoothclir.papers.liu2020 import loss_figures
 from tf_smoothclir.papers.liu2020.theory_table import write_theory_table
 from tf_smoothclir.training.run_config import software_versions
 from tf_smoothclir.utils.files import make_directory, write_text
+
+if TYPE_CHECKING:  # it defines flags
+    from tf_smoothclir.papers.laboratory.request import Request
 
 _SECTION = ".section.json"
 _PAPER = "paper"  # never the name of a set, which ends with its languages
