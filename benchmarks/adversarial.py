@@ -5,7 +5,6 @@ python -m benchmarks.adversarial
 
 from __future__ import annotations
 
-import dataclasses
 import tempfile
 import time
 from collections.abc import Sequence
@@ -23,14 +22,11 @@ _WARM_CALLS = 2
 
 def train(workload: Workload, threads: int, tower: str, seconds: float) -> dict[str, float]:
     """Trains the three encoders and the discriminator, as the trainer does."""
-    from tf_smoothclir.papers.li2018.settings import AdversarialSettings
+    from tf_smoothclir.papers import li2018 as li2018  # registers its towers and objectives
+    from tf_smoothclir.settings.presets import changed
 
-    settings = workload.settings()
-    settings = dataclasses.replace(
-        settings,
-        model=dataclasses.replace(settings.model, tower=tower, epsilon=0.0),
-        adversarial=AdversarialSettings(objective="adversarial"),
-    )
+    changes = {"tower": tower, "epsilon": 0.0, "objective": "adversarial"}
+    settings = changed(workload.settings(), changes)
     common.use_threads(threads, settings)
     import numpy as np
 

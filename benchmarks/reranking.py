@@ -31,6 +31,7 @@ def rerank(
     from tf_smoothclir.data.sources.source import SPLITS
     from tf_smoothclir.interaction.reranker import Reranker
     from tf_smoothclir.papers import yu2020 as yu2020  # registers its networks
+    from tf_smoothclir.protocols.cut_points import CutPoints
     from tf_smoothclir.publishing.exported_reranker import SecondStage, StageSettings
     from tf_smoothclir.training.run_directory import RunDirectory
     from tf_smoothclir.training.train import tokenized_set_of
@@ -51,7 +52,7 @@ def rerank(
         begin = time.perf_counter()
         score(*ids)
         warm.append(time.perf_counter() - begin)
-    stage = SecondStage(reranker, run.vocabulary, StageSettings(candidates))
+    stage = SecondStage(reranker, run.vocabulary, StageSettings(candidates, CutPoints((), (), ())))
     strings = np.array(
         [text.text for text in tokenized.retrieval_set.source.documents()], dtype=object
     )
