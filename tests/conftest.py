@@ -51,20 +51,23 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Leaves slow tests of other parts out, and starts the longest modules first.
 
     At the end, a long one would keep a single process busy. A module of slow tests is in one part:
-    its tests share what they need.
+    its tests share what they need. The longest ones are dealt out in turn.
     """
+    place = {f"tests.{name}": number for number, name in enumerate(_LONGEST)}
+
+    def part_of(module: str) -> int:
+        return place.get(module, zlib.crc32(module.encode())) % _PARTS
+
     part = config.getoption("--slow-part")
     if part is not None:
         others = [
             item
             for item in items
-            if item.get_closest_marker("slow")
-            and zlib.crc32(item.module.__name__.encode()) % _PARTS != part % _PARTS
+            if item.get_closest_marker("slow") and part_of(item.module.__name__) != part % _PARTS
         ]
         config.hook.pytest_deselected(items=others)
         left_out = set(others)
         items[:] = [item for item in items if item not in left_out]
-    place = {f"tests.{name}": number for number, name in enumerate(_LONGEST)}
     items.sort(key=lambda item: place.get(item.module.__name__, len(place)))
 
 
