@@ -24,8 +24,8 @@ def saved(kind: str, megabytes: int, directory: str) -> dict[str, float]:
     """Saves the variables of a run once, after a first time that does not count."""
     import tensorflow as tf
 
+    from tf_smoothclir.storage.folder import FileNote
     from tf_smoothclir.training import saved_states
-    from tf_smoothclir.utils.sealed import FileNote
 
     rows = [megabytes << 20 >> 12, 1 << 10]
     table = tf.Variable(tf.random.stateless_uniform(rows, [1, 2]))
@@ -39,7 +39,7 @@ def saved(kind: str, megabytes: int, directory: str) -> dict[str, float]:
         if kind == PLAIN:
             save = partial(checkpoint.write, os.path.join(name, "plain"))
         if kind == FLUSHED:
-            stack.enter_context(mock.patch.object(FileNote, "of", return_value=FileNote(0, "")))
+            stack.enter_context(mock.patch.object(FileNote, "of", return_value=FileNote(0, "", 0)))
         save()
         os.sync()  # else the first one's pages are written during the second
         begin = time.perf_counter()

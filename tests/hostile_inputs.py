@@ -41,7 +41,6 @@ from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.train import train
 from tf_smoothclir.utils.digests import files_below
 from tf_smoothclir.utils.files import read_json
-from tf_smoothclir.utils.sealed import SEAL
 
 _SETS = {
     "beir": {
@@ -204,10 +203,8 @@ class _Kept:
 
     def _content(self, name):
         path = self.path / name
-        if name == SEAL or (name.startswith("checkpoints/") and path.suffix == ".json"):
-            return name
-        if path.name == MANIFEST:
-            return name, self.manifest.read(path.parent)  # of an unknown entry, nothing is read
+        if path.name == MANIFEST:  # of an unknown entry, nothing is read
+            return name, self.manifest.read(path.parent) if self.manifest else ""
         if path.suffix == ".json":
             return name, read_json(path)
         return name, path.read_bytes()

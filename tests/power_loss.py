@@ -10,6 +10,8 @@ import contextlib
 import os
 from pathlib import Path
 
+from tf_smoothclir.utils import files
+
 _CHANGES = ("rename", "replace", "unlink", "remove", "rmdir", "mkdir")
 
 
@@ -45,6 +47,7 @@ class PowerLoss:
         patch.setattr(os, "fsync", flushed)
         for name in _CHANGES:
             patch.setattr(os, name, self._noting(name, getattr(os, name)))
+        patch.setattr(files, "exchange", self._noting("exchange", files.exchange))
         return self
 
     def __exit__(self, *error):
@@ -56,7 +59,7 @@ class PowerLoss:
             if dir_fd is not None:
                 keywords["dir_fd"] = dir_fd
             result = change(*arguments, **keywords)
-            path = Path(os.fspath(arguments[name in ("rename", "replace")]))
+            path = Path(os.fspath(arguments[name in ("rename", "replace", "exchange")]))
             if dir_fd is not None:
                 path = Path(os.readlink(f"/proc/self/fd/{dir_fd}")) / path
             if self._is_inside(path):

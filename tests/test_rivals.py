@@ -320,7 +320,7 @@ def test_the_halves_of_a_hybrid_have_rows_of_their_own(in_this_process, monkeypa
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "metrics.json").write_text(json.dumps(content))
     (tmp_path / "run" / "config.json").write_text("{}")
-    (tmp_path / "run" / "written.json").write_text('{"files": {}}')
+    (tmp_path / "run" / "manifest.json").write_text("{}")
     monkeypatch.setattr(ours, "checked_run", lambda run_dir, fingerprint: run_dir)
     monkeypatch.setattr(ours, "_search", lambda *arguments: lambda query: None)
     measuring = Systems(Work(TOY, tmp_path / "work", "a set", 20))

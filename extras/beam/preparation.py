@@ -21,6 +21,7 @@ from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.sources.line_files import FileSource, Piece
 from tf_smoothclir.data.sources.source import SPLITS
 from tf_smoothclir.data.token_cache import (
+    caching,
     default_cache_dir,
     is_usable,
     token_directory,
@@ -35,7 +36,6 @@ from tf_smoothclir.text.word_encoder import TextEncoder
 from tf_smoothclir.utils.beam import load_beam
 from tf_smoothclir.utils.errors import input_error
 from tf_smoothclir.utils.files import make_directory, read_json, write_json
-from tf_smoothclir.utils.sealed import sealed_directory
 
 _BYTES_PER_PIECE = 1 << 26
 
@@ -67,11 +67,11 @@ class BeamPreparation:
         cache = make_directory(cache_dir or default_cache_dir(), "--cache_dir").absolute()
         vocabulary = vocabulary_directory(self._set, self._settings, cache)
         if not is_usable(vocabulary):
-            with sealed_directory(vocabulary) as temporary:
+            with caching(vocabulary) as temporary:
                 self._write_vocabularies(temporary)
         directory = token_directory(self._set, self._settings, cache, vocabulary)
         if not is_usable(directory):
-            with sealed_directory(directory) as temporary:
+            with caching(directory) as temporary:
                 encode_role("query", self._set, self._settings, temporary, vocabulary)
                 self._encode_documents(temporary, vocabulary / "document.txt")
         return TokenizedSet(self._set, directory, vocabulary)

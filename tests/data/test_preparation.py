@@ -21,12 +21,12 @@ from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.token_cache import default_cache_dir, is_usable
 from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.settings.text import TextSettings
+from tf_smoothclir.storage.folder import MANIFEST
 from tf_smoothclir.text import batches
 from tf_smoothclir.text.token_counter import TokenCounter
 from tf_smoothclir.text.vocabulary import PADDING, UNKNOWN, write_vocabulary
 from tf_smoothclir.text.word_encoder import TextEncoder
 from tf_smoothclir.utils.errors import InputError
-from tf_smoothclir.utils.sealed import SEAL
 
 TEXTS = {"query": list(QUERIES.values()), "document": list(DOCUMENTS.values())}
 
@@ -164,7 +164,8 @@ def test_changed_settings_are_not_found_in_the_cache(change, small_set, tokenize
 
 
 def contents(directory):
-    return {path.name: path.read_bytes() for path in directory.iterdir()}
+    """Of all files but the manifest, which has times."""
+    return {path.name: path.read_bytes() for path in directory.iterdir() if path.name != MANIFEST}
 
 
 @pytest.mark.parametrize(("workers", "texts_per_batch"), [(1, 1), (4, 1), (4, 5)])
@@ -320,7 +321,7 @@ DAMAGE = {
 @pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE.keys())
 @pytest.mark.parametrize("given", [False, True], ids=["counted", "given"])
 @pytest.mark.parametrize(
-    "name", ["query.values", "document.offsets", "query.ngrams.values", "query.txt", SEAL]
+    "name", ["query.values", "document.offsets", "query.ngrams.values", "query.txt", MANIFEST]
 )
 def test_a_damaged_cache_is_made_again_with_a_line_in_the_log(
     name, given, damage, small_set, tmp_path, caplog

@@ -17,7 +17,7 @@ from pathlib import Path
 from tests.command_line.forked import ForkedCommands
 from tests.papers.liu2020 import test_polyglot as polyglot
 from tests.training.tiny_set import write_tiny_set
-from tf_smoothclir.utils.sealed import SEAL
+from tf_smoothclir.storage.folder import MANIFEST
 
 PRELOADED = (
     "tensorflow",
@@ -35,7 +35,7 @@ _TELL = {".md", ".html"}  # reports, which tell the same times in words
 # Names of functions in a graph count how many a process made before. The quickstart exports in the
 # process that trained, or, after a kill, in one that did not.
 _GRAPHS = re.compile(r"quick/(query_tower|document_tower|search)/")
-_COUNTED = re.compile(r"(?<=\bbest-)\d+(?=\.)|(?<=\bstate-)\d+(?=\.)|\b\d{6}(?=[/\"])")
+_COUNTED = re.compile(r"(?<=\bbest-)\d+|(?<=\bstate-)\d+")
 _TINY = ("--dim=4", "--negatives=3", "--batch_size=8", "--learning_rate=0.1", "--epochs=2")
 _REPRODUCED = (*_TINY[:-1], "--epochs=1", "--tune_epochs=1", "--theta_1=0.1", "--theta_2=0.2")
 _BEST = (*_TINY, "--preset=best", "--reranker=late_interaction", "--rerank_depth=5")
@@ -212,7 +212,7 @@ class Commands:
                 content = _untimed(content.decode()).encode()
             elif path.suffix == ".json":
                 text = json.dumps(_unmeasured(json.loads(content)))
-                if path.name == SEAL:  # the files themselves are compared
+                if path.name == MANIFEST:  # the files themselves are compared
                     text = repr(sorted(json.loads(content)["files"]))
                 content = _COUNTED.sub("#", text).encode()
             found.setdefault(name, []).append(_digest(content))

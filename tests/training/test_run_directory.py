@@ -104,8 +104,7 @@ def changed(**training):
 
 def test_other_settings_are_refused_with_the_flag_and_both_values(tmp_path):
     run = RunDirectory.create(tmp_path, changed(learning_rate=0.5, epochs=3))
-    run.checkpoints.mkdir()
-    (run.checkpoints / "state-3.json").touch()
+    (run.checkpoints / "state-3").mkdir(parents=True)
     with pytest.raises(InputError) as error:
         RunDirectory.create(tmp_path, changed(learning_rate=0.25, epochs=7))
     message = str(error.value)
@@ -170,7 +169,7 @@ def test_overwrite_deletes_the_run_and_nothing_else(tmp_path):
 
     run = RunDirectory.create(tmp_path, changed(epochs=7), overwrite=True)
     names = {path.name for path in tmp_path.iterdir()}
-    assert names == {"flags.txt", "config.json", "written.json", "notes.txt", "query_tower"}
+    assert names == {"flags.txt", "config.json", "manifest.json", "notes.txt", "query_tower"}
     assert run.settings().training.epochs == 7
 
 

@@ -88,44 +88,37 @@ def test_a_directory_is_replaced_only_after_the_new_one_is_on_disk(tmp_path, mon
         replace()
     assert everything(tmp_path) == ["new", "new/former"]
     monkeypatch.undo()
-    rename = os.rename
-
-    def refuse_the_new_one(source, target):
-        if source.name == "new" and source.parent != tmp_path:
-            raise OSError("No space left on device")
-        rename(source, target)
-
-    monkeypatch.setattr(os, "rename", refuse_the_new_one)
-    with pytest.raises(OSError, match="No space"):
-        replace()
-    assert everything(tmp_path) == ["new", "new/former"]
-    monkeypatch.undo()
     replace()
     assert everything(tmp_path) == ["new", "new/file"]
 
 
-KILLED_BETWEEN = """
-import os, pathlib, sys
-from tf_smoothclir.utils import files
-rename = os.rename
-os.rename = lambda source, target: os._exit(9) if target.name == "new" else rename(source, target)
-with files.new_directory(pathlib.Path(sys.argv[1], "new"), replace=True) as directory:
-    (directory / "file").write_text("replacement")
-"""
+@pytest.mark.parametrize("system", [True, False], ids=["in one step", "by renaming"])
+def test_two_directories_are_exchanged(tmp_path, monkeypatch, system):
+    if not system:
+        monkeypatch.setattr("ctypes.CDLL", lambda *arguments, **keywords: None)
+    for name in "ab":
+        (tmp_path / name).mkdir()
+        (tmp_path / name / name).touch()
+    files.exchange(tmp_path / "a", tmp_path / "b")
+    assert everything(tmp_path) == ["a", "a/b", "b", "b/a"]
+    if not system:
+        monkeypatch.setattr(os, "rename", refusing(os.rename))
+        with pytest.raises(OSError, match="No space"):
+            files.exchange(tmp_path / "a", tmp_path / "b")
+        assert everything(tmp_path) == ["a", "a/b", "b", "b/a"]
 
 
-@pytest.mark.parametrize("there", [False, True])
-def test_a_directory_whose_replacement_was_killed_is_replaced_by_the_next_process(tmp_path, there):
-    (tmp_path / "new").mkdir()
-    (tmp_path / "new" / "file").write_text("former")
-    subprocess.run([sys.executable, "-c", KILLED_BETWEEN, str(tmp_path)], check=False)
-    assert [path.suffix for path in tmp_path.iterdir()] == [".new"]  # hidden, with both in it
-    if there:  # somebody has written it again meanwhile
-        (tmp_path / "new").mkdir()
-        (tmp_path / "new" / "file").write_text("theirs")
-    files.sweep_scratch(tmp_path, "new")
-    assert everything(tmp_path) == ["new", "new/file"]
-    assert (tmp_path / "new" / "file").read_text() == ("theirs" if there else "replacement")
+def refusing(rename):
+    """`os.rename` that fails the second time."""
+    times = []
+
+    def refuse(source, target):
+        times.append(source)
+        if len(times) == 2:
+            raise OSError("No space left on device")
+        rename(source, target)
+
+    return refuse
 
 
 def test_errors_while_a_file_is_written_name_it(tmp_path):

@@ -4,9 +4,8 @@ import os
 
 import pytest
 
-from tests.power_loss import PowerLoss, write_disk
+from tests.power_loss import PowerLoss
 from tf_smoothclir.utils.files import new_directory, write_text
-from tf_smoothclir.utils.sealed import damage_in, sealed_directory
 
 
 def contents(losses, name):
@@ -73,13 +72,3 @@ def test_a_new_directory_is_whole_or_not_there(tmp_path, monkeypatch):
         found = {name: content for name, content in disk.items() if not name.startswith(".")}
         assert found in ({}, whole)
     assert losses.disks[-1] == whole
-
-
-def test_a_sealed_directory_is_whole_on_every_disk(tmp_path, monkeypatch):
-    root = tmp_path / "root"
-    root.mkdir()
-    with PowerLoss(root, monkeypatch) as losses, sealed_directory(root / "new") as temporary:
-        (temporary / "file").write_bytes(b"1")
-    found = [write_disk(disk, tmp_path / str(i)) / "new" for i, disk in enumerate(losses.disks)]
-    assert {damage_in(directory) for directory in found if directory.exists()} == {""}
-    assert found[-1].exists()

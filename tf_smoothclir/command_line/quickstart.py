@@ -9,7 +9,6 @@ from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.sources.toy_world import example_queries
 from tf_smoothclir.evaluation.report import metrics_cells
-from tf_smoothclir.index.work_directory import work_directory
 from tf_smoothclir.publishing.export import export_run
 from tf_smoothclir.publishing.export_directory import exported_versions
 from tf_smoothclir.search.display import print_hits
@@ -24,9 +23,7 @@ def train_export_search(settings: RunSettings, output_dir: str, *, overwrite: bo
     """Prints metrics of the test split, and hits for some of its queries; needs the toy world."""
     print_table(*metrics_cells(train(settings, output_dir, overwrite=overwrite), ["test"]))
     if overwrite or not exported_versions(output_dir, "query"):
-        index_dir = Path(output_dir, "index")
-        for outdated in (index_dir, work_directory(index_dir)):  # made with other towers
-            shutil.rmtree(outdated, ignore_errors=True)
+        shutil.rmtree(Path(output_dir, "index"), ignore_errors=True)  # made with other towers
         export_run(RunDirectory.load(output_dir), output_dir)
     search = open_search(output_dir, "", lambda trained_on: trained_on)
     world = RetrievalSet.load(source_of(settings.data))

@@ -15,6 +15,7 @@ from tf_smoothclir.data.ragged_store import RaggedWriter, copy_mapped
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.sources.source import SPLITS
 from tf_smoothclir.data.token_cache import (
+    caching,
     default_cache_dir,
     is_usable,
     token_directory,
@@ -31,7 +32,6 @@ from tf_smoothclir.text.word_encoder import TextEncoder
 from tf_smoothclir.utils.files import make_directory, scratch_directory, sweep_scratch
 from tf_smoothclir.utils.parallel import map_in_threads
 from tf_smoothclir.utils.progress import progress_bar
-from tf_smoothclir.utils.sealed import sealed_directory
 
 _NUMBERS = "numbers"  # scratch directory of provisional numbers
 
@@ -66,7 +66,7 @@ def _encode(
     retrieval_set: RetrievalSet, settings: TextSettings, directory: Path, vocabulary_dir: Path
 ) -> None:
     """Writes the token stores of both roles with existing vocabularies."""
-    with sealed_directory(directory) as temporary:
+    with caching(directory) as temporary:
         for role in ROLES:
             encode_role(role, retrieval_set, settings, temporary, vocabulary_dir)
     logging.info("Token store: written to %s", directory)
@@ -105,7 +105,7 @@ def _count_and_encode(
             _write_vocabularies(counters, settings, vocabulary_dir)
         directory = token_directory(retrieval_set, settings, cache, vocabulary_dir)
         if not is_usable(directory):
-            with sealed_directory(directory) as temporary:
+            with caching(directory) as temporary:
                 for role in ROLES:
                     vocabulary = read_vocabulary(vocabulary_dir / f"{role}.txt")
                     if settings.ngram_buckets:
@@ -122,7 +122,7 @@ def _count_and_encode(
 def _write_vocabularies(
     counters: dict[str, TokenCounter], settings: TextSettings, vocabulary_dir: Path
 ) -> None:
-    with sealed_directory(vocabulary_dir) as temporary:
+    with caching(vocabulary_dir) as temporary:
         for role in ROLES:
             tokens = _vocabulary(counters[role], settings, role)
             write_vocabulary(temporary / f"{role}.txt", tokens)

@@ -6,10 +6,12 @@ there as it was written can be used.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import hashlib
 import json
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -18,11 +20,12 @@ from absl import logging
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.settings.text import TextSettings
+from tf_smoothclir.storage.folder import damage_in, new_folder
 from tf_smoothclir.text.given_vocabulary import vocabulary_digest
 from tf_smoothclir.utils.digests import file_digest
 from tf_smoothclir.utils.files import discard_directory
-from tf_smoothclir.utils.sealed import damage_in
 
+_CACHED = "cached"  # the kind of its folders
 _FORMAT = 1  # part of every digest; increase it when the tokeniser or the files change
 _NGRAM_SETTINGS = ("ngram_buckets", "ngram_rows_per_word", "min_ngram", "max_ngram")
 _VOCABULARY_FILES = ("query_vocabulary", "document_vocabulary")
@@ -61,6 +64,13 @@ def token_directory(
     return cache / f"{source.name}-tokens-{_key(parts)}"
 
 
+@contextlib.contextmanager
+def caching(directory: Path) -> Iterator[Path]:
+    """Yields the path at which to write what a directory of the cache will hold."""
+    with new_folder(directory, _CACHED) as draft:
+        yield draft.path
+
+
 def is_usable(directory: Path) -> bool:
     """Whether a directory of the cache is there as it was written.
 
@@ -68,7 +78,7 @@ def is_usable(directory: Path) -> bool:
     """
     if not directory.is_dir():
         return False
-    damage = damage_in(directory)
+    damage = damage_in(directory, _CACHED)
     if damage:
         logging.warning("%s is damaged: %s. It is made again", directory, damage)
         discard_directory(directory)

@@ -27,7 +27,7 @@ from tf_smoothclir.index.vector_index import (
     VectorIndex,
 )
 from tf_smoothclir.two_tower.int8_vectors import Int8Vectors
-from tf_smoothclir.utils.files import join_files, open_to_write, write_array
+from tf_smoothclir.utils.files import open_to_write, write_array
 
 _VECTORS, _FAISS = "vectors", "faiss"
 QueryVectors = Callable[[], np.ndarray | None]
@@ -63,13 +63,11 @@ class DenseHalf:
         return encode_texts(self._encode, texts)
 
     def writer(self, directory: Path) -> VectorWriter:
-        """Writer of the vectors of a segment."""
+        """Writer of vectors."""
         return VectorWriter(directory)
 
-    def join(self, parts: Sequence[Path], directory: Path, documents: DocumentStore) -> DenseNote:
-        """Joins the vectors of all segments, indexes them, and measures the recall as written."""
-        directory.mkdir()
-        join_files([part / _VECTORS for part in parts], directory / _VECTORS)
+    def finish(self, directory: Path, documents: DocumentStore) -> DenseNote:
+        """Indexes the written vectors, and measures the recall as written."""
         settings = self._settings.resolved(len(documents))
         logging.info("Indexing %d documents: %s", len(documents), settings.kind)
         vectors = write_index(directory, self._dim, settings)

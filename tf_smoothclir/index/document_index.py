@@ -12,12 +12,12 @@ import numpy as np
 from tf_smoothclir.index.dense_half import DenseHalf, opened_ranker
 from tf_smoothclir.index.documents import DOCUMENTS, DocumentStore
 from tf_smoothclir.index.lexical_half import LexicalHalf, LexicalIndex
-from tf_smoothclir.index.manifest import REMEDY, IndexManifest
+from tf_smoothclir.index.manifest import INDEX, REMEDY, IndexManifest
 from tf_smoothclir.index.ranker import Ranker
 from tf_smoothclir.protocols.cut_points import CutPoints
 from tf_smoothclir.protocols.text_search import SearchHit
-from tf_smoothclir.utils.digests import check_digests
-from tf_smoothclir.utils.errors import InputError, input_error
+from tf_smoothclir.storage.folder import Folder, opened
+from tf_smoothclir.utils.errors import input_error
 
 
 class DocumentIndex:
@@ -29,9 +29,10 @@ class DocumentIndex:
     """
 
     def __init__(self, directory: str | os.PathLike):
-        directory = Path(directory)
-        self.manifest = _checked_manifest(directory)
-        content = directory / self.manifest.content
+        opened(Path(directory), INDEX, REMEDY, self._open)
+
+    def _open(self, folder: Folder) -> None:
+        self.manifest, content = IndexManifest.of(folder), folder.path
         self.documents = DocumentStore(content / DOCUMENTS)
         self.lexical: LexicalIndex | None = None
         if self.manifest.impacts is not None:
@@ -87,17 +88,3 @@ class DocumentIndex:
             SearchHit(rank, float(score), grade, *self.documents[position])
             for rank, (position, score, grade) in enumerate(zip(positions, scores, grades), start=1)
         ]
-
-
-def _checked_manifest(directory: Path) -> IndexManifest:
-    manifest = IndexManifest.read(directory)
-    try:
-        check_digests(directory, manifest.digests, REMEDY)
-    except InputError:
-        # Another index may have replaced this one in the meantime.
-        again = IndexManifest.read(directory)
-        if again == manifest:
-            raise
-        check_digests(directory, again.digests, REMEDY)
-        return again
-    return manifest

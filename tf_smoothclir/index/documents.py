@@ -14,9 +14,9 @@ import numpy as np
 from tf_smoothclir.data.hashing import hash_ids
 from tf_smoothclir.data.ragged_store import RaggedStore, RaggedWriter
 from tf_smoothclir.data.sources.source import Text
-from tf_smoothclir.utils.files import join_files, open_to_write, write_array
+from tf_smoothclir.utils.files import open_to_write, write_array
 
-DOCUMENTS = "documents"  # its directory in an index, and in an encoded segment
+DOCUMENTS = "documents"  # its directory in an index
 _HASHES = "hashes"
 
 
@@ -69,15 +69,3 @@ class DocumentStore:
             if self[first].id == self[second].id:
                 return int(first), int(second)
         return None
-
-
-def join_documents(parts: Sequence[Path], directory: Path) -> DocumentStore:
-    """Writes the documents of several directories to a new one, in order, and opens it."""
-    directory.mkdir()
-    join_files([part / _HASHES for part in parts], directory / _HASHES)
-    for name in Text._fields:
-        with RaggedWriter(directory, name, "u1") as writer:
-            for part in parts:
-                store = RaggedStore(part, name, "u1")
-                writer.add(store.values, store.lengths)
-    return DocumentStore(directory)

@@ -1,7 +1,7 @@
 """Halves of an index: each keeps one kind of evidence about the documents, such as vectors.
 
 An index has a directory for each half, next to `documents/`, which they share. A half encodes texts
-into rows, writes the rows of a segment, and joins the segments into what is searched.
+into rows, writes the rows, and turns them into what is searched.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from tf_smoothclir.index.documents import DocumentStore
 
 
 class RowWriter(Protocol):
-    """Writes the rows of a segment."""
+    """Writes the rows of documents."""
 
     def add(self, rows: Any) -> None:
         """Appends what `Half.encode` returned for the next documents."""
@@ -25,7 +25,7 @@ class Half(Protocol):
     """Builder of one half of an index.
 
     Attributes:
-        name: Its directory in an index and in a segment, and its entry in the manifest.
+        name: Its directory in an index, and its entry in the manifest.
     """
 
     name: str
@@ -34,10 +34,10 @@ class Half(Protocol):
         """A row for each text. Called in several threads."""
 
     def writer(self, directory: Path) -> contextlib.AbstractContextManager[RowWriter]:
-        """Writer of the rows of a segment into a new directory."""
+        """Writer of the rows of all documents into a new directory."""
 
-    def join(self, parts: Sequence[Path], directory: Path, documents: DocumentStore) -> Any:
-        """Joins the rows of all segments into a new directory, and checks what it wrote."""
+    def finish(self, directory: Path, documents: DocumentStore) -> Any:
+        """Turns the rows into what is searched, and checks it; its entry in the manifest."""
 
     def differences(self, there: Any) -> str:
         """Difference of an index from the one that this half would build, or ""."""

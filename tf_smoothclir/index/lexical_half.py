@@ -20,6 +20,7 @@ from tf_smoothclir.index.manifest import LexicalNote
 from tf_smoothclir.index.sparse_files import (
     SparseWriter,
     column_lengths,
+    delete_rows,
     matrices,
     open_postings,
     open_rows,
@@ -29,7 +30,8 @@ from tf_smoothclir.lexical.feedback import Feedback, rarity, tf_idf
 from tf_smoothclir.lexical.postings import Postings, SparseRows
 from tf_smoothclir.publishing.exported_lexical import LexicalParts
 
-_IMPACTS, _COUNTS, _VECTORS, _TERMS = "impacts", "counts", "vectors", "terms"
+_IMPACTS, _VECTORS, _TERMS = "impacts", "vectors", "terms"
+_IMPACT_ROWS, _COUNT_ROWS = "impact_rows", "count_rows"  # while an index is built
 
 
 class LexicalRows(NamedTuple):
@@ -63,32 +65,31 @@ class LexicalHalf:
         return LexicalRows(self._parts.model.impacts(words, self._parts.spelling), words.matrix())
 
     def writer(self, directory: Path) -> LexicalWriter:
-        """Writer of the impacts of a segment."""
+        """Writer of impacts."""
         return LexicalWriter(directory, counts=self._feedback)
 
-    def join(self, parts: Sequence[Path], directory: Path, documents: DocumentStore) -> LexicalNote:
-        """Turns the impacts of all segments into postings, some documents at a time."""
-        directory.mkdir()
+    def finish(self, directory: Path, documents: DocumentStore) -> LexicalNote:
+        """Turns the written impacts into postings, some documents at a time."""
         words = len(self._parts.model.background)
-        impacts = [open_rows(part, _IMPACTS) for part in parts]
+        impacts = open_rows(directory, _IMPACT_ROWS)
         lengths = column_lengths(impacts, words)
         logging.info("Indexing %d documents: %d impacts", len(documents), lengths.sum())
         chunks = matrices(impacts, words)
         write_postings(directory, _IMPACTS, chunks, lengths, len(documents))
         if self._feedback:
-            self._write_vectors([open_rows(part, _COUNTS) for part in parts], directory, documents)
+            self._write_vectors(directory, documents)
+        for name in (_IMPACT_ROWS, _COUNT_ROWS):
+            delete_rows(directory, name)
         return LexicalNote(int(lengths.sum()), self._feedback)
 
-    def _write_vectors(
-        self, counts: list[SparseRows], directory: Path, documents: DocumentStore
-    ) -> None:
-        words = self._parts.document_reader.size
+    def _write_vectors(self, directory: Path, documents: DocumentStore) -> None:
+        words, counts = self._parts.document_reader.size, open_rows(directory, _COUNT_ROWS)
         frequency = column_lengths(counts, words)
         of_words = rarity(frequency, len(documents))
         with SparseWriter(directory, _VECTORS) as writer:
             for chunk in matrices(counts, words):
                 writer.add(tf_idf(chunk, of_words))
-        chunks = matrices([open_rows(directory, _VECTORS)], words)
+        chunks = matrices(open_rows(directory, _VECTORS), words)
         write_postings(directory, _TERMS, chunks, frequency, len(documents))
 
     def differences(self, there: LexicalNote | None) -> str:
@@ -101,8 +102,8 @@ class LexicalWriter:
 
     def __init__(self, directory: Path, *, counts: bool):
         directory.mkdir()
-        self._impacts = SparseWriter(directory, _IMPACTS)
-        self._counts = SparseWriter(directory, _COUNTS) if counts else None
+        self._impacts = SparseWriter(directory, _IMPACT_ROWS)
+        self._counts = SparseWriter(directory, _COUNT_ROWS) if counts else None
 
     def __enter__(self) -> LexicalWriter:
         return self

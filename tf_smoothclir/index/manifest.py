@@ -8,12 +8,10 @@ from typing import ClassVar
 
 from tf_smoothclir.index.vector_index import IndexSettings
 from tf_smoothclir.protocols.cut_points import CutPoints
-from tf_smoothclir.publishing.manifest import MANIFEST, read_manifest
 from tf_smoothclir.settings.data import DataSettings
-from tf_smoothclir.utils.digests import check_own_digest, with_own_digest
-from tf_smoothclir.utils.files import write_json
-from tf_smoothclir.utils.records import record_from_json
+from tf_smoothclir.storage.folder import Folder
 
+INDEX = "index"  # the kind of its folder
 REMEDY = "Build the index again with smoothclir-index --overwrite"
 
 
@@ -67,14 +65,12 @@ class LexicalNote:
 
 @dataclasses.dataclass(frozen=True)
 class IndexManifest:
-    """The manifest of an index.
+    """The facts of an index.
 
     Attributes:
         version: Version of the export that it belongs to.
         pair_id: The `pair_id` of this export.
         data: Finds the collection again if it is a retrieval set; None for files of documents.
-        content: The directory next to the manifest that holds `documents/` and the halves.
-        digests: Relative path -> hex SHA-256 of each file.
         cut_points: Those that predict grades where all halves rank; None for one half of a hybrid.
         vectors: About the dense half; None if there is none.
         impacts: About the lexical half; None if there is none.
@@ -88,29 +84,25 @@ class IndexManifest:
     collection_name: str
     data: DataSettings | None
     documents: int
-    content: str
-    digests: dict[str, str]
     cut_points: CutPoints | None
     parts: tuple[str, ...]
     vectors: DenseNote | None = None
     impacts: LexicalNote | None = None
-    role: ClassVar[str] = "index"
+    role: ClassVar[str] = INDEX
 
     @classmethod
     def read(cls, directory: Path) -> IndexManifest:
-        """Reads the manifest of the index in `directory`."""
-        return read_manifest(directory, ["index"], cls._parsed)
+        """The facts of the index in `directory`."""
+        return cls.of(Folder.read(directory, INDEX))
 
     @classmethod
-    def _parsed(cls, entries: dict) -> IndexManifest:
-        manifest = record_from_json(cls, entries)
-        check_own_digest(entries)
-        return manifest
+    def of(cls, folder: Folder) -> IndexManifest:
+        """The facts of the index in a folder."""
+        return folder.record(cls)
 
-    def write(self, directory: Path) -> None:
-        """Writes the manifest of the index in `directory`."""
-        entries = {"role": self.role, **dataclasses.asdict(self)}
-        write_json(directory / MANIFEST, with_own_digest(entries))
+    def facts(self) -> dict:
+        """The facts as the folder's manifest has them."""
+        return dataclasses.asdict(self)
 
     @property
     def halves(self) -> tuple[str, ...]:
@@ -130,8 +122,3 @@ class IndexManifest:
     def __str__(self):
         halves = (str(getattr(self, name)) for name in self.halves)
         return "; ".join([f"{self.documents} documents", *halves])
-
-
-def check_is_index(directory: Path) -> None:
-    """Checks that a directory has the manifest of an index, whatever else it says."""
-    read_manifest(directory, ["index"], dict)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -47,21 +47,26 @@ def open_rows(directory: Path, name: str) -> SparseRows:
     return SparseRows(store.offsets, np.asarray(store.values), weights)
 
 
-def matrices(parts: Sequence[SparseRows], columns: int) -> Iterator[sp.csr_array]:
-    """Yields all rows of several stores in order, some at a time, `[rows, columns]` float32."""
-    for part in parts:
-        for begin in range(0, len(part), _ROWS_AT_ONCE):
-            ends = part.ends[begin : begin + _ROWS_AT_ONCE + 1]
-            own = slice(ends[0], ends[-1])
-            found = np.array(part.values[own]), np.array(part.ids[own]), ends - ends[0]
-            yield sp.csr_array(found, shape=(len(ends) - 1, columns))
+def delete_rows(directory: Path, name: str) -> None:
+    """Deletes what `SparseWriter` wrote, if it is there."""
+    for kind in ("values", "offsets", "weights"):
+        (directory / f"{name}.{kind}").unlink(missing_ok=True)
 
 
-def column_lengths(parts: Sequence[SparseRows], columns: int) -> np.ndarray:
-    """Number of rows of several stores that have each column, `[columns]` int64."""
+def matrices(rows: SparseRows, columns: int) -> Iterator[sp.csr_array]:
+    """Yields all rows in order, some at a time, `[rows, columns]` float32."""
+    for begin in range(0, len(rows), _ROWS_AT_ONCE):
+        ends = rows.ends[begin : begin + _ROWS_AT_ONCE + 1]
+        some = slice(ends[0], ends[-1])
+        arrays = np.array(rows.values[some]), np.array(rows.ids[some]), ends - ends[0]
+        yield sp.csr_array(arrays, shape=(len(ends) - 1, columns))
+
+
+def column_lengths(rows: SparseRows, columns: int) -> np.ndarray:
+    """Number of rows that have each column, `[columns]` int64."""
     lengths = np.zeros(columns, np.int64)
-    for rows in matrices(parts, columns):
-        lengths += np.bincount(rows.indices, minlength=columns)
+    for some in matrices(rows, columns):
+        lengths += np.bincount(some.indices, minlength=columns)
     return lengths
 
 

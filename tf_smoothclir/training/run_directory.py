@@ -7,6 +7,7 @@ import dataclasses
 from pathlib import Path
 
 from tf_smoothclir.settings.run import RunSettings, differences
+from tf_smoothclir.storage.folder import MANIFEST
 from tf_smoothclir.training.run_config import RunConfig, RunData
 from tf_smoothclir.training.run_files import check_run, writing
 from tf_smoothclir.training.saved_states import has_state
@@ -18,7 +19,6 @@ from tf_smoothclir.utils.files import (
     names_in,
     write_text,
 )
-from tf_smoothclir.utils.sealed import SEAL
 
 # In the order in which --overwrite deletes them. Stopped anywhere, it leaves a directory that still
 # is a run, but not a finished one.
@@ -37,7 +37,7 @@ _PARTS = (
     "diverged_batch.tsv",
     "report.md",
     "flags.txt",
-    SEAL,
+    MANIFEST,
     "config.json",
 )
 _LOCK = ".training.lock"
@@ -215,9 +215,8 @@ class RunDirectory:
 
 def sweep(run: RunDirectory) -> None:
     """Deletes what killed processes have left in a run; only for the process that trains it."""
-    delete_in(run.path)
-    if run.checkpoints.is_dir():
-        delete_in(run.checkpoints, [path.name for path in run.checkpoints.glob("*_temp")])
+    for directory in filter(Path.is_dir, (run.path, run.checkpoints)):
+        delete_in(directory)
 
 
 def _check_free(run: RunDirectory, flag_text: str, overwrite: bool) -> None:
@@ -227,7 +226,7 @@ def _check_free(run: RunDirectory, flag_text: str, overwrite: bool) -> None:
     """
     others = names_in(run.path) - {_LOCK, _DATA}
     if run.flags.is_file() and run.flags.read_bytes() == flag_text.encode():
-        others -= {run.flags.name, SEAL}
+        others -= {run.flags.name, MANIFEST}
     in_the_way = sorted(others.intersection(run._parts()))
     if in_the_way:
         raise input_error(

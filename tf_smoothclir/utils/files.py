@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import fcntl
 import io
 import json
@@ -25,8 +26,8 @@ _UNLOCKED = ".begun"  # of directories for the moment before they are locked
 _RANDOM = re.compile(r"[0-9a-z_]{8}\.(new|begun)")
 _UNFINISHED = re.compile(rf"\..+\.{_RANDOM.pattern}")
 _NEW, _FORMER = "new", "former"
+_HERE, _EXCHANGE = -100, 2  # AT_FDCWD and RENAME_EXCHANGE of Linux
 _SECONDS_TO_LOCK = 60
-_BYTES_PER_COPY = 1 << 22
 
 
 def make_directory(path: str | os.PathLike, flag: str) -> Path:
@@ -50,7 +51,7 @@ def scratch_directory(parent: Path, name: str) -> Iterator[Path]:
     """Yields a new hidden directory in `parent`, and deletes it at the end.
 
     If a process is killed, the next process on the same machine that asks for the same `name`
-    deletes the directory left behind, and ends what `new_directory` had begun to replace.
+    deletes the directory left behind.
     """
     sweep_scratch(parent, name)
     prefix = _scratch_prefix(name)
@@ -68,22 +69,19 @@ def scratch_directory(parent: Path, name: str) -> Iterator[Path]:
 
 
 def sweep_scratch(parent: Path, name: str) -> None:
-    """Deletes, or ends, what killed processes of this machine left of `scratch_directory`."""
+    """Deletes what killed processes of this machine left of `scratch_directory`."""
     prefix = _scratch_prefix(name)
     for left in parent.iterdir():
         if left.name.startswith(prefix) and _RANDOM.fullmatch(left.name[len(prefix) :]):
-            _delete_if_left(left, parent / name)
+            _delete_if_left(left)
 
 
 def _scratch_prefix(name: str) -> str:
     return f".{name}.{os.uname().nodename}."
 
 
-def _delete_if_left(path: Path, target: Path) -> None:
-    """Deletes a directory of `scratch_directory` if its process is gone.
-
-    If that was killed while it replaced `target`, between the two renames, ends the replacement.
-    """
+def _delete_if_left(path: Path) -> None:
+    """Deletes a directory of `scratch_directory` if its process is gone."""
     with contextlib.suppress(OSError):  # the file system has no locks, or it is deleted already
         is_young = time.time() - path.stat().st_mtime < _SECONDS_TO_LOCK
         if is_young and path.suffix == _UNLOCKED:
@@ -91,9 +89,6 @@ def _delete_if_left(path: Path, target: Path) -> None:
         descriptor = os.open(path, os.O_RDONLY)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if (path / _FORMER).exists() and not target.exists():
-                os.rename(path / _NEW, target)  # complete and on disk since before the first
-                flush_to_disk(target.parent)
             shutil.rmtree(path)
         finally:
             os.close(descriptor)
@@ -104,27 +99,41 @@ def new_directory(path: Path, *, replace: bool = False) -> Iterator[Path]:
     """Yields a temporary directory next to `path`, and renames it to `path` at the end.
 
     After an error, nothing is left behind. If `path` exists by then, it stays; with `replace`, it
-    is replaced once the new directory is on disk.
+    is replaced in one step once the new directory is on disk.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     with scratch_directory(path.parent, path.name) as scratch:
-        temporary, former = scratch / _NEW, scratch / _FORMER
+        temporary = scratch / _NEW
         temporary.mkdir()
         yield temporary
         for file in (*temporary.rglob("*"), temporary):
             flush_to_disk(file)
         temporary.chmod(0o755)
         if replace and path.is_dir():
-            os.rename(path, former)  # after a kill here, the next process ends it
-        try:
-            os.rename(temporary, path)
-        except OSError:
-            if former.exists():
-                os.rename(former, path)
-                raise
-            if not path.is_dir():
-                raise
+            exchange(temporary, path)
+        else:
+            try:
+                os.rename(temporary, path)
+            except OSError:
+                if not path.is_dir():
+                    raise
         flush_to_disk(path.parent)  # else its name may be lost with the power
+
+
+def exchange(one: Path, other: Path) -> None:
+    """Exchanges two directories of one file system, in one step where the system can."""
+    renameat2 = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
+    paths = os.fsencode(one), os.fsencode(other)
+    if renameat2 and not renameat2(_HERE, paths[0], _HERE, paths[1], _EXCHANGE):
+        return
+    former = one.with_name(_FORMER)  # some network file systems, and macOS
+    os.rename(other, former)
+    try:
+        os.rename(one, other)
+    except OSError:
+        os.rename(former, other)
+        raise
+    os.rename(former, one)
 
 
 def discard_directory(path: Path) -> None:
@@ -216,14 +225,6 @@ def copy_file(source: str | os.PathLike, target: str | os.PathLike) -> None:
     """Copies the content of a file; errors name the copy."""
     with naming(target):
         shutil.copyfile(source, target)
-
-
-def join_files(parts: Iterable[Path], path: Path) -> None:
-    """Writes the contents of several files to a new one, in order."""
-    with open_to_write(path) as joined:
-        for part in parts:
-            with open(part, "rb") as file:
-                shutil.copyfileobj(file, joined, _BYTES_PER_COPY)
 
 
 @contextlib.contextmanager

@@ -1,0 +1,263 @@
+"""Folders with a manifest: a kind, facts, and of each file the size, the SHA-256 and a time.
+
+A folder is written under a temporary name, flushed to disk and renamed: it is whole, or not there.
+
+What is compared at each opening: all sizes, and the digests of those files whose time is not the
+one that was noted. So opening does not read gigabytes that nobody has touched since they were
+written, and whatever changes a file, or copies it without its time, has it read.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import hashlib
+import json
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+from tf_smoothclir.utils.digests import file_digest, files_below
+from tf_smoothclir.utils.errors import InputError, input_error
+from tf_smoothclir.utils.files import (
+    flush_to_disk,
+    new_directory,
+    read_json,
+    scratch_directory,
+    write_json,
+)
+from tf_smoothclir.utils.parallel import map_in_threads
+from tf_smoothclir.utils.records import record_from_json
+
+MANIFEST = "manifest.json"
+_OpenedT = TypeVar("_OpenedT")
+_RecordT = TypeVar("_RecordT")
+_WRITE_AGAIN = "Choose another directory; if the manifest is damaged, write the directory again"
+
+
+@dataclasses.dataclass(frozen=True)
+class FileNote:
+    """Size, digest and time of a file when it was written.
+
+    Attributes:
+        sha256: Hex SHA-256 of its content.
+        modified: Time of its last change that `of` gave it, in whole seconds since the epoch, which
+            archives keep too.
+    """
+
+    bytes: int
+    sha256: str
+    modified: int
+
+    @classmethod
+    def of(cls, path: Path) -> FileNote:
+        """The note of a file as it is now; sets its time."""
+        modified = int(time.time()) - 1  # a change from now on has a later time, however coarse
+        os.utime(path, (modified, modified))
+        return cls(path.stat().st_size, file_digest(path), modified)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Manifest:
+    """Content of the manifest.
+
+    Attributes:
+        digest: Hex SHA-256 of the other entries: of their values, not of how they are written.
+    """
+
+    kind: str
+    facts: dict
+    files: dict[str, FileNote]
+    digest: str = ""
+
+    def own_digest(self) -> str:
+        """The digest that belongs to the other entries."""
+        entries = dataclasses.asdict(dataclasses.replace(self, digest=""))
+        return hashlib.sha256(json.dumps(entries, sort_keys=True).encode()).hexdigest()
+
+
+@dataclasses.dataclass(frozen=True)
+class Folder:
+    """A folder as its manifest describes it.
+
+    Attributes:
+        kind: Of what it holds, such as "index".
+        facts: A JSON object.
+        files: Relative path -> what the file was when it was written.
+    """
+
+    path: Path
+    kind: str
+    facts: dict[str, Any]
+    files: dict[str, FileNote]
+
+    @classmethod
+    def read(cls, path: Path, *kinds: str, remedy: str = _WRITE_AGAIN) -> Folder:
+        """Reads and checks the manifest of a folder of one of these kinds, but not the files."""
+        manifest = _read_manifest(path, kinds, remedy)
+        if manifest.digest != manifest.own_digest():
+            reason = "its entries are not those that its digest was made of"
+            raise _not_a_manifest(path, kinds, reason, remedy)
+        return cls(path, manifest.kind, manifest.facts, manifest.files)
+
+    def record(self, kind: type[_RecordT]) -> _RecordT:
+        """The facts as a dataclass; raises `InputError` where they do not suit it."""
+        try:
+            return record_from_json(kind, self.facts)
+        except ValueError as error:
+            raise input_error(
+                self.path / MANIFEST,
+                f"its facts are not right ({error})",
+                _WRITE_AGAIN,
+            ) from None
+
+    def damage(self) -> str:
+        """Damage to its files since they were written; empty if there is none."""
+        return damage_to(self.path, self.files)
+
+    def check(self, remedy: str) -> None:
+        """Raises `InputError` with this remedy if a file is not the one that was written."""
+        if damage := self.damage():
+            raise input_error(self.path, f"it is damaged: {damage}", remedy)
+
+
+def check_kind(path: Path, *kinds: str) -> None:
+    """Raises `InputError` unless there is a folder of one of these kinds, damaged or not."""
+    _read_manifest(path, kinds, _WRITE_AGAIN)
+
+
+def _read_manifest(path: Path, kinds: Sequence[str], remedy: str) -> _Manifest:
+    try:
+        manifest = record_from_json(_Manifest, read_json(path / MANIFEST))
+    except (OSError, ValueError, RecursionError) as error:
+        reason = getattr(error, "strerror", None) or str(error).rstrip(".")
+        raise _not_a_manifest(path, kinds, reason, remedy) from None
+    if manifest.kind not in kinds:
+        raise _not_a_manifest(path, kinds, f"its kind is {manifest.kind!r}", remedy)
+    return manifest
+
+
+def _not_a_manifest(path: Path, kinds: Sequence[str], reason: str, remedy: str) -> InputError:
+    expected = " or ".join(map(repr, kinds))
+    reason = f"this is not a manifest of the kind {expected} ({reason})"
+    return input_error(path / MANIFEST, reason, remedy)
+
+
+class Draft:
+    """A folder that is being written.
+
+    Attributes:
+        path: Where to write its files.
+        facts: Facts of the manifest, to be filled.
+    """
+
+    def __init__(self, path: Path):
+        self.path = path
+        self.facts: dict[str, Any] = {}
+
+
+@contextlib.contextmanager
+def new_folder(path: Path, kind: str, *, replace: bool = False) -> Iterator[Draft]:
+    """Yields a draft, which gets its manifest and its name at the end.
+
+    After an error, nothing is left behind. What is at `path` by then stays, or is replaced in one
+    step with `replace`.
+    """
+    with new_directory(path, replace=replace) as temporary:
+        draft = Draft(temporary)
+        yield draft
+        write_manifest(temporary, kind, draft.facts)
+
+
+def write_manifest(directory: Path, kind: str, facts: Mapping[str, Any]) -> None:
+    """Writes the manifest of a directory with the files that it holds now."""
+    names = [name for name in files_below(directory) if name != MANIFEST]
+    _write_manifest(directory, kind, facts, _notes(directory, names))
+
+
+@contextlib.contextmanager
+def adding(directory: Path, kind: str, path: Path) -> Iterator[Path]:
+    """Yields where to write a part of a folder that grows; it is then renamed, and noted.
+
+    A file that replaces another one is not noted for the moment between: whenever the process is
+    killed, no file is taken for damaged.
+
+    Args:
+        path: Of a file or directory in `directory`.
+    """
+    with scratch_directory(directory, path.name) as scratch:
+        temporary = scratch / path.name
+        yield temporary
+        notes = _notes(scratch, files_below(scratch))
+        for part in (temporary, *temporary.rglob("*")):
+            flush_to_disk(part)
+        there = Folder.read(directory, kind).files if (directory / MANIFEST).exists() else {}
+        others = {name: note for name, note in there.items() if name not in notes}
+        if others != there:
+            _write_manifest(directory, kind, {}, others)
+        os.replace(temporary, path)
+        flush_to_disk(directory)
+        _write_manifest(directory, kind, {}, {**others, **notes})
+
+
+def _notes(directory: Path, names: Sequence[str]) -> dict[str, FileNote]:
+    return dict(zip(names, map_in_threads(FileNote.of, (directory / name for name in names))))
+
+
+def _write_manifest(
+    directory: Path, kind: str, facts: Mapping[str, Any], files: dict[str, FileNote]
+) -> None:
+    facts = json.loads(json.dumps(facts))  # as they will be read
+    manifest = _Manifest(kind, facts, files)
+    manifest = dataclasses.replace(manifest, digest=manifest.own_digest())
+    write_json(directory / MANIFEST, dataclasses.asdict(manifest))
+
+
+def damage_in(path: Path, kind: str) -> str:
+    """Damage to a folder, its manifest included; empty if there is none."""
+    try:
+        return Folder.read(path, kind).damage()
+    except InputError as error:
+        return str(error)
+
+
+def opened(path: Path, kind: str, remedy: str, open_: Callable[[Folder], _OpenedT]) -> _OpenedT:
+    """What `open_` makes of a checked folder; again if the folder is replaced meanwhile."""
+    while True:
+        folder, inode = Folder.read(path, kind, remedy=remedy), path.stat().st_ino
+        try:
+            folder.check(remedy)
+            result = open_(folder)
+        except (OSError, InputError):
+            if path.exists() and path.stat().st_ino != inode:
+                continue
+            raise
+        if path.stat().st_ino == inode:
+            return result
+
+
+def damage_to(directory: Path, files: Mapping[str, FileNote]) -> str:
+    """Damage to files of a directory since they were written; empty if there is none.
+
+    Such as "document.values has 12 bytes, but 16 were written".
+    """
+    touched = []
+    for name, note in files.items():
+        try:
+            status = (directory / name).stat()
+        except OSError as error:
+            return f"{name} cannot be read ({error.strerror})"
+        if status.st_size != note.bytes:
+            return f"{name} has {status.st_size} bytes, but {note.bytes} were written"
+        if status.st_mtime_ns != note.modified * 10**9:
+            touched.append(name)
+    try:
+        digests = map_in_threads(file_digest, (directory / name for name in touched))
+        for name, digest in zip(touched, digests):
+            if digest != files[name].sha256:
+                return f"{name} is not the file that was written (its SHA-256 differs)"
+    except OSError as error:
+        return f"{error.filename} cannot be read ({error.strerror})"
+    return ""
