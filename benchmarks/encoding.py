@@ -23,8 +23,7 @@ from absl import flags
 from benchmarks import common
 from benchmarks.workload import Workload, two_tower, zipf_ranks
 from tf_smoothclir.encoder import Encoder
-from tf_smoothclir.publishing.manifest import MANIFEST, digests_below
-from tf_smoothclir.utils.files import write_json
+from tf_smoothclir.storage.folder import write_manifest
 
 PACKAGE, NUMPY, KERAS = "tf_smoothclir", "tf_smoothclir, NumPy", "Keras"
 _SYLLABLES = [c + v for c in "bdfglmnprst" for v in ("a", "e", "i", "o", "u", "é", "è", "an", "ou")]
@@ -90,8 +89,7 @@ def numpy_encoder(
         path.parent.mkdir()
         tower = _tower(Path(directory), known, dim)
         tower.save(str(path))
-        manifest = {"role": "document", "version": 1, "pair_id": "", "files": digests_below(path)}
-        write_json(path / MANIFEST, manifest)
+        write_manifest(path, "document", {"version": 1, "pair_id": ""})
         split = np.array_split(np.array(texts(documents, tokens, known), object), threads)
         with common.PROCESSES.Pool(threads, _load_encoder, (directory,)) as pool:
             pool.map(_encode, [list(part[:_BATCH]) for part in split], 1)  # both are ready

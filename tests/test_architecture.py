@@ -24,6 +24,7 @@ MAX_LINES_OF_A_MAIN = 60
 # A module imports from its own piece and from those before it.
 ORDER = (
     "utils",
+    "storage",
     "plugins",
     "settings",
     "encoder",

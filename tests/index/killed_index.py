@@ -2,7 +2,7 @@
 
 A line is JSON: `[event, end of a path, flags]`. The event is one of Python's audit events, such as
 "os.rename", which is raised before the renaming. The command is killed at the first such event with
-an argument that ends like this. With an empty event, the command runs to its end. Prints the exit
+an argument that ends like this, a regular expression. With an empty event, the command runs to its end. Prints the exit
 code of each command.
 
 Each command is a fork of this process, which has imported everything but not used TensorFlow yet.
@@ -11,6 +11,7 @@ Each command is a fork of this process, which has imported everything but not us
 import contextlib
 import json
 import os
+import re
 import signal
 import sys
 
@@ -35,10 +36,12 @@ def main() -> None:
 
 
 def kill_at(event: str, end: str) -> None:
-    """Kills this process at the first such event with an argument that ends in `end`."""
+    """Kills this process at the first such event with an argument whose end matches `end`."""
+
+    matches = re.compile(rf"(.*[/.])?({end})").fullmatch
 
     def hook(happening, arguments):
-        if happening == event and any(str(argument).endswith(end) for argument in arguments):
+        if happening == event and any(matches(str(argument)) for argument in arguments):
             os.kill(os.getpid(), signal.SIGKILL)
 
     sys.addaudithook(hook)

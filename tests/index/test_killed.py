@@ -29,7 +29,7 @@ OLD = {
 NEW = {**OLD, "d1": "meer meer", "d6": "roter meer"}
 del NEW["d2"]
 KILLED = -signal.SIGKILL
-# Audit events and ends of their paths, in the order in which they happen.
+# Audit events and ends of their paths as patterns, in the order in which they happen.
 OF_A_NEW_INDEX = [
     ("os.mkdir", "documents"),
     ("open", "vectors"),
@@ -41,7 +41,7 @@ OF_ONE_THAT_REPLACES_IT = [
     ("os.rename", "manifest.json"),
     ("ctypes.dlsym", "renameat2"),
 ]
-WHEN_IT_IS_IN_PLACE = ("shutil.rmtree", ".new")
+WHEN_IT_IS_IN_PLACE = ("shutil.rmtree", r"/\.index\.[^/]*")
 
 
 @pytest.fixture(scope="module")

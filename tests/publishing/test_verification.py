@@ -13,11 +13,9 @@ from tf_smoothclir.encoder import Encoder
 from tf_smoothclir.publishing import verification
 from tf_smoothclir.publishing.export_directory import exported_versions
 from tf_smoothclir.publishing.exported_tower import ExportedTower
-from tf_smoothclir.publishing.manifest import MANIFEST, digests_below
 from tf_smoothclir.publishing.search_model import SearchModel
 from tf_smoothclir.publishing.verification import Verifier, _compare
-from tf_smoothclir.utils.digests import with_own_digest
-from tf_smoothclir.utils.files import write_json
+from tf_smoothclir.storage.folder import write_manifest
 
 TEXTS = {role: [word.encode() for word in WORDS[role]] for role in ROLES}
 EXPECTED = {
@@ -33,13 +31,8 @@ def test_written_models_that_answer_as_the_trained_ones_pass(make_tower, tmp_pat
         for role, part in parts.items():
             part.save(str(tmp_path / role))
             verifier.send(role, part, tmp_path / role, TEXTS)
-            write_json(tmp_path / role / MANIFEST, manifest_of(role, tmp_path / role))
+            write_manifest(tmp_path / role, role, {"version": 1, "pair_id": ""})
         verifier.compare()
-
-
-def manifest_of(role, directory):
-    entries = {"role": role, "version": 1, "pair_id": "", "files": digests_below(directory)}
-    return with_own_digest(entries)
 
 
 def test_tower_with_other_vectors_without_tensorflow_is_not_published(

@@ -34,8 +34,8 @@ def path(tmp_path):
     return tmp_path / "folder"
 
 
-def test_what_was_written_is_read_with_other_files_beside_it(path):
-    (path / "note").write_text("of the user")
+def test_what_was_written_is_read_with_hidden_files_beside_it(path):
+    (path / ".hidden").write_text("of a file manager")
     folder = Folder.read(path, "index", "tower")
     assert folder.facts == {"documents": 2}
     assert {name: note.bytes for name, note in folder.files.items()} == {"a": 4, "deep/empty": 0}
@@ -63,12 +63,20 @@ def json_or_none(content):
         return None
 
 
+def link(path):
+    """Replaces a file by a link: an index of somebody else's could have one to any file."""
+    path.rename(path.with_name(".moved"))
+    path.symlink_to(".moved")
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
         (lambda d: (d / "a").write_bytes(b"012"), "a has 3 bytes, but 4 were written"),
         (lambda d: (d / "a").write_bytes(b"0124"), "a is not the file that was written"),
         (lambda d: (d / "deep" / "empty").unlink(), "deep/empty cannot be read (No such file"),
+        (lambda d: (d / "deep" / MANIFEST).touch(), "deep/manifest.json was not written with"),
+        (lambda d: link(d / "a"), "a is not a regular file"),
         (lambda d: (d / MANIFEST).unlink(), "(No such file or directory)"),
         (lambda d: (d / MANIFEST).write_text("{"), "not a manifest of the kind 'index' (Expecting"),
         (lambda d: (d / MANIFEST).write_text("[" * 100_000), "not a manifest"),
@@ -167,7 +175,7 @@ def test_whenever_the_power_goes_a_folder_is_whole(tmp_path, monkeypatch, replac
     for number, disk in enumerate([*losses.disks, losses.lasting]):
         there = write_disk(disk, tmp_path / str(number)) / "new"
         if there.exists():
-            assert damage_in(there, "index") == ""
+            assert damage_to(there, Folder.read(there, "index").files) == ""
         contents.add((there / "a").read_text() if there.exists() else None)
     assert contents == {"old" if replaced else None, "new!", "other"}
     assert (there / "a").read_text() == "other"

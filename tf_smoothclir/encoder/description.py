@@ -15,7 +15,6 @@ from pathlib import Path
 
 import numpy as np
 
-from tf_smoothclir.utils.digests import check_digests
 from tf_smoothclir.utils.errors import input_error
 from tf_smoothclir.utils.files import open_text_to_write
 from tf_smoothclir.utils.records import record_from_json
@@ -97,12 +96,6 @@ class TowerDescription:
             raise input_error(
                 path, f"it cannot be read ({error})", "Export the run again"
             ) from None
-
-    def check(self, directory: Path, digests: Mapping[str, str]) -> None:
-        """Checks that the files that the description needs are those of a manifest."""
-        needed = (DESCRIPTION, self.vocabulary, _VARIABLES)
-        expected = {name: digests.get(name, "") for name in needed}
-        check_digests(directory, expected, "Copy the export again")
 
     def array(self, directory: Path, name: str) -> np.ndarray:
         """An array, mapped from the file of the variables."""

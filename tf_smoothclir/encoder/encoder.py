@@ -14,8 +14,9 @@ import numpy as np
 from tf_smoothclir.encoder.description import DESCRIPTION, TowerDescription
 from tf_smoothclir.encoder.ngram_buckets import LONGEST_NGRAM, ngram_buckets
 from tf_smoothclir.encoder.tokenizer import tokens_of
-from tf_smoothclir.encoder.version_directory import read_manifest, version_directory
+from tf_smoothclir.encoder.version_directory import version_directory
 from tf_smoothclir.encoder.word_evidence import WordEvidence, WordsRead
+from tf_smoothclir.storage.folder import Folder
 from tf_smoothclir.utils.errors import input_error
 
 _UNKNOWN_ID = 1
@@ -108,10 +109,9 @@ class Encoder:
         return encoder
 
     def _load(self, directory: Path, role: str, is_checked: bool = False) -> None:
-        manifest = read_manifest(directory / "manifest.json", role)
-        tower = TowerDescription.read(directory)
+        folder, tower = Folder.read(directory, role), TowerDescription.read(directory)
         if not is_checked:
-            tower.check(directory, manifest["files"])
+            folder.check("Copy the export again")
         if not _has_hashes(tower):
             raise input_error(
                 directory,
@@ -119,7 +119,7 @@ class Encoder:
                 f" computed without TensorFlow at most {LONGEST_NGRAM}",
                 "Load the tower as a SavedModel",
             )
-        self.version, self.pair_id = manifest["version"], manifest["pair_id"]
+        self.version, self.pair_id = folder.facts["version"], folder.facts["pair_id"]
         self._tower, self.epsilon = tower, tower.epsilon
         vocabulary = (directory / tower.vocabulary).read_text(encoding="utf-8").split("\n")[:-1]
         self._ids = _Ids(zip(vocabulary, itertools.count()))

@@ -6,7 +6,8 @@ import os
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tf_smoothclir.publishing.manifest import ExportManifest, check_files, check_pair
+from tf_smoothclir.publishing.manifest import ExportManifest, check_pair
+from tf_smoothclir.storage.folder import Folder
 from tf_smoothclir.utils.errors import InputError, input_error
 
 # Role -> directory of its versions. Parts appear in this order. A new document tower, search model
@@ -94,12 +95,13 @@ def checked_part(
     """The directory and the manifest of a part, after the checks of `load_part`."""
     version = _checked_version(export_dir, role, version)
     directory = part_dir(export_dir, role) / str(version)
-    manifest = ExportManifest.read(directory, [role])
+    folder = Folder.read(directory, role)
+    manifest = ExportManifest.of(folder)
     for other in manifest.parts:
         check_pair(
             manifest, ExportManifest.read(part_dir(export_dir, other) / str(version), [other])
         )
-    check_files(directory, manifest, REMEDY_FOR_CHANGED_FILES)
+    folder.check(REMEDY_FOR_CHANGED_FILES)
     return directory, manifest
 
 

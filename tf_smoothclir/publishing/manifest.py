@@ -1,29 +1,19 @@
-"""Manifests: the facts of a published part, and the SHA-256 of each of its files."""
+"""The facts of a published part, as its manifest has them."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Protocol
 
 from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.protocols.cut_points import CutPoints
 from tf_smoothclir.settings.data import DataSettings
-from tf_smoothclir.utils.digests import (
-    check_own_digest,
-    compare_digests,
-    file_digests,
-    files_below,
-    with_own_digest,
-)
+from tf_smoothclir.storage.folder import Folder, write_manifest
 from tf_smoothclir.utils.errors import input_error
-from tf_smoothclir.utils.files import read_json, write_json
-from tf_smoothclir.utils.records import record_from_json
 
-MANIFEST = "manifest.json"
 EXPORTED_ROLES = (*ROLES, "lexical", "reranker", "search")
-RecordT = TypeVar("RecordT")
 
 
 class Manifest(Protocol):
@@ -33,14 +23,12 @@ class Manifest(Protocol):
         role: "query", "document", "lexical", "search" or "index".
         pair_id: Digest of all that ranks: towers, lexical model, fusion, vocabularies, ε and the
             thresholds.
-        digests: Relative path -> hex SHA-256 of each file.
     """
 
     role: str
     version: int
     pair_id: str
     thresholds: tuple[float, ...]
-    digests: dict[str, str]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -89,7 +77,6 @@ class ExportManifest:
         vectors: What the narrow vectors of the search model cost; None for exact ones.
         documents: Size of the collection of a search model; None for another part.
         depth: Documents that a search model returns per query; None for another part.
-        digests: Relative path -> hex SHA-256 of each file.
     """
 
     role: str
@@ -105,110 +92,27 @@ class ExportManifest:
     vectors: VectorQuality | None = None
     documents: int | None = None
     depth: int | None = None
-    digests: dict[str, str] = dataclasses.field(default_factory=dict)
 
     @classmethod
     def read(cls, directory: Path, roles: Sequence[str] = EXPORTED_ROLES) -> ExportManifest:
-        """Reads the manifest of a part."""
-        return read_manifest(directory, roles, cls._parsed)
+        """The facts of the part in `directory`."""
+        return cls.of(Folder.read(directory, *roles))
 
     @classmethod
-    def _parsed(cls, entries: dict) -> ExportManifest:
-        sizes = {}
-        if entries["role"] == "search":
-            sizes = {name: entry(entries, name, int) for name in ("documents", "depth")}
-        manifest = cls(
-            **shared_entries(entries),
-            role=entries["role"],
-            epsilon=entry(entries, "epsilon", (int, float)),
-            data=DataSettings(**entry(entries, "data", dict)),
-            cut_points=record_from_json(CutPoints, entry(entries, "cut_points", dict)),
-            tables=_record(TableQuality, entries, "tables"),
-            vectors=_record(VectorQuality, entries, "vectors"),
-            parts=_parts(entries),
-            **sizes,
-        )
-        check_own_digest(entries)
+    def of(cls, folder: Folder) -> ExportManifest:
+        """The facts of the part in a folder."""
+        manifest = folder.record(cls)
+        if not manifest.parts or not set(manifest.parts) <= set(EXPORTED_ROLES):
+            raise folder.wrong(f"its entry 'parts' is {manifest.parts!r}")
+        if manifest.role == "search" and None in (manifest.documents, manifest.depth):
+            raise folder.wrong("it has no documents or no depth")
         return manifest
 
     def write(self, directory: Path) -> None:
-        """Writes the manifest of the part in `directory`."""
-        entries = dataclasses.asdict(self)
-        digests = entries.pop("digests")
-        known = {name: value for name, value in entries.items() if value is not None}
-        write_json(directory / MANIFEST, with_own_digest({**known, "files": digests}))
-
-
-def _record(kind: type[RecordT], entries: dict, name: str) -> RecordT | None:
-    """An entry that need not be there."""
-    return record_from_json(kind, entry(entries, name, dict)) if name in entries else None
-
-
-def _parts(entries: dict) -> tuple[str, ...]:
-    parts = entry(entries, "parts", list)
-    if not parts or not set(map(str, parts)) <= set(EXPORTED_ROLES):
-        raise ValueError(f"its entry 'parts' is {parts!r}")
-    return tuple(parts)
-
-
-ManifestT = TypeVar("ManifestT", bound=Manifest)
-
-
-def read_manifest(
-    directory: Path, roles: Sequence[str], parse: Callable[[dict], ManifestT]
-) -> ManifestT:
-    """Reads a manifest and checks its role."""
-    path = directory / MANIFEST
-    try:
-        entries = read_json(path)
-        if not isinstance(entries, dict):
-            raise ValueError("it is not a JSON object")
-        role = entry(entries, "role", str)
-        if role not in roles:
-            raise ValueError(f"its role is {role!r}")
-        return parse(entries)
-    except (OSError, ValueError, TypeError, RecursionError) as error:
-        expected = " or ".join(map(repr, roles))
-        reason = getattr(error, "strerror", None) or str(error).rstrip(".")
-        raise input_error(
-            path,
-            f"this is not a manifest with the role {expected} ({reason})",
-            "Choose another directory; if the manifest is damaged, write the directory again",
-        ) from None
-
-
-def entry(entries: dict, name: str, kind: type | tuple[type, ...]) -> Any:
-    """An entry of a JSON object."""
-    if name not in entries:
-        raise ValueError(f"it has no entry {name!r}")
-    value = entries[name]
-    if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
-        raise ValueError(f"its entry {name!r} is {value!r}")
-    return value
-
-
-def shared_entries(entries: dict) -> dict[str, Any]:
-    """The fields that all manifests share, except the role, from a JSON object."""
-    digests = entry(entries, "files", dict)
-    if not all(isinstance(digest, str) for digest in digests.values()):
-        raise ValueError("its entry 'files' holds something other than digests")
-    return {
-        "version": entry(entries, "version", int),
-        "pair_id": entry(entries, "pair_id", str),
-        "dim": entry(entries, "dim", int),
-        "thresholds": tuple(entry(entries, "thresholds", list)),
-        "digests": digests,
-    }
-
-
-def check_files(directory: Path, manifest: Manifest, remedy: str) -> None:
-    """Checks that a directory holds exactly the files of its manifest, unchanged."""
-    compare_digests(directory, digests_below(directory), manifest.digests, remedy)
-
-
-def digests_below(directory: Path) -> dict[str, str]:
-    """Relative path -> hex SHA-256 of the files below a directory, except its manifest."""
-    return file_digests(directory, (name for name in files_below(directory) if name != MANIFEST))
+        """Writes the manifest of the part in `directory`, of the files that it has now."""
+        entries = dataclasses.asdict(self).items()
+        facts = {name: value for name, value in entries if value is not None}
+        write_manifest(directory, self.role, facts)
 
 
 def check_pair(first: Manifest, second: Manifest) -> None:

@@ -6,9 +6,7 @@ import contextlib
 import dataclasses
 import hashlib
 import os
-import shutil
-import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -24,15 +22,14 @@ from tf_smoothclir.publishing.manifest import (
     ExportManifest,
     TableQuality,
     VectorQuality,
-    digests_below,
 )
 from tf_smoothclir.publishing.verification import Verifier
 from tf_smoothclir.publishing.warm_up import warm_up_requests, write_warm_up
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.utils.errors import input_error
-from tf_smoothclir.utils.files import flush_to_disk, locked
+from tf_smoothclir.utils.files import flush_to_disk, locked, scratch_directory
 
-_TEMPORARY, _LOCK = ".smoothclir-export-", ".smoothclir-export.lock"
+_TEMPORARY, _LOCK = "smoothclir-export", ".smoothclir-export.lock"
 # Roles of the parts that ranking needs, in the order of `pair_id`.
 _RANKING = (*ROLES, "lexical", "reranker")
 
@@ -98,7 +95,7 @@ def publish_version(
     with contextlib.ExitStack() as stack:
         stack.enter_context(_only_export(export_dir))
         verifier = verifier or stack.enter_context(Verifier())
-        temporary = stack.enter_context(_temporary_directory(export_dir))
+        temporary = stack.enter_context(scratch_directory(export_dir, _TEMPORARY))
         version = 1 + max(
             (v for role in DIRECTORIES for v in exported_versions(export_dir, role)), default=0
         )
@@ -111,7 +108,7 @@ def publish_version(
             if role in MODELS:
                 verifier.send(role, part, directory, texts)  # loads while the next is written
                 write_warm_up(directory, MODELS[role], warm_up_requests(role, texts))
-            _manifest_of(shared, role, part, directory).write(directory)
+            _manifest_of(shared, role, part).write(directory)
         for path in temporary.rglob("*"):
             flush_to_disk(path)
         verifier.compare()
@@ -139,10 +136,10 @@ def manifest_in_memory(parts: dict[str, Part], info: PairInfo) -> ExportManifest
     )
 
 
-def _manifest_of(shared: ExportManifest, role: str, part: Part, directory: Path) -> ExportManifest:
-    """The manifest of a part that was saved in a directory."""
+def _manifest_of(shared: ExportManifest, role: str, part: Part) -> ExportManifest:
+    """The manifest of a part."""
     own = {"documents": part.num_documents, "depth": part.depth} if role == "search" else {}
-    return dataclasses.replace(shared, role=role, digests=digests_below(directory), **own)
+    return dataclasses.replace(shared, role=role, **own)
 
 
 def _only_export(export_dir: Path):
@@ -153,18 +150,6 @@ def _only_export(export_dir: Path):
         "another export is writing there",
         "Wait until it has finished, or choose another directory",
     )
-
-
-@contextlib.contextmanager
-def _temporary_directory(export_dir: Path) -> Iterator[Path]:
-    """Yields a directory for all parts, and deletes those that killed exports have left."""
-    for left in export_dir.glob(f"{_TEMPORARY}*"):
-        shutil.rmtree(left)
-    temporary = Path(tempfile.mkdtemp(prefix=_TEMPORARY, dir=export_dir))
-    try:
-        yield temporary
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
 
 
 def _rename(temporary: Path, path: Path) -> None:

@@ -14,6 +14,7 @@ import dataclasses
 import hashlib
 import json
 import os
+import stat
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -107,14 +108,20 @@ class Folder:
         try:
             return record_from_json(kind, self.facts)
         except ValueError as error:
-            raise input_error(
-                self.path / MANIFEST,
-                f"its facts are not right ({error})",
-                _WRITE_AGAIN,
-            ) from None
+            raise self.wrong(str(error)) from None
+
+    def wrong(self, reason: str) -> InputError:
+        """The error for facts that are not what they should be."""
+        return _not_a_manifest(self.path, [self.kind], reason, _WRITE_AGAIN)
 
     def damage(self) -> str:
-        """Damage to its files since they were written; empty if there is none."""
+        """Damage to its files since they were written, or another one beside; "" if there is none.
+
+        Hidden files, such as those of file managers, may be there.
+        """
+        for name in files_below(self.path):
+            if name not in self.files and name != MANIFEST and not Path(name).name.startswith("."):
+                return f"{name} was not written with the others"
         return damage_to(self.path, self.files)
 
     def check(self, remedy: str) -> None:
@@ -246,9 +253,11 @@ def damage_to(directory: Path, files: Mapping[str, FileNote]) -> str:
     touched = []
     for name, note in files.items():
         try:
-            status = (directory / name).stat()
+            status = (directory / name).lstat()
         except OSError as error:
             return f"{name} cannot be read ({error.strerror})"
+        if not stat.S_ISREG(status.st_mode):
+            return f"{name} is not a regular file"
         if status.st_size != note.bytes:
             return f"{name} has {status.st_size} bytes, but {note.bytes} were written"
         if status.st_mtime_ns != note.modified * 10**9:
