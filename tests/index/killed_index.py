@@ -2,8 +2,8 @@
 
 A line is JSON: `[event, end of a path, flags]`. The event is one of Python's audit events, such as
 "os.rename", which is raised before the renaming. The command is killed at the first such event with
-an argument that ends like this, a regular expression. With an empty event, the command runs to its end. Prints the exit
-code of each command.
+an argument that ends like this, a regular expression. With an empty event, the command runs to its
+end. Prints the exit code of each command.
 
 Each command is a fork of this process, which has imported everything but not used TensorFlow yet.
 """

@@ -41,7 +41,7 @@ OF_ONE_THAT_REPLACES_IT = [
     ("os.rename", "manifest.json"),
     ("ctypes.dlsym", "renameat2"),
 ]
-WHEN_IT_IS_IN_PLACE = ("shutil.rmtree", r"/\.index\.[^/]*")
+WHEN_IT_IS_IN_PLACE = ("shutil.rmtree", r"\.index\.[^/]*")
 
 
 @pytest.fixture(scope="module")
