@@ -67,19 +67,12 @@ class Progress:
 
     def to_json(self) -> str:
         """The text that a checkpoint holds."""
-        values = dataclasses.asdict(self)
-        sums = values.pop("loss_sums")
-        values["loss_sum"] = sums.pop(LOSS)
-        if not values["counts"]:
-            del values["counts"]
-        return json.dumps({**values, **({"other_loss_sums": sums} if sums else {})})
+        return json.dumps(dataclasses.asdict(self))
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Progress:
         """Restores what `to_json` returned."""
-        values = json.loads(text)
-        sums = {LOSS: values.pop("loss_sum"), **values.pop("other_loss_sums", {})}
-        return cls(**values, loss_sums=sums)
+        return cls(**json.loads(text))
 
 
 class Checkpoints:
