@@ -270,17 +270,6 @@ def test_no_path_of_a_machine():
     assert [name for name, path in ALL.items() if machine.search(text_of(path))] == []
 
 
-def test_no_assert_checks_input():
-    asserting = [
-        f"{name}:{node.lineno}"
-        for name, path in CODE.items()
-        if "assert" in text_of(path)
-        for node in ast.walk(tree_of(path))
-        if isinstance(node, ast.Assert)
-    ]
-    assert asserting == []
-
-
 def public_objects(module):
     """Public functions, classes and their methods that a module defines."""
     for name, value in vars(module).items():
