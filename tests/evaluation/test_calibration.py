@@ -1,7 +1,5 @@
 """Cut points between grades: no others do better on the documents that they are found on."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np
@@ -32,43 +30,36 @@ def best_by_trying_all(scores_by_grade):
     return max(macro_accuracy(scores_by_grade, cut) for cut in cuts)
 
 
-def test_separable_grades_are_cut_half_way_between_them():
-    found = best_cut_points([[0.0, 0.25], [0.5], [1.0, 2.0]])
-    assert found == (0.375, 0.75)
-
-
-def test_each_grade_counts_alike_however_rare():
-    # At 0.5: (90 / 100 + 1 / 1) / 2. At 1: (100 / 100 + 0 / 1) / 2, though 100 of 101 are right.
-    assert best_cut_points([[0.0] * 90 + [1.0] * 10, [1.0]]) == (0.5,)
-
-
 @pytest.mark.parametrize(
     ("scores_by_grade", "expected"),
     [
+        ([[0.0, 0.25], [0.5], [1.0, 2.0]], (0.375, 0.75)),  # half way between separable grades
+        # However rare a grade, at 0.5: (90 / 100 + 1 / 1) / 2. At 1: (100 / 100 + 0 / 1) / 2,
+        # though 100 of 101 are right.
+        ([[0.0] * 90 + [1.0] * 10, [1.0]], (0.5,)),
+        # A grade that is better never predicted has no room.
         ([[0.0], [], [1.0]], (0.5, 0.5)),  # nobody has grade 1
         ([[0.0, 1.0], [-1.0, 3.0], [2.0]], (1.5, 1.5)),  # those of grade 1 score anyhow
     ],
 )
-def test_a_grade_that_is_better_never_predicted_has_no_room(scores_by_grade, expected):
+def test_cut_points_by_hand(scores_by_grade, expected):
     assert best_cut_points(scores_by_grade) == expected
 
 
+ABOVE_1 = np.nextafter(np.float32(1), np.float32(2))
+
+
 @pytest.mark.parametrize(
-    ("scores_by_grade", "grade"),
+    ("scores_by_grade", "grades"),
     [
-        ([[1.0, 2.0], []], 0),  # only the lowest grade occurs
-        ([[], [1.0, 2.0]], 1),  # only the highest one
+        ([[1.0, ABOVE_1], []], [0, 0]),  # only the lowest grade occurs
+        ([[], [1.0, ABOVE_1]], [1, 1]),  # only the highest one
+        ([[1.0], [ABOVE_1]], [0, 1]),  # between neighbours in float32 there is no middle
     ],
 )
-def test_cut_points_beyond_all_scores(scores_by_grade, grade):
+def test_cut_points_beyond_all_scores_and_without_a_middle(scores_by_grade, grades):
     (found,) = best_cut_points(scores_by_grade)
-    assert predicted_grades(np.float32([1, 2]), (found,)).numpy().tolist() == [grade] * 2
-
-
-def test_between_two_neighbours_in_float32_there_is_no_middle():
-    low, high = np.float32(1), np.nextafter(np.float32(1), np.float32(2))
-    (found,) = best_cut_points([[low], [high]])
-    assert predicted_grades(np.array([low, high]), (found,)).numpy().tolist() == [0, 1]
+    assert predicted_grades(np.float32([1, ABOVE_1]), (found,)).numpy().tolist() == grades
 
 
 SCORES = st.integers(-4, 4).map(lambda number: number / 4)
@@ -83,16 +74,11 @@ def test_no_other_cut_points_are_better(scores_by_grade):
     assert macro_accuracy(scores_by_grade, found) == pytest.approx(expected)
 
 
-LISTS = [np.array([0.0]), np.array([1.0])]
-
-
 def test_each_kind_of_score_has_cut_points_of_its_own():
+    lists = [np.array([0.0]), np.array([1.0])]
     # Shares of the first hit's score: 1 and 1 of grade 1, 1 / 2 and 1 / 4 of grade 0.
     hits = Hits(np.float32([[4, 2], [8, 2]]), np.array([[1, 0], [1, 0]]))
-    found = calibrated(Evaluation({}, {}, {}, LISTS, hits), [np.array([2.0]), np.array([4.0])])
+    found = calibrated(Evaluation({}, {}, {}, lists, hits), [np.array([2.0]), np.array([4.0])])
     assert found == CutPoints(scores=(0.5,), shares=(0.75,), alone=(3.0,))
-
-
-def test_a_scorer_that_ranks_no_collection():
-    found = calibrated(Evaluation({}, {}, {}, LISTS))
-    assert found == CutPoints(scores=(0.5,), shares=(), alone=(0.5,))
+    ranks_no_collection = calibrated(Evaluation({}, {}, {}, lists))
+    assert ranks_no_collection == CutPoints(scores=(0.5,), shares=(), alone=(0.5,))

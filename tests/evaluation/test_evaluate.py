@@ -1,7 +1,5 @@
 """Evaluating a split: the parts agree with each other, files are written, rules are named."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -12,7 +10,6 @@ from tf_smoothclir.evaluation.evaluate import (
     evaluate_split,
     evaluate_splits,
     metrics_content,
-    rules,
 )
 from tf_smoothclir.evaluation.metrics import RULES, grade_metrics
 from tf_smoothclir.protocols.cut_points import CutPoints
@@ -21,13 +18,7 @@ from tf_smoothclir.settings.training import METRICS
 from tf_smoothclir.utils.errors import InputError
 
 FULL = ("full/MRR@10", "full/Recall@1", "full/Recall@10", "full/Recall@100")
-
-
 CUT_POINTS = CutPoints(scores=(-0.01, 0.01), shares=(0.7, 0.9), alone=())
-
-
-def counts_between(scores, cut_points):
-    return np.histogram(scores, [-np.inf, *cut_points, np.inf])[0]
 
 
 @pytest.fixture(scope="module")
@@ -43,21 +34,19 @@ def evaluation(world, tmp_path_factory):
     return found.graded(CUT_POINTS), directory
 
 
-def test_every_metric_has_an_interval_around_it_and_a_count(evaluation):
-    found, _ = evaluation
+def test_every_metric_has_an_interval_around_it_and_a_count_and_files(evaluation, world):
+    found, directory = evaluation
     assert list(found.metrics) == list(found.intervals) == list(found.counts) == [*METRICS, *FULL]
     for name, value in found.metrics.items():
         low, high = found.intervals[name]
         assert 0 <= low <= value <= high <= 1
-
-
-def test_counts_are_the_queries_with_a_relevant_document(evaluation, world):
     retrieval_set, _ = world
-    found, _ = evaluation
     for grade, names in ((2, ("P_mr@1", *FULL)), (1, ("MAP", "NDCG@5"))):
         queries = set(retrieval_set.query_rows[retrieval_set.grades >= grade])
         assert {found.counts[name] for name in names} == {len(queries)}
     assert found.counts["P_mr@1"] < found.counts["MAP"] <= 25
+    names = sorted(path.name for path in directory.iterdir() if path.stat().st_size)
+    assert names == ["full.qrels.trec", "full.run.trec", "qrels.trec", "run.trec"]
 
 
 def test_scores_and_confusion_cover_every_pair(evaluation, world):
@@ -68,7 +57,7 @@ def test_scores_and_confusion_cover_every_pair(evaluation, world):
     for grade in range(3):
         of_grade = scores[lists.grades == grade]
         np.testing.assert_array_equal(found.scores_by_grade[grade], of_grade)
-        expected = counts_between(of_grade, CUT_POINTS.scores)
+        expected, _ = np.histogram(of_grade, [-np.inf, *CUT_POINTS.scores, np.inf])
         np.testing.assert_array_equal(found.confusion[grade], expected)
 
 
@@ -86,43 +75,25 @@ def test_hits_are_the_first_ten_of_each_query_and_graded_by_score_and_share(eval
     for grade in range(3):
         np.testing.assert_array_equal(found.shares_by_grade()[grade], shares[grades == grade])
         of_grade = np.minimum(by_share, by_score)[grades == grade]
-        np.testing.assert_array_equal(
-            found.hit_confusion[grade], np.bincount(of_grade, minlength=3)
-        )
+        expected = np.bincount(of_grade, minlength=3)
+        np.testing.assert_array_equal(found.hit_confusion[grade], expected)
 
 
-def test_metrics_json_says_how_well_grades_are_predicted(evaluation):
+def test_metrics_json_tells_how_well_grades_are_predicted_given_cut_points(evaluation, world):
     found, _ = evaluation
     content = metrics_content({"test": found}, 7)
-    assert content["grades"] == {
-        "test": {
-            "candidate lists": grade_metrics(found.confusion),
-            "hits": grade_metrics(found.hit_confusion),
-        }
-    }
+    of_lists, of_hits = grade_metrics(found.confusion), grade_metrics(found.hit_confusion)
+    assert content["grades"] == {"test": {"candidate lists": of_lists, "hits": of_hits}}
+    assert content["rules"].items() >= RULES.items()
+    assert "7 sampled ones" in content["rules"]["lists"]
+    assert f"seed {NEGATIVES_SEED}" in content["rules"]["lists"]
     assert "first 10 documents" in content["rules"]["grades"]
-
-
-def test_without_cut_points_nothing_is_said_of_grades(world):
-    found = evaluate_split(*world, "test", negatives=7)
-    assert found.graded(None) is found
-    content = metrics_content({"test": found}, 7)
+    without = evaluate_split(*world, "test", negatives=7)
+    assert (without.metrics, without.intervals) == (found.metrics, found.intervals)
+    assert without.graded(None) is without
+    content = metrics_content({"test": without}, 7)
     assert content["confusion"] == content["grades"] == {}
     assert "grades" not in content["rules"]
-
-
-def test_files_for_other_tools(evaluation):
-    _, directory = evaluation
-    names = sorted(path.name for path in directory.iterdir())
-    assert names == ["full.qrels.trec", "full.run.trec", "qrels.trec", "run.trec"]
-    assert all(path.stat().st_size for path in directory.iterdir())
-
-
-def test_the_same_again(evaluation, world):
-    found, _ = evaluation
-    again = evaluate_split(*world, "test", negatives=7)
-    assert (again.metrics, again.intervals) == (found.metrics, found.intervals)
-    assert again.confusion is None
 
 
 def test_a_query_without_a_token_and_one_without_a_relevant_document(small_set):
@@ -150,14 +121,8 @@ class ListScorer:
 
 def test_a_scorer_that_is_no_retriever_is_measured_on_candidate_lists_alone(world, tmp_path):
     retrieval_set, retriever = world
-    reversed_scorer = ListScorer(retriever)
-    found = evaluate_splits(
-        retrieval_set,
-        reversed_scorer,
-        ["test"],
-        negatives=7,
-        trec_dir=tmp_path,
-    )
+    scorer = ListScorer(retriever)
+    found = evaluate_splits(retrieval_set, scorer, ["test"], negatives=7, trec_dir=tmp_path)
     assert list(found["test"].metrics) == list(METRICS)
     files = sorted(path.name for path in (tmp_path / "test").iterdir())
     assert files == ["qrels.trec", "run.trec"]
@@ -170,30 +135,18 @@ def test_a_scorer_is_measured_over_the_top_ranks_of_a_first_stage(evaluation, wo
     retrieval_set, retriever = world
     reranker = ListScorer(retriever)
     two_stages = TwoStageRetriever(retriever, reranker, retrieval_set, ranks=10)
-    options = {"negatives": 7}
-    found = evaluate_split(retrieval_set, two_stages, "test", **options, trec_dir=tmp_path)
-    alone = evaluate_split(retrieval_set, reranker, "test", **options)
+    found = evaluate_split(retrieval_set, two_stages, "test", negatives=7, trec_dir=tmp_path)
+    alone = evaluate_split(retrieval_set, reranker, "test", negatives=7)
     assert {name: found.metrics[name] for name in METRICS} == alone.metrics
     first, _ = evaluation
     # The same ten documents are found, in another order.
     assert found.metrics["full/Recall@10"] == first.metrics["full/Recall@10"]
     assert found.metrics["full/Recall@100"] == first.metrics["full/Recall@10"]
     assert found.metrics["full/Recall@1"] != first.metrics["full/Recall@1"]
-    lines = (tmp_path / "full.run.trec").read_text().splitlines()
-    assert len(lines) == 25 * 10
+    assert len((tmp_path / "full.run.trec").read_text().splitlines()) == 25 * 10
 
 
 def test_an_empty_split_is_an_error_with_a_remedy(world):
-    with pytest.raises(
-        InputError, match=r"no query of the train split .*\. Move some to this split"
-    ):
+    message = r"no query of the train split .*\. Move some to this split"
+    with pytest.raises(InputError, match=message):
         evaluate_split(*world, "train", negatives=3)
-
-
-def test_rules_name_what_every_metric_depends_on():
-    found = rules(40)
-    assert found.items() >= RULES.items()
-    assert "40 sampled ones" in found["lists"]
-    assert f"seed {NEGATIVES_SEED}" in found["lists"]
-    assert "100 documents deep" in found["full"]
-    assert "95%" in found["intervals"]

@@ -1,10 +1,8 @@
 """Weighted sums of lexical and dense scores."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tf_smoothclir.hybrid import fusion as fusion_module
@@ -14,10 +12,6 @@ from tf_smoothclir.utils.errors import InputError
 RANDOM = np.random.default_rng(5)
 LEXICAL = RANDOM.random((4, 30)).astype(np.float32) * 20
 DENSE = RANDOM.random((4, 30)).astype(np.float32) / 3
-
-UNKNOWN_FORMULA = (
-    '{"share": 0.5, "lexical_deviation": 1.0, "dense_deviation": 1.0, "formula": "product"}'
-)
 
 
 def refuse(query_rows):
@@ -33,21 +27,14 @@ def test_documents_are_in_the_order_of_standardised_scores(share):
     np.testing.assert_array_equal(np.argsort(-found), np.argsort(-expected))
 
 
-def test_lexical_scores_count_as_they_are():
-    scale = 5.5 / 0.09
-    assert Fusion(0.0, 5.5, 0.09).weights == (1, 0)
+def test_lexical_scores_count_as_they_are_and_a_part_without_weight_is_not_asked():
+    rows, scale = np.arange(4), 5.5 / 0.09
     assert Fusion(0.5, 5.5, 0.09).weights == (1, pytest.approx(scale))
     assert Fusion(0.2, 5.5, 0.09).weights == (1, pytest.approx(scale / 4))
-    assert Fusion(1.0, 5.5, 0.09).weights == (0, pytest.approx(scale))
-
-
-def test_a_part_alone_has_its_own_scores_and_the_other_is_not_asked():
-    rows = np.arange(4)
-    np.testing.assert_array_equal(
-        Fusion(0.0, 5.5, 0.09).rows(LEXICAL.__getitem__, refuse)(rows), LEXICAL
-    )
-    found = Fusion(1.0, 5.5, 0.09).rows(refuse, DENSE.__getitem__)(rows)
-    np.testing.assert_array_equal(found, np.float32(5.5 / 0.09) * DENSE)
+    lexical, dense = Fusion(0.0, 5.5, 0.09), Fusion(1.0, 5.5, 0.09)
+    np.testing.assert_array_equal(lexical.rows(LEXICAL.__getitem__, refuse)(rows), LEXICAL)
+    found = dense.rows(refuse, DENSE.__getitem__)(rows)
+    np.testing.assert_array_equal(found, np.float32(scale) * DENSE)
 
 
 def test_scores_that_are_all_equal_are_no_error():
@@ -56,32 +43,17 @@ def test_scores_that_are_all_equal_are_no_error():
     assert np.isfinite(Fusion(0.5, 0.0, 0.09).weights).all()  # no word in common
 
 
-def test_points_of_ranks():
-    # The two best are equal: both are first, and the next one is third.
-    found = reciprocal_ranks(np.array([[5, -1, 5, 2]], np.float32))
-    np.testing.assert_allclose(found, [[60 / 61, 60 / 64, 60 / 61, 60 / 63]], rtol=1e-6)
-    assert found.dtype == np.float32
-
-
-def test_documents_beyond_the_depth_have_no_points(monkeypatch):
-    monkeypatch.setattr(fusion_module, "DEPTH", 2)
-    found = reciprocal_ranks(np.array([[5, 1, 4, 4], [0, 0, 0, 0]], np.float32))
-    np.testing.assert_allclose(
-        found, [[60 / 61, 0, 60 / 62, 60 / 62], [60 / 61] * 4], rtol=1e-6
-    )  # what equals the last of the best is not left out
-
-
-@given(
-    st.lists(st.integers(-3, 3), min_size=1, max_size=200),
-    st.integers(1, 250),
-)
-def test_ranks_count_the_documents_that_score_higher(scores, depth):
+@given(st.lists(st.integers(-3, 3), min_size=1, max_size=200), st.integers(1, 250))
+@example([5, -1, 5, 2], 250)  # the two best are equal: both are first, and the next one is third
+@example([5, 1, 4, 4], 2)  # what equals the last of the best is not left out
+def test_points_are_of_the_number_of_documents_that_score_higher(scores, depth):
     ranks = [1 + sum(other > one for other in scores) for one in scores]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(fusion_module, "DEPTH", depth)
         found = reciprocal_ranks(np.array([scores], np.float32))
     expected = [60 / (60 + rank) if rank <= depth else 0 for rank in ranks]
     np.testing.assert_allclose(found, [expected], rtol=1e-6)
+    assert found.dtype == np.float32
 
 
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.7])
@@ -103,21 +75,23 @@ def test_a_pair_is_scored_by_the_sum():
     assert not fusion.of_pairs.by_ranks
 
 
-def test_a_file_without_a_formula_is_a_sum(tmp_path):
+@pytest.mark.parametrize("formula", FORMULAS)
+def test_it_is_kept_as_json(formula, tmp_path):
     path = tmp_path / "hybrid.json"
+    fusion = Fusion(0.1 + 0.2, 1 / 3, 0.07, 12.5, 3.25, formula)
+    fusion.save(path)
+    assert Fusion.load(path) == fusion
     path.write_text('{"share": 0.25, "lexical_deviation": 2.0, "dense_deviation": 0.5}')
-    assert Fusion.load(path) == Fusion(0.25, 2.0, 0.5)
+    assert Fusion.load(path) == Fusion(0.25, 2.0, 0.5)  # without a formula, a sum
     assert Fusion.load(path).weights == (1, pytest.approx(2 / 0.5 / 3))
 
 
-@pytest.mark.parametrize("formula", FORMULAS)
-def test_it_is_kept_as_json(formula, tmp_path):
-    fusion = Fusion(0.1 + 0.2, 1 / 3, 0.07, 12.5, 3.25, formula)
-    fusion.save(tmp_path / "hybrid.json")
-    assert Fusion.load(tmp_path / "hybrid.json") == fusion
+SUM = '"share": 0.5, "lexical_deviation": 1.0, "dense_deviation": 1.0'
 
 
-@pytest.mark.parametrize("text", ["{}", '{"share": "much"}', "[", "", UNKNOWN_FORMULA])
+@pytest.mark.parametrize(
+    "text", ["{}", '{"share": "much"}', "[", "", f'{{{SUM}, "formula": "product"}}']
+)
 def test_another_content_is_a_message(text, tmp_path):
     path = tmp_path / "hybrid.json"
     path.write_text(text)

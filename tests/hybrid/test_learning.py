@@ -1,29 +1,22 @@
 """Choosing the share of the towers on validation queries."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
+from tests.lexical.helpers import tokenized
 from tests.training.tiny_set import DOCUMENTS, QUERIES
-from tf_smoothclir.data.preparation import tokenize_set
-from tf_smoothclir.data.sources.opening import source_of
-from tf_smoothclir.hybrid.fusion import FORMULAS, RECIPROCAL_RANK, SUM
+from tf_smoothclir.hybrid.fusion import RECIPROCAL_RANK, SUM
 from tf_smoothclir.hybrid.learning import SHARES, learn_fusion
 from tf_smoothclir.lexical.learning import FEEDBACK_WEIGHTS
 from tf_smoothclir.lexical.texts import LexicalTexts
 from tf_smoothclir.lexical.validation import Validation
-from tf_smoothclir.training.train import retrieval_set_of
 
 NOISE = np.random.default_rng(6).normal(size=(2, QUERIES, DOCUMENTS)).astype(np.float32)
 
 
 @pytest.fixture(scope="module")
 def texts(tiny):
-    settings = tiny()
-    retrieval_set = retrieval_set_of(source_of(settings.data), settings, ())
-    tokenized_set = tokenize_set(retrieval_set, settings.text, settings.data.cache_dir)
-    return LexicalTexts(tokenized_set, settings.text.max_query_tokens)
+    return LexicalTexts(tokenized(tiny()), tiny().text.max_query_tokens)
 
 
 def knowing(texts, number, grades):
@@ -41,10 +34,11 @@ def knowing(texts, number, grades):
     [
         ({2: 20, 1: 10}, {}, (0.0,)),
         ({2: -3, 1: -3}, {2: 3, 1: 2}, (1.0,)),
+        ({2: 3, 1: 1}, {}, (0.0,)),
         # One knows the mates, the other one the related documents; only the sum knows both.
         ({2: 9}, {1: 5}, (0.2, 0.3, 0.5, 0.7)),
     ],
-    ids=["lexical alone", "towers alone", "both"],
+    ids=["lexical alone", "towers alone", "towers know nothing", "both"],
 )
 def test_the_share_goes_to_what_knows_the_answer(texts, lexical, dense, shares):
     parts = knowing(texts, 0, lexical), knowing(texts, 1, dense) / 100
@@ -71,31 +65,21 @@ def test_no_part_alone_does_better_on_the_validation_queries(texts):
         assert found >= validation(texts.with_feedback(rows[0], weight).scores)
 
 
-def with_outliers(texts):
-    """Scores of halves that know the answer, but for one document that each scores far too high."""
+@pytest.mark.parametrize("formulas", [None, [SUM], [RECIPROCAL_RANK]])
+def test_ranks_are_fused_where_they_say_more_than_scores_or_a_formula_is_wanted(texts, formulas):
+    """Both halves know the answer, but for one document that each scores far too high.
+
+    In a sum both wrong documents stay before the mate; by ranks the second of both is first.
+    """
     halves = [knowing(texts, number, {2: 20, 1: 10}) for number in range(2)]
     unjudged = np.ones((QUERIES, DOCUMENTS), bool)
     unjudged[texts.retrieval_set.query_rows, texts.retrieval_set.document_rows] = False
-    for half, place in zip(halves, (0, 1)):
+    for place, half in enumerate(halves):
         wrong = [np.flatnonzero(row)[place] for row in unjudged]
         half[np.arange(QUERIES), wrong] += 1000
-    return [half.__getitem__ for half in halves]
-
-
-def test_ranks_are_fused_where_they_say_more_than_scores(texts):
-    # In a sum both wrong documents stay before the mate; by ranks the second of both is first.
-    fusion = learn_fusion(texts, *with_outliers(texts))
-    assert fusion.formula == RECIPROCAL_RANK
-    assert fusion.share in SHARES
-
-
-@pytest.mark.parametrize("formula", FORMULAS)
-def test_a_formula_may_be_wanted(texts, formula):
-    fusion = learn_fusion(texts, *with_outliers(texts), formulas=[formula])
-    assert fusion.formula == formula or fusion.share in (0, 1)
-
-
-def test_towers_that_know_nothing_have_no_share(texts):
-    lexical = knowing(texts, 0, {2: 3, 1: 1})
-    rows = [lexical.__getitem__, (NOISE[1] / 100).__getitem__]
-    assert learn_fusion(texts, *rows).share == 0
+    options = {"formulas": formulas} if formulas else {}
+    fusion = learn_fusion(texts, *(half.__getitem__ for half in halves), **options)
+    if formulas == [SUM]:
+        assert fusion.formula == SUM or fusion.share in (0, 1)
+    else:
+        assert (fusion.formula, fusion.share in SHARES) == (RECIPROCAL_RANK, True)

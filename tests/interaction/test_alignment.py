@@ -18,25 +18,20 @@ def pairs_of(number, splits=None):
     """Queries and documents that translate each other word by word, and their padded ids."""
     random = np.random.default_rng(5)
     texts = np.array([random.permutation(np.arange(2, 2 + WORDS))[:2] for _ in range(number)])
-    names = [f"q{i}" for i in range(number)], [f"d{i}" for i in range(number)]
     world = SmallWorld(
-        queries=[(name, "x") for name in names[0]],
-        documents=[(name, "x") for name in names[1]],
-        judgments=[(q, d, 2) for q, d in zip(*names)],
-        splits=splits or dict.fromkeys(names[0], "train"),
+        queries=[(f"q{i}", "x") for i in range(number)],
+        documents=[(f"d{i}", "x") for i in range(number)],
+        judgments=[(f"q{i}", f"d{i}", 2) for i in range(number)],
+        splits=splits or {f"q{i}": "train" for i in range(number)},
     )
     ids = texts.astype(np.int32)
     return RetrievalSet.load(world), InteractionTexts(ids, ids.copy())
 
 
-def test_words_of_the_same_pairs_translate_each_other():
+def test_words_of_five_pairs_translate_each_other():
     rows, columns = mined_dictionary(*pairs_of(80), (8, 8))
     assert dict(zip(rows, columns)) == {word: word for word in range(2, 8)}
-
-
-def test_entries_need_five_pairs():
-    retrieval_set, texts = pairs_of(4)
-    assert not len(mined_dictionary(retrieval_set, texts, (8, 8))[0])
+    assert not len(mined_dictionary(*pairs_of(4), (8, 8))[0])
 
 
 def test_only_training_pairs_count():
@@ -69,9 +64,6 @@ def test_words_without_a_vector_stay_without():
     assert not found.queries[7].any()
     norms = np.linalg.norm(found.queries[2:], axis=1)
     assert sorted(norms.round(4)) == pytest.approx([0, *[1] * 9])
-
-
-def test_a_dictionary_without_vectors_is_an_error():
     nothing = np.zeros((4, 3), np.float32)
     with pytest.raises(InputError, match="none of the 1 words"):
         aligned(WordVectors(nothing, nothing), (np.array([2]), np.array([3])))

@@ -16,28 +16,16 @@ def store(tmp_path):
     return RaggedStore(tmp_path, "query", "<i4")
 
 
-@pytest.mark.parametrize(
-    ("length", "expected"),
-    [
-        (10, [[5, 2, 7, 0, 0], [0, 0, 0, 0, 0], [3, 3, 3, 4, 9]]),
-        (2, [[5, 2], [0, 0], [3, 3]]),
-    ],
-)
-def test_texts_are_cut_and_padded_behind(store, length, expected):
-    padded = padded_ids(store, length)
-    np.testing.assert_array_equal(padded, expected)
+def test_texts_are_padded_behind_and_cut_after_words_are_left_out(store, tmp_path):
+    padded = padded_ids(store, 10)
+    np.testing.assert_array_equal(padded, [[5, 2, 7, 0, 0], [0, 0, 0, 0, 0], [3, 3, 3, 4, 9]])
     assert padded.dtype == np.int32
-
-
-def test_words_are_left_out_before_texts_are_cut(store):
+    np.testing.assert_array_equal(padded_ids(store, 2), [[5, 2], [0, 0], [3, 3]])
     kept = np.array([False, True, False, False, True])  # ids from 5 on are kept
     np.testing.assert_array_equal(padded_ids(store, 2, kept), [[5, 7], [0, 0], [4, 9]])
-
-
-def test_a_store_of_empty_texts_has_one_column(tmp_path):
-    with RaggedWriter(tmp_path, "query", "<i4") as writer:
+    with RaggedWriter(tmp_path, "document", "<i4") as writer:  # empty texts have one column
         writer.add(np.zeros(0, np.int32), np.zeros(2, int))
-    assert padded_ids(RaggedStore(tmp_path, "query", "<i4"), 5).tolist() == [[0], [0]]
+    assert padded_ids(RaggedStore(tmp_path, "document", "<i4"), 5).tolist() == [[0], [0]]
 
 
 def test_content_words_have_letters_and_are_not_too_common(store):

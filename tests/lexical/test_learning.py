@@ -1,16 +1,13 @@
 """Learning a lexical model from a tokenized set."""
 
-from __future__ import annotations
-
+import copy
 import dataclasses
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from tests.training.tiny_set import words_of
-from tf_smoothclir.data.preparation import tokenize_set
-from tf_smoothclir.data.sources.opening import source_of
+from tests.lexical.helpers import tokenized
 from tf_smoothclir.lexical import training_pairs
 from tf_smoothclir.lexical.feedback import Feedback, tf_idf
 from tf_smoothclir.lexical.learning import (
@@ -25,16 +22,12 @@ from tf_smoothclir.lexical.learning import (
 from tf_smoothclir.lexical.positions import FLAT, PROFILES
 from tf_smoothclir.lexical.training_pairs import LOWER_GRADES
 from tf_smoothclir.lexical.validation import Validation
-from tf_smoothclir.training.train import retrieval_set_of
 from tf_smoothclir.utils.errors import InputError
 
 
 @pytest.fixture(scope="module")
 def texts(tiny):
-    settings = tiny()
-    retrieval_set = retrieval_set_of(source_of(settings.data), settings, ())
-    tokenized_set = tokenize_set(retrieval_set, settings.text, settings.data.cache_dir)
-    return LexicalTexts(tokenized_set, settings.text.max_query_tokens)
+    return LexicalTexts(tokenized(tiny()), tiny().text.max_query_tokens)
 
 
 @pytest.fixture(scope="module")
@@ -42,24 +35,19 @@ def model(texts):
     return learn_lexical_model(texts, seed=13)
 
 
-def test_each_word_is_translated_by_its_counterpart(texts, model, tiny):
-    settings = tiny()
-    source = source_of(settings.data)
-    assert [text.text.split()[-2:] for text in source.queries()][3] == [
-        f"word{word}" for word in words_of(3)[:2]
-    ]
+def test_words_are_translated_by_their_counterparts_and_unseen_queries_are_ranked(texts, model):
     table = model.table.toarray()
     assert table.shape == (texts.spelling.shape[0], texts.queries.shape[1])
     assert (table.sum(axis=1) <= 1 + 1e-5).all()
     assert np.count_nonzero(table.max(axis=1) > 0.3) >= 5
-
-
-def test_it_ranks_queries_that_it_has_not_seen(texts, model):
+    assert FLAT in model.fields
+    assert model.weights.shape == (len(model.fields), len(model.background))
+    assert model.feedback in FEEDBACK_WEIGHTS
+    assert model.seconds > 0
+    # It ranks queries that it has not seen.
     retrieval_set = texts.retrieval_set
-    rows = retrieval_set.queries_in("test")
-    (ranking,) = texts.retriever(model).rank(rows, 10)
-    highest = ranking.grades(retrieval_set) == 2
-    assert highest.any(axis=1).all()
+    (ranking,) = texts.retriever(model).rank(retrieval_set.queries_in("test"), 10)
+    assert (ranking.grades(retrieval_set) == 2).any(axis=1).all()
 
 
 def test_the_same_seed_gives_the_same_model(texts, model):
@@ -69,17 +57,8 @@ def test_the_same_seed_gives_the_same_model(texts, model):
     np.testing.assert_array_equal(again.table.toarray(), model.table.toarray())
 
 
-def test_a_flat_field_is_among_the_fields(model):
-    assert FLAT in model.fields
-    assert model.weights.shape == (len(model.fields), len(model.background))
-    assert model.feedback in FEEDBACK_WEIGHTS
-    assert model.seconds > 0
-
-
 @pytest.mark.parametrize(("lead", "chosen"), [(0.004, FLAT), (0.006, PROFILES[1])])
-def test_positions_count_alike_unless_another_profile_is_clearly_better(
-    texts, monkeypatch, lead, chosen
-):
+def test_positions_count_alike_unless_another_is_clearly_better(texts, monkeypatch, lead, chosen):
     qualities = iter([0.8, 0.8 + lead, *[0.7] * (len(PROFILES) - 2)])
     monkeypatch.setattr(Validation, "__call__", lambda self, rows: next(qualities))
     monkeypatch.setattr(Validation, "of_variants", lambda self, variants: [0.0])
@@ -98,12 +77,13 @@ def test_positions_count_alike_unless_another_profile_is_clearly_better(
     ],
 )
 def test_pairs_of_lower_grades_count_while_that_is_better(texts, monkeypatch, gains, chosen):
-    gained = dict(zip((0.0, *LOWER_GRADES), (0.0, *gains)))
-    learner = _Learner(texts, 13, None)
-    monkeypatch.setattr(
-        _Learner, "_measured", lambda self, profile, weight: np.full((4, 3), 0.5 + gained[weight])
-    )
-    assert learner.model().lower_grades == chosen
+    found = dict(zip((0.0, *LOWER_GRADES), (0.0, *gains)))
+
+    def measured(self, profile, weight):
+        return np.full((4, 3), 0.5 + found[weight])
+
+    monkeypatch.setattr(_Learner, "_measured", measured)
+    assert _Learner(texts, 13, None).model().lower_grades == chosen
 
 
 @pytest.mark.parametrize("power", [0.0, -0.05, -0.15])
@@ -140,11 +120,8 @@ def test_a_set_that_fits_on_a_page_is_enough(tokenized_set):
 def test_training_queries_without_a_relevant_document_are_an_error(texts):
     retrieval_set = texts.retrieval_set
     training = np.isin(retrieval_set.query_rows, retrieval_set.queries_in("train"))
-    without = LexicalTexts.__new__(LexicalTexts)
-    vars(without).update(vars(texts))
-    without.retrieval_set = dataclasses.replace(
-        retrieval_set, grades=np.where(training, 0, retrieval_set.grades)
-    )
+    without, grades = copy.copy(texts), np.where(training, 0, retrieval_set.grades)
+    without.retrieval_set = dataclasses.replace(retrieval_set, grades=grades)
     with pytest.raises(InputError, match="train split has a relevant document"):
         learn_lexical_model(without, seed=1)
 
@@ -160,9 +137,9 @@ def test_the_variants_of_feedback_are_what_it_adds():
 
 def test_the_best_that_nobody_judged_are_found(small_set):
     documents = len(small_set.document_ids)
+    falling = np.arange(documents, 0, -1, dtype=np.float32)
     rows = np.array([0, 1])
-    scores = np.tile(np.arange(documents, 0, -1, dtype=np.float32), (len(small_set.query_ids), 1))
-    found = unjudged_top(lambda query_rows: scores[query_rows], small_set, rows, 3)
+    found = unjudged_top(lambda asked: np.tile(falling, (len(asked), 1)), small_set, rows, 3)
     for query, best in zip(rows, found):
         judged = set(small_set.document_rows[small_set.query_rows == query].tolist())
         expected = [row for row in range(documents) if row not in judged][:3]

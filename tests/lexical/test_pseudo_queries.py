@@ -1,16 +1,13 @@
 """Pseudo-queries: which documents have one, which words it has, and training on them."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from tests.lexical.helpers import tokenized
 from tests.training.test_trainer import assert_same, start, train_until_killed, trained
-from tf_smoothclir.data.preparation import tokenize_set
-from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.lexical.positions import FLAT, PositionProfile
 from tf_smoothclir.lexical.pseudo_queries import (
     _NO_TOKEN,
@@ -19,17 +16,16 @@ from tf_smoothclir.lexical.pseudo_queries import (
     write_pseudo_queries,
 )
 from tf_smoothclir.settings.presets import changed
-from tf_smoothclir.training.train import retrieval_set_of
 
 FALLING = PositionProfile(100.0, 15.0)
 
 
-def table_of(entries):
-    return sp.csr_array(entries.astype(np.float32))
-
-
 WORDS = ["[PAD]", "[UNK]", "chat", "noir", "nasa"]
 ENGLISH = ["[PAD]", "[UNK]", "nasa", "cat", "black"]
+
+
+def table_of(entries):
+    return sp.csr_array(entries.astype(np.float32))
 
 
 def test_each_word_is_drawn_by_its_probability():
@@ -44,36 +40,26 @@ def test_each_word_is_drawn_by_its_probability():
     assert set(found[:4000]) == {3, 4}
 
 
-@pytest.mark.parametrize(
-    ("vocabularies", "expected"),
-    [
-        pytest.param((ENGLISH, WORDS), [_NO_TOKEN, 2, _NO_TOKEN], id="spelled alike"),
-        pytest.param((WORDS, WORDS), [2, 4, 7], id="shared, with a word behind the vocabulary"),
-    ],
-)
-def test_a_word_without_translation_stays_or_is_left_out(vocabularies, expected):
+def test_a_word_without_translation_stays_or_is_left_out():
     table, random = table_of(np.zeros((5, 5))), np.random.default_rng(1)
-    found = _translated(np.array([2, 4, 7]), vocabularies, table, random)
-    assert found.tolist() == expected
+    tokens = np.array([2, 4, 7])
+    found = _translated(tokens, (ENGLISH, WORDS), table, random)
+    assert found.tolist() == [_NO_TOKEN, 2, _NO_TOKEN]  # spelled alike
+    found = _translated(tokens, (WORDS, WORDS), table, random)
+    assert found.tolist() == [2, 4, 7]  # shared, with a word behind the vocabulary
 
 
 @pytest.fixture(scope="module")
 def tokenized_set(tiny):
-    settings = tiny()
-    retrieval_set = retrieval_set_of(source_of(settings.data), settings, ())
-    return tokenize_set(retrieval_set, settings.text, settings.data.cache_dir)
-
-
-def identity(tokenized_set, profile):
-    """A table that translates the document word of each id to the query word of the same id."""
-    size = len(tokenized_set.vocabulary("document"))
-    table = np.eye(size, max(size, len(tokenized_set.vocabulary("query"))))
-    return SimpleNamespace(table=table_of(table), fields=(profile,))
+    return tokenized(tiny())
 
 
 def made(tokenized_set, directory, profile=FALLING, number=1000, seed=13):
+    """Pseudo-queries by a table that translates each document word to the query word of its id."""
     directory.mkdir()
-    model = identity(tokenized_set, profile)
+    size = len(tokenized_set.vocabulary("document"))
+    table = np.eye(size, max(size, len(tokenized_set.vocabulary("query"))))
+    model = SimpleNamespace(table=table_of(table), fields=(profile,))
     write_pseudo_queries(directory, tokenized_set, model, number=number, seed=seed)
     return with_pseudo_queries(tokenized_set, directory)
 
@@ -96,9 +82,7 @@ def test_documents_that_are_no_querys_mate_have_one(tokenized_set, tmp_path):
 
 
 @pytest.mark.parametrize("profile", [FALLING, FLAT])
-def test_they_are_as_long_as_queries_and_begin_where_the_profile_says(
-    tokenized_set, tmp_path, profile
-):
+def test_they_are_as_long_as_queries_and_begin_by_the_profile(tokenized_set, tmp_path, profile):
     found = made(tokenized_set, tmp_path / "made", profile)
     after, own = found.retrieval_set, len(tokenized_set.retrieval_set.query_ids)
     begins = set()

@@ -1,7 +1,5 @@
 """Updates of rows: the kernels of both stacks do the same, on either stack."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -23,10 +21,8 @@ def test_row_adagrad_by_hand_and_other_rows_stay(kind):
     expected, expected_sums_of_squares = before.copy(), squares.copy()
     for rows in ([3, 1], [], [1]):
         gradient = rng.normal(size=(len(rows), 3)).astype("f4")
-        slices = tf.IndexedSlices(
-            tf.constant(gradient), tf.constant(rows, tf.int32), tf.constant([5, 3])
-        )
-        update(slices, tf.constant(0.1), tf.constant(1e-3))
+        slices = tf.constant(gradient), tf.constant(rows, tf.int32), tf.constant([5, 3])
+        update(tf.IndexedSlices(*slices), tf.constant(0.1), tf.constant(1e-3))
         expected_sums_of_squares[rows] += gradient**2
         root = np.sqrt(expected_sums_of_squares[rows])
         expected[rows] -= np.float32(0.1) * gradient / (root + np.float32(1e-3))
@@ -74,12 +70,9 @@ def test_rows_are_read_a_second_time_only_after_a_write():
         for _ in range(2):  # by the same gradient 2 w, so that the second must not take old rows
             update(gradient, tf.constant(0.5), tf.constant(0.0))
 
-    read = [
-        operation
-        for operation in steps.get_concrete_function().graph.get_operations()
-        if operation.type == "ResourceGather"
-    ]
-    assert len(read) == 4  # the table for the model and for the second update, the sums for both
+    operations = steps.get_concrete_function().graph.get_operations()
+    # The table is read for the model and for the second update, the sums for both.
+    assert [operation.type for operation in operations].count("ResourceGather") == 4
     steps(tf.constant([2, 0]))
     # Of w = 3: g = 6, sums 36 and 72, w - 6/6/2 - 6/sqrt(72)/2.
     moved = 0.5 + 0.5 / np.sqrt(2)

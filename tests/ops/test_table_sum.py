@@ -1,8 +1,7 @@
 """Sums of the rows of a table by text, against NumPy, in the ways of both stacks on either."""
 
-from __future__ import annotations
-
 import gc
+import itertools
 import weakref
 
 import numpy as np
@@ -43,13 +42,8 @@ def flat(texts):
     return ids, tf.repeat(tf.range(len(texts)), lengths), lengths
 
 
-def sums_and_gradient(table, texts, upstream, **options):
-    """Returns the sums, and the gradient of the table if that of the sums is `upstream`."""
-    return step_of(table, table_sum, 3, **options)(upstream, *flat(texts))
-
-
 @tf.autograph.experimental.do_not_convert
-def step_of(table, summed, number, **options):
+def step_of(table, summed=table_sum, number=3, **options):
     """A graph of sums of a table, which takes what their gradient is and `number` lists of ints."""
     upstream = tf.TensorSpec([None, None], tf.float32)
 
@@ -66,27 +60,6 @@ def random_table():
     return tf.Variable(np.random.default_rng(1).normal(size=(SIZE, DIM)).astype("f4"))
 
 
-class Traced:
-    """The steps of a random table; those of a kernel and a device are traced once."""
-
-    def __init__(self):
-        self.table, self._steps = random_table(), {}
-
-    def sums_and_gradient(self, texts, upstream, **options):
-        return self.step(table_sum, 3, **options)(upstream, *flat(texts))
-
-    def step(self, summed, number, **options):
-        key = summed, module._kernel, module.has_gpu(), *options.items()
-        if key not in self._steps:
-            self._steps[key] = step_of(self.table, summed, number, **options)
-        return self._steps[key]
-
-
-@pytest.fixture(scope="module")
-def traced():
-    return Traced()
-
-
 def some_gradient(number, without=slice(0)):
     upstream = np.random.default_rng(2).normal(size=(number, DIM)).astype("f4")
     upstream[without] = 0
@@ -94,62 +67,42 @@ def some_gradient(number, without=slice(0)):
 
 
 @pytest.mark.usefixtures("kernel", "device")
-@pytest.mark.parametrize("without", WITHOUT.values(), ids=WITHOUT)
-@pytest.mark.parametrize("case", TEXTS)
-def test_sums_and_their_gradient(traced, case, without):
-    texts = TEXTS[case]
-    upstream = some_gradient(len(texts), without)
-    sums, gradient = traced.sums_and_gradient(texts, upstream)
+def test_sums_and_their_gradient_and_the_rows_that_it_names():
+    table = random_table()
+    rows = table.numpy()
+    plain, every = step_of(table), step_of(table, names_all_rows=True)
+    of_distinct = step_of(table, table_sum_of_distinct, 4)
+    for texts, without in itertools.product(TEXTS.values(), WITHOUT.values()):
+        upstream = some_gradient(len(texts), without)
+        expected = np.reshape([rows[text].sum(axis=0) for text in texts], [len(texts), DIM])
+        expected_gradient = np.zeros_like(rows)
+        for text, its_gradient in zip(texts, upstream):
+            np.add.at(expected_gradient, text, its_gradient)
+        with_gradient = [text for text, row in zip(texts, upstream) if row.any()]
 
-    rows = traced.table.numpy()
-    expected = np.reshape([rows[text].sum(axis=0) for text in texts], [len(texts), DIM])
-    np.testing.assert_allclose(sums, expected, rtol=1e-6, atol=1e-6)
-
-    expected = np.zeros_like(rows)
-    for text, its_gradient in zip(texts, upstream):
-        np.add.at(expected, text, its_gradient)
-    np.testing.assert_allclose(tf.convert_to_tensor(gradient), expected, rtol=1e-6, atol=1e-7)
-    with_gradient = [text for text, row in zip(texts, upstream) if row.any()]
-    assert sorted(gradient.indices.numpy()) == sorted({w for text in with_gradient for w in text})
-    assert gradient.values.shape == (len(gradient.indices), DIM)
-
-
-@pytest.mark.usefixtures("kernel")
-@pytest.mark.parametrize("without", WITHOUT.values(), ids=WITHOUT)
-@pytest.mark.parametrize("case", TEXTS)
-def test_all_rows_are_named_on_request(traced, case, without):
-    texts = TEXTS[case]
-    upstream = some_gradient(len(texts), without)
-    _, some = traced.sums_and_gradient(texts, upstream)
-    _, every = traced.sums_and_gradient(texts, upstream, names_all_rows=True)
-    assert sorted(every.indices.numpy()) == sorted({word for text in texts for word in text})
-    np.testing.assert_array_equal(tf.convert_to_tensor(every), tf.convert_to_tensor(some))
-
-
-@pytest.mark.usefixtures("kernel")
-@pytest.mark.parametrize("without", WITHOUT.values(), ids=WITHOUT)
-@pytest.mark.parametrize("case", TEXTS)
-def test_known_distinct_rows_are_not_searched_again(traced, case, without):
-    texts = TEXTS[case]
-    upstream = some_gradient(len(texts), without)
-    ids, of_tokens, lengths = flat(texts)
-    distinct, positions = tf.unique(ids)
-    step = traced.step(table_sum_of_distinct, 4)
-    sums, gradient = step(upstream, distinct, positions, of_tokens, lengths)
-    expected, every = traced.sums_and_gradient(texts, upstream, names_all_rows=True)
-    np.testing.assert_array_equal(sums, expected)
-    np.testing.assert_array_equal(gradient.indices, distinct)
-    np.testing.assert_allclose(
-        tf.convert_to_tensor(gradient), tf.convert_to_tensor(every), rtol=1e-6, atol=1e-7
-    )
-    assert "Unique" not in operations_in(step.get_concrete_function().graph)
+        ids, *others = flat(texts)
+        distinct, positions = tf.unique(ids)
+        for step, tokens, named in (
+            (plain, (ids, *others), sorted({w for text in with_gradient for w in text})),
+            (every, (ids, *others), sorted({word for text in texts for word in text})),
+            (of_distinct, (distinct, positions, *others), distinct.numpy().tolist()),
+        ):
+            sums, gradient = step(upstream, *tokens)
+            np.testing.assert_allclose(sums, expected, rtol=1e-6, atol=1e-6)
+            dense = tf.convert_to_tensor(gradient)
+            np.testing.assert_allclose(dense, expected_gradient, rtol=1e-6, atol=1e-7)
+            found = gradient.indices.numpy().tolist()
+            assert (found if step is of_distinct else sorted(found)) == named
+            assert gradient.values.shape == (len(named), DIM)
+    # Known distinct rows are not searched again.
+    assert "Unique" not in operations_in(of_distinct.get_concrete_function().graph)
 
 
 @pytest.mark.usefixtures("kernel", "device")
 def test_a_gradient_in_one_dimension_or_of_nan_counts():
     upstream = np.zeros([3, DIM], "f4")
     upstream[0, 2], upstream[2, 1] = 1, np.nan
-    _, gradient = sums_and_gradient(random_table(), [[2, 3], [4], [5]], upstream)
+    _, gradient = step_of(random_table())(upstream, *flat([[2, 3], [4], [5]]))
     found = dict(zip(gradient.indices.numpy().tolist(), gradient.values.numpy().tolist()))
     assert set(found) == {2, 3, 5}
     assert found[2] == found[3] == [0, 0, 1]
@@ -160,7 +113,7 @@ def test_a_gradient_in_one_dimension_or_of_nan_counts():
 @pytest.mark.parametrize("word", [-1, SIZE, 10 * SIZE])
 def test_an_id_that_is_no_row_is_refused(word):
     with pytest.raises(tf.errors.InvalidArgumentError):
-        sums_and_gradient(random_table(), [[2], [3, word]], some_gradient(2))
+        step_of(random_table())(some_gradient(2), *flat([[2], [3, word]]))
 
 
 @pytest.mark.usefixtures("kernel")
@@ -169,7 +122,7 @@ def test_sums_of_many_texts_are_reproducible():
     texts = [rng.integers(0, 500, length).tolist() for length in rng.integers(100, 200, 128)]
     table = tf.Variable(rng.normal(size=(500, 64)).astype("f4"))
     upstream = rng.normal(size=(128, 64)).astype("f4") * (np.arange(128) % 4 == 0)[:, np.newaxis]
-    first, second = (sums_and_gradient(table, texts, upstream) for _ in range(2))
+    first, second = (step_of(table)(upstream, *flat(texts)) for _ in range(2))
     np.testing.assert_array_equal(first[0], second[0])
     np.testing.assert_array_equal(first[1].indices, second[1].indices)
     np.testing.assert_array_equal(first[1].values, second[1].values)
@@ -204,7 +157,7 @@ def test_reading_and_updating_never_copies_the_table():
 def test_the_gradient_does_not_keep_its_table_alive():
     def trace():
         table = random_table()
-        sums_and_gradient(table, [[2, 3]], some_gradient(1))
+        step_of(table)(some_gradient(1), *flat([[2, 3]]))
         return weakref.ref(table)
 
     table = trace()

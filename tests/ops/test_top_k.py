@@ -1,7 +1,5 @@
 """Exact top-k: against NumPy, across chunks, with ties, eagerly and in a graph."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -17,19 +15,15 @@ def eager(queries, documents, depth):
 def in_graph(queries, documents, depth):
     """With the documents in a variable and any number of queries, as in a SavedModel."""
     variable = tf.Variable(documents)
-    graph = tf.function(
-        lambda some: top_k(some, in_chunks(variable), depth),
-        autograph=False,
-        input_signature=[tf.TensorSpec([None, documents.shape[1]], tf.float32)],
-    )
-    return graph(queries)
+    signature = [tf.TensorSpec([None, documents.shape[1]], tf.float32)]
+    graph = tf.function(autograph=False, input_signature=signature)
+    return graph(lambda some: top_k(some, in_chunks(variable), depth))(queries)
 
 
-@pytest.fixture(params=[eager, in_graph])
-def run(request):
-    return request.param
+ways = pytest.mark.parametrize("run", [eager, in_graph])
 
 
+@ways
 @pytest.mark.parametrize("chunk", [1, 2, 3, 5])
 def test_equal_scores_prefer_lower_positions_across_chunks(run, monkeypatch, chunk):
     monkeypatch.setattr(module, "DOCUMENTS_PER_CHUNK", chunk)
@@ -39,6 +33,7 @@ def test_equal_scores_prefer_lower_positions_across_chunks(run, monkeypatch, chu
     assert scores.numpy().tolist() == [[2, 2, 2, 1], [0, 0, 0, 0], [-1, -1, -2, -2]]
 
 
+@ways
 @pytest.mark.parametrize("depth", [1, 5, 50, 60])
 @pytest.mark.parametrize("chunk", [7, 50, 1 << 17])
 def test_equals_a_full_sort(run, monkeypatch, chunk, depth):
@@ -55,12 +50,9 @@ def test_equals_a_full_sort(run, monkeypatch, chunk, depth):
     np.testing.assert_array_equal(scores, np.take_along_axis(expected, order, axis=1))
 
 
-def test_chunks_may_be_arrays_of_any_lengths():
+def test_chunks_may_be_arrays_of_any_lengths_but_not_absent():
     documents = np.arange(10, dtype=np.float32)[:, None]
     _, positions = top_k(tf.ones([1, 1]), np.split(documents, [1, 8]), 3)
     assert positions.numpy().tolist() == [[9, 8, 7]]
-
-
-def test_no_documents_are_an_error():
     with pytest.raises(ValueError, match=r"chunks: there are no documents"):
         top_k(tf.ones([1, 1]), [], 3)

@@ -1,7 +1,5 @@
 """Slow plain-NumPy towers that read word order: one text, one word at a time."""
 
-from __future__ import annotations
-
 import numpy as np
 
 

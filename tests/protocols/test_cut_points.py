@@ -1,7 +1,5 @@
 """Cut points on disk."""
 
-from __future__ import annotations
-
 import pytest
 
 from tf_smoothclir.protocols.cut_points import CutPoints, read_cut_points, write_cut_points

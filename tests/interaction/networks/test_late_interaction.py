@@ -35,9 +35,6 @@ def score_by_loops(network, query, document):
         for one in (network.word_weights, network.early, network.in_place, network.counts)
     )
 
-    def at(i, j):
-        return in_place[32 + np.clip(j - i, -32, 32)]
-
     def similar(i, j):
         inside = 1 < query[i] < WORDS and 1 < document[j] < WORDS
         return max(0, tables[0][query[i]] @ tables[1][document[j]]) if inside else 0
@@ -52,19 +49,16 @@ def score_by_loops(network, query, document):
         pairs = [0, 0]  # of the word before and this one, and of this one and the next
         for side, first in enumerate((i - 1, i)):
             if 0 <= first < len(query) - 1:
-                pairs[side] = max(
-                    (
-                        min(similar(first, j), similar(first + 1, j + 1)) * early[parts[j]]
-                        for j in places[:-1]
-                    ),
-                    default=0,
-                )
+                for j in places[:-1]:
+                    both = min(similar(first, j), similar(first + 1, j + 1))
+                    pairs[side] = max(pairs[side], both * early[parts[j]])
+        found = [
+            (similar(i, j), early[parts[j]], in_place[np.clip(j - i, -32, 32) + 32]) for j in places
+        ]
         kinds = [
-            max((similar(i, j) for j in places), default=0),
-            max((similar(i, j) * early[parts[j]] for j in places), default=0),
-            max(
-                (similar(i, j) * in_place[np.clip(j - i, -32, 32) + 32] for j in places), default=0
-            ),
+            max((same for same, _, _ in found), default=0),
+            max((same * of_part for same, of_part, _ in found), default=0),
+            max((same * of_distance for same, _, of_distance in found), default=0),
             sum(pairs) / 2,
         ]
         added += weights[word] * np.dot(counts, kinds)
@@ -92,9 +86,7 @@ DOCUMENTS = [
 def test_scores_are_those_of_loops_with_any_padding(network, extra):
     expected = [score_by_loops(network, q, d) for q, d in zip(QUERIES, DOCUMENTS)]
     assert sum(value > 0 for value in expected) == 3
-    found = network(
-        (tf.constant(padded(QUERIES, 4 + extra)), tf.constant(padded(DOCUMENTS, 70 + extra)))
-    )
+    found = network((padded(QUERIES, 4 + extra), padded(DOCUMENTS, 70 + extra)))
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
 
 
@@ -110,8 +102,7 @@ def test_numpy_and_graph_agree_whatever_else_is_in_the_list(network, query):
 
 def test_gradients_are_finite_for_missing_words(network):
     with tf.GradientTape() as tape:
-        scores = network((padded(QUERIES, 4), padded(DOCUMENTS, 70)))
-        loss = tf.reduce_sum(scores)
+        loss = tf.reduce_sum(network((padded(QUERIES, 4), padded(DOCUMENTS, 70))))
     for gradient in tape.gradient(loss, [tf_variable(w) for w in network.trainable_weights]):
         assert np.isfinite(tf.convert_to_tensor(gradient)).all()
 
@@ -134,18 +125,14 @@ def test_word_vectors_learn_what_words_translate_and_no_word_gets_one():
     vectors = np.eye(6, 8, dtype=np.float32) + np.float32(0.05)
     vectors[4] = 0
     network = LateInteraction(WordTables(vectors, vectors, trained=True), np.ones(6))
-    (table,) = network.word_vectors
+    (table,), pairs = network.word_vectors, (np.array([[2]]), np.array([[3, 5]]))
+    before = network.tables.cosines(*pairs).values.numpy()[0, 0]
     texts = InteractionTexts(np.array([[2, 4]], np.int32), np.array([[3, 4], [5, 1]], np.int32))
     lists = CandidateLists(np.zeros(1, int), np.array([0, 2]), np.arange(2), np.array([2, 0]))
     settings = LearningSettings(SOFTMAX, negatives=1, epochs=5, vector_rate=0.1)
     epochs = iter(range(6))
     learn(network, texts, lists, lambda: next(epochs), settings, seed=1)
-    learned = network.tables.cosines(np.array([[2]]), np.array([[3, 5]])).values.numpy()[0, 0]
-    before = (
-        WordTables(vectors, vectors)
-        .cosines(np.array([[2]]), np.array([[3, 5]]))
-        .values.numpy()[0, 0]
-    )
+    learned = network.tables.cosines(*pairs).values.numpy()[0, 0]
     assert learned[0] > before[0] + 0.1  # the word of the relevant document
     assert learned[1] < before[1]
     np.testing.assert_array_equal(table.numpy()[[0, 1, 4]], 0)

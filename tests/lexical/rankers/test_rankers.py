@@ -1,13 +1,11 @@
 """BM25 and query likelihood against hand arithmetic, plain loops and public implementations."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.lexical.helpers import words
@@ -19,7 +17,6 @@ from tf_smoothclir.lexical.rankers.term_weights import Collection
 SIZE = 8
 # Word 0 has no id but counts towards lengths; word 7 is in no document.
 DOCUMENTS = [[2, 3, 2, 0], [3, 4], [], [5, 6, 6, 6, 2, 0, 0]]
-QUERIES = [[2, 3, 3], [6, 7], [], [4, 5, 2]]
 
 
 def scores(ranker, documents, queries):
@@ -58,31 +55,11 @@ def likelihood_by_loop(mu, documents, query):
     ]
 
 
-def test_bm25_by_hand():
+def test_by_hand():
     # Two documents of one word, one of which is asked for: idf = log(1 + 1.5 / 1.5) = log 2, and
     # tf (k1 + 1) / (tf + k1) = 1 at the mean length.
-    assert scores(Bm25(1.2, 0.75), [[2], [3]], [[2]]) == pytest.approx(
-        np.array([[math.log(2), 0]]), rel=1e-6
-    )
-
-
-@pytest.mark.parametrize(("k1", "b"), [(1.2, 0.75), (0.3, 0.0), (2.0, 1.0), (0.0, 0.5)])
-def test_bm25_is_that_of_a_plain_loop(k1, b):
-    found = scores(Bm25(k1, b), DOCUMENTS, QUERIES)
-    expected = [bm25_by_loop(k1, b, DOCUMENTS, query) for query in QUERIES]
-    assert found == pytest.approx(np.array(expected), rel=1e-5)
-
-
-@pytest.mark.parametrize("mu", [1.0, 10.0, 1000.0])
-def test_query_likelihood_ranks_by_the_likelihood(mu):
-    found = scores(QueryLikelihood(mu), DOCUMENTS, QUERIES)
-    for row, query in zip(found, QUERIES):
-        expected = np.array(likelihood_by_loop(mu, DOCUMENTS, query))
-        # The same up to what no document changes.
-        assert row - row[0] == pytest.approx(expected - expected[0], abs=1e-5)
-
-
-def test_query_likelihood_by_hand():
+    found = scores(Bm25(1.2, 0.75), [[2], [3]], [[2]])
+    assert found == pytest.approx(np.array([[math.log(2), 0]]), rel=1e-6)
     # "2" of ["2 3", "3 3"], μ = 4: P(2) = 1/4. log((1 + 1) / 6) - log((0 + 1) / 6) = log 2.
     ((first, second),) = scores(QueryLikelihood(4.0), [[2, 3], [3, 3]], [[2]])
     assert first - second == pytest.approx(math.log(2), rel=1e-6)
@@ -91,13 +68,21 @@ def test_query_likelihood_by_hand():
 texts = st.lists(st.integers(0, 7), max_size=5)
 
 
-@given(st.lists(texts, min_size=1, max_size=6), texts)
-def test_both_are_those_of_plain_loops_for_any_texts(documents, query):
-    found = scores(Bm25(0.9, 0.4), documents, [query])[0]
-    assert found == pytest.approx(bm25_by_loop(0.9, 0.4, documents, query), rel=1e-4, abs=1e-6)
-    likelihoods = likelihood_by_loop(5.0, documents, query)
-    found = scores(QueryLikelihood(5.0), documents, [query])[0]
-    assert found - found[0] == pytest.approx(np.array(likelihoods) - likelihoods[0], abs=1e-4)
+@given(
+    st.lists(texts, min_size=1, max_size=6),
+    st.lists(texts, min_size=1, max_size=3),
+    st.sampled_from([(1.2, 0.75), (0.3, 0.0), (2.0, 1.0), (0.0, 0.5)]),
+    st.sampled_from([1.0, 10.0, 1000.0]),
+)
+@example(DOCUMENTS, [[2, 3, 3], [6, 7], [], [4, 5, 2]], (0.9, 0.4), 5.0)
+def test_both_are_those_of_plain_loops(documents, queries, bm25, mu):
+    found = scores(Bm25(*bm25), documents, queries)
+    expected = [bm25_by_loop(*bm25, documents, query) for query in queries]
+    assert found == pytest.approx(np.array(expected), rel=1e-4, abs=1e-6)
+    for row, query in zip(scores(QueryLikelihood(mu), documents, queries), queries):
+        expected = np.array(likelihood_by_loop(mu, documents, query))
+        # The same up to what no document changes.
+        assert row - row[0] == pytest.approx(expected - expected[0], abs=1e-4)
 
 
 def test_bm25_ranks_as_package_bm25s():
@@ -112,7 +97,7 @@ def test_bm25_ranks_as_package_bm25s():
 
 
 @pytest.mark.parametrize("name", sorted(RANKERS))
-def test_weights_of_words_count_as_that_many_words(name):
+def test_weights_of_words_count_as_that_many_words_also_of_nothing(name):
     ranker = RANKERS[name]()(Collection.of(words(*DOCUMENTS, size=SIZE)))
     once = words([2, 3], [3, 6], size=SIZE).matrix()
     whole = ranker.rows(sp.csr_array(once.sum(axis=0)[None]))(np.array([0]))
@@ -121,8 +106,6 @@ def test_weights_of_words_count_as_that_many_words(name):
     assert whole[0] == pytest.approx(parts, rel=1e-5)
     assert 2 * halves == pytest.approx(parts, rel=1e-5)
 
-
-@pytest.mark.parametrize("name", sorted(RANKERS))
-def test_an_empty_collection_and_queries_of_unknown_words_score_finite(name):
+    # An empty collection and unknown words score finite.
     assert np.isfinite(scores(RANKERS[name](), [[], []], [[2], []])).all()
     assert not scores(RANKERS[name](), [[2], [3]], [[7]]).any()
