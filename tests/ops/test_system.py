@@ -1,5 +1,6 @@
-"""Huge pages: the values stay, the memory moves where Linux takes the advice."""
+"""Threads within an operation, chosen by settings unless the user chooses; and huge pages."""
 
+import os
 import re
 import sys
 from pathlib import Path
@@ -8,7 +9,54 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from tf_smoothclir.extras import distributed as distributed  # registers multi_worker
+from tf_smoothclir.ops import intraop_threads as module
 from tf_smoothclir.ops.huge_pages import use_huge_pages
+from tf_smoothclir.ops.intraop_threads import choose_intraop_threads, intraop_threads
+from tf_smoothclir.settings.presets import changed
+from tf_smoothclir.settings.run import RunSettings
+
+NAME = "TF_NUM_INTRAOP_THREADS"
+
+
+@pytest.mark.parametrize(
+    ("changes", "on_keras_2", "on_keras_3"),
+    [
+        ({}, 2, 1),  # sums of rows
+        ({"batching": "lists"}, 2, 1),
+        ({"tower": "cnn"}, 2, 2),  # products of matrices
+        ({"batching": "in_batch"}, 2, 2),
+        ({"hard_negatives": 5}, 2, 2),
+        ({"tower": "lstm"}, 1, 1),  # directions take a core each
+    ],
+    ids=str,
+)
+def test_threads_on_two_cores(changes, on_keras_2, on_keras_3, monkeypatch):
+    settings = changed(RunSettings(), changes)
+    for stack, on_two in ((False, on_keras_2), (True, on_keras_3)):
+        monkeypatch.setattr(module, "ON_KERAS_3", stack)
+        found = {cores: intraop_threads(settings, cores) for cores in (1, 2, 3, 8)}
+        assert found == {1: 1, 2: on_two, 3: 3, 8: 8}
+
+
+@pytest.mark.parametrize(
+    ("on_keras_3", "changes", "explicit", "expected"),
+    [
+        (True, {}, None, "1"),
+        (False, {}, None, None),  # TensorFlow would choose the same
+        (True, {}, "2", "2"),
+        (True, {"distribution": "multi_worker"}, None, None),
+    ],
+)
+def test_the_variable_that_is_set(on_keras_3, changes, explicit, expected, monkeypatch):
+    monkeypatch.setenv(NAME, explicit or "restored at the end")
+    if explicit is None:
+        monkeypatch.delenv(NAME)
+    monkeypatch.setattr(module, "ON_KERAS_3", on_keras_3)
+    monkeypatch.setattr(module, "_cores", lambda: 2)
+    choose_intraop_threads(changed(RunSettings(), changes))
+    assert os.environ.get(NAME) == expected
+
 
 MEGABYTE = 1 << 20
 
@@ -52,8 +100,3 @@ def test_the_variable_itself_is_advised_not_a_copy():
     use_huge_pages([variable])
     assert advised_kilobytes() - before > 60 * 1024
     assert variable.shape[0] == 64 * MEGABYTE // 256  # it is still there
-
-
-def test_other_systems_are_left_alone(monkeypatch):
-    monkeypatch.setattr(sys, "platform", "darwin")
-    assert use_huge_pages([table(4)]) == 0
