@@ -1,33 +1,46 @@
-"""Evaluating a split: the parts agree with each other, files are written, rules are named."""
+"""Evaluating a split, cut points of grades, and the report with its plots."""
 
-from __future__ import annotations
+import dataclasses
+import itertools
+import re
+import types
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from matplotlib import image
+from matplotlib import pyplot as plt
 
 from tests.small_world import random_set, vectors_with_ties
 from tf_smoothclir.data.candidate_lists import candidate_lists
+from tf_smoothclir.evaluation import plots
+from tf_smoothclir.evaluation.calibration import best_cut_points, calibrated
 from tf_smoothclir.evaluation.evaluate import (
     NEGATIVES_SEED,
+    Evaluation,
+    Hits,
     evaluate_split,
     evaluate_splits,
     metrics_content,
     rules,
 )
 from tf_smoothclir.evaluation.metrics import RULES, grade_metrics
+from tf_smoothclir.evaluation.report import (
+    components_table,
+    metrics_cells,
+    print_results,
+    without_queries,
+    write_report,
+)
+from tf_smoothclir.losses.grades import predicted_grades
 from tf_smoothclir.protocols.cut_points import CutPoints
-from tf_smoothclir.protocols.scorer import TwoStageRetriever
 from tf_smoothclir.settings.training import METRICS
 from tf_smoothclir.utils.errors import InputError
+from tf_smoothclir.utils.tables import markdown_table
 
 FULL = ("full/MRR@10", "full/Recall@1", "full/Recall@10", "full/Recall@100")
-
-
 CUT_POINTS = CutPoints(scores=(-0.01, 0.01), shares=(0.7, 0.9), alone=())
-
-
-def counts_between(scores, cut_points):
-    return np.histogram(scores, [-np.inf, *cut_points, np.inf])[0]
 
 
 @pytest.fixture(scope="module")
@@ -43,24 +56,22 @@ def evaluation(world, tmp_path_factory):
     return found.graded(CUT_POINTS), directory
 
 
-def test_every_metric_has_an_interval_around_it_and_a_count(evaluation):
-    found, _ = evaluation
+def test_every_metric_has_an_interval_around_it_and_a_count_and_files(evaluation, world):
+    found, directory = evaluation
     assert list(found.metrics) == list(found.intervals) == list(found.counts) == [*METRICS, *FULL]
     for name, value in found.metrics.items():
         low, high = found.intervals[name]
         assert 0 <= low <= value <= high <= 1
-
-
-def test_counts_are_the_queries_with_a_relevant_document(evaluation, world):
     retrieval_set, _ = world
-    found, _ = evaluation
     for grade, names in ((2, ("P_mr@1", *FULL)), (1, ("MAP", "NDCG@5"))):
         queries = set(retrieval_set.query_rows[retrieval_set.grades >= grade])
         assert {found.counts[name] for name in names} == {len(queries)}
     assert found.counts["P_mr@1"] < found.counts["MAP"] <= 25
+    names = sorted(path.name for path in directory.iterdir() if path.stat().st_size)
+    assert names == ["full.qrels.trec", "full.run.trec", "qrels.trec", "run.trec"]
 
 
-def test_scores_and_confusion_cover_every_pair(evaluation, world):
+def test_scores_confusion_and_grades_cover_every_pair_and_hit(evaluation, world):
     retrieval_set, retriever = world
     found, _ = evaluation
     lists = candidate_lists(retrieval_set, "test", negatives=7, seed=NEGATIVES_SEED)
@@ -68,13 +79,9 @@ def test_scores_and_confusion_cover_every_pair(evaluation, world):
     for grade in range(3):
         of_grade = scores[lists.grades == grade]
         np.testing.assert_array_equal(found.scores_by_grade[grade], of_grade)
-        expected = counts_between(of_grade, CUT_POINTS.scores)
+        expected, _ = np.histogram(of_grade, [-np.inf, *CUT_POINTS.scores, np.inf])
         np.testing.assert_array_equal(found.confusion[grade], expected)
-
-
-def test_hits_are_the_first_ten_of_each_query_and_graded_by_score_and_share(evaluation, world):
-    retrieval_set, retriever = world
-    found, _ = evaluation
+    # Hits are the first ten of each query, and graded by score and share.
     (ranking,) = retriever.rank(retrieval_set.queries_in("test"), 10)
     grades = ranking.grades(retrieval_set)
     np.testing.assert_array_equal(found.hits.scores, ranking.scores)
@@ -86,43 +93,22 @@ def test_hits_are_the_first_ten_of_each_query_and_graded_by_score_and_share(eval
     for grade in range(3):
         np.testing.assert_array_equal(found.shares_by_grade()[grade], shares[grades == grade])
         of_grade = np.minimum(by_share, by_score)[grades == grade]
-        np.testing.assert_array_equal(
-            found.hit_confusion[grade], np.bincount(of_grade, minlength=3)
-        )
-
-
-def test_metrics_json_says_how_well_grades_are_predicted(evaluation):
-    found, _ = evaluation
+        expected = np.bincount(of_grade, minlength=3)
+        np.testing.assert_array_equal(found.hit_confusion[grade], expected)
+    # metrics.json tells how well grades are predicted, given cut points.
     content = metrics_content({"test": found}, 7)
-    assert content["grades"] == {
-        "test": {
-            "candidate lists": grade_metrics(found.confusion),
-            "hits": grade_metrics(found.hit_confusion),
-        }
-    }
+    of_lists, of_hits = grade_metrics(found.confusion), grade_metrics(found.hit_confusion)
+    assert content["grades"] == {"test": {"candidate lists": of_lists, "hits": of_hits}}
+    assert content["rules"].items() >= RULES.items()
+    assert "7 sampled ones" in content["rules"]["lists"]
+    assert f"seed {NEGATIVES_SEED}" in content["rules"]["lists"]
     assert "first 10 documents" in content["rules"]["grades"]
-
-
-def test_without_cut_points_nothing_is_said_of_grades(world):
-    found = evaluate_split(*world, "test", negatives=7)
-    assert found.graded(None) is found
-    content = metrics_content({"test": found}, 7)
+    without = evaluate_split(*world, "test", negatives=7)
+    assert (without.metrics, without.intervals) == (found.metrics, found.intervals)
+    assert without.graded(None) is without
+    content = metrics_content({"test": without}, 7)
     assert content["confusion"] == content["grades"] == {}
     assert "grades" not in content["rules"]
-
-
-def test_files_for_other_tools(evaluation):
-    _, directory = evaluation
-    names = sorted(path.name for path in directory.iterdir())
-    assert names == ["full.qrels.trec", "full.run.trec", "qrels.trec", "run.trec"]
-    assert all(path.stat().st_size for path in directory.iterdir())
-
-
-def test_the_same_again(evaluation, world):
-    found, _ = evaluation
-    again = evaluate_split(*world, "test", negatives=7)
-    assert (again.metrics, again.intervals) == (found.metrics, found.intervals)
-    assert again.confusion is None
 
 
 def test_a_query_without_a_token_and_one_without_a_relevant_document(small_set):
@@ -138,62 +124,222 @@ def test_a_query_without_a_token_and_one_without_a_relevant_document(small_set):
     assert validation.intervals["P_mr@1"] == (0, 0)
 
 
-class ListScorer:
-    """A scorer that cannot rank the collection: a retriever turned upside down."""
-
-    def __init__(self, retriever):
-        self._retriever = retriever
-
-    def score(self, lists):
-        return -self._retriever.score(lists)
-
-
-def test_a_scorer_that_is_no_retriever_is_measured_on_candidate_lists_alone(world, tmp_path):
+def test_a_scorer_is_measured_on_candidate_lists_alone_but_not_of_an_empty_split(world, tmp_path):
     retrieval_set, retriever = world
-    reversed_scorer = ListScorer(retriever)
-    found = evaluate_splits(
-        retrieval_set,
-        reversed_scorer,
-        ["test"],
-        negatives=7,
-        trec_dir=tmp_path,
-    )
+    scorer = types.SimpleNamespace(score=lambda lists: -retriever.score(lists))
+    found = evaluate_splits(retrieval_set, scorer, ["test"], negatives=7, trec_dir=tmp_path)
     assert list(found["test"].metrics) == list(METRICS)
     files = sorted(path.name for path in (tmp_path / "test").iterdir())
     assert files == ["qrels.trec", "run.trec"]
     assert "full" not in metrics_content(found, 7)["rules"]
     assert found["test"].hits is None
     assert found["test"].graded(CUT_POINTS).hit_confusion is None
-
-
-def test_a_scorer_is_measured_over_the_top_ranks_of_a_first_stage(evaluation, world, tmp_path):
-    retrieval_set, retriever = world
-    reranker = ListScorer(retriever)
-    two_stages = TwoStageRetriever(retriever, reranker, retrieval_set, ranks=10)
-    options = {"negatives": 7}
-    found = evaluate_split(retrieval_set, two_stages, "test", **options, trec_dir=tmp_path)
-    alone = evaluate_split(retrieval_set, reranker, "test", **options)
-    assert {name: found.metrics[name] for name in METRICS} == alone.metrics
-    first, _ = evaluation
-    # The same ten documents are found, in another order.
-    assert found.metrics["full/Recall@10"] == first.metrics["full/Recall@10"]
-    assert found.metrics["full/Recall@100"] == first.metrics["full/Recall@10"]
-    assert found.metrics["full/Recall@1"] != first.metrics["full/Recall@1"]
-    lines = (tmp_path / "full.run.trec").read_text().splitlines()
-    assert len(lines) == 25 * 10
-
-
-def test_an_empty_split_is_an_error_with_a_remedy(world):
-    with pytest.raises(
-        InputError, match=r"no query of the train split .*\. Move some to this split"
-    ):
+    message = r"no query of the train split .*\. Move some to this split"
+    with pytest.raises(InputError, match=message):
         evaluate_split(*world, "train", negatives=3)
 
 
-def test_rules_name_what_every_metric_depends_on():
-    found = rules(40)
-    assert found.items() >= RULES.items()
-    assert "40 sampled ones" in found["lists"]
-    assert f"seed {NEGATIVES_SEED}" in found["lists"]
-    assert "100 documents deep" in found["full"]
-    assert "95%" in found["intervals"]
+def macro_accuracy(scores_by_grade, cut_points):
+    """The mean over grades of the share predicted right, one score at a time."""
+    shares = [
+        np.mean([sum(score > cut for cut in cut_points) == grade for score in own])
+        for grade, own in enumerate(scores_by_grade)
+        if len(own)
+    ]
+    return np.mean(shares)
+
+
+def best_by_trying_all(scores_by_grade):
+    scores = sorted({score for own in scores_by_grade for score in own})
+    places = [scores[0] - 1, *scores]  # a cut point on a score leaves it below
+    cuts = itertools.combinations_with_replacement(places, len(scores_by_grade) - 1)
+    return max(macro_accuracy(scores_by_grade, cut) for cut in cuts)
+
+
+@pytest.mark.parametrize(
+    ("scores_by_grade", "expected"),
+    [
+        ([[0.0, 0.25], [0.5], [1.0, 2.0]], (0.375, 0.75)),  # half way between separable grades
+        # However rare a grade, at 0.5: (90 / 100 + 1 / 1) / 2. At 1: (100 / 100 + 0 / 1) / 2,
+        # though 100 of 101 are right.
+        ([[0.0] * 90 + [1.0] * 10, [1.0]], (0.5,)),
+        # A grade that is better never predicted has no room.
+        ([[0.0], [], [1.0]], (0.5, 0.5)),  # nobody has grade 1
+        ([[0.0, 1.0], [-1.0, 3.0], [2.0]], (1.5, 1.5)),  # those of grade 1 score anyhow
+    ],
+)
+def test_cut_points_by_hand(scores_by_grade, expected):
+    assert best_cut_points(scores_by_grade) == expected
+
+
+def test_cut_points_beyond_all_scores_and_without_a_middle():
+    above = np.nextafter(np.float32(1), np.float32(2))
+    for scores_by_grade, grades in (
+        ([[1.0, above], []], [0, 0]),  # only the lowest grade occurs
+        ([[], [1.0, above]], [1, 1]),  # only the highest one
+        ([[1.0], [above]], [0, 1]),  # between neighbours in float32 there is no middle
+    ):
+        (found,) = best_cut_points(scores_by_grade)
+        assert predicted_grades(np.float32([1, above]), (found,)).numpy().tolist() == grades
+
+
+QUARTERS = st.integers(-4, 4).map(lambda number: number / 4)
+
+
+@given(st.lists(st.lists(QUARTERS, max_size=6), min_size=2, max_size=4).filter(any))
+def test_no_other_cut_points_are_better(scores_by_grade):
+    found = best_cut_points(scores_by_grade)
+    assert list(found) == sorted(found)
+    expected = best_by_trying_all(scores_by_grade)
+    assert macro_accuracy(scores_by_grade, found) == pytest.approx(expected)
+
+
+def test_each_kind_of_score_has_cut_points_of_its_own():
+    lists = [np.array([0.0]), np.array([1.0])]
+    # Shares of the first hit's score: 1 and 1 of grade 1, 1 / 2 and 1 / 4 of grade 0.
+    hits = Hits(np.float32([[4, 2], [8, 2]]), np.array([[1, 0], [1, 0]]))
+    found = calibrated(Evaluation({}, {}, {}, lists, hits), [np.array([2.0]), np.array([4.0])])
+    assert found == CutPoints(scores=(0.5,), shares=(0.75,), alone=(3.0,))
+    ranks_no_collection = calibrated(Evaluation({}, {}, {}, lists))
+    assert ranks_no_collection == CutPoints(scores=(0.5,), shares=(), alone=(0.5,))
+
+
+def measured(value, confusion=None, hit_confusion=None):
+    return Evaluation(
+        metrics={"NDCG@5": value, "full/MRR@10": value / 2},
+        intervals={"NDCG@5": (value - 0.1, value + 0.1), "full/MRR@10": (0.0, value)},
+        counts={"NDCG@5": 1200, "full/MRR@10": 7},
+        scores_by_grade=[],
+        confusion=confusion,
+        hit_confusion=hit_confusion,
+    )
+
+
+EVALUATIONS = {
+    "validation": measured(0.5),
+    "test": measured(0.25, np.array([[1200, 400], [0, 0]]), np.array([[6, 2], [1, 1]])),
+}
+CONTENT = metrics_content(EVALUATIONS, 40)
+
+
+def tables(text):
+    """Each run of lines between bars, as lists of cells."""
+    found = re.findall(r"(?:^\| .* \|\n)+", text, flags=re.MULTILINE)
+    return [[re.split(r" *(?<!\\)\| *", row)[1:-1] for row in t.splitlines()] for t in found]
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory):
+    path = tmp_path_factory.mktemp("report") / "report.md"
+    write_report(
+        path,
+        title="toy: sosl",
+        facts={"queries": "7 (en)", "set": "a|b\nc"},
+        content=CONTENT,
+        evaluations=EVALUATIONS,
+        sections={"Components": components_table({"dense": EVALUATIONS, "hybrid": EVALUATIONS})},
+        plots={"Scores": "plots/scores.png"},
+        commands=["smoothclir-export --run_dir=run"],
+        flags=["--epsilon=1.0", "--data_dir=a|b"],
+    )
+    return path.read_text(encoding="utf-8")
+
+
+def test_metrics_table_is_printed_as_it_is_in_the_report(capsys, report):
+    header, rows = metrics_cells(CONTENT, ["validation", "test"])
+    assert header == ["metric", "validation (95% interval)", "test (95% interval)", "queries"]
+    assert rows == [
+        ["NDCG@5", "0.5000 (0.4000 to 0.6000)", "0.2500 (0.1500 to 0.3500)", "1,200 / 1,200"],
+        ["full/MRR@10", "0.2500 (0.0000 to 0.5000)", "0.1250 (0.0000 to 0.2500)", "7 / 7"],
+    ]
+    print_results(CONTENT, ["validation", "test"])
+    printed = capsys.readouterr().out
+    assert "0.2500 (0.1500 to 0.3500)" in printed
+    for table in re.findall(r"(?:^\|.*\n)+", printed, flags=re.MULTILINE):
+        assert table in report
+
+
+def test_a_metric_without_any_query_has_no_mean_and_a_sentence_says_why(capsys):
+    nobody = {"test": dataclasses.replace(measured(0.0), counts={"NDCG@5": 3, "full/MRR@10": 0})}
+    content = metrics_content(nobody, 40)
+    rows = [row[1:] for row in metrics_cells(content, ["test"])[1]]
+    assert rows == [["0.0000 (-0.1000 to 0.1000)", "3"], ["none", "0"]]
+    (sentence,) = without_queries(content, ["test"])
+    assert "highest grade" in sentence
+    assert sentence.endswith("nothing to measure by full/MRR@10.")
+    print_results(content, ["test"])
+    assert sentence in capsys.readouterr().out
+
+
+def test_every_row_of_every_table_has_as_many_cells_as_its_header(report):
+    found = tables(report)
+    assert len(found) == 6  # facts, metrics, components, predicted grades of lists and of hits
+    for header, line, *rows in found:
+        assert set(line) == {"---"}
+        assert rows
+        assert {len(row) for row in (line, *rows)} == {len(header)}
+    # Bars and line breaks in a cell do not break it.
+    assert markdown_table(["a"], [["x|y\nz"]]) == "| a |\n| --- |\n| x\\|y z |\n"
+    assert "| set | a\\|b c |" in report
+
+
+def test_metrics_rules_plots_commands_and_flags_are_there(report):
+    assert report.startswith("# toy: sosl\n")
+    for text in rules(40).values():
+        assert f": {text}.\n" in report
+    for key in rules(40):  # names for people, no keys of metrics.json
+        assert f"* {key}:" not in report
+    assert "![Scores](plots/scores.png)" in report
+    assert "```\nsmoothclir-export --run_dir=run\n```" in report
+    flags = "```\n--epsilon=1.0\n--data_dir=a|b\n```"
+    assert report.endswith(f"<details><summary>All flags</summary>\n\n{flags}\n\n</details>\n")
+
+
+def test_how_well_grades_are_predicted_only_where_there_are_cut_points(report):
+    assert "### Candidate lists, validation" not in report
+    assert "### Candidate lists, test" in report
+    assert "### Hits, test" in report
+    *_, (header, _, *summary), (_, _, *lists), (_, _, *hits) = tables(report)
+    assert header == ["predicted grades", "accuracy", "macro-averaged accuracy", "quadratic kappa"]
+    assert [row[:3] for row in summary] == [
+        ["test, candidate lists", "0.7500", "0.7500"],
+        ["test, hits", "0.7000", "0.6250"],  # 7 / 10; (6 / 8 + 1 / 2) / 2
+    ]
+    assert lists == [
+        ["0", "1,200", "400", "75.0%"],  # 1200 / 1600
+        ["1", "0", "0", "none"],
+        ["right of those", "100.0%", "0.0%", ""],
+    ]
+    assert hits == [
+        ["0", "6", "2", "75.0%"],
+        ["1", "1", "1", "50.0%"],
+        ["right of those", "85.7%", "33.3%", ""],  # 6 / 7, 1 / 3
+    ]
+
+
+METRIC_VALUES = {**dict.fromkeys(METRICS, 0.3), "full/MRR@10": 0.5}
+HISTORY = [{"epoch": n, "loss": 1 / n, "validation": METRIC_VALUES} for n in (1, 2, 3)]
+SCORES = [np.linspace(-0.5, 0.2, 50), np.linspace(0.1, 0.8, 20), np.array([0.9])]
+PROFILES = {"falling": np.exp(-np.arange(99) / 8), "all alike": np.ones(99)}
+DRAWINGS = {
+    "curves": (plots.learning_curves, [HISTORY], 1200),
+    "curves of one epoch": (plots.learning_curves, [HISTORY[:1]], 1200),
+    "scores": (plots.score_density, [SCORES, (0.2, 0.7)], 720),
+    "scores of an empty grade": (plots.score_density, [[SCORES[0], np.zeros(0)], (0.2,)], 720),
+    "more grades than colours": (plots.score_density, [[SCORES[2]] * 9, ()], 720),
+    "profiles": (plots.position_profiles, [PROFILES], 720),
+    "grades of hits": (plots.grades_of_hits, [SCORES, (0.2, 0.7)], 720),
+    "hits of equal scores": (plots.grades_of_hits, [[np.ones(3), np.ones(1)], (1.0,)], 720),
+    "confusion": (plots.confusion, [np.eye(3, dtype=int) * 7], 552),
+    "a grade that no pair has": (plots.confusion, [np.array([[5, 1], [0, 0]])], 552),
+}
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(("draw", "arguments", "width"), DRAWINGS.values(), ids=DRAWINGS)
+def test_drawings(draw, arguments, width, tmp_path):
+    draw(tmp_path / "plot.png", *arguments)
+    pixels = image.imread(tmp_path / "plot.png")
+    assert pixels.shape == (480, width, 4)
+    assert len(np.unique(pixels.reshape(-1, 4), axis=0)) > 50  # text and lines, no empty page
+    assert plt.get_fignums() == []

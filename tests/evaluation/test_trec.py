@@ -1,78 +1,73 @@
-"""Run and qrels files: their form, and that an independent tool computes our metrics from them."""
+"""Run and qrels files, ours and those of any system, and the metrics that ir-measures finds."""
 
-from __future__ import annotations
+import functools
+import math
+import re
 
 import ir_measures
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from ir_measures import AP, RR, P, R, Success, nDCG
 
 from tests.small_world import random_set, vectors_with_ties
 from tf_smoothclir.data.candidate_lists import candidate_lists
-from tf_smoothclir.evaluation import trec
+from tf_smoothclir.data.hashing import hash_ids
+from tf_smoothclir.evaluation import trec, trec_files
 from tf_smoothclir.evaluation.full_retrieval import DEPTH, retrieval_metrics
 from tf_smoothclir.evaluation.metrics import list_metrics
+from tf_smoothclir.evaluation.trec_files import highest_grade, read_qrels, read_run, run_metrics
 from tf_smoothclir.protocols.scorer import Ranking
+from tf_smoothclir.settings.training import METRICS
 from tf_smoothclir.two_tower.scorer import DenseRetriever
-
-LIST_MEASURES = {
-    "P_mr@1": P(rel=2) @ 1,
-    "P_mr@5": Success(rel=2) @ 5,
-    "P_r@5": P(rel=1) @ 5,
-    "NDCG@5": nDCG @ 5,
-    "MAP": AP(rel=1),
-    "MRR_mr": RR(rel=2),
-    "MRR_r": RR(rel=1),
-}
-FULL_MEASURES = {
-    "full/MRR@10": RR(rel=2) @ 10,
-    "full/Recall@1": R(rel=2) @ 1,
-    "full/Recall@10": R(rel=2) @ 10,
-    "full/Recall@100": R(rel=2) @ 100,
-}
+from tf_smoothclir.utils.errors import InputError
 
 
-def without_ties(retrieval_set, seed):
-    generator = np.random.default_rng(seed)
-    sizes = len(retrieval_set.query_ids), len(retrieval_set.document_ids)
-    vectors = [(generator.normal(size=(size, 8)) / 8).astype(np.float32) for size in sizes]
-    return DenseRetriever(*vectors, retrieval_set.tie_order)
+def list_measures(best=2):
+    return {
+        "P_mr@1": P(rel=best) @ 1,
+        "P_mr@5": Success(rel=best) @ 5,
+        "P_r@5": P(rel=1) @ 5,
+        "NDCG@5": nDCG @ 5,
+        "MAP": AP(rel=1),
+        "MRR_mr": RR(rel=best),
+        "MRR_r": RR(rel=1),
+    }
 
 
-@pytest.fixture(
-    scope="module", params=["small set with ties", "random with ties", "random without ties"]
-)
+@pytest.fixture(scope="module", params=["small set", "random", "four grades", "no ties"])
 def case(request, small_set):
-    """(set, retriever, split)"""
-    if request.param.startswith("small"):
+    """(set, retriever, split), with ties in all but one"""
+    if request.param == "small set":
         return small_set, vectors_with_ties(small_set, seed=1), "train"
-    retrieval_set = random_set(60, 150, seed=2)
-    make = without_ties if request.param.endswith("without ties") else vectors_with_ties
-    return retrieval_set, make(retrieval_set, seed=3), "test"
+    retrieval_set = random_set(60, 150, seed=2, grades=4 if request.param == "four grades" else 3)
+    retriever = vectors_with_ties(retrieval_set, seed=3)
+    if request.param == "no ties":
+        generator = np.random.default_rng(3)
+        sizes = len(retrieval_set.query_ids), len(retrieval_set.document_ids)
+        vectors = [(generator.normal(size=(size, 8)) / 8).astype(np.float32) for size in sizes]
+        retriever = DenseRetriever(*vectors, retrieval_set.tie_order)
+    return retrieval_set, retriever, "test"
 
 
-def measured(run, qrels, measures):
-    """Measure -> query id -> value, by ir-measures."""
-    found = {measure: {} for measure in measures}
-    qrels = list(ir_measures.read_trec_qrels(str(qrels)))
-    run = list(ir_measures.read_trec_run(str(run)))
-    for value in ir_measures.iter_calc(list(measures), qrels, run):
+def check(per_query, query_ids, run, qrels, measures):
+    """Compares what we have of each query with what ir-measures finds."""
+    found = {measure: {} for measure in measures.values()}
+    if not isinstance(run, dict):  # but a path
+        run = list(ir_measures.read_trec_run(str(run)))
+        qrels = list(ir_measures.read_trec_qrels(str(qrels)))
+    for value in ir_measures.iter_calc(list(found), qrels, run):
         found[value.measure][value.query_id] = value.value
-    return found
-
-
-def check(per_query, query_ids, found, measures):
     for name, measure in measures.items():
         counted = np.isfinite(per_query[name])
         assert counted.any()
-        theirs = [found[measure][query_ids[i]] for i in np.flatnonzero(counted)]
-        np.testing.assert_allclose(per_query[name][counted], theirs, atol=1e-6, err_msg=name)
-        # Of what we leave out, the other tool has no value above 0.
-        left_out = [found[measure].get(query_ids[i], 0.0) for i in np.flatnonzero(~counted)]
-        assert not any(left_out)
+        theirs = np.array([found[measure].get(query, 0.0) for query in query_ids])
+        np.testing.assert_allclose(per_query[name][counted], theirs[counted], atol=1e-6)
+        assert not theirs[~counted].any()  # of what we leave out, it has no value above 0
 
 
-@pytest.mark.parametrize("negatives", [0, 1, 40])
+@pytest.mark.parametrize("negatives", [0, 40])
 def test_ir_measures_agrees_on_candidate_lists(case, negatives, tmp_path):
     retrieval_set, retriever, split = case
     lists = candidate_lists(retrieval_set, split, negatives=negatives, seed=5)
@@ -82,7 +77,8 @@ def test_ir_measures_agrees_on_candidate_lists(case, negatives, tmp_path):
     trec.write_list_qrels(qrels, retrieval_set, lists)
     per_query = list_metrics(retrieval_set, lists, scores)
     query_ids = [retrieval_set.query_ids[row] for row in lists.query_rows]
-    check(per_query, query_ids, measured(run, qrels, LIST_MEASURES.values()), LIST_MEASURES)
+    measures = list_measures(retrieval_set.num_grades - 1)
+    check(per_query, query_ids, run, qrels, measures)
 
 
 def test_ir_measures_agrees_on_full_retrieval(case, tmp_path):
@@ -94,58 +90,169 @@ def test_ir_measures_agrees_on_full_retrieval(case, tmp_path):
     trec.write_qrels(qrels, retrieval_set, queries)
     per_query = retrieval_metrics(retrieval_set, ranking)
     query_ids = [retrieval_set.query_ids[row] for row in queries]
-    check(per_query, query_ids, measured(run, qrels, FULL_MEASURES.values()), FULL_MEASURES)
+    best = retrieval_set.num_grades - 1
+    recalls = {f"full/Recall@{depth}": R(rel=best) @ depth for depth in (1, 10, 100)}
+    measures = {"full/MRR@10": RR(rel=best) @ 10, **recalls}
+    check(per_query, query_ids, run, qrels, measures)
 
 
-def test_run_file_by_hand_ties_are_written_in_our_order(small_set, tmp_path):
+def test_files_as_we_write_them(small_set, tmp_path):
     lists = candidate_lists(small_set, "train", negatives=0, seed=1)
     scores = np.where(lists.document_rows == 4, 0.5, 0).astype(np.float32)  # d5 has 0.5
     assert small_set.tie_order[[2, 3, 1]].tolist() == [0, 1, 4]  # d3, d4, d2
+    # Ties are in our order.
     path = tmp_path / "run.trec"
     trec.write_list_run(path, small_set, lists, scores, "me")
     lines = [line.split(" ") for line in path.read_text().splitlines()]
-    assert [line[:4] + line[5:] for line in lines] == [
-        ["q1", "Q0", "d3", "1", "me"],  # d2 and d3 both have 0; d3 is earlier in the tie order
-        ["q1", "Q0", "d2", "2", "me"],
-        ["q2", "Q0", "d5", "1", "me"],
-        ["q2", "Q0", "d4", "2", "me"],
-        ["q2", "Q0", "d2", "3", "me"],
-        ["q3", "Q0", "d6", "1", "me"],
-    ]
+    assert {(line[1], line[5]) for line in lines} == {("Q0", "me")}
+    ranks = [f"{query} {document} {rank}" for query, _, document, rank, *_ in lines]
+    # d2 and d3 both have 0; d3 is earlier in the tie order.
+    assert ranks == ["q1 d3 1", "q1 d2 2", "q2 d5 1", "q2 d4 2", "q2 d2 3", "q3 d6 1"]
     scores = [float(line[4]) for line in lines]
     assert scores[2:4] == [0.5, 0]
     assert scores[0] == scores[5] == 0
     assert -1e-40 < scores[1] == scores[4] < 0  # lowered by the least step
-
-
-def test_scores_fall_strictly_also_as_float32_of_other_tools(tmp_path):
+    # Scores fall strictly, also as float32 of other tools.
     retrieval_set = random_set(5, 150, seed=8)
     (ranking,) = vectors_with_ties(retrieval_set, seed=9).rank(np.arange(5), 100)
-    path = tmp_path / "run.trec"
     trec.write_ranking(path, retrieval_set, ranking, "me")
-    lines = [line.split() for line in path.read_text().splitlines()]
-    assert len(lines) == 5 * 100
-    for query in range(5):
-        part = lines[100 * query : 100 * (query + 1)]
-        assert [line[3] for line in part] == [str(rank) for rank in range(1, 101)]
-        scores = np.array([np.float32(line[4]) for line in part])
-        assert (np.diff(scores) < 0).all()
-
-
-def test_qrels_of_lists_hold_the_sampled_documents_as_grade_0(small_set, tmp_path):
+    lines = np.array([line.split() for line in path.read_text().splitlines()])
+    assert lines[:, 3].tolist() == 5 * [str(rank) for rank in range(1, 101)]
+    assert (np.diff(lines[:, 4].astype(np.float32).reshape(5, 100)) < 0).all()
+    # Qrels hold sampled documents as grade 0, or the judgments of the split.
     lists = candidate_lists(small_set, "train", negatives=40, seed=1)
     trec.write_list_qrels(tmp_path / "qrels", small_set, lists)
     lines = (tmp_path / "qrels").read_text().splitlines()
     assert len(lines) == 3 * 12
-    assert {line for line in lines if not line.endswith(" 0")} == {
-        "q1 0 d2 2",
-        "q1 0 d3 1",
-        "q2 0 d4 2",
-        "q2 0 d5 1",
-        "q3 0 d6 2",
-    }
-
-
-def test_qrels_hold_the_judgments_of_the_split_alone(small_set, tmp_path):
+    judged = {line for line in lines if not line.endswith(" 0")}
+    assert judged == {"q1 0 d2 2", "q1 0 d3 1", "q2 0 d4 2", "q2 0 d5 1", "q3 0 d6 2"}
     trec.write_qrels(tmp_path / "qrels", small_set, small_set.queries_in("validation"))
     assert (tmp_path / "qrels").read_text() == "q4 0 d8 1\nq8 0 d1 0\n"
+
+
+def written(tmp_path, content):
+    path = tmp_path / "file.trec"
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return path
+
+
+def random_run_and_qrels(lowest_grade):
+    """Runs of 0 to 30 documents without ties, judgments of retrieved and of other documents."""
+    generator, run, qrels = np.random.default_rng(2), {}, {}
+    for query in range(160):
+        documents = [f"d{number}" for number in generator.permutation(60)]
+        judged = generator.permutation(60)[: generator.integers(1, 20)]
+        grades = generator.integers(lowest_grade, 3, size=len(judged))
+        grades[0] = abs(grades[0])  # pytrec_eval crashes where all grades of a query are below 0
+        qrels[f"q{query}"] = {f"d{d}": int(grade) for d, grade in zip(judged, grades)}
+        length = int(generator.integers(0, 31))
+        scores = generator.permutation(length) / 8 - 1
+        if length:
+            run[f"q{query}"] = dict(zip(documents[:length], scores.tolist()))
+    return run, qrels
+
+
+@pytest.mark.parametrize("lowest_grade", [0, -2], ids=["", "with grades below 0"])
+def test_ir_measures_agrees_on_files_of_any_system_in_any_order(lowest_grade, monkeypatch):
+    monkeypatch.setattr(trec_files, "_QUERIES_PER_CHUNK", 7)
+    run, qrels = random_run_and_qrels(lowest_grade)
+    found = run_metrics(dict(reversed(run.items())), dict(reversed(qrels.items())))
+    check(found.per_query, found.query_ids, run, qrels, list_measures())
+
+
+def test_what_the_run_or_the_judgments_lack_is_counted():
+    approx = functools.partial(pytest.approx, rel=1e-6, nan_ok=True)
+    qrels = {"q1": {"a": 2}, "q2": {"a": 2}, "q3": {"a": 0}}
+    found = run_metrics({"q1": {"a": 1.0, "x": 0.5}, "q4": {"b": 1.0}}, qrels)
+    assert found.query_ids == ("q1", "q2", "q3")
+    assert (found.missing_queries, found.unjudged_queries, found.unjudged_documents) == (2, 1, 1)
+    for name in METRICS:
+        best = 1 / 5 if name == "P_r@5" else 1
+        assert found.per_query[name].tolist() == approx([best, 0, math.nan]), name
+    # The highest grade is that of all queries.
+    qrels = {"q1": {"a": 1}, "q2": {"a": 3, "b": 1}}
+    assert highest_grade(qrels) == 3
+    found = run_metrics({"q1": {"a": 1.0}, "q2": {"a": 1.0}}, qrels)
+    assert found.per_query["P_mr@1"].tolist() == approx([math.nan, 1])
+
+
+DOCUMENTS = st.sampled_from([f"d{number}" for number in range(9)])
+
+
+@settings(deadline=None, max_examples=40, derandomize=True)
+@given(
+    st.dictionaries(DOCUMENTS, st.sampled_from([-math.inf, 0.0, 1.0, math.inf]), min_size=1),
+    st.dictionaries(DOCUMENTS, st.integers(0, 2)),
+)
+def test_ties_are_ordered_by_hash_and_never_by_file(run, grades):
+    hashes = dict(zip(run, hash_ids(list(run))))
+    order = sorted(run, key=lambda document: (-run[document], hashes[document]))
+    strict = {document: -float(rank) for rank, document in enumerate(order)}
+    found, backwards, expected = (
+        run_metrics({"q": one}, {"q": {**grades, "best": 2}}).per_query
+        for one in (run, dict(reversed(run.items())), strict)
+    )
+    assert found == backwards == expected
+
+
+RECORDS = {"q1": {"d1": 2.5, "d2": -0.001}}
+JUDGMENTS = {"q1": {"d1": 2, "d2": -1}}
+
+
+@pytest.mark.parametrize(
+    ("read", "content", "expected"),
+    [
+        (read_run, "q1 Q0 d1 1 2.5 me\nq1 Q0 d2 2 -1e-3 me\n", RECORDS),
+        (read_run, "q1\tQ0\td1\t1\t2.5\tme\r\nq1\tQ0\td2\t2\t-1e-3\tme\r\n", RECORDS),
+        (read_run, "q1  Q0 \t d1 1 2.5 me\nq1 Q0 d2 7 -0.001 me", RECORDS),
+        (read_run, "\ufeffq1 Q0 d1 1 2.5 me\nq1 Q0 d2 2 -.001 me\n", RECORDS),
+        (read_qrels, "q1 0 d1 2\nq1 0 d2 -1\n", JUDGMENTS),
+    ],
+)
+def test_layouts_of_files(read, content, expected, tmp_path):
+    assert (
+        read(written(tmp_path, content)) == expected
+    )  # spaces, tabs, wrong ranks, a byte order mark
+
+
+def test_scores_are_numbers_as_c_prints_them(tmp_path):
+    expected = {"-1": -1, "+.5": 0.5, "2.": 2, "1.5E-03": 0.0015, "-inf": -math.inf, "1e5": 1e5}
+    lines = [f"q1 Q0 d{text} 1 {text} me\n" for text in expected]
+    found = read_run(written(tmp_path, "".join(lines)))
+    assert found == {"q1": {f"d{text}": score for text, score in expected.items()}}
+
+
+GOOD_RUN, GOOD_QRELS = "q1 Q0 d1 1 0.5 me\n", "q1 0 d1 2\n"
+TWICE = ":3: query 'q1' has document 'd1' a second time"
+BAD = {
+    "run with 5 columns": (read_run, "q1 Q0 d1 1 0.5\n", ":1: 5 columns instead of 6", "Put one"),
+    "run with 7": (read_run, GOOD_RUN + "q 1 Q0 d1 1 0.5 me\n", ":2: 7 columns", "none into an id"),
+    "run as qrels": (read_qrels, GOOD_RUN, ":1: 6 columns instead of 4", "Put one"),
+    "score": (read_run, GOOD_RUN + "q1 Q0 d2 1 high me\n", ":2: score 'high' is", "Give a number"),
+    "NaN score": (read_run, "q1 Q0 d2 1 NaN me\n", ":1: score 'NaN' is not a number", "Give a"),
+    "Python's score": (read_run, "q1 Q0 d2 1 1_0 me\n", ":1: score '1_0' is not a", "Give a"),
+    "Thai digit": (read_run, "q1 Q0 d2 1 \u0e53 me\n", ":1: score '\u0e53' is not a", "Give a"),
+    "hexadecimal": (read_run, "q1 Q0 d2 1 0x1p3 me\n", ":1: score '0x1p3' is not a", "Give a"),
+    "document twice": (read_run, GOOD_RUN + "q2 Q0 d1 1 1 me\n" + GOOD_RUN, TWICE, "Keep one"),
+    "judged twice": (read_qrels, 2 * GOOD_QRELS, ":2: query 'q1' has document 'd1' a", "Keep one"),
+    "grade": (read_qrels, "q1 0 d1 1.5\n", ":1: grade '1.5' is not an integer", "Give a grade"),
+    "huge grade": (read_qrels, "q1 0 d1 99999999999\n", ":1: grade 99999999999 is", "Give a grade"),
+    "nothing relevant": (read_qrels, "q1 0 d1 0\nq2 0 d1 -1\n", ": no document has", "Judge at"),
+    "empty run": (read_run, "", ": the file is empty", "Give it one record"),
+    "blank line": (read_run, "\n" + GOOD_RUN, ":1: the line is blank", "Remove it"),
+    "not UTF-8": (read_run, b"q\xff Q0 d1 1 1 me\n", ":1: byte 0xff", "iconv"),
+}
+
+
+@pytest.mark.parametrize(("read", "content", "reason", "remedy"), BAD.values(), ids=BAD)
+def test_bad_file_is_an_error_with_place_and_remedy(read, content, reason, remedy, tmp_path):
+    path = written(tmp_path, content)
+    with pytest.raises(InputError, match=f"^{re.escape(f'{path}{reason}')}.*{remedy}"):
+        read(path)
+
+
+def test_missing_file_and_directory_are_errors(tmp_path):
+    for read in (read_run, read_qrels):
+        for path in (tmp_path / "nowhere", tmp_path):
+            with pytest.raises(InputError, match=r"cannot be read: .* Check the path"):
+                read(path)

@@ -1,7 +1,5 @@
 """A small world of word vectors."""
 
-from __future__ import annotations
-
 import numpy as np
 import tensorflow as tf
 

@@ -1,11 +1,14 @@
 """Small matrices for the lexical tests."""
 
-from __future__ import annotations
-
 import numpy as np
 import scipy.sparse as sp
 
+from tf_smoothclir.data.preparation import tokenize_set
+from tf_smoothclir.data.sources.opening import source_of
+from tf_smoothclir.data.tokenized_set import TokenizedSet
 from tf_smoothclir.lexical.words import Words
+from tf_smoothclir.settings.run import RunSettings
+from tf_smoothclir.training.train import retrieval_set_of
 
 
 def words(*texts: list[int], size: int) -> Words:
@@ -23,3 +26,9 @@ def counts(*texts: list[int], size: int) -> sp.csr_array:
 def shares(*texts: list[int], size: int) -> sp.csr_array:
     """`[texts, size]`, the share that each word has of each text."""
     return words(*texts, size=size).matrix(np.ones_like)
+
+
+def tokenized(settings: RunSettings) -> TokenizedSet:
+    """The set of a run."""
+    retrieval_set = retrieval_set_of(source_of(settings.data), settings, ())
+    return tokenize_set(retrieval_set, settings.text, settings.data.cache_dir)

@@ -1,17 +1,19 @@
-"""Learning a lexical model from a tokenized set."""
+"""Learning a lexical model, the number that chooses, and queries made of documents."""
 
-from __future__ import annotations
-
+import copy
 import dataclasses
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from tests.training.tiny_set import words_of
-from tf_smoothclir.data.preparation import tokenize_set
-from tf_smoothclir.data.sources.opening import source_of
-from tf_smoothclir.lexical import training_pairs
+from tests.lexical.helpers import tokenized
+from tests.small_world import SmallWorld
+from tests.training.test_trainer import assert_same, start, train_until_killed, trained
+from tf_smoothclir.data.retrieval_set import RetrievalSet
+from tf_smoothclir.evaluation.evaluate import evaluate_split
+from tf_smoothclir.lexical import retriever, training_pairs
 from tf_smoothclir.lexical.feedback import Feedback, tf_idf
 from tf_smoothclir.lexical.learning import (
     FEEDBACK_WEIGHTS,
@@ -22,19 +24,23 @@ from tf_smoothclir.lexical.learning import (
     learn_lexical_model,
     unjudged_top,
 )
-from tf_smoothclir.lexical.positions import FLAT, PROFILES
+from tf_smoothclir.lexical.positions import FLAT, PROFILES, PositionProfile
+from tf_smoothclir.lexical.pseudo_queries import (
+    _NO_TOKEN,
+    _translated,
+    with_pseudo_queries,
+    write_pseudo_queries,
+)
+from tf_smoothclir.lexical.retriever import RowRetriever
 from tf_smoothclir.lexical.training_pairs import LOWER_GRADES
-from tf_smoothclir.lexical.validation import Validation
-from tf_smoothclir.training.train import retrieval_set_of
+from tf_smoothclir.lexical.validation import Validation, is_better
+from tf_smoothclir.settings.presets import changed
 from tf_smoothclir.utils.errors import InputError
 
 
 @pytest.fixture(scope="module")
 def texts(tiny):
-    settings = tiny()
-    retrieval_set = retrieval_set_of(source_of(settings.data), settings, ())
-    tokenized_set = tokenize_set(retrieval_set, settings.text, settings.data.cache_dir)
-    return LexicalTexts(tokenized_set, settings.text.max_query_tokens)
+    return LexicalTexts(tokenized(tiny()), tiny().text.max_query_tokens)
 
 
 @pytest.fixture(scope="module")
@@ -42,44 +48,26 @@ def model(texts):
     return learn_lexical_model(texts, seed=13)
 
 
-def test_each_word_is_translated_by_its_counterpart(texts, model, tiny):
-    settings = tiny()
-    source = source_of(settings.data)
-    assert [text.text.split()[-2:] for text in source.queries()][3] == [
-        f"word{word}" for word in words_of(3)[:2]
-    ]
+def test_words_are_translated_and_unseen_queries_are_ranked_the_same_again(texts, model):
     table = model.table.toarray()
     assert table.shape == (texts.spelling.shape[0], texts.queries.shape[1])
     assert (table.sum(axis=1) <= 1 + 1e-5).all()
     assert np.count_nonzero(table.max(axis=1) > 0.3) >= 5
-
-
-def test_it_ranks_queries_that_it_has_not_seen(texts, model):
+    assert FLAT in model.fields
+    assert model.weights.shape == (len(model.fields), len(model.background))
+    assert model.feedback in FEEDBACK_WEIGHTS
+    # It ranks queries that it has not seen.
     retrieval_set = texts.retrieval_set
-    rows = retrieval_set.queries_in("test")
-    (ranking,) = texts.retriever(model).rank(rows, 10)
-    highest = ranking.grades(retrieval_set) == 2
-    assert highest.any(axis=1).all()
-
-
-def test_the_same_seed_gives_the_same_model(texts, model):
+    (ranking,) = texts.retriever(model).rank(retrieval_set.queries_in("test"), 10)
+    assert (ranking.grades(retrieval_set) == 2).any(axis=1).all()
     again = learn_lexical_model(texts, seed=13)
     assert (again.fields, again.feedback) == (model.fields, model.feedback)
     np.testing.assert_array_equal(again.weights, model.weights)
     np.testing.assert_array_equal(again.table.toarray(), model.table.toarray())
 
 
-def test_a_flat_field_is_among_the_fields(model):
-    assert FLAT in model.fields
-    assert model.weights.shape == (len(model.fields), len(model.background))
-    assert model.feedback in FEEDBACK_WEIGHTS
-    assert model.seconds > 0
-
-
 @pytest.mark.parametrize(("lead", "chosen"), [(0.004, FLAT), (0.006, PROFILES[1])])
-def test_positions_count_alike_unless_another_profile_is_clearly_better(
-    texts, monkeypatch, lead, chosen
-):
+def test_positions_count_alike_unless_another_is_clearly_better(texts, monkeypatch, lead, chosen):
     qualities = iter([0.8, 0.8 + lead, *[0.7] * (len(PROFILES) - 2)])
     monkeypatch.setattr(Validation, "__call__", lambda self, rows: next(qualities))
     monkeypatch.setattr(Validation, "of_variants", lambda self, variants: [0.0])
@@ -92,25 +80,24 @@ def test_positions_count_alike_unless_another_profile_is_clearly_better(
     [
         ([0.1, 0.2], LOWER_GRADES[1]),
         ([0.1, 0.1], LOWER_GRADES[0]),  # no more than is better
-        ([0.1, 0.05], LOWER_GRADES[0]),
         ([0.0, 0.2], 0.0),
         ([-0.1, 0.2], 0.0),
     ],
 )
 def test_pairs_of_lower_grades_count_while_that_is_better(texts, monkeypatch, gains, chosen):
-    gained = dict(zip((0.0, *LOWER_GRADES), (0.0, *gains)))
-    learner = _Learner(texts, 13, None)
-    monkeypatch.setattr(
-        _Learner, "_measured", lambda self, profile, weight: np.full((4, 3), 0.5 + gained[weight])
-    )
-    assert learner.model().lower_grades == chosen
+    found = dict(zip((0.0, *LOWER_GRADES), (0.0, *gains)))
+
+    def measured(self, profile, weight):
+        return np.full((4, 3), 0.5 + found[weight])
+
+    monkeypatch.setattr(_Learner, "_measured", measured)
+    assert _Learner(texts, 13, None).model().lower_grades == chosen
 
 
 @pytest.mark.parametrize("power", [0.0, -0.05, -0.15])
 def test_long_documents_score_lower_as_far_as_that_is_better(texts, model, monkeypatch, power):
-    best = LENGTH_POWERS.index(power)
-    gains = [0.1 * min(place, 2 * best - place) for place in range(len(LENGTH_POWERS))]
-    measured = [np.full((4, 3), 0.5 + gain) for gain in gains]
+    best, places = LENGTH_POWERS.index(power), range(len(LENGTH_POWERS))
+    measured = [np.full((4, 3), 0.5 + 0.1 * min(place, 2 * best - place)) for place in places]
     monkeypatch.setattr(Validation, "per_query", lambda self, variants: measured)
     found = _Learner(texts, 13, None).with_best_length(model)
     assert found.length_power == power
@@ -123,28 +110,21 @@ def test_a_table_of_lower_grades_is_that_of_the_model(texts, monkeypatch):
     model = learn_lexical_model(texts, seed=13)
     assert model.lower_grades == 0.1
     pairs = training_pairs.TrainingPairs(texts, texts.documents.matrix)
-    expected = pairs.whole_table(model.fields[0], 0.1)
+    expected, without = (pairs.whole_table(model.fields[0], weight) for weight in (0.1, 0.0))
     np.testing.assert_array_equal(model.table.toarray(), expected.toarray())
-    without = pairs.whole_table(model.fields[0], 0.0)
     assert np.abs(expected - without).max() > 0.001
 
 
-def test_a_set_that_fits_on_a_page_is_enough(tokenized_set):
+def test_a_set_that_fits_on_a_page_is_enough_but_not_one_without_mates(tokenized_set):
     texts = LexicalTexts(tokenized_set, 200)
     model = learn_lexical_model(texts, seed=1)  # three training queries, some folds empty
     scores = texts.retriever(model).scores(np.arange(len(texts.retrieval_set.query_ids)))
     assert np.isfinite(scores).all()
     assert (np.ptp(scores[5]) == 0) == (model.feedback == 0)  # a query without a word
-
-
-def test_training_queries_without_a_relevant_document_are_an_error(texts):
     retrieval_set = texts.retrieval_set
     training = np.isin(retrieval_set.query_rows, retrieval_set.queries_in("train"))
-    without = LexicalTexts.__new__(LexicalTexts)
-    vars(without).update(vars(texts))
-    without.retrieval_set = dataclasses.replace(
-        retrieval_set, grades=np.where(training, 0, retrieval_set.grades)
-    )
+    without, grades = copy.copy(texts), np.where(training, 0, retrieval_set.grades)
+    without.retrieval_set = dataclasses.replace(retrieval_set, grades=grades)
     with pytest.raises(InputError, match="train split has a relevant document"):
         learn_lexical_model(without, seed=1)
 
@@ -160,10 +140,201 @@ def test_the_variants_of_feedback_are_what_it_adds():
 
 def test_the_best_that_nobody_judged_are_found(small_set):
     documents = len(small_set.document_ids)
+    falling = np.arange(documents, 0, -1, dtype=np.float32)
     rows = np.array([0, 1])
-    scores = np.tile(np.arange(documents, 0, -1, dtype=np.float32), (len(small_set.query_ids), 1))
-    found = unjudged_top(lambda query_rows: scores[query_rows], small_set, rows, 3)
+    found = unjudged_top(lambda asked: np.tile(falling, (len(asked), 1)), small_set, rows, 3)
     for query, best in zip(rows, found):
-        judged = set(small_set.document_rows[small_set.query_rows == query].tolist())
-        expected = [row for row in range(documents) if row not in judged][:3]
-        assert sorted(best.tolist()) == expected
+        judged = small_set.document_rows[small_set.query_rows == query]
+        assert sorted(best) == np.setdiff1d(np.arange(documents), judged)[:3].tolist()
+
+
+QUERIES, DOCUMENTS = 12, 60
+# Each query has a mate and a related document.
+SET = RetrievalSet.load(
+    SmallWorld(
+        queries=[(f"q{query}", "") for query in range(QUERIES)],
+        documents=[(f"d{document}", "") for document in range(DOCUMENTS)],
+        judgments=[(f"q{q}", f"d{q + step}", 2 - step) for q in range(QUERIES) for step in (0, 1)],
+        splits={f"q{query}": "validation" for query in range(QUERIES)},
+    )
+)
+
+
+def scores_of(strength):
+    scores = np.random.default_rng(4).random((QUERIES, DOCUMENTS)).astype(np.float32)
+    scores[SET.query_rows, SET.document_rows] += strength * SET.grades
+    return scores.__getitem__
+
+
+def metrics_of(rows):
+    """NDCG@5, MRR@10 and recall at 1."""
+    ranker = RowRetriever(rows, SET.tie_order)
+    metrics = evaluate_split(SET, ranker, "validation", negatives=40).metrics
+    return [metrics[name] for name in ("NDCG@5", "full/MRR@10", "full/Recall@1")]
+
+
+@pytest.mark.parametrize("strength", [0, 0.2, 1])
+@pytest.mark.parametrize("queries_at_once", [1, 5, 100])
+def test_it_is_the_mean_of_two_metrics(strength, queries_at_once, monkeypatch):
+    monkeypatch.setattr(retriever, "_SCORES_AT_ONCE", DOCUMENTS * queries_at_once)
+    rows = scores_of(strength)
+    expected = metrics_of(rows)
+    assert Validation(SET)(rows) == pytest.approx(np.mean(expected[:2]))
+    (found,) = Validation(SET, None).per_query(lambda query_rows: [rows(query_rows)])
+    np.testing.assert_allclose(found.mean(axis=0), expected, rtol=1e-6)
+    deviation = np.mean([rows(query).std() for query in range(QUERIES)])
+    assert Validation(SET).deviation(rows) == pytest.approx(deviation)
+
+
+def test_variants_have_the_measures_that_each_has_alone():
+    rows = [scores_of(strength) for strength in (0, 1, 0.3)]
+    validation = Validation(SET)
+    found = validation.of_variants(lambda query_rows: (one(query_rows) for one in rows))
+    assert found == [validation(one) for one in rows]
+    assert found[0] < found[2] < found[1]
+
+
+def test_a_document_that_ties_with_all_others_is_the_last_and_queries_are_sampled():
+    asked = []
+
+    def silent(rows):
+        asked.extend(rows)
+        return np.zeros((len(rows), DOCUMENTS), np.float32)
+
+    ndcg, _, _ = metrics_of(silent)
+    assert Validation(SET)(silent) == pytest.approx((ndcg + 0) / 2)
+    asked.clear()
+    Validation(SET, 5)(silent)
+    assert len(set(asked)) == len(asked) == 5
+
+
+def test_a_query_without_a_relevant_document_has_no_rank(small_set):
+    # q4 has a document of grade 1 as its best, q8 none.
+    scores = np.zeros((len(small_set.query_ids), len(small_set.document_ids)), np.float32)
+    scores[:, small_set.document_ids.index("d8")] = 1
+    assert Validation(small_set)(scores.__getitem__) == pytest.approx((1 + 1 / 2) / 2)
+
+
+BETTER = np.full((100, 3), 0.1)  # what each metric gains for each query
+
+
+@pytest.mark.parametrize(
+    ("gains", "expected"),
+    [
+        (BETTER, True),
+        (np.zeros((100, 3)), False),  # as good is no reason to ask both halves
+        # 0.1 with a standard deviation of 1 over 100 queries: just the standard error.
+        (np.outer(np.tile([1.1, -0.9], 50), [1, 1, 1]), False),
+        (np.outer(np.tile([0.6, -0.4], 50), [1, 1, 1]), True),
+        (BETTER * [3, 1, -1], False),  # mates fall from the first rank
+        (BETTER * [3, 1, 0], True),
+        # Three mates that leave the first rank while two others reach it are chance; nine are not.
+        (BETTER * [1, 1, 0] + np.outer(np.repeat([-1, 1, 0], [3, 2, 95]), [0, 0, 1]), True),
+        (BETTER * [1, 1, 0] + np.outer(np.repeat([-1, 1, 0], [9, 2, 89]), [0, 0, 1]), False),
+        (np.where(np.arange(100)[:, None] < 50, BETTER, np.nan), True),
+        (np.full((100, 3), np.nan), False),  # no query has a relevant document
+    ],
+)
+def test_better_is_beyond_chance_and_worse_by_no_metric(gains, expected):
+    other = np.random.default_rng(3).random((100, 3))
+    assert is_better(other + gains, other) is expected
+    # A metric that is not guarded may fall by less than the others rise: (0.1 + 0.1 - falls) / 3.
+    other = np.random.default_rng(3).random((100, 4))
+    for falls, expected in ((0.05, True), (0.3, False)):
+        better = other + np.array([0.1, 0.1, 0, -falls])
+        assert is_better(better, other, counted=(0, 1, 3)) is expected
+        assert is_better(better, other)
+
+
+FALLING = PositionProfile(100.0, 15.0)
+WORDS = ["[PAD]", "[UNK]", "chat", "noir", "nasa"]
+ENGLISH = ["[PAD]", "[UNK]", "nasa", "cat", "black"]
+
+
+def table_of(entries):
+    return sp.csr_array(entries.astype(np.float32))
+
+
+def test_each_word_is_drawn_by_its_probability():
+    table = np.zeros((5, 5))
+    table[2, [3, 4]] = 0.6, 0.2  # pruned: the row sums to 0.8
+    table[3, 4] = 0.9
+    tokens = np.repeat([2, 3], 4000)
+    found = _translated(tokens, (ENGLISH, WORDS), table_of(table), np.random.default_rng(1))
+    assert (found[4000:] == 4).all()
+    # 3 with probability 0.6 / 0.8; the standard error of 4,000 draws is 0.007.
+    assert np.mean(found[:4000] == 3) == pytest.approx(0.75, abs=0.03)
+    assert set(found[:4000]) == {3, 4}
+    # A word without translation stays or is left out.
+    table, random = table_of(np.zeros((5, 5))), np.random.default_rng(1)
+    tokens = np.array([2, 4, 7])
+    found = _translated(tokens, (ENGLISH, WORDS), table, random)
+    assert found.tolist() == [_NO_TOKEN, 2, _NO_TOKEN]  # spelled alike
+    found = _translated(tokens, (WORDS, WORDS), table, random)
+    assert found.tolist() == [2, 4, 7]  # shared, with a word behind the vocabulary
+
+
+@pytest.fixture(scope="module")
+def tiny_set(tiny):
+    return tokenized(tiny())
+
+
+def made(tiny_set, directory, profile=FALLING, number=1000, seed=13):
+    """Pseudo-queries by a table that translates each document word to the query word of its id."""
+    directory.mkdir()
+    size = len(tiny_set.vocabulary("document"))
+    table = np.eye(size, max(size, len(tiny_set.vocabulary("query"))))
+    model = SimpleNamespace(table=table_of(table), fields=(profile,))
+    write_pseudo_queries(directory, tiny_set, model, number=number, seed=seed)
+    return with_pseudo_queries(tiny_set, directory)
+
+
+def test_documents_that_are_no_querys_mate_have_one(tiny_set, tmp_path):
+    """Hazard: towers learn what validation and test queries look for."""
+    before = tiny_set.retrieval_set
+    found = made(tiny_set, tmp_path / "made")
+    after, own = found.retrieval_set, len(before.query_ids)
+    training = set(before.queries_in("train").tolist())
+    mates = set(before.document_rows[before.grades == 2].tolist())
+    expected = set(range(len(before.document_ids))) - mates - {29}  # document 29 is empty
+    assert set(after.document_rows[after.query_rows >= own].tolist()) == expected
+    assert (after.grades[after.query_rows >= own] == 2).all()
+    assert set(after.queries_in("train")) == training | set(range(own, own + len(expected)))
+    for split in ("validation", "test"):
+        assert after.queries_in(split).tolist() == before.queries_in(split).tolist()
+    for row in range(own):
+        assert found.tokens("query")[row].tolist() == tiny_set.tokens("query")[row].tolist()
+
+
+@pytest.mark.parametrize("profile", [FALLING, FLAT])
+def test_they_are_as_long_as_queries_and_begin_by_the_profile(tiny_set, tmp_path, profile):
+    found = made(tiny_set, tmp_path / "made", profile)
+    after, own = found.retrieval_set, len(tiny_set.retrieval_set.query_ids)
+    begins, made_of = set(), after.query_rows >= own
+    for query, document in zip(after.query_rows[made_of], after.document_rows[made_of]):
+        tokens, whole = found.tokens("query")[query].tolist(), found.tokens("document")[document]
+        assert len(tokens) == 2  # queries have two words, documents three
+        begins |= {begin for begin in (0, 1) if whole[begin : begin + 2].tolist() == tokens}
+    assert begins == ({0, 1} if profile.is_flat else {0})
+
+
+def test_a_smaller_number_is_drawn_by_seed(tiny_set, tmp_path):
+    def documents(number, seed):
+        found = made(tiny_set, tmp_path / f"{number}-{seed}", number=number, seed=seed)
+        rows = found.retrieval_set
+        return set(rows.document_rows[rows.query_rows >= len(tiny_set.tokens("query"))])
+
+    few, more, others = documents(4, 13), documents(8, 13), documents(8, 14)
+    assert few < more != others
+    assert len(few) in (3, 4)  # one document is empty
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("preset", [{"batching": "in_batch", "hard_negatives": 2}, {}])
+def test_a_run_trains_on_them_and_continues_to_the_same_bits(tiny, tmp_path, preset):
+    settings = changed(tiny(**preset), {"pseudo_queries": 18})
+    whole = trained(settings, tmp_path / "whole")
+    fewer = trained(changed(settings, {"pseudo_queries": 0}), tmp_path / "without")
+    assert whole[0].pairs > fewer[0].pairs
+    train_until_killed(start(settings, tmp_path / "killed")[0], 3)
+    assert_same(trained(settings, tmp_path / "killed"), whole)

@@ -1,53 +1,123 @@
-"""What all optimizers share: names, gradient policies, and no operation dense in the table."""
+"""Optimizers: what all share, each as that of Keras or by hand; means of weights over epochs."""
 
-from __future__ import annotations
-
+import numpy as np
 import pytest
 import tensorflow as tf
 from tensorflow import keras
 
-from tests.optimizers.small_table import DIM, RATE, ROWS, table
+from tests.graphs import operations_in
+from tests.training.test_checkpoints import make_model, task_of
 from tf_smoothclir._compat import ON_KERAS_3
+from tf_smoothclir._compat.keras_api import tf_weights
 from tf_smoothclir.optimizers import (
     LEARNING_RATE,
     OPTIMIZERS,
+    FusedAdam,
     LazyAdam,
+    RowRMSprop,
     SparseRMSprop,
     make_optimizer,
 )
+from tf_smoothclir.optimizers.gradients import clipped
+from tf_smoothclir.optimizers.sparse_adagrad import SparseAdagrad
 from tf_smoothclir.optimizers.sparse_optimizer import GradientPolicy, gradient_policy
+from tf_smoothclir.settings.model import ModelSettings
+from tf_smoothclir.settings.run import RunSettings
+from tf_smoothclir.two_tower.builder import build_model
+
+ROWS, DIM = 6, 3
+RATE = 0.1
+_SLOTS = "_momentums", "_velocities", "_accumulators", "_mean_squares"
+
+
+def table(seed=0):
+    return np.random.default_rng(seed).normal(size=(ROWS, DIM)).astype("f4")
+
+
+def slices(rows, values):
+    values = tf.constant(np.asarray(values, "f4"))
+    return tf.IndexedSlices(values, tf.constant(rows, tf.int32), tf.constant([ROWS, DIM]))
+
+
+def random_gradients(steps, seed=1):
+    return np.random.default_rng(seed).normal(size=(steps, ROWS, DIM)).astype("f4")
+
+
+def run(optimizer, gradients):
+    """Applies gradients one after the other; returns the variable and its slots."""
+    variable = tf.Variable(table())
+    optimizer.build([variable])
+    for gradient in gradients:
+        optimizer.apply_gradients([(gradient, variable)])
+    slots = [getattr(optimizer, name)[0] for name in _SLOTS if hasattr(optimizer, name)]
+    return [value.numpy() for value in (variable, *slots)]
+
+
+KINDS = [*OPTIMIZERS.values(), SparseAdagrad]
+every_kind = pytest.mark.parametrize("kind", KINDS)
 
 
 @pytest.mark.parametrize("name", OPTIMIZERS)
-def test_make_optimizer_by_name(name):
+def test_optimizers_as_they_are_made_for_training(name):
     optimizer = make_optimizer(name, 0.25)
     assert type(optimizer) is OPTIMIZERS[name]
     assert optimizer.learning_rate.numpy() == 0.25
     assert make_optimizer(name).learning_rate.numpy() == pytest.approx(LEARNING_RATE)
-
-
-def test_policies_of_the_optimizers_as_they_are_made_for_training():
-    policies = {name: gradient_policy(make_optimizer(name)) for name in OPTIMIZERS}
-    assert {name for name, policy in policies.items() if policy.names_all_rows} == {"lazy_adam"}
-    assert {name for name, policy in policies.items() if not policy.unique_rows} == {"adam"}
-
-
-def test_an_optimizer_of_keras_asks_nothing_of_gradients():
-    assert gradient_policy(keras.optimizers.SGD()) == GradientPolicy()
-
-
-@pytest.mark.parametrize("name", OPTIMIZERS)
-def test_only_rmsprop_made_for_training_scales_the_loss(name):
-    optimizer = make_optimizer(name)
-    assert (gradient_policy(optimizer).loss_scale() != 1.0) == (name == "rmsprop")
+    policy = gradient_policy(optimizer)
+    assert policy.names_all_rows == (name == "lazy_adam")
+    assert policy.unique_rows == (name != "adam")
+    assert (policy.loss_scale() != 1.0) == (name == "rmsprop")
     assert gradient_policy(OPTIMIZERS[name]()).loss_scale() == 1.0
+    assert gradient_policy(keras.optimizers.SGD()) == GradientPolicy()  # Keras's ask nothing
 
 
-@pytest.mark.parametrize("kind", [LazyAdam, SparseRMSprop])
-def test_no_operation_of_the_graph_is_dense_in_the_table(kind):
-    rows = 977  # a number that no other shape has
+@every_kind
+def test_rows_named_twice_count_once_with_their_sum(kind):
+    twice = slices([2, 4, 2], [[1, 2, 3], [5, 5, 5], [10, 20, 30]])
+    once = slices([2, 4], [[11, 22, 33], [5, 5, 5]])
+    for found, expected in zip(run(kind(RATE), [twice]), run(kind(RATE), [once]), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-6)
+
+
+@every_kind
+def test_gradients_of_zero_move_nothing_and_stay_finite(kind):
+    # A score inside the segment of its grade has gradient 0, also in a row that is new.
+    variable, *slots = run(kind(RATE), [slices([2, 3], np.zeros([2, DIM]))] * 3)
+    np.testing.assert_array_equal(variable, table())
+    assert not any(slot.any() for slot in slots)
+
+
+@every_kind
+def test_learning_rate_schedule_is_followed(kind):
+    schedule = keras.optimizers.schedules.PiecewiseConstantDecay([0], [0.1, 0.0])
+    first, second = random_gradients(steps=2)
+    once = run(kind(schedule), [slices([1], first[[1]])])
+    twice = run(kind(schedule), [slices([1], g[[1]]) for g in (first, second)])
+    assert (once[0][1] != table()[1]).all()
+    np.testing.assert_array_equal(twice[0], once[0])  # from step 1 on the rate is 0
+    assert (twice[1][1] != once[1][1]).all()
+
+
+OPTIONS = {
+    LazyAdam: {"beta_1": 0.8, "beta_2": 0.99, "global_clipnorm": 2.0, "unique_rows": True},
+    SparseRMSprop: {"rho": 0.8, "unique_rows": True, "scaled_gradients": True},
+}
+
+
+@every_kind
+def test_config_round_trip_continues_as_the_original(kind):
+    optimizer = kind(0.03, epsilon=1e-4, **OPTIONS.get(kind, {}))
+    restored = keras.optimizers.deserialize(keras.optimizers.serialize(optimizer))
+    assert type(restored) is kind
+    assert restored.get_config() == optimizer.get_config()
+    gradients = [slices([1, 4], g[[1, 4]]) for g in random_gradients(steps=2)]
+    for found, expected in zip(run(restored, gradients), run(optimizer, gradients)):
+        np.testing.assert_array_equal(found, expected)
+
+
+def graph_of(optimizer, rows=977):
+    """The graph of a step on a table with a number of rows that no other shape has."""
     variable = tf.Variable(tf.zeros([rows, DIM]))
-    optimizer = kind(RATE, global_clipnorm=5.0)
     optimizer.build([variable])
 
     @tf.function(input_signature=[tf.TensorSpec([None, DIM]), tf.TensorSpec([None], tf.int32)])
@@ -55,31 +125,266 @@ def test_no_operation_of_the_graph_is_dense_in_the_table(kind):
         gradient = tf.IndexedSlices(values, indices, tf.constant([rows, DIM]))
         optimizer.apply_gradients([(gradient, variable)])
 
-    graph = step.get_concrete_function().graph
-    operations = list(graph.get_operations())
-    for function in graph._functions.values():
-        operations += function.graph.get_operations()
+    return step.get_concrete_function().graph
+
+
+@pytest.mark.parametrize("kind", [LazyAdam, SparseRMSprop])
+def test_no_operation_of_the_graph_is_dense_in_the_table(kind):
+    graph = graph_of(kind(RATE, global_clipnorm=5.0))
+    graphs = [graph, *(function.graph for function in graph._functions.values())]
+    operations = [operation for one in graphs for operation in one.get_operations()]
     tensors = [output for operation in operations for output in operation.outputs]
+    assert [tensor.name for tensor in tensors if tensor.shape.rank and 977 in tensor.shape] == []
     if kind is LazyAdam:
         types = {operation.type for operation in operations}
         assert {"ResourceGather", "ResourceScatterUpdate"} <= types
         assert ("ResourceScatterSub" in types) != ON_KERAS_3  # where it is slow
-    assert [tensor.name for tensor in tensors if tensor.shape.rank and rows in tensor.shape] == []
 
 
 @pytest.mark.parametrize("name", sorted(set(OPTIMIZERS) - {"adam"}))
 def test_unique_rows_save_the_search_for_rows_named_twice(name):
-    variable = tf.Variable(table())
+    assert "Unique" in operations_in(graph_of(OPTIMIZERS[name]()))
+    assert "Unique" not in operations_in(graph_of(make_optimizer(name)))
 
-    def operations(optimizer):
-        optimizer.build([variable])
 
-        @tf.function(input_signature=[tf.TensorSpec([None, DIM]), tf.TensorSpec([None], tf.int32)])
-        def step(values, rows):
-            gradient = tf.IndexedSlices(values, rows, tf.constant([ROWS, DIM]))
+@pytest.mark.parametrize("norm", [0.5, 4.0])
+def test_clipped_scales_sparse_and_dense_gradients_only_above_the_limit(norm):
+    dense, sparse = tf.constant([[3.0]]), slices([1], [[0.0, 4.0, 0.0]])
+    # The norm is a parameter of its own: the caller has computed it.
+    found = clipped([dense, sparse], tf.constant(norm), 2.0)
+    factor = min(1.0, 2.0 / norm)
+    np.testing.assert_allclose(found[0], [[3.0 * factor]])
+    np.testing.assert_allclose(found[1].values, [[0.0, 4.0 * factor, 0.0]])
+    np.testing.assert_array_equal(found[1].indices, [1])
+
+
+BETA_1, BETA_2, EPSILON = 0.9, 0.999, 1e-7
+
+
+def adam_step(step, weight, moment, velocity, gradient):
+    """One step of Adam on one row (Kingma and Ba 2015, section 2, second formulation)."""
+    moment = BETA_1 * moment + (1 - BETA_1) * gradient
+    velocity = BETA_2 * velocity + (1 - BETA_2) * gradient**2
+    rate = RATE * np.sqrt(1 - BETA_2**step) / (1 - BETA_1**step)
+    return weight - rate * moment / (np.sqrt(velocity) + EPSILON), moment, velocity
+
+
+def dense():
+    return [tf.constant(gradient) for gradient in random_gradients(steps=7)]
+
+
+def all_rows():
+    order = [3, 0, 5, 1, 4, 2]
+    return [slices(order, gradient[order]) for gradient in random_gradients(steps=7)]
+
+
+def some_rows():
+    rows = [[1, 4], [2], [5, 0], [1], [3], [4, 2], [0]]
+    return [slices(r, g[r]) for r, g in zip(rows, random_gradients(steps=7))]
+
+
+@pytest.mark.parametrize(
+    ("gradients", "options"), [(dense, {}), (all_rows, {}), (some_rows, {"amsgrad": True})]
+)
+def test_lazy_adam_is_adam_bitwise_where_every_row_is_touched_and_with_amsgrad(gradients, options):
+    lazy = run(LazyAdam(RATE, **options), gradients())
+    adam = run(keras.optimizers.Adam(RATE, **options), dense() if not options else gradients())
+    for found, expected in zip(lazy, adam, strict=True):
+        np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("gradients", [dense, some_rows])
+@pytest.mark.parametrize(
+    "options", [{}, {"beta_1": 0.5, "beta_2": 0.9, "epsilon": 0.01}, {"amsgrad": True}], ids=str
+)
+def test_fused_adam_is_adam(gradients, options):
+    found = run(FusedAdam(RATE, **options), gradients())
+    expected = run(keras.optimizers.Adam(RATE, **options), gradients())
+    for ours, theirs in zip(found, expected, strict=True):  # the kernel has 1 - beta_2 in float32
+        np.testing.assert_allclose(ours, theirs, rtol=5e-5, atol=5e-6)
+
+
+def test_untouched_rows_and_their_moments_do_not_move_by_lazy_adam():
+    first, second = random_gradients(steps=2)
+    gradients = [tf.constant(first), slices([2, 5], second[[2, 5]])]
+    for old, new in zip(run(LazyAdam(RATE), gradients[:1]), run(LazyAdam(RATE), gradients)):
+        np.testing.assert_array_equal(new[[0, 1, 3, 4]], old[[0, 1, 3, 4]])
+        assert (new[[2, 5]] != old[[2, 5]]).all()
+
+
+def test_row_touched_after_a_pause_by_hand():
+    # Touched in steps 1 and 4: its moments decay twice, the bias correction has counted four.
+    gradients = random_gradients(steps=4).astype("f8")
+    rows = [[1, 2], [2], [2, 3], [1]]
+    found = run(LazyAdam(RATE), [slices(r, g[r]) for r, g in zip(rows, gradients)])
+    state = (table()[1].astype("f8"), 0.0, 0.0)
+    for step in (1, 4):
+        state = adam_step(step, *state, gradients[step - 1][1])
+    for value, expected in zip(found, state):
+        np.testing.assert_allclose(value[1], expected, rtol=1e-4)
+    # No row at all changes nothing but the count of steps.
+    optimizer = LazyAdam(RATE)
+    variable, *moments = run(optimizer, [slices([], np.zeros([0, DIM]))])
+    np.testing.assert_array_equal(variable, table())
+    assert not np.any(moments)
+    assert optimizer.iterations == 1
+
+
+@pytest.mark.parametrize("limit", [0.5, 3.0, 1e6])
+def test_global_clipnorm_with_sparse_gradients_by_hand(limit):
+    rows, values = [[0, 3], [5, 1, 2]], [table(3)[:2], table(4)[:3]]
+    scale = min(1.0, limit / np.sqrt(sum((v.astype("f8") ** 2).sum() for v in values)))
+    variables = [tf.Variable(table()) for _ in values]
+    optimizer = LazyAdam(RATE, global_clipnorm=limit)
+    optimizer.build(variables)
+    optimizer.apply_gradients(zip(map(slices, rows, values), variables))
+    for moment, named, value in zip(optimizer._momentums, rows, values):
+        np.testing.assert_allclose(moment.numpy()[named], 0.1 * scale * value, rtol=1e-5)
+
+
+sparse_and_dense = pytest.mark.parametrize("sparse", [True, False], ids=["sparse", "dense"])
+
+
+def test_adagrad_by_hand():
+    gradients = random_gradients(steps=2).astype("f8")
+    sparse = [slices([1, 3], g[[1, 3]]) for g in gradients]
+    variable, accumulator = run(SparseAdagrad(RATE, epsilon=1e-8), sparse)
+    total, expected = 0.0, table()[1].astype("f8")
+    for g in gradients[:, 1]:
+        total = total + g**2
+        expected = expected - RATE * g / (np.sqrt(total) + 1e-8)
+    np.testing.assert_allclose(variable[1], expected, rtol=1e-5)
+    np.testing.assert_allclose(accumulator[1], total, rtol=1e-5)
+    np.testing.assert_array_equal(variable[[0, 2, 4, 5]], table()[[0, 2, 4, 5]])
+
+
+@pytest.mark.parametrize("rho", [0.5, 0.9, 0.99])
+@sparse_and_dense
+def test_rmsprop_is_adam_without_momentum_whichever_rows_are_touched(rho, sparse):
+    # Gradients of many magnitudes; with rho 0.5 the accumulators are scaled down seven times.
+    rng = np.random.default_rng(5)
+    ours = SparseRMSprop(RATE, rho=rho, epsilon=EPSILON)
+    keras_adam = keras.optimizers.Adam(RATE, beta_1=0.0, beta_2=rho, epsilon=EPSILON)
+    pairs = [(ours, tf.Variable(table())), (keras_adam, tf.Variable(table()))]
+
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.int32), tf.TensorSpec([None, DIM])])
+    def step(rows, values):
+        gradient = tf.IndexedSlices(values, rows, tf.constant([ROWS, DIM]))
+        if not sparse:
+            gradient = tf.convert_to_tensor(gradient)
+        for optimizer, variable in pairs:
             optimizer.apply_gradients([(gradient, variable)])
 
-        return {operation.type for operation in step.get_concrete_function().graph.get_operations()}
+    for optimizer, variable in pairs:
+        optimizer.build([variable])
+    for _ in range(300):
+        rows = rng.permutation(ROWS)[: rng.integers(1, ROWS)].astype("i4")
+        scale = 10.0 ** rng.integers(-9, 0)
+        step(tf.constant(rows), tf.constant(rng.normal(size=(len(rows), DIM)) * scale, tf.float32))
+    np.testing.assert_allclose(pairs[0][1], pairs[1][1], atol=1e-5)
+    assert np.abs(pairs[0][1] - table()).max() > 0.5
 
-    assert "Unique" in operations(OPTIMIZERS[name]())
-    assert "Unique" not in operations(make_optimizer(name))
+
+@sparse_and_dense
+def test_rmsprop_of_scaled_gradients_is_that_of_plain_ones(sparse):
+    # With rho 0.5 the scale starts over every 40 steps.
+    optimizers = [SparseRMSprop(RATE, rho=0.5, scaled_gradients=scaled) for scaled in (False, True)]
+    variables, scales = [tf.Variable(table()), tf.Variable(table())], []
+    for gradient in random_gradients(steps=90):
+        for optimizer, variable in zip(optimizers, variables):
+            scale = tf.cast(gradient_policy(optimizer).loss_scale(), tf.float32).numpy()
+            given = slices([1, 4], scale * gradient[[1, 4]])
+            if not sparse:
+                given = tf.convert_to_tensor(given)
+            optimizer.apply_gradients([(given, variable)])
+        scales.append(scale)
+    np.testing.assert_allclose(variables[1], variables[0], rtol=1e-5)
+    assert scales[0] == scales[40] == scales[80] == pytest.approx(0.5**-0.5)
+    assert max(scales) == pytest.approx(0.5**-20)
+
+
+@pytest.mark.parametrize("rho", [0.5, 0.999])
+@sparse_and_dense
+def test_row_rmsprop_by_its_formulas(sparse, rho):
+    gradients = random_gradients(steps=30)
+    touched = [1, 4] if sparse else list(range(ROWS))
+    variable = tf.Variable(table())
+    optimizer = RowRMSprop(RATE, rho=rho, epsilon=EPSILON)
+    optimizer.build([variable])
+    step = tf.function(lambda gradient: optimizer.apply_gradients([(gradient, variable)]))
+    expected, squares = table().astype("f8"), np.zeros((ROWS, 1))
+    for number, gradient in enumerate(gradients, 1):
+        step(slices(touched, gradient[touched]) if sparse else tf.constant(gradient))
+        squares *= rho
+        squares[touched] += (1 - rho) * (gradient[touched] ** 2).mean(axis=1, keepdims=True)
+        pace = RATE * np.sqrt(1 - rho**number) / (np.sqrt(squares[touched]) + EPSILON)
+        expected[touched] -= pace * gradient[touched]
+    np.testing.assert_allclose(variable, expected, atol=1e-5)
+    assert np.abs(variable - table())[touched].min() > 0.01
+    assert optimizer._mean_squares[0].shape == (ROWS, 1)  # one number for a row
+
+
+def test_rmsprops_of_rows_of_one_number_are_adam_without_momentum():
+    # Mean squares over one number are its square: weights of tokens, positions, thresholds.
+    for start in (np.ones([5], "f4"), np.ones([5, 1], "f4"), np.float32(1.0)):
+        adam = keras.optimizers.Adam(RATE, beta_1=0.0, beta_2=0.9)
+        variables = []
+        for optimizer in (adam, RowRMSprop(RATE, rho=0.9), SparseRMSprop(RATE, rho=0.9)):
+            variable = tf.Variable(start)
+            optimizer.build([variable])
+            for seed in range(20):
+                gradient = np.random.default_rng(seed).normal(size=start.shape).astype("f4")
+                optimizer.apply_gradients([(tf.constant(gradient), variable)])
+            variables.append(variable.numpy())
+        for found in variables[1:]:
+            np.testing.assert_allclose(found, variables[0], rtol=1e-4)
+            assert np.abs(found - start).min() > 0
+
+
+@pytest.mark.parametrize("kind", [SparseRMSprop, RowRMSprop])
+@pytest.mark.parametrize("rho", [0.0, 1.0, -0.5, 1.5])
+def test_a_rho_that_is_no_decay_is_refused(kind, rho):
+    with pytest.raises(ValueError, match="rho must be inside"):
+        kind(rho=rho)
+
+
+@pytest.mark.parametrize("decay", [0.5, 0.9, 1.0])
+def test_average_is_the_mean_in_which_an_epoch_counts_decay_times_the_next(decay):
+    model, seen = make_model(), []
+    task = task_of(model, average_weights=decay)
+    generator = np.random.default_rng(1)
+    for epoch in range(1, 6):
+        for weight in tf_weights(model):
+            weight.assign(generator.normal(size=weight.shape))
+        seen.append([weight.numpy().astype("f8") for weight in tf_weights(model)])
+        task.end_epoch(epoch)
+        shares = [decay ** (epoch - other) for other in range(1, epoch + 1)]
+        for index, found in enumerate(task.variables.kept):
+            expected = np.average([weights[index] for weights in seen], axis=0, weights=shares)
+            np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+            if epoch == 1:  # to the last bit
+                np.testing.assert_array_equal(found, tf_weights(model)[index])
+    for weight, last in zip(model.weights, seen[-1]):  # the model itself keeps its last weights
+        np.testing.assert_array_equal(weight.numpy(), last.astype("f4"))
+
+
+def test_frozen_tables_and_counters_are_those_of_the_model():
+    model = build_model(
+        RunSettings(model=ModelSettings(dim=2, tower="lstm", train_query_embeddings=False)),
+        {"query": list("abcd"), "document": list("abcde")},
+    )
+    task = task_of(model, average_weights=0.5)
+    for epoch in (1, 2, 3):
+        for weight in tf_weights(model):
+            if weight.trainable or weight.dtype == "int64":
+                weight.assign_add(np.full(weight.shape, 1, weight.dtype.as_numpy_dtype))
+        task.end_epoch(epoch)
+    pairs = list(zip(task.variables.kept, tf_weights(model)))
+    untrained = [pair for pair in pairs if not pair[1].trainable]
+    assert len(untrained) == 3  # one table and the counters of dropouts of two towers
+    for found, expected in untrained:
+        np.testing.assert_array_equal(found, expected)
+    for found, expected in (pair for pair in pairs if pair[1].trainable):
+        # 1, 2 and 3 with shares 1 : 2 : 4; the last of them is 3.
+        distance = 3 - (1 * 1 + 2 * 2 + 3 * 4) / 7
+        np.testing.assert_allclose(expected - found, np.full(found.shape, distance), rtol=1e-4)

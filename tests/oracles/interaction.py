@@ -1,7 +1,5 @@
 """Networks that read query and document together, as loops over words in plain NumPy."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Slow plain-Python listwise losses, written from the formulas: one list without padding."""
 
-from __future__ import annotations
-
 import itertools
 import math
 

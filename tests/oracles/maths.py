@@ -3,8 +3,6 @@
 Loops and branches instead of vectors, and none of the rearrangements that the fast code makes.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -4,8 +4,6 @@ Each function takes the grades of one candidate list, best first. None means tha
 does not count.
 """
 
-from __future__ import annotations
-
 import math
 
 

@@ -1,19 +1,12 @@
 """Slow plain-NumPy towers that read word order: one text, one word at a time."""
 
-from __future__ import annotations
-
 import numpy as np
 
 
 def cnn(words, filters, biases, kernel, bias, as_published=False) -> np.ndarray:
     """DSSM-CNN of one text; as published, windows lie inside it and there is no tanh at the end.
 
-    Args:
-        words: Word vectors, `[tokens, dim]`.
-        filters: `[3 * dim, filters]`, for the three words of a window.
-        biases: `[filters]`.
-        kernel: Of the fully connected layer, `[filters, dim]`.
-        bias: `[dim]`.
+    Words `[tokens, dim]`, filters `[3 * dim, filters]` of windows, kernel `[filters, dim]`.
     """
     words = np.asarray(words, "f8")
     if not len(words):

@@ -1,0 +1,487 @@
+"""Words of raw texts, what models keep on disk, and scores by all ways of counting words."""
+
+import json
+import math
+import pickle
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import tensorflow as tf
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from tests.lexical.helpers import counts, words
+from tests.small_world import random_set
+from tests.training.tiny_set import tiny_settings, write_tiny_set
+from tf_smoothclir.data.candidate_lists import candidate_lists
+from tf_smoothclir.data.sources.opening import source_of
+from tf_smoothclir.lexical import retriever
+from tf_smoothclir.lexical.feedback import Feedback, rarity, tf_idf
+from tf_smoothclir.lexical.model import LexicalModel
+from tf_smoothclir.lexical.plain_reader import PlainReader
+from tf_smoothclir.lexical.positions import FLAT, PositionProfile
+from tf_smoothclir.lexical.postings import Postings, filled_postings, highest
+from tf_smoothclir.lexical.psq import PsqSettings, impacts
+from tf_smoothclir.lexical.rankers import RANKERS
+from tf_smoothclir.lexical.rankers.bm25 import Bm25
+from tf_smoothclir.lexical.rankers.query_likelihood import QueryLikelihood
+from tf_smoothclir.lexical.rankers.term_weights import Collection
+from tf_smoothclir.lexical.retriever import RowRetriever, query_chunks
+from tf_smoothclir.lexical.score_rows import lexical_rows
+from tf_smoothclir.lexical.text_reader import DocumentReader, QueryReader
+from tf_smoothclir.lexical.translated_queries import TranslatedQueries
+from tf_smoothclir.lexical.word_weights import candidate_features, learn_word_weights
+from tf_smoothclir.lexical.words import NO_WORD, document_words, same_spelling
+from tf_smoothclir.protocols.scorer import Ranking, Retriever
+from tf_smoothclir.protocols.text_search import QueryReading
+from tf_smoothclir.text.evidence_levels import NAMES
+from tf_smoothclir.text.tokenizer import tokenize
+from tf_smoothclir.text.vocabulary import write_vocabulary
+from tf_smoothclir.utils.errors import InputError
+
+LIMIT = 5
+# Words of both vocabularies, of one, of none; punctuation that is in a vocabulary; other scripts.
+PIECES = ["Red", "house", "1848", "HAUS", "css", "zebra", ",", "?", "_", " ", "中文", "Σ", "\u0301"]
+TEXTS = st.lists(
+    st.one_of(
+        st.lists(st.sampled_from(PIECES), max_size=9).map(" ".join),
+        st.lists(st.sampled_from(PIECES), max_size=4).map("".join),
+        st.text(max_size=8),
+    ),
+    max_size=6,
+)
+both = pytest.mark.parametrize("name", ["query", "document"])
+
+
+@pytest.fixture(scope="module")
+def readers(tmp_path_factory):
+    """Name of a reader -> it in the graph, and in plain Python."""
+    directory = tmp_path_factory.mktemp("vocabularies")
+    query, document = directory / "query.txt", directory / "document.txt"
+    write_vocabulary(query, ["[PAD]", "[UNK]", "red", ",", "house", "1848", "中"])
+    write_vocabulary(document, ["[PAD]", "[UNK]", "haus", "1848", "?", "css", "σ"])
+    return {
+        "query": (QueryReader(directory, LIMIT), PlainReader([query, document], LIMIT)),
+        "document": (DocumentReader(directory, LIMIT), PlainReader([document], LIMIT)),
+    }
+
+
+def texts_of(found):
+    return [found.ids[a:b].tolist() for a, b in zip(found.offsets[:-1], found.offsets[1:])]
+
+
+@both
+@given(texts=TEXTS)
+@settings(deadline=None, max_examples=60, derandomize=True)
+def test_plain_words_and_evidence_are_those_of_the_graph(readers, name, texts):
+    in_graph, plain = readers[name]
+    expected, found = in_graph.batch(texts), plain.batch(texts)
+    np.testing.assert_array_equal(found.ids, expected.ids)
+    np.testing.assert_array_equal(found.offsets, expected.offsets)
+    assert (found.ids.dtype, found.offsets.dtype) == (expected.ids.dtype, expected.offsets.dtype)
+    assert found.size == expected.size
+    if name == "query":
+        _, known = in_graph.read(tokenize(tf.constant(texts, tf.string), LIMIT))
+        own, readings = plain.queries(texts)
+        np.testing.assert_array_equal(own.ids, expected.ids)
+        assert readings == [
+            QueryReading(NAMES[level], tuple(unknown.decode().split()))
+            for level, unknown in zip(known.levels.numpy(), known.unknown.numpy())
+        ]
+
+
+def test_by_hand(readers):
+    # Query words are 2 to 6, those of documents 7 + 2 to 7 + 6; "y" is behind the limit.
+    texts = ["Red CSS, zebra", "haus?", "?,", "z red , , x y", ""]
+    ids = [[2, 7 + 5, 3, 0], [7 + 2, 7 + 4], [7 + 4, 3], [0, 2, 3, 3, 0], []]
+    _, plain = readers["query"]
+    found, readings = plain.queries(texts)
+    assert texts_of(found) == ids
+    assert readings == [
+        QueryReading("words", ("zebra",)),
+        QueryReading("spelling"),
+        QueryReading("nothing"),  # punctuation says nothing, though both vocabularies have it
+        QueryReading("words", ("z", "x")),
+        QueryReading("nothing"),
+    ]
+    for reader in readers["query"]:
+        assert (texts_of(reader.batch(texts)), reader.batch(texts).size) == (ids, 7 + 7)
+    for reader in readers["document"]:
+        found = reader.batch(["Haus, CSS", "", "red"])
+        assert (texts_of(found), found.size) == ([[2, NO_WORD, 5], [], [NO_WORD]], 7)
+
+
+@both
+def test_no_text_has_the_words_for_padding_and_unknown(readers, name):
+    for reader in readers[name]:
+        assert set(reader.batch(["[PAD]", "[UNK]"]).ids.tolist()) == {NO_WORD}
+
+
+@both
+def test_any_bytes_have_words(readers, name):
+    reader, _ = readers[name]
+    found = reader(tf.constant([b"", b" ", b"\xff\x00", b"red " * 100_000]))
+    assert found.lengths.numpy().tolist() == [0, 0, 1, LIMIT]
+    assert len(found.ids) == len(found.texts) == 1 + LIMIT
+    # A text that no encoding has is read.
+    found, (reading,) = readers["query"][1].queries(["red\ud800house"])
+    assert found.ids.tolist() == [2, 0, 4]
+    assert reading == QueryReading("words")
+
+
+@both
+def test_a_stream_has_the_words_of_a_batch_and_may_be_empty(readers, name):
+    reader, texts = readers[name][0], ("red css rot", "", "haus")
+    assert texts_of(reader.batch(texts)) == texts_of(reader.words(iter(texts)))
+    found = reader.words([])
+    assert (found.ids.size, found.offsets.tolist()) == (0, [0])
+    assert found.matrix().shape == (0, found.size)
+
+
+@pytest.mark.parametrize("role", ["query", "document"])
+def test_texts_of_a_set_have_the_words_that_models_learn_from(tokenized_set, role):
+    kind = {"query": QueryReader, "document": DocumentReader}[role]
+    source, store = tokenized_set.retrieval_set.source, tokenized_set.tokens(role)
+    texts = source.queries() if role == "query" else source.documents()
+    found = kind(tokenized_set.vocabulary_dir, 200).words(text.text for text in texts)
+    size = len(tokenized_set.vocabulary(role))
+    for row, own in enumerate(texts_of(found)):
+        expected = [word if word > 1 else NO_WORD for word in store[row].tolist()]
+        assert [word if word < size else NO_WORD for word in own] == expected
+    if role == "document":
+        assert found.size == size
+        assert texts_of(document_words(tokenized_set)) == texts_of(found)
+
+
+def test_counts_shares_and_cuts_by_hand():
+    found = words([2, 3, 2, 0], [], size=4)
+    assert found.matrix().toarray().tolist() == [[0, 0, 2, 1], [0] * 4]
+    # A word without an id is part of the text.
+    assert found.matrix(FLAT).toarray().tolist() == [[0, 0, 2 / 4, 1 / 4], [0] * 4]
+    profile = PositionProfile(height=1.0, decay=1 / np.log(2))  # 1 + 1/2^position: 2, 1.5, 1.25
+    found = words([3, 2, 3], size=4).matrix(profile).toarray()
+    assert found[0] == pytest.approx([0, 0, 1.5 / 4.75, (2 + 1.25) / 4.75])
+    # Chosen texts are cut.
+    found = words([1, 2, 3], [], [4, 5], size=6).of(np.array([2, 0, 1]), most=2)
+    assert texts_of(found) == [[4, 5], [1, 2], []]
+    assert found.positions().tolist() == [0, 1, 0, 1]
+    # Spelling names one query word for each document word.
+    found = same_spelling(["[PAD]", "[UNK]", "red", "css"], ["[PAD]", "[UNK]", "css", "rot"])
+    assert list(zip(*found.nonzero())) == [(2, 3), (3, 4 + 3)]
+
+
+TABLE = np.array([[0, 0, 0], [0, 0.75, 0.25], [0, 0, 1], [0, 0, 0]], np.float32)
+BACKGROUND = np.array([0.1, 0.5, 0.4], np.float32)
+MODEL = LexicalModel(
+    table=sp.csr_array(TABLE),
+    background=BACKGROUND,
+    fields=(PositionProfile(2.0, 1.5), FLAT),
+    weights=np.array([[1, 2, 3], [0.5, 0.25, 0]], np.float32),
+    feedback=12.5,
+    psq=PsqSettings(alpha=0.1, beta=0.2),
+    seconds=1.5,
+    dictionary=0.3,
+    lower_grades=0.03,
+    length_power=-0.5,
+    mean_length=2.0,
+)
+TRANSLATION = sp.csr_array(np.array([[0, 0.25, 0.75], [0, 1, 0]], np.float32))
+BM25_BY_TABLE = TranslatedQueries(Bm25(0.9, 0.4), "table", TRANSLATION, 1.5)
+LIKELIHOOD_BY_HUMANS = TranslatedQueries(QueryLikelihood(30.0), "human", None)
+
+
+@pytest.mark.parametrize("model", [MODEL, BM25_BY_TABLE, LIKELIHOOD_BY_HUMANS])
+def test_a_saved_model_comes_back_to_the_last_bit(model, tmp_path):
+    model.save(tmp_path / "lexical")
+    found = type(model).load(tmp_path / "lexical")
+    assert vars(found).keys() == vars(model).keys()
+    for name, expected in vars(model).items():
+        value = getattr(found, name)
+        if sp.issparse(expected):
+            value, expected = value.toarray(), expected.toarray()
+        if isinstance(expected, np.ndarray):
+            assert value.dtype == np.float32
+            np.testing.assert_array_equal(value, expected)
+        else:
+            assert value == expected
+    assert found.choices() == model.choices() == json.loads(json.dumps(model.choices()))
+    assert found.describe() == model.describe()
+
+
+@pytest.mark.parametrize(
+    ("model", "old", "new"),
+    [
+        (MODEL, '"feedback": 12.5', '"feedback": "much"'),
+        (BM25_BY_TABLE, '"bm25"', '"bm26"'),
+        (BM25_BY_TABLE, '"k1"', '"k2"'),
+        (BM25_BY_TABLE, '"ranker"', '"name"'),
+    ],
+)
+def test_a_damaged_file_is_named(tmp_path, model, old, new):
+    model.save(tmp_path / "lexical")
+    path = tmp_path / "lexical" / "lexical.json"
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new))
+    with pytest.raises(InputError, match=r"lexical\.json: .*Restore the file, or train again"):
+        type(model).load(path.parent)
+
+
+def test_a_pickle_is_not_opened(tmp_path):
+    class Bomb:
+        def __reduce__(self):
+            return (tmp_path.joinpath("opened").mkdir, ())
+
+    MODEL.save(tmp_path / "lexical")
+    path = tmp_path / "lexical" / "lexical.npz"
+    with np.load(path) as arrays:
+        content = dict(arrays)
+    np.savez(path, **{**content, "weights": np.array([Bomb()], object)})
+    with pytest.raises(ValueError, match="allow_pickle=False"):
+        LexicalModel.load(path.parent)
+    path.write_bytes(pickle.dumps(Bomb()))
+    with pytest.raises(ValueError, match="pickle"):
+        LexicalModel.load(path.parent)
+    assert not (tmp_path / "opened").exists()
+
+
+def test_impacts_are_the_weighted_sum_of_those_of_the_fields():
+    documents = words([1, 2, 0, 1], [3], [], size=4)
+    spelling = sp.csr_array(np.eye(4, 3, dtype=np.float32))
+    found = MODEL.impacts(documents, spelling).toarray()
+    expected = 0
+    for field, weights in zip(MODEL.fields, MODEL.weights):
+        own = impacts(documents.matrix(field), MODEL.table, spelling, BACKGROUND, MODEL.psq)
+        expected = expected + own.toarray() * weights
+    # Four, one and no words, where the mean is two; an empty text counts as one of one word.
+    expected *= np.array([[0.5], [2], [2]]) ** 0.5
+    assert found == pytest.approx(expected)
+    assert found[0, 1] > 0
+    assert not found[1:].any()  # word 3 stands for nothing
+
+
+def test_translated_queries_are_read_or_what_they_would_take_is_said(tmp_path):
+    settings = tiny_settings(write_tiny_set(tmp_path / "tiny"), tmp_path / "cache")
+    source = source_of(settings.data)
+    with pytest.raises(InputError, match=r"wiki_fr\.queries: there is no such file.*Put one there"):
+        list(source.translated_queries())
+    (tmp_path / "tiny" / "wiki_fr.queries").write_text("0\tTitre\tmot1 mot2\n")
+    assert [tuple(text) for text in source.translated_queries()] == [("0", "Titre", "mot1 mot2")]
+    message = "the set has no queries in fr. Give a set .*wiki_fr.queries.*--query_translation"
+    with pytest.raises(InputError, match=message):
+        source_of(tiny_settings("", "").data).translated_queries()
+
+
+# Words 1 and 3 are in more than a quarter of the eight documents, 0 is in none.
+IMPACTS = np.zeros((8, 5), np.float32)
+IMPACTS[:, 1] = np.arange(1, 9)
+IMPACTS[[0, 3, 4], 3] = [5, 6, 7]
+IMPACTS[[2, 7], 2] = [0.5, 0.25]
+IMPACTS[5, 4] = 9
+
+
+@pytest.mark.parametrize("size", [1, 3, 8])
+def test_postings_store_each_word_in_one_of_two_ways_and_sum_as_a_matrix_product(size):
+    chunks = [sp.csr_array(IMPACTS[begin : begin + size]) for begin in range(0, 8, size)]
+    in_chunks = filled_postings(chunks, np.count_nonzero(IMPACTS, axis=0), 8)
+    queries = np.vstack([np.diag([0, 2, 3, 1, 1]), [0, 2, 1, 1, 3]]).astype(np.float32)
+    for postings in (in_chunks, Postings.of(sp.csr_array(IMPACTS))):
+        assert postings.common.tolist() == [1, 3]
+        assert postings.common_values.tolist() == IMPACTS[:, [1, 3]].T.tolist()
+        assert np.diff(postings.rare.ends).tolist() == [0, 0, 2, 0, 1]
+        assert postings.rare.ids.tolist() == [2, 7, 5]
+        assert postings.rare.values.tolist() == [0.5, 0.25, 9]
+        found = postings.sums(sp.csr_array(queries))
+        assert found.dtype == np.float32
+        assert found.tolist() == (queries @ IMPACTS.T).tolist()  # quarters: every sum is exact
+    impacts = np.array([[1, 1, 1, 0, 0, 0, 0, 0], [1, 1, 0, 0, 0, 0, 0, 0]], np.float32).T
+    assert Postings.of(sp.csr_array(impacts)).common.tolist() == [0]  # 3 / 8, and 2 / 8
+
+
+@settings(max_examples=200)
+@given(st.integers(1, 400), st.integers(1, 20), st.integers(1, 50), st.integers(0, 2**32 - 1))
+def test_the_highest_scores_are_those_of_a_sort_with_all_ties(number, depth, values, seed):
+    depth = min(depth, number)
+    scores = np.random.default_rng(seed).integers(0, values, number).astype(np.float32)
+    least = np.sort(scores)[-depth]
+    assert highest(scores, depth).tolist() == np.flatnonzero(scores >= least).tolist()
+
+
+@pytest.fixture(scope="module")
+def world():
+    """A set, counts of six query words, impacts of halves: every sum is exact, many are equal."""
+    random = np.random.default_rng(3)
+    queries = random.integers(0, 3, (23, 6)).astype(np.float32)
+    return random_set(23, 40, seed=1), queries, random.integers(0, 3, (40, 6)).astype("f4") / 2
+
+
+@pytest.mark.parametrize("queries_at_once", [1, 2, 1000])
+@pytest.mark.parametrize("depth", [1, 7, 40, 99])
+def test_rankings_are_those_of_a_plain_loop_ties_too(world, depth, queries_at_once, monkeypatch):
+    monkeypatch.setattr(retriever, "_SCORES_AT_ONCE", 40 * queries_at_once)
+    retrieval_set, queries, impacts = world
+    expected = [[sum(q * d for q, d in zip(query, row)) for row in impacts] for query in queries]
+    rows = lexical_rows(sp.csr_array(queries), sp.csr_array(impacts))
+    ranker, asked = RowRetriever(rows, retrieval_set.tie_order), np.array([4, 0, 22, 9, 4])
+    found = Ranking.joined(ranker.rank(asked, depth))
+    assert found.query_rows.tolist() == asked.tolist()
+    for place, scores in enumerate(expected[query] for query in asked):
+        assert len(set(scores)) < 40  # there are ties
+        order = sorted(range(40), key=lambda d: (-scores[d], retrieval_set.tie_order[d]))[:depth]
+        assert found.document_rows[place].tolist() == order
+        assert found.scores[place].tolist() == [scores[document] for document in order]
+    lists = candidate_lists(retrieval_set, "test", negatives=5, seed=1)
+    pairs = zip(lists.pair_query_rows, lists.document_rows)
+    assert ranker.score(lists).tolist() == [expected[query][document] for query, document in pairs]
+
+
+def test_lists_and_rankings_have_the_same_scores_with_feedback(world):
+    retrieval_set, queries, impacts = world
+    rows = lexical_rows(sp.csr_array(queries), sp.csr_array(impacts))
+    feedback = Feedback.of(tf_idf(sp.csr_array(impacts)), 3.0)
+    ranker = RowRetriever(rows, retrieval_set.tie_order, feedback)
+    assert isinstance(ranker, Retriever)
+    (ranking,) = ranker.rank(np.arange(23), 40)
+    scores = ranker.score(ranking.candidate_lists(retrieval_set))
+    assert scores.tolist() == ranking.scores.reshape(-1).tolist()
+    assert (ranker.scores(np.arange(23)) != rows(np.arange(23))).any()
+
+
+def test_chunks_cover_all_queries_in_order(monkeypatch):
+    monkeypatch.setattr(retriever, "_SCORES_AT_ONCE", 30)
+    found = [(begin, rows.tolist()) for begin, rows in query_chunks(np.arange(10, 17), 10)]
+    assert found == [(0, [10, 11, 12]), (3, [13, 14, 15]), (6, [16])]
+    assert len(list(query_chunks(np.arange(3), 1000))) == 3  # one at a time at least
+
+
+def test_tf_idf_by_hand():
+    found = tf_idf(counts([1, 1, 2], [2, 3], [], size=4)).toarray()
+    # Documents with the words: 1, 2, 1 of 3; idf = log(4 / (1 + df)).
+    first = np.array([0, np.log(3) * np.log(4 / 2), np.log(2) * np.log(4 / 3), 0])
+    assert found[0] == pytest.approx(first / np.linalg.norm(first), rel=1e-5)
+    assert np.linalg.norm(found, axis=1) == pytest.approx([1, 1, 0])
+    # Some documents alone, by the rarity in all.
+    some = tf_idf(counts([1, 1, 2], size=4), rarity(np.array([0, 1, 2, 1]), 3))
+    np.testing.assert_array_equal(some.toarray(), found[:1])
+
+
+VECTORS = np.array([[1, 0], [0.6, 0.8], [0, 1], [0.8, 0.6]], np.float32)
+
+
+def test_feedback_by_hand():
+    # Documents like the first one come next.
+    scores = np.array([[9, 0, 0, 0]], np.float32)
+    found = Feedback.of(sp.csr_array(VECTORS), 10.0, depth=1).added_to(scores)
+    assert found == pytest.approx(np.array([[9 + 10 * 1, 10 * 0.6, 0, 10 * 0.8]]))
+    assert scores.tolist() == [[9, 0, 0, 0]]  # those that are given stay as they are
+    # First documents count by their scores: shares 3/4 and 1/4.
+    scores = np.array([[np.log(3), 0, -9, -9]], np.float32)
+    found = Feedback.of(sp.csr_array(VECTORS), 1.0, depth=2).added_to(scores)
+    similar = VECTORS @ (3 / 4 * VECTORS[0] + 1 / 4 * VECTORS[1])
+    assert found[0, 2:] == pytest.approx(scores[0, 2:] + similar[2:])
+    assert found[0, :2] == pytest.approx(scores[0, :2] + max(similar[:2]))
+
+
+def features_of(telling: int, misleading: int, queries: int = 40) -> sp.csr_array:
+    """Word `telling` speaks for the relevant document, `misleading` for the other one."""
+    rows = np.zeros((2 * queries, 4), np.float32)
+    rows[0::2, telling] = 1
+    rows[1::2, misleading] = 1
+    rows[0:2] = rows[1::-1]  # one query is the other way round, so that the best weights are finite
+    return sp.csr_array(rows)
+
+
+def test_features_are_counts_times_impacts_and_words_that_tell_count_more():
+    impacts = sp.csr_array(np.array([[0, 1.0, 2.0], [0, 3.0, 0], [0, 0, 0.5]], np.float32))
+    queries = counts([1, 1, 2], [2], size=3)
+    found = candidate_features(queries, impacts, np.array([[0, 2], [1, 0]])).toarray()
+    assert found.tolist() == [[0, 2 * 1, 2], [0, 0, 0.5], [0, 0, 0], [0, 0, 2]]
+    # The penalty keeps words together.
+    loose, tight = (learn_word_weights([features_of(1, 2)], 2, penalty) for penalty in (1.0, 1e4))
+    assert loose.shape == (1, 4)
+    assert loose[0, 1] > 2 * loose[0, 2] > 0
+    assert loose[0, 1] / loose[0, 2] > 1.5 * tight[0, 1] / tight[0, 2]
+    assert tight[0, 1] / tight[0, 2] == pytest.approx(1, abs=0.05)
+
+
+def test_words_of_no_training_query_have_the_weight_of_their_field():
+    weights = learn_word_weights([features_of(1, 2), features_of(1, 2)], 2, 1e6)
+    assert weights[:, 0] == pytest.approx(weights[:, 3])
+    assert weights[:, 1] == pytest.approx(weights[:, 3], rel=1e-3)
+    # The field that tells counts more.
+    weights = learn_word_weights([features_of(1, 2), features_of(2, 1)], 2)
+    assert weights[0, 3] / weights[1, 3] > 0.3 / 0.03  # where both began
+
+
+SIZE = 8
+# Word 0 has no id but counts towards lengths; word 7 is in no document.
+DOCUMENTS = [[2, 3, 2, 0], [3, 4], [], [5, 6, 6, 6, 2, 0, 0]]
+
+
+def scores(ranker, documents, queries):
+    found = ranker(Collection.of(words(*documents, size=SIZE)))
+    return found.rows(words(*queries, size=SIZE).matrix())(np.arange(len(queries)))
+
+
+def bm25_by_loop(k1, b, documents, query):
+    mean = max(1, sum(map(len, documents)) / len(documents))
+    result = []
+    for document in documents:
+        score = 0
+        for word in filter(None, query):
+            frequency = sum(word in other for other in documents)
+            rarity = math.log(1 + (len(documents) - frequency + 0.5) / (frequency + 0.5))
+            tf = document.count(word)
+            length = 1 - b + b * len(document) / mean
+            score += rarity * tf * (k1 + 1) / (tf + k1 * length) if tf else 0
+        result.append(score)
+    return result
+
+
+def likelihood_by_loop(mu, documents, query):
+    """log P(q | d) itself, with the words that the collection has."""
+    collection = [word for document in documents for word in document]
+    return [
+        sum(
+            math.log(
+                (document.count(word) + mu * collection.count(word) / len(collection))
+                / (len(document) + mu)
+            )
+            for word in query
+            if word and word in collection
+        )
+        for document in documents
+    ]
+
+
+texts = st.lists(st.integers(0, 7), max_size=5)
+
+
+@given(
+    st.lists(texts, min_size=1, max_size=6),
+    st.lists(texts, min_size=1, max_size=3),
+    st.sampled_from([(1.2, 0.75), (0.3, 0.0), (2.0, 1.0), (0.0, 0.5)]),
+    st.sampled_from([1.0, 10.0, 1000.0]),
+)
+@example(DOCUMENTS, [[2, 3, 3], [6, 7], [], [4, 5, 2]], (0.9, 0.4), 5.0)
+def test_both_are_those_of_plain_loops(documents, queries, bm25, mu):
+    found = scores(Bm25(*bm25), documents, queries)
+    expected = [bm25_by_loop(*bm25, documents, query) for query in queries]
+    assert found == pytest.approx(np.array(expected), rel=1e-4, abs=1e-6)
+    for row, query in zip(scores(QueryLikelihood(mu), documents, queries), queries):
+        expected = np.array(likelihood_by_loop(mu, documents, query))
+        # The same up to what no document changes.
+        assert row - row[0] == pytest.approx(expected - expected[0], abs=1e-4)
+
+
+@pytest.mark.parametrize("name", sorted(RANKERS))
+def test_weights_of_words_count_as_that_many_words_also_of_nothing(name):
+    ranker = RANKERS[name]()(Collection.of(words(*DOCUMENTS, size=SIZE)))
+    once = words([2, 3], [3, 6], size=SIZE).matrix()
+    whole = ranker.rows(sp.csr_array(once.sum(axis=0)[None] * np.float32(0.5)))(np.array([0]))
+    parts = ranker.rows(once)(np.array([0, 1])).sum(axis=0)
+    assert whole[0] == pytest.approx(0.5 * parts, rel=1e-5)
+    # An empty collection and unknown words score finite.
+    assert np.isfinite(scores(RANKERS[name](), [[], []], [[2], []])).all()
+    assert not scores(RANKERS[name](), [[2], [3]], [[7]]).any()

@@ -1,0 +1,390 @@
+"""Dictionaries, tables learned from pairs, words of similar spelling, and what they translate."""
+
+import collections
+import itertools
+import math
+import types
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from nltk import translate
+
+from tests.lexical.helpers import counts, shares, words
+from tf_smoothclir.data.sources.source import SPLITS
+from tf_smoothclir.lexical.dictionary import Dictionary, mixed
+from tf_smoothclir.lexical.ibm_model_1 import LEAST_PROBABILITY, ROUNDS, Alignments, pruned
+from tf_smoothclir.lexical.positions import FLAT, PositionProfile
+from tf_smoothclir.lexical.psq import PsqSettings, background, impacts
+from tf_smoothclir.lexical.query_translation import by_nearest, by_table, inverted, literal
+from tf_smoothclir.lexical.related_words import shared_counts, similar_words
+from tf_smoothclir.lexical.training_pairs import TrainingPairs
+from tf_smoothclir.lexical.words import same_spelling
+from tf_smoothclir.utils.errors import InputError
+
+QUERY_WORDS = ["[PAD]", "[UNK]", "dog", "cat", "the", "html"]
+DOCUMENT_WORDS = ["[PAD]", "[UNK]", "chien", "chat", "le", "la", "html", "chienne", "42"]
+BACKGROUND = np.array([0.1, 0.1, 0.2, 0.1, 0.5, 0.1])
+OF_QUERIES, OF_DOCUMENTS = "query_to_document", "document_to_query"
+
+
+def read(tmp_path, content, direction=OF_QUERIES):
+    path = tmp_path / "dictionary.txt"
+    path.write_text(content, encoding="utf-8")
+    return Dictionary.read(path, direction)
+
+
+def table_of(tmp_path, content, direction=OF_QUERIES):
+    """Document word and query word -> probability."""
+    dictionary = read(tmp_path, content, direction)
+    found = dictionary.table(QUERY_WORDS, DOCUMENT_WORDS, BACKGROUND).toarray()
+    return {
+        f"{DOCUMENT_WORDS[t]} {QUERY_WORDS[w]}": round(float(found[t, w]), 5)
+        for t, w in zip(*np.nonzero(found))
+    }
+
+
+# Without probabilities, all translations of a word are alike; one entry is there twice.
+WORDS = "dog chien\nThe le\nthe la\ncat chat\ndog le\ndog chien\n"
+ALIKE = {"chien dog": 1, "chat cat": 1, "le the": 0.5, "le dog": 0.5, "la the": 1}
+# `fast_align -p`: source, target, log P(target | source), by tabs, and its empty word.
+FAST_ALIGN = f"le\tthe\t{math.log(0.25)}\n<eps>\tthe\t-1.5\nle\tdog\t0\nla\tthe\t-0\n"
+# `*.actual.ti.final` of Giza: target, source, P(source | target), by spaces, and its empty word.
+GIZA = "dog NULL 0.3\nNULL le 0.3\nthe le 0.5\nthe la 4.06e-06\ndog chien 1\n"
+# P(le | the) = 0.6 and P(le | dog) = 0.5: P(the | le) = 0.6 * 0.5 / (0.6 * 0.5 + 0.5 * 0.2).
+TURNED_ROUND = "the le 0.6\ndog le 0.5\ndog chien 0.5\n"
+# The other half of "la" is of a word that the set does not have.
+AS_THEY_ARE = "le the 0.6\nle dog 0.1\nla the 0.5\nla nowhere 0.5\n"
+MORE_THAN_1 = "le the 0.9\nle dog 0.6\n"
+
+
+@pytest.mark.parametrize(
+    ("content", "direction", "expected"),
+    [
+        (WORDS, OF_QUERIES, ALIKE),
+        (WORDS.replace(" ", "\t"), OF_QUERIES, ALIKE),
+        (TURNED_ROUND, OF_QUERIES, {"le the": 0.75, "le dog": 0.25, "chien dog": 1}),
+        (AS_THEY_ARE, OF_DOCUMENTS, {"le the": 0.6, "le dog": 0.1, "la the": 0.5}),
+        (MORE_THAN_1, OF_DOCUMENTS, {"le the": 0.6, "le dog": 0.4}),
+        (FAST_ALIGN, OF_DOCUMENTS, {"le the": 0.2, "le dog": 0.8, "la the": 1}),
+        (GIZA, OF_QUERIES, {"le the": 1, "la the": 1, "chien dog": 1}),
+    ],
+)
+def test_dictionaries_by_hand(tmp_path, content, direction, expected):
+    assert table_of(tmp_path, content, direction) == expected
+
+
+def test_words_of_a_dictionary(tmp_path, caplog):
+    content = "hot dog\tchien chaud\ndog\tchien\nthe dog\tchien\n"
+    with caplog.at_level("INFO", logger="absl"):
+        dictionary = read(tmp_path, content)
+    assert (dictionary.query_words, dictionary.document_words) == (["dog"], ["chien"])
+    assert "2 of 3 entries are not of one word each" in caplog.text
+    # Words that a vocabulary lacks, and a word that is spelled like an empty one.
+    dictionary = read(tmp_path, "hound chien\ndog chien\nwolf loup\nkitten chat\nhound chat\n")
+    assert dictionary.new_query_words(QUERY_WORDS, DOCUMENT_WORDS) == ["hound", "kitten"]
+    dictionary = read(tmp_path, "dog NULL 0.3\nNULL le 0.3\nnull nul 1\n")
+    assert (dictionary.query_words, dictionary.document_words) == (["null"], ["nul"])
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("dog\n", ":1: 1 columns instead of 2 or 3.*Give a word, a translation"),
+        ("dog chien\ncat chat 0.5\n", ":2: 3 columns instead of 2.*Give a word"),
+        ("dog chien 0.5\ncat chat much\n", ":2: 'much' is neither a probability nor.*Give a word"),
+        ("dog chien 0.5\ncat chat nan\n", ":2: 'nan' is neither a probability nor.*Give a word"),
+        ("dog chien 1.5\n", ":1: '1.5' is neither a probability nor.*Give a word"),
+        ("dog chien -1\ncat chat -2\ncat le 0.5\n", ":3: 0.5 is positive, but .* line 1.*Give a"),
+        ("dog chien\n\ncat chat\n", r":2: the line is blank.*\. \w+.*\."),
+        ("hot dog\tchien chaud\n", "no entry has one word in both columns"),
+        ("2 3 0.5\n", "no entry has its words in the vocabularies.*words instead of numbers"),
+        ("chien dog\n", "no entry has its words.*--dictionary_direction"),
+    ],
+)
+def test_a_dictionary_of_no_use_is_an_error_with_place_and_remedy(tmp_path, content, message):
+    with pytest.raises(InputError, match=rf"dictionary\.txt.*{message}"):
+        table_of(tmp_path, content)
+
+
+def test_tables_are_mixed_by_a_share():
+    first = sp.csr_array(np.array([[0.5, 0.5], [0, 1]], np.float32))
+    second = sp.csr_array(np.array([[1, 0], [0, 0]], np.float32))
+    np.testing.assert_allclose(mixed(first, second, 0.2).toarray(), [[0.6, 0.4], [0, 0.8]])
+    for share, expected in ((0.0, first), (1.0, second)):
+        found = mixed(first, second, share)
+        np.testing.assert_array_equal(found.toarray(), expected.toarray())
+        assert (found.nnz, found.dtype) == (expected.nnz, np.float32)
+
+
+SPELLING = same_spelling(QUERY_WORDS, DOCUMENT_WORDS)
+DOG, CAT, HTML, ONLY_42 = 2, 3, 5, len(QUERY_WORDS) + 8
+
+
+def words_of(translation, word):
+    row = translation.toarray()[word]
+    return {DOCUMENT_WORDS[place]: round(float(row[place]), 6) for place in np.flatnonzero(row)}
+
+
+@pytest.mark.parametrize(
+    ("most", "expected"),
+    [
+        (1, {"chien": 1}),
+        (2, {"chien": 0.625, "chienne": 0.375}),  # 0.5 / 0.8, 0.3 / 0.8
+        (9, {"chien": 0.555556, "chienne": 0.333333, "chat": 0.111111}),
+    ],
+)
+def test_the_best_translations_share_one_word(most, expected):
+    table = np.zeros((SPELLING.shape[1], SPELLING.shape[0]), np.float32)
+    table[DOG, [2, 7, 3]] = 0.5, 0.3, 0.1
+    table[CAT, 3] = 0.2
+    found = by_table(sp.csr_array(table), SPELLING, most)
+    assert words_of(found, DOG) == expected
+    assert words_of(found, CAT) == {"chat": 1}
+    assert words_of(literal(SPELLING), DOG) == {}
+    for translation in (found, literal(SPELLING)):  # what has no translation is as it is spelled
+        assert words_of(translation, HTML) == {"html": 1}
+        assert words_of(translation, ONLY_42) == {"42": 1}  # a word that only documents have
+
+
+VECTORS = {"dog": [1, 0], "cat": [0, 2], "html": [0, 0]}
+DOCUMENT_VECTORS = {"chien": [0.1, 0.9], "chat": [0, 5], "chienne": [9, 1], "42": [1, 0]}
+
+
+def nearest(missing=()):
+    queries = np.array([VECTORS.get(word, [0, 0]) for word in QUERY_WORDS], np.float32)
+    documents = np.array([DOCUMENT_VECTORS.get(word, [0, 0]) for word in DOCUMENT_WORDS], float)
+    occurring = np.array([word not in missing for word in DOCUMENT_WORDS])
+    return by_nearest(queries, documents, occurring, SPELLING)
+
+
+def test_the_nearest_word_is_that_of_the_largest_cosine_not_of_the_longest_vector(monkeypatch):
+    assert words_of(nearest(), DOG) == {"42": 1}  # cosine 1; "chienne" 0.994 and longer
+    assert words_of(nearest(missing=["42"]), DOG) == {"chienne": 1}  # what no document has is none
+    # Words without a vector stay as they are.
+    assert words_of(nearest(), HTML) == {"html": 1}
+    assert words_of(nearest(missing=DOCUMENT_WORDS), DOG) == {}  # nothing to be near to
+    assert words_of(nearest(missing=DOCUMENT_WORDS), HTML) == {"html": 1}
+    for at_once in (10**6, 1):
+        module = "tf_smoothclir.lexical.query_translation"
+        monkeypatch.setattr(f"{module}._SIMILARITIES_AT_ONCE", at_once)
+        assert words_of(nearest(), CAT) == {"chat": 1}
+    # P(w | t) for t = 0, 1, and P(t) = 1/4, 3/4: P(t = 0 | w = 0) = 0.2 / (0.2 + 0.3).
+    table = sp.csr_array(np.array([[0.8, 0.2], [0.4, 0.0]], np.float32))
+    found = inverted(table, np.array([0.25, 0.75]))
+    np.testing.assert_allclose(found.toarray(), [[0.4, 0.6], [1, 0]], rtol=1e-6)
+    # Words that never occur translate nothing.
+    table = sp.csr_array(np.array([[0.8, 0.2], [0.0, 1.0]], np.float32))
+    found = inverted(table, np.array([0.0, 1.0]))
+    np.testing.assert_allclose(found.toarray(), [[0, 0], [0, 1]])
+    found = background(counts([2, 2, 3], size=5))
+    # 2.1 + 1.1 of words that occur, and room of 0.1 for each of these two.
+    assert found == pytest.approx(np.array([0.1, 0.1, 2.1, 1.1, 0.1]) / (3.2 + 0.2))
+
+
+@pytest.mark.parametrize("settings", [PsqSettings(), PsqSettings(alpha=0.5, beta=0.0)])
+def test_impacts_are_those_of_the_formula(settings):
+    table, spelling = np.zeros((2, 4, 4))
+    table[2, 2:], table[3, 3], spelling[2, 3] = [0.75, 0.25], 0.5, 1
+    documents, known = [[2, 3, 3, 0], [3], []], background(counts([2, 3, 3], size=4))
+    tables = sp.csr_array(table), sp.csr_array(spelling)
+    found = impacts(shares(*documents, size=4), *tables, known, settings).toarray()
+    alpha, beta = settings.alpha, settings.beta
+    for row, document in enumerate(documents):
+        for word in range(4):
+            translated = sum(table[t, word] for t in document) / max(1, len(document))
+            same = sum(spelling[t, word] for t in document) / max(1, len(document))
+            probability = (1 - beta) * translated + beta * same
+            expected = math.log(1 + (1 - alpha) * probability / (alpha * known[word]))
+            assert found[row, word] == pytest.approx(expected, rel=1e-5)
+
+
+TRIPLE = [[1, 2], [1, 3], [2, 4]], [[5, 6], [5, 7], [6, 8, 5]]
+
+
+def learned(queries, documents, rounds, weights=None):
+    alignments = Alignments.of(counts(*queries, size=10), shares(*documents, size=10))
+    table, likelihoods = alignments.learn_table(rounds, weights)
+    return table.toarray(), likelihoods
+
+
+def test_one_round_by_hand_and_likelihoods_rise():
+    # Each word of "1 2" is to one half due to each word of "5 6": c = 1/2 for all four pairs.
+    table, likelihoods = learned([[1, 2]], [[5, 6]], 1)
+    assert table[5, 1] == table[5, 2] == table[6, 1] == table[6, 2] == 0.5
+    # P(1 | d) = P(2 | d) = 1/2 before it: T is 1/2 everywhere.
+    assert likelihoods == pytest.approx([2 * math.log(0.5)])
+    table, likelihoods = learned(*TRIPLE, 9)
+    assert (np.diff(likelihoods) > 0).all()
+    assert table[5:9].sum(axis=1) == pytest.approx(1)
+
+
+@pytest.mark.parametrize("rounds", [1, 2, 5, 30])
+def test_nltk_finds_the_same(rounds):
+    null = 9  # NLTK lets a word of the query stand for nothing: here, a word of every document
+    texts = zip(*([[str(word) for word in text] for text in texts] for texts in TRIPLE))
+    pairs = [translate.AlignedSent(query, document) for query, document in texts]
+    theirs = translate.IBMModel1(pairs, rounds).translation_table
+    ours, _ = learned(TRIPLE[0], [[*document, null] for document in TRIPLE[1]], rounds)
+    for query, document in zip(*TRIPLE):  # what never met keeps its first value there
+        for word, t in itertools.product(query, document):
+            assert ours[t, word] == pytest.approx(theirs[str(word)][str(t)], abs=1e-5)
+            assert ours[null, word] == pytest.approx(theirs[str(word)][None], abs=1e-5)
+
+
+def test_pairs_of_weight_0_and_empty_texts_are_as_if_they_were_not_there():
+    weighted, likelihood = learned(*TRIPLE, 4, np.array([1, 1, 0]))
+    without, expected = learned(TRIPLE[0][:2], TRIPLE[1][:2], 4)
+    # The first table is 1 / (number of different query words): 4 there, 3 here.
+    assert weighted == pytest.approx(without, abs=1e-6)
+    assert likelihood[1:] == pytest.approx(expected[1:])
+    assert not learned([[], [1]], [[2], []], 3)[0].any()
+    assert not learned([], [], 3)[0].any()
+
+
+COMMON, UNSEEN, LATE, SIZE = 1, 14, 15, 16
+# Text n has word 2 + n and a word that all texts have.
+QUERIES = [[2 + number, COMMON] for number in range(12)]
+DOCUMENTS = [[2 + number, COMMON] for number in range(12)]
+DOCUMENTS[3] = [5, COMMON, *[5] * 38, LATE]  # the last word is the 41st
+QUERIES[1] = [3, 3, COMMON]
+QUERIES[2] = [4, COMMON, UNSEEN]  # beyond the known words
+MATES = [(0, 0), (1, 1), (2, 2), (3, 3)]
+LOWER = [(0, 1), (0, 2), (1, 3), (2, 0)]
+OTHERS = [(5, 5), (6, 6)]  # of validation
+
+
+@pytest.fixture(scope="module")
+def pairs():
+    query_rows, document_rows = np.array([*MATES, *LOWER, *OTHERS]).T
+    grades = np.array([2] * len(MATES) + [1] * len(LOWER) + [2] * len(OTHERS))
+    splits = np.array([SPLITS.index("train")] * 5 + [SPLITS.index("validation")] * 7)
+    texts = types.SimpleNamespace(
+        retrieval_set=types.SimpleNamespace(
+            query_rows=query_rows, document_rows=document_rows, grades=grades, splits=splits
+        ),
+        queries=counts(*QUERIES, size=SIZE),
+        documents=words(*DOCUMENTS, size=SIZE),
+        known=UNSEEN,
+        similar_words=(sp.csr_array((SIZE, SIZE)), sp.csr_array((SIZE, SIZE))),
+    )
+    return TrainingPairs(texts, texts.documents.matrix)
+
+
+def slow_em(pairs):
+    """T(w | t) from `(query words, {document word: share}, weight)`."""
+    found_words = {word for query, _, _ in pairs for word in query}
+    table = collections.defaultdict(lambda: 1 / len(found_words))
+    for _ in range(ROUNDS):
+        expected = collections.Counter()
+        for query, document, weight in pairs:
+            for word in query:
+                total = sum(table[t, word] * share for t, share in document.items())
+                for t, share in document.items():
+                    expected[t, word] += weight * table[t, word] * share / total
+        totals = collections.Counter()
+        for (t, _), count in expected.items():
+            totals[t] += count
+        table = {key: count / totals[key[0]] for key, count in expected.items()}
+    return table
+
+
+def shares_of(document, profile, left_out=None):
+    """p(t | d): what a word has of the weights of all positions of a text."""
+    weights = profile(np.arange(len(document)))
+    found = collections.Counter()
+    for word, weight in zip(document, weights):
+        if word != left_out:
+            found[word] += weight / weights.sum()
+    return found
+
+
+@pytest.mark.parametrize("queries", [[0, 1, 2, 3], [0, 2, 3], [2]])
+@pytest.mark.parametrize("profile", [FLAT, PositionProfile(3.0, 2.0)], ids=["flat", "falling"])
+@pytest.mark.parametrize("weight", [0.0, 0.03, 0.5])
+def test_tables_are_those_of_em_over_the_pairs(pairs, weight, profile, queries):
+    known = [[word for word in query if word < UNSEEN] for query in QUERIES]
+    listed = [(known[q], shares_of(DOCUMENTS[d], profile), 1.0) for q, d in MATES if q in queries]
+    for q, d in LOWER:
+        if weight and q in queries:
+            rare = [word for word in known[q] if word != COMMON]
+            listed.append((rare, shares_of(DOCUMENTS[d][:40], profile, COMMON), weight))
+    found = pruned(pairs.table(profile, weight, np.array(queries))).toarray()
+    expected = np.zeros((SIZE, SIZE))
+    for place, probability in slow_em(listed).items():
+        expected[place] = probability
+    expected[expected < LEAST_PROBABILITY] = 0
+    clear = np.abs(expected - LEAST_PROBABILITY) > 1e-4
+    np.testing.assert_allclose(found[clear], expected[clear], atol=1e-5)
+    assert np.count_nonzero(found) >= 2
+
+
+def test_pairs_are_those_of_training_queries_and_lower_grades_add_translations(pairs):
+    assert list(zip(*pairs.mates)) == MATES
+    assert list(zip(*pairs.lower)) == LOWER
+    assert pairs.training.tolist() == [0, 1, 2, 3]
+    without, found = (pairs.whole_table(FLAT, weight).toarray() for weight in (0.0, 0.1))
+    assert without[3, 2] == 0  # document 1 is of query 0 by a lower grade alone
+    assert found[3, 2] > 0
+    assert found[LATE, 3] == 0  # the 41st word of document 3, which is of query 1
+    assert found[LATE, 5] > 0  # but of its mate all words count
+    assert pairs.whole_table(FLAT, 0.1) is pairs.whole_table(FLAT, 0.1)  # learned once
+
+
+def cosine(first: str, second: str, words: list[str]) -> float:
+    """Of TF-IDF vectors of n-grams that more than one word has; the slow way."""
+    grams = {
+        word: {
+            f"<{word}>"[begin : begin + length]
+            for length in (3, 4, 5)
+            for begin in range(len(word) + 3 - length)
+        }
+        for word in words
+    }
+    words_with = collections.Counter(gram for own in grams.values() for gram in own)
+    rarity = {gram: math.log(len(words) / number) for gram, number in words_with.items()}
+    lengths = [math.hypot(*(rarity[gram] for gram in grams[word])) for word in (first, second)]
+    return sum(rarity[gram] ** 2 for gram in grams[first] & grams[second]) / math.prod(lengths)
+
+
+def test_the_similarity_is_the_fourth_power_of_the_cosine_of_ngrams():
+    words = ["walk", "walked", "walks", "talks", "house", "houses"]
+    found = similar_words(words).toarray()
+    for (row, first), (column, second) in itertools.product(enumerate(words), repeat=2):
+        expected = 0.0 if first == second else cosine(first, second, words)
+        expected = expected**4 if expected >= 0.3 else 0.0
+        assert found[row, column] == pytest.approx(expected, abs=1e-6), (first, second)
+    assert np.count_nonzero(found) >= 4
+
+
+@pytest.mark.parametrize("words", [[], ["alone"], ["x", "xx"], ["", "", ""], ["1998", "1999", "x"]])
+def test_numbers_and_single_characters_are_like_no_other_word(words):
+    found = similar_words(words)
+    assert found.shape == (len(words), len(words))
+    assert found.nnz == 0
+
+
+NEIGHBOURS = np.array([[0, 0.5, 0], [0.5, 0, 0], [0, 0, 0]])
+
+
+@pytest.mark.parametrize(
+    ("counts", "of_documents", "of_queries", "expected"),
+    [
+        # Document word 0 was seen with query word 0 four times; word 1 was never seen, and looks
+        # like word 0; word 2 looks like none. Neighbours count as two occurrences together.
+        ([[4, 0], [0, 0], [0, 3]], 1, 0, [[4, 0], [2 * 4 / 4, 0], [0, 3]]),
+        # Σ s c = 0.5 · 0.4 = 0.2: few occurrences of neighbours count 2 · 0.2.
+        ([[0.4, 0], [0, 0], [0, 0]], 1, 0, [[0.4, 0], [2 * 0.2, 0], [0, 0]]),
+        # Query words get a tenth of what their neighbours have.
+        ([[5, 0, 1]], 0, 1.6, [[5, 0.1 * 0.8 * 5, 1]]),
+        # Shares below two thousandths are left out.
+        ([[1000, 1.9, 3]], 0, 0, [[1000, 0, 3]]),
+    ],
+)
+def test_counts_are_shared_with_neighbours_by_hand(counts, of_documents, of_queries, expected):
+    counts = sp.csr_array(np.array(counts, np.float32))
+    similar = (
+        sp.csr_array((factor * NEIGHBOURS)[:size, :size].astype(np.float32))
+        for size, factor in zip(counts.shape, (of_documents, of_queries))
+    )
+    np.testing.assert_allclose(shared_counts(counts, *similar).toarray(), expected, rtol=1e-6)

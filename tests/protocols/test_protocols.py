@@ -1,0 +1,75 @@
+"""Cut points on disk, rankings as candidate lists, and re-ranking by another scorer."""
+
+import numpy as np
+import pytest
+
+from tests.small_world import random_set, vectors_with_ties
+from tf_smoothclir.protocols.cut_points import CutPoints, read_cut_points, write_cut_points
+from tf_smoothclir.protocols.scorer import Ranking, Retriever, Scorer, TwoStageRetriever, rerank
+from tf_smoothclir.utils.errors import InputError
+
+CUT_POINTS = {
+    "dense": CutPoints((0.1 + 0.2, 0.7), (), (0.1 + 0.2, 0.7)),
+    "hybrid": CutPoints((1 / 3, 210.25), (0.9, 0.9), (12.0, 20.0)),
+}
+
+
+def test_cut_points_are_kept_as_json_and_another_content_is_a_message(tmp_path):
+    path = tmp_path / "grades.json"
+    write_cut_points(path, CUT_POINTS)
+    assert read_cut_points(path) == CUT_POINTS
+    wrong = '{"retrievers": {"dense": {"scores": [0.1, "x"], "shares": [], "alone": []}}}'
+    for text in ("{}", wrong, "["):
+        path.write_text(text)
+        with pytest.raises(InputError, match=r"grades\.json: .*Restore the file, or train again"):
+            read_cut_points(path)
+
+
+WORLD = random_set(20, 60, seed=1)
+FIRST_STAGE = vectors_with_ties(WORLD, seed=2)
+
+
+class Reranker:
+    """Scores by nothing but the rows, with many ties."""
+
+    def score(self, lists):
+        return ((lists.pair_query_rows + lists.document_rows) % 4).astype(np.float32)
+
+
+def test_candidate_lists_of_a_ranking_have_the_grades_of_the_judgments():
+    (ranking,) = FIRST_STAGE.rank(np.array([3, 0, 19]), 25)
+    lists = ranking.candidate_lists(WORLD)
+    assert lists.query_rows.tolist() == [3, 0, 19]
+    assert lists.offsets.tolist() == [0, 25, 50, 75]
+    np.testing.assert_array_equal(lists.document_rows, ranking.document_rows.ravel())
+    judged = dict(zip(zip(WORLD.query_rows, WORLD.document_rows), WORLD.grades))
+    pairs = zip(lists.pair_query_rows, lists.document_rows)
+    assert lists.grades.tolist() == [judged.get(pair, 0) for pair in pairs]
+    assert lists.grades.any()
+    np.testing.assert_allclose(FIRST_STAGE.score(lists), ranking.scores.ravel())
+
+
+def test_rerank_sorts_the_found_documents_and_breaks_ties_by_the_set():
+    (found,) = FIRST_STAGE.rank(np.array([4, 9]), 12)
+    ranking = rerank(found, Reranker(), WORLD)
+    for row, query in enumerate((4, 9)):
+        scores = {d: (query + d) % 4 for d in found.document_rows[row].tolist()}
+        expected = sorted(scores, key=lambda d: (-scores[d], WORLD.tie_order[d]))
+        assert ranking.document_rows[row].tolist() == expected
+        assert ranking.scores[row].tolist() == [scores[d] for d in expected]
+    again = rerank(found, FIRST_STAGE, WORLD)  # by the first stage itself nothing changes
+    np.testing.assert_array_equal(again.document_rows, found.document_rows)
+
+
+@pytest.mark.parametrize("depth", [3, 8, 100])
+def test_two_stages_rank_no_more_than_the_reranker_has_seen(depth):
+    two_stages = TwoStageRetriever(FIRST_STAGE, Reranker(), WORLD, ranks=8)
+    assert isinstance(Reranker(), Scorer)
+    assert [isinstance(one, Retriever) for one in (Reranker(), two_stages)] == [False, True]
+    queries = np.arange(20)
+    ranking = Ranking.joined(two_stages.rank(queries, depth))
+    expected = rerank(Ranking.joined(FIRST_STAGE.rank(queries, 8)), Reranker(), WORLD)
+    np.testing.assert_array_equal(ranking.document_rows, expected.document_rows[:, :depth])
+    np.testing.assert_array_equal(ranking.scores, expected.scores[:, :depth])
+    lists = ranking.candidate_lists(WORLD)
+    np.testing.assert_array_equal(two_stages.score(lists), Reranker().score(lists))
