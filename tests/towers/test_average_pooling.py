@@ -8,7 +8,7 @@ from tensorflow import keras
 from tf_smoothclir._compat.keras_api import tf_variable
 from tf_smoothclir.text.tokens import DistinctTokens, SubwordTokens, Tokens
 from tf_smoothclir.towers.average_pooling import AveragePoolingTower
-from tf_smoothclir.towers.positions import NUM_PARTS, PART_BEGINS, by_part, part_of_position
+from tf_smoothclir.towers.positions import NUM_PARTS, PART_BEGINS, part_of_position
 
 TEXTS = {
     "plain": [[2, 3], [4, 5, 6]],
@@ -70,14 +70,14 @@ def padded(texts, length=None):
     )
 
 
-def make(kind="plain", *, start=True, **options):
+def make(kind="plain", **options):
     table = keras.initializers.RandomNormal(stddev=1.0, seed=1)
     options = {"vocabulary_size": SIZE, "embeddings_initializer": table, **KINDS[kind], **options}
     tower = AveragePoolingTower(dim=DIM, **options)
     tower.build()
-    if start and tower.token_weights != "none":
+    if tower.token_weights != "none":
         tower.start_token_weights(WEIGHTS[: tower.vocabulary_size])
-    if start and tower.position_weights != "none":
+    if tower.position_weights != "none":
         tower.weights[-1].assign(LOGS)
     return tower
 
@@ -198,15 +198,6 @@ def test_gradients_name_each_row_once_and_equal_numpy(kind, compiled, texts):
 
 
 @every_kind
-def test_before_training_all_tokens_count_alike(kind):
-    tower, options = make(kind, start=False), {"token_weights": "none", "position_weights": "none"}
-    plain = make(kind, **options)
-    plain.set_weights(tower.get_weights()[: len(plain.weights)])
-    form = with_ngrams if tower.ngram_buckets else flat
-    np.testing.assert_allclose(tower(form(LONG)), plain(form(LONG)), rtol=1e-5, atol=1e-6)
-
-
-@every_kind
 def test_the_mean_of_token_vectors_is_the_vector(kind):
     tower, texts = make(kind), [[2, 3, 3, 6], [], LONG[0]]
     tokens = (with_ngrams if tower.ngram_buckets else flat)(texts)
@@ -236,12 +227,6 @@ def test_extreme_weights_have_finite_vectors_and_gradients(extreme):
 def test_parts_of_positions_are_short_where_texts_begin_and_the_last_one_has_no_end():
     assert part_of_position(7).tolist() == [0, 1, 2, 2, 3, 3, 4]
     assert part_of_position(1000)[[159, 160, 999]].tolist() == [NUM_PARTS - 2, *[NUM_PARTS - 1] * 2]
-    parts = by_part(with_texts([[2, 3, 4, 5, 6], [], [7]]))
-    assert parts.ids.numpy().tolist() == [2, 3, 4, 5, 6, 7]
-    assert parts.texts.numpy().tolist() == [0, 1, 2, 2, 3, 2 * NUM_PARTS]
-    lengths = np.zeros([3, NUM_PARTS], int)
-    lengths[0, :4], lengths[2, 0] = [1, 1, 2, 1], 1
-    assert parts.lengths.numpy().tolist() == lengths.ravel().tolist()
     # For plots, the largest weight is one.
     expected = np.exp([LOGS[part_by_hand(position)] - LOGS.max() for position in range(200)])
     found = make("weights of positions").position_profile(200)
@@ -270,6 +255,9 @@ def test_weights_are_those_that_were_asked_for_and_only_learned_ones_are_trained
     idf = make(token_weights="idf")
     assert [weight.shape for weight in idf.trainable_weights] == [(SIZE, DIM)]
     assert [weight.shape for weight in idf.weights] == [(SIZE, DIM), (SIZE, 1)]
+    fresh = AveragePoolingTower(SIZE, DIM, **BOTH)
+    fresh.build()
+    assert not any(np.any(weight) for weight in fresh.weights[1:])  # at first, all count alike
     assert make("n-grams", train_embeddings=False).trainable_weights == []
     assert make("n-grams", trainable=False).trainable_weights == []
 

@@ -26,7 +26,6 @@ from tf_smoothclir.towers.cnn import CNNTower, largest_responses
 from tf_smoothclir.towers.lstm import LSTMTower
 from tf_smoothclir.towers.sequence_tower import dropped_out
 from tf_smoothclir.two_tower.model import TwoTower
-from tf_smoothclir.two_tower.similarity import SmoothCosineSimilarity
 
 SIZE, DIM = 12, 3
 BATCH = [[2, 2, 3], [], [3, 5, 7, 9, 2], [11]]
@@ -269,31 +268,6 @@ NORMAL = keras.initializers.RandomNormal(stddev=1.0, seed=1)
 
 
 @pytest.mark.parametrize(
-    ("as_published", "texts", "expected"),
-    [
-        # 2+4 of the middle token is more than 0+3 and 3+0 at the edges; a lone token has zeros
-        # around it.
-        (False, [[2, 3, 4], [3, 2], [7]], np.tanh(np.tanh([[0.06], [0.03], [0.0]]))),
-        # 2+4 and 3+1, not 7+0 at the edge; texts of one or two words have one window, and nothing
-        # bounds the vector.
-        (True, [[2, 3, 4, 1], [3, 2], [7], [2, 6, 7]], np.tanh([[0.06], [0.03], [0.07], [0.09]])),
-    ],
-)
-def test_a_window_sees_one_neighbour_on_each_side(as_published, texts, expected):
-    # One filter sums the words before and after; max pooling and the rest pass it on.
-    tower = CNNTower(SIZE, 1, embeddings_initializer="zeros", as_published=as_published)
-    tower.build()
-    table, filters, biases, kernel, bias = tower.trainable_weights
-    table.assign(np.arange(SIZE, dtype="f4")[:, None] / 100)
-    filters.assign(np.float32([[1], [0], [1]]) * np.eye(1, 300, dtype="f4"))
-    scale = 100 if as_published else 1
-    kernel.assign(scale * np.eye(300, 1, dtype="f4"))
-    np.testing.assert_allclose(tower(flat(texts)), scale * expected, rtol=1e-5)
-    assert not np.any(biases)
-    assert not np.any(bias)
-
-
-@pytest.mark.parametrize(
     "texts",
     [[0, 0, 0, 1, 1], [0, 2, 2], [0, 0, -1, -1, 2, 2, -1], [-1], []],
     ids=["all", "gap", "between", "nowhere", "none"],
@@ -421,24 +395,6 @@ def test_every_tower_has_word_vectors_with_ngrams(kind):
     plain.embeddings.assign(word_vectors(tower))
     found, expected = tower(with_ngrams(WORDS)), plain(distinct(WORDS))
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
-
-
-def test_a_shared_tower_sums_both_uses_of_a_row_before_the_norm():
-    tower = make_tower()
-    inputs = {"query": with_ngrams([[2, 5], [3]]), "document": with_ngrams([[2, 6], [5, 3]])}
-    grades = tf.constant([2.0, 0.0])
-    model = TwoTower(tower, tower, SmoothCosineSimilarity(0.5), clip_norm=1e9)
-    model.build()
-    model.compile(keras.optimizers.SGD(1.0), "mse")
-    with tf.GradientTape() as tape:
-        loss = model.compute_loss(inputs, grades, model(inputs, training=True))
-    dense = [tf.convert_to_tensor(g) for g in tape.gradient(loss, model.trainable_variables)]
-    before = [weight.numpy() for weight in model.weights]
-    logs = model.train_step((inputs, grades))
-    norm = tf.linalg.global_norm(dense).numpy()
-    assert logs["gradient_norm"].numpy() == pytest.approx(norm, rel=1e-5)
-    for old, new, gradient in zip(before, model.weights, dense, strict=True):
-        np.testing.assert_allclose(new, old - gradient, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("form", [distinct, padded])

@@ -56,11 +56,6 @@ def batches(inputs=None, grades=GRADES):
     return tf.data.Dataset.from_tensors((inputs or tensors(), tf.constant(grades)))
 
 
-def in_lists():
-    """Each of the four queries has two documents of the batch in its list."""
-    return {**tensors(), "list_lengths": tf.constant([2, 2, 2, 2])}
-
-
 def apart():
     return SeparateTexts(*(Tokens.of(**tokens) for tokens in tensors().values()))
 

@@ -80,27 +80,22 @@ def tokenized_set_of_run(run):
     return tokenized_set_of(source_of(settings.data), settings, run, ["test"])
 
 
-def test_a_run_evaluates_every_length(run):
-    result = json.loads(run.metrics.read_text())
+def test_a_run_evaluates_every_length_and_loads_with_any(run, tokenized_set_of_run):
+    result, cut_points = json.loads(run.metrics.read_text()), read_cut_points(run.cut_points)
     assert list(result["components"]) == ["dense-4", "dense-8"]
     assert result["components"]["dense-4"]["test"].keys() == result["test"].keys()
-    assert set(read_cut_points(run.cut_points)) == {"dense", "dense-4", "dense-8"}
+    assert set(cut_points) == {"dense", "dense-4", "dense-8"}
     assert "dense-8" in run.report.read_text()
-
-
-def test_a_run_loads_with_any_of_its_lengths(run, tokenized_set_of_run):
-    for dim in (0, 4, 8, 16):
+    components = load_models(run).retrievers(tokenized_set_of_run)
+    for dim, name in ((0, "dense"), (4, "dense-4"), (8, "dense-8"), (16, "dense")):
         models = load_models(run, dim)
         assert models.settings.model.dim == models.towers.query_tower.dim == (dim or 16)
-        cut_points = load_cut_points(run, models)["dense"]
-        name = f"dense-{dim}" if dim in (4, 8) else "dense"
-        assert cut_points == read_cut_points(run.cut_points)[name]
+        assert load_cut_points(run, models)["dense"] == cut_points[name]
         graded = load_scorer(run, tokenized_set_of_run, dim)
-        assert graded.cut_points == cut_points
+        assert graded.cut_points == cut_points[name]
         kept = models.retrievers(tokenized_set_of_run)["dense"]
         np.testing.assert_array_equal(graded.scorer.queries, kept.queries)
-        component = load_models(run).retrievers(tokenized_set_of_run)[name]
-        np.testing.assert_allclose(component.documents, kept.documents, atol=1e-6)
+        np.testing.assert_allclose(components[name].documents, kept.documents, atol=1e-6)
 
 
 def test_other_lengths_are_refused_and_without_vectors_nothing_can_be_cut(run, tmp_path):

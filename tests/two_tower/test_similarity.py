@@ -5,7 +5,6 @@ import pytest
 import tensorflow as tf
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tensorflow import keras
 
 from tests.oracles import maths
 from tf_smoothclir.two_tower.similarity import SmoothCosineSimilarity, smooth_normalize, stable_norm
@@ -57,26 +56,10 @@ def test_finite_in_every_dtype_over_zero_tiny_and_huge_norms(
         query_norm, document_norm = min(query_norm, 6e4), min(document_norm, 6e4)
     query, document = random_vector(seed, query_norm), random_vector(seed + 1, document_norm)
     score, by_query, by_document = score_and_gradients(query, document, 1.0, dtype)
-    assert np.isfinite(score)
-    assert np.isfinite(by_query).all()
-    assert np.isfinite(by_document).all()
+    assert np.isfinite([score, *by_query, *by_document]).all()
     rounding = 1e-2 if tf.as_dtype(dtype).size == 2 else 1e-6
     assert abs(score) <= 1 + rounding
     assert score == pytest.approx(maths.smooth_cosine(query, document, 1.0), abs=2 * rounding)
-
-
-@pytest.mark.parametrize("epsilon", [0.05, 0.5, 1.0])
-def test_gradient_keeps_the_bound_of_lemma_2_which_plain_cosine_breaks(epsilon):
-    """‖∂r/∂f_q‖ is at most ‖v_d‖ / (‖f_q‖ + ε), which is below 1/ε; the paper states 2/ε."""
-    violations = {epsilon: 0, 0.0: 0}
-    for seed, norm in enumerate([0.0, 1e-30, 1e-6, 1e-3, 0.02, 0.1, 1.0, 10.0, 1e18]):
-        query, document = random_vector(seed, norm), random_vector(seed + 100, 3.0)
-        bound = maths.norm(maths.smooth_normalize(document, epsilon)) / (norm + epsilon)
-        assert bound < 1 / epsilon
-        for trained in violations:
-            _, gradient, _ = score_and_gradients(query, document, trained)
-            violations[trained] += maths.norm(gradient) > bound * (1 + 1e-5)
-    assert violations[epsilon] == 0 < violations[0.0]
 
 
 def test_zero_vectors_have_finite_gradients_even_without_epsilon():
@@ -121,10 +104,9 @@ def test_lists_score_like_pairs():
 
 @pytest.mark.parametrize("epsilon", [-1e-9, float("nan"), float("inf"), "wide", None])
 def test_invalid_epsilon_is_named(epsilon):
-    with pytest.raises(ValueError, match=r"epsilon must be .* but is .*Use 1\.0"):
-        SmoothCosineSimilarity(epsilon)
-    with pytest.raises(ValueError, match=r"epsilon must be"):
-        smooth_normalize(tf.ones([1, 2]), epsilon)
+    for use in (SmoothCosineSimilarity, lambda epsilon: smooth_normalize(tf.ones([1, 2]), epsilon)):
+        with pytest.raises(ValueError, match=r"epsilon must be .* but is .*Use 1\.0"):
+            use(epsilon)
 
 
 @pytest.mark.parametrize(
@@ -139,14 +121,3 @@ def test_shapes_that_do_not_fit_are_named(query_shape, document_shape):
         layer.compute_output_shape([query_shape, document_shape])
     with pytest.raises(ValueError, match=r"\[query_vectors, document_vectors\]"):
         layer(tf.ones(document_shape))
-
-
-def test_functional_model_survives_save_and_reload(tmp_path):
-    queries, documents = keras.Input([4]), keras.Input([None, 4])
-    model = keras.Model([queries, documents], SmoothCosineSimilarity(0.25)([queries, documents]))
-    model.save(tmp_path / "model.keras")
-    reloaded = keras.models.load_model(tmp_path / "model.keras")
-    rng = np.random.default_rng(3)
-    inputs = [rng.normal(size=(2, 4)).astype("f4"), rng.normal(size=(2, 3, 4)).astype("f4")]
-    assert reloaded.layers[-1].epsilon == 0.25
-    np.testing.assert_array_equal(reloaded(inputs), model(inputs))
