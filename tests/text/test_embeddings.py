@@ -191,6 +191,10 @@ def test_other_kinds_of_files_are_named_with_a_remedy(content, message, path):
     path.write_bytes(content + b"the " + ROWS.tobytes())
     with pytest.raises(InputError, match=message):
         load(path)
+    by_name = path.with_suffix(".pkl")
+    by_name.write_text("chat 1 2 3\n")
+    with pytest.raises(InputError, match="is a pickle"):
+        load(by_name)
     for missing in (path.parent, path.parent / "nowhere"):
         with pytest.raises(InputError, match="cannot be read"):
             load(missing)

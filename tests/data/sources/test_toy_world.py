@@ -77,6 +77,8 @@ def test_the_same_in_another_process():
     assert len({ToyWorld(*each).fingerprint() for each in others}) == len(others)
     examples = example_queries(world, {"q1", "q2", "q3"}, 10)
     assert 1 <= len(examples) <= 3
+    assert example_queries(world, {"q1", "q2", "q3"}, 1) == examples[:1]
+    assert world.place("documents", 4) == "toy world fr-tl, documents record 5"
     assert set(examples) <= {query.text for query in world.queries()}
 
 
