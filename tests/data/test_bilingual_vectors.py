@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 
 from tf_smoothclir.data import bilingual_vectors as module
+from tf_smoothclir.data import token_frequency
 from tf_smoothclir.data.bilingual_vectors import occurrences
 from tf_smoothclir.data.preparation import tokenize_set
 from tf_smoothclir.data.sources.source import SPLITS
+from tf_smoothclir.data.token_frequency import inverse_document_frequency
 from tf_smoothclir.settings.text import TextSettings
 
 DIM = 2048  # an estimate is off by about 1 / √DIM
@@ -35,66 +37,54 @@ def correlation(ours, theirs, number):
     return (number * both - a * b) / math.sqrt(a * b * (number - a) * (number - b))
 
 
-def occurrences_of(tokenized_set, role, dim=DIM, seed=13):
-    size = len(tokenized_set.vocabulary(role))
-    return occurrences(tokenized_set, [role], size=size, dim=dim, seed=seed)
+def occurrences_of(tokenized_set, *roles, dim=DIM, seed=13):
+    size = len(tokenized_set.vocabulary(roles[0]))
+    return occurrences(tokenized_set, roles, size=size, dim=dim, seed=seed)
 
 
-def vectors_of(tokenized_set, role, dim=DIM, seed=13):
-    return occurrences_of(tokenized_set, role, dim, seed).vectors()
-
-
-def number_of_places(tokenized_set):
-    return int((tokenized_set.retrieval_set.splits == SPLITS.index("train")).sum())
+def counts_of(found):
+    return {token: found.counts[token] for token in np.flatnonzero(found.counts)}
 
 
 @pytest.mark.parametrize("role", ["query", "document"])
-def test_only_training_pairs_of_the_highest_grade_count(tokenized_set, role):
+def test_only_training_pairs_of_the_highest_grade_count(tokenized_set, role, monkeypatch):
     found = occurrences_of(tokenized_set, role, dim=8)
     by_hand = places_by_hand(tokenized_set, role)
-    assert {t: found.counts[t] for t in np.flatnonzero(found.counts)} == {
-        token: len(places) for token, places in by_hand.items()
-    }
+    assert counts_of(found) == {token: len(places) for token, places in by_hand.items()}
     vectors = found.vectors()
     assert not vectors[found.counts == 0].any()
     assert vectors.dtype == np.float32
+    # The size of chunks changes nothing but rounding; the seed decides.
+    monkeypatch.setattr(module, "_LISTS_PER_CHUNK", 3)
+    chunked, other = (occurrences_of(tokenized_set, role, dim=8, seed=seed) for seed in (13, 2))
+    np.testing.assert_allclose(chunked.sums, found.sums, atol=1e-5)
+    np.testing.assert_array_equal(chunked.counts, found.counts)
+    assert (found.sums != other.sums).any()
 
 
 def test_inner_products_across_languages_are_correlations(tokenized_set, monkeypatch):
     monkeypatch.setattr(module, "_LISTS_PER_CHUNK", 5)
-    number = number_of_places(tokenized_set)
+    number = int((tokenized_set.retrieval_set.splits == SPLITS.index("train")).sum())
     words = {role: places_by_hand(tokenized_set, role) for role in ("query", "document")}
-    vectors = {role: vectors_of(tokenized_set, role) for role in words}
+    vectors = {role: occurrences_of(tokenized_set, role).vectors() for role in words}
     off = []
     for q, ours in words["query"].items():
         for d, theirs in words["document"].items():
             length = math.sqrt((1 - len(ours) / number) * (1 - len(theirs) / number))
-            if length == 0:
-                continue
-            found = vectors["query"][q] @ vectors["document"][d] / DIM
-            off.append(found - correlation(ours, theirs, number) * length)
+            if length > 0:
+                found = vectors["query"][q] @ vectors["document"][d] / DIM
+                off.append(found - correlation(ours, theirs, number) * length)
     assert len(off) > 100
     assert np.std(off) < 2 / math.sqrt(DIM)
     assert abs(np.mean(off)) < 4 * np.std(off) / math.sqrt(len(off)) + 0.01
-
-
-def test_a_word_that_occurs_everywhere_says_nothing(tokenized_set):
-    number = number_of_places(tokenized_set)
-    vectors = vectors_of(tokenized_set, "query", dim=64)
-    for word, places in places_by_hand(tokenized_set, "query").items():
-        expected = 1 - len(places) / number
-        variance = np.mean(vectors[word] ** 2)
-        assert variance == pytest.approx(expected, abs=5 * expected * math.sqrt(2 / 64) + 1e-9)
 
 
 @pytest.mark.parametrize("buckets_at_a_time", [3, 100])
 def test_an_ngram_occurs_where_its_words_occur(small_set, tmp_path, monkeypatch, buckets_at_a_time):
     monkeypatch.setattr(module, "_BUCKETS_PER_PIECE", buckets_at_a_time)
     tokenized_set = tokenize_set(small_set, TextSettings(ngram_buckets=7), tmp_path)
-    words, ngrams = (
-        occurrences_of(tokenized_set, "document", dim=4),
-        tokenized_set.ngrams("document"),
-    )
+    words = occurrences_of(tokenized_set, "document", dim=4)
+    ngrams = tokenized_set.ngrams("document")
     sums, counts = np.zeros((7, 4)), np.zeros(7, int)
     for word in range(len(words.counts)):
         for bucket in ngrams[word]:
@@ -107,32 +97,14 @@ def test_an_ngram_occurs_where_its_words_occur(small_set, tmp_path, monkeypatch,
     assert [i for buckets, _ in pieces for i in range(7)[buckets]] == list(range(7))
 
 
-def test_the_size_of_chunks_changes_nothing_but_rounding(tokenized_set, monkeypatch):
-    whole = occurrences_of(tokenized_set, "document", dim=8)
-    monkeypatch.setattr(module, "_LISTS_PER_CHUNK", 3)
-    chunked = occurrences_of(tokenized_set, "document", dim=8)
-    np.testing.assert_allclose(chunked.sums, whole.sums, atol=1e-5)
-    np.testing.assert_array_equal(chunked.counts, whole.counts)
-
-
 def test_a_shared_word_has_the_places_of_both_languages(small_set, tmp_path):
     tokenized_set = tokenize_set(small_set, TextSettings(shared_vocabulary=True), tmp_path)
-    size = len(tokenized_set.vocabulary("query"))
-    found = occurrences(tokenized_set, ["query", "document"], size=size, dim=4, seed=13)
-    of_queries, of_documents = (
-        places_by_hand(tokenized_set, role) for role in ("query", "document")
-    )
-    both = {
-        token: len(of_queries.get(token, set()) | of_documents.get(token, set()))
-        for token in of_queries.keys() | of_documents.keys()
+    found = occurrences_of(tokenized_set, "query", "document", dim=4)
+    queries, documents = (places_by_hand(tokenized_set, role) for role in ("query", "document"))
+    assert counts_of(found) == {
+        token: len(queries.get(token, set()) | documents.get(token, set()))
+        for token in queries.keys() | documents.keys()
     }
-    assert {token: found.counts[token] for token in np.flatnonzero(found.counts)} == both
-
-
-def test_the_seed_decides(tokenized_set):
-    first, again, other = (vectors_of(tokenized_set, "query", 8, seed) for seed in (1, 1, 2))
-    np.testing.assert_array_equal(first, again)
-    assert (first != other).any()
 
 
 def test_words_outside_the_vocabulary_are_left_out(tokenized_set):
@@ -140,3 +112,30 @@ def test_words_outside_the_vocabulary_are_left_out(tokenized_set):
     found = occurrences(tokenized_set, ["document"], size=size, dim=4, seed=13)
     assert found.sums.shape == (size, 4)
     assert found.counts.shape == (size,)
+
+
+def texts_of(tokenized_set, role):
+    """The counted texts, as sets of ids."""
+    store = tokenized_set.tokens(role)
+    train = tokenized_set.retrieval_set.splits == SPLITS.index("train")
+    rows = np.flatnonzero(train) if role == "query" else range(len(store))
+    return [set(store[row].tolist()) for row in rows]
+
+
+def idf_by_hand(texts, size):
+    counts = [max(1, sum(token in text for text in texts)) for token in range(size)]
+    counts[1] = 1  # unknown
+    return [math.log(1 + len(texts) / count) for count in counts]
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_documents_and_training_queries_are_counted(shared, small_set, tmp_path, monkeypatch):
+    monkeypatch.setattr(token_frequency, "_TEXTS_PER_CHUNK", 5)
+    world = tokenize_set(small_set, TextSettings(shared_vocabulary=shared), tmp_path)
+    for roles in (["query", "document"],) if shared else (["query"], ["document"]):
+        size = len(world.vocabulary(roles[0]))
+        found = inverse_document_frequency(world, roles, size)
+        texts = [text for role in roles for text in texts_of(world, role)]
+        np.testing.assert_allclose(found, idf_by_hand(texts, size), rtol=1e-12)
+        assert len(set(found)) > 1
+        assert found[1] == found.max()

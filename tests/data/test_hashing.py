@@ -1,11 +1,8 @@
 """Hashes and permutations: golden values, so that no NumPy version changes what was sampled."""
 
-from __future__ import annotations
-
 import hashlib
 
 import numpy as np
-import pytest
 
 from tf_smoothclir.data.hashing import hash_ids, mix, permutation
 
@@ -23,40 +20,26 @@ def test_mix_is_split_mix_64():
     assert mix(np.array(numbers, np.uint64)).tolist() == list(map(plain_split_mix, numbers))
     # The first output of the authors' generator with seed 0.
     assert int(mix(np.uint64(0))) == 0xE220A8397B1DCDAF
-
-
-def test_mix_keeps_the_shape_and_is_injective():
-    numbers = np.arange(10_000, dtype=np.uint64).reshape(100, 100)
-    assert mix(numbers).shape == (100, 100)
-    assert len(np.unique(mix(numbers))) == numbers.size
+    wide = np.arange(10_000, dtype=np.uint64).reshape(100, 100)
+    assert mix(wide).shape == (100, 100)
+    assert len(np.unique(mix(wide))) == wide.size
 
 
 def test_hash_ids_is_blake2b_in_little_endian():
-    digest = hashlib.blake2b("ä7".encode(), digest_size=8, key=b"salt").digest()
-    assert hash_ids(["ä7"], "salt").tolist() == [int.from_bytes(digest, "little")]
-
-
-def test_hash_ids_depends_on_id_and_salt_alone():
-    ids = ["1", "2", "doc-3"]
-    found = hash_ids(ids, "negatives 13")
-    np.testing.assert_array_equal(hash_ids(ids[::-1], "negatives 13")[::-1], found)
-    assert not np.isin(hash_ids(ids, "negatives 14"), found).any()
-    assert not np.isin(hash_ids(ids), found).any()
-
-
-def test_hash_ids_of_nothing():
+    expected = [
+        int.from_bytes(hashlib.blake2b(id_, digest_size=8, key=b"salt").digest(), "little")
+        for id_ in ("ä7".encode(), b"1")
+    ]
+    assert hash_ids(["ä7", "1"], "salt").tolist() == expected
+    assert not np.isin(hash_ids(["ä7", "1"]), expected).any()
     assert hash_ids([]).shape == (0,)
 
 
-@pytest.mark.parametrize("size", [0, 1, 2, 1000])
-def test_permutation_contains_every_number_once(size):
-    assert sorted(permutation(size, 13, 0).tolist()) == list(range(size))
-
-
-def test_permutation_follows_every_part_of_its_key():
+def test_permutation_has_every_number_once_and_follows_every_part_of_its_key():
+    for size in (0, 1, 2, 1000):
+        assert sorted(permutation(size, 13, 0).tolist()) == list(range(size))
     orders = {tuple(permutation(20, *key)) for key in [(), (0,), (1,), (0, 0), (0, 1), (1, 0)]}
     assert len(orders) == 6
-    np.testing.assert_array_equal(permutation(20, 3, 4), permutation(20, 3, 4))
 
 
 def test_golden_permutation():
@@ -65,11 +48,3 @@ def test_golden_permutation():
         state = plain_split_mix(state ^ plain_split_mix(part))
     expected = sorted(range(8), key=lambda i: plain_split_mix(i ^ state))
     assert permutation(8, 13, 2).tolist() == expected
-
-
-def test_each_number_is_as_often_at_each_place():
-    size, draws = 5, 4000
-    orders = np.array([permutation(size, seed) for seed in range(draws)])
-    table = np.array([np.bincount(orders[:, place], minlength=size) for place in range(size)])
-    chi_square = ((table - draws / size) ** 2 / (draws / size)).sum()
-    assert chi_square < 34.3  # 99.5% point of chi-square with (5-1)^2 = 16 degrees of freedom

@@ -1,6 +1,6 @@
-"""Batches of pairs: every pair once, a reproducible order, the tokens of the store."""
+"""Batches of pairs and of lists: each once, a reproducible order, the tokens of the store."""
 
-from __future__ import annotations
+import types
 
 import numpy as np
 import pytest
@@ -8,12 +8,23 @@ import tensorflow as tf
 
 from tf_smoothclir.data import pipeline as pipelines
 from tf_smoothclir.data.candidate_lists import candidate_lists
-from tf_smoothclir.data.model_inputs import PairInputs, SeparateTexts
-from tf_smoothclir.data.pipeline import BucketedPairPipeline, PairPipeline, token_batches
+from tf_smoothclir.data.model_inputs import (
+    InBatchInputs,
+    ListInputs,
+    PairInputs,
+    SeparateTexts,
+    model_inputs,
+)
+from tf_smoothclir.data.pipeline import PIPELINES, ListPipeline, token_batches
+from tf_smoothclir.data.preparation import tokenize_set
 from tf_smoothclir.data.tokenized_set import ROLES
+from tf_smoothclir.settings.text import TextSettings
 from tf_smoothclir.text.tokens import Tokens
 
 BATCH = 5
+# 24 pairs in 3 lists: one list a batch, two (and one in the last), all in one.
+CASES = [("pairs", BATCH), ("bucketed", BATCH), ("lists", 8), ("lists", 16), ("lists", 1000)]
+CASES += [("in_batch", 8), ("in_batch", 1000)]
 
 
 @pytest.fixture(scope="module")
@@ -21,132 +32,183 @@ def lists(small_set):
     return candidate_lists(small_set, "train", negatives=6, seed=1)  # 6 judged and 18 sampled pairs
 
 
-@pytest.fixture(scope="module", params=[PairPipeline, BucketedPairPipeline])
-def pipeline(tokenized_set, request):
-    return request.param(tokenized_set, batch_size=BATCH, seed=13)
+@pytest.fixture(scope="module", params=CASES, ids=str)
+def case(tokenized_set, request):
+    """The name of a pipeline, and the pipeline."""
+    name, size = request.param
+    return name, PIPELINES[name](tokenized_set, batch_size=size, seed=13)
 
 
-def rows_of(tokens):
-    return [
-        part.tolist() for part in np.split(tokens.ids, np.cumsum(tokens.lengths))[:-1]
-    ]  # what is behind the last row is empty
+def positions(pipeline, lists, epoch):
+    steps = range(len(pipeline.pair_ends(lists, epoch)))
+    return [pipeline.batch_pairs(lists, epoch, step) for step in steps]
 
 
-def batches(dataset):
-    """Each batch as [(query ids, document ids, grade)]."""
-    return [
-        list(zip(*map(rows_of, inputs.texts), grades.tolist()))
-        for inputs, grades in dataset.as_numpy_iterator()
-    ]
+def split(tokens):
+    texts = np.repeat(range(len(tokens.lengths)), tokens.lengths)
+    np.testing.assert_array_equal(tokens.texts, texts)
+    return [part.tolist() for part in np.split(tokens.ids, np.cumsum(tokens.lengths))[:-1]]
 
 
-def expected_pairs(tokenized_set, lists, positions):
-    queries, documents = tokenized_set.tokens("query"), tokenized_set.tokens("document")
-    return [
-        (
-            queries[lists.pair_query_rows[i]].tolist(),
-            documents[lists.document_rows[i]].tolist(),
-            int(lists.grades[i]),
-        )
-        for i in positions
-    ]
+def texts_of(tokens):
+    """Returns the ids of each text, and the n-grams of each word, if there are any."""
+    if isinstance(tokens, Tokens):
+        return split(tokens), {}
+    assert len(set(tokens.distinct)) == len(tokens.distinct)
+    return split(tokens), dict(zip(tokens.distinct.tolist(), split(tokens.ngrams)))
 
 
-def test_last_batch_is_smaller(pipeline, lists):
-    assert len(lists.grades) == 24
-    assert len(pipeline.pair_ends(lists, 0)) == 5
-    sizes = [len(pipeline.batch_pairs(lists, 0, step)) for step in range(5)]
-    assert sizes == [5, 5, 5, 5, 4]
-
-
-def test_every_pair_exactly_once_an_epoch(pipeline, lists):
+def test_an_epoch_has_every_pair_once_and_pair_ends_count_them(case, lists):
+    name, pipeline = case
     for epoch in range(3):
-        positions = np.concatenate([pipeline.batch_pairs(lists, epoch, s) for s in range(5)])
-        assert sorted(positions) == list(range(24))
+        found = positions(pipeline, lists, epoch)
+        assert sorted(np.concatenate(found)) == list(range(len(lists.grades)))
+        sizes = [len(batch) for batch in found]
+        np.testing.assert_array_equal(pipeline.pair_ends(lists, epoch), np.cumsum(sizes))
+        if name in ("pairs", "bucketed"):
+            assert sizes == [5, 5, 5, 5, 4]
+            continue
+        for batch in found:  # whole lists
+            queries = list(set(lists.pair_query_rows[batch]))
+            assert len(batch) == np.isin(lists.pair_query_rows, queries).sum()
 
 
-def test_order_depends_on_seed_and_epoch_only(pipeline, tokenized_set, lists):
-    def order(pipeline, epoch):
-        return np.concatenate([pipeline.batch_pairs(lists, epoch, step) for step in range(5)])
+def test_order_depends_on_seed_and_epoch_only(case, tokenized_set, lists):
+    _, pipeline = case
 
-    first = order(pipeline, 0)
-    assert not np.array_equal(first, np.arange(24))  # shuffled
-    assert not np.array_equal(order(pipeline, 1), first)
-    np.testing.assert_array_equal(order(pipeline, 0), first)
-    other = type(pipeline)(tokenized_set, batch_size=BATCH, seed=14)
-    assert not np.array_equal(order(other, 0), first)
+    def orders(seed):
+        made = type(pipeline)(tokenized_set, batch_size=8, seed=seed)
+        return [tuple(np.concatenate(positions(made, lists, epoch))) for epoch in range(9)]
+
+    assert orders(13) == orders(13) != orders(14)
+    assert len(set(orders(13))) > 1
 
 
 def test_the_order_of_pairs_does_not_depend_on_the_size_of_batches(tokenized_set, lists):
-    first, other = (PairPipeline(tokenized_set, batch_size=size, seed=13) for size in (BATCH, 24))
-    order = np.concatenate([first.batch_pairs(lists, 0, step) for step in range(5)])
+    first, other = (PIPELINES["pairs"](tokenized_set, batch_size=b, seed=13) for b in (BATCH, 24))
+    order = np.concatenate(positions(first, lists, 0))
     np.testing.assert_array_equal(other.batch_pairs(lists, 0, 0), order)
+    assert order.tolist() != list(range(24))
 
 
 def test_documents_of_a_bucketed_batch_are_about_as_long(tokenized_set, lists, monkeypatch):
     # Two batches of 5 are sorted together: the first ten pairs in shuffled order, and so on.
     monkeypatch.setattr(pipelines, "_BATCHES_SORTED", 2)
-    bucketed = BucketedPairPipeline(tokenized_set, batch_size=BATCH, seed=13)
-    shuffled = PairPipeline(tokenized_set, batch_size=BATCH, seed=13)
+    bucketed, shuffled = (
+        positions(PIPELINES[name](tokenized_set, batch_size=BATCH, seed=13), lists, 1)
+        for name in ("bucketed", "pairs")
+    )
     lengths = tokenized_set.tokens("document").lengths[lists.document_rows]
     for step in (0, 2):
-        pairs = np.concatenate([shuffled.batch_pairs(lists, 1, s) for s in (step, step + 1)])
-        found = [bucketed.batch_pairs(lists, 1, s) for s in (step, step + 1)]
-        assert sorted(np.concatenate(found)) == sorted(pairs)
+        found = bucketed[step : step + 2]
+        assert sorted(np.concatenate(found)) == sorted(np.concatenate(shuffled[step : step + 2]))
         short, long = sorted(found, key=lambda batch: lengths[batch].sum())
         assert lengths[short].max() <= lengths[long].min()
 
 
+def test_batches_of_lists_have_the_wanted_number_of_pairs_on_average(tokenized_set):
+    lengths = np.array([5, 5, 5, 3, 30, 2, 6, 5])  # of 61 pairs; one list is longer than a batch
+    lists = types.SimpleNamespace(
+        query_rows=np.arange(len(lengths)), offsets=np.append(0, np.cumsum(lengths))
+    )
+    ends = ListPipeline(tokenized_set, batch_size=10, seed=13).pair_ends(lists, 0)
+    assert ends[-1] == 61
+    steps_of_ten = (ends - 1) // 10
+    assert len(set(steps_of_ten)) == len(ends)  # the k-th ten pairs end in one batch at most
+    assert all(np.diff(np.append(0, ends)) > 0)
+
+
 def test_tokens_and_grades_are_those_of_the_pairs_empty_and_last_rows_included(
-    pipeline, tokenized_set, lists
+    case, tokenized_set, lists
 ):
+    name, pipeline = case
     assert {0, 11} <= set(lists.document_rows.tolist())  # first and last, both without a token
-    found = batches(pipeline.epoch(lists, 2))
-    for step, batch in enumerate(found):
-        positions = pipeline.batch_pairs(lists, 2, step)
-        assert batch == expected_pairs(tokenized_set, lists, positions)
-    assert len(found) == 5
+    for step, (inputs, grades) in enumerate(pipeline.epoch(lists, 2).as_numpy_iterator()):
+        batch = pipeline.batch_pairs(lists, 2, step)
+        queries, documents = lists.pair_query_rows[batch], lists.document_rows[batch]
+        expected = lists.grades[batch]
+        rows = {"query": queries, "document": documents}
+        if name in ("lists", "in_batch"):
+            rows["query"] = list(dict.fromkeys(queries))
+            lengths = [np.sum(queries == query) for query in rows["query"]]
+            np.testing.assert_array_equal(inputs.list_lengths, lengths)
+        if name == "lists":
+            np.testing.assert_array_equal(inputs.lists, np.repeat(range(len(lengths)), lengths))
+        if name == "in_batch":  # each document once, each grade in its place
+            rows["document"] = list(dict.fromkeys(documents))
+            grade = dict(zip(zip(queries, documents), expected))
+            expected = [[grade.get((q, d), 0) for d in rows["document"]] for q in rows["query"]]
+        np.testing.assert_array_equal(grades, expected)
+        for role in ROLES:
+            store = tokenized_set.tokens(role)
+            expected = [store[row].tolist() for row in rows[role]]
+            assert texts_of(getattr(inputs.texts, role))[0] == expected
+    assert step + 1 == len(pipeline.pair_ends(lists, 2))
 
 
-@pytest.mark.parametrize("start", [1, 4, 5])
-def test_epoch_from_a_step_on_is_the_tail_of_the_whole(pipeline, lists, start):
-    whole = list(pipeline.epoch(lists, 1).as_numpy_iterator())
-    tail = list(pipeline.epoch(lists, 1, start_step=start).as_numpy_iterator())
-    assert len(tail) == 5 - start
-    for (inputs, grades), (expected_inputs, expected_grades) in zip(tail, whole[start:]):
-        np.testing.assert_array_equal(grades, expected_grades)
-        for found, expected in zip(tf.nest.flatten(inputs), tf.nest.flatten(expected_inputs)):
-            assert (found.dtype, found.tobytes()) == (expected.dtype, expected.tobytes())
-
-
-def test_types_are_those_that_the_model_takes(pipeline, lists):
-    inputs, grades = pipeline.epoch(lists, 0).element_spec
-    assert grades.dtype.name == "int32"
-    assert {spec.dtype.name for spec in tf.nest.flatten(inputs)} == {"int32"}
-    tokens = Tokens(*[tf.TensorSpec([None], tf.int32)] * 3)
-    assert inputs == PairInputs(SeparateTexts(tokens, tokens))
-
-
-def test_texts_of_the_tokens_follow_from_the_lengths(pipeline, lists):
-    for inputs, _ in pipeline.epoch(lists, 0).as_numpy_iterator():
-        for tokens in inputs.texts:
-            texts = np.repeat(np.arange(len(tokens.lengths)), tokens.lengths)
-            np.testing.assert_array_equal(tokens.texts, texts)
-
-
-def test_autotuning_is_off(pipeline, tokenized_set, lists):
-    for dataset in (pipeline.epoch(lists, 0), token_batches(tokenized_set, "query", 3)):
-        assert dataset.options().autotune.enabled is False
+def test_epoch_from_a_step_on_is_the_tail_of_the_whole(case, lists):
+    _, pipeline = case
+    dataset = pipeline.epoch(lists, 1)
+    assert {spec.dtype.name for spec in tf.nest.flatten(dataset.element_spec)} == {"int32"}
+    assert dataset.options().autotune.enabled is False
+    whole = list(dataset.as_numpy_iterator())
+    for start in range(1, len(whole) + 1):
+        tail = list(pipeline.epoch(lists, 1, start_step=start).as_numpy_iterator())
+        assert len(tail) == len(whole) - start
+        tf.nest.map_structure(np.testing.assert_array_equal, tail, whole[start:])
 
 
 @pytest.mark.parametrize("role", ROLES)
 @pytest.mark.parametrize("size", [3, 12])
 def test_token_batches_are_in_row_order(tokenized_set, role, size):
     store = tokenized_set.tokens(role)
-    found = [
-        rows_of(batch) for batch in token_batches(tokenized_set, role, size).as_numpy_iterator()
-    ]
-    assert [row for batch in found for row in batch] == [
-        store[i].tolist() for i in range(len(store))
-    ]
+    found = list(map(split, token_batches(tokenized_set, role, size).as_numpy_iterator()))
+    assert [row for batch in found for row in batch] == [row.tolist() for row in store]
     assert [len(batch) for batch in found[:-1]] == [size] * (len(found) - 1)
+
+
+@pytest.fixture(scope="module", params=[0, 1000], ids=["words", "ngrams"])
+def shared_set(request, small_set, tmp_path_factory):
+    settings = TextSettings(shared_vocabulary=True, ngram_buckets=request.param)
+    return tokenize_set(small_set, settings, tmp_path_factory.mktemp("cache"))
+
+
+@pytest.mark.parametrize("name", PIPELINES)
+def test_for_a_shared_tower_a_batch_has_all_queries_then_all_documents(name, shared_set, small_set):
+    lists = candidate_lists(small_set, "train", negatives=2, seed=1)
+    options = {"batch_size": 5, "seed": 13}
+    pipelines = [PIPELINES[name](shared_set, both_at_once=both, **options) for both in (0, 1)]
+    apart, together = (list(each.epoch(lists, 0).as_numpy_iterator()) for each in pipelines)
+    assert len(apart) == len(together) > 1
+    for (expected, grades), (found, same_grades) in zip(apart, together):
+        np.testing.assert_array_equal(same_grades, grades)
+        queries, documents = map(texts_of, expected.texts)
+        texts, ngrams = texts_of(found.texts.tokens)
+        assert texts == [*queries[0], *documents[0]]
+        assert ngrams == {**queries[1], **documents[1]}
+        store = shared_set.ngrams("query")
+        ids = {id_ for text in texts for id_ in text}
+        assert ngrams == ({id_: store[id_].tolist() for id_ in ids} if store else {})
+        assert type(found) is type(expected)
+        for rest, expected_rest in zip(found[1:], expected[1:]):  # what there is about lists
+            np.testing.assert_array_equal(rest, expected_rest)
+
+
+TEXTS = {"query": [[2], [3]], "document": [[4], [5], [6]]}
+
+
+def test_a_dictionary_is_pairs_or_lists_that_know_the_list_of_each_document():
+    texts, lists = SeparateTexts(TEXTS["query"], TEXTS["document"]), {"list_lengths": [2, 1]}
+    assert model_inputs(TEXTS, in_batch=False) == PairInputs(texts)
+    assert model_inputs(TEXTS, in_batch=True) == PairInputs(texts)
+    found = model_inputs({**TEXTS, **lists}, in_batch=False)
+    assert isinstance(found, ListInputs)
+    assert found.texts == texts
+    np.testing.assert_array_equal(found.list_lengths, [2, 1])
+    np.testing.assert_array_equal(found.lists, [0, 0, 1])
+    found = model_inputs({**TEXTS, **lists}, in_batch=True)
+    assert isinstance(found, InBatchInputs)
+    np.testing.assert_array_equal(found.list_lengths, [2, 1])
+    for given in ({"query": [[2]]}, {"both": [[2]]}, {**TEXTS, "lists": [0]}):
+        with pytest.raises(ValueError, match="inputs: a dictionary must have the keys 'query' and"):
+            model_inputs(given, in_batch=False)

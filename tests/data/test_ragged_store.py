@@ -1,7 +1,5 @@
 """Rows of different lengths on disk, read by NumPy and gathered by TensorFlow."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -29,9 +27,7 @@ def write(directory, rows, dtype="<i4", rows_per_call=2):
 def gathered(store, rows):
     values, lengths, of_row = gather_rows(*mapped_tensors(store), tf.constant(rows, tf.int64))
     assert lengths.dtype == of_row.dtype == tf.int32
-    assert of_row.numpy().tolist() == [
-        row for row, length in enumerate(lengths.numpy()) for _ in range(length)
-    ]
+    np.testing.assert_array_equal(of_row, np.repeat(range(len(rows)), lengths))
     return [part.tolist() for part in np.split(values.numpy(), np.cumsum(lengths)[:-1])]
 
 
@@ -41,27 +37,21 @@ def test_rows_are_read_back_however_they_were_added(tmp_path, rows_per_call):
     assert len(store) == 6
     assert [store[row].tolist() for row in range(6)] == ROWS
     assert store.lengths.tolist() == [0, 3, 1, 0, 2, 0]
+    assert gathered(store, [5, 1, 1, 0, 3]) == [[], ROWS[1], ROWS[1], [], []]
+    values, lengths, _ = gather_rows(*mapped_tensors(store), tf.zeros([0], tf.int64))
+    assert (values.shape, lengths.shape) == ((0,), (0,))
+    assert isinstance(store.values, np.memmap)
+    with pytest.raises(ValueError, match="read-only"):
+        store.values[0] = 5
 
 
 def test_files_are_little_endian_without_a_header(tmp_path):
     write(tmp_path, [[1], [258]])
     assert (tmp_path / "rows.values").read_bytes() == bytes([1, 0, 0, 0, 2, 1, 0, 0])
-    offsets = [0, 1, 2]
-    assert (tmp_path / "rows.offsets").read_bytes() == b"".join(
-        offset.to_bytes(8, "little") for offset in offsets
-    )
-
-
-@pytest.mark.parametrize("rows", [[0], [5], [1], [5, 4, 3, 2, 1, 0], [1, 1, 0, 1], [0, 3, 5]])
-def test_gather_rows_first_last_empty_and_repeated(tmp_path, rows):
-    assert gathered(write(tmp_path, ROWS), rows) == [ROWS[row] for row in rows]
-
-
-def test_gather_no_row(tmp_path):
-    values, lengths, _ = gather_rows(
-        *mapped_tensors(write(tmp_path, ROWS)), tf.zeros([0], tf.int64)
-    )
-    assert (values.shape, lengths.shape) == ((0,), (0,))
+    offsets = b"".join(offset.to_bytes(8, "little") for offset in (0, 1, 2))
+    assert (tmp_path / "rows.offsets").read_bytes() == offsets
+    store = write(tmp_path, [list("é".encode()), [0]], "u1")  # bytes as values
+    assert gathered(store, [1, 0]) == [[0], [0xC3, 0xA9]]
 
 
 @pytest.mark.parametrize("rows", [[[], []], []])
@@ -83,19 +73,6 @@ def test_stores_are_joined_in_order_and_deleted(tmp_path):
     assert [row.tolist() for row in joined] == [[1, 2], [], [], [3], [4, 5, 6]]
 
 
-def test_bytes_as_values(tmp_path):
-    store = write(tmp_path, [list("é".encode()), [0]], "u1")
-    assert bytes(store[0]).decode() == "é"
-    assert gathered(store, [1, 0]) == [[0], [0xC3, 0xA9]]
-
-
-def test_values_are_mapped_and_cannot_be_changed(tmp_path):
-    store = write(tmp_path, ROWS)
-    assert isinstance(store.values, np.memmap)
-    with pytest.raises(ValueError, match="read-only"):
-        store.values[0] = 5
-
-
 @pytest.mark.parametrize("piece", [1, 4, 100])
 @pytest.mark.parametrize("rows", [ROWS, [[], []], []])
 def test_copy_mapped(tmp_path, monkeypatch, rows, piece):
@@ -107,11 +84,11 @@ def test_copy_mapped(tmp_path, monkeypatch, rows, piece):
     assert [row.tolist() for row in store] == [[value**2 for value in row] for row in rows]
 
 
+LISTS = st.lists(st.lists(st.integers(-(2**31), 2**31 - 1), max_size=4), min_size=1, max_size=6)
+
+
 @SETTINGS
-@given(
-    st.lists(st.lists(st.integers(-(2**31), 2**31 - 1), max_size=4), min_size=1, max_size=6),
-    st.data(),
-)
+@given(LISTS, st.data())
 def test_gather_equals_indexing(tmp_path_factory, rows, data):
     store = write(tmp_path_factory.mktemp("store"), rows)
     chosen = data.draw(st.lists(st.integers(0, len(rows) - 1), min_size=1, max_size=8))

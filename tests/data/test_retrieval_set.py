@@ -1,17 +1,17 @@
 """What must hold among the parts of a set, each defect with place, reason and remedy; splits."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tests.small_world import DOCUMENTS, JUDGMENTS, QUERIES, SPLITS, SmallWorld
+from tf_smoothclir.data.candidate_lists import candidate_lists, is_among, with_documents
 from tf_smoothclir.data.hashing import hash_ids
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.sources import source
-from tf_smoothclir.data.sources.wikiclir_files import WikiClirDirectory
 from tf_smoothclir.utils.errors import InputError
 
 queries, documents = tuple(QUERIES.items()), tuple(DOCUMENTS.items())
@@ -28,11 +28,20 @@ def test_rows_follow_the_streams_and_judgments_are_sorted_by_query(small_set):
         assert named == set(JUDGMENTS)
 
 
-def test_queries_in_leaves_out_those_without_a_judgment():
+def test_queries_in_leaves_out_those_without_a_judgment(small_set):
     loaded = RetrievalSet.load(SmallWorld(splits={**SPLITS, "q7": "test"}))
     assert loaded.splits[6] == source.SPLITS.index("test")
     assert loaded.queries_in("test").tolist() == [4, 5]
     assert loaded.queries_in("validation").tolist() == [3, 7]  # q8: judged, nothing relevant
+    assert small_set.splits.tolist() == [0, 0, 0, 1, 2, 2, -1, 1]  # q7: neither judged nor split
+    everything_in_training = RetrievalSet.load(SmallWorld(splits=dict.fromkeys(SPLITS, "train")))
+    assert len(everything_in_training.queries_in("train")) == 7
+    message = (
+        "small-en-de: no query of the test split has a judgment (7 judged queries)."
+        " Move some to this split, or judge more queries."
+    )
+    with pytest.raises(InputError, match=f"^{re.escape(message)}$"):
+        everything_in_training.queries_in("test")
 
 
 def test_tie_order_is_the_rank_by_hash_of_the_document_id(small_set):
@@ -41,83 +50,55 @@ def test_tie_order_is_the_rank_by_hash_of_the_document_id(small_set):
     assert by_tie_order == sorted(ids, key=lambda id_: int(hash_ids([id_])[0]))
 
 
-def test_a_query_without_judgment_and_split_is_in_no_split(small_set):
-    assert small_set.splits.tolist() == [0, 0, 0, 1, 2, 2, -1, 1]
-
-
-# ---- defects --------------------------------------------------------------------------------
-
-BAD = {
-    "duplicate query": (
-        {"queries": (*queries, ("q2", "again"))},
-        "queries.tsv:9: id 'q2' is already used at queries.tsv:2. Give every text its own id.",
+USED = "is already used at"
+OWN_ID = "Give every text its own id."
+AMONG = "is not among the 8 queries and 12 documents. Add the"
+NO_GRADE = "Correct it, or give one more of --thresholds for each further grade."
+NOTHING = (
+    "none of grade 1 or more). Add judgments with grade 1 or more: training and evaluation need"
+    " them."
+)
+BAD_JUDGMENTS = [
+    ((*JUDGMENTS[:2], ("q99", "d1", 1)), f"3: the judged query 'q99' {AMONG} query, or remove"),
+    ((("q1", "q1", 1), *JUDGMENTS), f"1: the judged document 'q1' {AMONG} document, or remove"),
+    ((*JUDGMENTS, ("q4", "d1", 3)), f"12: grade 3 is outside 0..2. {NO_GRADE}"),
+    ((("q4", "d1", -1), *JUDGMENTS), f"1: grade -1 is outside 0..2. {NO_GRADE}"),
+    ((*JUDGMENTS, ("q1", "d2", 1)), "12: the same query and document are already judged at"),
+]
+WITHOUT_Q4 = {id_: split for id_, split in SPLITS.items() if id_ != "q4"}
+BAD = [
+    ({"queries": (*queries, queries[1])}, f"queries.tsv:9: id 'q2' {USED} queries.tsv:2. {OWN_ID}"),
+    (
+        {"documents": (*documents[:3], documents[0])},
+        f"documents.tsv:4: id 'd1' {USED} documents.tsv:1. {OWN_ID}",
     ),
-    "duplicate document": (
-        {"documents": (*documents[:3], ("d1", "again"), *documents[3:])},
-        "documents.tsv:4: id 'd1' is already used at documents.tsv:1. Give every text its own id.",
-    ),
-    "no query": (
-        {"queries": (), "judgments": ()},
-        "small-en-de: there are no queries. Check the files of the set.",
-    ),
-    "no document": (
-        {"documents": ()},
-        "small-en-de: there are no documents. Check the files of the set.",
-    ),
-    "judgment of an unknown query": (
-        {"judgments": (*JUDGMENTS[:2], ("q99", "d1", 1))},
-        "judgments.tsv:3: the judged query 'q99' is not among the 8 queries and 12 documents."
-        " Add the query, or remove the judgment.",
-    ),
-    "judgment of an unknown document": (
-        {"judgments": (("q1", "q1", 1), *JUDGMENTS)},
-        "judgments.tsv:1: the judged document 'q1' is not among the 8 queries and 12 documents."
-        " Add the document, or remove the judgment.",
-    ),
-    "grade too high": (
-        {"judgments": (*JUDGMENTS, ("q4", "d1", 3))},
-        "judgments.tsv:12: grade 3 is outside 0..2. Correct it, or give one more of --thresholds"
-        " for each further grade.",
-    ),
-    "negative grade": (
-        {"judgments": (("q4", "d1", -1), *JUDGMENTS)},
-        "judgments.tsv:1: grade -1 is outside 0..2. Correct it, or give one more of --thresholds"
-        " for each further grade.",
-    ),
-    "duplicate judgment with another grade": (
-        {"judgments": (*JUDGMENTS, ("q1", "d2", 1))},
-        "judgments.tsv:12: the same query and document are already judged at judgments.tsv:1."
-        " Keep one of the two.",
-    ),
-    "no judgment": (
-        {"judgments": ()},
-        "small-en-de: no query has a relevant document (0 judgments, none of grade 1 or more)."
-        " Add judgments with grade 1 or more: training and evaluation need them.",
-    ),
-    "no relevant document": (
+    ({"queries": (), "judgments": ()}, "small-en-de: there are no queries. Check the files of"),
+    ({"documents": ()}, "small-en-de: there are no documents. Check the files of the set."),
+    *(({"judgments": bad}, f"judgments.tsv:{message}") for bad, message in BAD_JUDGMENTS),
+    ({"judgments": ()}, f"small-en-de: no query has a relevant document (0 judgments, {NOTHING}"),
+    (
         {"judgments": (("q1", "d2", 0), ("q2", "d2", 0))},
-        "small-en-de: no query has a relevant document (2 judgments, none of grade 1 or more)."
-        " Add judgments with grade 1 or more: training and evaluation need them.",
+        f"small-en-de: no query has a relevant document (2 judgments, {NOTHING}",
     ),
-    "split of an unknown query": (
+    (
         {"splits": {"q1": "train", "q99": "train"}},
         "splits.tsv:2: query 'q99' is not among the queries. Correct the line.",
     ),
-    "unknown split name": (
+    (
         {"splits": {**SPLITS, "q7": "dev"}},
         "splits.tsv:8: 'dev' is not one of train, validation, test. Correct the line.",
     ),
-    "judged query without a split": (
-        {"splits": {id_: split for id_, split in SPLITS.items() if id_ != "q4"}},
+    (
+        {"splits": WITHOUT_Q4},
         "splits.tsv: query 'q4' has no split. Give every query a split, or remove the file for a"
         " seeded 3:1:1 split.",
     ),
-}
+]
 
 
-@pytest.mark.parametrize(("parts", "message"), BAD.values(), ids=BAD.keys())
+@pytest.mark.parametrize(("parts", "message"), BAD)
 def test_defects(parts, message):
-    with pytest.raises(InputError, match=f"^{re.escape(message)}$"):
+    with pytest.raises(InputError, match=f"^{re.escape(message)}"):
         RetrievalSet.load(SmallWorld(**parts))
 
 
@@ -127,82 +108,150 @@ def test_highest_grade_follows_num_grades():
     assert RetrievalSet.load(SmallWorld(), num_grades=4).num_grades == 4
 
 
-def test_an_empty_split_is_an_error_when_requested():
-    everything_in_training = dict.fromkeys(SPLITS, "train")
-    loaded = RetrievalSet.load(SmallWorld(splits=everything_in_training))
-    assert len(loaded.queries_in("train")) == 7
-    with pytest.raises(InputError) as error:
-        loaded.queries_in("test")
-    assert str(error.value) == (
-        "small-en-de: no query of the test split has a judgment (7 judged queries)."
-        " Move some to this split, or judge more queries."
+def split_of(query_ids, *, judged=(), seed=13):
+    texts = [(id_, "text") for id_ in query_ids]
+    judgments = [(id_, "d1", 1) for id_ in judged or query_ids]
+    loaded = RetrievalSet.load(
+        SmallWorld(queries=texts, judgments=judgments, splits=None), seed=seed
     )
-
-
-FILES = {
-    "wiki_en.queries": "7\tWater\ta liquid\n8\tMoon\ta satellite\n",
-    "wiki_fr.documents": "1\tEau\tun liquide\n2\tLune\tun satellite\n",
-    "en2fr.rel": "7\t1\t2\n8\t2\t2\n",
-    "splits.tsv": "7\ttrain\n8\ttest\n",
-}
-BAD_FILES = [
-    ("wiki_en.queries", "7\ta\tb\n", "wiki_en.queries:3: id '7' is already used at"),
-    ("wiki_fr.documents", "2\ta\tb\n", "wiki_fr.documents:3: id '2' is already used at"),
-    ("en2fr.rel", "9\t1\t1\n", "en2fr.rel:3: the judged query '9' is not among the 2 queries"),
-    ("en2fr.rel", "7\t9\t1\n", "en2fr.rel:3: the judged document '9' is not among"),
-    ("en2fr.rel", "7\t2\t5\n", "en2fr.rel:3: grade 5 is outside 0..2"),
-    ("en2fr.rel", "7\t1\t1\n", "en2fr.rel:3: the same query and document are already judged at"),
-    ("splits.tsv", "9\ttrain\n", "splits.tsv:3: query '9' is not among the queries"),
-]
-
-
-@pytest.mark.parametrize(("name", "line", "reason"), BAD_FILES)
-def test_defects_in_files_are_reported_by_file_and_line(tmp_path, name, line, reason):
-    for file, content in FILES.items():
-        (tmp_path / file).write_text(content + (line if file == name else ""), encoding="utf-8")
-    with pytest.raises(InputError, match=f"^{re.escape(f'{tmp_path}/{reason}')}"):
-        RetrievalSet.load(WikiClirDirectory(tmp_path, "fr"))
-
-
-def test_the_file_of_a_missing_split_is_named(tmp_path):
-    for file, content in {**FILES, "splits.tsv": "7\ttrain\n"}.items():
-        (tmp_path / file).write_text(content, encoding="utf-8")
-    with pytest.raises(InputError, match=f"^{re.escape(f'{tmp_path}/splits.tsv: query')} '8' has"):
-        RetrievalSet.load(WikiClirDirectory(tmp_path, "fr"))
-
-
-# ---- seeded splits --------------------------------------------------------------------------
-
-
-def split_of(query_ids, *, judged=None, seed=13):
-    judged = query_ids if judged is None else judged
-    world = SmallWorld(
-        queries=[(id_, "text") for id_ in query_ids],
-        judgments=[(id_, "d1", 1) for id_ in judged],
-        splits=None,
-    )
-    loaded = RetrievalSet.load(world, seed=seed)
     return dict(zip(loaded.query_ids, loaded.splits.tolist()))
 
 
 IDS = [f"q{i}" for i in range(50)]
 
 
-def test_seeded_split_is_three_to_one_to_one_over_judged_queries():
-    found = split_of(IDS, judged=IDS[:40])
-    assert [list(found.values()).count(split) for split in (0, 1, 2, -1)] == [24, 8, 8, 10]
-    assert all(found[id_] == -1 for id_ in IDS[40:])
-
-
-@pytest.mark.parametrize(("count", "sizes"), [(3, [1, 1, 1]), (5, [3, 1, 1]), (9, [5, 2, 2])])
-def test_sizes_of_small_splits(count, sizes):
-    found = list(split_of(IDS[:count]).values())
-    assert [found.count(split) for split in range(3)] == sizes
+@pytest.mark.parametrize(
+    ("count", "sizes"), [(3, [1, 1, 1]), (5, [3, 1, 1]), (9, [5, 2, 2]), (40, [24, 8, 8])]
+)
+def test_seeded_split_is_three_to_one_to_one_over_judged_queries(count, sizes):
+    found = split_of(IDS, judged=IDS[:count])
+    assert [list(found.values()).count(split) for split in range(3)] == sizes
+    assert all(found[id_] == -1 for id_ in IDS[count:])
 
 
 def test_seeded_split_depends_on_ids_and_seed_alone():
     expected = split_of(IDS)
-    assert split_of(IDS) == expected
-    assert split_of(IDS[::-1]) == expected
+    assert split_of(IDS) == split_of(IDS[::-1]) == expected != split_of(IDS, seed=14)
     assert split_of([*IDS, "never judged"], judged=IDS) == {**expected, "never judged": -1}
-    assert split_of(IDS, seed=14) != expected
+
+
+ARRAYS = ("query_rows", "offsets", "document_rows", "grades")
+SETTINGS = settings(deadline=None, max_examples=60, derandomize=True)
+
+
+def by_query(retrieval_set, lists):
+    """Query id -> [(document id, grade)], in the order of the list."""
+    found = {}
+    for i, query in enumerate(lists.query_rows):
+        part = slice(lists.offsets[i], lists.offsets[i + 1])
+        documents = [retrieval_set.document_ids[row] for row in lists.document_rows[part]]
+        found[retrieval_set.query_ids[query]] = list(zip(documents, lists.grades[part].tolist()))
+    return found
+
+
+def set_of(queries, documents, judgments):
+    """A set of texts without a word; all queries are in training."""
+    queries = [f"q{i}" for i in range(queries)]
+    documents = [f"d{i}" for i in range(documents)]
+    world = SmallWorld(
+        queries=[(id_, "") for id_ in queries],
+        documents=[(id_, "") for id_ in documents],
+        judgments=[(queries[query], documents[row], grade) for query, row, grade in judgments],
+        splits=dict.fromkeys(queries, "train"),
+    )
+    return RetrievalSet.load(world)
+
+
+def test_lists_are_flat_and_contiguous_by_query(small_set):
+    lists = candidate_lists(small_set, "train", negatives=4, seed=1)
+    assert lists.query_rows.tolist() == [0, 1, 2]
+    assert lists.offsets.tolist() == [0, 2 + 4, 6 + 3 + 4, 13 + 1 + 4]
+    assert lists.pair_query_rows.tolist() == [0] * 6 + [1] * 7 + [2] * 5
+    dtypes = [getattr(lists, name).dtype.name for name in ARRAYS]
+    assert dtypes == ["int32", "int64", "int32", "int32"]
+
+
+def test_added_documents_come_last_with_grade_0(small_set):
+    lists = candidate_lists(small_set, "train", negatives=0, seed=1)
+    row = small_set.document_ids.index
+    given = np.array([[row("d7"), -1], [-1, -1], [row("d8"), row("d1")]])
+    found = with_documents(lists, given)
+    assert by_query(small_set, found) == {
+        "q1": [("d2", 2), ("d3", 1), ("d7", 0)],
+        "q2": [("d4", 2), ("d5", 1), ("d2", 0)],
+        "q3": [("d6", 2), ("d8", 0), ("d1", 0)],
+    }
+    for name in ARRAYS:
+        assert getattr(found, name).dtype == getattr(lists, name).dtype
+
+
+def test_documents_that_a_list_already_has_are_not_added(small_set):
+    lists = candidate_lists(small_set, "train", negatives=40, seed=1)  # every document
+    everything = np.tile(np.arange(len(small_set.document_ids)), (3, 1))
+    found = with_documents(lists, everything)
+    np.testing.assert_array_equal(found.document_rows, lists.document_rows)
+    np.testing.assert_array_equal(found.grades, lists.grades)
+    among = is_among(np.array([2, 5, 9]), np.array([[1, 2, 3], [5, 9, 10]]))
+    assert among.tolist() == [[False, True, False], [True, True, False]]
+
+
+def test_seed_and_epoch_decide(small_set):
+    def sample(**key):
+        return by_query(small_set, candidate_lists(small_set, "train", negatives=5, **key))
+
+    first = sample(seed=1)
+    assert sample(seed=1, epoch=0) == first
+    assert sample(seed=2) != first
+    assert first != sample(seed=1, epoch=1) != sample(seed=1, epoch=2)
+
+
+def test_negatives_of_a_query_do_not_depend_on_the_other_queries(small_set):
+    expected = by_query(small_set, candidate_lists(small_set, "train", negatives=5, seed=1))
+    for alone in ("q1", "q2", "q3"):
+        splits = {query: "train" if query == alone else "test" for query in SPLITS}
+        loaded = RetrievalSet.load(SmallWorld(splits=splits))
+        found = by_query(loaded, candidate_lists(loaded, "train", negatives=5, seed=1))
+        assert found == {alone: expected[alone]}
+    with pytest.raises(InputError, match=r"no query of the validation split has a judgment"):
+        candidate_lists(loaded, "validation", negatives=5, seed=1)
+
+
+@st.composite
+def worlds(draw):
+    documents = draw(st.integers(1, 30))
+    queries = draw(st.integers(1, 5))
+    pair = st.tuples(st.integers(0, queries - 1), st.integers(0, documents - 1))
+    pairs = draw(st.dictionaries(pair, st.integers(0, 2), max_size=40))
+    judgments = [(query, document, grade) for (query, document), grade in pairs.items()]
+    judgments = [(0, 0, 1), *(j for j in judgments if j[:2] != (0, 0))]
+    return set_of(queries, documents, judgments)
+
+
+@SETTINGS
+@given(worlds(), st.integers(0, 40), st.integers(0, 3), st.integers(0, 3))
+def test_negatives_are_distinct_never_judged_and_as_many_as_asked(world, negatives, seed, epoch):
+    judged = {}
+    for query, document, grade in zip(world.query_rows, world.document_rows, world.grades):
+        judged.setdefault(world.query_ids[query], {})[world.document_ids[document]] = grade
+    lists = candidate_lists(world, "train", negatives=negatives, seed=seed, epoch=epoch)
+    found = by_query(world, lists)
+    assert found.keys() == judged.keys()
+    for query, pairs in found.items():
+        grades = dict(pairs)
+        assert len(grades) == len(pairs)  # no document twice
+        assert {d: grades[d] for d in judged[query]} == judged[query]
+        others = [grade for document, grade in pairs if document not in judged[query]]
+        left = len(world.document_ids) - len(judged[query])
+        assert others == [0] * min(negatives, left)
+
+
+@pytest.mark.parametrize("documents", [8, 40])  # the whole collection drawn, and a part of it
+def test_every_document_is_sampled_about_as_often(documents):
+    world = set_of(2000, documents, [(i, i % documents, 2) for i in range(2000)])
+    lists = candidate_lists(world, "train", negatives=3, seed=5)
+    drawn = np.bincount(lists.document_rows[lists.grades == 0], minlength=documents)
+    # Each document is the judged one, and so never sampled, of as many queries as any other.
+    expected = 2000 * 3 / documents
+    chi_square = ((drawn - expected) ** 2 / expected).sum()
+    # 99.9% points for 7 and 39 degrees of freedom; draws without replacement vary less than that.
+    assert chi_square < {8: 24.3, 40: 72.1}[documents]

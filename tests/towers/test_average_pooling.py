@@ -1,4 +1,4 @@
-"""The average-pooling tower against means taken by hand in NumPy."""
+"""The average-pooling tower, with all its weights, against means taken by hand in NumPy."""
 
 import numpy as np
 import pytest
@@ -6,8 +6,9 @@ import tensorflow as tf
 from tensorflow import keras
 
 from tf_smoothclir._compat.keras_api import tf_variable
-from tf_smoothclir.text.tokens import DistinctTokens, Tokens
+from tf_smoothclir.text.tokens import DistinctTokens, SubwordTokens, Tokens
 from tf_smoothclir.towers.average_pooling import AveragePoolingTower
+from tf_smoothclir.towers.positions import NUM_PARTS, PART_BEGINS, part_of_position
 
 TEXTS = {
     "plain": [[2, 3], [4, 5, 6]],
@@ -18,8 +19,27 @@ TEXTS = {
     "all empty": [[], [], []],
     "no text": [],
     "one token": [[7]],
+    "unknown": [[1, 2], [1]],
 }
-SIZE, DIM = 8, 3
+RANDOM = np.random.default_rng(4)
+# The last part of positions begins at 160.
+LONG = [RANDOM.integers(2, 8, length).tolist() for length in (161, 0, 400, 9)]
+SIZE, DIM, BUCKETS = 8, 3, 11
+# By word id: padding, unknown, three of a vocabulary of 5, those that only their spelling tells.
+NGRAMS = [[], [], [0, 1, 2], [2, 2], [], [3, 4, 0], [9], [1]]
+WEIGHTS = np.array([1, 9.5, 1e-3, 0.2, 1, 3, 25, 0.7])
+LOGS = np.linspace(1.0, -2.0, NUM_PARTS) + 0.3 * RANDOM.standard_normal(NUM_PARTS)
+BOTH = {"token_weights": "learned", "position_weights": "learned"}
+BY_NGRAMS = {"vocabulary_size": 5, "ngram_buckets": BUCKETS}
+KINDS = {
+    "plain": {},
+    "weights of tokens": {"token_weights": "learned"},
+    "weights of positions": {"position_weights": "learned"},
+    "both weights": BOTH,
+    "n-grams": BY_NGRAMS,
+    "n-grams and both weights": {**BOTH, **BY_NGRAMS},
+}
+every_kind = pytest.mark.parametrize("kind", KINDS)
 
 
 def flat(texts):
@@ -38,42 +58,111 @@ def distinct(texts):
     return DistinctTokens.of(with_texts(texts))
 
 
-def padded(texts, length=5):
+def with_ngrams(texts):
+    words = distinct(texts)
+    return SubwordTokens(*words, distinct([NGRAMS[word] for word in words.distinct.numpy()]))
+
+
+def padded(texts, length=None):
+    length = length or max(map(len, texts), default=0) + 2
     return tf.constant(
         [text + [0] * (length - len(text)) for text in texts], tf.int32, [len(texts), length]
     )
 
 
-def mean_by_hand(table, texts):
-    means = [np.tanh(np.mean(table[text], axis=0)) if text else np.zeros(DIM) for text in texts]
-    return np.reshape(means, [len(texts), DIM])
-
-
-@pytest.fixture
-def tower():
-    tower = AveragePoolingTower(
-        SIZE, DIM, embeddings_initializer=keras.initializers.RandomNormal(stddev=1.0, seed=1)
-    )
+def make(kind="plain", **options):
+    table = keras.initializers.RandomNormal(stddev=1.0, seed=1)
+    options = {"vocabulary_size": SIZE, "embeddings_initializer": table, **KINDS[kind], **options}
+    tower = AveragePoolingTower(dim=DIM, **options)
     tower.build()
+    if tower.token_weights != "none":
+        tower.start_token_weights(WEIGHTS[: tower.vocabulary_size])
+    if tower.position_weights != "none":
+        tower.weights[-1].assign(LOGS)
     return tower
 
 
-@pytest.mark.parametrize("texts", TEXTS.values(), ids=TEXTS)
+def word_vectors(tower):
+    """The vector of each word id: its own (from 2 up to the size) plus its n-grams."""
+    own = tower.embeddings.numpy().astype("f8")
+    if not tower.ngram_buckets:
+        return own
+    vectors, ngrams = np.zeros([len(NGRAMS), DIM]), tower.ngram_embeddings.numpy()
+    for word, buckets in enumerate(NGRAMS):
+        if 2 <= word < tower.vocabulary_size:
+            vectors[word] += own[word]
+        if buckets:
+            vectors[word] += ngrams[buckets].sum(axis=0) / np.sqrt(len(buckets))
+    return vectors
+
+
+def part_by_hand(position):
+    return max(part for part, begin in enumerate(PART_BEGINS) if begin <= position)
+
+
+def shares_by_hand(tower, text):
+    """The weight of each token over the sum of them; words outside the table weigh as unknown."""
+    weights = np.ones(len(text))
+    if tower.token_weights != "none":
+        weights *= WEIGHTS[[word if word < tower.vocabulary_size else 1 for word in text]]
+    if tower.position_weights != "none":
+        weights *= np.exp([LOGS[part_by_hand(position)] for position in range(len(text))])
+    return weights / weights.sum()
+
+
+def vectors_by_hand(tower, texts):
+    vectors = word_vectors(tower)
+    means = [shares_by_hand(tower, text) @ vectors[text] if text else [0] * DIM for text in texts]
+    return np.tanh(np.reshape(means, [len(texts), DIM]))
+
+
+def gradients_by_hand(tower, texts, upstream):
+    """By what is trained; of the table, n-grams and weights of tokens also those of other rows."""
+    vectors, size = word_vectors(tower), tower.vocabulary_size
+    words, ngrams = np.zeros_like(vectors), np.zeros([BUCKETS, DIM])
+    tokens, logs = np.zeros([size, 1]), np.zeros(NUM_PARTS)
+    for text, row in zip(texts, upstream):
+        shares = shares_by_hand(tower, text)
+        mean = shares @ vectors[text] if text else 0
+        above = row * (1 - np.tanh(mean) ** 2)
+        for position, (word, share) in enumerate(zip(text, shares)):
+            words[word] += share * above
+            # d mean / d log weight = share * (vector - mean)
+            by_log = share * above @ (vectors[word] - mean)
+            logs[part_by_hand(position)] += by_log
+            if word < size:  # the slope of softplus is 1 - exp(-softplus); a tenth is the tower's
+                tokens[word] += by_log * 0.1 * (1 - np.exp(-WEIGHTS[word])) / WEIGHTS[word]
+    for word, buckets in enumerate(NGRAMS if tower.ngram_buckets else []):
+        np.add.at(ngrams, buckets, words[word] / np.sqrt(max(1, len(buckets))))
+    if tower.ngram_buckets:
+        words[:2] = 0
+    of_weights = {"token_weights": tokens, "position_weights": logs}
+    trained = [gradient for name, gradient in of_weights.items() if getattr(tower, name) != "none"]
+    return [words[:size], *([ngrams] if tower.ngram_buckets else []), *trained]
+
+
+@every_kind
+@pytest.mark.parametrize("texts", [*TEXTS.values(), LONG], ids=[*TEXTS, "long"])
 @pytest.mark.parametrize("form", [flat, with_texts, distinct, padded])
-def test_mean_over_real_tokens_only_then_tanh(tower, form, texts):
-    vectors = tower(form(texts))
+def test_weighted_mean_over_real_tokens_only_then_tanh(kind, form, texts):
+    tower = make(kind)
+    vectors = tower((with_ngrams if tower.ngram_buckets else form)(texts))
     assert vectors.dtype == tf.float32
-    np.testing.assert_allclose(
-        vectors, mean_by_hand(tower.embeddings.numpy(), texts), rtol=1e-6, atol=1e-7
-    )
+    np.testing.assert_allclose(vectors, vectors_by_hand(tower, texts), rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("texts", TEXTS.values(), ids=TEXTS)
-def test_flat_and_padded_forms_agree_bitwise(tower, texts):
+def test_flat_and_padded_forms_agree_bitwise(texts):
+    tower = make()
     np.testing.assert_array_equal(tower(flat(texts)), tower(padded(texts)))
+    ragged = tf.ragged.constant(texts, ragged_rank=1, dtype=tf.int32)
+    if texts:
+        np.testing.assert_array_equal(tower.call(ragged), tower(padded(texts)))
 
 
-def test_padding_never_enters_the_mean(tower):
+@pytest.mark.parametrize("kind", ["plain", "both weights"])
+def test_padding_never_enters_the_mean(kind):
+    tower = make(kind)
     between = tower(tf.constant([[0, 2, 0, 3, 0]]))
     np.testing.assert_allclose(between, tower(flat([[2, 3]])), rtol=1e-6)
     # Not even its row of the table counts, not even if that is NaN.
@@ -81,62 +170,68 @@ def test_padding_never_enters_the_mean(tower):
     np.testing.assert_array_equal(tower(tf.constant([[0, 2, 0, 3, 0]])), between)
 
 
-def test_unknown_token_is_a_token_like_any_other(tower):
-    expected = np.tanh(tower.embeddings.numpy()[[1, 2]].mean(axis=0, keepdims=True))
-    np.testing.assert_allclose(tower(padded([[1, 2]])), expected, rtol=1e-6)
+@every_kind
+@pytest.mark.parametrize("texts", [[[2, 2, 3], [], [3, 5, 4, 2, 2], [6, 1]], [[], []]])
+@pytest.mark.parametrize("compiled", [False, True], ids=["eager", "graph"])
+def test_gradients_name_each_row_once_and_equal_numpy(kind, compiled, texts):
+    tower = make(kind)
+    form = with_ngrams if tower.ngram_buckets else flat
+    tokens, upstream = form(texts), np.arange(1.0, 1 + len(texts) * DIM, dtype="f4")
+    upstream = upstream.reshape(-1, DIM)
+
+    def gradients():
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_sum(tower(tokens, training=compiled) * upstream)
+        return tape.gradient(loss, list(map(tf_variable, tower.trainable_weights)))
+
+    found = (tf.function(gradients) if compiled else gradients)()
+    expected = gradients_by_hand(tower, texts, upstream)
+    for gradient, by_hand in zip(found, expected, strict=True):
+        if by_hand.shape != (NUM_PARTS,):
+            assert isinstance(gradient, tf.IndexedSlices)
+            rows = gradient.indices.numpy().tolist()
+            assert len(set(rows)) == len(rows)
+            assert set(np.flatnonzero(by_hand.any(axis=1))) <= set(rows)
+            if not compiled:
+                assert len(rows) < len(by_hand)
+        np.testing.assert_allclose(tf.convert_to_tensor(gradient), by_hand, rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("form", [flat, padded])
-def test_empty_texts_have_a_finite_gradient_of_no_row(tower, form):
+@every_kind
+def test_the_mean_of_token_vectors_is_the_vector(kind):
+    tower, texts = make(kind), [[2, 3, 3, 6], [], LONG[0]]
+    tokens = (with_ngrams if tower.ngram_buckets else flat)(texts)
+    parts = np.split(tower.token_vectors(tokens).numpy(), [4, 4])
+    found = [np.tanh(part.mean(axis=0)) if len(part) else np.zeros(DIM) for part in parts]
+    np.testing.assert_allclose(found, tower(tokens), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("extreme", ["token", 1e4, -1e4])
+def test_extreme_weights_have_finite_vectors_and_gradients(extreme):
+    # exp(1e4) is infinite. With -1e4, the words of the first two texts count nothing at all.
+    tower = make("weights of tokens" if extreme == "token" else "weights of positions")
+    if extreme == "token":
+        tower.start_token_weights(np.full(SIZE, np.finfo(np.float32).tiny * 1e-30))
+    else:
+        tower.weights[-1].assign([extreme, *[0.0] * (NUM_PARTS - 1)])
     with tf.GradientTape() as tape:
-        loss = tf.reduce_sum(tower(form([[], []])))
-    gradient = tape.gradient(loss, tower.embeddings)
-    assert gradient.indices.shape[0] == 0
+        vectors = tower(flat([[2], [], [3, 4]]))
+    assert np.isfinite(vectors).all()
+    if extreme != "token":
+        only = tower.embeddings.numpy()[3 if extreme > 0 else 4]
+        np.testing.assert_allclose(vectors[2], np.tanh(only), rtol=1e-5)
+    for gradient in tape.gradient(vectors, tower.trainable_weights):
+        assert np.isfinite(tf.convert_to_tensor(gradient)).all()
 
 
-@pytest.mark.parametrize("form", [flat, padded])
-def test_gradient_is_sparse_names_each_row_once_and_equals_numpy(tower, form):
-    texts = [[2, 2, 3], [], [3, 5], [2]]
-    upstream = np.arange(1, 1 + len(texts) * DIM, dtype="f4").reshape(-1, DIM)
-    with tf.GradientTape() as tape:
-        loss = tf.reduce_sum(tower(form(texts)) * upstream)
-    gradient = tape.gradient(loss, tower.embeddings)
-
-    assert isinstance(gradient, tf.IndexedSlices)
-    assert sorted(gradient.indices.numpy()) == [2, 3, 5]
-    # d tanh(m)/dm = 1 - tanh(m)², and each of n tokens has 1/n of the mean.
-    table = tower.embeddings.numpy().astype("f8")
-    expected = np.zeros_like(table)
-    for text, row in zip(texts, upstream):
-        for token in text:
-            slope = 1 - np.tanh(table[text].mean(axis=0)) ** 2
-            expected[token] += row * slope / len(text)
-    np.testing.assert_allclose(tf.convert_to_tensor(gradient), expected, rtol=1e-5, atol=1e-7)
-
-
-def fit_once(tower, texts):
-    """Makes one step of gradient descent towards ones; returns the rows of the table it changed."""
-    before = tower.embeddings.numpy()
-    model = keras.Sequential([tower])
-    model.compile(keras.optimizers.SGD(1.0), "mse")
-    model.train_on_batch(padded(texts), tf.ones([len(texts), DIM]))
-    return np.flatnonzero((tower.embeddings.numpy() != before).any(axis=1)).tolist()
-
-
-def test_one_step_changes_every_row_that_occurs_and_no_other(tower):
-    assert fit_once(tower, [[2, 2, 3], [], [3, 6]]) == [2, 3, 6]
-
-
-def test_frozen_tower_stays_bitwise_as_it_is():
-    tower = AveragePoolingTower(SIZE, DIM, trainable=False)
-    tower.build()
-    assert tower.trainable_weights == []
-    before = tower.embeddings.numpy()
-    # Another layer has something to learn, so that the step is a real one.
-    model = keras.Sequential([tower, keras.layers.Dense(DIM)])
-    model.compile(keras.optimizers.SGD(1.0), "mse")
-    model.train_on_batch(padded([[2, 3], [4]]), tf.ones([2, DIM]))
-    np.testing.assert_array_equal(tower.embeddings, before)
+def test_parts_of_positions_are_short_where_texts_begin_and_the_last_one_has_no_end():
+    assert part_of_position(7).tolist() == [0, 1, 2, 2, 3, 3, 4]
+    assert part_of_position(1000)[[159, 160, 999]].tolist() == [NUM_PARTS - 2, *[NUM_PARTS - 1] * 2]
+    # For plots, the largest weight is one.
+    expected = np.exp([LOGS[part_by_hand(position)] - LOGS.max() for position in range(200)])
+    found = make("weights of positions").position_profile(200)
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
+    assert make().position_profile(200) is None
 
 
 def test_default_scale_of_the_table_is_one():
@@ -147,138 +242,60 @@ def test_default_scale_of_the_table_is_one():
     assert np.mean(tower.embeddings) == pytest.approx(0, abs=0.02)
 
 
-def test_seeded_initializer_gives_the_same_table():
-    tables = []
-    for _ in range(2):
-        tower = AveragePoolingTower(
-            SIZE, DIM, embeddings_initializer=keras.initializers.RandomNormal(seed=5)
-        )
-        tower.build()
-        tables.append(tower.embeddings.numpy())
-    np.testing.assert_array_equal(*tables)
+def test_weights_are_those_that_were_asked_for_and_only_learned_ones_are_trained():
+    trainable = {
+        "plain": [(SIZE, DIM)],
+        "both weights": [(SIZE, DIM), (SIZE, 1), (NUM_PARTS,)],
+        "n-grams": [(5, DIM), (BUCKETS, DIM)],
+    }
+    for kind, shapes in trainable.items():
+        tower = make(kind)
+        assert [weight.shape for weight in tower.trainable_weights] == shapes
+        assert len(tower.weights) == len(shapes)
+    idf = make(token_weights="idf")
+    assert [weight.shape for weight in idf.trainable_weights] == [(SIZE, DIM)]
+    assert [weight.shape for weight in idf.weights] == [(SIZE, DIM), (SIZE, 1)]
+    fresh = AveragePoolingTower(SIZE, DIM, **BOTH)
+    fresh.build()
+    assert not any(np.any(weight) for weight in fresh.weights[1:])  # at first, all count alike
+    assert make("n-grams", train_embeddings=False).trainable_weights == []
+    assert make("n-grams", trainable=False).trainable_weights == []
 
 
 def test_config_round_trip_keeps_every_argument():
-    tower = AveragePoolingTower(
-        SIZE, DIM, embeddings_initializer=keras.initializers.Constant(0.5), trainable=False
-    )
+    constants = [keras.initializers.Constant(value) for value in (0.5, 0.25)]
+    starts = dict(zip(("embeddings_initializer", "ngram_initializer"), constants))
+    tower = make("n-grams and both weights", trainable=False, **starts)
     restored = AveragePoolingTower.from_config(tower.get_config())
     assert restored.get_config() == tower.get_config()
-    assert (restored.vocabulary_size, restored.dim, restored.trainable) == (SIZE, DIM, False)
-    np.testing.assert_allclose(restored(padded([[2]])), np.full([1, DIM], np.tanh(0.5)), rtol=1e-6)
+    assert (restored.vocabulary_size, restored.dim, restored.trainable) == (5, DIM, False)
+    restored.build()
+    np.testing.assert_array_equal(restored.embeddings, np.full([5, DIM], 0.5))
+    np.testing.assert_array_equal(restored.ngram_embeddings, np.full([BUCKETS, DIM], 0.25))
 
 
-def test_functional_model_on_padded_ids_survives_save_and_reload(tower, tmp_path):
-    tokens = keras.Input([None], dtype="int32")
+@pytest.mark.parametrize("kind", ["plain", "both weights"])
+def test_functional_model_on_padded_ids_survives_save_and_reload(kind, tmp_path):
+    tower, tokens = make(kind), keras.Input([None], dtype="int32")
     model = keras.Model(tokens, tower(tokens))
     assert model.output_shape == (None, DIM)
     model.save(tmp_path / "model.keras")
     reloaded = keras.models.load_model(tmp_path / "model.keras")
-    ids = padded([[2, 3], [], [4]])
-    np.testing.assert_array_equal(reloaded.predict(ids, verbose=0), model.predict(ids, verbose=0))
-    np.testing.assert_allclose(
-        reloaded(ids), mean_by_hand(tower.embeddings.numpy(), [[2, 3], [], [4]]), rtol=1e-6
-    )
+    texts = [[2, 3], [], [4]]
+    np.testing.assert_array_equal(reloaded(padded(texts)), model(padded(texts)))
+    np.testing.assert_allclose(reloaded(padded(texts)), vectors_by_hand(tower, texts), rtol=1e-5)
 
 
 @pytest.mark.parametrize(
-    ("arguments", "named"),
-    [((0, 4), "vocabulary_size"), ((-3, 4), "vocabulary_size"), ((4, 0), "dim"), ((4, -1), "dim")],
+    ("arguments", "message"),
+    [
+        ({"vocabulary_size": -3}, "vocabulary_size must be at least 1, but is -3"),
+        ({"dim": 0}, "dim must be at least 1, but is 0"),
+        ({"ngram_buckets": -1}, "ngram_buckets must be at least 0, but is -1"),
+        ({"token_weights": "tfidf"}, "token_weights must be one of .*, but is 'tfidf'"),
+        ({"position_weights": "linear"}, "position_weights must be one of .*, but is 'linear'"),
+    ],
 )
-def test_invalid_sizes_are_named(arguments, named):
-    with pytest.raises(ValueError, match=rf"^{named} must be at least 1, but is (0|-\d)"):
-        AveragePoolingTower(*arguments)
-
-
-WEIGHTS = np.array([1, 9.5, 1e-3, 0.2, 1, 3, 25, 0.7])
-
-
-def weighted(kind="learned"):
-    tower = AveragePoolingTower(
-        SIZE,
-        DIM,
-        embeddings_initializer=keras.initializers.RandomNormal(stddev=1.0, seed=1),
-        token_weights=kind,
-    )
-    tower.build()
-    return tower
-
-
-def weighted_mean_by_hand(table, weights, texts):
-    means = [
-        np.average(table[text], axis=0, weights=weights[text]) if text else np.zeros(DIM)
-        for text in texts
-    ]
-    return np.tanh(np.reshape(means, [len(texts), DIM]))
-
-
-@pytest.mark.parametrize("texts", TEXTS.values(), ids=TEXTS)
-@pytest.mark.parametrize("form", [flat, with_texts, distinct, padded])
-def test_weighted_mean_uses_the_weights_of_start_token_weights(form, texts):
-    tower = weighted()
-    tower.start_token_weights(WEIGHTS)
-    expected = weighted_mean_by_hand(tower.embeddings.numpy(), WEIGHTS, texts)
-    np.testing.assert_allclose(tower(form(texts)), expected, rtol=1e-5, atol=1e-6)
-
-
-def test_weighted_mean_is_the_plain_mean_before_start_token_weights(tower):
-    texts = [[2, 2, 3], [], [4, 5, 6]]
-    np.testing.assert_allclose(weighted()(flat(texts)), tower(flat(texts)), rtol=1e-5, atol=1e-6)
-
-
-def test_vanished_weights_leave_vector_and_gradient_finite():
-    tower = weighted()
-    tower.start_token_weights(np.full(SIZE, np.finfo(np.float32).tiny * 1e-30))
-    with tf.GradientTape() as tape:
-        vectors = tower(flat([[2, 3], []]))
-    assert np.isfinite(vectors).all()
-    for gradient in tape.gradient(vectors, tower.trainable_weights):
-        assert np.isfinite(gradient.values).all()
-
-
-def test_gradients_of_the_weighted_mean_are_sparse_name_each_row_once_and_equal_numpy():
-    tower, texts = weighted(), [[2, 2, 3], [], [3, 5], [2]]
-    tower.start_token_weights(WEIGHTS)
-    upstream = np.arange(1, 1 + len(texts) * DIM, dtype="f4").reshape(-1, DIM)
-    with tf.GradientTape() as tape:
-        loss = tf.reduce_sum(tower(flat(texts)) * upstream)
-    gradients = tape.gradient(loss, tower.trainable_weights)
-
-    table = tower.embeddings.numpy().astype("f8")
-    of_table, of_weights = np.zeros_like(table), np.zeros((SIZE, 1))
-    for text, row in zip(texts, upstream):
-        if not text:
-            continue
-        total, mean = WEIGHTS[text].sum(), np.average(table[text], axis=0, weights=WEIGHTS[text])
-        above = row * (1 - np.tanh(mean) ** 2)
-        for token in text:
-            of_table[token] += above * WEIGHTS[token] / total
-            # The slope of softplus is 1 - exp(-softplus); a tenth of the pace is the tower's.
-            slope = 0.1 * (1 - np.exp(-WEIGHTS[token]))
-            of_weights[token] += above @ (table[token] - mean) / total * slope
-    for gradient, expected in zip(gradients, (of_table, of_weights)):
-        assert isinstance(gradient, tf.IndexedSlices)
-        assert sorted(gradient.indices.numpy()) == [2, 3, 5]
-        np.testing.assert_allclose(tf.convert_to_tensor(gradient), expected, rtol=1e-4, atol=1e-5)
-
-
-def test_only_learned_token_weights_are_trained():
-    assert len(weighted("learned").trainable_weights) == 2
-    idf = weighted("idf")
-    assert [weight.shape for weight in idf.trainable_weights] == [(SIZE, DIM)]
-    assert [weight.shape for weight in idf.weights] == [(SIZE, DIM), (SIZE, 1)]
-
-
-def test_weighted_tower_survives_save_and_reload(tmp_path):
-    tower = weighted()
-    tower.start_token_weights(WEIGHTS)
-    model = keras.Sequential([tower])
-    ids = padded([[2, 3], [], [4]])
-    expected = model(ids)
-    model.save(tmp_path / "model.keras")
-    np.testing.assert_array_equal(keras.models.load_model(tmp_path / "model.keras")(ids), expected)
-
-
-def test_unknown_kind_of_weights_is_named():
-    with pytest.raises(ValueError, match=r"^token_weights must be one of .*, but is 'tfidf'"):
-        AveragePoolingTower(SIZE, DIM, token_weights="tfidf")
+def test_invalid_arguments_are_named(arguments, message):
+    with pytest.raises(ValueError, match=f"^{message}"):
+        AveragePoolingTower(**{"vocabulary_size": SIZE, "dim": DIM, **arguments})

@@ -56,11 +56,6 @@ def batches(inputs=None, grades=GRADES):
     return tf.data.Dataset.from_tensors((inputs or tensors(), tf.constant(grades)))
 
 
-def in_lists():
-    """Each of the four queries has two documents of the batch in its list."""
-    return {**tensors(), "list_lengths": tf.constant([2, 2, 2, 2])}
-
-
 def apart():
     return SeparateTexts(*(Tokens.of(**tokens) for tokens in tensors().values()))
 
@@ -70,9 +65,16 @@ def together():
     return JoinedTexts(Tokens.of(tf.constant(ids), tf.constant(lengths)))
 
 
-# Grades as the batching has them, and its inputs; each query has one document in its list.
+LENGTHS = {"lists": [2, 1, 1, 0], "in_batch": [1, 1, 1, 1]}
+
+
+def as_lists(texts):
+    return ListInputs(texts, tf.constant(LENGTHS["lists"]), tf.constant([0, 0, 1, 2]))
+
+
+# Grades as the batching has them, and its inputs.
 FORMS = {
     "pairs": (GRADES, PairInputs),
-    "lists": (GRADES, lambda texts: ListInputs(texts, tf.ones([4], tf.int32), tf.range(4))),
+    "lists": (GRADES, as_lists),
     "in_batch": (np.diag(GRADES), lambda texts: InBatchInputs(texts, tf.ones([4], tf.int32))),
 }

@@ -1,7 +1,5 @@
 """Runs that begin with vectors made of the judged pairs."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -24,30 +22,24 @@ def mean_rank_of_mates(settings, path):
 
 @pytest.mark.parametrize("more", [{}, {"shared_vocabulary": True, "ngram_buckets": 50}])
 def test_translations_start_near_each_other(more, tiny, tmp_path):
-    random = mean_rank_of_mates(tiny(dim=64, **more), tmp_path / "random")
-    bilingual = mean_rank_of_mates(
-        tiny(dim=64, initial_vectors="bilingual", **more), tmp_path / "bilingual"
+    random, bilingual = (
+        mean_rank_of_mates(tiny(dim=64, initial_vectors=kind, **more), tmp_path / kind)
+        for kind in ("random", "bilingual")
     )
     assert bilingual < 0.6 * random
 
 
-@pytest.mark.parametrize("role", ROLES)
-def test_padding_and_unknown_start_at_zero_and_words_of_pairs_do_not(role, tiny, tmp_path):
-    _, model = start(tiny(initial_vectors="bilingual"), tmp_path / "run")
-    begins_at_zero = ~getattr(model, f"{role}_tower").embeddings.numpy().any(axis=1)
-    assert begins_at_zero[:2].all()
-    assert not begins_at_zero[2:].all()
-
-
-def test_vectors_of_cnn_start_as_short_as_random_ones(tiny, tmp_path):
-    tables = {
-        tower: start(tiny(initial_vectors="bilingual", tower=tower), tmp_path / tower)[1]
+def test_vectors_of_words_of_pairs_start_and_those_of_cnn_as_short_as_random_ones(tiny, tmp_path):
+    models = [
+        start(tiny(initial_vectors="bilingual", tower=tower), tmp_path / tower)[1]
         for tower in ("average_pooling", "cnn", "lstm")
-    }
-    found = (model.query_tower.embeddings.numpy() for model in tables.values())
-    table, of_cnn, of_lstm = found
-    np.testing.assert_allclose(of_cnn, 0.1 * table, rtol=1e-6)
-    np.testing.assert_array_equal(of_lstm, table)
+    ]
+    for role in ROLES:
+        tables = [getattr(model, f"{role}_tower").embeddings.numpy() for model in models]
+        assert not tables[0][:2].any()  # padding and unknown
+        assert tables[0][2:].any()
+        np.testing.assert_allclose(tables[1], 0.1 * tables[0], rtol=1e-6)
+        np.testing.assert_array_equal(tables[2], tables[0])
 
 
 def test_ngrams_start_near_their_words(tiny, tmp_path):

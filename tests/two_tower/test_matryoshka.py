@@ -1,9 +1,8 @@
 """Matryoshka vectors: their first numbers are trained to rank by themselves, and can be cut off."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
+import re
 
 import numpy as np
 import pytest
@@ -12,11 +11,12 @@ import tensorflow as tf
 from tests.oracles import maths
 from tests.two_tower.small_model import FORMS, apart, make_model, tensors
 from tf_smoothclir import LazyAdam, SmoothOrdinalSearchLoss, TwoTower
+from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.losses.softmax import SoftmaxLoss
 from tf_smoothclir.protocols.cut_points import read_cut_points
 from tf_smoothclir.training.retrievers import load_cut_points, load_models, load_scorer
 from tf_smoothclir.training.run_directory import RunDirectory
-from tf_smoothclir.training.train import train
+from tf_smoothclir.training.train import tokenized_set_of, train
 from tf_smoothclir.two_tower.builder import cut_to
 from tf_smoothclir.two_tower.model import CUT_WEIGHT
 from tf_smoothclir.two_tower.scorer import DenseRetriever
@@ -26,9 +26,9 @@ DIMS = (1, 3)  # of vectors of 4 numbers
 SOSL, SOFTMAX = SmoothOrdinalSearchLoss((0.2, 0.7)), SoftmaxLoss()
 
 
-def matryoshka(form, loss, dims=DIMS, **kwargs):
+def matryoshka(form, loss, **kwargs):
     model = make_model(in_batch=form == "in_batch", **kwargs)
-    model.matryoshka_dims = dims
+    model.matryoshka_dims = DIMS
     model.compile(LazyAdam(0.1), loss)
     return model
 
@@ -44,24 +44,9 @@ def test_the_loss_is_the_weighted_mean_of_those_of_the_models_with_cut_vectors(f
         float(cut.compute_loss(*batch, cut(batch[0])))
         for cut in (cut_to(model, dim) for dim in (4, *DIMS))
     ]
-    found = float(model.train_step(batch)["batch_loss"])
     expected = np.average(apart_losses, weights=[1, CUT_WEIGHT, CUT_WEIGHT])
-    assert found == pytest.approx(expected, rel=1e-5)
+    assert float(model.train_step(batch)["batch_loss"]) == pytest.approx(expected, rel=1e-5)
     assert max(apart_losses) > min(apart_losses)
-
-
-def test_training_learns_to_rank_by_the_first_numbers_alone():
-    _, inputs = FORMS["in_batch"]
-    batch = inputs(apart()), tf.constant(np.eye(4, dtype=np.int32))
-
-    def loss_of_first(dims):
-        model = matryoshka("in_batch", SOFTMAX, dims)
-        for _ in range(30):
-            model.train_step(batch)
-        cut = cut_to(model, 2)
-        return float(cut.compute_loss(*batch, cut(batch[0])))
-
-    assert loss_of_first((2,)) < loss_of_first(())
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 0.5])
@@ -71,24 +56,14 @@ def test_cut_vectors_are_the_first_numbers_of_the_towers_normalised_anew(shared,
     cut = cut_to(model, 3)
     assert cut.is_shared == shared
     assert cut.matryoshka_dims == (1,)
-    first = {
-        "query": model.query_tower(tensors()["query"]).numpy()[:, :3],
-        "document": model.document_tower(tensors()["document"]).numpy()[:, :3],
-    }
-    whole = {role: model.vectors(role, tensors()[role]).numpy() for role in first}
-    retriever = DenseRetriever(whole["query"], whole["document"], np.arange(4))
-    retriever = retriever.cut_to(3, epsilon)
+    assert TwoTower.from_config(model.get_config()).matryoshka_dims == DIMS
+    whole = [model.vectors(role, tokens).numpy() for role, tokens in tensors().items()]
+    retriever = DenseRetriever(*whole, np.arange(4)).cut_to(3, epsilon)
     for role, of_set in (("query", retriever.queries), ("document", retriever.documents)):
-        expected = [maths.smooth_normalize(vector, epsilon) for vector in first[role]]
+        first = getattr(model, f"{role}_tower")(tensors()[role]).numpy()[:, :3]
+        expected = [maths.smooth_normalize(vector, epsilon) for vector in first]
         np.testing.assert_allclose(cut.vectors(role, tensors()[role]), expected, atol=1e-6)
         np.testing.assert_allclose(of_set, expected, atol=1e-6)
-
-
-def test_the_dims_are_kept_in_the_configuration_and_do_not_change_scores():
-    model = matryoshka("lists", SOSL)
-    copy = TwoTower.from_config(model.get_config())
-    assert copy.matryoshka_dims == DIMS
-    np.testing.assert_array_equal(model(tensors()), make_model()(tensors()))
 
 
 @pytest.fixture(scope="module")
@@ -99,55 +74,39 @@ def run(tiny, tmp_path_factory):
     return RunDirectory.load(path)
 
 
-def test_a_run_evaluates_every_length(run):
-    result = json.loads(run.metrics.read_text())
-    assert list(result["components"]) == ["dense-4", "dense-8"]
-    assert result["components"]["dense-4"]["test"].keys() == result["test"].keys()
-    assert set(read_cut_points(run.cut_points)) == {"dense", "dense-4", "dense-8"}
-    assert "dense-8" in run.report.read_text()
-
-
-def test_a_run_loads_with_any_of_its_lengths(run, tokenized_set_of_run):
-    for dim in (0, 4, 8, 16):
-        models = load_models(run, dim)
-        assert models.settings.model.dim == models.towers.query_tower.dim == (dim or 16)
-        cut_points = load_cut_points(run, models)["dense"]
-        name = f"dense-{dim}" if dim in (4, 8) else "dense"
-        assert cut_points == read_cut_points(run.cut_points)[name]
-        graded = load_scorer(run, tokenized_set_of_run, dim)
-        assert graded.cut_points == cut_points
-        kept = models.retrievers(tokenized_set_of_run)["dense"]
-        np.testing.assert_array_equal(graded.scorer.queries, kept.queries)
-
-
-def test_the_components_of_a_run_are_its_models_with_cut_vectors(run, tokenized_set_of_run):
-    component = load_models(run).retrievers(tokenized_set_of_run)["dense-8"]
-    cut = load_models(run, 8).retrievers(tokenized_set_of_run)["dense"]
-    np.testing.assert_allclose(component.documents, cut.documents, atol=1e-6)
-
-
 @pytest.fixture(scope="module")
 def tokenized_set_of_run(run):
-    from tf_smoothclir.data.sources.opening import source_of
-    from tf_smoothclir.training.train import tokenized_set_of
-
     settings = run.settings()
     return tokenized_set_of(source_of(settings.data), settings, run, ["test"])
 
 
-def test_other_lengths_are_refused(run):
-    with pytest.raises(InputError) as error:
-        load_models(run, 32)
-    assert str(error.value) == (
+def test_a_run_evaluates_every_length_and_loads_with_any(run, tokenized_set_of_run):
+    result, cut_points = json.loads(run.metrics.read_text()), read_cut_points(run.cut_points)
+    assert list(result["components"]) == ["dense-4", "dense-8"]
+    assert result["components"]["dense-4"]["test"].keys() == result["test"].keys()
+    assert set(cut_points) == {"dense", "dense-4", "dense-8"}
+    assert "dense-8" in run.report.read_text()
+    components = load_models(run).retrievers(tokenized_set_of_run)
+    for dim, name in ((0, "dense"), (4, "dense-4"), (8, "dense-8"), (16, "dense")):
+        models = load_models(run, dim)
+        assert models.settings.model.dim == models.towers.query_tower.dim == (dim or 16)
+        assert load_cut_points(run, models)["dense"] == cut_points[name]
+        graded = load_scorer(run, tokenized_set_of_run, dim)
+        assert graded.cut_points == cut_points[name]
+        kept = models.retrievers(tokenized_set_of_run)["dense"]
+        np.testing.assert_array_equal(graded.scorer.queries, kept.queries)
+        np.testing.assert_allclose(components[name].documents, kept.documents, atol=1e-6)
+
+
+def test_other_lengths_are_refused_and_without_vectors_nothing_can_be_cut(run, tmp_path):
+    message = (
         "--dim=32: the run trained vectors of 4, 8, 16 numbers. Choose one of these, or"
         " train with others in --matryoshka_dims."
     )
-
-
-def test_without_vectors_nothing_can_be_cut(run, tmp_path):
+    with pytest.raises(InputError, match=f"^{re.escape(message)}$"):
+        load_models(run, 32)
     settings = run.settings()
-    lexical = dataclasses.replace(
-        settings, retrieval=dataclasses.replace(settings.retrieval, retriever="lexical")
-    )
+    retrieval = dataclasses.replace(settings.retrieval, retriever="lexical")
+    lexical = dataclasses.replace(settings, retrieval=retrieval)
     with pytest.raises(InputError, match="the run ranks by --retriever=lexical, and has no vect"):
         load_models(RunDirectory.create(tmp_path / "lexical", lexical), 8)

@@ -1,5 +1,7 @@
 """The two-tower model: scores, vectors, learning by `fit`, save and reload."""
 
+from unittest import mock
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -10,59 +12,54 @@ from tests.two_tower.small_model import (
     DIM,
     FORMS,
     GRADES,
-    INPUTS,
+    LENGTHS,
     SIZE,
     apart,
     batches,
-    in_lists,
     make_model,
     make_tower,
     tensors,
     together,
 )
-from tf_smoothclir import CNNTower, LazyAdam, SmoothOrdinalSearchLoss, TwoTower
+from tf_smoothclir import (
+    AveragePoolingTower,
+    CNNTower,
+    LazyAdam,
+    SmoothCosineSimilarity,
+    SmoothOrdinalSearchLoss,
+    SparseRMSprop,
+    TwoTower,
+)
 from tf_smoothclir.data.model_inputs import PairInputs
 from tf_smoothclir.losses.softmax import SoftmaxLoss
-from tf_smoothclir.plugins import LOSSES
+
+SOSL, SOFTMAX = SmoothOrdinalSearchLoss((0.2, 0.7)), SoftmaxLoss(temperature=0.25)
 
 
 @pytest.mark.parametrize("shared", [False, True])
 @pytest.mark.parametrize("epsilon", [0.0, 0.25, 1.0])
 def test_scores_are_the_similarity_of_the_towers_outputs(shared, epsilon):
-    model = make_model(shared=shared, epsilon=epsilon)
-    queries = model.query_tower(tensors()["query"]).numpy()
-    documents = model.document_tower(tensors()["document"]).numpy()
-    expected = [maths.smooth_cosine(q, d, epsilon) for q, d in zip(queries, documents)]
-    np.testing.assert_allclose(model(tensors()), expected, atol=1e-6)
-
-
-@pytest.mark.parametrize("shared", [False, True])
-def test_in_batch_every_query_is_scored_with_every_document(shared):
-    model = make_model(shared=shared, in_batch=True)
-    queries, documents = (model.vectors(role, tensors()[role]).numpy() for role in INPUTS)
-    np.testing.assert_allclose(model(tensors()), queries @ documents.T, atol=1e-6)
+    model, inputs = make_model(shared=shared, epsilon=epsilon), tensors()
+    queries = model.query_tower(inputs["query"]).numpy()
+    documents = model.document_tower(inputs["document"]).numpy()
+    every = [[maths.smooth_cosine(q, d, epsilon) for d in documents] for q in queries]
+    np.testing.assert_allclose(model(inputs), np.diag(every), atol=1e-6)
+    vectors = [model.vectors(role, tokens).numpy() for role, tokens in inputs.items()]
+    np.testing.assert_allclose(vectors[0] @ vectors[1].T, every, atol=1e-6)
+    in_lists = {**inputs, "list_lengths": tf.constant([2, 0, 1, 1])}
+    found = [every[query][document] for document, query in enumerate([0, 0, 2, 3])]
+    np.testing.assert_allclose(model(in_lists), found, atol=1e-6)
+    in_batch = make_model(shared=shared, epsilon=epsilon, in_batch=True)
+    np.testing.assert_allclose(in_batch(inputs), every, atol=1e-6)
 
 
 def test_in_batch_pairs_weigh_as_in_lists_and_others_add_to_the_loss():
     model = make_model(in_batch=True)
     grades = np.array([[2, 0, 0, 0], [0, 0, 0, 0], [0, 2, 1, 0], [0, 0, 2, 0]])
     each = SmoothOrdinalSearchLoss((0.2, 0.7), reduction="none")(grades, model(tensors()))
-    found = model.compute_loss(in_lists(), tf.constant(grades), model(tensors()))
+    in_lists = {**tensors(), "list_lengths": tf.constant([2, 2, 2, 2])}
+    found = model.compute_loss(in_lists, tf.constant(grades), model(tensors()))
     assert float(found) == pytest.approx(np.sum(each) / (2 + 2 + 2 + 2), rel=1e-6)
-
-
-@pytest.mark.parametrize("loss", [SmoothOrdinalSearchLoss((0.2, 0.7)), SoftmaxLoss()])
-def test_in_batch_training_ranks_relevant_documents_first(loss):
-    model = make_model(in_batch=True, rate=0.3)
-    model.compile(LazyAdam(0.3), loss)
-    grades = np.array([[2, 0, 0, 0], [0, 0, 0, 0], [0, 2, 1, 0], [0, 0, 2, 0]])
-    data = batches(in_lists(), grades)
-    loss_before = model.evaluate(data, verbose=0)
-    model.fit(data.repeat(60), verbose=0)
-    assert model.evaluate(data, verbose=0) < loss_before / 2
-    scores = model(tensors()).numpy()
-    assert scores[0].argmax() == 0
-    assert scores[2].argmax() == 1
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -83,144 +80,72 @@ def test_a_shared_tower_learns_the_same_from_both_at_once(form):
     assert losses[0][-1] < losses[0][0]
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_fit_evaluate_and_predict_take_named_tuples_and_dictionaries_alike(form):
+@pytest.mark.parametrize(
+    ("form", "loss"), [("pairs", SOSL), ("lists", SOSL), ("lists", SOFTMAX), ("in_batch", SOFTMAX)]
+)
+def test_fit_evaluate_and_predict_take_tuples_and_dictionaries_and_show_the_trained_loss(
+    form, loss
+):
     grades, inputs = FORMS[form]
-    more = {} if form == "pairs" else {"list_lengths": tf.ones([4], tf.int32)}
+    more = {} if form == "pairs" else {"list_lengths": tf.constant(LENGTHS[form])}
     found = []
     for each in (inputs(apart()), {**tensors(), **more}):
         model = make_model(in_batch=form == "in_batch")
+        model.compile(LazyAdam(0.05), loss)
         data = batches(each, grades)
-        losses = model.fit(data, epochs=2, verbose=0, validation_data=data).history
-        found.append((losses, model.evaluate(data, verbose=0), model.predict(data, verbose=0)))
-    (losses, loss, scores), (other_losses, other_loss, other_scores) = found
-    assert (losses, loss) == (other_losses, other_loss)
-    np.testing.assert_array_equal(scores, other_scores)
+        expected = float(model.compute_loss(each, tf.constant(grades), model(each)))
+        assert expected > 0
+        assert model.evaluate(data, verbose=0) == pytest.approx(expected, rel=1e-5)
+        history = model.fit(data, epochs=2, verbose=0, validation_data=data).history
+        assert history.keys() == {"loss", "val_loss"}
+        assert history["loss"][0] == pytest.approx(expected, rel=1e-5)
+        assert history["loss"][1] == pytest.approx(history["val_loss"][0], rel=1e-5)
+        assert len(model.weights) == 2  # the tables: what measures is no weight
+        found.append((history, model.predict(data, verbose=0).tolist()))
+    assert found[0] == found[1]
 
 
 def test_both_at_once_names_each_row_once_by_itself(monkeypatch):
     # What adds up equal rows costs as much as many other parts of a step.
-    def fail(_):
-        raise AssertionError
-
-    monkeypatch.setattr("tf_smoothclir.two_tower.model.each_row_once", fail)
-    gradients = []
-    model = make_model(shared=True)
+    adds_up = mock.Mock(side_effect=AssertionError)
+    monkeypatch.setattr("tf_smoothclir.two_tower.model.each_row_once", adds_up)
+    model, gradients = make_model(shared=True), []
     monkeypatch.setattr(
         model.optimizer, "apply_gradients", lambda pairs: gradients.extend(g for g, _ in pairs)
     )
     model.train_step((PairInputs(together()), tf.constant(GRADES)))
-    (gradient,) = gradients
-    assert sorted(gradient.indices.numpy()) == [2, 3, 4, 5, 6, 7, 8]
+    assert sorted(gradients[0].indices.numpy()) == [2, 3, 4, 5, 6, 7, 8]
     with pytest.raises(AssertionError):
         model.train_step((tensors(), tf.constant(GRADES)))
 
 
-@pytest.mark.parametrize(
-    ("tower", "shared", "expected"),
-    [
-        (lambda: make_tower(1), True, True),
-        (lambda: make_tower(1), False, False),
-        (lambda: CNNTower(SIZE, DIM), True, False),  # pads queries to the length of documents
-        (lambda: keras.layers.Embedding(SIZE, DIM), True, False),  # nobody knows
-    ],
-)
-def test_both_at_once_is_for_a_shared_tower_that_does_not_pad(tower, shared, expected):
-    query_tower = tower()
-    model = TwoTower(query_tower, query_tower if shared else tower())
-    assert model.encodes_both_at_once == expected
+def test_both_at_once_is_for_a_shared_tower_that_does_not_pad():
+    pooling, other = make_tower(1), make_tower(1)
+    assert TwoTower(pooling, pooling).encodes_both_at_once
+    assert not TwoTower(pooling, other).encodes_both_at_once
+    # One pads queries to the length of documents; of the other nobody knows.
+    for tower in (CNNTower(SIZE, DIM), keras.layers.Embedding(SIZE, DIM)):
+        assert not TwoTower(tower, tower).encodes_both_at_once
 
 
-def test_epsilon_is_one_by_default():
-    assert TwoTower(make_tower(1), make_tower(2)).similarity.epsilon == 1.0
-
-
-@pytest.mark.parametrize("epsilon", [0.0, 0.25, 1.0])
-def test_inner_products_of_the_vectors_are_the_scores(epsilon):
-    model = make_model(epsilon=epsilon)
-    vectors = {role: model.vectors(role, tokens) for role, tokens in tensors().items()}
-    products = tf.reduce_sum(vectors["query"] * vectors["document"], axis=1)
-    np.testing.assert_allclose(products, model(tensors()), atol=1e-6)
-
-
-def test_towers_share_nothing_unless_asked():
-    assert len(make_model().trainable_weights) == 2
-    assert len(make_model(shared=True).trainable_weights) == 1
-
-
-def learnable_set():
-    """Token n of the queries means token n of the documents; the rest is chance."""
-    rng = np.random.default_rng(0)
-    queries = rng.integers(2, 22, size=(400, 1))
-    documents = np.where(np.arange(400) % 4 == 0, queries[:, 0], rng.integers(2, 22, size=400))
-    grades = np.where(documents == queries[:, 0], 2, 0).astype("i4")
-    inputs = {"query": queries.astype("i4"), "document": documents[:, None].astype("i4")}
-    return inputs, grades
-
-
-def test_fit_on_padded_ids_lowers_the_loss_and_raises_a_metric():
-    inputs, grades = learnable_set()
-    model = make_model(size=22)
-
-    def precision_of_the_best_hundred():
-        scores = model.predict(inputs, batch_size=400, verbose=0)
-        return (grades[np.argsort(-scores)[:100]] == 2).mean()
-
-    loss = model.evaluate(inputs, grades, verbose=0)
-    precision = precision_of_the_best_hundred()
-    model.fit(inputs, grades, epochs=20, batch_size=50, verbose=0)
-    assert model.evaluate(inputs, grades, verbose=0) < loss / 4
-    assert precision < 0.5 < 0.9 < precision_of_the_best_hundred()
-
-
-def test_the_history_has_more_than_keras_puts_there_only_where_asked_for():
-    model, more = make_model(), {"batch_loss", "gradient_norm", "pairs"}
-    model.compile(LazyAdam(0.05), model.loss, metrics=["mae"])
-    expected = {False: {"loss", "mae"}, True: {"loss", "mae", *more}}
-    for asked in (False, True, False):
-        history = model.fit(batches(), verbose=0, log_steps=asked).history
-        assert {name.replace("mean_absolute_error", "mae") for name in history} == expected[asked]
-
-
-def test_fit_traces_a_step_once(monkeypatch):
+def test_fit_traces_a_step_once_and_shows_more_than_keras_only_where_asked_for(monkeypatch):
     # An optimizer that makes its variables in the first step costs a second tracing.
-    original, calls = TwoTower.train_step, []
+    original, calls, shown = TwoTower.train_step, [], []
 
     def counted(model, data):
         calls.append(data)
         return original(model, data)
 
     monkeypatch.setattr(TwoTower, "train_step", counted)
-    make_model().fit(batches(), epochs=2, verbose=0)
+    model = make_model()
+    model.fit(batches(), epochs=2, verbose=0)
     assert len(calls) == 1
-
-
-def test_a_model_that_is_not_compiled_says_so():
-    model = TwoTower(make_tower(1), make_tower(2))
-    model.build()
-    with pytest.raises((RuntimeError, ValueError), match="compile"):
-        model.fit(batches(), verbose=0)
-
-
-@pytest.mark.parametrize("in_batch", [False, True])
-@pytest.mark.parametrize("loss", [SmoothOrdinalSearchLoss((0.2, 0.7)), SoftmaxLoss()])
-def test_fit_and_evaluate_show_the_loss_that_is_trained(loss, in_batch):
-    model = make_model(in_batch=in_batch)
-    model.compile(LazyAdam(0.05), loss)
-    lengths = tf.constant([1, 1, 1, 1] if in_batch else [2, 1, 1, 0])
-    inputs = {**tensors(), "list_lengths": lengths}
-    grades = tf.linalg.diag(tf.constant(GRADES)) if in_batch else tf.constant(GRADES)
-    data = tf.data.Dataset.from_tensors((inputs, grades))
-    scores = model(inputs, training=True)
-    expected = float(model.compute_loss(inputs, grades, scores))
-    assert expected > 0
-    evaluated = model.evaluate(data, return_dict=True, verbose=0)
-    assert evaluated["loss"] == pytest.approx(expected, rel=1e-5)
-    history = model.fit(data, epochs=2, verbose=0, validation_data=data).history
-    assert history.keys() == {"loss", "val_loss"}
-    assert history["loss"][0] == pytest.approx(expected, rel=1e-5)
-    assert history["loss"][1] == pytest.approx(history["val_loss"][0], rel=1e-5)
-    assert len(model.weights) == 2  # the tables: what measures is no weight
+    model.compile(LazyAdam(0.05), model.loss, metrics=["mae"])
+    for asked in (False, True, False):
+        history = model.fit(batches(), verbose=0, log_steps=asked).history
+        shown.append({name.replace("mean_absolute_error", "mae") for name in history})
+    more = {"batch_loss", "gradient_norm", "pairs"}
+    assert shown == [{"loss", "mae"}, {"loss", "mae", *more}, {"loss", "mae"}]
 
 
 def test_a_listwise_loss_takes_a_weight_for_each_list():
@@ -239,34 +164,6 @@ def test_a_listwise_loss_takes_a_weight_for_each_list():
     # The sizes show at run time alone.
     with pytest.raises(tf.errors.InvalidArgumentError, match="shape"):
         model.fit(wrong, verbose=0, log_steps=True)
-
-
-@pytest.mark.parametrize(
-    "name",
-    [  # one for `make test`: `tests/losses/test_contract.py` saves each of them in a Keras model
-        pytest.param(name, marks=[] if name == "softmax" else pytest.mark.slow)
-        for name, loss in LOSSES.items()
-        if loss.needs_lists
-    ],
-)
-def test_a_listwise_loss_survives_save_and_reload_and_trains_on(name, tmp_path):
-    model = make_model()
-    model.compile(LazyAdam(0.05), LOSSES[name](temperature=0.25))
-    data = batches({**tensors(), "list_lengths": tf.constant([2, 2, 0, 0])})
-    model.fit(data, verbose=0)
-    model.save(tmp_path / "model.keras")
-    reloaded = keras.models.load_model(tmp_path / "model.keras")
-    assert type(reloaded.loss) is LOSSES[name]
-    assert reloaded.loss.get_config() == model.loss.get_config()
-    assert reloaded.evaluate(data, verbose=0) == model.evaluate(data, verbose=0)
-    for each in (model, reloaded):
-        each.fit(data, verbose=0)
-    np.testing.assert_array_equal(reloaded(tensors()), model(tensors()))
-
-
-def test_a_listwise_loss_needs_lists():
-    model = make_model()
-    model.compile(LazyAdam(0.05), SoftmaxLoss())
     with pytest.raises(ValueError, match="the batch has no list_lengths: give"):
         model.fit(batches(), verbose=0)
 
@@ -289,27 +186,109 @@ def test_another_loss_removes_the_weights_of_the_former_loss():
 
 
 @pytest.mark.parametrize("shared", [False, True])
-def test_a_reloaded_model_scores_and_trains_as_before(shared, tmp_path):
+@pytest.mark.parametrize("loss", [SOSL, SOFTMAX])
+def test_a_reloaded_model_scores_and_trains_as_before(loss, shared, tmp_path):
     model = make_model(shared=shared, clip=1e-3)
-    model.fit(batches(), verbose=0)
+    model.compile(LazyAdam(0.05), loss)
+    data = batches({**tensors(), "list_lengths": tf.constant([2, 2, 0, 0])})
+    model.fit(data, verbose=0)
     model.save(tmp_path / "model.keras")
+    model.save_weights(tmp_path / "model.weights.h5")
     reloaded = keras.models.load_model(tmp_path / "model.keras")
-    np.testing.assert_array_equal(reloaded(tensors()), model(tensors()))
-    assert (reloaded.query_tower is reloaded.document_tower) == shared
-    assert (reloaded.similarity.epsilon, reloaded.clip_norm) == (0.5, 1e-3)
+    twin = TwoTower.from_config(model.get_config())
+    assert not np.array_equal(twin.query_tower.embeddings, model.query_tower.embeddings)
+    twin.load_weights(tmp_path / "model.weights.h5")
+    for each in (reloaded, twin):
+        np.testing.assert_array_equal(each(tensors()), model(tensors()))
+        assert (each.query_tower is each.document_tower) == shared
+        assert (each.similarity.epsilon, each.clip_norm) == (0.5, 1e-3)
+    assert type(reloaded.loss) is type(loss)
+    assert reloaded.loss.get_config() == loss.get_config()
     # The optimizer came along: both make the same next step.
     for each in (model, reloaded):
-        each.fit(batches(), verbose=0)
+        each.fit(data, verbose=0)
     np.testing.assert_array_equal(reloaded(tensors()), model(tensors()))
+
+
+def take_step(model, inputs=None, grades=GRADES):
+    """Runs one step without a graph, which would take a second to trace; returns its logs."""
+    return model.train_step((inputs or tensors(), tf.constant(grades)))
 
 
 @pytest.mark.parametrize("shared", [False, True])
-def test_weights_alone_survive_the_round_trip(shared, tmp_path):
-    model = make_model(shared=shared)
-    model.save_weights(tmp_path / "model.weights.h5")
-    twin = TwoTower.from_config(model.get_config())
-    assert not np.array_equal(twin.query_tower.embeddings, np.zeros([SIZE, DIM]))
-    for weight in twin.weights:
-        weight.assign(tf.zeros_like(weight))
-    twin.load_weights(tmp_path / "model.weights.h5")
-    np.testing.assert_array_equal(twin(tensors()), model(tensors()))
+@pytest.mark.parametrize("clip", [0.0, 1e-3])
+def test_a_step_logs_loss_and_norm_and_clips_the_sum_of_both_uses_of_a_table(shared, clip):
+    model = make_model(shared=shared, clip=clip)
+    with tf.GradientTape() as tape:
+        loss = model.loss(tf.constant(GRADES), model(tensors()))
+    # Dense, so that a row that is named twice counts with its sum.
+    gradients = [
+        tf.convert_to_tensor(gradient).numpy().astype("f8")
+        for gradient in tape.gradient(loss, model.trainable_variables)
+    ]
+    norm = np.sqrt(sum((g**2).sum() for g in gradients))
+    assert norm > 2e-3
+    logs = take_step(model)
+    assert float(logs["gradient_norm"]) == pytest.approx(norm, rel=1e-5)  # before clipping
+    assert float(logs["batch_loss"]) == pytest.approx(float(loss), rel=1e-6)
+    factor = clip / norm if clip else 1
+    for gradient, moment in zip(gradients, model.optimizer._momentums):
+        np.testing.assert_allclose(moment, 0.1 * gradient * factor, rtol=1e-4, atol=1e-9 * factor)
+
+
+class WithUnusedWeight(AveragePoolingTower):
+    def build_rest(self):
+        super().build_rest()
+        self.unused = self.add_weight(name="unused", shape=(), initializer="ones")
+
+
+@pytest.mark.parametrize("clip", [0.0, 1e-3])
+def test_a_weight_without_a_gradient_and_a_frozen_tower_stay(clip):
+    towers = WithUnusedWeight(SIZE, DIM), make_tower(2, trainable=False)
+    model = TwoTower(*towers, SmoothCosineSimilarity(0.5), clip_norm=clip)
+    model.build()
+    model.compile(LazyAdam(0.05), SmoothOrdinalSearchLoss((0.2, 0.7)))
+    before = [tower.embeddings.numpy() for tower in towers]
+    take_step(model)
+    assert float(towers[0].unused) == 1.0
+    assert (towers[0].embeddings.numpy() != before[0]).any()
+    np.testing.assert_array_equal(towers[1].embeddings, before[1])
+
+
+@pytest.mark.parametrize(
+    ("optimizer", "in_second_step"),
+    [(SparseRMSprop, [[3], [5, 6]]), (LazyAdam, [[2, 3], [4, 5, 6]])],
+)
+def test_a_step_moves_the_words_of_pairs_outside_the_segment_of_their_grade_and_no_others(
+    optimizer, in_second_step
+):
+    """But the momentum of lazy Adam moves all words of a batch."""
+    model = make_model(epsilon=1.0)
+    model.compile(optimizer(0.05), model.loss)
+    for tower in (model.query_tower, model.document_tower):
+        tower.embeddings.assign(np.linspace(0.5, 1, SIZE * DIM).reshape(SIZE, DIM))
+    inputs = {
+        "query": {"ids": tf.constant([2, 3]), "lengths": tf.constant([1, 1])},
+        "document": {"ids": tf.constant([4, 5, 6]), "lengths": tf.constant([1, 2])},
+    }
+    score = float(model(inputs)[0])
+    assert 0.2 < score < 0.7  # what grade 1 wants, and neither 0 nor 2
+    moved = []
+    for grades in ([0, 0], [1, 2]):
+        before = model.get_weights()
+        take_step(model, inputs, grades)
+        changed = [(old != new).any(axis=1) for old, new in zip(before, model.get_weights())]
+        moved.append([np.flatnonzero(rows).tolist() for rows in changed])
+    assert moved == [[[2, 3], [4, 5, 6]], in_second_step]
+
+
+def test_batch_of_empty_texts_gives_zero_scores_and_a_finite_step():
+    empty, model = {"ids": [], "lengths": [0, 0]}, make_model()
+    before = model.get_weights()
+    inputs = tensors({"query": empty, "document": empty})
+    np.testing.assert_array_equal(model(inputs), [0, 0])
+    logs = take_step(model, inputs, [2, 0])
+    assert float(logs["gradient_norm"]) == 0.0
+    assert float(logs["batch_loss"]) == pytest.approx(0.7**2 / 2)  # (θ_2 - 0)² and 0
+    for old, new in zip(before, model.get_weights()):
+        np.testing.assert_array_equal(new, old)

@@ -1,12 +1,11 @@
 """The scorer of two towers: vectors of a whole set, scores of pairs, ranking by brute force."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import numpy as np
 import pytest
 
+from tests.oracles import maths
 from tests.small_world import random_set, vectors_with_ties
 from tf_smoothclir.data.candidate_lists import candidate_lists
 from tf_smoothclir.ops import top_k
@@ -30,55 +29,31 @@ def model(tokenized_set):
     return model
 
 
-@pytest.fixture(scope="module")
-def encoder(model, tokenized_set):
-    return SetEncoder(model, tokenized_set)
-
-
 def expected_vectors(tower, store):
-    """tanh of the mean word vector, divided by its norm plus epsilon."""
     table = tower.embeddings.numpy().astype(np.float64)
-    rows = []
-    for row in range(len(store)):
-        mean = table[store[row]].mean(axis=0) if len(store[row]) else np.zeros(table.shape[1])
-        vector = np.tanh(mean)
-        rows.append(vector / (np.linalg.norm(vector) + EPSILON))
-    return np.array(rows)
+    means = [table[row].mean(axis=0) if len(row) else np.zeros(3) for row in store]
+    return [maths.smooth_normalize(np.tanh(mean), EPSILON) for mean in means]
 
 
 def check(found, model, tokenized_set):
-    for vectors, tower, role in (
-        (found.queries, model.query_tower, "query"),
-        (found.documents, model.document_tower, "document"),
-    ):
+    for role, vectors in (("query", found.queries), ("document", found.documents)):
         assert vectors.dtype == np.float32
-        expected = expected_vectors(tower, tokenized_set.tokens(role))
-        np.testing.assert_allclose(vectors, expected, rtol=1e-5, atol=1e-7)
+        tower, store = getattr(model, f"{role}_tower"), tokenized_set.tokens(role)
+        np.testing.assert_allclose(vectors, expected_vectors(tower, store), rtol=1e-5, atol=1e-7)
 
 
-def test_every_row_is_the_smooth_normalised_vector_of_its_text(encoder, model, tokenized_set):
-    check(encoder(), model, tokenized_set)
-
-
-def test_it_is_a_retriever(encoder, tokenized_set):
-    found = encoder()
-    assert isinstance(found, Retriever)
-    assert found.tie_order is tokenized_set.retrieval_set.tie_order
-
-
-def test_texts_without_a_token_are_zero_vectors(encoder):
-    found = encoder()
-    assert not found.queries[5].any()
-    assert np.flatnonzero(~found.documents.any(axis=1)).tolist() == [0, 11]
-
-
-def test_batches_do_not_change_a_vector(model, tokenized_set, monkeypatch):
-    monkeypatch.setattr(scorer_module, "_TEXTS_PER_BATCH", 5)
-    check(SetEncoder(model, tokenized_set)(), model, tokenized_set)
-
-
-def test_current_weights_are_used(encoder, model, tokenized_set):
+@pytest.mark.parametrize("texts_per_batch", [5, 1000])
+def test_every_row_is_the_smooth_normalised_vector_of_its_text_by_the_current_weights(
+    texts_per_batch, model, tokenized_set, monkeypatch
+):
+    monkeypatch.setattr(scorer_module, "_TEXTS_PER_BATCH", texts_per_batch)
+    encoder = SetEncoder(model, tokenized_set)
     before = encoder()
+    check(before, model, tokenized_set)
+    assert isinstance(before, Retriever)
+    assert before.tie_order is tokenized_set.retrieval_set.tie_order
+    assert not before.queries[5].any()  # without a token
+    assert np.flatnonzero(~before.documents.any(axis=1)).tolist() == [0, 11]
     for tower in (model.query_tower, model.document_tower):
         tower.embeddings.assign(tower.embeddings * -2)
     after = encoder()
@@ -105,13 +80,8 @@ def test_scores_are_the_smooth_cosine_of_the_raw_tower_vectors(
 
 
 @pytest.fixture(scope="module")
-def wide_set():
-    return random_set(17, 70, seed=1)
-
-
-@pytest.fixture(scope="module")
-def retriever(wide_set):
-    return vectors_with_ties(wide_set, seed=2)
+def retriever():
+    return vectors_with_ties(random_set(17, 70, seed=1), seed=2)
 
 
 def brute_force(retriever, query, depth):
@@ -131,6 +101,9 @@ def test_ranking_equals_brute_force_with_ties(
     monkeypatch.setattr(top_k, "DOCUMENTS_PER_CHUNK", documents_per_chunk)
     monkeypatch.setattr(scorer_module, "DOCUMENTS_PER_CHUNK", documents_per_chunk)
     monkeypatch.setattr(scorer_module, "_SCORES_PER_CHUNK", scores_per_chunk)
+    silent = retriever.queries.copy()
+    silent[5] = 0  # all documents have the same score: their order is that of the hashes
+    retriever = dataclasses.replace(retriever, queries=silent)
     queries = np.array([16, 3, 4, 5, 0, 11, 12, 13])
     chunks = list(retriever.rank(queries, depth))
     assert len(chunks) == (1 if scores_per_chunk > 70 * 8 else 2)
@@ -141,10 +114,3 @@ def test_ranking_equals_brute_force_with_ties(
         rows, scores = brute_force(retriever, query, depth)
         assert top.document_rows[i].tolist() == rows
         np.testing.assert_array_equal(top.scores[i], scores)
-
-
-def test_equal_scores_are_ranked_by_hash_and_not_by_file(retriever):
-    silent = dataclasses.replace(retriever, queries=np.zeros_like(retriever.queries))
-    (top,) = silent.rank(np.array([0, 1]), 10)
-    by_hash = np.argsort(retriever.tie_order)[:10]
-    np.testing.assert_array_equal(top.document_rows, [by_hash, by_hash])

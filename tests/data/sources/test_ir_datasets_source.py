@@ -1,7 +1,5 @@
 """Sets of the package ir_datasets, registered here: nothing is downloaded."""
 
-from __future__ import annotations
-
 import sys
 import uuid
 
@@ -10,7 +8,6 @@ import pytest
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.sources.ir_datasets_source import IrDatasetsSource
 from tf_smoothclir.data.sources.opening import source_of
-from tf_smoothclir.data.sources.source import Judgment, Text
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.utils.errors import InputError
 
@@ -20,20 +17,16 @@ def register(tmp_path):
     package = pytest.importorskip("ir_datasets")
     name = f"own-{uuid.uuid4().hex}"
 
-    def file(kind, content):
+    def file(kind, lines):
         path = tmp_path / f"{kind}-{uuid.uuid4().hex}.tsv"
-        path.write_text(content, encoding="utf-8")
-        return str(path)
+        path.write_text("".join(lines), encoding="utf-8")
+        return str(path) if lines else None
 
     def register_set(part="", *, documents=3, queries=(), judgments=()):
         made = package.create_dataset(
-            docs_tsv=file("docs", "".join(f"d{i}\tune pierre {i}\n" for i in range(documents))),
-            queries_tsv=file("queries", "".join(f"{id_}\twater\n" for id_ in queries))
-            if queries
-            else None,
-            qrels_trec=file("qrels", "".join(f"{q} 0 {d} {g}\n" for q, d, g in judgments))
-            if judgments
-            else None,
+            docs_tsv=file("docs", [f"d{i}\tune pierre {i}\n" for i in range(documents)]),
+            queries_tsv=file("queries", [f"{id_}\twater\n" for id_ in queries]),
+            qrels_trec=file("qrels", [f"{q} 0 {d} {g}\n" for q, d, g in judgments]),
         )
         package.registry.register(f"{name}{part}", made)
         return name
@@ -46,9 +39,9 @@ def test_a_set_with_its_own_judgments(register):
     name = register(queries=["q1", "q2"], judgments=triples)
     source = source_of(DataSettings(ir_dataset=name, document_language="de"))
     assert isinstance(source, IrDatasetsSource)
-    assert list(source.queries()) == [Text("q1", "", "water"), Text("q2", "", "water")]
-    assert next(source.documents()) == Text("d0", "", "une pierre 0")
-    assert list(source.judgments()) == [Judgment("q1", "d1", 2), Judgment("q1", "d2", 0)]
+    assert list(source.queries()) == [("q1", "", "water"), ("q2", "", "water")]
+    assert next(source.documents()) == ("d0", "", "une pierre 0")
+    assert list(source.judgments()) == [("q1", "d1", 2), ("q1", "d2", 0)]
     assert source.splits() is None
     assert (source.query_language, source.document_language) == ("en", "de")
     assert source.place("queries", 1) == f"{name}: record 2 of the queries"
@@ -65,26 +58,24 @@ def test_parts_are_splits(register):
 
 
 def test_fingerprint_follows_the_content(register):
-    names = [
-        register(queries=["q1"], judgments=[("q1", "d1", 1)]),
-        register("-b", queries=["q1"], judgments=[("q1", "d1", 2)]) + "-b",
-        register("-c", queries=["q1"], judgments=[("q1", "d1", 1)], documents=4) + "-c",
-        register("-d", queries=["q1", "q2"], judgments=[("q1", "d1", 1)]) + "-d",
-    ]
+    changes = {
+        "": {},
+        "-b": {"judgments": [("q1", "d1", 2)]},
+        "-c": {"documents": 4},
+        "-d": {"queries": ["q1", "q2"]},
+    }
+    same = {"queries": ["q1"], "judgments": [("q1", "d1", 1)]}
+    names = [register(part, **{**same, **change}) + part for part, change in changes.items()]
     prints = [IrDatasetsSource(name).fingerprint() for name in names]
     assert len(set(prints)) == 4
     assert prints[0] == IrDatasetsSource(names[0]).fingerprint()
 
 
-def test_sets_that_cannot_be_used_are_named(register):
-    name = register()
+def test_sets_that_cannot_be_used_and_a_missing_package_are_named(register, monkeypatch):
     with pytest.raises(InputError, match="no documents, or no queries with judgments"):
-        IrDatasetsSource(name)
+        IrDatasetsSource(register())
     with pytest.raises(InputError, match=r"there is no such set. Did you mean .*mr-tydi/sw"):
         IrDatasetsSource("mr-tidy/sw")
-
-
-def test_a_missing_package_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "ir_datasets", None)
     with pytest.raises(InputError, match=r"needs the package ir_datasets .*pip install '.\[ir_"):
         source_of(DataSettings(ir_dataset="mr-tydi/sw"))

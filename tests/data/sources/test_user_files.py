@@ -1,11 +1,13 @@
-from __future__ import annotations
+"""Names instead of codes of languages, and texts in an alphabet of another language."""
 
 import re
 
 import pytest
 
+from tf_smoothclir.data.retrieval_set import RetrievalSet
+from tf_smoothclir.data.sources.languages import other_alphabet
 from tf_smoothclir.data.sources.opening import source_of
-from tf_smoothclir.data.sources.source import Judgment, Text
+from tf_smoothclir.data.sources.toy_world import ToyWorld
 from tf_smoothclir.data.sources.user_files import UserDirectory
 from tf_smoothclir.data.sources.wikiclir_files import WikiClirDirectory
 from tf_smoothclir.settings.data import DataSettings
@@ -22,105 +24,64 @@ JSONL = {
     "judgments.jsonl": '{"query_id": "q1", "document_id": "d-1", "grade": 2}\n'
     '{"query_id": "q1", "document_id": "d-2", "grade": 0}\n',
 }
+MIXED = {name: {**TSV, **JSONL}[name] for name in ("documents.tsv", "queries.jsonl")}
+MIXED["judgments.tsv"] = TSV["judgments.tsv"]
 WIKI = {"wiki_en.queries": "1\ta\tb\n", "wiki_fr.documents": "1\ta\tb\n", "en2fr.rel": "1\t1\t2\n"}
 
 
-@pytest.fixture
-def make(tmp_path):
-    def make_files(files):
-        for name, content in files.items():
-            (tmp_path / name).write_bytes(content.encode())
-        return tmp_path
-
-    return make_files
-
-
-@pytest.mark.parametrize("files", [TSV, JSONL], ids=["tsv", "jsonl"])
-def test_both_formats_give_the_same_set(make, files):
-    source = UserDirectory(make({**files, "splits.tsv": "q1\ttest\n"}), "fr")
-    assert list(source.documents()) == [Text("d-1", "", "un liquide"), Text("d-2", "", "")]
-    assert list(source.queries()) == [Text("q1", "", "a liquid")]
-    assert list(source.judgments()) == [Judgment("q1", "d-1", 2), Judgment("q1", "d-2", 0)]
-    assert source.splits() == {"q1": "test"}
-    assert source.place("judgments", 1).endswith(
-        "judgments.tsv:2" if files is TSV else "judgments.jsonl:2"
-    )
-    assert (source.query_language, source.document_language) == ("en", "fr")
-
-
-def test_files_may_have_different_formats(make):
-    files = {**TSV, "queries.jsonl": JSONL["queries.jsonl"]}
-    del files["queries.tsv"]
+@pytest.mark.parametrize("files", [TSV, JSONL, MIXED], ids=["tsv", "jsonl", "mixed"])
+def test_all_formats_give_the_same_set(make, files):
     source = UserDirectory(make(files), "fr")
-    assert list(source.queries()) == [Text("q1", "", "a liquid")]
+    assert list(source.documents()) == [("d-1", "", "un liquide"), ("d-2", "", "")]
+    assert list(source.queries()) == [("q1", "", "a liquid")]
+    assert list(source.judgments()) == [("q1", "d-1", 2), ("q1", "d-2", 0)]
     assert source.splits() is None
+    place = "judgments.jsonl:2" if files is JSONL else "judgments.tsv:2"
+    assert source.place("judgments", 1).endswith(place)
+    assert (source.query_language, source.document_language) == ("en", "fr")
+    assert UserDirectory(make({"splits.tsv": "q1\ttest\n"}), "fr").splits() == {"q1": "test"}
 
 
 def test_json_titles_and_integer_ids(make):
     files = {**JSONL, "queries.jsonl": '{"id": 7, "title": "Water", "text": "été\\t\\n😀"}\n'}
-    assert list(UserDirectory(make(files), "fr").queries()) == [Text("7", "Water", "été\t\n😀")]
+    assert list(UserDirectory(make(files), "fr").queries()) == [("7", "Water", "été\t\n😀")]
 
 
 def test_fingerprint_changes_with_any_file(make):
     prints = {UserDirectory(make(TSV), "fr").fingerprint()}
     for name, content in [*TSV.items(), ("splits.tsv", "q1\ttest\n")]:
-        make({name: content + content})
-        prints.add(UserDirectory(make({}), "fr").fingerprint())
+        prints.add(UserDirectory(make({name: content + content}), "fr").fingerprint())
     assert len(prints) == 5
 
 
-BAD_TEXT = "Give it a JSON str"
+STRING, INTEGER = "Give it a JSON str", "Give it a JSON int"
+PAIR = '{"query_id": "q1", "document_id": "d-1", "grade": '
 BAD_LINES = [
-    ("queries.tsv", "q1\ta\tb\n", 1, "3 tab-separated columns instead of 2", "Put one tab"),
     ("documents.tsv", "a b\tc\n", 1, "id 'a b' is empty or contains white space", "Give an id"),
     ("judgments.tsv", "q1\td-1\t2\nq1\td-2\tx\n", 2, "grade 'x' is not an integer", "Give a grade"),
     ("judgments.tsv", "\td-1\t2\n", 1, "query_id '' is empty", "Give an id"),
     ("queries.jsonl", '{"id": "q1"}\n', 1, "the object has no 'text'; it has: id", "Add 'text'"),
     ("queries.jsonl", '{"text": "a"}\n', 1, "the object has no 'id'; it has: text", "Add 'id'"),
-    ("queries.jsonl", "{}\n", 1, "the object has no 'text'; it has: nothing", "Add 'text'"),
-    ("queries.jsonl", '{"id": "1", "text": 5}\n', 1, "'text' is 5, a JSON int", BAD_TEXT),
-    ("queries.jsonl", '{"id": 1.0, "text": ""}\n', 1, "'id' is 1.0, a JSON float", BAD_TEXT),
-    ("queries.jsonl", '{"id": true, "text": ""}\n', 1, "'id' is True, a JSON bool", BAD_TEXT),
+    ("queries.jsonl", '{"id": "1", "text": 5}\n', 1, "'text' is 5, a JSON int", STRING),
+    ("queries.jsonl", '{"id": 1.0, "text": ""}\n', 1, "'id' is 1.0, a JSON float", STRING),
     ("queries.jsonl", '{"id": "a b", "text": ""}\n', 1, "id 'a b' is empty or", "Give an id"),
-    (
-        "queries.jsonl",
-        '{"id": "1", "text": "", "title": null}\n',
-        1,
-        "'title' is None, a JSON NoneType",
-        BAD_TEXT,
-    ),
-    (
-        "judgments.jsonl",
-        JSONL["judgments.jsonl"] + '{"query_id": "q1", "document_id": "d-1", "grade": 2.0}\n',
-        3,
-        "'grade' is 2.0, a JSON float",
-        "Give it a JSON int",
-    ),
-    (
-        "judgments.jsonl",
-        '{"query_id": "q1", "document_id": "d-1", "grade": true}\n',
-        1,
-        "'grade' is True, a JSON bool",
-        "Give it a JSON int",
-    ),
-    (
-        "judgments.jsonl",
-        '{"query_id": "q1", "grade": 2}\n',
-        1,
-        "the object has no 'document_id'",
-        "Add 'document_id'",
-    ),
+    ("queries.jsonl", '{"id": "1", "text": "", "title": null}\n', 1, "'title' is None", STRING),
+    ("judgments.jsonl", f"{PAIR} 2}}\n{PAIR}2.0}}\n", 2, "'grade' is 2.0, a JSON float", INTEGER),
+    ("judgments.jsonl", f"{PAIR} true}}\n", 1, "'grade' is True, a JSON bool", INTEGER),
+    ("judgments.jsonl", '{"query_id": "q1"}\n', 1, "the object has no 'document_id", "Add 'doc"),
     ("splits.tsv", "q1\ttrain\nq1\ttrain\n", 2, "query 'q1' already has a split", "Keep one"),
 ]
 
 
 @pytest.mark.parametrize(("name", "content", "line", "reason", "remedy"), BAD_LINES)
-def test_bad_lines(make, name, content, line, reason, remedy):
+def test_bad_lines(make, read_all, name, content, line, reason, remedy):
     directory = make({**(JSONL if name.endswith("jsonl") else TSV), name: content})
-    source = UserDirectory(directory, "fr")
     expected = f"{re.escape(f'{directory / name}:{line}: {reason}')}.*{re.escape(f'. {remedy}')}"
     with pytest.raises(InputError, match=f"^{expected}"):
-        print(*source.queries(), *source.documents(), *source.judgments(), source.splits())
+        read_all(UserDirectory(directory, "fr"))
+
+
+MANY = {f"{n:02}": "" for n in range(12)}
 
 
 @pytest.mark.parametrize(
@@ -131,12 +92,16 @@ def test_bad_lines(make, name, content, line, reason, remedy):
             {"documents.tsv": "", "queries.tsv": ""},
             "it contains neither judgments.tsv nor judgments.jsonl. Give one file each for",
         ),
+        ({}, "it contains no set: no files. Give a directory either with wiki_<language>"),
+        ({"a.csv": "", "b.csv": ""}, "it contains no set: a.csv, b.csv. Give a directory"),
+        ({**TSV, **WIKI}, "it contains two sets: documents.tsv, en2fr.rel, judgments.tsv, "),
+        (MANY, "it contains no set: 00, 01, 02, 03, 04, 05, 06, 07, 08,"),
     ],
 )
-def test_each_role_has_one_file(make, files, message):
+def test_a_directory_that_is_no_set_says_what_it_has(make, files, message):
     directory = make(files)
-    with pytest.raises(InputError, match=f"^{re.escape(f'{directory}: {message}')}"):
-        UserDirectory(directory, "fr")
+    with pytest.raises(InputError, match=re.escape(f"{directory}: {message}")):
+        source_of(DataSettings(data_dir=str(directory)))
 
 
 @pytest.mark.parametrize(
@@ -148,30 +113,53 @@ def test_source_of_recognises_a_directory_by_its_files(make, files, kind):
     assert len(list(source.queries())) == 1
 
 
-@pytest.mark.parametrize(
-    ("files", "message"),
-    [
-        ({}, "it contains no set: no files. Give a directory either with wiki_<language>"),
-        ({"a.csv": "", "b.csv": ""}, "it contains no set: a.csv, b.csv. Give a directory"),
-        ({**TSV, **WIKI}, "it contains two sets: documents.tsv, en2fr.rel, judgments.tsv, "),
-        (
-            {f"{n:02}": "" for n in range(12)},
-            "it contains no set: 00, 01, 02, 03, 04, 05, 06, 07, 08,",
-        ),
-    ],
-)
-def test_source_of_says_what_it_found(make, files, message):
-    directory = make(files)
-    with pytest.raises(InputError, match=f"^{re.escape(f'--data_dir={directory}: {message}')}"):
-        source_of(DataSettings(data_dir=str(directory)))
-
-
-def test_source_of_takes_one_place_only():
+def test_source_of_takes_one_place_and_falls_back_on_the_toy_world():
     with pytest.raises(InputError, match=r"^--data_dir=here --tfds_name=wiki_clir/fr: both name"):
         source_of(DataSettings(data_dir="here", tfds_name="wiki_clir/fr"))
-
-
-def test_source_of_falls_back_on_the_toy_world():
     source = source_of(DataSettings(document_language="it", toy_entities=300, split_seed=3))
-    assert (source.query_language, source.document_language) == ("en", "it")
-    assert any(judgment.grade == 2 for judgment in source.judgments())
+    assert source.fingerprint() == ToyWorld("it", "en", 300, 3).fingerprint()
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"document_language": "german"}, r"ISO 639-1 code\. Give --document_language=de\."),
+        ({"query_language": "English"}, r"ISO 639-1 code\. Give --query_language=en\."),
+        ({"document_language": "klingon"}, r"Give one of two letters, such as de for German\."),
+        ({"document_language": "zu"}, "zu"),  # a code, but the toy world has no such documents
+    ],
+)
+def test_a_language_that_is_no_code_or_not_there_is_refused(changes, message):
+    with pytest.raises(InputError, match=message):
+        source_of(DataSettings(**changes))
+
+
+@pytest.mark.parametrize(
+    ("text", "language", "other"),
+    [
+        ("Ein roter Apfel", "de", ""),
+        ("Ein roter Apfel", "ru", "Latin"),
+        ("Красное яблоко", "fr", "Cyrillic"),
+        ("紅蘋果", "ja", ""),
+        ("赤いりんご と アップル", "ja", ""),
+        ("사과", "zh", "Hangul"),
+        ("مرحبا Hi", "fr", "Arabic"),  # 5 letters of 7
+        ("Hello مر", "fr", ""),  # 5 letters of 7
+        ("", "ru", ""),
+        ("Красное", "xx", ""),  # nobody knows what xx is written in
+        ("ᏣᎳᎩ", "fr", ""),  # nor which language of the list this is
+    ],
+)
+def test_the_alphabet_of_most_letters_tells(text, language, other):
+    assert other_alphabet([text, ""], language) == other
+
+
+def test_a_wrong_language_of_documents_is_noticed(make, caplog):
+    texts = {"queries.tsv": "q\tred apple\n", "documents.tsv": "d\tКрасное яблоко\n"}
+    directory = str(make({**texts, "judgments.tsv": "q\td\t2\n"}))
+    RetrievalSet.load(source_of(DataSettings(data_dir=directory, document_language="ru")))
+    assert not caplog.text
+    RetrievalSet.load(source_of(DataSettings(data_dir=directory, document_language="fr")))
+    message = "--document_language is fr, but most letters of the documents are Cyrillic"
+    assert message in caplog.text
+    assert "--query_language" not in caplog.text

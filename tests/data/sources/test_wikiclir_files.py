@@ -1,15 +1,11 @@
-from __future__ import annotations
-
 import re
 import shutil
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.sources.opening import source_of
-from tf_smoothclir.data.sources.source import Judgment, Text
 from tf_smoothclir.data.sources.wikiclir_files import WikiClirDirectory, document_languages
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.utils.errors import InputError
@@ -29,43 +25,17 @@ PUBLISHED = {
     "simple_english/wiki_simple.documents": SIMPLE,
     "simple_english/en2simple.rel": "9\t5\t2\n",
 }
-QUERY_TEXTS = [
-    Text("7", "Water", "a liquid"),
-    Text("8", "Moon", "a satellite"),
-    Text("9", "Sun", "a star"),
-]
-
-
-@pytest.fixture
-def make(tmp_path):
-    def make_files(files: dict[str, str]) -> Path:
-        for name, content in files.items():
-            path = tmp_path / "toy" / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(content.encode())
-        return tmp_path / "toy"
-
-    return make_files
+TEXTS = [("7", "Water", "a liquid"), ("8", "Moon", "a satellite"), ("9", "Sun", "a star")]
 
 
 def test_one_directory(make):
     source = WikiClirDirectory(make(FLAT), "fr")
-    assert list(source.queries()) == QUERY_TEXTS  # 9 has no judgment, and is kept all the same
-    assert list(source.documents()) == [
-        Text("1", "Eau", " un liquide"),
-        Text("2", "Lune", "un satellite"),
-    ]
-    assert list(source.judgments()) == [
-        Judgment("7", "1", 2),
-        Judgment("8", "2", 2),
-        Judgment("8", "1", 1),
-    ]
+    assert list(source.queries()) == TEXTS  # 9 has no judgment, and is kept all the same
+    assert list(source.documents()) == [("1", "Eau", " un liquide"), ("2", "Lune", "un satellite")]
+    assert list(source.judgments()) == [("7", "1", 2), ("8", "2", 2), ("8", "1", 1)]
     assert source.splits() is None
-    assert (source.name, source.query_language, source.document_language) == (
-        "toy-en-fr",
-        "en",
-        "fr",
-    )
+    names = source.name, source.query_language, source.document_language
+    assert names == ("toy-en-fr", "en", "fr")
 
 
 @pytest.mark.parametrize(
@@ -76,25 +46,19 @@ def test_published_folders(make, language, queries, documents):
     assert [text.id for text in source.queries()] == queries
     assert [text.id for text in source.documents()] == documents
     assert document_languages(make(PUBLISHED)) == ["fr", "simple"]
+    place = f"{make({})}/english/wiki_en.queries"
+    assert source.place("queries", 0) == f"{place}:{2 if language == 'fr' else 3}"
 
 
-def test_queries_of_other_languages_in_one_directory_are_left_out(make):
-    directory = make({**FLAT, "wiki_sw.documents": SIMPLE, "en2sw.rel": "9\t5\t2\n"})
-    assert list(WikiClirDirectory(directory, "sw").queries()) == QUERY_TEXTS[2:]
-
-
-def test_splits(make):
+def test_splits_of_one_language_and_of_several_in_one_file(make):
     directory = make({**FLAT, "splits.tsv": "8\ttest\n7\ttrain\n9\tvalidation\n"})
     source = WikiClirDirectory(directory, "fr")
     assert list(source.splits().items()) == [("8", "test"), ("7", "train"), ("9", "validation")]
     assert source.place("splits", 2) == f"{directory}/splits.tsv:3"
-
-
-def test_splits_of_several_languages_in_one_file(make):
     splits = "7\ttrain\n9\ttest\n8\tvalidation\n"
-    swahili = {"wiki_sw.documents": SIMPLE, "en2sw.rel": "9\t5\t2\n"}
-    directory = make({**FLAT, **swahili, "splits.tsv": splits})
+    make({"wiki_sw.documents": SIMPLE, "en2sw.rel": "9\t5\t2\n", "splits.tsv": splits})
     french, swahili = (WikiClirDirectory(directory, language) for language in ("fr", "sw"))
+    assert list(swahili.queries()) == TEXTS[2:]
     assert list(french.splits()) == ["7", "8"]
     assert french.place("splits", 1) == f"{directory}/splits.tsv:3"
     assert swahili.splits() == {"9": "test"}
@@ -102,105 +66,56 @@ def test_splits_of_several_languages_in_one_file(make):
     assert "10" in french.splits()  # of no language: whoever loads the set is told
 
 
-@pytest.mark.parametrize(
-    ("files", "stream", "index", "place"),
-    [
-        (FLAT, "queries", 1, "wiki_en.queries:2"),
-        (PUBLISHED, "queries", 0, "english/wiki_en.queries:2"),
-        (PUBLISHED, "documents", 1, "french/wiki_fr.documents:2"),
-        (FLAT, "judgments", 2, "en2fr.rel:3"),
-    ],
-)
-def test_place_is_file_and_line(make, files, stream, index, place):
-    directory = make(files)
-    assert WikiClirDirectory(directory, "fr").place(stream, index) == f"{directory}/{place}"
-
-
-def test_fingerprint_depends_on_the_content_not_the_path(make, tmp_path):
+def test_fingerprint_depends_on_the_content_and_on_which_queries_there_are(make, tmp_path):
     directory = make(FLAT)
-    before = WikiClirDirectory(directory, "fr").fingerprint()
+    source = WikiClirDirectory(directory, "fr")
+    before, queries = source.fingerprint(), list(source.queries())
     elsewhere = shutil.copytree(directory, tmp_path / "elsewhere")
     assert WikiClirDirectory(elsewhere, "fr").fingerprint() == before
     make({"en2fr.rel": FLAT["en2fr.rel"].replace("8\t1\t1", "8\t1\t2")})
     assert WikiClirDirectory(directory, "fr").fingerprint() != before
-
-
-def test_fingerprint_depends_on_which_queries_there_are(make):
-    """With another language in the directory, unjudged queries are left out."""
-    before = WikiClirDirectory(make(FLAT), "fr")
-    queries, fingerprint = list(before.queries()), before.fingerprint()
-    after = WikiClirDirectory(make({"wiki_sw.documents": SIMPLE}), "fr")
-    assert list(after.queries()) != queries
-    assert after.fingerprint() != fingerprint
+    # With another language in the directory, unjudged queries are left out.
+    source = WikiClirDirectory(make({**FLAT, "wiki_sw.documents": SIMPLE}), "fr")
+    assert list(source.queries()) != queries
+    assert source.fingerprint() != before
 
 
 BAD_LINES = [
     ("wiki_en.queries", "7\ta liquid\n", 1, "2 tab-separated columns instead of 3", "Put one tab"),
-    ("wiki_fr.documents", "1\ta\tb\n2\ta\tb\tc\n", 2, "4 tab-separated columns", "Put one tab"),
-    ("wiki_fr.documents", "\ta\tb\n", 1, "doc_id '' is empty or", "Give an id"),
     ("wiki_en.queries", "7 8\ta\tb\n", 1, "query_id '7 8' is empty or", "Give an id"),
-    ("en2fr.rel", "7\t1\t2\n7\t2\n", 2, "2 tab-separated columns instead of 3", "Put one tab"),
     ("en2fr.rel", "\t1\t2\n", 1, "query_id '' is empty", "Give an id"),
     ("en2fr.rel", "7\t \t2\n", 1, "doc_id ' ' is empty", "Give an id"),
     ("en2fr.rel", "7\t1\t2.0\n", 1, "grade '2.0' is not an integer", "Give a grade such as 0, 1"),
     ("en2fr.rel", "7\t1\t1_0\n", 1, "grade '1_0' is not an integer", "Give a grade such as 0, 1"),
     ("splits.tsv", "7\ttrain\n7\ttest\n", 2, "query '7' already has a split in line 1", "Keep one"),
-    ("splits.tsv", "7 train\n", 1, "1 tab-separated columns instead of 2", "Put one tab"),
     ("splits.tsv", "\ttrain\n", 1, "query_id '' is empty", "Give an id"),
 ]
 
 
 @pytest.mark.parametrize(("name", "content", "line", "reason", "remedy"), BAD_LINES)
-def test_bad_lines(make, name, content, line, reason, remedy):
+def test_bad_lines(make, read_all, name, content, line, reason, remedy):
     directory = make({**FLAT, name: content})
     expected = f"{re.escape(f'{directory / name}:{line}: {reason}')}.*{re.escape(f'. {remedy}')}"
     with pytest.raises(InputError, match=f"^{expected}"):
-        read_everything(WikiClirDirectory(directory, "fr"))
+        read_all(WikiClirDirectory(directory, "fr"))
 
 
-def read_everything(source):
-    return [
-        list(source.queries()),
-        list(source.documents()),
-        list(source.judgments()),
-        source.splits(),
-    ]
+ELSE = "Choose an available one"
+WITH_GERMAN = {**FLAT, "wiki_de.documents": FRENCH}
+MISSING = [
+    (PUBLISHED, ["de"], f"--document_language=de: .*_de.documents in DIR; .*fr, simple. {ELSE}"),
+    (PUBLISHED, ["fr", "it"], f"--query_language=it: .*wiki_it.queries in DIR; .*: en. {ELSE}"),
+    (WITH_GERMAN, ["de"], "DIR/en2de.rel: .*no such file; next to it: en2fr.rel. Put the judg"),
+]
 
 
-@pytest.mark.parametrize(
-    ("languages", "message"),
-    [
-        (
-            ("de",),
-            "--document_language=de: there is no wiki_de.documents in DIR; available: fr, simple. ",
-        ),
-        (("fr", "it"), "--query_language=it: there is no wiki_it.queries in DIR; available: en. "),
-    ],
-)
-def test_a_missing_language_is_an_error_that_lists_the_others(make, languages, message):
-    directory = make(PUBLISHED)
-    with pytest.raises(InputError) as error:
+@pytest.mark.parametrize(("files", "languages", "message"), MISSING)
+def test_a_missing_file_is_an_error_that_lists_the_others(make, files, languages, message):
+    directory = make(files)
+    with pytest.raises(InputError, match=f"^{message.replace('DIR', str(directory))}"):
         WikiClirDirectory(directory, *languages)
-    assert str(error.value).startswith(message.replace("DIR", str(directory)))
-    assert "Choose an available one" in str(error.value)
-
-
-def test_missing_judgments_are_an_error_that_lists_the_others(make):
-    directory = make({**FLAT, "wiki_de.documents": FRENCH})
-    with pytest.raises(InputError) as error:
-        WikiClirDirectory(directory, "de")
-    assert str(error.value) == (
-        f"{directory}/en2de.rel: there is no such file; next to it: en2fr.rel."
-        " Put the judgments there, or choose languages that have judgments."
-    )
-
-
-def test_a_missing_directory_is_an_error(tmp_path):
     with pytest.raises(InputError, match=r"absent: there is no such directory\. Check the path"):
-        WikiClirDirectory(tmp_path / "absent", "fr")
-
-
-# ---- blemishes of published archives -------------------------------------------------------------
+        WikiClirDirectory(directory / "absent", *languages)
 
 
 def archive(make, *blemishes):
@@ -234,36 +149,28 @@ def test_an_archive_with_blemishes_is_read_without_them_and_they_are_counted(mak
         " that is not there. For example: "
     )
     assert "french/en2fr.rel:401: the judged query '77' is not among the 200 queries" in warning
-
-
-def test_a_judgment_that_only_repeats_another_is_skipped(make):
-    source = WikiClirDirectory(archive(make, *["1000\t1000\t2"] * 3), "fr")
-    assert np.bincount(RetrievalSet.load(source).grades).tolist() == [0, 199, 200]
-
-
-def test_more_blemishes_than_allowed_are_an_error_at_the_first(make):
-    directory = archive(make, *BLEMISHES)
-    with pytest.raises(InputError) as error:
-        RetrievalSet.load(WikiClirDirectory(directory, "fr", max_skipped=0.007))
+    with pytest.raises(InputError, match="77") as error:
+        RetrievalSet.load(WikiClirDirectory(settings.data_dir, "fr", max_skipped=0.007))
     assert str(error.value) == (
-        f"{directory}/french/en2fr.rel:401: the judged query '77' is not among the 200 queries and"
-        " 200 documents. Add the query, or remove the judgment. There are more such judgments than"
-        " --max_skipped=0.007 allows: 1 of 402 repeat another one, 2 name a query or document that"
-        " is not there."
+        f"{settings.data_dir}/french/en2fr.rel:401: the judged query '77' is not among the 200"
+        " queries and 200 documents. Add the query, or remove the judgment. There are more such"
+        " judgments than --max_skipped=0.007 allows: 1 of 402 repeat another one, 2 name a query or"
+        " document that is not there."
     )
 
 
-def test_no_blemish_is_allowed_if_none_may_be_skipped(make):
+def test_repeated_judgments_are_skipped_unless_none_may_be(make):
     directory = archive(make, "1000\t1000\t2")
+    loaded = RetrievalSet.load(WikiClirDirectory(directory, "fr"))
+    assert np.bincount(loaded.grades).tolist() == [0, 199, 200]
     expected = "en2fr.rel:400: the same query and document are already judged at .*en2fr.rel:1. "
     with pytest.raises(InputError, match=f"{expected}Keep one of the two.$"):
         RetrievalSet.load(WikiClirDirectory(directory, "fr", max_skipped=0))
 
 
-def test_your_own_files_may_have_no_blemish(tmp_path):
+def test_your_own_files_may_have_no_blemish(make):
     texts = "".join(f"{number}\ttext\n" for number in range(300))
     judgments = "".join(f"{number}\t{number}\t2\n" for number in range(300)) + "7\t7\t2\n"
-    for name, content in (("documents", texts), ("queries", texts), ("judgments", judgments)):
-        (tmp_path / f"{name}.tsv").write_text(content)
+    files = {"documents.tsv": texts, "queries.tsv": texts, "judgments.tsv": judgments}
     with pytest.raises(InputError, match=r"judgments.tsv:301: .* already judged at"):
-        RetrievalSet.load(source_of(DataSettings(data_dir=str(tmp_path), max_skipped=1.0)))
+        RetrievalSet.load(source_of(DataSettings(data_dir=str(make(files)), max_skipped=1.0)))
