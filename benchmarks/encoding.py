@@ -14,6 +14,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from pathlib import Path
 
@@ -24,6 +25,7 @@ from benchmarks import common
 from benchmarks.workload import Workload, two_tower, zipf_ranks
 from tf_smoothclir.encoder import Encoder
 from tf_smoothclir.publishing.manifest import MANIFEST, digests_below
+from tf_smoothclir.utils.digests import with_own_digest
 from tf_smoothclir.utils.files import write_json
 
 PACKAGE, NUMPY, KERAS = "tf_smoothclir", "tf_smoothclir, NumPy", "Keras"
@@ -91,12 +93,15 @@ def numpy_encoder(
         tower = _tower(Path(directory), known, dim)
         tower.save(str(path))
         manifest = {"role": "document", "version": 1, "pair_id": "", "files": digests_below(path)}
-        write_json(path / MANIFEST, manifest)
+        write_json(path / MANIFEST, with_own_digest(manifest))
         split = np.array_split(np.array(texts(documents, tokens, known), object), threads)
-        with common.PROCESSES.Pool(threads, _load_encoder, (directory,)) as pool:
-            pool.map(_encode, [list(part[:_BATCH]) for part in split], 1)  # both are ready
+        # An executor ends with an error where a process does not start; a Pool tries for ever.
+        with ProcessPoolExecutor(
+            threads, common.PROCESSES, initializer=_load_encoder, initargs=(directory,)
+        ) as pool:
+            list(pool.map(_encode, [list(part[:_BATCH]) for part in split]))  # both are ready
             begin = time.perf_counter()
-            of_processor = sum(pool.map(_encode, [list(part) for part in split], 1))
+            of_processor = sum(pool.map(_encode, [list(part) for part in split]))
             speed = _per_second(documents, time.perf_counter() - begin, of_processor)
         lengths = tower.encoder(texts(_BATCH, tokens, known)).lengths.numpy()
         return {**speed, "tokens a document": float(lengths.mean())}

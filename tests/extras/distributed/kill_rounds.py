@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import random
-import signal
 import subprocess
 import sys
 import tempfile
@@ -21,60 +20,48 @@ from tests.extras.distributed.worker_processes import WorkerProcesses, run_flags
 from tests.training.tiny_set import write_tiny_set
 
 _MAX_SECONDS = 12.0  # since the last kill; a worker takes about half of it to join again
-_EPOCHS = 600  # more than twenty rounds need
+_MORE = ["--epochs=600", "--checkpoint_minutes=0.005"]  # more than twenty rounds need
 
 
 def main(rounds: int) -> None:
     """Runs `rounds` rounds."""
     with tempfile.TemporaryDirectory() as name:
         directory = Path(name)
-        flags = _flags(directory)
-        with WorkerProcesses(directory / "whole-logs", flags(directory / "whole")) as workers:
-            workers.start(0, 1)
-            assert [workers.end(0), workers.end(1)] == [0, 0]
-        with WorkerProcesses(directory / "logs", flags(directory / "run")) as workers:
-            workers.start(0, 1)
-            workers.wait_for(0, "Epoch ")
-            for number in range(rounds):
-                _kill_one(workers, number, random.choice((0, 1)))
-            ends = [workers.end(0), workers.end(1)]
-            logs = workers.log(0) + workers.log(1)
-            assert ends == [0, 0], logs
-        assert "Traceback" not in logs, logs
-        assert _metrics(directory / "run") == _metrics(directory / "whole")
+        data = [f"--data_dir={write_tiny_set(directory / 'data')}", f"--cache_dir={name}/cache"]
+        arguments = [*data, "--negatives=3", "--num_shards=4", f"--output_dir={name}/shards"]
+        module = "tf_smoothclir.extras.distributed.write_shards"
+        subprocess.run([sys.executable, "-m", module, *arguments], check=True)
+        metrics = [_trained(directory, data, number) for number in (0, rounds)]
+        assert metrics[0] == metrics[1]
     print(f"{rounds} rounds, the same metrics in the end")
 
 
-def _kill_one(workers: WorkerProcesses, number: int, victim: int) -> None:
-    begin, before = time.monotonic(), workers.log(0).count("Epoch ")
-    time.sleep(random.uniform(0, _MAX_SECONDS))
-    if not workers.is_running(victim):
-        raise AssertionError(f"worker {victim} has ended:\n{workers.log(victim)}")
-    workers.send(victim, signal.SIGKILL)
-    workers.end(victim)
-    time.sleep(random.choice((0, 0, 1, 3)))
-    workers.start(victim)
-    done = workers.log(0).count("Epoch ")
-    workers.wait_for(0, "Epoch ", times=done + 1)
-    seconds = time.monotonic() - begin
-    print(f"round {number + 1}: worker {victim}, {done - before} epochs before,", end=" ")
-    print(f"continues after {seconds:.1f} s", flush=True)
-
-
-def _flags(directory: Path):
-    data = [f"--data_dir={write_tiny_set(directory / 'data')}", f"--cache_dir={directory}/cache"]
-    shards = str(directory / "shards")
-    arguments = [*data, "--negatives=3", "--num_shards=4", f"--output_dir={shards}"]
-    module = "tf_smoothclir.extras.distributed.write_shards"
-    subprocess.run([sys.executable, "-m", module, *arguments], check=True)
-    more = [f"--epochs={_EPOCHS}", "--checkpoint_minutes=0.005"]
-    return lambda output_dir: [*run_flags(data, shards, output_dir), *more]
-
-
-def _metrics(run: Path) -> dict:
+def _trained(directory: Path, data: list[str], rounds: int) -> dict:
+    run = directory / f"run{rounds}"
+    flags = [*run_flags(data, directory / "shards", run), *_MORE]
+    with WorkerProcesses(directory / f"logs{rounds}", flags) as workers:
+        workers.start(0, 1)
+        workers.wait_for(0, "Epoch ")
+        for number in range(rounds):
+            _kill_one(workers, number, random.choice((0, 1)))
+        workers.finish()
+        assert "Traceback" not in workers.log(0) + workers.log(1)
     result = json.loads((run / "metrics.json").read_text())
     del result["training"]
     return result
+
+
+def _kill_one(workers: WorkerProcesses, number: int, victim: int) -> None:
+    begin = time.monotonic()
+    time.sleep(random.uniform(0, _MAX_SECONDS))
+    if not workers.is_running(victim):
+        raise AssertionError(f"worker {victim} has ended:\n{workers.log(victim)}")
+    workers.kill(victim)
+    time.sleep(random.choice((0, 0, 1, 3)))
+    workers.start(victim)
+    workers.wait_for(0, "Epoch ", times=workers.log(0).count("Epoch ") + 1)
+    seconds = time.monotonic() - begin
+    print(f"round {number + 1}: worker {victim}, continues after {seconds:.1f} s", flush=True)
 
 
 if __name__ == "__main__":

@@ -92,18 +92,13 @@ class Worker:
         return logs, [weight.numpy() for weight in self._model.weights]
 
 
-def stepped_alone(case, part):
-    """The logs and the weights after one step without an exchange."""
-    model = model_of(case)
-    logs = tf.function(lambda: model.train_step(batch(part)))()
-    return logs, [weight.numpy() for weight in model.weights]
-
-
 @pytest.mark.parametrize("case", CASES)
 def test_step_of_all_workers_is_that_of_one_process_on_the_joint_batch(case):
     workers = [Worker(case, part) for part in PARTS]
     messages = tf.concat([worker.message() for worker in workers], axis=0)
-    logs, expected = stepped_alone(case, [each for part in PARTS for each in part])
+    model, joint = model_of(case), [each for part in PARTS for each in part]
+    logs = tf.function(lambda: model.train_step(batch(joint)))()
+    expected = [weight.numpy() for weight in model.weights]
     found = [worker.stepped(messages) for worker in workers]
     for own_logs, own in found:
         assert own_logs["pairs"] == logs["pairs"]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -65,9 +67,18 @@ class WorkerProcesses:
         """Sends a signal to a worker."""
         self._processes[worker].send_signal(number)
 
+    def kill(self, worker: int) -> None:
+        """Kills a worker, and waits for its end."""
+        self.send(worker, signal.SIGKILL)
+        self.end(worker)
+
     def end(self, worker: int) -> int:
         """Waits for a worker to end, and returns its exit code."""
         return self._processes[worker].wait(timeout=_TIMEOUT_SECONDS)
+
+    def finish(self) -> None:
+        """Waits for both to end without an error."""
+        assert [self.end(0), self.end(1)] == [0, 0], self.log(0) + self.log(1)
 
     def is_running(self, worker: int) -> bool:
         """Returns whether a worker has not ended."""
@@ -88,26 +99,16 @@ class WorkerProcesses:
 
 def run_flags(data: Sequence[str], shards: str | Path, output_dir: str | Path) -> list[str]:
     """Returns the flags of a small run on the shards of a tiny set, which `data` names."""
-    return [
-        *data,
-        f"--shards_dir={shards}",
-        f"--output_dir={output_dir}",
-        "--batching=lists",
-        "--dim=4",
-        "--negatives=3",
-        "--batch_size=20",
-    ]
+    own = ["--batching=lists", "--dim=4", "--negatives=3", "--batch_size=20"]
+    return [*data, f"--shards_dir={shards}", f"--output_dir={output_dir}", *own]
 
 
 def _free_ports(number: int) -> list[int]:
-    sockets = [socket.socket() for _ in range(number)]
-    try:
+    with contextlib.ExitStack() as stack:
+        sockets = [stack.enter_context(socket.socket()) for _ in range(number)]
         for each in sockets:
             each.bind(("127.0.0.1", 0))
         return [each.getsockname()[1] for each in sockets]
-    finally:
-        for each in sockets:
-            each.close()
 
 
 def load_quietly() -> None:

@@ -59,14 +59,24 @@ def lucene_scores(documents, words):
     ]
 
 
+@pytest.fixture
+def write(lexical, source, tmp_path):
+    """`write()` writes the set; returns what it says, documents and topics."""
+
+    def write_and_read(queries=None, **options):
+        queries = source.queries() if queries is None else queries
+        directory = tmp_path / "out"
+        written = write_anserini(directory, lexical, SourceCollection(source), queries, **options)
+        return written, *read(directory)
+
+    return write_and_read
+
+
 @pytest.mark.parametrize("bits", [4, 8, 16])
 def test_sums_of_integers_are_the_scores_up_to_half_a_step_a_word(
-    run, lexical, source, tmp_path, bits
+    run, source, write, tmp_path, bits
 ):
-    written = write_anserini(
-        tmp_path / "out", lexical, SourceCollection(source), source.queries(), bits=bits
-    )
-    documents, topics = read(tmp_path / "out")
+    written, documents, topics = write(bits=bits)
     tokenized_set = tokenized_set_of(source, run.settings(), run, ("test",))
     retrieval_set = tokenized_set.retrieval_set
     rows = load_models(run).retrievers(tokenized_set)["lexical"].rows  # without feedback
@@ -83,31 +93,28 @@ def test_sums_of_integers_are_the_scores_up_to_half_a_step_a_word(
     assert json.loads((tmp_path / "out" / "anserini.json").read_text())["step"] == written.step
 
 
-def test_impacts_are_positive_integers_and_texts_are_kept(lexical, source, tmp_path):
-    write_anserini(tmp_path / "out", lexical, SourceCollection(source), source.queries())
-    documents, topics = read(tmp_path / "out")
+def test_many_documents_are_several_files_of_positive_integers_and_texts(
+    source, write, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(anserini, "DOCUMENTS_PER_FILE", 10)
+    monkeypatch.setattr(anserini, "_DOCUMENTS_AT_ONCE", 5)
+    _, documents, topics = write()
+    names = sorted(path.name for path in (tmp_path / "out" / "documents").iterdir())
+    assert names == [f"part-0000{part}.jsonl" for part in range(3)]
     texts = {text.id: text.text for text in source.documents()}
-    for id_, record in documents.items():
-        assert record["contents"] == texts[id_]
+    assert {id_: record["contents"] for id_, record in documents.items()} == texts
+    assert list(documents) == list(texts)
+    for record in documents.values():
         assert all(type(value) is int and value > 0 for value in record["vector"].values())
         assert not any(set(word) & set(" \t\n") for word in record["vector"])
     assert [len(topics[text.id]) for text in source.queries()] == [2] * len(topics)
 
 
-def test_many_documents_are_several_files(lexical, source, tmp_path, monkeypatch):
-    monkeypatch.setattr(anserini, "DOCUMENTS_PER_FILE", 10)
-    monkeypatch.setattr(anserini, "_DOCUMENTS_AT_ONCE", 5)
-    write_anserini(tmp_path / "out", lexical, SourceCollection(source), source.queries())
-    names = sorted(path.name for path in (tmp_path / "out" / "documents").iterdir())
-    assert names == [f"part-0000{part}.jsonl" for part in range(3)]
-    assert list(read(tmp_path / "out")[0]) == [text.id for text in source.documents()]
-
-
-def test_queries_without_a_known_word_are_left_out(lexical, source, tmp_path, caplog):
+def test_queries_without_a_known_word_are_left_out(write, caplog):
     queries = [Text("a", "", "word1 word1 unheard"), Text("b", "", "unheard"), Text("c", "", "")]
     with caplog.at_level("WARNING", logger="absl"):
-        write_anserini(tmp_path / "out", lexical, SourceCollection(source), queries)
-    assert read(tmp_path / "out")[1] == {"a": ["word1", "word1"]}
+        _, _, topics = write(queries)
+    assert topics == {"a": ["word1", "word1"]}
     assert "2 queries have no known word" in caplog.text
 
 
@@ -138,15 +145,13 @@ def test_the_command_writes_a_set_and_refuses_to_write_over_it(commands, run, le
 
     publish_version(parts, tmp_path / "export", info, texts, Agreed())
     arguments = [f"--export_dir={tmp_path / 'export'}", f"--output_dir={tmp_path / 'out'}"]
-    done = commands.run("tf_smoothclir.extras.lucene.write_anserini", *arguments)
+    module = "tf_smoothclir.extras.lucene.write_anserini"
+    done = commands.run(module, *arguments)
     assert done.returncode == 0, done.stderr
     assert "30 documents of" in done.stdout
     assert "20 topics; an impact of 1 is a score of" in done.stdout
-    assert {path.name for path in (tmp_path / "out").iterdir()} == {
-        "anserini.json",
-        "documents",
-        "topics.tsv",
-    }
-    done = commands.run("tf_smoothclir.extras.lucene.write_anserini", *arguments)
-    assert done.returncode != 0
-    assert "it is there already. Give a new one" in done.stderr
+    names = {path.name for path in (tmp_path / "out").iterdir()}
+    assert names == {"anserini.json", "documents", "topics.tsv"}
+    again = commands.run(module, *arguments)
+    assert again.returncode != 0
+    assert "it is there already. Give a new one" in again.stderr

@@ -1,6 +1,7 @@
 """Which cells experiments need, and that only validation decides about thresholds."""
 
 import dataclasses
+import shutil
 
 import pytest
 
@@ -8,11 +9,8 @@ from tests.papers.laboratory.fakes import finish
 from tf_smoothclir.papers.laboratory.catalogue import EXPERIMENTS
 from tf_smoothclir.papers.laboratory.cells import Cell
 from tf_smoothclir.papers.laboratory.plan import Study, StudySet, threshold_grids
-from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.settings.presets import changed
 from tf_smoothclir.settings.run import RunSettings
-from tf_smoothclir.settings.text import TextSettings
-from tf_smoothclir.settings.training import TrainingSettings
 from tf_smoothclir.utils.errors import InputError
 
 GRID = ((0.0, 0.5), (0.2, 0.7), (0.4, 0.75))
@@ -34,28 +32,23 @@ def candidates(study, system=SOSL):
     return {cell.cell.segments: cell for cell in cells}
 
 
-def test_thresholds_are_the_best_on_validation_and_not_on_test(study):
-    cells = candidates(study)
-    for thresholds, validation, test in zip(GRID, (0.1, 0.3, 0.2), (0.9, 0.1, 0.8)):
-        finish(cells[thresholds], validation=validation, test=test)
-    assert study.chosen(ONE, SOSL) == GRID[1]
-
-
-def test_of_equally_good_thresholds_the_first_is_chosen(study):
-    for cell in candidates(study).values():
-        finish(cell, validation=0.5, test=0.5)
-    assert study.chosen(ONE, SOSL) == GRID[0]
-
-
-def test_a_failed_candidate_is_not_chosen(study):
-    cells = candidates(study)
-    finish(cells[GRID[2]], validation=0.01, test=0.0)
-    assert study.chosen(ONE, SOSL) == GRID[2]
-
-
-def test_without_any_candidate_there_are_no_cells(study):
-    assert study.chosen(ONE, SOSL) is None
-    assert study.cells(ONE, SOSL) == []
+@pytest.mark.parametrize(
+    ("validation", "test", "chosen"),
+    [
+        ((0.1, 0.3, 0.2), (0.9, 0.1, 0.8), GRID[1]),
+        ((0.5, 0.5, 0.5), (0.1, 0.2, 0.3), GRID[0]),  # of equally good ones the first
+        ((None, None, 0.01), (0.9, 0.9, 0.0), GRID[2]),  # the others have failed
+        ((None, None, None), (0.9, 0.9, 0.9), None),
+    ],
+)
+def test_thresholds_are_the_best_on_validation_and_not_on_test(study, validation, test, chosen):
+    for cell, of_validation, of_test in zip(candidates(study).values(), validation, test):
+        assert (cell.cell.settings.training.epochs, cell.cell.settings.training.seed) == (2, 13)
+        if of_validation is not None:
+            finish(cell, validation=of_validation, test=of_test)
+    assert study.chosen(ONE, SOSL) == chosen
+    if chosen is None:
+        assert study.cells(ONE, SOSL) == []
 
 
 def test_full_cells_have_the_chosen_thresholds_all_seeds_and_all_epochs(study):
@@ -64,12 +57,6 @@ def test_full_cells_have_the_chosen_thresholds_all_seeds_and_all_epochs(study):
     assert [s.model.thresholds for s in settings] == [GRID[2]] * 2
     assert [s.training.seed for s in settings] == [13, 14]
     assert {s.training.epochs for s in settings} == {ONE.settings.training.epochs}
-
-
-def test_tuning_is_short_and_has_one_seed(study):
-    for cell in candidates(study).values():
-        assert cell.cell.settings.training.epochs == 2
-        assert cell.cell.settings.training.seed == 13
 
 
 def test_three_part_l2_has_its_cut_points_tuned(study):
@@ -82,20 +69,12 @@ def test_three_part_l2_has_its_cut_points_tuned(study):
     assert [model.thresholds for model in models] == [ONE.settings.model.thresholds] * 2
 
 
-def test_without_grids_all_have_the_thresholds_of_the_settings(tmp_path):
-    study = Study(tmp_path, (13,), {}, 0)
-    assert candidates(study) == {}
-    assert study.chosen(ONE, SOSL) == ONE.settings.model.thresholds
-
-
-def names(cells):
-    return {cell.cell.name for cell in cells}
-
-
 def test_tables_and_figures_share_cells(tmp_path):
     study = Study(tmp_path, (13,), {}, 0)
+    assert candidates(study) == {}  # without grids, all have the thresholds of the settings
+    assert study.chosen(ONE, SOSL) == ONE.settings.model.thresholds
     by_name = {
-        name: names(study.final_cells(ONE, [experiment]))
+        name: {cell.cell.name for cell in study.final_cells(ONE, [experiment])}
         for name, experiment in EXPERIMENTS.items()
     }
     assert by_name["figure3"] == by_name["table2"]
@@ -103,17 +82,14 @@ def test_tables_and_figures_share_cells(tmp_path):
         assert len(by_name[name] & by_name["table2"]) == 1, name
 
 
-def test_tuning_of_several_experiments_is_done_once(study):
-    # SOSL (with Adam too), MSE, PO, cumulative logits and the 4 ε below 1, by 3 pairs; scores
-    # reach 0.7 but not 0.75 with ε = 1.25 and 1.5, and not 0.7 with 1.75 and 2. 3PartL2 by 2.
-    cells = names(study.tuning_cells(ONE, list(EXPERIMENTS.values())))
-    assert len(cells) == (5 + 4) * 3 + 2 * 2 + 2 * 1 + 2
-
-
 def test_where_the_best_lies_at_an_edge_more_are_tried_until_it_does_not(tmp_path):
     grids = {"thresholds": ((0.0, 0.5), (0.0, 0.6), (0.2, 0.5), (0.2, 0.6)), "cut_points": CUTS}
     study = Study(tmp_path, (13,), grids, 2)
     rounds = []
+    first, *_ = candidates(study).values()
+    finish(first, validation=0.9, test=0.9)
+    assert tuple(candidates(study)) == grids["thresholds"]  # half finished: nothing to go by
+    shutil.rmtree(first.path)
     for _ in range(9):
         new = {t: cell for t, cell in candidates(study).items() if not cell.finished}
         if not new:
@@ -126,12 +102,6 @@ def test_where_the_best_lies_at_an_edge_more_are_tried_until_it_does_not(tmp_pat
     assert (low, high) == pytest.approx((0.2, 0.4), abs=0.06)
     on_line = [t[1] for t in candidates(study) if t[0] == low]
     assert min(on_line) < high < max(on_line)
-
-
-def test_half_finished_tuning_is_not_extended(study):
-    first, *_ = candidates(study).values()
-    finish(first, validation=0.9, test=0.9)
-    assert tuple(candidates(study)) == GRID
 
 
 @pytest.mark.parametrize(
@@ -147,40 +117,19 @@ def test_half_finished_tuning_is_not_extended(study):
     ],
 )
 def test_cells_with_possibly_different_results_have_different_names(changes, other):
-    names = {Cell(changed(RunSettings(), c), "tiny", "f").name for c in ({}, changes)}
-    assert len(names) == 1 + other
+    settings = changed(RunSettings(), changes)
+    cells = Cell(RunSettings(), "tiny", "f"), Cell(settings, "tiny", "f")
+    assert len({cell.name for cell in cells}) == 1 + other
+    # So have a short run, and one with other data.
+    more = Cell(settings, "tiny", "f", True), Cell(settings, "tiny", "other")
+    assert len({cell.name for cell in (*cells, *more)}) == 3 + other
 
 
-def test_a_short_run_is_not_taken_for_a_full_one():
-    assert Cell(RunSettings(), "tiny", "f").name != Cell(RunSettings(), "tiny", "f", True).name
-
-
-def test_cells_of_different_data_have_different_names(tmp_path):
-    study = Study(tmp_path, (13,), {}, 0)
-    other = dataclasses.replace(ONE, fingerprint="other")
-    assert not names(study.cells(ONE, SOSL)) & names(study.cells(other, SOSL))
-
-
-def test_changed_finds_the_group_of_a_setting():
-    found = changed(RunSettings(), {"data_dir": "d", "max_query_tokens": 3, "epochs": 4})
-    assert found == RunSettings(
-        data=DataSettings(data_dir="d"),
-        text=TextSettings(max_query_tokens=3),
-        training=TrainingSettings(epochs=4),
-    )
-    with pytest.raises(ValueError, match="no_such"):
-        changed(RunSettings(), {"no_such": 1})
-
-
-def test_the_grid_of_thresholds_has_only_rising_pairs():
-    pairs = threshold_grids((0.0, 0.6), (0.5, 0.7))["thresholds"]
-    assert pairs == ((0.0, 0.5), (0.0, 0.7), (0.6, 0.7))
-
-
-def test_the_authors_cut_points_are_among_those_tried():
-    cut_points = threshold_grids((0.0,), (0.5,))["cut_points"]
-    assert RunSettings().model.cut_points in cut_points
-    assert all(sorted(cuts) == list(cuts) for cuts in cut_points)
+def test_grids_have_only_rising_values_and_those_of_the_authors():
+    grids = threshold_grids((0.0, 0.6), (0.5, 0.7))
+    assert grids["thresholds"] == ((0.0, 0.5), (0.0, 0.7), (0.6, 0.7))
+    assert RunSettings().model.cut_points in grids["cut_points"]
+    assert all(sorted(cuts) == list(cuts) for cuts in grids["cut_points"])
 
 
 @pytest.mark.parametrize(("lower", "upper"), [((0.5,), (0.5,)), ((0.1,), (1.0,)), ((), (0.5,))])
@@ -189,17 +138,9 @@ def test_a_grid_without_usable_thresholds_is_an_error(lower, upper):
         threshold_grids(lower, upper)
 
 
-@pytest.mark.parametrize(
-    ("seeds", "note", "of_scores"),
-    [
-        ((13,), "Seed 13", "scores of a query are those of seed 13"),
-        (
-            (13, 14),
-            "Mean over the seeds 13, 14",
-            "scores of a query are means over the seeds 13, 14",
-        ),
-    ],
-)
-def test_one_seed_is_no_mean(tmp_path, seeds, note, of_scores):
-    study = Study(tmp_path, seeds, {}, 0)
-    assert (study.seeds_note, study.scores_note) == (note, of_scores)
+def test_one_seed_is_no_mean(tmp_path):
+    one, two = (Study(tmp_path, seeds, {}, 0) for seeds in ((13,), (13, 14)))
+    assert one.seeds_note == "Seed 13"
+    assert one.scores_note == "scores of a query are those of seed 13"
+    assert two.seeds_note == "Mean over the seeds 13, 14"
+    assert two.scores_note == "scores of a query are means over the seeds 13, 14"

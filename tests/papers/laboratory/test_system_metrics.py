@@ -42,39 +42,31 @@ def test_p_values_are_those_of_the_randomisation_test_with_holms_correction():
     assert [found[name].holm_p for name in ("near", "far")] == holm(plain).tolist()
     marked = significant(differences_from_first(systems, 13))
     assert marked == {("far", metric) for metric in METRICS}
-
-
-def test_a_single_system_gives_no_differences():
     assert differences_from_first({"SOSL": run_of([0.1])}, 13) == []
 
 
 class FakeCell:
     """A finished cell with TREC files of one query and two documents."""
 
-    def __init__(self, directory, scores, grade_of_b=2, finished=True, others=0):
+    def __init__(self, directory, scores, finished=True, others=0):
         self.finished = finished
         directory.mkdir()
         self._files = directory / "run.trec", directory / "qrels.trec"
         lines = [f"q Q0 {name} 0 {score} t\n" for name, score in scores.items()]
         self._files[0].write_text("".join(lines))
-        self._files[1].write_text(f"q 0 a 0\nq 0 b {grade_of_b}\n")
+        self._files[1].write_text("q 0 a 0\nq 0 b 2\n")
         self._full_files = directory / "full.run.trec", directory / "full.qrels.trec"
         others = [f"q Q0 other{rank} {rank} {100 - rank} t\n" for rank in range(others)]
         self._full_files[0].write_text("".join([*others, "q Q0 b 0 1 t\n"]))
-        self._full_files[1].write_text(f"q 0 a 1\nq 0 b {grade_of_b}\n")
+        self._full_files[1].write_text("q 0 a 1\nq 0 b 2\n")
         self.cell = type("cell", (), {"settings": type("s", (), {"training": self})})
         self.seed = int(directory.name)
 
     def metrics(self, part=""):
         values = {"test": self.seed / 10 + bool(part), "validation": 0.9}
-        return CellMetrics(
-            splits={split: dict.fromkeys(METRICS, value) for split, value in values.items()},
-            counts={"test": dict.fromkeys(METRICS, 1)},
-            rules={},
-            seconds=6.0 * self.seed,
-            epochs=2,
-            peak_mb=100.0,
-        )
+        splits = {split: dict.fromkeys(METRICS, value) for split, value in values.items()}
+        counts = {"test": dict.fromkeys(METRICS, 1)}
+        return CellMetrics(splits, counts, {}, seconds=6.0 * self.seed, epochs=2, peak_mb=100.0)
 
     def trec_files(self, split, part, *, full):
         assert (split, part) == ("test", "")
@@ -82,32 +74,25 @@ class FakeCell:
 
 
 def test_a_system_has_the_test_metrics_of_each_finished_seed(tmp_path):
-    cells = [
-        FakeCell(tmp_path / "1", {"a": 1}),
-        FakeCell(tmp_path / "2", {"a": 1}, finished=False),
-        FakeCell(tmp_path / "3", {"a": 1}),
-    ]
+    cells = [FakeCell(tmp_path / str(n), {"a": 1}, finished=n != 2) for n in (1, 2, 3)]
     system = read_system_metrics("SOSL", cells)
     assert system.values["MAP"] == pytest.approx([0.1, 0.3])
     assert system.seeds == (1, 3)
     assert system.epoch_seconds.tolist() == [6 * 1 / 2, 6 * 3 / 2]
     assert system.peak_mb.tolist() == [100, 100]
     assert read_system_metrics("SOSL", cells[1:2]) is None
+    part = read_system_metrics("towers", cells[:1], "dense")
+    assert part.values["MAP"] == pytest.approx([1 + 0.1])
 
 
 def test_a_system_may_be_a_part_of_a_hybrid(tmp_path):
-    system = read_system_metrics("towers", [FakeCell(tmp_path / "1", {"a": 1})], "dense")
-    assert system.values["MAP"] == pytest.approx([1 + 0.1])
-    values = {
-        name: {split: {"MAP": value} for split in ("test", "validation")}
-        for name, value in (("hybrid", 0.3), ("dense", 0.1), ("lexical", 0.2))
-    }
-    content = {**values.pop("hybrid"), "components": values, "counts": {}, "rules": {}}
-    content["training"] = {"seconds": 1.0, "epochs": 1, "peak_rss_mb": 1.0}
+    hybrid, *parts = ({split: {"MAP": v} for split in ("test", "validation")} for v in (3, 1, 2))
+    content = {**hybrid, "components": dict(zip(("dense", "lexical"), parts)), "counts": {}}
+    content |= {"rules": {}, "training": {"seconds": 1.0, "epochs": 1, "peak_rss_mb": 1.0}}
     path = tmp_path / "metrics.json"
     path.write_text(json.dumps(content))
-    read = {part: CellMetrics.read(path, part).splits["test"] for part in ("", "dense", "lexical")}
-    assert read == {"": {"MAP": 0.3}, "dense": {"MAP": 0.1}, "lexical": {"MAP": 0.2}}
+    read = [CellMetrics.read(path, part).splits["test"] for part in ("", "dense", "lexical")]
+    assert read == [{"MAP": 3}, {"MAP": 1}, {"MAP": 2}]
 
 
 def test_rankings_of_the_seeds_are_read_and_averaged(tmp_path):

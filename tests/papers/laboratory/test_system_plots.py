@@ -13,31 +13,19 @@ from tf_smoothclir.papers.laboratory.system_plots import (
 )
 
 
-def test_overlap_is_the_share_of_scores_common_to_two_grades():
-    counts = ((8, 2), (5, 5), (0, 10))  # shares 0.8 0.2, 0.5 0.5, 0 1
-    assert grade_overlaps(fake_system("SOSL", (0.1,), counts=counts)) == pytest.approx(
-        {"NR and SR": 0.5 + 0.2, "SR and MR": 0 + 0.5, "NR and MR": 0 + 0.2}
-    )
-
-
-def test_overlap_sums_the_pairs_of_all_seeds():
-    one, three = fake_system("SOSL", (0.1,)), fake_system("SOSL", (0.1, 0.2, 0.3))
-    assert (three.score_counts == 3 * one.score_counts).all()
-    assert grade_overlaps(one) == pytest.approx(grade_overlaps(three))
-
-
-def test_a_grade_without_pairs_overlaps_with_none():
-    system = fake_system("SOSL", (0.1,), counts=((1, 1), (0, 0), (1, 1)))
-    assert grade_overlaps(system) == {"NR and SR": 0, "SR and MR": 0, "NR and MR": 1}
-
-
-def draw_densities(path):
-    losses = ("sosl", "three_part_l2", "mse")
-    plot_score_densities(path, "title", [fake_system(loss, (0.1,), loss=loss) for loss in losses])
-
-
-def draw_curves(path):
-    plot_metric_curves(path, "title", "ε", [fake_system(n, (0.1, 0.2)) for n in ("0", "0.5", "2")])
+@pytest.mark.parametrize(
+    ("counts", "expected"),
+    [
+        # Shares 0.8 0.2, 0.5 0.5, 0 1, of the pairs of all seeds.
+        (((8, 2), (5, 5), (0, 10)), (0.5 + 0.2, 0 + 0.5, 0 + 0.2)),
+        (((1, 1), (0, 0), (1, 1)), (0, 0, 1)),  # no pair of grade 1
+    ],
+)
+@pytest.mark.parametrize("seeds", [1, 3])
+def test_overlap_is_the_share_of_scores_common_to_two_grades(counts, expected, seeds):
+    found = grade_overlaps(fake_system("SOSL", (0.1,) * seeds, counts=counts))
+    names = ("NR and SR", "SR and MR", "NR and MR")
+    assert found == pytest.approx(dict(zip(names, expected)))
 
 
 def difference(system, metric, low, high):
@@ -56,14 +44,10 @@ GAINS = [
 ]
 
 
-def draw_gains(path):
-    plot_gains(path, "title", "Paper", GAINS)
-
-
 def test_gains_have_a_panel_for_each_metric_and_the_interval_of_each_system(tmp_path, monkeypatch):
     drawn = []
     monkeypatch.setattr(system_plots, "save_png", lambda figure, *_, **__: drawn.append(figure))
-    draw_gains(tmp_path / "plot")
+    plot_gains(tmp_path / "plot", "title", "Paper", GAINS)
     panels = drawn[0].axes
     assert [panel.get_title() for panel in panels] == ["MAP", "full/MRR@10"]
     assert [label.get_text() for label in panels[0].get_yticklabels()] == ["worse", "better"]
@@ -75,10 +59,13 @@ def test_gains_have_a_panel_for_each_metric_and_the_interval_of_each_system(tmp_
     system_plots.plt.close(drawn[0])
 
 
-@pytest.mark.parametrize("draw", [draw_densities, draw_curves, draw_gains])
-def test_the_same_plot_gives_the_same_png(draw, tmp_path):
-    first, second = tmp_path / "set.v1.png", tmp_path / "again.png"
-    draw(first)
-    draw(second)
-    assert first.read_bytes()[:4] == b"\x89PNG"
-    assert first.read_bytes() == second.read_bytes()
+def test_the_same_plot_gives_the_same_png(tmp_path):
+    losses = [fake_system(loss, (0.1,), loss=loss) for loss in ("sosl", "three_part_l2", "mse")]
+    epsilons = [fake_system(name, (0.1, 0.2)) for name in ("0", "0.5", "2")]
+    for number in (1, 2):
+        plot_score_densities(tmp_path / f"densities.{number}.png", "title", losses)
+        plot_metric_curves(tmp_path / f"curves.{number}.png", "title", "ε", epsilons)
+    for name in ("densities", "curves"):
+        first, second = ((tmp_path / f"{name}.{number}.png").read_bytes() for number in (1, 2))
+        assert first[:4] == b"\x89PNG"
+        assert first == second

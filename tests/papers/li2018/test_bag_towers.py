@@ -27,6 +27,9 @@ def test_linear_is_the_weighted_sum(form):
     weighted.start_token_weights(IDF)
     expected = [2 * TABLE[2] + 2 * 0.5 * TABLE[3], [0, 0], 3 * TABLE[4]]
     np.testing.assert_allclose(weighted(form(TEXTS)), expected)
+    assert len(weighted.trainable_weights) == 1
+    with pytest.raises(ValueError, match="token_weights must be 'none' or 'idf'"):
+        make(LinearTower, token_weights="learned")
 
 
 def test_word_tanh_has_weight_and_bias_inside():
@@ -36,13 +39,4 @@ def test_word_tanh_has_weight_and_bias_inside():
     added = np.tanh(IDF[:, None] * TABLE + [0.25, -0.5])
     expected = [added[2] + 2 * added[3], [0, 0], added[4]]
     np.testing.assert_allclose(tower(flat(TEXTS)), expected, rtol=1e-6)
-
-
-def test_weights_of_words_are_not_trained():
-    assert len(make(LinearTower, token_weights="idf").trainable_weights) == 1
-    assert len(make(WordTanhTower, token_weights="idf").trainable_weights) == 2
-
-
-def test_other_weights_are_refused():
-    with pytest.raises(ValueError, match="token_weights must be 'none' or 'idf'"):
-        LinearTower(5, 2, token_weights="learned")
+    assert len(tower.trainable_weights) == 2  # the weights of words are not

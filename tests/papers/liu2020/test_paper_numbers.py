@@ -24,12 +24,9 @@ TABLES = {"table2": "Table 2:", "table3": "Table 3:"}
     ("experiment", "language", "system", "metric", "value"),
     [
         ("table2", "fr", "SOSL", "P_mr@1", 0.438),
-        ("table2", "it", "PO", "P_r@5", 0.619),
-        ("table2", "sw", "MSE", "NDCG@5", 0.724),
         ("table2", "tl", "3PartL2", "MRR_r", 0.785),
         ("table3", "fr", "DSSM-CNN", "NDCG@5", 0.570),
         ("table3", "tl", "DSSM-LSTM", "MAP", 0.709),
-        ("table3", "sw", "Average pooling", "MRR_mr", 0.735),
     ],
 )
 def test_some_values_checked_by_hand(experiment, language, system, metric, value):
@@ -63,10 +60,6 @@ def test_every_value_is_the_one_in_the_text(experiment):
     assert len(ours) == {"table2": 16, "table3": 12}[experiment]
 
 
-def test_the_papers_figures_give_no_numbers():
-    assert paper_values("figure4") == {}
-
-
 @pytest.mark.parametrize(
     ("language", "layout", "queries", "documents", "expected"),
     [
@@ -84,31 +77,24 @@ def test_only_wikiclir_itself_is_the_papers_set(language, layout, queries, docum
     assert found == expected
 
 
-def test_preset_of_the_paper_with_its_word_vectors_differs_in_nothing():
-    vectors = {"query_embeddings": "en.vec", "document_embeddings": "fr.vec"}
-    paper = changed(preset_settings("paper"), vectors)
-    assert differences_from_paper(paper) == []
-    assert differences_from_paper(preset_settings("paper")) == [
-        "pre-trained word vectors no (paper: yes)"
-    ]
-
-
 @pytest.mark.parametrize(
     ("changes", "expected"),
     [
-        ({"epochs": 10}, "epochs 10 (paper: 30)"),
-        ({"optimizer": "rmsprop"}, "optimizer rmsprop (paper: adam)"),
-        ({"train_negatives": 5}, "sampled negatives per training query 5 (paper: 40)"),
-        ({"vocabulary_size": 9_999}, "vocabulary 9,999 (paper: 100,000)"),
-        ({"ngram_buckets": 10}, "n-grams yes (paper: no)"),
-        ({"max_document_tokens": 30}, "tokens of a document 30 (paper: 200)"),
+        ({}, []),
+        ({"query_embeddings": ""}, ["pre-trained word vectors no (paper: yes)"]),
+        ({"epochs": 10}, ["epochs 10 (paper: 30)"]),
+        ({"optimizer": "rmsprop"}, ["optimizer rmsprop (paper: adam)"]),
+        ({"train_negatives": 5}, ["sampled negatives per training query 5 (paper: 40)"]),
+        ({"vocabulary_size": 9_999}, ["vocabulary 9,999 (paper: 100,000)"]),
+        ({"ngram_buckets": 10}, ["n-grams yes (paper: no)"]),
+        ({"max_document_tokens": 30}, ["tokens of a document 30 (paper: 200)"]),
     ],
     ids=str,
 )
 def test_differences_are_named(changes, expected):
     vectors = {"query_embeddings": "en.vec", "document_embeddings": "fr.vec"}
     settings = changed(preset_settings("paper"), {**vectors, **changes})
-    assert differences_from_paper(settings) == [expected]
+    assert differences_from_paper(settings) == expected
 
 
 def test_step_counts_of_the_paper_fit_25000_training_queries():
@@ -117,7 +103,3 @@ def test_step_counts_of_the_paper_fit_25000_training_queries():
         pairs = queries * (1 + related + 40)
         assert pairs * 30 / 128 == pytest.approx(steps, rel=0.02)
         assert 0.6 * pairs * 30 / 128 < 0.62 * steps  # of a 3:1:1 split of 25,000
-
-
-def test_table_1_has_the_languages_of_table_2():
-    assert set(TABLE_1) == set(LANGUAGES) == set(paper_values("table2"))

@@ -36,7 +36,6 @@ def test_the_seed_determines_the_weights_to_begin_with(tiny, tmp_path, monkeypat
     assert (first != other).any()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("network", NETWORKS)
 def test_every_network_can_re_rank_words_alone(tiny, tmp_path, network, without_plots):
     result = train(tiny(retriever="lexical", reranker=network), tmp_path / "run")
