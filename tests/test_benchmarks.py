@@ -135,21 +135,6 @@ def test_profile(optimizer):
     assert {part for _, part in profile.PARTS} < measurements.keys()
 
 
-@pytest.mark.parametrize(
-    ("event", "part"),
-    [
-        ("while/two_tower/document_tower/Call/SparseSegmentSumWithNumSegments:Op", "add up rows"),
-        ("while/Call/gradients/IdentityN_grad/Unique:Unique", "choose words"),
-        ("while/Call/gradients/IdentityN_grad/cond/SparseSegmentSumGrad:Op", "add up gradients"),
-        ("while/body/_1/while/SparseRMSprop/mul_11:Mul", "optimizer"),
-        ("while/body/_1/while/TensorListSetItem:TensorListSetItem", "other"),
-        ("GatherV2_5:GatherV2", "input"),
-    ],
-)
-def test_the_name_of_an_operation_decides_its_part(event, part):
-    assert profile._by_part({event: 2.0, "EagerExecute": 9.0, "A::B: c": 9.0})[part] == 2.0
-
-
 def test_checkpoints_are_saved_in_three_ways(tmp_path):
     (table,) = checkpoints.measure(4, str(tmp_path), rounds=1)
     kinds = (checkpoints.PLAIN, checkpoints.FLUSHED, checkpoints.DURABLE)

@@ -17,7 +17,7 @@ from benchmarks import common
 from benchmarks.rivals import bm25, fast_text, measured, ours, set_page, static_embedding, systems
 from benchmarks.rivals.catalogue import RIVALS
 from benchmarks.rivals.page import FULL_MRR, METRICS, full_mrr
-from benchmarks.rivals.rival import DEPTH, Ready, Rival, best_documents, best_variant
+from benchmarks.rivals.rival import DEPTH, Ready, Rival, best_documents
 from benchmarks.rivals.systems import Systems, Work
 from benchmarks.rivals.texts import RivalTexts, counts, numbered
 from benchmarks.rivals.translations import Translations
@@ -109,37 +109,12 @@ def test_a_table_is_turned_round_by_bayes_rule():
     assert table.of_query_words == {"cat": [("tier", 1.0)], "dog": [("hund", 0.5), ("tier", 0.5)]}
 
 
-def test_the_table_is_learned_from_training_pairs():
-    queries = {"q1": "red apple", "q2": "red sea", "q3": "green apple", "q4": "v", "q5": "t"}
-    documents = {"d1": "roter apfel", "d2": "rotes meer", "d3": "gruener apfel", "d4": "v t"}
-    splits = dict(zip(queries, ["train", "train", "train", "validation", "test"]))
-    mates = zip(queries, ["d1", "d2", "d3", "d4", "d4"])
-    texts = world(
-        queries=list(queries.items()),
-        documents=list(documents.items()),
-        judgments=[(query, document, 2) for query, document in mates],
-        splits=splits,
-    )
-    table = Translations.learn(texts)
-    assert table.query_words == ["apple", "green", "red", "sea"]
-    best = {word: found[0][0] for word, found in table.of_query_words.items()}
-    assert (best["apple"], best["green"]) == ("apfel", "gruener")
-    assert best["sea"] in ("meer", "rotes")  # they only occur together
-
-
 def test_translations_share_the_places_of_a_word():
     table = {"dog": [("hund", 0.6), ("tier", 0.3), ("rest", 0.1)]}
     assert bm25.translated("a dog", table, 1, 1) == ["a", "hund"]
     # 10 places: 0.6 / 0.9 and 0.3 / 0.9 of them, 6.7 and 3.3.
     assert bm25.translated("dog", table, 2, 10) == ["hund"] * 7 + ["tier"] * 3
     assert bm25.translated("", table, 2, 10) == []
-
-
-def test_validation_chooses_the_variant(toy_texts):
-    chosen = best_variant(rival(0.2, 1.0, 0.5), toy_texts)
-    assert chosen.ready.setting == "quality 1.0"
-    assert chosen.qualities["quality 1.0"] > chosen.qualities["quality 0.5"]
-    assert len(chosen.qualities) == 3
 
 
 def test_full_mrr_from_the_files_is_that_of_the_evaluation(toy_texts, tmp_path):
@@ -239,17 +214,6 @@ def test_runs_have_names_of_their_own(text):
         set_page.given_runs(text.split())
 
 
-def test_the_command_of_a_page_has_no_path_of_this_machine(monkeypatch, tmp_path):
-    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
-    data = DataSettings(data_dir=str(tmp_path / "set"), document_language="de", cache_dir="x")
-    assert set_page._command(data, {"a": tmp_path}, []) == (
-        "python -m benchmarks.rivals --data_dir=set --document_language=de --run_dir=a=..."
-    )
-    monkeypatch.setenv("OMP_NUM_THREADS", "1")
-    expected = "OMP_NUM_THREADS=1 python -m benchmarks.rivals --toy_entities=300 --rival=x"
-    assert set_page._command(TOY, {}, ["--rival=x"]) == expected
-
-
 def test_a_set_gets_one_page_with_ours_and_the_rivals(
     in_this_process, monkeypatch, tmp_path, tiny_dir, tiny, without_plots, capsys
 ):
@@ -257,7 +221,7 @@ def test_a_set_gets_one_page_with_ours_and_the_rivals(
     monkeypatch.setattr(ours, "_search", lambda *arguments: lambda query: None)
     # 40 negatives as in the candidate lists of the rivals.
     train(tiny(negatives=40, retriever="lexical"), run)
-    rivals = {"good": rival(1.0, 0.1, title="Good"), "poor": rival(0.05, title="Poor")}
+    rivals = {"good": rival(0.1, 1.0, 0.5, title="Good"), "poor": rival(0.05, title="Poor")}
     rivals["failing"] = Rival("Failing", "", PACKAGE, failing)
     for module in (systems, set_page):
         monkeypatch.setattr(module, "RIVALS", rivals)
@@ -278,7 +242,7 @@ def test_a_set_gets_one_page_with_ours_and_the_rivals(
     assert metrics == {name: pytest.approx(own[name], abs=1e-6) for name in METRICS}
     assert content["best"] == "ours"
     assert content["systems"]["Good"]["metrics"]["NDCG@5"] == pytest.approx(1)
-    assert content["systems"]["Good"]["setting"] == "quality 1.0"
+    assert content["systems"]["Good"]["setting"] == "quality 1.0"  # by validation
     for system in content["systems"].values():
         assert system["latency"]["queries"] == 1  # of four; the others warm up
     tested = {(one["system"], one["metric"]) for one in content["differences"]}
@@ -290,32 +254,6 @@ def test_a_set_gets_one_page_with_ours_and_the_rivals(
         assert str(tmp_path) not in written  # paths of this machine are of no use to readers
         assert str(tiny_dir.parent) not in written
     assert f"Page: {page}" in capsys.readouterr().out
-
-
-def test_the_halves_of_a_hybrid_have_rows_of_their_own(in_this_process, monkeypatch, tmp_path):
-    values = {"NDCG@5": 0.8, "full/MRR@10": 0.6}
-    seconds = {"training": {"seconds": 100.0, "peak_rss_mb": 1.0}}
-    seconds |= {"lexical": {"seconds": 30.0}, "hybrid": {"seconds": 10.0}}
-    components = {name: {"validation": values} for name in ("dense", "lexical")}
-    metrics = {"validation": values, "components": components, **seconds}
-    (tmp_path / "run").mkdir()
-    for name, content in (("metrics", metrics), ("config", {}), ("written", {"files": {}})):
-        (tmp_path / "run" / f"{name}.json").write_text(json.dumps(content))
-    monkeypatch.setattr(ours, "checked_run", lambda run_dir, fingerprint: run_dir)
-    monkeypatch.setattr(ours, "_search", lambda *arguments: lambda query: None)
-    measuring = Systems(Work(TOY, tmp_path / "work", "a set", 20))
-    measuring.add_run("it", "it", tmp_path / "run", cpu_seconds=50.0)
-    found = {
-        title: (system.seconds, system.cpu_seconds, Path(system.evaluation).relative_to(tmp_path))
-        for title, system in measuring.done.items()
-    }
-    folder = Path("run", "evaluation")
-    assert found == {
-        "it": (100.0, 50.0, folder / "test"),
-        "it, its dense half": (60.0, 0.0, folder / "components" / "dense" / "test"),
-        "it, its lexical half": (30.0, 0.0, folder / "components" / "lexical" / "test"),
-    }
-    assert measuring.done["it"].quality == pytest.approx(0.7)
 
 
 @pytest.mark.slow

@@ -5,22 +5,34 @@ import shutil
 import numpy as np
 import pytest
 
-from tests.extras.distributed.tiny_shards import tiny_shards
 from tests.training.test_trainer import assert_same, train_until_killed, weights
+from tf_smoothclir.data.candidate_lists import candidate_lists
+from tf_smoothclir.data.preparation import tokenize_set
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.sources.source import SPLITS
 from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.extras import distributed as distributed  # registers the distributions
 from tf_smoothclir.extras.distributed.shard_training import on_shards as on_shards_of
+from tf_smoothclir.extras.distributed.writer import write_shards
 from tf_smoothclir.settings.text import TextSettings
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.tasks import load_model
-from tf_smoothclir.training.train import tokenized_set_of, train, trainer_of
+from tf_smoothclir.training.train import retrieval_set_of, tokenized_set_of, train, trainer_of
 from tf_smoothclir.utils.errors import InputError
 
 pytestmark = pytest.mark.usefixtures("without_plots")
 
 TEXT = TextSettings(vocabulary_size=30)
+
+
+def tiny_shards(tiny, directory, text, seed=13):
+    """Writes four shards of the candidate lists of a tiny set."""
+    settings = tiny()
+    retrieval_set = retrieval_set_of(source_of(settings.data), settings, SPLITS)
+    tokenized_set = tokenize_set(retrieval_set, text, settings.data.cache_dir)
+    sampling = {"negatives": 3, "seed": seed}
+    lists = candidate_lists(retrieval_set, split="train", **sampling)
+    return write_shards(tokenized_set, lists, directory, 4, **sampling, text=text)
 
 
 @pytest.fixture(scope="module")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import itertools
 import json
@@ -56,10 +57,15 @@ def lists(world):
 
 
 @pytest.fixture(scope="module")
-def written(world, lists, tmp_path_factory):
+def write(world, lists):
+    """`write(directory, number)` writes shards."""
+    return functools.partial(write_shards, world, lists, **SAMPLING, text=TEXT)
+
+
+@pytest.fixture(scope="module")
+def written(write, tmp_path_factory):
     """Four shards; read-only."""
-    directory = tmp_path_factory.mktemp("shards") / "four"
-    return write_shards(world, lists, directory, SHARDS, **SAMPLING, text=TEXT)
+    return write(tmp_path_factory.mktemp("shards") / "four", SHARDS)
 
 
 @pytest.fixture
@@ -67,10 +73,6 @@ def copied(written, tmp_path):
     """A copy that may be damaged."""
     shutil.copytree(written.directory, tmp_path / "copy")
     return Shards.open(tmp_path / "copy")
-
-
-def write(world, lists, directory, number, **options):
-    return write_shards(world, lists, directory, number, **SAMPLING, text=TEXT, **options)
 
 
 def check_files(shards):
@@ -88,11 +90,6 @@ def names_in(directory):
 
 def records_of(path):
     return [record.numpy() for record in tf.data.TFRecordDataset(os.fspath(path))]
-
-
-def all_records(shards):
-    files = [shards.path(shard.file) for shard in shards.manifest.shards]
-    return itertools.chain(*map(records_of, files))
 
 
 def as_lists(batches):
@@ -123,46 +120,13 @@ def assert_same_batches(found, expected):
         tf.nest.map_structure(np.testing.assert_array_equal, one, other)
 
 
-# --- what is written
-
-
-def test_examples_hold_ids_tokens_and_grades_of_each_list(written, world, lists):
-    retrieval_set = world.retrieval_set
-    found = {}
-    for record in all_records(written):
-        features = tf.train.Example.FromString(record).features.feature
-        values = {name: feature.bytes_list.value for name, feature in features.items()}
-        found[values.pop("query_id")[0].decode()] = values
-    assert found.keys() == {retrieval_set.query_ids[row] for row in lists.query_rows}
-    for number, query in enumerate(lists.query_rows):
-        values = found[retrieval_set.query_ids[query]]
-        pairs = slice(lists.offsets[number], lists.offsets[number + 1])
-        rows = lists.document_rows[pairs]
-        texts = [world.tokens("document")[row].tolist() for row in rows]
-        ids = [retrieval_set.document_ids[row].encode() for row in rows]
-        assert list(values.pop("document_ids")) == ids
-        numbers = {name: np.frombuffer(v, "<i4").tolist() for name, (v,) in values.items()}
-        assert numbers == {
-            "query_tokens": world.tokens("query")[query].tolist(),
-            "document_tokens": list(itertools.chain(*texts)),
-            "document_lengths": [len(text) for text in texts],
-            "grades": lists.grades[pairs].tolist(),
-        }
-
-
 def test_manifest_counts_what_was_written(written, world):
     manifest = json.loads(Path(written.directory, "manifest.json").read_text())
     pairs = sum(1 + i % 3 for i in range(QUERIES)) + 4 * QUERIES  # judged and sampled
     tokens = [len(text) for _, texts, _ in as_lists(read(written)) for text in texts]
-    expected = {
-        **SAMPLING,
-        "name": "small-en-de",
-        "queries": QUERIES,
-        "pairs": pairs,
-        "num_grades": 3,
-        "query_tokens": sum(i % 4 for i in range(QUERIES)),
-        "document_tokens": sum(tokens),
-    }
+    expected = {**SAMPLING, "name": "small-en-de", "queries": QUERIES, "pairs": pairs}
+    expected |= {"num_grades": 3, "document_tokens": sum(tokens)}
+    expected |= {"query_tokens": sum(i % 4 for i in range(QUERIES))}
     assert {key: manifest[key] for key in expected} == expected
     assert TextSettings(**manifest["text"]) == TEXT
     assert sum(shard["pairs"] for shard in manifest["shards"]) == pairs
@@ -178,9 +142,9 @@ def test_manifest_counts_what_was_written(written, world):
 
 @pytest.mark.parametrize("number", [1, 5, QUERIES])
 def test_shards_have_similar_numbers_of_pairs_and_reproducible_bytes(
-    world, lists, tmp_path, number
+    write, world, lists, tmp_path, number
 ):
-    first, second = (write(world, lists, tmp_path / name, number) for name in ("first", "second"))
+    first, second = (write(tmp_path / name, number) for name in ("first", "second"))
     assert first.manifest == second.manifest  # the hashes of the files stand there
     pairs = [shard.pairs for shard in first.manifest.shards]
     assert len(pairs) == number
@@ -200,82 +164,62 @@ def test_shards_have_similar_numbers_of_pairs_and_reproducible_bytes(
         ("gs://bucket/shards", 2, "--output_dir=gs://bucket/shards: .*not written"),
     ],
 )
-def test_shards_that_cannot_be_written_leave_nothing(
-    world, lists, tmp_path, monkeypatch, directory, number, message
-):
+def test_shards_that_cannot_be_written(write, tmp_path, monkeypatch, directory, number, message):
     monkeypatch.chdir(tmp_path)
     Path("file").write_text("mine")
     with pytest.raises(InputError, match=message):
-        write(world, lists, directory, number, overwrite=True)
+        write(directory, number, overwrite=True)
     assert names_in(tmp_path) == ["file"]
 
 
-class Stopped(BaseException):
-    pass
-
-
-def test_interrupted_write_leaves_nothing_or_the_old_shards(world, lists, copied, monkeypatch):
+def test_interrupted_write_leaves_nothing_or_the_old_shards(write, copied, monkeypatch):
     original, calls = shard_writer._example, itertools.count(1)
 
     def example(values):
         if next(calls) % 10 == 0:
-            raise Stopped
+            raise KeyboardInterrupt
         return original(values)
 
     monkeypatch.setattr(shard_writer, "_example", example)
     parent = Path(copied.directory).parent
-    with pytest.raises(Stopped):
-        write(world, lists, parent / "new", 2)
-    with pytest.raises(Stopped):
-        write(world, lists, copied.directory, 2, overwrite=True)
+    with pytest.raises(KeyboardInterrupt):
+        write(parent / "new", 2)
+    with pytest.raises(KeyboardInterrupt):
+        write(copied.directory, 2, overwrite=True)
     assert names_in(parent) == ["copy"]
     assert Shards.open(copied.directory).manifest == copied.manifest
     check_files(copied)
 
 
-def test_overwrite_replaces_all_old_files_even_damaged_ones(world, lists, copied):
+def test_overwrite_replaces_all_old_files_even_damaged_ones_and_no_others(write, copied):
     directory = Path(copied.directory)
     (directory / "manifest.json").write_text("{")
     with pytest.raises(InputError, match=r"not empty.*--overwrite"):
-        write(world, lists, directory, 2)
+        write(directory, 2)
     assert (directory / FIRST).is_file()
-    check_files(write(world, lists, directory, 2, overwrite=True))
+    check_files(write(directory, 2, overwrite=True))
     files = [f"train-0000{number}-of-00002.tfrecord" for number in (0, 1)]
     assert names_in(directory) == ["manifest.json", *files, "vocabulary"]
+    for name in ("notes.txt", "vocabulary/french.txt", "train-1.tfrecord.gz"):
+        (directory / name).write_text("mine")
+        with pytest.raises(InputError, match=f"more than shards, for example {name}"):
+            write(directory, 2, overwrite=True)
+        assert (directory / name).read_text() == "mine"
+        (directory / name).unlink()
 
 
-@pytest.mark.parametrize("name", ["notes.txt", "vocabulary/french.txt", "train-1.tfrecord.gz"])
-def test_overwrite_deletes_nothing_but_shards(world, lists, copied, name):
-    Path(copied.directory, name).write_text("mine")
-    with pytest.raises(InputError, match=f"more than shards, for example {name}"):
-        write(world, lists, copied.directory, 2, overwrite=True)
-    assert Path(copied.directory, name).read_text() == "mine"
-    check_files(copied)
-
-
-def test_a_link_to_an_empty_directory_is_free(world, lists, tmp_path):
-    (tmp_path / "empty").mkdir()
-    (tmp_path / "link").symlink_to("empty")
-    write(world, lists, tmp_path / "link", 2)
-    check_files(Shards.open(tmp_path / "empty"))
-    assert (tmp_path / "link").is_symlink()
-
-
-def test_shards_that_another_process_wrote_meanwhile_stay(world, lists, tmp_path, monkeypatch):
+def test_shards_that_another_process_wrote_meanwhile_stay(write, tmp_path, monkeypatch):
     write_json = shard_writer.write_json
 
     def while_another_is_faster(*arguments):
         monkeypatch.setattr(shard_writer, "write_json", write_json)
-        write(world, lists, tmp_path / "shards", 3)
+        write(tmp_path / "shards", 3)
         write_json(*arguments)
 
     monkeypatch.setattr(shard_writer, "write_json", while_another_is_faster)
     with pytest.raises(InputError, match="another process has written other shards"):
-        write(world, lists, tmp_path / "shards", 2)
+        write(tmp_path / "shards", 2)
     assert len(Shards.open(tmp_path / "shards").manifest.shards) == 3
-
-
-# --- what is read
 
 
 @pytest.mark.parametrize("batch_size", [1, 20, 1000])
@@ -305,10 +249,12 @@ def test_order_is_a_function_of_seed_and_epoch(written, monkeypatch, buffer):
 
 
 def test_neighbours_in_a_shard_seldom_are_neighbours_in_an_epoch(written):
-    batches = [decode_lists(tf.constant([record])) for record in all_records(written)]
+    files = [written.path(shard.file) for shard in written.manifest.shards]
+    records = itertools.chain(*map(records_of, files))
+    stored = as_lists(decode_lists(tf.constant([record])) for record in records)
     place = {entry: number for number, entry in enumerate(as_lists(read(written)))}
     assert len(place) == QUERIES
-    steps = [place[b] - place[a] for a, b in itertools.pairwise(as_lists(batches))]
+    steps = [place[b] - place[a] for a, b in itertools.pairwise(stored)]
     assert sum(step == 1 for step in steps) < QUERIES / 3
 
 
@@ -324,20 +270,11 @@ def test_workers_together_read_each_list_once(written, workers):
     assert sorted(itertools.chain(*shares)) == sorted(as_lists(read(written)))
     expected = [shard.queries for shard in written.manifest.shards]
     assert [len(share) for share in shares] == [sum(expected[w::workers]) for w in range(workers)]
-
-
-@pytest.mark.parametrize(
-    ("worker", "workers", "error", "message"),
-    [
-        (0, 5, InputError, "5 workers cannot share 4 shards.*--num_shards=5"),
-        (2, 2, ValueError, "worker must be in"),
-        (-1, 2, ValueError, "worker must be in"),
-        (0, 0, ValueError, "worker must be in"),
-    ],
-)
-def test_wrong_numbers_of_workers(written, worker, workers, error, message):
-    with pytest.raises(error, match=message):
-        ShardPipeline(written, batch_size=20, seed=13, worker=worker, num_workers=workers)
+    with pytest.raises(InputError, match=r"5 workers cannot share 4 shards.*--num_shards=5"):
+        read(written, worker=0, num_workers=SHARDS + 1)
+    for worker in (-1, workers):
+        with pytest.raises(ValueError, match="worker must be in"):
+            read(written, worker=worker, num_workers=workers)
 
 
 @pytest.mark.parametrize(
@@ -392,26 +329,16 @@ def test_tf_distribute_does_not_split_the_files_again_and_autotuning_is_off(writ
     assert options.autotune.enabled is False
 
 
-# --- what is damaged
+def replaced(old, new):
+    return lambda path: path.write_text(path.read_text().replace(old, new, 1))
 
 
-def in_manifest(change):
-    def damage(path):
-        manifest = json.loads(path.read_text())
-        change(manifest)
-        path.write_text(json.dumps(manifest))
-
-    return damage
-
-
-OTHERS = (b"", b'{"format_version"', b"[1]", b"null", b'{"role": "query"}', b"\xff\xfe{")
+NO_MANIFEST = (b"", b'{"format_version"', b"[1]", b"null", b'{"role": "query"}', b"\xff\xfe{")
 OF_MANIFEST = [
-    *((lambda path, c=c: path.write_bytes(c), "this is no manifest of shards") for c in OTHERS),
-    (in_manifest(lambda m: m.pop("pairs")), "damaged one: pairs is missing.*with --overwrite"),
-    (in_manifest(lambda m: m.update(queries="23")), "queries must be an integer, not '23'"),
-    (in_manifest(lambda m: m.update(shards={})), r"shards must be a list, not \{\}"),
-    (in_manifest(lambda m: m["shards"][2].pop("sha256")), r"shards\[2\]\.sha256 is missing"),
-    (in_manifest(lambda m: m["vocabularies"].update(query=1)), r"vocabularies\.query must be"),
+    *((lambda path, c=c: path.write_bytes(c), "this is no manifest of sh") for c in NO_MANIFEST),
+    (replaced('"pairs"', '"pair"'), "damaged one: pairs is missing.*with --overwrite"),
+    (replaced(f'"queries": {QUERIES}', '"queries": "23"'), "queries must be an integer, not '23'"),
+    (replaced('"sha256"', '"sha"'), r"shards\[0\]\.sha256 is missing"),
 ]
 OF_FILE = [
     (Path.unlink, "there is no such file. Copy .*again"),
@@ -502,6 +429,9 @@ DEFECTS = [  # what is done to the third file, the record that is named, and why
     (numbers("document_tokens", lambda n: np.append(n, n[:1])), 2, f"{UNUSABLE}.*_tokens differ"),
     (numbers("document_lengths", negative_length), 2, f"{UNUSABLE}negative"),
     (numbers("query_tokens", odd_bytes(1)), 2, f"{UNUSABLE}half a number"),
+    # Half numbers of two lists are not joined.
+    (numbers("query_tokens", odd_bytes(2), (0, 1)), 1, f"{UNUSABLE}half a number"),
+    (lambda path: path.write_bytes(2 * path.read_bytes()), 7, "the file has 12 whole records"),
 ]
 
 
@@ -515,24 +445,21 @@ def test_a_defect_that_is_found_while_reading_names_file_and_record(copied, dama
     assert "\n" not in str(caught.value)
 
 
-def test_a_file_that_is_longer_than_it_was_or_deleted_is_named(copied):
-    path = Path(copied.directory, THIRD)
-    path.write_bytes(path.read_bytes() + path.read_bytes())
-    number = copied.manifest.shards[2].queries
-    match = f"record {number + 1}: the file has {2 * number} whole records"
-    with pytest.raises(InputError, match=match), copied.explaining_defects():
-        read(copied)
-    path.unlink()
+# --- the command
+
+
+def test_files_that_are_deleted_or_changed_while_in_use_are_named(copied):
+    for role in ROLES:
+        path = Path(copied.directory, "vocabulary", f"{role}.txt")
+        path.write_text(path.read_text() + "one more\n")
+        with pytest.raises(InputError, match=rf"{role}\.txt: the file is not the one"):
+            copied.vocabulary(role)
+        path.unlink()
+        with pytest.raises(InputError, match=rf"{role}\.txt: there is no such file"):
+            copied.vocabulary(role)
+    Path(copied.directory, THIRD).unlink()
     with pytest.raises(InputError, match=THIRD), copied.explaining_defects():
         read(copied)
-
-
-def test_half_numbers_of_two_lists_are_not_joined(copied):
-    numbers("query_tokens", odd_bytes(2), (0, 1))(Path(copied.directory, THIRD))
-    with pytest.raises(tf.errors.InvalidArgumentError, match="query_tokens has half a number"):
-        read(copied, batch_size=1000)  # all lists at once
-    with pytest.raises(InputError, match=f"{THIRD}, record 1"), copied.explaining_defects():
-        read(copied, batch_size=1000)
 
 
 def test_errors_that_are_no_defect_of_the_shards_stay_as_they_are(written):
@@ -543,43 +470,22 @@ def test_errors_that_are_no_defect_of_the_shards_stay_as_they_are(written):
     assert written.find_defect() is None
 
 
-@pytest.mark.parametrize("role", ROLES)
-def test_changed_or_missing_vocabulary_is_named(copied, role):
-    path = Path(copied.directory, "vocabulary", f"{role}.txt")
-    path.write_text(path.read_text() + "one more\n")
-    with pytest.raises(InputError, match=rf"{role}\.txt: the file is not the one"):
-        copied.vocabulary(role)
-    path.unlink()
-    with pytest.raises(InputError, match=rf"{role}\.txt: there is no such file"):
-        copied.vocabulary(role)
-
-
-# --- the command
-
-
 def test_command_writes_once_and_again_with_overwrite(commands, tmp_path):
-    arguments = [
-        f"--data_dir={write_tiny_set(tmp_path / 'data')}",
-        f"--cache_dir={tmp_path / 'cache'}",
-        f"--output_dir={tmp_path / 'shards'}",
-        *("--negatives=3", "--num_shards=2", "--verbosity=-1"),
-    ]
+    arguments = [f"--data_dir={write_tiny_set(tmp_path / 'data')}", f"--cache_dir={tmp_path}/cache"]
+    arguments += [f"--output_dir={tmp_path}/shards", "--negatives=3", "--num_shards=2"]
 
     def run(*more):
-        return commands.run("tf_smoothclir.extras.distributed.write_shards", *arguments, *more)
+        module = "tf_smoothclir.extras.distributed.write_shards"
+        return commands.run(module, *arguments, "--verbosity=-1", *more)
 
-    done = run()
-    assert (done.returncode, done.stderr) == (0, "")
     # 12 training queries with 2 judged and 3 sampled documents each
-    assert done.stdout.startswith(f"{tmp_path}/shards: 2 shards, 12 queries, 60 pairs, 0.0 MB")
-    shards = Shards.open(tmp_path / "shards")
-    check_files(shards)
-    assert len(as_lists(read(shards))) == 12
-    assert (shards.manifest.negatives, shards.manifest.seed) == (3, 13)
-    refused = run()
+    expected = f"{tmp_path}/shards: 2 shards, 12 queries, 60 pairs, 0.0 MB"
+    done, refused, again = run(), run(), run("--overwrite")
+    for one in (done, again):
+        assert (one.returncode, one.stderr) == (0, "")
+        assert one.stdout.startswith(expected)
     assert refused.returncode == 1
     assert refused.stderr.startswith(f"error: --output_dir={tmp_path}/shards: the directory is not")
-    assert "--overwrite" in refused.stderr
-    again = run("--overwrite")
-    assert (again.returncode, again.stderr, again.stdout) == (0, "", done.stdout)
-    assert Shards.open(tmp_path / "shards").manifest == shards.manifest
+    shards = Shards.open(tmp_path / "shards")
+    assert (shards.manifest.negatives, shards.manifest.seed) == (3, 13)
+    assert len(as_lists(read(shards))) == 12

@@ -10,13 +10,12 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tests.extras.distributed.tiny_shards import tiny_shards
+from tests.extras.distributed.test_shard_training import tiny_shards
 from tests.extras.distributed.worker_processes import WorkerProcesses, run_flags
 from tests.training.test_resume import tensors
 from tf_smoothclir.extras.distributed.workers import is_of_cluster
 from tf_smoothclir.settings.text import TextSettings
 from tf_smoothclir.training.saved_states import BEST, SavedStates
-from tf_smoothclir.training.train import train
 
 EPOCHS = 14
 TERM = signal.SIGTERM
@@ -98,16 +97,6 @@ def test_workers_are_equal_to_the_last_bit_and_only_the_chief_logs_progress(whol
         "All 2 workers are there",
         "",
     ]
-
-
-def test_loss_falls_as_with_one_process(whole, shards, tiny, tmp_path):
-    own = {"distribution": "shards", "shards_dir": shards.directory, "batching": "lists"}
-    settings = tiny(**own, batch_size=20, epochs=EPOCHS)
-    alone = [record["loss"] for record in train(settings, tmp_path / "run")["history"]]
-    together = [record["loss"] for record in metrics_of(whole[0])["history"]]
-    assert metrics_of(whole[0])["training"]["pairs"] == EPOCHS * 60
-    assert np.mean(together[-5:]) == pytest.approx(np.mean(alone[-5:]), rel=0.2)
-    np.testing.assert_allclose(together[:3], alone[:3], rtol=0.2)
 
 
 def test_killed_workers_join_again_and_nothing_is_lost(workers_at, whole, tmp_path):

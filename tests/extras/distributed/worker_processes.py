@@ -18,7 +18,8 @@ from tf_smoothclir._compat.quiet import hush_tensorflow
 
 ROOT = Path(__file__).resolve().parents[3]
 PLUGIN = "tf_smoothclir.extras.distributed"
-_MODULE = "tests.extras.distributed.worker_train"
+_MODULE = "tests.extras.distributed.worker_processes"
+_ENVIRONMENT = {"PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"}
 _TIMEOUT_SECONDS = 300  # for anything
 
 
@@ -52,28 +53,20 @@ class WorkerProcesses:
                 self._processes[worker] = subprocess.Popen(
                     [sys.executable, "-m", _MODULE, *self._flags, *more],
                     cwd=ROOT,
-                    env={
-                        **os.environ,
-                        "PYTHONPATH": str(ROOT),
-                        "PYTHONUNBUFFERED": "1",
-                        "TF_CONFIG": json.dumps(config),
-                    },
+                    env={**os.environ, **_ENVIRONMENT, "TF_CONFIG": json.dumps(config)},
                     stdin=subprocess.DEVNULL,
                     stdout=log,
                     stderr=log,
                 )
 
     def send(self, worker: int, number: int) -> None:
-        """Sends a signal to a worker."""
         self._processes[worker].send_signal(number)
 
     def kill(self, worker: int) -> None:
-        """Kills a worker, and waits for its end."""
         self.send(worker, signal.SIGKILL)
         self.end(worker)
 
     def end(self, worker: int) -> int:
-        """Waits for a worker to end, and returns its exit code."""
         return self._processes[worker].wait(timeout=_TIMEOUT_SECONDS)
 
     def finish(self) -> None:
@@ -81,7 +74,6 @@ class WorkerProcesses:
         assert [self.end(0), self.end(1)] == [0, 0], self.log(0) + self.log(1)
 
     def is_running(self, worker: int) -> bool:
-        """Returns whether a worker has not ended."""
         return self._processes[worker].poll() is None
 
     def log(self, worker: int) -> str:
@@ -111,7 +103,26 @@ def _free_ports(number: int) -> list[int]:
         return [each.getsockname()[1] for each in sockets]
 
 
-def load_quietly() -> None:
-    """Silences TensorFlow's loading messages: the command has not set up its log yet."""
+def main() -> None:
+    """Runs smoothclir-train, and prints a digest of the weights of this worker after training."""
+    # TensorFlow's loading messages are silenced: the command has not set up its log yet.
     logging.getLogger("tensorflow").setLevel(logging.WARNING)
     hush_tensorflow()
+    from tf_smoothclir.extras.distributed.workers import digest_of
+    from tf_smoothclir.training.trainer import Trainer
+    from trainers.train import run
+
+    original = Trainer.train
+
+    def train(trainer):
+        progress = original(trainer)
+        variables = trainer.task.variables
+        print("Digest:", digest_of("", [*variables.weights, *variables.optimizer]).hex())
+        return progress
+
+    Trainer.train = train
+    run()
+
+
+if __name__ == "__main__":
+    main()

@@ -10,7 +10,6 @@ import pytest
 
 from tf_smoothclir.papers.laboratory.page import PageTable, Section, write_page
 
-VOID = {"meta", "img", "br", "hr", "link"}
 PNG = b"\x89PNG\r\n\x1a\nany bytes"
 NASTY = "<script>alert('x')</script> & \"quoted\" </pre></section>"
 
@@ -24,7 +23,7 @@ class Tree(HTMLParser):
 
     def handle_starttag(self, tag, attrs):
         self.tags.append((tag, dict(attrs)))
-        if tag not in VOID:
+        if tag not in ("meta", "img", "br", "hr", "link"):
             self.open.append(tag)
 
     def handle_endtag(self, tag):
@@ -87,8 +86,8 @@ def test_page_is_well_formed_html5_with_working_links(page_of, sections):
 
 def test_page_is_self_contained_and_its_plots_are_described(page_of, sections):
     page, tree = page_of(sections)
-    assert not {"script", "link", "iframe", "object"} & {tag for tag, _ in tree.tags}
-    for _, attributes in tree.tags:
+    for tag, attributes in tree.tags:
+        assert tag not in ("script", "link", "iframe", "object")
         for name in {"src", "href", "srcset", "data", "style"} & set(attributes):
             assert attributes[name].startswith(("data:", "#"))
     assert not re.search(r"https?:|url\(|@import", page)
@@ -116,8 +115,7 @@ def test_everything_is_escaped(page_of, tmp_path):
     ("cells", "right"),
     [
         (["0.841", "-1.2", "+3", "", "—", "nan"], True),
-        (["1,234", "5e-06", "12.5%", "3 s", "7 ms", "113k"], True),
-        (["0.438 (0.431 to 0.445) †", "0.4 ± 0.1", "**0.5 †**"], True),
+        (["1,234", "5e-06", "12.5%", "7 ms", "0.438 (0.431 to 0.445) †", "**0.5**"], True),
         (["", "—"], False),
         (["0.2, 0.7", "2/ε", "4"], False),
         (["3PartL2", "1"], False),
@@ -131,9 +129,9 @@ def test_columns_of_numbers_are_aligned_right(cells, right, page_of):
     assert tree.text("strong") == [cell.strip("*") for cell in cells if "**" in cell]
 
 
-@pytest.mark.parametrize("row", [["1"], ["1", "2", "3"]])
-def test_a_row_of_the_wrong_length_is_an_error_and_leaves_no_page(row, tmp_path):
-    table = PageTable(["a", "b"], [["1", "2"], row])
-    with pytest.raises(ValueError, match=r"Table 9: row .* must have one cell for each"):
-        write_page(tmp_path, [Section("Table 9", tables=[table])])
-    assert list(tmp_path.iterdir()) == []
+def test_a_row_of_the_wrong_length_is_an_error_and_leaves_no_page(tmp_path):
+    for row in (["1"], ["1", "2", "3"]):
+        table = PageTable(["a", "b"], [["1", "2"], row])
+        with pytest.raises(ValueError, match=r"Table 9: row .* must have one cell for each"):
+            write_page(tmp_path, [Section("Table 9", tables=[table])])
+        assert list(tmp_path.iterdir()) == []

@@ -1,16 +1,20 @@
-"""Which cells experiments need, and that only validation decides about thresholds."""
+"""Which cells experiments need; validation alone decides about thresholds, in grids that grow."""
 
 import dataclasses
 import shutil
 
+import numpy as np
 import pytest
+import tensorflow as tf
 
 from tests.papers.laboratory.fakes import finish
 from tf_smoothclir.papers.laboratory.catalogue import EXPERIMENTS
 from tf_smoothclir.papers.laboratory.cells import Cell
+from tf_smoothclir.papers.laboratory.grids import beyond_edge, highest_score, reachable
 from tf_smoothclir.papers.laboratory.plan import Study, StudySet, threshold_grids
 from tf_smoothclir.settings.presets import changed
 from tf_smoothclir.settings.run import RunSettings
+from tf_smoothclir.two_tower.similarity import SmoothCosineSimilarity
 from tf_smoothclir.utils.errors import InputError
 
 GRID = ((0.0, 0.5), (0.2, 0.7), (0.4, 0.75))
@@ -47,16 +51,10 @@ def test_thresholds_are_the_best_on_validation_and_not_on_test(study, validation
         if of_validation is not None:
             finish(cell, validation=of_validation, test=of_test)
     assert study.chosen(ONE, SOSL) == chosen
-    if chosen is None:
-        assert study.cells(ONE, SOSL) == []
-
-
-def test_full_cells_have_the_chosen_thresholds_all_seeds_and_all_epochs(study):
-    finish(candidates(study)[GRID[2]], validation=0.5, test=0.5)
-    settings = [cell.cell.settings for cell in study.cells(ONE, SOSL)]
-    assert [s.model.thresholds for s in settings] == [GRID[2]] * 2
-    assert [s.training.seed for s in settings] == [13, 14]
-    assert {s.training.epochs for s in settings} == {ONE.settings.training.epochs}
+    full = [cell.cell.settings for cell in study.cells(ONE, SOSL)]
+    found = [(one.model.thresholds, one.training.seed, one.training.epochs) for one in full]
+    epochs = ONE.settings.training.epochs
+    assert found == ([(chosen, 13, epochs), (chosen, 14, epochs)] if chosen else [])
 
 
 def test_three_part_l2_has_its_cut_points_tuned(study):
@@ -130,17 +128,56 @@ def test_grids_have_only_rising_values_and_those_of_the_authors():
     assert grids["thresholds"] == ((0.0, 0.5), (0.0, 0.7), (0.6, 0.7))
     assert RunSettings().model.cut_points in grids["cut_points"]
     assert all(sorted(cuts) == list(cuts) for cuts in grids["cut_points"])
+    for lower, upper in (((0.5,), (0.5,)), ((0.1,), (1.0,)), ((), (0.5,))):
+        with pytest.raises(InputError, match="--theta_1"):
+            threshold_grids(lower, upper)
 
 
-@pytest.mark.parametrize(("lower", "upper"), [((0.5,), (0.5,)), ((0.1,), (1.0,)), ((), (0.5,))])
-def test_a_grid_without_usable_thresholds_is_an_error(lower, upper):
-    with pytest.raises(InputError, match="--theta_1"):
-        threshold_grids(lower, upper)
+PAIRS = tuple((low, high) for low in (0.0, 0.2, 0.4) for high in (0.5, 0.7, 0.9))
+TRIPLES = tuple((low, 0.55, 0.9) for low in (0.0, 0.2))
 
 
-def test_one_seed_is_no_mean(tmp_path):
-    one, two = (Study(tmp_path, seeds, {}, 0) for seeds in ((13,), (13, 14)))
-    assert one.seeds_note == "Seed 13"
-    assert one.scores_note == "scores of a query are those of seed 13"
-    assert two.seeds_note == "Mean over the seeds 13, 14"
-    assert two.scores_note == "scores of a query are means over the seeds 13, 14"
+@pytest.mark.parametrize(
+    ("dim", "epsilon", "expected"),
+    [(64, 0, 1), (64, 1.5, (8 / 9.5) ** 2), (64, 2, 0.64), (512, 2, 0.844), (4, 1, 4 / 9)],
+)
+def test_highest_score_by_hand_and_that_of_saturated_vectors(dim, epsilon, expected):
+    assert highest_score(dim, epsilon) == pytest.approx(expected, abs=1e-3)
+    vectors = np.tanh(np.full((1, dim), 9.0))
+    score = float(SmoothCosineSimilarity(epsilon)([tf.constant(vectors)] * 2)[0])
+    assert -1e-6 <= highest_score(dim, epsilon) - score < 1e-5
+
+
+def test_only_reachable_thresholds_are_tried():
+    assert reachable(PAIRS, 1.0) == PAIRS
+    assert reachable(PAIRS, 0.71) == tuple(pair for pair in PAIRS if pair[1] < 0.9)
+    scaled = reachable(PAIRS, 0.5)  # none is below
+    assert len(scaled) == len(PAIRS)
+    assert scaled[0] == (0, 0.25)
+    assert scaled[-1] == (0.2, 0.45)
+
+
+def test_beyond_an_edge_a_step_or_half_the_way_to_the_limit():
+    assert beyond_edge((0.2, 0.7), PAIRS, 1.0) == []  # inside
+    # 1.1 is above the limit: half the way from 0.9 to 1. All together would pass it too.
+    assert beyond_edge((0.2, 0.9), PAIRS, 1.0) == [(0.2, 0.95)]
+    assert beyond_edge((0.0, 0.7), PAIRS, 1.0) == [(-0.2, 0.7), (-0.2, 0.5)]
+    # 0.6 would pass 0.5 and 0.3 would pass 0.4: half the way is 0.45 for both.
+    corner = beyond_edge((0.4, 0.5), PAIRS, 1.0)
+    assert corner == [(0.45, 0.5), (0.4, 0.45), (0.6, 0.7), (0.2, 0.3)]
+    alone = beyond_edge((0.2, 0.768), [(0.2, 0.768)], 1.0)  # in its row: a step of 0.2
+    assert f"{alone[1][0]:g}" == "0"  # without a sign
+    found = beyond_edge(TRIPLES[0], TRIPLES, 1.0)
+    assert {(-0.2, 0.55, 0.9), (0.0, 0.55, 0.95), (0.0, 0.75, 0.9)} <= set(found)
+    assert all(list(cut) == sorted(cut) for cut in found)
+
+
+def test_the_search_ends_although_it_always_finds_better_ones():
+    tried = list(PAIRS)
+    for _ in range(30):
+        more = beyond_edge(max(tried), tried, 0.79)  # the higher, the better
+        if not more:
+            break
+        tried += more
+    assert not more
+    assert all(-1 < low < high < 0.79 for low, high in tried if (low, high) not in PAIRS)

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 
+from tests.papers.laboratory.fakes import metrics_json
 from tf_smoothclir.evaluation.significance import holm, randomization_test
 from tf_smoothclir.evaluation.trec_files import RunMetrics
 from tf_smoothclir.papers.laboratory.cells import CellMetrics
@@ -25,12 +26,6 @@ def run_of(values):
     """A run with the same values for each metric."""
     ids = tuple(map(str, range(len(values))))
     return RunMetrics(ids, {m: np.array(values, float) for m in METRICS}, 0, 0, 0)
-
-
-def test_scores_of_a_query_are_averaged_over_seeds_and_missing_ones_stay_missing():
-    mean = _mean([run_of([0.0, 0.5, np.nan]), run_of([1.0, 0.7, np.nan])], METRICS)
-    for metric in METRICS:
-        np.testing.assert_allclose(mean.per_query[metric], [0.5, 0.6, np.nan], atol=1e-15)
 
 
 def test_p_values_are_those_of_the_randomisation_test_with_holms_correction():
@@ -83,19 +78,17 @@ def test_a_system_has_the_test_metrics_of_each_finished_seed(tmp_path):
     assert read_system_metrics("SOSL", cells[1:2]) is None
     part = read_system_metrics("towers", cells[:1], "dense")
     assert part.values["MAP"] == pytest.approx([1 + 0.1])
-
-
-def test_a_system_may_be_a_part_of_a_hybrid(tmp_path):
-    hybrid, *parts = ({split: {"MAP": v} for split in ("test", "validation")} for v in (3, 1, 2))
-    content = {**hybrid, "components": dict(zip(("dense", "lexical"), parts)), "counts": {}}
-    content |= {"rules": {}, "training": {"seconds": 1.0, "epochs": 1, "peak_rss_mb": 1.0}}
+    of_parts = {"dense": metrics_json(test=1), "lexical": metrics_json(test=2)}
     path = tmp_path / "metrics.json"
-    path.write_text(json.dumps(content))
-    read = [CellMetrics.read(path, part).splits["test"] for part in ("", "dense", "lexical")]
-    assert read == [{"MAP": 3}, {"MAP": 1}, {"MAP": 2}]
+    path.write_text(json.dumps({**metrics_json(test=3), "components": of_parts}))
+    found = [CellMetrics.read(path, part).splits["test"] for part in ("", *of_parts)]
+    assert [values["MAP"] for values in found] == [3, 1, 2]
 
 
-def test_rankings_of_the_seeds_are_read_and_averaged(tmp_path):
+def test_scores_of_a_query_are_averaged_over_seeds_and_missing_ones_stay_missing(tmp_path):
+    mean = _mean([run_of([0.0, 0.5, np.nan]), run_of([1.0, 0.7, np.nan])], METRICS)
+    for metric in METRICS:
+        np.testing.assert_allclose(mean.per_query[metric], [0.5, 0.6, np.nan], atol=1e-15)
     right, wrong = {"a": 0.1, "b": 0.2}, {"a": 0.2, "b": 0.1}
     cells = [FakeCell(tmp_path / "1", right), FakeCell(tmp_path / "2", wrong)]
     means, best_grade = per_query_means([read_system_metrics("SOSL", cells)])
@@ -108,5 +101,5 @@ def test_rankings_of_the_seeds_are_read_and_averaged(tmp_path):
 def test_full_retrieval_counts_to_the_tenth_document(tmp_path, others, expected):
     cells = [FakeCell(tmp_path / "1", {"b": 1}, others=others)]
     means, _ = per_query_means([read_system_metrics("SOSL", cells)], ["MAP", FULL_MRR])
-    assert means["SOSL"].per_query[FULL_MRR] == pytest.approx([expected], abs=1e-6)
     assert set(means["SOSL"].per_query) == {"MAP", FULL_MRR}
+    assert means["SOSL"].per_query[FULL_MRR] == pytest.approx([expected], abs=1e-6)

@@ -12,23 +12,19 @@ from tf_smoothclir.papers.li2018.constraints import source_log_likelihood
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("without_plots")]
 
-LSTM = {"tower": "max_lstm", "batching": "bucketed"}
+LSTM = {"tower": "max_lstm", "batching": "bucketed", "projection_layers": 2}
 LINEAR = {"tower": "linear", "token_weights": "idf"}
 BASE = {"objective": "adversarial", "epsilon": 0.0, "learning_rate": 0.01, "optimizer": "rmsprop"}
 
 
 def test_weight_0_is_bit_for_bit_the_model_without_a_discriminator(tiny, tmp_path):
     """M_adv of the paper."""
-    none, idle, some = (
-        trained(tiny(**BASE, **changes), tmp_path / str(number))[1]
-        for number, changes in enumerate(
-            (
-                {"adversarial_weight": 0.0, "discriminator_steps": 0},
-                {"adversarial_weight": 0.0, "discriminator_steps": 2},
-                {"adversarial_weight": 0.5, "discriminator_steps": 2},
-            )
-        )
-    )
+
+    def weights_with(weight, steps):
+        settings = tiny(**BASE, adversarial_weight=weight, discriminator_steps=steps)
+        return trained(settings, tmp_path / f"{weight} {steps}")[1]
+
+    none, idle, some = weights_with(0.0, 0), weights_with(0.0, 2), weights_with(0.5, 2)
     for one, other in zip(idle, none):
         np.testing.assert_array_equal(one, other)
     assert any((one != other).any() for one, other in zip(some, none))
@@ -60,15 +56,7 @@ def test_words_of_translations_weigh_as_those_of_documents(tiny, tmp_path):
     ("changes", "kills"),
     [
         ({"opening_epochs": 1, "graded_triplets": True}, (1, 4)),
-        (
-            {
-                **LSTM,
-                "projection_layers": 2,
-                "matching_loss": "sosl",
-                "adversarial_loss": "uniform",
-            },
-            (5,),
-        ),
+        ({**LSTM, "matching_loss": "sosl", "adversarial_loss": "uniform"}, (5,)),
         ({**LINEAR, "objective": "s2net"}, (3,)),
         ({**LINEAR, "objective": "bae"}, (3,)),
     ],
@@ -118,15 +106,13 @@ def test_a_huge_weight_leaves_the_discriminator_no_better_than_chance(tiny, tmp_
     optimizer divides by their size. With a tenth of this rate, 60 steps are too few.
     """
     changes = {"adversarial_loss": "uniform", "discriminator_rate": 0.02, "learning_rate": 0.1}
-    none, huge = (
-        trained(
-            tiny(**{**BASE, **changes}, epochs=20, adversarial_weight=weight),
-            tmp_path / str(weight),
-        )[0].history[-1]["log_likelihood"]
-        for weight in (0.0, 1000.0)
-    )
-    assert huge < -math.log(3) + 0.15
-    assert none > -0.8
+
+    def likelihood(weight):
+        settings = tiny(**{**BASE, **changes}, epochs=20, adversarial_weight=weight)
+        return trained(settings, tmp_path / str(weight))[0].history[-1]["log_likelihood"]
+
+    assert likelihood(1000.0) < -math.log(3) + 0.15
+    assert likelihood(0.0) > -0.8
 
 
 def test_the_document_tower_of_xcnn_stays_as_it_is_in_the_second_stage(tiny, tmp_path):

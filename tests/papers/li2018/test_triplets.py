@@ -82,23 +82,6 @@ def test_each_judged_pair_comes_once_with_a_document_that_nobody_judged(
     assert np.isin(others[~unjudged], judged).all()
 
 
-def test_documents_of_held_out_queries_make_no_queries(prepared):
-    _, tokenized_set, texts, words = prepared
-    found = tokenized_set.retrieval_set
-    pseudo = OpeningQueries.of(tokenized_set, texts, words, LONGEST)
-    held_out = found.document_rows[found.splits[found.query_rows] != 0]
-    store = tokenized_set.tokens("document")
-    openings = pseudo.translations
-    used = [tuple(part) for part in np.split(openings.values, openings.offsets[1:-1])]
-    allowed = [tuple(store[row]) for row in range(len(store)) if row not in set(held_out)]
-    assert set(used) <= set(allowed)
-    assert pseudo.relevant.shape == (len(used), POSITIVES)
-    for own, relevant in zip(used, pseudo.relevant):
-        assert len(set(relevant)) == POSITIVES
-        shared = [len(set(own) & set(store[row])) for row in relevant]
-        assert shared[0] > 0  # BM25 finds what shares words
-
-
 def test_batches_hold_the_texts_of_their_triplets(prepared, translations):
     training, tokenized_set, _, _ = prepared
     batches = TripletBatches(tokenized_set, translations, training)
@@ -130,42 +113,49 @@ def test_a_document_that_shares_no_word_with_a_query_is_not_relevant_to_it(texts
     assert found.tolist() == [[1, NONE_FOUND, NONE_FOUND]]
 
 
+def test_documents_of_held_out_queries_make_no_queries(prepared):
+    _, tokenized_set, texts, words = prepared
+    found = tokenized_set.retrieval_set
+    pseudo = OpeningQueries.of(tokenized_set, texts, words, LONGEST)
+    held_out = set(found.document_rows[found.splits[found.query_rows] != 0])
+    store = tokenized_set.tokens("document")
+    openings = pseudo.translations
+    used = [tuple(part) for part in np.split(openings.values, openings.offsets[1:-1])]
+    assert set(used) <= {tuple(store[row]) for row in range(len(store)) if row not in held_out}
+    assert pseudo.relevant.shape == (len(used), POSITIVES)
+    for own, relevant in zip(used, pseudo.relevant):
+        assert len(set(relevant)) == POSITIVES
+        assert set(own) & set(store[relevant[0]])  # BM25 finds what shares words
+
+
 def made_of_documents(relevant):
     one = TokenRows(np.array([2], np.int32), np.array([0, 1]))
     openings = OpeningQueries(one, one, np.array([relevant], np.int32))
     return {"openings": openings, "opening_epochs": 1}
 
 
-def test_only_found_documents_make_triplets(prepared, translations):
+def test_only_found_documents_make_triplets_and_nothing_to_train_on_is_an_error(
+    prepared, translations
+):
     training, tokenized_set, _, _ = prepared
     options = made_of_documents([4, 1, NONE_FOUND])
     found = TripletBatches(tokenized_set, translations, training, **options).triplets(0)
     assert sorted(found.relevant) == [1, 4]
     assert found.queries.tolist() == [QUERIES, QUERIES]
-
-
-@pytest.mark.parametrize(
-    ("options", "reason"),
-    [
-        ({"best_only": True}, "no query of the train split has a document of the highest grade"),
-        (made_of_documents([NONE_FOUND] * POSITIVES), "no document makes a query"),
-    ],
-    ids=["no mates", "no openings"],
-)
-def test_nothing_to_train_on_is_an_error(prepared, translations, options, reason):
-    training, tokenized_set, _, _ = prepared
     found = tokenized_set.retrieval_set
     without_mates = dataclasses.replace(found, grades=np.minimum(found.grades, 1))
     tokenized_set = dataclasses.replace(tokenized_set, retrieval_set=without_mates)
-    with pytest.raises(InputError, match=reason):
-        TripletBatches(tokenized_set, translations, training, **options)
+    for options, reason in (
+        ({"best_only": True}, "no query of the train split has a document of the highest grade"),
+        (made_of_documents([NONE_FOUND] * POSITIVES), "no document makes a query"),
+    ):
+        with pytest.raises(InputError, match=reason):
+            TripletBatches(tokenized_set, translations, training, **options)
 
 
 def test_rows_survive_a_file(tmp_path):
     rows = TokenRows(np.arange(5, dtype=np.int32), np.array([0, 2, 2, 5]))
     rows.save(tmp_path / "rows.npz")
-    found = TokenRows.load(tmp_path / "rows.npz")
-    np.testing.assert_array_equal(found.lengths, [2, 0, 3])
-    joined = found.followed_by(rows)
+    joined = TokenRows.load(tmp_path / "rows.npz").followed_by(rows)
     np.testing.assert_array_equal(joined.lengths, [2, 0, 3, 2, 0, 3])
     np.testing.assert_array_equal(joined.values, [*range(5), *range(5)])

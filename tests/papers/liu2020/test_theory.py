@@ -1,48 +1,25 @@
-"""The theory of the paper: arithmetic, bounds over any vectors, what the search finds."""
+"""The theory of the paper: arithmetic, what the search finds, the gap on a real study."""
 
 from __future__ import annotations
 
 import csv
 import math
+import types
 
 import numpy as np
 import pytest
 import tensorflow as tf
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from tests.oracles import maths
-from tf_smoothclir.losses.sosl import SmoothOrdinalSearchLoss
-from tf_smoothclir.papers.liu2020 import theory, theory_search, theory_table
+from tf_smoothclir.papers.laboratory.cells import Cell
+from tf_smoothclir.papers.laboratory.system_metrics import SystemMetrics
+from tf_smoothclir.papers.liu2020 import generalization, theory, theory_search, theory_table
 from tf_smoothclir.papers.liu2020.theory import Constants
-from tf_smoothclir.two_tower.similarity import SmoothCosineSimilarity
+from tf_smoothclir.settings.model import ModelSettings
+from tf_smoothclir.settings.run import RunSettings
+from tf_smoothclir.settings.training import TrainingSettings
 
-SETTINGS = settings(deadline=None, max_examples=30, derandomize=True)
 PAPER = (0.2, 0.7)
-epsilons = st.floats(0.01, 2)
-# Zero, far below and far above ε, and so large that a plain square overflows even float64.
-norms = st.one_of(st.sampled_from([0.0, 1e-200, 1e-30, 1e30, 1e200]), st.floats(1e-6, 1e6))
-vectors = st.tuples(st.integers(0, 2**31), norms, st.sampled_from([1, 2, 64]))
-thresholds = st.lists(st.integers(-99, 99), min_size=1, max_size=5, unique=True).map(
-    lambda values: tuple(value / 100 for value in sorted(values))
-)
-
-
-def vector(seed, norm, dim):
-    direction = np.random.default_rng(seed).normal(size=dim)
-    return norm * direction / np.linalg.norm(direction)
-
-
-def gradients(query, document, epsilon, function=tf.identity):
-    layer = SmoothCosineSimilarity(epsilon, dtype="float64")
-    pair = [tf.constant([query], tf.float64), tf.constant([document], tf.float64)]
-    with tf.GradientTape() as tape:
-        tape.watch(pair)
-        value = function(layer(pair))
-    return [gradient.numpy()[0] for gradient in tape.gradient(value, pair)]
-
-
-# ---- arithmetic -----------------------------------------------------------------------------
 
 
 def test_constants_by_hand():
@@ -68,71 +45,23 @@ def test_constants_by_hand():
 
 def test_bounds_of_sgd_by_hand():
     # γ c = 2 * 0.5 = 1: (1 + 1/1) / (101 - 1) * (2 * 0.5 * 3²)^(1/2) * 16^(1/2), for M = 1.
-    steps = {"pairs": 101, "steps": 16}
-    found = theory.sgd_stability(
-        **steps, step_constant=0.5, constants=Constants(3, 2), loss_maximum=1
-    )
+    sgd = {"pairs": 101, "steps": 16, "step_constant": 0.5, "loss_maximum": 1}
+    found = theory.sgd_stability(**sgd, constants=Constants(3, 2))
     assert found == pytest.approx(2 / 100 * 3 * 4)
     # Loss, L, γ in cents instead of dollars, and a step to match: the same SGD, β in cents.
-    cents = theory.sgd_stability(
-        **steps, step_constant=0.005, constants=Constants(300, 200), loss_maximum=100
-    )
+    in_cents = {**sgd, "step_constant": 0.005, "loss_maximum": 100}
+    cents = theory.sgd_stability(**in_cents, constants=Constants(300, 200))
     assert cents == pytest.approx(100 * found)
     # ln(1/δ) = 2 and n = 100: sqrt(2 / 200) = 0.1.
     found = theory.generalization_bound(0.01, pairs=100, loss_maximum=4, delta=math.exp(-2))
     assert found == pytest.approx(2 * 0.01 + (4 * 100 * 0.01 + 4) * 0.1)
-
-
-# ---- bounds over anything ---------------------------------------------------------------------
-
-
-@SETTINGS
-@given(vectors, norms, epsilons)
-def test_scs_gradient_keeps_its_bounds_for_zero_tiny_and_huge_vectors(query, norm, epsilon):
-    seed, query_norm, dim = query
-    query, document = vector(seed, query_norm, dim), vector(seed + 1, norm, dim)
-    by_query, by_document = gradients(query, document, epsilon)
-    size = maths.norm(by_query)
-    assert np.isfinite(size)
-    tight = theory.scs_gradient_bound(maths.norm(query), maths.norm(document), epsilon)
-    rounding = 1e-9 / epsilon
-    assert size <= tight + rounding
-    assert tight <= theory.scs(epsilon).lipschitz < theory.scs_of_paper(epsilon)
-    assert math.hypot(size, maths.norm(by_document)) <= theory.scs(epsilon).lipschitz + rounding
-
-
-@SETTINGS
-@given(vectors, st.tuples(norms, norms, norms), epsilons)
-def test_scs_is_smooth_in_both_vectors_together(first, others, epsilon):
-    seed, norm, dim = first
-    sizes = [min(size, 1e6) for size in (norm, *others)]  # beyond, differences are rounding
-    query, document, step, other_step = (
-        vector(seed + k, size, dim) for k, size in enumerate(sizes)
-    )
-    before = gradients(query, document, epsilon)
-    after = gradients(query + step, document + other_step, epsilon)
-    change = math.hypot(*(maths.norm(a - b) for a, b in zip(after, before)))
-    distance = math.hypot(maths.norm(step), maths.norm(other_step))
-    assert change <= theory.scs(epsilon).smoothness * distance + 1e-9 / epsilon
-
-
-@SETTINGS
-@given(vectors, norms, epsilons, thresholds)
-def test_sosl_after_scs_keeps_the_composed_bound(query, norm, epsilon, edges):
-    seed, query_norm, dim = query
-    loss = SmoothOrdinalSearchLoss(edges, reduction="sum")
-    bound = theory.compose(theory.sosl(edges), theory.scs(epsilon)).lipschitz
-    for grade in range(loss.num_grades):
-        found = gradients(
-            vector(seed, query_norm, dim),
-            vector(seed + 1, norm, dim),
-            epsilon,
-            lambda scores, grade=grade: loss([grade], scores),
-        )
-        assert math.hypot(*map(maths.norm, found)) <= bound * (1 + 1e-9)
-
-
-# ---- what search finds ------------------------------------------------------------------------
+    with pytest.raises(ValueError, match="pairs must be"):
+        theory.sgd_stability(**{**sgd, "pairs": 1}, constants=Constants(3, 2))
+    with pytest.raises(ValueError, match="pairs must be >= 1 and 0 < delta < 1"):
+        theory.generalization_bound(0.01, pairs=100, loss_maximum=4, delta=1)
+    for epsilon in (0, -1.0, math.nan, math.inf):
+        with pytest.raises(ValueError, match="epsilon must be finite and > 0"):
+            theory.scs(epsilon)
 
 
 @pytest.mark.parametrize("epsilon", [0.05, 1.0])
@@ -141,36 +70,20 @@ def test_search_comes_close_to_the_sharp_bounds_of_scs_and_never_above(epsilon):
     assert 0.999 * bound.lipschitz < found.lipschitz <= bound.lipschitz
     assert 0.99 * bound.smoothness < found.smoothness <= bound.smoothness * (1 + 1e-6)
     assert found.lipschitz < 0.51 * theory.scs_of_paper(epsilon)  # the paper's is twice too large
-
-
-@pytest.mark.parametrize("edges", [PAPER, (-0.6, 0.1), (0.0,)])
-def test_search_reaches_the_bounds_of_sosl(edges):
-    found, bound = theory_search.found_in_sosl(edges), theory.sosl(edges)
-    assert found.lipschitz == pytest.approx(bound.lipschitz)
-    assert found.smoothness == pytest.approx(bound.smoothness)
-    assert bound.lipschitz <= theory.sosl().lipschitz
-    scores = np.linspace(-1, 1, 41)
-    losses = [maths.sosl(r, grade, edges) for r in scores for grade in range(len(edges) + 1)]
-    assert max(losses) == pytest.approx(theory.sosl_maximum(edges))
-
-
-def test_search_refutes_a_bound_that_is_too_low():
     # sin(3x) has slope 3 and bends by 9: bounds of 2 and 8 would not pass.
     found = theory_search.found_constants([lambda x: tf.sin(3 * x[:, 0])], lambda points: points, 1)
     assert found.lipschitz == pytest.approx(3, rel=1e-3)
     assert found.smoothness == pytest.approx(9, rel=1e-2)
 
 
-def test_sgd_on_toy_data_is_measured_and_below_its_bounds():
-    sgd = {"pairs": 30, "steps": 40, "step_constant": 0.1}
-    stability, gap = theory_search.found_in_sgd(1.0, PAPER, **sgd, delta=0.05)
-    maximum = theory.sosl_maximum(PAPER)
-    beta = theory.sgd_stability(**sgd, constants=theory.model(1.0, PAPER), loss_maximum=maximum)
-    assert 0 < stability < beta
-    assert 0 < gap < theory.generalization_bound(beta, pairs=30, loss_maximum=maximum, delta=0.05)
-
-
-# ---- the table --------------------------------------------------------------------------------
+@pytest.mark.parametrize("edges", [PAPER, (-0.6, 0.1)])
+def test_search_reaches_the_bounds_of_sosl(edges):
+    found, bound = theory_search.found_in_sosl(edges), theory.sosl(edges)
+    assert found.lipschitz == pytest.approx(bound.lipschitz)
+    assert found.smoothness == pytest.approx(bound.smoothness)
+    scores = np.linspace(-1, 1, 41)
+    losses = [maths.sosl(r, grade, edges) for r in scores for grade in (0, 1, 2)]
+    assert max(losses) == pytest.approx(theory.sosl_maximum(edges))
 
 
 @pytest.mark.slow
@@ -194,32 +107,44 @@ def test_a_broken_bound_is_shown_not_hidden(tmp_path, monkeypatch):
     assert [row[-1] for row in table.rows] == ["yes", "NO", "NO"]
 
 
-# ---- arguments --------------------------------------------------------------------------------
+THRESHOLDS = (0.0, 0.5)
+# Four bins of [-1, 1], with middles -0.75, -0.25, 0.25, 0.75.
+COUNTS = ((2, 0, 1, 0), (0, 1, 0, 0), (0, 0, 0, 1))
+# 0.25 lies 0.25 above the segment of grade 0, -0.25 lies 0.25 below that of grade 1.
+TRAINING = (2 * 0 + 0.25**2 + 0.25**2 + 0) / 5
+# 0.1 above grade 0's, 0.3 above grade 1's, 0.4 below grade 2's, right.
+TEST = (0.1**2 + 0.3**2 + 0.4**2 + 0) / 4
 
-SGD = {"pairs": 9, "steps": 9, "step_constant": 1, "loss_maximum": 1, "constants": Constants(1, 1)}
-BOUND = {"beta": 0.1, "pairs": 9, "loss_maximum": 1, "delta": 0.1}
+
+@pytest.fixture(name="system")
+def fixture_system(tmp_path):
+    run, qrels = tmp_path / "run.trec", tmp_path / "qrels.trec"
+    run.write_text("q1 Q0 d1 1 0.8 x\nq1 Q0 d2 2 0.1 x\nq2 Q0 d1 1 0.1 x\nq2 Q0 d2 2 -0.9 x\n")
+    qrels.write_text("q1 0 d1 1\nq1 0 d2 0\nq2 0 d1 2\nq2 0 d2 0\n")
+    settings = RunSettings(
+        model=ModelSettings(thresholds=THRESHOLDS), training=TrainingSettings(epochs=3)
+    )
+    cell = types.SimpleNamespace(
+        cell=Cell(settings, "fake", "fingerprint"),
+        score_counts=lambda: np.array(COUNTS),
+        trec_files=lambda split: {"test": (run, qrels)}[split],
+    )
+    return SystemMetrics("5", (cell, cell), {}, {}, np.ones(2), np.ones(2))
 
 
-@pytest.mark.parametrize(
-    ("function", "arguments", "message"),
-    [
-        *(
-            (function, {"epsilon": epsilon}, "epsilon must be finite and > 0")
-            for function in (theory.scs, theory.scs_of_paper, theory.model)
-            for epsilon in (0, -1.0, math.nan, math.inf)
-        ),
-        (theory.sgd_stability, {**SGD, "pairs": 1}, "pairs must be"),
-        (theory.sgd_stability, {**SGD, "steps": 0}, "steps >= 1"),
-        (theory.sgd_stability, {**SGD, "step_constant": 0}, "step_constant must be"),
-        (theory.sgd_stability, {**SGD, "loss_maximum": -1}, "loss_maximum must be"),
-        (theory.sgd_stability, {**SGD, "constants": Constants(0, 1)}, "lipschitz must be"),
-        (theory.sgd_stability, {**SGD, "constants": Constants(1, 0)}, "smoothness must be"),
-        (theory.generalization_bound, {**BOUND, "delta": 0}, "delta"),
-        (theory.generalization_bound, {**BOUND, "delta": 1}, "delta"),
-        (theory.generalization_bound, {**BOUND, "pairs": 0}, "pairs must be"),
-        (theory.generalization_bound, {**BOUND, "loss_maximum": 0}, "loss_maximum must be"),
-    ],
-)
-def test_arguments_outside_their_range_are_refused(function, arguments, message):
-    with pytest.raises(ValueError, match=message):
-        function(**arguments)
+def test_the_gap_is_that_of_the_scores_by_grade_and_is_shown(system, tmp_path):
+    gap = generalization.gap_of(system)
+    assert gap.training == pytest.approx(TRAINING)
+    assert gap.test == pytest.approx(TEST)
+    maximum = (1 + 0.5) ** 2  # grade 0 at score 1 has 1², grade 2 at score -1 has 1.5²
+    sgd = {"pairs": 5, "steps": 3 * 5, "step_constant": 0.01}
+    beta = theory.sgd_stability(
+        **sgd, constants=theory.model(1.0, THRESHOLDS), loss_maximum=maximum
+    )
+    bound = theory.generalization_bound(beta, pairs=5, loss_maximum=maximum, delta=0.05)
+    assert gap.bound == pytest.approx(bound)  # that of SGD over as many epochs
+    table = generalization.gap_table("queries", [gap])
+    shown = f"{TRAINING:.4f} | {TEST:.4f} | {TEST - TRAINING:.4f}"
+    assert f"| 5 | 5 | {shown} |" in table.markdown()
+    generalization.plot_gaps(tmp_path / "gap.png", "title", [gap, gap])
+    assert (tmp_path / "gap.png").read_bytes()[:4] == b"\x89PNG"

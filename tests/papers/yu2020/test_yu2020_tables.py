@@ -1,15 +1,17 @@
-"""The systems, the paper's figures, what is claimed of them, and the distribution of cosines."""
+"""The systems, the figures and claims of the paper, the distribution of cosines, rotations."""
 
 import numpy as np
 import pytest
 
+from tests.tuning.test_cross_validation import ids
 from tf_smoothclir.evaluation.trec_files import RunMetrics
 from tf_smoothclir.papers.laboratory.catalogue import EXPERIMENTS
 from tf_smoothclir.papers.yu2020 import systems
 from tf_smoothclir.papers.yu2020.claims import claims_table
 from tf_smoothclir.papers.yu2020.figure1 import similarities
 from tf_smoothclir.papers.yu2020.numbers import TABLE_3, paper_tables
-from tf_smoothclir.papers.yu2020.options import MatchingOptions
+from tf_smoothclir.papers.yu2020.rotations import rotated_sets
+from tf_smoothclir.utils.errors import InputError
 
 
 def test_the_thirteen_systems_are_those_of_the_paper_and_ours_say_so():
@@ -26,9 +28,6 @@ def test_the_thirteen_systems_are_those_of_the_paper_and_ours_say_so():
 def test_what_the_paper_says_of_its_figures_holds_in_them():
     """Guards against slips in copying: claims that the specification checked one by one."""
     ours = {name: np.array(values) for name, values in TABLE_3.items()}
-    neural = [name for name in ours if name.startswith(("MP", "DRMM", "KNRM"))]
-    unsupervised = [name for name in ours if name not in neural]
-    assert min(ours[n][p] - ours[u][p] for n in neural for u in unsupervised for p in range(4)) > 0
     for model in ("MP", "DRMM", "KNRM"):
         assert (ours[f"{model}-Cosine"] > ours[f"{model}-TbT-QT"]).all()
     assert all((ours["DRMM-Cosine"] >= values).all() for values in ours.values())
@@ -36,15 +35,6 @@ def test_what_the_paper_says_of_its_figures_holds_in_them():
     assert (ours["TbT-QT-QL"] > ours["TbT-QT-BM25"]).all()
     means = [ours[name].mean().round(3) for name in ("BWE-Agg-Add", "MP-Cosine", "DRMM-Cosine")]
     assert means == [0.219, 0.339, 0.373]
-
-
-def test_options_without_effect_do_not_change_what_is_computed():
-    given = MatchingOptions("given", 5, 9, 2, 7, 70, 3, 6, 60)
-    by_name = {system.name: system for system in (*systems.PAPER, *systems.OURS)}
-    assert given.that_matter_to(by_name["BWE-Agg-Add"]) == MatchingOptions("given", 5)
-    assert given.that_matter_to(by_name["KNRM-Cosine"]) == MatchingOptions("given", 5, 9, 2, 7, 70)
-    of_pyramid = given.that_matter_to(by_name["MP-Hybrid"])
-    assert (of_pyramid.pyramid_epochs, of_pyramid.patience, of_pyramid.epochs) == (3, 2, 50)
 
 
 def metrics(values):
@@ -88,3 +78,31 @@ def test_moments_and_shares_by_hand():
     assert [found.share_from(eta) for eta in (-1, 0.6, 0.61, 0.8, 0.9)] == pytest.approx(
         [1, 4 / 6, 3 / 6, 3 / 6, 2 / 6]
     )
+
+
+@pytest.mark.parametrize("folds", [3, 7])
+def test_in_rotations_every_judged_query_is_a_test_query_and_a_validation_query_once(
+    small_set, folds
+):
+    judged = {"q1", "q2", "q3", "q4", "q5", "q6", "q8"}
+    sets = rotated_sets(small_set, folds, 13)
+    for split in ("test", "validation"):
+        parts = [ids(one, split) for one in sets]
+        assert set().union(*parts) == judged
+        assert sum(map(len, parts)) == len(judged)
+        assert max(map(len, parts)) - min(map(len, parts)) <= 1
+    for one in sets:
+        assert ids(one, "train") == judged - ids(one, "validation") - ids(one, "test")
+    # Of 5 folds, rotation r trains with r, r+1, r+2, validates with r+3 and tests r+4.
+    for before, after in zip(sets, [*sets[1:], sets[0]]):
+        assert ids(after, "validation") == ids(before, "test")
+
+
+def test_rotations_depend_on_the_seed_and_need_three_folds_and_a_query_for_each(small_set):
+    before = small_set.splits.copy()
+    one, other = ([ids(s, "test") for s in rotated_sets(small_set, 5, seed)] for seed in (13, 14))
+    assert one != other
+    np.testing.assert_array_equal(small_set.splits, before)
+    for folds in (1, 2, 8):
+        with pytest.raises(InputError, match="Use 3 folds or more"):
+            rotated_sets(small_set, folds, 13)

@@ -1,4 +1,4 @@
-"""Plots of learning curves, of gradient norms, of few and many judgments, without training."""
+"""Plots of trained systems and of their training, without training."""
 
 import dataclasses
 import types
@@ -8,25 +8,26 @@ import pytest
 
 from tests.papers.laboratory.fakes import fake_system
 from tf_smoothclir.evaluation import plots
-from tf_smoothclir.papers.laboratory import curve_plots
-from tf_smoothclir.training.histograms import bin_of, lower_edge
+from tf_smoothclir.evaluation.compare import Difference
+from tf_smoothclir.papers.laboratory import curve_plots, system_plots
+from tf_smoothclir.training.histograms import bin_of
 
 
 @pytest.fixture
 def panels(monkeypatch, tmp_path):
-    """`panels(plot, systems)` draws, and returns the panels of the figure."""
+    """`panels(plot, ...)` draws, and returns the panels of the figure."""
     figures, save = [], plots.save_png
 
     def keep(figure, path, **options):
         figures.append(figure)
         save(figure, path, **options)
 
-    def draw(plot, systems):
-        plot(tmp_path / "plot.png", "title", systems)
-        assert (tmp_path / "plot.png").stat().st_size > 0
+    def draw(plot, *arguments):
+        plot(tmp_path / "plot.png", "title", *arguments)
         return figures[0].axes
 
-    monkeypatch.setattr(curve_plots, "save_png", keep)
+    for module in (curve_plots, system_plots):
+        monkeypatch.setattr(module, "save_png", keep)
     monkeypatch.setattr(plots.plt, "close", lambda figure: None)
     yield draw
     monkeypatch.undo()
@@ -56,6 +57,7 @@ def test_gradient_norms_of_all_epochs_and_losses_of_each(panels):
     np.testing.assert_allclose(stairs.get_data().values, [7 / 8, 0, 1 / 8])
     np.testing.assert_allclose(stairs.get_data().edges, [2**-2, 2**-1.5, 2**-1, 2**-0.5])
     assert ys(losses.lines) == [[0.5, 0.25]]
+    assert [bin_of(norm) for norm in (0, 1e-30, 0.4, 1, 1.5, 2)] == [-60, -60, -3, 0, 1, 2]
 
 
 def test_every_seed_has_a_learning_curve_and_a_ring_at_its_best_epoch(panels):
@@ -73,8 +75,6 @@ def test_every_seed_has_a_learning_curve_and_a_ring_at_its_best_epoch(panels):
     assert ys(curves) == [[0.3, 0.6, 0.5], [0.4, 0.5, 0.6], [0.2, 0.3]]
     at = [(*ring.get_xdata(), *ring.get_ydata()) for ring in rings]
     assert at == [(2, 0.6), (3, 0.6), (2, 0.3)]
-    (legend,) = validation.figure.legends
-    assert [text.get_text() for text in legend.get_texts()] == ["pooling", "LSTM"]
 
 
 @pytest.mark.parametrize("plot", [curve_plots.plot_related, curve_plots.plot_queries])
@@ -90,9 +90,46 @@ def test_each_system_is_a_line_over_the_related_documents_or_queries(panels, plo
 
 
 @pytest.mark.parametrize(
-    ("value", "expected"), [(0.0, -60), (1e-30, -60), (1.0, 0), (1.5, 1), (2.0, 2), (0.4, -3)]
+    ("counts", "expected"),
+    [
+        # Shares 0.8 0.2, 0.5 0.5, 0 1, of the pairs of all seeds.
+        (((8, 2), (5, 5), (0, 10)), (0.5 + 0.2, 0 + 0.5, 0 + 0.2)),
+        (((1, 1), (0, 0), (1, 1)), (0, 0, 1)),  # no pair of grade 1
+    ],
 )
-def test_bin_of(value, expected):
-    assert bin_of(value) == expected
-    if expected > -60:
-        assert lower_edge(expected) <= value < lower_edge(expected + 1)
+def test_overlap_is_the_share_of_scores_common_to_two_grades(counts, expected):
+    found = system_plots.grade_overlaps(fake_system("SOSL", (0.1, 0.2), counts=counts))
+    names = ("NR and SR", "SR and MR", "NR and MR")
+    assert found == pytest.approx(dict(zip(names, expected)))
+
+
+def test_gains_have_a_panel_for_each_metric_and_the_interval_of_each_system(panels):
+    rows = [("worse", -0.03, -0.01), ("better", 0.02, 0.05)]
+    others = dict.fromkeys((field.name for field in dataclasses.fields(Difference)), 0.01)
+    gains = []
+    for metric in ("MAP", "full/MRR@10"):
+        for system, low, high in rows:
+            values = {"low": low, "high": high, "difference": (low + high) / 2}
+            gains.append(Difference(**{**others, **values, "metric": metric, "system": system}))
+    found = panels(system_plots.plot_gains, "Paper", gains)
+    assert [panel.get_title() for panel in found] == ["MAP", "full/MRR@10"]
+    assert [label.get_text() for label in found[0].get_yticklabels()] == ["worse", "better"]
+    for panel in found:
+        (bars,) = panel.containers
+        ends = [segment[:, 0].tolist() for segment in bars[2][0].get_segments()]
+        assert ends == [pytest.approx([low, high]) for _, low, high in rows]
+        assert bars[0].get_xdata() == pytest.approx([(low + high) / 2 for _, low, high in rows])
+
+
+def test_the_same_plot_gives_the_same_png(tmp_path):
+    losses = [fake_system(loss, (0.1,), loss=loss) for loss in ("sosl", "three_part_l2", "mse")]
+    epsilons = [fake_system(name, (0.1, 0.2)) for name in ("0", "0.5", "2")]
+    found = []
+    for number in (1, 2):
+        path = tmp_path / f"{number}.png"
+        system_plots.plot_score_densities(path, "title", losses)
+        densities = path.read_bytes()
+        system_plots.plot_metric_curves(path, "title", "ε", epsilons)
+        found.append((densities, path.read_bytes()))
+    assert found[0] == found[1]
+    assert found[0][0][:4] == b"\x89PNG"
