@@ -1,7 +1,5 @@
 """The pipelines leave in the cache what one process leaves there."""
 
-from __future__ import annotations
-
 import pickle
 import shutil
 

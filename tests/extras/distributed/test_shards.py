@@ -1,7 +1,5 @@
 """Shards: the lists of the set, each once, in a repeatable order; every defect has a place."""
 
-from __future__ import annotations
-
 import functools
 import hashlib
 import itertools

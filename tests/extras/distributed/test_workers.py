@@ -4,6 +4,7 @@ import json
 import re
 import shutil
 import signal
+import socket
 import time
 
 import numpy as np
@@ -11,11 +12,14 @@ import pytest
 import tensorflow as tf
 
 from tests.extras.distributed.test_shard_training import tiny_shards
-from tests.extras.distributed.worker_processes import WorkerProcesses, run_flags
+from tests.extras.distributed.worker_processes import WorkerProcesses
 from tests.training.test_resume import tensors
+from tf_smoothclir.extras.distributed import cluster as module
+from tf_smoothclir.extras.distributed.cluster import Cluster, cluster_from_environment
 from tf_smoothclir.extras.distributed.workers import is_of_cluster
 from tf_smoothclir.settings.text import TextSettings
 from tf_smoothclir.training.saved_states import BEST, SavedStates
+from tf_smoothclir.utils.errors import InputError
 
 EPOCHS = 14
 TERM = signal.SIGTERM
@@ -31,14 +35,11 @@ def shards(tiny, tmp_path_factory):
 def workers_at(tiny, shards):
     """`workers_at(path)` are two workers whose run is `path / "run"`."""
     data = tiny().data
-    of_data = [f"--data_dir={data.data_dir}", f"--cache_dir={data.cache_dir}"]
-    more = [f"--epochs={EPOCHS}", "--learning_rate=0.1", "--checkpoint_minutes=0"]
-
-    def start(path):
-        flags = run_flags(of_data, shards.directory, path / "run")
-        return WorkerProcesses(path / "logs", [*flags, *more])
-
-    return start
+    flags = [f"--data_dir={data.data_dir}", f"--cache_dir={data.cache_dir}", "--dim=4"]
+    flags += [f"--shards_dir={shards.directory}", "--batching=lists", "--batch_size=20"]
+    flags += ["--negatives=3", f"--epochs={EPOCHS}", "--learning_rate=0.1"]
+    flags += ["--checkpoint_minutes=0"]
+    return lambda path: WorkerProcesses(path / "logs", [*flags, f"--output_dir={path / 'run'}"])
 
 
 @pytest.fixture(scope="module")
@@ -162,3 +163,61 @@ def test_an_input_error_in_one_worker_ends_all(workers_at, tmp_path):
         assert [workers.end(0), workers.end(1)] == [1, 1]
         assert "error: worker 1: this worker cannot begin. Its own message" in workers.log(0)
         assert f"the chief has other settings (--epochs: {EPOCHS} there, 7 here)" in workers.log(1)
+
+
+TWO = {"worker": ["a:1", "b:1"]}
+
+
+def config(cluster, job, index):
+    return json.dumps({"cluster": cluster, "task": {"type": job, "index": index}})
+
+
+WITH_CHIEF = {"worker": ["a:1"], "chief": ["c:1"]}
+WORKERS = ("worker 0", "worker 1"), (("a", 1), ("b", 1))
+CHIEF_FIRST = ("chief", "worker 0"), (("c", 1), ("a", 1))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (config(TWO, "worker", 0), Cluster(*WORKERS, 0)),
+        (config(TWO, "worker", 1), Cluster(*WORKERS, 1)),
+        (config(WITH_CHIEF, "worker", 0), Cluster(*CHIEF_FIRST, 1)),
+        (config(WITH_CHIEF, "chief", 0), Cluster(*CHIEF_FIRST, 0)),
+    ],
+)
+def test_chief_is_the_one_of_that_name_or_the_first_worker(monkeypatch, text, expected):
+    monkeypatch.setenv("TF_CONFIG", text)
+    assert cluster_from_environment() == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("", "it is not set, but --distribution=multi_worker needs it"),
+        ("{", "it is not valid JSON"),
+        ("[]", "it lacks cluster, or task"),
+        ('{"cluster": ["a:1"], "task": {"type": "worker", "index": 0}}', "it lacks cluster, or"),
+        (config(TWO, "worker", 2), "the task is worker 2, which is not in the cluster"),
+        (config(TWO, "worker", -1), "the task is worker -1"),
+        (config({**TWO, "ps": ["p:1"]}, "worker", 0), "the cluster has ps, but only chief and wor"),
+        (config({"chief": ["a:1", "b:1"]}, "chief", 0), "the cluster has more than one chief"),
+        (config({"worker": ["a"]}, "worker", 0), "'a' is not host:port"),
+        (config({"worker": ["a:b"]}, "worker", 0), "'a:b' is not host:port"),
+    ],
+)
+def test_mistake_in_tf_config_is_reported_with_an_example(monkeypatch, text, reason):
+    monkeypatch.setenv("TF_CONFIG", text)
+    with pytest.raises(InputError) as error:
+        cluster_from_environment()
+    message = str(error.value)
+    assert message.startswith(f"TF_CONFIG: {reason}")
+    assert 'Set it for each process, for example {"cluster": {"worker": [' in message
+
+
+def test_address_of_another_process_is_a_mistake(monkeypatch):
+    with socket.create_server(("", 0)) as other:
+        address = f"127.0.0.1:{other.getsockname()[1]}"
+        monkeypatch.setenv("TF_CONFIG", config({"worker": [address]}, "worker", 0))
+        with pytest.raises(InputError, match=f"cannot listen at its address {address} .*port"):
+            module.wait_for_all(cluster_from_environment(), lambda: False)

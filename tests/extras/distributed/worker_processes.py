@@ -17,7 +17,7 @@ from pathlib import Path
 from tf_smoothclir._compat.quiet import hush_tensorflow
 
 ROOT = Path(__file__).resolve().parents[3]
-PLUGIN = "tf_smoothclir.extras.distributed"
+_DISTRIBUTED = ["--plugin=tf_smoothclir.extras.distributed", "--distribution=multi_worker"]
 _MODULE = "tests.extras.distributed.worker_processes"
 _ENVIRONMENT = {"PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"}
 _TIMEOUT_SECONDS = 300  # for anything
@@ -33,7 +33,11 @@ class WorkerProcesses:
         """Chooses their addresses; their logs go to `directory`, which must be new."""
         directory.mkdir(parents=True)
         self._logs = [directory / f"worker{index}.log" for index in (0, 1)]
-        self._flags = [*flags, f"--plugin={PLUGIN}", "--distribution=multi_worker"]
+        self._flags = [
+            *flags,
+            "--plugin=tf_smoothclir.extras.distributed",
+            "--distribution=multi_worker",
+        ]
         self._cluster = {"worker": [f"127.0.0.1:{port}" for port in _free_ports(2)]}
         self._processes: list[subprocess.Popen | None] = [None, None]
 
@@ -73,26 +77,16 @@ class WorkerProcesses:
         """Waits for both to end without an error."""
         assert [self.end(0), self.end(1)] == [0, 0], self.log(0) + self.log(1)
 
-    def is_running(self, worker: int) -> bool:
-        return self._processes[worker].poll() is None
-
     def log(self, worker: int) -> str:
-        """Returns what a worker has logged so far, restarts included."""
         return self._logs[worker].read_text()
 
     def wait_for(self, worker: int, text: str, times: int = 1) -> None:
         """Waits until the log of a worker contains `text` at least `times` times."""
         end = time.monotonic() + _TIMEOUT_SECONDS
         while self.log(worker).count(text) < times:
-            if time.monotonic() > end or not self.is_running(worker):
+            if time.monotonic() > end or self._processes[worker].poll() is not None:
                 raise AssertionError(f"worker {worker} did not log {text!r}:\n{self.log(worker)}")
             time.sleep(0.05)
-
-
-def run_flags(data: Sequence[str], shards: str | Path, output_dir: str | Path) -> list[str]:
-    """Returns the flags of a small run on the shards of a tiny set, which `data` names."""
-    own = ["--batching=lists", "--dim=4", "--negatives=3", "--batch_size=20"]
-    return [*data, f"--shards_dir={shards}", f"--output_dir={output_dir}", *own]
 
 
 def _free_ports(number: int) -> list[int]:

@@ -1,7 +1,5 @@
 """Files for Anserini, read back and ranked as Lucene ranks them: by sums of integers."""
 
-from __future__ import annotations
-
 import collections
 import json
 

@@ -1,7 +1,5 @@
 """Metrics of systems and finished cells without any training."""
 
-from __future__ import annotations
-
 import json
 import types
 

@@ -1,7 +1,5 @@
 """Cells in processes of their own: independent of each other, each done once, resumed."""
 
-from __future__ import annotations
-
 import errno
 import os
 import re

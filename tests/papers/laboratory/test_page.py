@@ -1,14 +1,23 @@
-"""The report page: well-formed, escaped, self-contained, and readable by a screen reader."""
-
-from __future__ import annotations
+"""Tables and the report page: marks, formats, escapes, self-contained, for a screen reader."""
 
 import base64
+import csv
+import io
 import re
 from html.parser import HTMLParser
 
 import pytest
 
+from tests.papers.laboratory.fakes import fake_system
 from tf_smoothclir.papers.laboratory.page import PageTable, Section, write_page
+from tf_smoothclir.papers.laboratory.tables import (
+    latex_escape,
+    paper_table,
+    system_csv,
+    system_table,
+)
+from tf_smoothclir.papers.liu2020.paper_numbers import paper_values
+from tf_smoothclir.settings.training import METRICS
 
 PNG = b"\x89PNG\r\n\x1a\nany bytes"
 NASTY = "<script>alert('x')</script> & \"quoted\" </pre></section>"
@@ -135,3 +144,67 @@ def test_a_row_of_the_wrong_length_is_an_error_and_leaves_no_page(tmp_path):
         with pytest.raises(ValueError, match=r"Table 9: row .* must have one cell for each"):
             write_page(tmp_path, [Section("Table 9", tables=[table])])
         assert list(tmp_path.iterdir()) == []
+
+
+SYSTEMS = [fake_system("SOSL", (0.4, 0.5, 0.6)), fake_system("MSE", (0.3, 0.3, 0.3), loss="mse")]
+
+
+def test_the_best_mean_of_each_column_is_bold_and_the_marked_value_has_the_mark():
+    table = system_table("Test", "loss", SYSTEMS, {("MSE", "MAP")})
+    lines = table.markdown().splitlines()
+    assert lines[4] == "| SOSL | 0.2, 0.7 |" + " **0.500 (0.400 to 0.600)** |" * len(METRICS)
+    values = ["0.300 †" if metric == "MAP" else "0.300" for metric in METRICS]
+    assert lines[5] == f"| MSE | 0.2, 0.7 | {' | '.join(values)} |"
+    assert "**0.500 (0.400 to 0.600)**" in table.for_page().rows[0]
+
+
+def test_equal_means_are_all_bold_and_three_part_l2_shows_its_cut_points():
+    systems = [fake_system("SOSL", (0.5,)), fake_system("3PartL2", (0.5,), loss="three_part_l2")]
+    table = system_table("Test", "setting", systems, metrics=("MAP",), costs=True)
+    assert table.markdown().count("**0.500**") == 2
+    assert table.columns == ("setting", "θ", "MAP", "seconds an epoch", "MB")
+    assert [row[1] for row in table.rows] == ["0.2, 0.7", "0.2, 0.55, 0.9"]
+    assert [row[-2:] for row in table.rows] == [("1.0", "500")] * 2
+
+
+def test_the_papers_values_stand_below_ours_and_are_bold_in_its_own_table_alone():
+    paper = paper_values("table2")
+    rows = system_table("Test", "loss", SYSTEMS, paper=paper["fr"]).rows
+    assert [row[0] for row in rows] == ["SOSL", "SOSL (paper)", "MSE", "MSE (paper)"]
+    assert [cell.mean for cell in rows[1][2:]] == [paper["fr"]["SOSL"][m] for m in METRICS]
+    assert not any(cell.best for cell in rows[1][2:])
+    table = paper_table("paper", "loss", {"Italian": paper["it"]})
+    bold = {row[1]: [m for m, cell in zip(METRICS, row[2:]) if cell.best] for row in table.rows}
+    others = [metric for metric in METRICS if metric != "P_r@5"]
+    assert bold == {"SOSL": others, "3PartL2": [], "MSE": [], "PO": ["P_r@5"]}
+
+
+def test_latex_escapes_texts_and_has_as_many_columns_in_each_row_as_it_declares():
+    text = "50% & {a} #1 $ a\\b~c^d θ, ε 0.5 †"
+    assert latex_escape(text) == (
+        r"50\% \& \{a\} \#1 \$ a\textbackslash{}b\textasciitilde{}c\textasciicircum{}d "
+        r"$\theta$, $\varepsilon$ 0.5 \textsuperscript{$\dagger$}"
+    )
+    lines = system_table("Test", "loss_a", SYSTEMS).latex().splitlines()
+    assert lines[1] == r"\begin{tabular}{ll" + "r" * len(METRICS) + "}"
+    rows = [line for line in lines if line.endswith(r" \\")]
+    assert [row.count(" & ") for row in rows] == [len(METRICS) + 1] * 3
+    assert rows[0].startswith(r"loss\_a & $\theta$ & P\_mr@1")
+    assert rows[1].count(r"\textbf{0.500 (0.400 to 0.600)}") == len(METRICS)
+
+
+def test_csv_has_every_value_of_ours_and_of_the_paper():
+    text = system_csv("a, set", SYSTEMS, {("MSE", "MAP")}, paper_values("table2"), "fr")
+    rows = list(csv.DictReader(io.StringIO(text)))
+    ours = [row for row in rows if row["source"] == "ours"]
+    assert len(ours) == 2 * (len(METRICS) + 1)  # and full/MRR@10
+    assert len(rows) - len(ours) == 4 * 4 * len(METRICS)
+    names = ("set", "system", "metric", "lowest_seed", "highest_seed", "queries")
+    expected = ["a, set", "SOSL", "P_mr@1", "0.4", "0.6", "7"]
+    assert [ours[0][name] for name in names] == expected
+    assert float(ours[0]["mean"]) == pytest.approx((0.4 + 0.5 + 0.6) / 3, abs=1e-15)
+    differing = [(r["system"], r["metric"]) for r in ours if r["differs_from_first"] == "yes"]
+    assert differing == [("MSE", "MAP")]
+    comparable = {row["set"] for row in rows if row["comparable"] == "yes"}
+    assert "WikiCLIR fr" in comparable
+    assert not comparable & {"WikiCLIR it", "WikiCLIR sw", "WikiCLIR tl"}

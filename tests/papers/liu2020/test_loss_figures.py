@@ -1,7 +1,5 @@
 """Figures 1 and 2: plotted values against the slow oracle, the files, no figure left open."""
 
-from __future__ import annotations
-
 import csv
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The theory of the paper: arithmetic, what the search finds, the gap on a real study."""
 
-from __future__ import annotations
-
 import csv
 import math
 import types

@@ -9,6 +9,10 @@ from tf_smoothclir.data.preparation import tokenize_set
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.sources.source import SPLITS
 from tf_smoothclir.evaluation.trec_files import read_run
+from tf_smoothclir.interaction import reranker_learning
+from tf_smoothclir.interaction.learning import Learned
+from tf_smoothclir.interaction.reranker_learning import learn_reranker
+from tf_smoothclir.papers import yu2020 as yu2020  # registers the networks
 from tf_smoothclir.papers.laboratory.catalogue import EXPERIMENTS
 from tf_smoothclir.papers.laboratory.plan import Study
 from tf_smoothclir.papers.laboratory.sets import open_sets
@@ -20,14 +24,16 @@ from tf_smoothclir.papers.yu2020.options import GIVEN, MAPPED, PAIRS, TOWERS, Ma
 from tf_smoothclir.papers.yu2020.outputs import write_table1, write_table2, write_table3
 from tf_smoothclir.settings.presets import changed
 from tf_smoothclir.settings.run import RunSettings
-from tf_smoothclir.training.train import retrieval_set_of
+from tf_smoothclir.training.retrievers import load_models
+from tf_smoothclir.training.run_directory import RunDirectory
+from tf_smoothclir.training.train import retrieval_set_of, tokenized_set_of, train
 from tf_smoothclir.utils.errors import InputError
 from tf_smoothclir.utils.files import read_json
 
 pytestmark = pytest.mark.slow
 
 OPTIONS = MatchingOptions(epochs=2, pyramid_epochs=1, pyramid_document_words=8)
-COSTLY = ("MP-Hybrid", "MP-TbT-QT", "Late interaction (ours)", "Conv-KNRM (ours)")
+COSTLY = ("MP-Hybrid", "MP-TbT-QT", "Late interaction (ours)")
 ROWS = {system.name: system for system in (*systems.PAPER, *systems.OURS)}
 
 
@@ -174,3 +180,22 @@ def test_tables_1_and_2_name_their_vectors_and_lists(study_set, study, tmp_path)
     assert rows["queries"] == rows["documents"] == "300"
     judged = float(rows["listed documents per query"]) - 6  # --negatives
     assert judged == pytest.approx(float(rows["relevant documents per query"]), abs=0.11)
+
+
+@pytest.mark.parametrize("network", ["knrm", "drmm", "match_pyramid", "conv_knrm"])
+def test_every_network_can_re_rank_words_alone(tiny, tmp_path, network, without_plots, monkeypatch):
+    result = train(tiny(retriever="lexical", reranker=network), tmp_path / "run")
+    assert result["reranker"]["network"] == network
+    assert list(result["components"]) == ["lexical"]
+    if network == "drmm":
+        run = RunDirectory.load(tmp_path / "run")
+        models, settings = load_models(run), run.settings()
+        tokenized = tokenized_set_of(source_of(settings.data), settings, run, SPLITS)
+        parts = models.reranker.codes, tokenized, models.retrievers(tokenized)["lexical"]
+        unchanged = Learned(0, (0.0,), (), 0.0)
+        monkeypatch.setattr(reranker_learning, "learn", lambda *_, **__: unchanged)
+        # The seed determines the weights to begin with, whatever was drawn before.
+        learned = [learn_reranker(network, *parts, depth=5, seed=seed) for seed in (1, 1, 2)]
+        first, again, other = (np.asarray(one.network.gate) for one in learned)
+        np.testing.assert_array_equal(first, again)
+        assert (first != other).any()

@@ -10,6 +10,7 @@ from tf_smoothclir.papers.yu2020 import systems
 from tf_smoothclir.papers.yu2020.claims import claims_table
 from tf_smoothclir.papers.yu2020.figure1 import similarities
 from tf_smoothclir.papers.yu2020.numbers import TABLE_3, paper_tables
+from tf_smoothclir.papers.yu2020.options import MatchingOptions
 from tf_smoothclir.papers.yu2020.rotations import rotated_sets
 from tf_smoothclir.utils.errors import InputError
 
@@ -35,6 +36,15 @@ def test_what_the_paper_says_of_its_figures_holds_in_them():
     assert (ours["TbT-QT-QL"] > ours["TbT-QT-BM25"]).all()
     means = [ours[name].mean().round(3) for name in ("BWE-Agg-Add", "MP-Cosine", "DRMM-Cosine")]
     assert means == [0.219, 0.339, 0.373]
+
+
+def test_options_without_effect_do_not_change_what_is_computed():
+    given = MatchingOptions("given", 5, 9, 2, 7, 70, 3, 6, 60)
+    by_name = {system.name: system for system in systems.PAPER}
+    assert given.that_matter_to(by_name["BWE-Agg-Add"]) == MatchingOptions("given", 5)
+    assert given.that_matter_to(by_name["KNRM-Cosine"]) == MatchingOptions("given", 5, 9, 2, 7, 70)
+    of_pyramid = given.that_matter_to(by_name["MP-Hybrid"])
+    assert (of_pyramid.pyramid_epochs, of_pyramid.patience, of_pyramid.epochs) == (3, 2, 50)
 
 
 def metrics(values):
