@@ -64,17 +64,6 @@ def test_cached_files_are_not_made_again(retrieval_set, tmp_path, monkeypatch):
     assert second == preparation(tmp_path) == first
 
 
-@needs_beam
-@pytest.mark.parametrize("shared", [False, True])
-def test_a_vocabulary_without_a_token_is_an_error_and_leaves_nothing(
-    retrieval_set, tmp_path, shared
-):
-    settings = TextSettings(min_count=5000, shared_vocabulary=shared)
-    with pytest.raises(InputError, match=r"at least 5000 time\(s\)"):
-        BeamPreparation(retrieval_set, settings, LOCAL_RUNNER)(tmp_path)
-    assert not list(tmp_path.glob("*vocabulary*"))
-
-
 def test_sets_without_files_and_ngrams_are_refused(retrieval_set):
     toy = RetrievalSet.load(source_of(DataSettings(toy_entities=300)))
     with pytest.raises(InputError, match=r"--beam: Beam reads sets of files only, not toy"):

@@ -320,13 +320,6 @@ def test_remote_directory_is_read_like_a_local_one(written):
         Shards.open(remote)
 
 
-def test_tf_distribute_does_not_split_the_files_again_and_autotuning_is_off(written):
-    options = ShardPipeline(written, batch_size=20, seed=13).epoch(0).options()
-    off = tf.data.experimental.AutoShardPolicy.OFF
-    assert options.experimental_distribute.auto_shard_policy == off
-    assert options.autotune.enabled is False
-
-
 def replaced(old, new):
     return lambda path: path.write_text(path.read_text().replace(old, new, 1))
 

@@ -23,13 +23,6 @@ def test_every_table_and_figure_of_the_papers_is_there():
     assert EXPERIMENTS.keys() == {*TRAINED, *OTHERS}
 
 
-def test_figures_4_and_5_span_what_the_paper_spans():
-    epsilons = [system.changes["epsilon"] for system in EXPERIMENTS["figure4"].systems]
-    negatives = [system.changes["negatives"] for system in EXPERIMENTS["figure5"].systems]
-    assert (min(epsilons), max(epsilons)) == (0, 2)
-    assert (negatives[0], negatives[-1], len(negatives)) == (20, 100, 9)
-
-
 @pytest.mark.parametrize("name", TRAINED)
 def test_systems_differ_and_have_valid_settings(name):
     systems = EXPERIMENTS[name].systems

@@ -29,15 +29,6 @@ def work_dir(tmp_path_factory):
     return tmp_path_factory.mktemp("reproduce")
 
 
-def reproduce_here(work_dir, names, command, run_cells):
-    settings = changed(RunSettings(), {**SETTINGS, "cache_dir": str(work_dir / "cache")})
-    study = Study(work_dir / "out", (13,), {}, 0)
-    sets = open_sets(settings, [settings.data])
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "run_cells", lambda cells, _: run_cells(cells))
-        return module.reproduce(names, sets, study, processes=2, command=command)
-
-
 def complete_here(cells, ran):
     """Completes cells in this process, where TensorFlow is loaded already."""
     for cell in cells:
@@ -49,23 +40,26 @@ def complete_here(cells, ran):
 
 
 @pytest.fixture(scope="module")
-def output_dir(work_dir):
-    """What the experiments `NAMES` have written, their cells run in this process."""
-    assert reproduce_here(work_dir, NAMES, COMMAND, lambda cells: complete_here(cells, [])) == []
-    return work_dir / "out"
+def reproduce(work_dir):
+    """`reproduce(names)` returns the names of the cells that it ran, and the failures."""
+    settings = changed(RunSettings(), {**SETTINGS, "cache_dir": str(work_dir / "cache")})
 
-
-@pytest.fixture
-def again(work_dir, output_dir):
-    """`again()` does the same once more; returns the names of the cells that it ran."""
-
-    def do(names=NAMES):
-        ran = []
-        return ran, reproduce_here(
-            work_dir, names, "again", lambda cells: complete_here(cells, ran)
-        )
+    def do(names=NAMES, command="again", run_cells=complete_here):
+        ran, study = [], Study(work_dir / "out", (13,), {}, 0)
+        sets = open_sets(settings, [settings.data])
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(module, "run_cells", lambda cells, _: run_cells(cells, ran))
+            return ran, module.reproduce(names, sets, study, processes=2, command=command)
 
     return do
+
+
+@pytest.fixture(scope="module")
+def output_dir(reproduce, work_dir):
+    """What the experiments `NAMES` have written."""
+    ran, failures = reproduce(command=COMMAND)
+    assert (len(ran), failures) == (len(LOSSES), [])
+    return work_dir / "out"
 
 
 def rows_in(path, **wanted):
@@ -87,9 +81,8 @@ def metrics_in(path):
 
 
 def test_tables_plots_and_a_report_are_written(output_dir):
-    kinds = {"table1": "md csv tex", "table2": "md csv tex", "figure3": "md csv tex png"}
-    for name, suffixes in kinds.items():
-        for suffix in suffixes.split():
+    for name in NAMES:
+        for suffix in ("md", "csv", "tex", *(["png"] if name == "figure3" else [])):
             assert (output_dir / name / f"{SET}.{suffix}").stat().st_size > 0
     assert losses_in(output_dir) == LOSSES
     text = (output_dir / "table2" / f"{SET}.md").read_text()
@@ -125,40 +118,36 @@ def test_a_cell_keeps_all_but_its_checkpoints_and_counts_all_scores(output_dir):
     assert sum(counts[2]) == queries
 
 
-def test_only_a_missing_cell_is_run_again_with_the_same_metrics(again, output_dir):
+def test_only_a_missing_cell_is_run_again_with_the_same_metrics(reproduce, output_dir):
     path = cell_of(output_dir, "mse")
     before = metrics_in(path)
     shutil.rmtree(path)
-    assert again() == ([path.name], [])
+    assert reproduce() == ([path.name], [])
     assert metrics_in(path) == before
-    assert again(["table1"]) == ([], [])
+    assert reproduce(["table1"]) == ([], [])
     assert "Figure 3" in (output_dir / "report.html").read_text()  # of the experiments before
 
 
-def test_a_failed_run_is_reported_and_the_others_are_shown(again, output_dir, work_dir):
+def test_a_failed_run_is_reported_and_the_others_are_shown(reproduce, output_dir):
     path = cell_of(output_dir, "three_part_l2")
     hidden = path.rename(path.with_name("hidden"))
-
-    def fail(cells):
-        return [cell for cell in cells if not cell.finished]
-
-    try:
-        (failure,) = reproduce_here(work_dir, ["table2"], "again", fail)
-    finally:
-        hidden.rename(path)
+    _, (failure,) = reproduce(
+        ["table2"], run_cells=lambda cells, _: [cell for cell in cells if not cell.finished]
+    )
+    hidden.rename(path)
     assert str(path) in failure
     assert losses_in(output_dir) == LOSSES - {"3PartL2"}
     assert f"Failed: {path}" in (output_dir / "report.html").read_text()
 
 
-def test_the_ablation_compares_re_ranking_and_full_retrieval(again, output_dir, monkeypatch):
+def test_the_ablation_compares_re_ranking_and_full_retrieval(reproduce, output_dir, monkeypatch):
     paper, *_, best = EXPERIMENTS["ablation"].systems
     small = dataclasses.replace(
         best, changes={**best.changes, "ngram_buckets": 50, "dim": 8, "mine_ranks": (1, 20)}
     )
     ablation = dataclasses.replace(EXPERIMENTS["ablation"], systems=(paper, small))
     monkeypatch.setitem(EXPERIMENTS, "ablation", ablation)
-    ran, failures = again(["ablation"])
+    ran, failures = reproduce(["ablation"])
     assert (len(ran), failures) == (1, [])  # the paper's is there from Table 2
     directory, metric = output_dir / "ablation", "full/MRR@10"
     own = rows_in(directory / f"{SET}.csv", system=best.name, metric=metric)

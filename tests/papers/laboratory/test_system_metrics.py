@@ -1,6 +1,7 @@
 """Metrics over seeds, and significance tests of per-query means over the seeds."""
 
 import json
+import types
 
 import numpy as np
 import pytest
@@ -44,18 +45,14 @@ class FakeCell:
     """A finished cell with TREC files of one query and two documents."""
 
     def __init__(self, directory, scores, finished=True, others=0):
-        self.finished = finished
         directory.mkdir()
-        self._files = directory / "run.trec", directory / "qrels.trec"
-        lines = [f"q Q0 {name} 0 {score} t\n" for name, score in scores.items()]
-        self._files[0].write_text("".join(lines))
-        self._files[1].write_text("q 0 a 0\nq 0 b 2\n")
-        self._full_files = directory / "full.run.trec", directory / "full.qrels.trec"
-        others = [f"q Q0 other{rank} {rank} {100 - rank} t\n" for rank in range(others)]
-        self._full_files[0].write_text("".join([*others, "q Q0 b 0 1 t\n"]))
-        self._full_files[1].write_text("q 0 a 1\nq 0 b 2\n")
-        self.cell = type("cell", (), {"settings": type("s", (), {"training": self})})
-        self.seed = int(directory.name)
+        self.finished, self.seed, self._directory = finished, int(directory.name), directory
+        self.cell = types.SimpleNamespace(settings=types.SimpleNamespace(training=self))
+        above = {f"other{rank}": 100 - rank for rank in range(others)}
+        for name, found, grade_of_a in (("", scores, 0), ("full.", {**above, "b": 1}, 1)):
+            lines = [f"q Q0 {document} 0 {score} t\n" for document, score in found.items()]
+            (directory / f"{name}run").write_text("".join(lines))
+            (directory / f"{name}qrels").write_text(f"q 0 a {grade_of_a}\nq 0 b 2\n")
 
     def metrics(self, part=""):
         values = {"test": self.seed / 10 + bool(part), "validation": 0.9}
@@ -65,7 +62,7 @@ class FakeCell:
 
     def trec_files(self, split, part, *, full):
         assert (split, part) == ("test", "")
-        return self._full_files if full else self._files
+        return tuple(self._directory / f"{'full.' * full}{name}" for name in ("run", "qrels"))
 
 
 def test_a_system_has_the_test_metrics_of_each_finished_seed(tmp_path):

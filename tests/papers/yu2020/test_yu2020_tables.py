@@ -69,10 +69,8 @@ def test_claims_hold_are_reversed_or_are_beyond_what_the_queries_can_tell():
     assert verdicts["MP-Cosine - MP-TbT-QT"] == "holds"
     assert verdicts["KNRM-Cosine - KNRM-TbT-QT"] == "the reverse"
     assert verdicts["DRMM-Cosine - DRMM-TbT-QT"].startswith("no difference beyond chance")
-    assert [row[1] for row in table.rows[:2]] == [
-        "KNRM-Cosine - BWE-Agg-Add",  # the lowest neural row, and the best unsupervised one
-        "DRMM-Cosine - MP-Cosine",
-    ]
+    # The lowest neural row, and the best unsupervised one.
+    assert table.rows[0][1] == "KNRM-Cosine - BWE-Agg-Add"
 
 
 def test_moments_and_shares_by_hand():
