@@ -36,7 +36,6 @@ TOY = DataSettings(toy_entities=300)
 
 @pytest.fixture(scope="module")
 def toy_texts():
-    """The toy world as the rivals read it."""
     return RivalTexts.of(RetrievalSet.load(ToyWorld("fr", "en", 300, 13)), TextSettings())
 
 
@@ -57,8 +56,6 @@ def ready(retrieval_set, quality, setting="", seconds=1.0):
 
 
 def rival(*qualities, title="A rival"):
-    """A rival with a variant for each of `qualities`."""
-
     def variants(texts):
         for quality in qualities:
             yield ready(texts.retrieval_set, quality, f"quality {quality}", seconds=quality)

@@ -30,7 +30,6 @@ CASES = {
 
 
 def batch(part):
-    """Inputs and grades of some lists."""
     documents = [document for _, listed in part for document, _ in listed]
     inputs = {
         "query": tokens([query for query, _ in part]),
@@ -84,7 +83,6 @@ class Worker:
         return message
 
     def stepped(self, messages):
-        """The logs and the weights after one step."""
         _, logs = self._step(messages)
         return logs, [weight.numpy() for weight in self._model.weights]
 

@@ -26,7 +26,6 @@ TEXT = TextSettings(vocabulary_size=30)
 
 
 def tiny_shards(tiny, directory, text, seed=13):
-    """Writes four shards of the candidate lists of a tiny set."""
     settings = tiny()
     retrieval_set = retrieval_set_of(source_of(settings.data), settings, SPLITS)
     tokenized_set = tokenize_set(retrieval_set, text, settings.data.cache_dir)
@@ -37,7 +36,6 @@ def tiny_shards(tiny, directory, text, seed=13):
 
 @pytest.fixture(scope="module")
 def shards(tiny, tmp_path_factory):
-    """Shards of the tiny set; read-only."""
     return tiny_shards(tiny, tmp_path_factory.mktemp("shards") / "four", TEXT)
 
 

@@ -56,7 +56,6 @@ def lists(world):
 
 @pytest.fixture(scope="module")
 def write(world, lists):
-    """`write(directory, number)` writes shards."""
     return functools.partial(write_shards, world, lists, **SAMPLING, text=TEXT)
 
 
@@ -68,7 +67,6 @@ def written(write, tmp_path_factory):
 
 @pytest.fixture
 def copied(written, tmp_path):
-    """A copy that may be damaged."""
     shutil.copytree(written.directory, tmp_path / "copy")
     return Shards.open(tmp_path / "copy")
 

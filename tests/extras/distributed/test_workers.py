@@ -27,7 +27,6 @@ TERM = signal.SIGTERM
 
 @pytest.fixture(scope="module")
 def shards(tiny, tmp_path_factory):
-    """Shards of the tiny set; read-only."""
     return tiny_shards(tiny, tmp_path_factory.mktemp("shards") / "four", TextSettings())
 
 

@@ -50,7 +50,6 @@ class WorkerProcesses:
             process.wait()
 
     def start(self, *workers: int, more: Sequence[str] = ()) -> None:
-        """Starts or restarts workers, with `more` flags."""
         for worker in workers:
             config = {"cluster": self._cluster, "task": {"type": "worker", "index": worker}}
             with open(self._logs[worker], "ab") as log:
@@ -74,7 +73,6 @@ class WorkerProcesses:
         return self._processes[worker].wait(timeout=_TIMEOUT_SECONDS)
 
     def finish(self) -> None:
-        """Waits for both to end without an error."""
         assert [self.end(0), self.end(1)] == [0, 0], self.log(0) + self.log(1)
 
     def log(self, worker: int) -> str:

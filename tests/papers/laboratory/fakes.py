@@ -30,7 +30,6 @@ def metrics_json(**splits):
 
 
 def finish(cell, **splits):
-    """Writes the files of a finished cell."""
     cell.path.mkdir(parents=True)
     (cell.path / "metrics.json").write_text(json.dumps(metrics_json(**splits)))
     (cell.path / "cell.json").write_text("{}")

@@ -35,7 +35,6 @@ def panels(monkeypatch, tmp_path):
 
 
 def system_of(name, *histories):
-    """A system with one seed for each history."""
     system = fake_system(name, [0.5] * len(histories))
     cells = [
         types.SimpleNamespace(**vars(cell), history=lambda history=history: history)

@@ -56,7 +56,6 @@ def reproduce(work_dir):
 
 @pytest.fixture(scope="module")
 def output_dir(reproduce, work_dir):
-    """What the experiments `NAMES` have written."""
     ran, failures = reproduce(command=COMMAND)
     assert (len(ran), failures) == (len(LOSSES), [])
     return work_dir / "out"

@@ -24,7 +24,6 @@ QUERIES = 40
 
 
 def run_of(values):
-    """A run with the same values for each metric."""
     ids = tuple(map(str, range(len(values))))
     return RunMetrics(ids, {m: np.array(values, float) for m in METRICS}, 0, 0, 0)
 
