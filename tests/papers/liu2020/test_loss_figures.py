@@ -57,16 +57,3 @@ def test_figure2_plots_the_oracle_over_the_whole_range(name, oracle, drawn):
     for row in rows:
         expected = oracle(float(row["score"]), int(row["grade"]), (0.0, 0.5))
         assert float(row["value"]) == pytest.approx(expected, rel=1e-4, abs=1e-6)
-
-
-def test_figure2_cuts_off_no_curve(tmp_path, monkeypatch):
-    # Panels share an axis, which the limits of the first one alone once cut.
-    kept = []
-    monkeypatch.setattr(loss_figures, "_save", lambda figure, *_: kept.append(figure))
-    loss_figures.figure2(tmp_path)
-    (figure,) = kept
-    for axes in figure.axes:
-        assert axes.get_ylim()[1] > max(line.get_ydata().max() for line in axes.lines)
-    styles = {(line.get_color(), line.get_linestyle()) for line in figure.axes[0].lines}
-    plt.close(figure)
-    assert len({colour for colour, _ in styles}) == len({style for _, style in styles}) == 2
