@@ -104,6 +104,19 @@ def test_a_table_is_turned_round_by_bayes_rule():
     assert table.of_query_words == {"cat": [("tier", 1.0)], "dog": [("hund", 0.5), ("tier", 0.5)]}
 
 
+def test_the_table_is_learned_from_training_pairs():
+    texts = world(
+        queries=[("q1", "red apple"), ("q2", "red sea"), ("q3", "green apple"), ("q4", "v")],
+        documents=[("d1", "roter apfel"), ("d2", "rotes meer"), ("d3", "gruener apfel")],
+        judgments=[("q1", "d1", 2), ("q2", "d2", 2), ("q3", "d3", 2), ("q4", "d3", 2)],
+        splits=dict(zip(["q1", "q2", "q3", "q4"], ["train", "train", "train", "test"])),
+    )
+    table = Translations.learn(texts)
+    assert table.query_words == ["apple", "green", "red", "sea"]
+    best = {word: found[0][0] for word, found in table.of_query_words.items()}
+    assert (best["apple"], best["green"]) == ("apfel", "gruener")
+
+
 def test_translations_share_the_places_of_a_word():
     table = {"dog": [("hund", 0.6), ("tier", 0.3), ("rest", 0.1)]}
     assert bm25.translated("a dog", table, 1, 1) == ["a", "hund"]
@@ -149,6 +162,12 @@ def test_what_is_done_is_not_done_again_unless_something_changed(
     (tmp_path / "it" / "result.json").write_text("{}")
     with pytest.raises(InputError, match=r"it/result\.json: title is missing"):
         result(work)
+
+
+def test_the_seconds_of_a_hybrid_are_those_of_its_halves_and_of_their_weights():
+    seconds = {"training": 100.0, "lexical": 30.0, "hybrid": 10.0}
+    content = {part: {"seconds": value} for part, value in seconds.items()}
+    assert [ours._seconds(content, part) for part in ("", "dense", "lexical")] == [100, 60, 30]
 
 
 def _killed():

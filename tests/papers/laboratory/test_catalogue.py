@@ -89,7 +89,7 @@ def test_languages_of_a_directory(tiny_dir, tmp_path):
     for languages in ([], ["tl"]):
         with pytest.raises(InputError, match="fr, it"):
             named([directory], languages=languages)
-    of_user = str(tmp_path)
+    of_user = str(tmp_path / "own")
     assert named([of_user], languages=["de"]) == [(of_user, "", "de")]
     with pytest.raises(InputError, match="in one language, but the flags name de, sw"):
         named([of_user], languages=["de", "sw"])

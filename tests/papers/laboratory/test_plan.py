@@ -63,6 +63,8 @@ def test_three_part_l2_has_its_cut_points_tuned(study):
     for cuts, validation in zip(CUTS, (0.4, 0.1)):
         finish(cells[cuts], validation=validation, test=0.5)
     models = [cell.cell.settings.model for cell in study.cells(ONE, THREE_PART)]
+    assert study.seeds_note == "Mean over the seeds 13, 14"
+    assert study.scores_note == "scores of a query are means over the seeds 13, 14"
     assert [model.cut_points for model in models] == [CUTS[0]] * 2
     assert [model.thresholds for model in models] == [ONE.settings.model.thresholds] * 2
 

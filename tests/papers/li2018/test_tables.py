@@ -10,6 +10,7 @@ from tf_smoothclir.papers.laboratory.plan import Study, StudySet
 from tf_smoothclir.papers.li2018 import tables as li2018
 from tf_smoothclir.papers.li2018.measures import FULL_MRR, MAP, _of_collection, _without_mates
 from tf_smoothclir.papers.li2018.systems import MON, MT, OURS, S2NET, XCNN
+from tf_smoothclir.settings.presets import changed
 from tf_smoothclir.settings.run import RunSettings
 
 RUN = {"q": {"mate": 9.0, "x": 8.0, "one": 7.0, "two": 1.0}}
@@ -60,6 +61,15 @@ def test_holm_takes_back_what_many_tests_find_by_chance():
     others = {f"same {number}": {MAP: base + noise * number} for number in range(1, 11)}
     systems = {OURS: {MAP: base}, "just": {MAP: base + just}, **others}
     assert li2018._marks_of_table_3(systems) == {"just": "+"}
+
+
+@pytest.mark.parametrize(("epochs", "of_lstms"), [(8, 4), (3, 3)])
+def test_a_page_says_how_each_kind_of_tower_is_trained(tmp_path, epochs, of_lstms):
+    study_set = StudySet("tiny", changed(RunSettings(), {"epochs": epochs}), "fingerprint")
+    study = Study(tmp_path, (13,), {}, 0)
+    note = li2018._settings_note(EXPERIMENTS["li2018_table2"], study_set, study)
+    assert f"LSTMs: lazy_adam, learning rate 0.0005, batches of 32, {of_lstms} epochs." in note
+    assert f"Rows of other towers: rmsprop, learning rate 0.01, batches of 128, {epochs} ep" in note
 
 
 def test_a_page_names_the_rows_that_lack_a_seed(tmp_path):
