@@ -201,6 +201,9 @@ def test_runs_have_names_of_their_own(text):
 def test_a_set_gets_one_page_with_ours_and_the_rivals(
     in_this_process, monkeypatch, tmp_path, tiny_dir, tiny, without_plots, capsys
 ):
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    command = "OMP_NUM_THREADS=1 python -m benchmarks.rivals --toy_entities=300 --rival=x"
+    assert set_page._command(TOY, {}, ["--rival=x"]) == command
     run = tmp_path / "run"
     monkeypatch.setattr(ours, "_search", lambda *arguments: lambda query: None)
     # 40 negatives as in the candidate lists of the rivals.
