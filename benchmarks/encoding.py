@@ -14,6 +14,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from pathlib import Path
 
@@ -91,10 +92,13 @@ def numpy_encoder(
         tower.save(str(path))
         write_manifest(path, "document", {"version": 1, "pair_id": ""})
         split = np.array_split(np.array(texts(documents, tokens, known), object), threads)
-        with common.PROCESSES.Pool(threads, _load_encoder, (directory,)) as pool:
-            pool.map(_encode, [list(part[:_BATCH]) for part in split], 1)  # both are ready
+        # An executor ends with an error where a process does not start; a Pool tries for ever.
+        with ProcessPoolExecutor(
+            threads, common.PROCESSES, initializer=_load_encoder, initargs=(directory,)
+        ) as pool:
+            list(pool.map(_encode, [list(part[:_BATCH]) for part in split]))  # both are ready
             begin = time.perf_counter()
-            of_processor = sum(pool.map(_encode, [list(part) for part in split], 1))
+            of_processor = sum(pool.map(_encode, [list(part) for part in split]))
             speed = _per_second(documents, time.perf_counter() - begin, of_processor)
         lengths = tower.encoder(texts(_BATCH, tokens, known)).lengths.numpy()
         return {**speed, "tokens a document": float(lengths.mean())}

@@ -1,12 +1,8 @@
 """The benchmarks run at tiny sizes and give sane tables; no speed is tested."""
 
-from __future__ import annotations
-
-import dataclasses
 import json
 import math
 import multiprocessing
-import re
 import subprocess
 import sys
 from functools import partial
@@ -38,7 +34,7 @@ from benchmarks import (
     training,
     translation_table,
 )
-from benchmarks.workload import Workload, tokenized_set_of, zipf_ranks
+from benchmarks.workload import Workload, tokenized_set_of
 from tests.engines.lite import needs_milvus
 from tf_smoothclir._compat import ON_KERAS_3
 from tf_smoothclir.data.candidate_lists import candidate_lists
@@ -54,14 +50,10 @@ pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).resolve().parent.parent
 TINY = Workload(
-    queries=5,
-    documents=100,
-    vocabulary=50,
-    query_tokens=4,
-    document_tokens=6,
-    batch_size=8,
-    dim=4,
+    queries=5, documents=100, vocabulary=50, query_tokens=4, document_tokens=6, batch_size=8, dim=4
 )
+ONCE = {"rounds": 1, "threads": 1}
+TOY = DataSettings(toy_entities=300)
 
 
 @pytest.fixture(autouse=True)
@@ -82,11 +74,13 @@ def rows_of(table, *measurements):
     return {row.pop("name"): {n: v["median"] for n, v in row.items()} for row in table["rows"]}
 
 
-@pytest.mark.slow
+# --- training
+
+
 def test_training():
-    (table,) = training.measure(
-        TINY, variants=[{"optimizer": "lazy_adam"}], rounds=1, threads=1, steps=12
-    )
+    variant = training.parse_variant("optimizer=lazy_adam,fresh_negatives=true,clip_norm=0.5")
+    assert variant == {"optimizer": "lazy_adam", "fresh_negatives": True, "clip_norm": 0.5}
+    (table,) = training.measure(TINY, variants=[{"optimizer": "lazy_adam"}], steps=12, **ONCE)
     rows = rows_of(table, "pairs/s", "ms/step")
     rivals = {"Keras"} | ({"PyTorch"} if common.has("torch") else set())
     assert set(rows) == {"tf_smoothclir lazy_adam"} | rivals
@@ -97,13 +91,12 @@ def test_training():
     assert rows["Keras"]["times Keras"] == 1
 
 
-@pytest.mark.slow
 def test_stacks_compares_two_pythons(tmp_path):
     other = tmp_path / "other_environment" / "bin" / "python"
     other.parent.mkdir(parents=True)
     other.write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n')
     other.chmod(0o755)
-    sizes = {"queries": 20, "vocabulary": 200, "rounds": 1, "threads": 1}
+    sizes = {"queries": 20, "vocabulary": 200, **ONCE}
     (table,) = stacks.measure(str(other), variants=["optimizer=rmsprop"], **sizes)
     assert "optimizer=rmsprop, tables 200 x 64" in table["title"]
     here, there = sorted(rows_of(table, "pairs/s", "ms/step"), key=lambda name: "other" in name)
@@ -111,45 +104,21 @@ def test_stacks_compares_two_pythons(tmp_path):
     assert here == f"TensorFlow {tf.__version__}, {Path(sys.executable).parent.parent.name}"
 
 
-@pytest.mark.slow
 def test_adversarial():
-    (table,) = adversarial.measure(
-        TINY, towers=adversarial.TOWERS, rounds=1, threads=1, seconds=0.0
-    )
-    rows = rows_of(table, "triplets/s", "CPU ms/triplet")
-    assert list(rows) == list(adversarial.TOWERS)
-
-
-@pytest.mark.parametrize("same", [True, False])
-def test_texts_may_all_have_one_length(tmp_path, same):
-    workload = dataclasses.replace(TINY, document_tokens=30, same_lengths=same)
-    tokens = tokenized_set_of(workload, tmp_path).tokens("document")
-    assert (set(np.diff(tokens.offsets)) == {30}) == same
+    (table,) = adversarial.measure(TINY, towers=adversarial.TOWERS, seconds=0.0, **ONCE)
+    assert list(rows_of(table, "triplets/s", "CPU ms/triplet")) == list(adversarial.TOWERS)
 
 
 def test_batching():
-    (table,) = batching.measure(TINY, rounds=1, threads=1, calls=1)
+    (table,) = batching.measure(TINY, calls=1, **ONCE)
     rows = rows_of(table, "pairs/s", "ms/step")
     assert rows["pairs"]["times pairs"] == 1
     assert rows["lists"]["times pairs"] > 0
 
 
-def test_variants_are_training_settings():
-    text = "optimizer=lazy_adam,fresh_negatives=true,clip_norm=0.5"
-    assert training.parse_variant(text) == {
-        "optimizer": "lazy_adam",
-        "fresh_negatives": True,
-        "clip_norm": 0.5,
-    }
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("optimizer", OPTIMIZERS)
+@pytest.mark.skipif(ON_KERAS_3, reason="TensorFlow 2.21 leaves most operations out of its trace")
+@pytest.mark.parametrize("optimizer", [name for name in OPTIMIZERS if name != "adam"])  # is dense
 def test_profile(optimizer):
-    if optimizer == "adam":
-        pytest.skip("dense: its operations are Keras's own")
-    if ON_KERAS_3:
-        pytest.skip("TensorFlow 2.21 leaves most operations of a loop out of its trace")
     changes = {"optimizer": optimizer}
     measurements = common.in_new_process(partial(profile.profile, TINY, threads=1, changes=changes))
     assert 0 < measurements["% waiting for input"] < 100
@@ -158,22 +127,6 @@ def test_profile(optimizer):
     assert {part for _, part in profile.PARTS} < measurements.keys()
 
 
-@pytest.mark.parametrize(
-    ("event", "part"),
-    [
-        ("while/two_tower/document_tower/Call/SparseSegmentSumWithNumSegments:Op", "add up rows"),
-        ("while/Call/gradients/IdentityN_grad/Unique:Unique", "choose words"),
-        ("while/Call/gradients/IdentityN_grad/cond/SparseSegmentSumGrad:Op", "add up gradients"),
-        ("while/body/_1/while/SparseRMSprop/mul_11:Mul", "optimizer"),
-        ("while/body/_1/while/TensorListSetItem:TensorListSetItem", "other"),
-        ("GatherV2_5:GatherV2", "input"),
-    ],
-)
-def test_the_name_of_an_operation_decides_its_part(event, part):
-    assert profile._by_part({event: 2.0, "EagerExecute": 9.0, "A::B: c": 9.0})[part] == 2.0
-
-
-@pytest.mark.slow
 def test_checkpoints_are_saved_in_three_ways(tmp_path):
     (table,) = checkpoints.measure(4, str(tmp_path), rounds=1)
     kinds = (checkpoints.PLAIN, checkpoints.FLUSHED, checkpoints.DURABLE)
@@ -181,17 +134,36 @@ def test_checkpoints_are_saved_in_three_ways(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.slow
 def test_optimizers_of_the_toy_world():
-    data = DataSettings(toy_entities=300)
-    settings = RunSettings(data=data, training=TrainingSettings(epochs=1))
+    settings = RunSettings(data=TOY, training=TrainingSettings(epochs=1))
     (table,) = optimizers.measure(settings, ["adam", "rmsprop"], rounds=1)
     rows = rows_of(table, "pairs/s", "NDCG@5", "full/MRR@10")
     assert rows["adam"]["times adam"] == 1
     assert all(measurements["best epoch"] == 1 for measurements in rows.values())
 
 
-@pytest.mark.slow
+def test_presets_of_the_toy_world():
+    (table,) = presets.measure(TOY, ["fast", "dense,dim=4,batch_size=64"], **ONCE)
+    rows = rows_of(table, "listed pairs/s", "queries/s", "seconds an epoch")
+    assert rows["fast"]["times fast"] == 1
+    for measurements in rows.values():  # 180 of the 300 entities
+        assert measurements["queries/s"] * measurements["seconds an epoch"] == pytest.approx(180)
+        assert measurements["listed pairs/s"] > measurements["queries/s"]
+
+
+def test_scaling():
+    names = (scaling.STANDARD, "50 document tokens")
+    workloads = {name: scaling.sizes(TINY)[name] for name in names}
+    (table,) = scaling.measure(workloads, optimizer="lazy_adam", calls=1, **ONCE)
+    rows = rows_of(table, "ms/step", "pairs/s", "rows a step")
+    assert tuple(rows) == names
+    few, many = (rows[name]["rows a step"] for name in names)
+    assert few < many <= 2 * TINY.vocabulary
+
+
+# --- data, texts and measures
+
+
 def test_translation_tables_of_the_toy_world(tmp_path):
     data = DataSettings(toy_entities=300, cache_dir=str(tmp_path))
     (table,) = translation_table.measure(data, FLAT)
@@ -203,44 +175,15 @@ def test_translation_tables_of_the_toy_world(tmp_path):
     assert all(0 < row["quality"]["median"] <= 1 for row in rows.values())
 
 
-def test_presets_of_the_toy_world():
-    data = DataSettings(toy_entities=300)
-    (table,) = presets.measure(data, ["fast", "dense,dim=4,batch_size=64"], rounds=1, threads=1)
-    rows = rows_of(table, "listed pairs/s", "queries/s", "seconds an epoch")
-    assert rows["fast"]["times fast"] == 1
-    for measurements in rows.values():  # 180 of the 300 entities
-        assert measurements["queries/s"] * measurements["seconds an epoch"] == pytest.approx(180)
-        assert measurements["listed pairs/s"] > measurements["queries/s"]
-
-
-@pytest.mark.slow
-def test_scaling():
-    names = (scaling.STANDARD, "50 document tokens")
-    workloads = {name: scaling.sizes(TINY)[name] for name in names}
-    (table,) = scaling.measure(workloads, optimizer="lazy_adam", rounds=1, threads=1, calls=1)
-    rows = rows_of(table, "ms/step", "pairs/s", "rows a step")
-    assert tuple(rows) == names
-    few, many = (rows[name]["rows a step"] for name in names)
-    assert few < many <= 2 * TINY.vocabulary
-
-
-def test_toy_documents_are_joined_to_the_wanted_length(tmp_path):
+def test_preparation_of_documents_of_the_wanted_length(tmp_path):
     preparation.write_toy_world(tmp_path, 300, tokens=200)
     lines = Path(tmp_path, "documents.tsv").read_text(encoding="utf-8").splitlines()
-    lengths = [len(re.findall(r"\w+|[^\w\s]", line.split("\t")[1])) for line in lines]
-    assert len(lengths) == 300
-    assert 150 < np.mean(lengths) < 300
-
-
-def test_preparation(tmp_path):
-    preparation.write_toy_world(tmp_path, 300)
+    assert len(lines) == 300
     (table,) = preparation.measure(str(tmp_path), "fr", rounds=1)
-    rows = rows_of(table, "tokens/s", "tokens", "s")
-    ours, theirs = rows.values()
-    assert ours["tokens"] == theirs["tokens"] > 10_000  # the same work
+    ours, theirs = rows_of(table, "tokens/s", "tokens", "s").values()
+    assert ours["tokens"] == theirs["tokens"] > 300 * 150  # the same work
 
 
-@pytest.mark.slow
 def test_encoding_by_its_command():
     arguments = ["--json", "--rounds=1", "--documents=50", "--tokens=20", "--vocabulary=200"]
     done = subprocess.run(
@@ -269,14 +212,11 @@ def test_evaluation():
     assert len(rows_of(full, "queries/s")) == 2
 
 
-def test_every_rival_runs_once_a_round_in_turn():
+def test_every_rival_runs_once_a_round_and_ratios_are_taken_round_by_round():
     rivals = {name: partial(dict, value=float(len(name))) for name in ("a", "bb")}
     measurements = common.interleaved(rivals, rounds=2)
     assert [r["value"] for r in measurements["bb"]] == [2.0, 2.0]
     assert all(r["MB"] > 1 for r in measurements["a"])
-
-
-def test_ratios_are_taken_round_by_round():
     measurements = {
         "a": [{"x": 2.0}, {"x": 9.0}, {"x": 8.0}],
         "b": [{"x": 1.0}, {"x": 3.0}, {"x": 2.0}],
@@ -296,67 +236,31 @@ def test_the_workload_has_the_shape_of_the_paper(tmp_path):
     tokenized_set = tokenized_set_of(workload, tmp_path)
     lists = candidate_lists(tokenized_set.retrieval_set, "train", negatives=40, seed=13)
     assert len(lists.grades) / 400 == pytest.approx(53.6)
+    pairs = np.random.default_rng(13).permutation(len(lists.grades))[:128]
     rows = {"query": lists.pair_query_rows, "document": lists.document_rows}
-    for role, mean in (("query", 20), ("document", 150)):
+    touched = 0
+    for role, mean in zip(ROLES, (20, 150)):
         store = tokenized_set.tokens(role)
         assert store.lengths.mean() == pytest.approx(mean, rel=0.05)
         assert store.values.min() >= 2
         assert store.values.max() < workload.vocabulary
-    pairs = np.random.default_rng(13).permutation(len(lists.grades))[:128]
-    touched = sum(
-        len(
-            np.unique(
-                np.concatenate([tokenized_set.tokens(role)[row] for row in rows[role][pairs]])
-            )
-        )
-        for role in ROLES
-    )
+        touched += len(np.unique(np.concatenate([store[row] for row in rows[role][pairs]])))
     assert touched == pytest.approx(11_000, rel=0.1)
 
 
-def test_a_larger_table_can_hold_the_same_words(tmp_path):
-    same_words = dataclasses.replace(TINY, vocabulary=500, tokens_in_use=48)
-    ids = {}
-    for name, change in {
-        "first": {},
-        "apart": {"rows_apart": 10},
-        "rare": {"rare_tokens": 0.25},
-    }.items():
-        (directory := tmp_path / name).mkdir()
-        workload = dataclasses.replace(same_words, **change)
-        ids[name] = tokenized_set_of(workload, directory).tokens("document").values
-    assert ids["first"].max() < 2 + 48
-    np.testing.assert_array_equal(ids["apart"] - 2, 10 * (ids["first"] - 2))
-    assert np.mean(ids["rare"] >= 2 + 48) == pytest.approx(0.25, abs=0.08)  # of about 600 tokens
-    assert 400 < ids["rare"].max() < 500
+# --- search
 
 
-def test_frequent_tokens_come_first():
-    counts = np.bincount(zipf_ranks(np.random.default_rng(13), 100_000, 100), minlength=100)
-    assert len(counts) == 100
-    assert counts[0] > counts[9] > counts[99] > 0
-
-
-def test_words_differ_and_texts_have_the_right_length():
-    words = encoding.words(5000)
-    assert len(words) == len(set(words)) > 4000
-    texts = encoding.texts(200, 130, words)
-    assert np.mean([len(text.split()) for text in texts]) == pytest.approx(118, rel=0.05)
-
-
-@pytest.mark.slow
 def test_index():
-    sizes = {"documents": 500, "dim": 8, "queries": 20, "rounds": 1, "threads": 1}
     kinds = ["int8", "hnsw", "hnsw:128"]
-    tables = index.measure(**sizes, kinds=kinds, made="trained")
-    for table in tables:
+    sizes = {"documents": 500, "dim": 8, "queries": 20, **ONCE}
+    for table in index.measure(**sizes, kinds=kinds, made="trained"):
         rows = rows_of(table, "queries/s alone", "queries/s at once", "recall@10")
         assert set(rows) == {index.FLAT, *kinds, index.MATMUL}
         assert rows[index.FLAT]["recall@10"] == 1
 
 
 @needs_milvus
-@pytest.mark.slow
 def test_engine():
     (table,) = engine.measure(documents=60, dim=8, queries=5, rounds=1, uri="", words=True)
     rows = rows_of(table, "documents/s written", "p50 ms", "p99 ms", "recall@10")
@@ -369,26 +273,26 @@ def test_candidates_of_each_half_are_added_up():
     lexical = np.tile(np.arange(20.0), (2, 1))
     dense = np.zeros((2, 20))
     dense[0, 0], dense[1, 15] = 100, 3
-    found = engine._found_by(lexical, dense, 11)
-    assert found == {"recall@10": 1, "same first": 1}
+    assert engine._found_by(lexical, dense, 11) == {"recall@10": 1, "same first": 1}
     # One candidate each: 19 by words, 0 and 15 by vectors. So 15 has 3 here, and 15 + 3 in truth.
-    found = engine._found_by(lexical, dense, 1)
     # Whatever the order of the others: two of the ten best of each query are candidates at all.
-    assert found == {"recall@10": 2 / 10, "same first": 1}
+    assert engine._found_by(lexical, dense, 1) == {"recall@10": 2 / 10, "same first": 1}
 
 
-@pytest.mark.slow
 def test_retrieval(ranking_exports):
-    sizes = {"documents": [60], "queries": 5, "rounds": 1}
     retrievers = ["lexical", "hybrid", "dense"]
-    export_dir = str(ranking_exports["hybrid"])
-    built, measured = retrieval.measure(export_dir=export_dir, retrievers=retrievers, **sizes)
+    built, measured = retrieval.measure(
+        export_dir=str(ranking_exports["hybrid"]),
+        retrievers=retrievers,
+        documents=[60],
+        queries=5,
+        rounds=1,
+    )
     assert rows_of(built, "build s", "vectors MB", "impacts MB").keys() == {"built"}
     rows = rows_of(measured, "mean ms", "p50 ms", "p99 ms")
     assert rows.keys() == {f"{name}, {way}" for name in retrievers for way in ("search", "server")}
 
 
-@pytest.mark.slow
 def test_quantised(ranking_exports):
     kinds = ["flat", "int8", "binary"]
     export_dir = str(ranking_exports["dense"])
@@ -401,38 +305,14 @@ def test_quantised(ranking_exports):
         assert rows[kind]["full/MRR@10"] == pytest.approx(rows["flat"]["full/MRR@10"], abs=0.1)
 
 
-@pytest.mark.slow
-def test_reranking(tiny, tmp_path):
+def test_reranking(tiny, tmp_path, without_plots):
     train(tiny(reranker="late_interaction"), tmp_path / "run")
-    networks = ["late_interaction", "knrm"]
-    (table,) = reranking.measure(
-        run_dir=str(tmp_path / "run"), networks=networks, candidates=7, queries=3
-    )
-    rows = rows_of(table, "p50 ms", "p99 ms", "cold p50 ms")
-    assert rows.keys() == set(networks)
+    sizes = {"networks": ["late_interaction", "knrm"], "candidates": 7, "queries": 3}
+    (table,) = reranking.measure(run_dir=str(tmp_path / "run"), **sizes)
+    assert rows_of(table, "p50 ms", "p99 ms", "cold p50 ms").keys() == set(sizes["networks"])
 
 
-def test_mixed_texts_are_halves_of_two_texts():
-    texts = ["a b c d", "e f"]
-    found = [text.text for text in retrieval.MixedTexts(texts, 50).documents()]
-    halves = {"a b c": "c d", "e f": "f"}
-    assert set(found) == {f"{first} {second}" for first in halves for second in halves.values()}
-
-
-def test_a_synthetic_collection_has_topics(tmp_path):
-    index.write_collection(str(tmp_path), "topics", documents=300, dim=64, queries=100)
-    queries = np.load(tmp_path / "queries.npy")
-    documents = index._documents(str(tmp_path), 64)
-    assert (queries.shape, documents.shape) == ((100, 64), (300, 64))
-    best = (queries @ documents.T).max(axis=1)
-    # With a document of its topic, half of either is the same; most of the topics are too rare.
-    assert 5 <= np.sum(best > 0.25) <= 50
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("retriever", "clients"), [("dense", 1), ("hybrid", 2)])
-def test_serving(retriever, clients):
-    sizes = {"documents": 50, "dim": 4, "vocabulary": 200, "clients": clients, "rounds": 1}
-    sizes["retriever"] = retriever
-    (table,) = serving.measure(**sizes, seconds=0.5)
+def test_serving():
+    sizes = {"documents": 50, "dim": 4, "vocabulary": 200, "rounds": 1}
+    (table,) = serving.measure(**sizes, clients=2, retriever="hybrid", seconds=0.5)
     assert all(rows_of(table, "p50 ms", "answers/s").values())

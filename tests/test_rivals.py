@@ -1,7 +1,5 @@
 """The harness of `benchmarks.rivals`: on small sets and with rivals made up here."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import multiprocessing
@@ -16,8 +14,8 @@ import scipy.sparse as sp
 from benchmarks import common
 from benchmarks.rivals import bm25, fast_text, measured, ours, set_page, static_embedding, systems
 from benchmarks.rivals.catalogue import RIVALS
-from benchmarks.rivals.page import FULL_MRR, METRICS, compared, full_mrr
-from benchmarks.rivals.rival import DEPTH, Ready, Rival, best_documents, best_variant
+from benchmarks.rivals.page import FULL_MRR, METRICS, full_mrr
+from benchmarks.rivals.rival import DEPTH, Ready, Rival, best_documents
 from benchmarks.rivals.systems import Systems, Work
 from benchmarks.rivals.texts import RivalTexts, counts, numbered
 from benchmarks.rivals.translations import Translations
@@ -38,7 +36,6 @@ TOY = DataSettings(toy_entities=300)
 
 @pytest.fixture(scope="module")
 def toy_texts():
-    """The toy world as the rivals read it."""
     return RivalTexts.of(RetrievalSet.load(ToyWorld("fr", "en", 300, 13)), TextSettings())
 
 
@@ -59,8 +56,6 @@ def ready(retrieval_set, quality, setting="", seconds=1.0):
 
 
 def rival(*qualities, title="A rival"):
-    """A rival with a variant for each of `qualities`."""
-
     def variants(texts):
         for quality in qualities:
             yield ready(texts.retrieval_set, quality, f"quality {quality}", seconds=quality)
@@ -83,12 +78,17 @@ def test_training_pairs_are_the_training_queries_with_their_mates():
     assert texts.pairs.tolist() == [[0, 1], [1, 3], [2, 5]]
     assert texts.queries[2] == "an old house , a cat"
     assert texts.documents[0] == ""
+    texts = world(judgments=[("q1", "d2", 1), ("q4", "d8", 1), ("q5", "d9", 2)])
+    with pytest.raises(InputError, match="no training query has a document of the highest grade"):
+        Translations.learn(texts)
 
 
 def test_words_are_counted_and_unknown_ones_left_out():
     numbers = numbered(["b a", "", "c b"])
     assert numbers == {"a": 0, "b": 1, "c": 2}
     assert counts(["b x b a", "", "x"], numbers).toarray().tolist() == [[1, 2, 0], [0] * 3, [0] * 3]
+    for scores, best in ((np.arange(30.0), range(20, 30)), (np.array([3.0, 1.0, 2.0]), range(3))):
+        assert set(best_documents(scores)) == set(best)
 
 
 def test_a_table_is_turned_round_by_bayes_rule():
@@ -101,35 +101,20 @@ def test_a_table_is_turned_round_by_bayes_rule():
     )
     assert table.of_document_words() == {"hund": {"dog": 1.0}, "tier": {"cat": 0.5, "dog": 0.5}}
     # P(hund, dog) = 1 * 1, P(tier, dog) = 0.5 * 2: as likely, so by name.
-    assert table.of_query_words == {
-        "cat": [("tier", 1.0)],
-        "dog": [("hund", 0.5), ("tier", 0.5)],
-    }
+    assert table.of_query_words == {"cat": [("tier", 1.0)], "dog": [("hund", 0.5), ("tier", 0.5)]}
 
 
 def test_the_table_is_learned_from_training_pairs():
-    queries = {"q1": "red apple", "q2": "red sea", "q3": "green apple", "q4": "v", "q5": "t"}
-    documents = {"d1": "roter apfel", "d2": "rotes meer", "d3": "gruener apfel", "d4": "v t"}
-    judged = [("q1", "d1", 2), ("q2", "d2", 2), ("q3", "d3", 2), ("q4", "d4", 2), ("q5", "d4", 2)]
-    splits = dict.fromkeys(["q1", "q2", "q3"], "train") | {"q4": "validation", "q5": "test"}
     texts = world(
-        queries=list(queries.items()),
-        documents=list(documents.items()),
-        judgments=judged,
-        splits=splits,
+        queries=[("q1", "red apple"), ("q2", "red sea"), ("q3", "green apple"), ("q4", "v")],
+        documents=[("d1", "roter apfel"), ("d2", "rotes meer"), ("d3", "gruener apfel")],
+        judgments=[("q1", "d1", 2), ("q2", "d2", 2), ("q3", "d3", 2), ("q4", "d3", 2)],
+        splits=dict(zip(["q1", "q2", "q3", "q4"], ["train", "train", "train", "test"])),
     )
     table = Translations.learn(texts)
     assert table.query_words == ["apple", "green", "red", "sea"]
     best = {word: found[0][0] for word, found in table.of_query_words.items()}
-    assert best["apple"] == "apfel"
-    assert best["green"] == "gruener"
-    assert best["sea"] in ("meer", "rotes")  # they only occur together
-
-
-def test_a_set_without_mates_for_training_says_so():
-    texts = world(judgments=[("q1", "d2", 1), ("q4", "d8", 1), ("q5", "d9", 2)])
-    with pytest.raises(InputError, match="no training query has a document of the highest grade"):
-        Translations.learn(texts)
+    assert (best["apple"], best["green"]) == ("apfel", "gruener")
 
 
 def test_translations_share_the_places_of_a_word():
@@ -138,20 +123,6 @@ def test_translations_share_the_places_of_a_word():
     # 10 places: 0.6 / 0.9 and 0.3 / 0.9 of them, 6.7 and 3.3.
     assert bm25.translated("dog", table, 2, 10) == ["hund"] * 7 + ["tier"] * 3
     assert bm25.translated("", table, 2, 10) == []
-
-
-@pytest.mark.parametrize(
-    ("scores", "best"), [(np.arange(30.0), range(20, 30)), (np.array([3.0, 1.0, 2.0]), range(3))]
-)
-def test_the_best_documents_of_large_and_small_collections(scores, best):
-    assert set(best_documents(scores)) == set(best)
-
-
-def test_validation_chooses_the_variant(toy_texts):
-    chosen = best_variant(rival(0.2, 1.0, 0.5), toy_texts)
-    assert chosen.ready.setting == "quality 1.0"
-    assert chosen.qualities["quality 1.0"] > chosen.qualities["quality 0.5"]
-    assert len(chosen.qualities) == 3
 
 
 def test_full_mrr_from_the_files_is_that_of_the_evaluation(toy_texts, tmp_path):
@@ -165,37 +136,6 @@ def test_full_mrr_from_the_files_is_that_of_the_evaluation(toy_texts, tmp_path):
     assert np.nanmean(values) == pytest.approx(found.metrics[FULL_MRR], abs=1e-9)
 
 
-def test_systems_that_fail_or_are_missing_are_named_and_the_others_go_on(
-    in_this_process, monkeypatch, tmp_path, capsys
-):
-    rivals = {
-        "missing": Rival("Missing", "", {"no-such-package": "no_such_package"}, failing),
-        "failing": Rival("Failing", "", PACKAGE, failing),
-        "none": rival(title="None"),
-        "good": rival(1.0, title="Good"),
-    }
-    monkeypatch.setattr(systems, "RIVALS", rivals)
-    work = Work(TOY, tmp_path, "a set", 20)
-    measuring = Systems(work)
-    for name in rivals:
-        measuring.add_rival(name)
-    assert list(measuring.done) == ["Good"]
-    assert measuring.left_out == {
-        "Missing": "not installed; pip install no-such-package",
-        "Failing": "RuntimeError: no room",
-        "None": "ValueError: None has no variant.",
-    }
-    printed = capsys.readouterr().out.splitlines()
-    assert [line.split(":")[0] for line in printed] == ["Missing", "Failing", "None", "Good"]
-    good = measuring.done["Good"]
-    assert good.latency.queries == 10  # of 20, ten warm up
-    assert 0 < good.latency.median <= good.latency.p99
-    assert good.packages.keys() == {"pip"}
-    assert {file.name for file in Path(good.evaluation).iterdir()} == {
-        f"{name}.trec" for name in ("run", "qrels", "full.run", "full.qrels")
-    }
-
-
 def test_what_is_done_is_not_done_again_unless_something_changed(
     in_this_process, monkeypatch, tmp_path
 ):
@@ -204,22 +144,30 @@ def test_what_is_done_is_not_done_again_unless_something_changed(
         measuring.add_rival("it")
         return measuring.done or measuring.left_out
 
-    monkeypatch.setattr(systems, "RIVALS", {"it": rival(1.0)})
+    rivals = {"it": rival(1.0)}
+    monkeypatch.setattr(systems, "RIVALS", rivals)
     work = Work(TOY, tmp_path, "a set", 20)
     first = result(work)
-    now_failing = dataclasses.replace(rival(1.0), variants=failing)
-    monkeypatch.setattr(systems, "RIVALS", {"it": now_failing})
+    rivals["it"] = dataclasses.replace(rival(1.0), variants=failing)
     assert result(work) == first
+    left_out = {"A rival": "RuntimeError: no room"}
     for change in ({"fingerprint": "another set"}, {"latency_queries": 21}):
-        assert result(dataclasses.replace(work, **change)) == {"A rival": "RuntimeError: no room"}
-    monkeypatch.setattr(systems, "RIVALS", {"it": dataclasses.replace(now_failing, recipe="new")})
-    assert result(work) == {"A rival": "RuntimeError: no room"}
-    monkeypatch.setattr(systems, "RIVALS", {"it": now_failing})
+        assert result(dataclasses.replace(work, **change)) == left_out
+    recipe = rivals["it"].recipe
+    rivals["it"] = dataclasses.replace(rivals["it"], recipe="new")
+    assert result(work) == left_out
+    rivals["it"] = dataclasses.replace(rivals["it"], recipe=recipe)
     # A failure keeps what was there; a damaged file is an error that names it.
     assert result(work) == first
     (tmp_path / "it" / "result.json").write_text("{}")
     with pytest.raises(InputError, match=r"it/result\.json: title is missing"):
         result(work)
+
+
+def test_the_seconds_of_a_hybrid_are_those_of_its_halves_and_of_their_weights():
+    seconds = {"training": 100.0, "lexical": 30.0, "hybrid": 10.0}
+    content = {part: {"seconds": value} for part, value in seconds.items()}
+    assert [ours._seconds(content, part) for part in ("", "dense", "lexical")] == [100, 60, 30]
 
 
 def _killed():
@@ -243,45 +191,34 @@ def test_a_killed_process_is_named_and_a_timed_one_has_one_core(monkeypatch):
     assert (len(cores), reason) == (1, "")
 
 
-@pytest.mark.parametrize("text", ["run", "=run", "name=", "a/b=run", "fast-psq=run"])
+@pytest.mark.parametrize("text", ["run", "=run", "name=", "a/b=run", "fast-psq=run", "a=x a=y"])
 def test_runs_have_names_of_their_own(text):
-    with pytest.raises(InputError, match="NAME=DIRECTORY"):
-        set_page.given_runs([text])
-
-
-def test_two_runs_have_two_names():
     assert set_page.given_runs(["a=x", "b=y=z"]) == {"a": Path("x"), "b": Path("y=z")}
     with pytest.raises(InputError, match="NAME=DIRECTORY"):
-        set_page.given_runs(["a=x", "a=y"])
-
-
-def test_the_command_of_a_page_has_no_path_of_this_machine(monkeypatch, tmp_path):
-    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
-    data = DataSettings(data_dir=str(tmp_path / "set"), document_language="de", cache_dir="x")
-    assert set_page._command(data, {"a": tmp_path}, []) == (
-        "python -m benchmarks.rivals --data_dir=set --document_language=de --run_dir=a=..."
-    )
-    monkeypatch.setenv("OMP_NUM_THREADS", "1")
-    expected = "OMP_NUM_THREADS=1 python -m benchmarks.rivals --toy_entities=300 --rival=x"
-    assert set_page._command(TOY, {}, ["--rival=x"]) == expected
+        set_page.given_runs(text.split())
 
 
 def test_a_set_gets_one_page_with_ours_and_the_rivals(
     in_this_process, monkeypatch, tmp_path, tiny_dir, tiny, without_plots, capsys
 ):
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    command = "OMP_NUM_THREADS=1 python -m benchmarks.rivals --toy_entities=300 --rival=x"
+    assert set_page._command(TOY, {}, ["--rival=x"]) == command
     run = tmp_path / "run"
     monkeypatch.setattr(ours, "_search", lambda *arguments: lambda query: None)
     # 40 negatives as in the candidate lists of the rivals.
     train(tiny(negatives=40, retriever="lexical"), run)
-    rivals = {"good": rival(1.0, 0.1, title="Good"), "poor": rival(0.05, title="Poor")}
+    rivals = {"good": rival(0.1, 1.0, 0.5, title="Good"), "poor": rival(0.05, title="Poor")}
     rivals["failing"] = Rival("Failing", "", PACKAGE, failing)
+    rivals["missing"] = Rival("Missing", "", {"no-such-package": "no_such_package"}, failing)
+    rivals["none"] = rival(title="None")
     for module in (systems, set_page):
         monkeypatch.setattr(module, "RIVALS", rivals)
     set_page.measure_set(
         DataSettings(data_dir=str(tiny_dir)),
         rivals=list(rivals),
         presets=["paper"],  # not trained, as there are runs
-        runs={"ours": run, "none": Path("nothing")},
+        runs={"ours": run, "nothing": Path("nothing")},
         work_dir=str(tmp_path / "work"),
         output_dir=str(tmp_path / "out"),
         latency_queries=12,
@@ -294,12 +231,19 @@ def test_a_set_gets_one_page_with_ours_and_the_rivals(
     assert metrics == {name: pytest.approx(own[name], abs=1e-6) for name in METRICS}
     assert content["best"] == "ours"
     assert content["systems"]["Good"]["metrics"]["NDCG@5"] == pytest.approx(1)
-    assert content["systems"]["Good"]["setting"] == "quality 1.0"
+    assert content["systems"]["Good"]["setting"] == "quality 1.0"  # by validation
     for system in content["systems"].values():
         assert system["latency"]["queries"] == 1  # of four; the others warm up
+        assert 0 < system["latency"]["median"] <= system["latency"]["p99"]
     tested = {(one["system"], one["metric"]) for one in content["differences"]}
     assert tested == {(name, metric) for name in ("Good", "Poor") for metric in METRICS}
-    assert content["left_out"].keys() == {"none", "Failing"}
+    left_out = content["left_out"]
+    assert left_out.pop("nothing")
+    assert left_out == {
+        "Missing": "not installed; pip install no-such-package",
+        "Failing": "RuntimeError: no room",
+        "None": "ValueError: None has no variant.",
+    }
     for line in ("| **ours** |", "| Poor |", "* Failing: RuntimeError: no room"):
         assert line in text, text
     for written in (text, file.read_text()):
@@ -308,62 +252,19 @@ def test_a_set_gets_one_page_with_ours_and_the_rivals(
     assert f"Page: {page}" in capsys.readouterr().out
 
 
-def test_the_halves_of_a_hybrid_have_rows_of_their_own(in_this_process, monkeypatch, tmp_path):
-    values = {"NDCG@5": 0.8, "full/MRR@10": 0.6}
-    content = {
-        "validation": values,
-        "components": {name: {"validation": values} for name in ("dense", "lexical")},
-        "training": {"seconds": 100.0, "peak_rss_mb": 1.0},
-        "lexical": {"seconds": 30.0},
-        "hybrid": {"seconds": 10.0},
-    }
-    (tmp_path / "run").mkdir()
-    (tmp_path / "run" / "metrics.json").write_text(json.dumps(content))
-    (tmp_path / "run" / "config.json").write_text("{}")
-    (tmp_path / "run" / "manifest.json").write_text("{}")
-    monkeypatch.setattr(ours, "checked_run", lambda run_dir, fingerprint: run_dir)
-    monkeypatch.setattr(ours, "_search", lambda *arguments: lambda query: None)
-    measuring = Systems(Work(TOY, tmp_path / "work", "a set", 20))
-    measuring.add_run("it", "it", tmp_path / "run", cpu_seconds=50.0)
-    found = {
-        title: (system.seconds, system.cpu_seconds, Path(system.evaluation).relative_to(tmp_path))
-        for title, system in measuring.done.items()
-    }
-    folder = Path("run", "evaluation")
-    assert found == {
-        "it": (100.0, 50.0, folder / "test"),
-        "it, its dense half": (60.0, 0.0, folder / "components" / "dense" / "test"),
-        "it, its lexical half": (30.0, 0.0, folder / "components" / "lexical" / "test"),
-    }
-    assert measuring.done["it"].quality == pytest.approx(0.7)
-
-
 @pytest.mark.slow
-def test_a_run_answers_by_its_export(finished, tmp_path):
+def test_a_run_answers_by_its_export_and_one_of_another_set_is_left_out(
+    in_this_process, finished, tmp_path
+):
     search = ours._search(finished, tmp_path, "")
     (hits,) = search("word0 word3")
     assert len(hits) == DEPTH
     again = ours._search(finished, tmp_path, "dense")  # exports nothing
     assert again("word0 word3") == [hits]
     assert [path.name for path in (tmp_path / "query_tower").iterdir()] == ["1"]
-
-
-def test_a_run_of_another_set_is_left_out(in_this_process, tmp_path, finished):
-    measuring = Systems(Work(TOY, tmp_path, "a set", 20))
+    measuring = Systems(Work(TOY, tmp_path / "work", "a set", 20))
     measuring.add_run("theirs", "theirs", finished.path)
     assert "trained on another set" in measuring.left_out["theirs"]
-
-
-def test_significance_is_marked_against_our_best_run(in_this_process, monkeypatch, tmp_path):
-    monkeypatch.setattr(systems, "RIVALS", {q: rival(float(q), title=q) for q in ("0.9", "0.2")})
-    measuring = Systems(Work(TOY, tmp_path, "a set", 20))
-    for name in systems.RIVALS:
-        measuring.add_rival(name)
-    ours = {name: dataclasses.replace(system, ours=True) for name, system in measuring.done.items()}
-    found = compared(ours)
-    assert found.best == "0.9"
-    assert all(one.holm_p < 0.05 for one in found.differences if one.metric == FULL_MRR)
-    assert compared(measuring.done).differences == []  # nothing of ours to compare with
 
 
 @pytest.mark.slow

@@ -1,7 +1,5 @@
 """Tests of extras are slow ones: the quick suite runs none."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

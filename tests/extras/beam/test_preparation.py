@@ -1,8 +1,5 @@
 """The pipelines leave in the cache what one process leaves there."""
 
-from __future__ import annotations
-
-import dataclasses
 import pickle
 import shutil
 
@@ -27,12 +24,12 @@ QUERIES = [f"q{n}\tand red {'word' if n % 2 else 'other'} y{n}\n" for n in range
 def retrieval_set(tmp_path):
     directory = tmp_path / "set"
     directory.mkdir()
-    (directory / "documents.tsv").write_text("".join(DOCUMENTS))
-    (directory / "queries.tsv").write_text("".join(QUERIES))
-    (directory / "judgments.tsv").write_text("".join(f"q{n}\td{n}\t2\n" for n in range(10)))
-    return RetrievalSet.load(
-        source_of(DataSettings(data_dir=str(directory), document_language="de"))
-    )
+    judgments = [f"q{n}\td{n}\t2\n" for n in range(10)]
+    parts = {"documents": DOCUMENTS, "queries": QUERIES, "judgments": judgments}
+    for name, lines in parts.items():
+        (directory / f"{name}.tsv").write_text("".join(lines))
+    data = DataSettings(data_dir=str(directory), document_language="de")
+    return RetrievalSet.load(source_of(data))
 
 
 def content(directory):
@@ -52,9 +49,8 @@ def test_beam_and_one_process_write_the_same_cache_byte_for_byte(
     assert by_beam.directory.name == here.directory.name
     assert content(by_beam.directory) == content(here.directory)
     assert content(by_beam.vocabulary_dir) == content(here.vocabulary_dir)
-    assert sorted(path.name for path in (tmp_path / "beam").iterdir()) == sorted(
-        [here.directory.name, here.vocabulary_dir.name]
-    )
+    names = {path.name for path in (tmp_path / "beam").iterdir()}
+    assert names == {here.directory.name, here.vocabulary_dir.name}
 
 
 @needs_beam
@@ -68,32 +64,12 @@ def test_cached_files_are_not_made_again(retrieval_set, tmp_path, monkeypatch):
     assert second == preparation(tmp_path) == first
 
 
-@needs_beam
-@pytest.mark.parametrize("shared", [False, True])
-def test_a_vocabulary_without_a_token_is_an_error_and_leaves_nothing(
-    retrieval_set, tmp_path, shared
-):
-    settings = TextSettings(min_count=5000, shared_vocabulary=shared)
-    with pytest.raises(InputError) as here:
-        tokenize_set(retrieval_set, settings, tmp_path / "here")
-    with pytest.raises(InputError) as by_beam:
-        BeamPreparation(retrieval_set, settings, LOCAL_RUNNER)(tmp_path / "beam")
-    if shared:  # two vocabularies are made in another order
-        assert str(by_beam.value) == str(here.value)
-    assert "at least 5000 time(s)" in str(by_beam.value)
-    assert not list((tmp_path / "beam").iterdir())
-
-
-def test_a_set_without_files_is_refused(tmp_path):
+def test_sets_without_files_and_ngrams_are_refused(retrieval_set):
     toy = RetrievalSet.load(source_of(DataSettings(toy_entities=300)))
     with pytest.raises(InputError, match=r"--beam: Beam reads sets of files only, not toy"):
         BeamPreparation(toy, TextSettings(), LOCAL_RUNNER)
-
-
-def test_ngrams_are_refused(retrieval_set):
-    settings = dataclasses.replace(TextSettings(), ngram_buckets=100)
     with pytest.raises(InputError, match=r"--ngram_buckets=100: only one process .*Leave it out"):
-        BeamPreparation(retrieval_set, settings, LOCAL_RUNNER)
+        BeamPreparation(retrieval_set, TextSettings(ngram_buckets=100), LOCAL_RUNNER)
 
 
 @without_beam

@@ -5,13 +5,10 @@ import pytest
 import tensorflow as tf
 from tensorflow import keras
 
-from tests.training.test_task import state
-from tests.training.toy_task import STEPS, ToyTask
 from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.extras.distributed.exchange import pack, unpack
 from tf_smoothclir.settings.presets import changed
 from tf_smoothclir.settings.run import RunSettings
-from tf_smoothclir.training.steps import StepLoop
 from tf_smoothclir.two_tower.builder import build_model
 
 WORDS = 12
@@ -33,7 +30,6 @@ CASES = {
 
 
 def batch(part):
-    """Inputs and grades of some lists."""
     documents = [document for _, listed in part for document, _ in listed]
     inputs = {
         "query": tokens([query for query, _ in part]),
@@ -87,23 +83,17 @@ class Worker:
         return message
 
     def stepped(self, messages):
-        """The logs and the weights after one step."""
         _, logs = self._step(messages)
         return logs, [weight.numpy() for weight in self._model.weights]
-
-
-def stepped_alone(case, part):
-    """The logs and the weights after one step without an exchange."""
-    model = model_of(case)
-    logs = tf.function(lambda: model.train_step(batch(part)))()
-    return logs, [weight.numpy() for weight in model.weights]
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_step_of_all_workers_is_that_of_one_process_on_the_joint_batch(case):
     workers = [Worker(case, part) for part in PARTS]
     messages = tf.concat([worker.message() for worker in workers], axis=0)
-    logs, expected = stepped_alone(case, [each for part in PARTS for each in part])
+    model, joint = model_of(case), [each for part in PARTS for each in part]
+    logs = tf.function(lambda: model.train_step(batch(joint)))()
+    expected = [weight.numpy() for weight in model.weights]
     found = [worker.stepped(messages) for worker in workers]
     for own_logs, own in found:
         assert own_logs["pairs"] == logs["pairs"]
@@ -112,24 +102,3 @@ def test_step_of_all_workers_is_that_of_one_process_on_the_joint_batch(case):
         for one, other, first in zip(own, expected, found[0][1]):
             np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
             np.testing.assert_array_equal(one, first)
-
-
-def test_two_workers_with_the_same_batch_step_as_one():
-    """The mean of two equal gradients is the same to the last bit."""
-
-    def exchange(gradients, losses, pairs, weight):
-        message = pack(gradients, losses, pairs, weight)
-        return unpack(tf.concat([message, message], axis=0), gradients, len(losses), 2)
-
-    results = {}
-    for name, exchange_or_none in (("one", None), ("two", exchange)):
-        task = ToyTask()
-        batches = iter(task.batches.epoch(0).batches(0))
-        results[name] = StepLoop(task, exchange_or_none)(batches, STEPS), state(task)
-    (one, one_state), (two, two_state) = results["one"], results["two"]
-    np.testing.assert_array_equal(two.pop("pairs"), 2 * one.pop("pairs"))
-    assert one.keys() == two.keys() == {*ToyTask.losses, *ToyTask.checked}
-    for name, values in one.items():
-        np.testing.assert_array_equal(two[name], values)
-    for found, expected in zip(two_state, one_state):
-        np.testing.assert_array_equal(found, expected)

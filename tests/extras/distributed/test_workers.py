@@ -4,45 +4,50 @@ import json
 import re
 import shutil
 import signal
+import socket
 import time
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
-from tests.extras.distributed.tiny_shards import tiny_shards
-from tests.extras.distributed.worker_processes import WorkerProcesses, run_flags
+from tests.extras.distributed.test_shard_training import tiny_shards
+from tests.extras.distributed.worker_processes import WorkerProcesses
 from tests.training.test_resume import tensors
+from tf_smoothclir.extras.distributed import cluster as module
+from tf_smoothclir.extras.distributed.cluster import Cluster, cluster_from_environment
 from tf_smoothclir.extras.distributed.workers import is_of_cluster
 from tf_smoothclir.settings.text import TextSettings
 from tf_smoothclir.training.saved_states import BEST, SavedStates
-from tf_smoothclir.training.train import train
+from tf_smoothclir.utils.errors import InputError
 
 EPOCHS = 14
+TERM = signal.SIGTERM
 
 
 @pytest.fixture(scope="module")
 def shards(tiny, tmp_path_factory):
-    """Shards of the tiny set; read-only."""
     return tiny_shards(tiny, tmp_path_factory.mktemp("shards") / "four", TextSettings())
 
 
 @pytest.fixture(scope="module")
-def flags(tiny, shards):
-    """`flags(output_dir)` are those of a run on the shards."""
+def workers_at(tiny, shards):
+    """`workers_at(path)` are two workers whose run is `path / "run"`."""
     data = tiny().data
-    of_data = [f"--data_dir={data.data_dir}", f"--cache_dir={data.cache_dir}"]
-    more = [f"--epochs={EPOCHS}", "--learning_rate=0.1", "--checkpoint_minutes=0"]
-    return lambda output_dir: [*run_flags(of_data, shards.directory, output_dir), *more]
+    flags = [f"--data_dir={data.data_dir}", f"--cache_dir={data.cache_dir}", "--dim=4"]
+    flags += [f"--shards_dir={shards.directory}", "--batching=lists", "--batch_size=20"]
+    flags += ["--negatives=3", f"--epochs={EPOCHS}", "--learning_rate=0.1"]
+    flags += ["--checkpoint_minutes=0"]
+    return lambda path: WorkerProcesses(path / "logs", [*flags, f"--output_dir={path / 'run'}"])
 
 
 @pytest.fixture(scope="module")
-def whole(flags, tmp_path_factory):
+def whole(workers_at, tmp_path_factory):
     """The run directory and the logs of two undisturbed workers."""
     path = tmp_path_factory.mktemp("whole")
-    with WorkerProcesses(path / "logs", flags(path / "run")) as workers:
+    with workers_at(path) as workers:
         workers.start(0, 1)
-        assert [workers.end(0), workers.end(1)] == [0, 0], workers.log(0) + workers.log(1)
+        workers.finish()
         return path / "run", workers.log(0), workers.log(1)
 
 
@@ -62,36 +67,29 @@ def digest(log):
     return re.findall("Digest: (.*)", log)[-1]
 
 
-def test_workers_are_equal_to_the_last_bit(whole):
-    _, chief, other = whole
-    assert digest(chief) == digest(other)
-
-
 HERE = "{{function_node __wrapped__SaveV2_device_/job:worker/replica:0/task:0/device:CPU:0}} "
 
 
 @pytest.mark.parametrize(
-    ("kind", "message", "expected"),
+    ("name", "message", "expected"),
     [
-        (tf.errors.UnavailableError, HERE + "Connection reset by peer", True),
-        (tf.errors.InternalError, "Collective ops is aborted by: an error elsewhere", True),
-        (tf.errors.InternalError, "/job:worker/replica:0/task:1 has no heartbeat", True),
+        ("Unavailable", HERE + "Connection reset by peer", True),
+        ("Internal", "Collective ops is aborted by: an error elsewhere", True),
+        ("Internal", "/job:worker/replica:0/task:1 has no heartbeat", True),
         # Errors of this process name its own place.
-        (tf.errors.InternalError, HERE + "write failed", False),
-        (tf.errors.ResourceExhaustedError, HERE + "checkpoints/best; No space left", False),
-        (
-            tf.errors.ResourceExhaustedError,
-            "OOM when allocating tensor on /job:worker/replica:0/task:0/device:CPU:0",
-            False,
-        ),
+        ("Internal", HERE + "write failed", False),
+        ("ResourceExhausted", HERE + "checkpoints/best; No space left", False),
+        ("ResourceExhausted", "OOM on /job:worker/replica:0/task:0/device:CPU:0", False),
     ],
 )
-def test_only_connection_errors_mean_that_another_worker_is_lost(kind, message, expected):
-    assert is_of_cluster(kind(None, None, message), ["worker 1", "worker 2"]) is expected
+def test_only_connection_errors_mean_that_another_worker_is_lost(name, message, expected):
+    error = getattr(tf.errors, f"{name}Error")(None, None, message)
+    assert is_of_cluster(error, ["worker 1", "worker 2"]) is expected
 
 
-def test_only_the_chief_logs_progress(whole):
+def test_workers_are_equal_to_the_last_bit_and_only_the_chief_logs_progress(whole):
     _, chief, other = whole
+    assert digest(chief) == digest(other)
     assert f"Epoch {EPOCHS}/{EPOCHS}: loss" in chief
     assert "| NDCG@5 | " in chief
     assert re.sub("Digest: .*", "", other).splitlines() == [
@@ -101,42 +99,30 @@ def test_only_the_chief_logs_progress(whole):
     ]
 
 
-def test_loss_falls_as_with_one_process(whole, shards, tiny, tmp_path):
-    own = {"distribution": "shards", "shards_dir": shards.directory, "batching": "lists"}
-    settings = tiny(**own, batch_size=20, epochs=EPOCHS)
-    alone = [record["loss"] for record in train(settings, tmp_path / "run")["history"]]
-    together = [record["loss"] for record in metrics_of(whole[0])["history"]]
-    assert metrics_of(whole[0])["training"]["pairs"] == EPOCHS * 60
-    assert np.mean(together[-5:]) == pytest.approx(np.mean(alone[-5:]), rel=0.2)
-    np.testing.assert_allclose(together[:3], alone[:3], rtol=0.2)
-
-
-def test_killed_workers_join_again_and_nothing_is_lost(flags, whole, tmp_path):
+def test_killed_workers_join_again_and_nothing_is_lost(workers_at, whole, tmp_path):
     """SIGKILL to the chief and to the other worker, SIGTERM to one: the run ends undisturbed."""
     run = tmp_path / "run"
-    with WorkerProcesses(tmp_path / "logs", flags(run)) as workers:
+    with workers_at(tmp_path) as workers:
         workers.start(0, 1)
         workers.wait_for(0, f"Epoch 2/{EPOCHS}")
-        workers.send(0, signal.SIGKILL)
-        assert workers.end(0) == -signal.SIGKILL
+        workers.kill(0)
         workers.wait_for(1, "worker 0 was lost; waiting for it to come back and continue from")
         workers.start(0)
         workers.wait_for(0, "Continuing after epoch")
         workers.wait_for(0, "Epoch ", times=2 + 3)
-        workers.send(1, signal.SIGKILL)
-        workers.end(1)
+        workers.kill(1)
         workers.start(1)  # before or after the other has noticed
         workers.wait_for(0, "worker 1 was lost; waiting for it")
         workers.wait_for(0, "Continuing after epoch", times=2)
         workers.wait_for(0, "Epoch ", times=2 + 3 + 3)
-        workers.send(1, signal.SIGTERM)
-        assert [workers.end(0), workers.end(1)] == [128 + signal.SIGTERM] * 2
+        workers.send(1, TERM)
+        assert [workers.end(0), workers.end(1)] == [128 + TERM] * 2
         for log in (workers.log(0), workers.log(1)):
             assert "SIGTERM: stopped after epoch" in log
             assert "Traceback" not in log
         assert not (run / "metrics.json").exists()
         workers.start(0, 1)
-        assert [workers.end(0), workers.end(1)] == [0, 0], workers.log(0) + workers.log(1)
+        workers.finish()
         assert digest(workers.log(0)) == digest(workers.log(1)) == digest(whole[1])
     assert metrics_of(run) == metrics_of(whole[0])
     expected, found = last(whole[0]), last(run)
@@ -145,12 +131,12 @@ def test_killed_workers_join_again_and_nothing_is_lost(flags, whole, tmp_path):
         np.testing.assert_array_equal(found[name], value, err_msg=name)
 
 
-def test_worker_that_starts_after_the_others_have_finished_exits(flags, whole, tmp_path):
+def test_worker_that_starts_after_the_others_have_finished_exits(workers_at, whole, tmp_path):
     shutil.copytree(whole[0], tmp_path / "run")
     metrics = tmp_path / "run" / "metrics.json"
     content = metrics.read_bytes()
     metrics.unlink()
-    with WorkerProcesses(tmp_path / "logs", flags(tmp_path / "run")) as workers:
+    with workers_at(tmp_path) as workers:
         workers.start(1)
         workers.wait_for(1, "waiting for the others")
         metrics.write_bytes(content)
@@ -159,20 +145,78 @@ def test_worker_that_starts_after_the_others_have_finished_exits(flags, whole, t
         assert f"The run in {tmp_path / 'run'} is finished" in workers.log(1)
 
 
-def test_waiting_worker_ends_with_a_signal(flags, tmp_path):
-    with WorkerProcesses(tmp_path / "logs", flags(tmp_path / "run")) as workers:
+def test_waiting_worker_ends_with_a_signal(workers_at, tmp_path):
+    with workers_at(tmp_path) as workers:
         workers.start(1)
         workers.wait_for(1, "waiting for the others")
         time.sleep(1)
-        workers.send(1, signal.SIGTERM)
-        assert workers.end(1) == -signal.SIGTERM
+        workers.send(1, TERM)
+        assert workers.end(1) == -TERM
     assert not (tmp_path / "run").exists()
 
 
-def test_an_input_error_in_one_worker_ends_all(flags, tmp_path):
-    with WorkerProcesses(tmp_path / "logs", flags(tmp_path / "run")) as workers:
+def test_an_input_error_in_one_worker_ends_all(workers_at, tmp_path):
+    with workers_at(tmp_path) as workers:
         workers.start(0)
         workers.start(1, more=["--epochs=7"])
         assert [workers.end(0), workers.end(1)] == [1, 1]
         assert "error: worker 1: this worker cannot begin. Its own message" in workers.log(0)
         assert f"the chief has other settings (--epochs: {EPOCHS} there, 7 here)" in workers.log(1)
+
+
+TWO = {"worker": ["a:1", "b:1"]}
+
+
+def config(cluster, job, index):
+    return json.dumps({"cluster": cluster, "task": {"type": job, "index": index}})
+
+
+WITH_CHIEF = {"worker": ["a:1"], "chief": ["c:1"]}
+WORKERS = ("worker 0", "worker 1"), (("a", 1), ("b", 1))
+CHIEF_FIRST = ("chief", "worker 0"), (("c", 1), ("a", 1))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (config(TWO, "worker", 0), Cluster(*WORKERS, 0)),
+        (config(TWO, "worker", 1), Cluster(*WORKERS, 1)),
+        (config(WITH_CHIEF, "worker", 0), Cluster(*CHIEF_FIRST, 1)),
+        (config(WITH_CHIEF, "chief", 0), Cluster(*CHIEF_FIRST, 0)),
+    ],
+)
+def test_chief_is_the_one_of_that_name_or_the_first_worker(monkeypatch, text, expected):
+    monkeypatch.setenv("TF_CONFIG", text)
+    assert cluster_from_environment() == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("", "it is not set, but --distribution=multi_worker needs it"),
+        ("{", "it is not valid JSON"),
+        ("[]", "it lacks cluster, or task"),
+        ('{"cluster": ["a:1"], "task": {"type": "worker", "index": 0}}', "it lacks cluster, or"),
+        (config(TWO, "worker", 2), "the task is worker 2, which is not in the cluster"),
+        (config(TWO, "worker", -1), "the task is worker -1"),
+        (config({**TWO, "ps": ["p:1"]}, "worker", 0), "the cluster has ps, but only chief and wor"),
+        (config({"chief": ["a:1", "b:1"]}, "chief", 0), "the cluster has more than one chief"),
+        (config({"worker": ["a"]}, "worker", 0), "'a' is not host:port"),
+        (config({"worker": ["a:b"]}, "worker", 0), "'a:b' is not host:port"),
+    ],
+)
+def test_mistake_in_tf_config_is_reported_with_an_example(monkeypatch, text, reason):
+    monkeypatch.setenv("TF_CONFIG", text)
+    with pytest.raises(InputError) as error:
+        cluster_from_environment()
+    message = str(error.value)
+    assert message.startswith(f"TF_CONFIG: {reason}")
+    assert 'Set it for each process, for example {"cluster": {"worker": [' in message
+
+
+def test_address_of_another_process_is_a_mistake(monkeypatch):
+    with socket.create_server(("", 0)) as other:
+        address = f"127.0.0.1:{other.getsockname()[1]}"
+        monkeypatch.setenv("TF_CONFIG", config({"worker": [address]}, "worker", 0))
+        with pytest.raises(InputError, match=f"cannot listen at its address {address} .*port"):
+            module.wait_for_all(cluster_from_environment(), lambda: False)

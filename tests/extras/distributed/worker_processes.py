@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -15,8 +17,9 @@ from pathlib import Path
 from tf_smoothclir._compat.quiet import hush_tensorflow
 
 ROOT = Path(__file__).resolve().parents[3]
-PLUGIN = "tf_smoothclir.extras.distributed"
-_MODULE = "tests.extras.distributed.worker_train"
+_DISTRIBUTED = ["--plugin=tf_smoothclir.extras.distributed", "--distribution=multi_worker"]
+_MODULE = "tests.extras.distributed.worker_processes"
+_ENVIRONMENT = {"PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"}
 _TIMEOUT_SECONDS = 300  # for anything
 
 
@@ -30,7 +33,11 @@ class WorkerProcesses:
         """Chooses their addresses; their logs go to `directory`, which must be new."""
         directory.mkdir(parents=True)
         self._logs = [directory / f"worker{index}.log" for index in (0, 1)]
-        self._flags = [*flags, f"--plugin={PLUGIN}", "--distribution=multi_worker"]
+        self._flags = [
+            *flags,
+            "--plugin=tf_smoothclir.extras.distributed",
+            "--distribution=multi_worker",
+        ]
         self._cluster = {"worker": [f"127.0.0.1:{port}" for port in _free_ports(2)]}
         self._processes: list[subprocess.Popen | None] = [None, None]
 
@@ -43,74 +50,71 @@ class WorkerProcesses:
             process.wait()
 
     def start(self, *workers: int, more: Sequence[str] = ()) -> None:
-        """Starts or restarts workers, with `more` flags."""
         for worker in workers:
             config = {"cluster": self._cluster, "task": {"type": "worker", "index": worker}}
             with open(self._logs[worker], "ab") as log:
                 self._processes[worker] = subprocess.Popen(
                     [sys.executable, "-m", _MODULE, *self._flags, *more],
                     cwd=ROOT,
-                    env={
-                        **os.environ,
-                        "PYTHONPATH": str(ROOT),
-                        "PYTHONUNBUFFERED": "1",
-                        "TF_CONFIG": json.dumps(config),
-                    },
+                    env={**os.environ, **_ENVIRONMENT, "TF_CONFIG": json.dumps(config)},
                     stdin=subprocess.DEVNULL,
                     stdout=log,
                     stderr=log,
                 )
 
     def send(self, worker: int, number: int) -> None:
-        """Sends a signal to a worker."""
         self._processes[worker].send_signal(number)
 
+    def kill(self, worker: int) -> None:
+        self.send(worker, signal.SIGKILL)
+        self.end(worker)
+
     def end(self, worker: int) -> int:
-        """Waits for a worker to end, and returns its exit code."""
         return self._processes[worker].wait(timeout=_TIMEOUT_SECONDS)
 
-    def is_running(self, worker: int) -> bool:
-        """Returns whether a worker has not ended."""
-        return self._processes[worker].poll() is None
+    def finish(self) -> None:
+        assert [self.end(0), self.end(1)] == [0, 0], self.log(0) + self.log(1)
 
     def log(self, worker: int) -> str:
-        """Returns what a worker has logged so far, restarts included."""
         return self._logs[worker].read_text()
 
     def wait_for(self, worker: int, text: str, times: int = 1) -> None:
         """Waits until the log of a worker contains `text` at least `times` times."""
         end = time.monotonic() + _TIMEOUT_SECONDS
         while self.log(worker).count(text) < times:
-            if time.monotonic() > end or not self.is_running(worker):
+            if time.monotonic() > end or self._processes[worker].poll() is not None:
                 raise AssertionError(f"worker {worker} did not log {text!r}:\n{self.log(worker)}")
             time.sleep(0.05)
 
 
-def run_flags(data: Sequence[str], shards: str | Path, output_dir: str | Path) -> list[str]:
-    """Returns the flags of a small run on the shards of a tiny set, which `data` names."""
-    return [
-        *data,
-        f"--shards_dir={shards}",
-        f"--output_dir={output_dir}",
-        "--batching=lists",
-        "--dim=4",
-        "--negatives=3",
-        "--batch_size=20",
-    ]
-
-
 def _free_ports(number: int) -> list[int]:
-    sockets = [socket.socket() for _ in range(number)]
-    try:
+    with contextlib.ExitStack() as stack:
+        sockets = [stack.enter_context(socket.socket()) for _ in range(number)]
         for each in sockets:
             each.bind(("127.0.0.1", 0))
         return [each.getsockname()[1] for each in sockets]
-    finally:
-        for each in sockets:
-            each.close()
 
 
-def load_quietly() -> None:
-    """Silences TensorFlow's loading messages: the command has not set up its log yet."""
+def main() -> None:
+    """Runs smoothclir-train, and prints a digest of the weights of this worker after training."""
+    # TensorFlow's loading messages are silenced: the command has not set up its log yet.
     logging.getLogger("tensorflow").setLevel(logging.WARNING)
     hush_tensorflow()
+    from tf_smoothclir.extras.distributed.workers import digest_of
+    from tf_smoothclir.training.trainer import Trainer
+    from trainers.train import run
+
+    original = Trainer.train
+
+    def train(trainer):
+        progress = original(trainer)
+        variables = trainer.task.variables
+        print("Digest:", digest_of("", [*variables.weights, *variables.optimizer]).hex())
+        return progress
+
+    Trainer.train = train
+    run()
+
+
+if __name__ == "__main__":
+    main()

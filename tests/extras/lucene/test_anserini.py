@@ -1,22 +1,17 @@
 """Files for Anserini, read back and ranked as Lucene ranks them: by sums of integers."""
 
-from __future__ import annotations
-
 import collections
 import json
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 
-from tests.published import CUT_POINTS
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.sources.source import Text
 from tf_smoothclir.extras.lucene import anserini
-from tf_smoothclir.extras.lucene.anserini import quantized, write_anserini
+from tf_smoothclir.extras.lucene.anserini import write_anserini
 from tf_smoothclir.index.document_collections import SourceCollection, open_collection
-from tf_smoothclir.publishing.exported_lexical import ExportedLexical, LexicalParts
-from tf_smoothclir.publishing.version_writer import PairInfo, publish_version
+from tf_smoothclir.publishing.exported_lexical import LexicalParts
 from tf_smoothclir.training.retrievers import load_models
 from tf_smoothclir.training.train import tokenized_set_of
 
@@ -61,92 +56,57 @@ def lucene_scores(documents, words):
 
 @pytest.mark.parametrize("bits", [4, 8, 16])
 def test_sums_of_integers_are_the_scores_up_to_half_a_step_a_word(
-    run, lexical, source, tmp_path, bits
+    run, lexical, source, tmp_path, monkeypatch, bits
 ):
-    written = write_anserini(
-        tmp_path / "out", lexical, SourceCollection(source), source.queries(), bits=bits
-    )
+    monkeypatch.setattr(anserini, "DOCUMENTS_PER_FILE", 10)
+    monkeypatch.setattr(anserini, "_DOCUMENTS_AT_ONCE", 5)
+    collection = SourceCollection(source)
+    written = write_anserini(tmp_path / "out", lexical, collection, source.queries(), bits=bits)
     documents, topics = read(tmp_path / "out")
+    names = sorted(path.name for path in (tmp_path / "out" / "documents").iterdir())
+    assert names == [f"part-0000{part}.jsonl" for part in range(3)]
+    assert [(id_, record["contents"]) for id_, record in documents.items()] == [
+        (text.id, text.text) for text in source.documents()
+    ]
+    values = [value for record in documents.values() for value in record["vector"].values()]
+    assert all(type(value) is int and value > 0 for value in values)
+    assert max(values) == 2**bits - 1
     tokenized_set = tokenized_set_of(source, run.settings(), run, ("test",))
-    retrieval_set = tokenized_set.retrieval_set
+    query_ids = tokenized_set.retrieval_set.query_ids
     rows = load_models(run).retrievers(tokenized_set)["lexical"].rows  # without feedback
-    scores = rows(np.arange(len(retrieval_set.query_ids)))
-    assert list(documents) == retrieval_set.document_ids
-    largest = max(value for record in documents.values() for value in record["vector"].values())
-    assert largest == 2**bits - 1
-    for query_id, row in zip(retrieval_set.query_ids, scores):
+    for query_id, row in zip(query_ids, rows(np.arange(len(query_ids)))):
         words = topics[query_id]
+        assert len(words) == 2
         found = np.array(lucene_scores(documents, words)) * written.step
         assert np.abs(found - row).max() <= len(words) * written.step / 2 + 1e-5
-    assert written.documents == len(documents)
-    assert written.topics == len(topics) == len(retrieval_set.query_ids)
+    assert (written.documents, written.topics) == (len(documents), len(query_ids))
     assert json.loads((tmp_path / "out" / "anserini.json").read_text())["step"] == written.step
 
 
-def test_impacts_are_positive_integers_and_texts_are_kept(lexical, source, tmp_path):
-    write_anserini(tmp_path / "out", lexical, SourceCollection(source), source.queries())
-    documents, topics = read(tmp_path / "out")
-    texts = {text.id: text.text for text in source.documents()}
-    for id_, record in documents.items():
-        assert record["contents"] == texts[id_]
-        assert all(type(value) is int and value > 0 for value in record["vector"].values())
-        assert not any(set(word) & set(" \t\n") for word in record["vector"])
-    assert [len(topics[text.id]) for text in source.queries()] == [2] * len(topics)
-
-
-def test_many_documents_are_several_files(lexical, source, tmp_path, monkeypatch):
-    monkeypatch.setattr(anserini, "DOCUMENTS_PER_FILE", 10)
-    monkeypatch.setattr(anserini, "_DOCUMENTS_AT_ONCE", 5)
-    write_anserini(tmp_path / "out", lexical, SourceCollection(source), source.queries())
-    names = sorted(path.name for path in (tmp_path / "out" / "documents").iterdir())
-    assert names == [f"part-0000{part}.jsonl" for part in range(3)]
-    assert list(read(tmp_path / "out")[0]) == [text.id for text in source.documents()]
-
-
-def test_queries_without_a_known_word_are_left_out(lexical, source, tmp_path, caplog):
-    queries = [Text("a", "", "word1 word1 unheard"), Text("b", "", "unheard"), Text("c", "", "")]
-    with caplog.at_level("WARNING", logger="absl"):
-        write_anserini(tmp_path / "out", lexical, SourceCollection(source), queries)
-    assert read(tmp_path / "out")[1] == {"a": ["word1", "word1"]}
-    assert "2 queries have no known word" in caplog.text
-
-
-def test_words_that_no_document_can_match_give_empty_vectors(lexical, tmp_path):
+def test_queries_and_documents_without_a_known_word(lexical, tmp_path, caplog):
     (tmp_path / "documents.tsv").write_text("1\tnothing known\n2\t!\n")
     collection = open_collection(str(tmp_path / "documents.tsv"), None)
-    written = write_anserini(tmp_path / "out", lexical, collection, ())
-    assert written.documents == 2
-    assert not (tmp_path / "out" / "topics.tsv").exists()
-    assert '"vector": {}' in (tmp_path / "out" / "documents" / "part-00000.jsonl").read_text()
+    queries = [Text("a", "", "word1 word1 unheard"), Text("b", "", "unheard"), Text("c", "", "")]
+    with caplog.at_level("WARNING", logger="absl"):
+        written = write_anserini(tmp_path / "out", lexical, collection, queries)
+    documents, topics = read(tmp_path / "out")
+    assert [record["vector"] for record in documents.values()] == [{}, {}]
+    assert topics == {"a": ["word1", "word1"]}
+    assert "2 queries have no known word" in caplog.text
+    assert (written.documents, written.topics) == (2, 1)
+    write_anserini(tmp_path / "without", lexical, collection, ())
+    assert not (tmp_path / "without" / "topics.tsv").exists()
 
 
-def test_rounding_drops_what_is_less_than_half_a_step():
-    impacts = sp.csr_array(np.array([[0.24, 0.26, 0.0, 2.0]], np.float32))
-    found = quantized(impacts, 0.5)
-    assert found.toarray().tolist() == [[0, 1, 0, 4]]
-    assert found.nnz == 2
-
-
-def test_the_command_writes_a_set_and_refuses_to_write_over_it(commands, run, lexical, tmp_path):
-    parts = {"lexical": ExportedLexical(lexical)}
-    info = PairInfo(0, 0.0, (0.2, 0.7), run.settings().data, CUT_POINTS)
-    texts = {"query": [b"word1"], "document": [b"mot1"]}
-
-    class Agreed:
-        def __getattr__(self, name):
-            return lambda *_, **__: None
-
-    publish_version(parts, tmp_path / "export", info, texts, Agreed())
-    arguments = [f"--export_dir={tmp_path / 'export'}", f"--output_dir={tmp_path / 'out'}"]
-    done = commands.run("tf_smoothclir.extras.lucene.write_anserini", *arguments)
+def test_the_command_writes_a_set_and_refuses_to_write_over_it(commands, ranking_exports, tmp_path):
+    arguments = [f"--export_dir={ranking_exports['lexical']}", f"--output_dir={tmp_path / 'out'}"]
+    module = "tf_smoothclir.extras.lucene.write_anserini"
+    done = commands.run(module, *arguments)
     assert done.returncode == 0, done.stderr
     assert "30 documents of" in done.stdout
     assert "20 topics; an impact of 1 is a score of" in done.stdout
-    assert {path.name for path in (tmp_path / "out").iterdir()} == {
-        "anserini.json",
-        "documents",
-        "topics.tsv",
-    }
-    done = commands.run("tf_smoothclir.extras.lucene.write_anserini", *arguments)
-    assert done.returncode != 0
-    assert "it is there already. Give a new one" in done.stderr
+    names = {path.name for path in (tmp_path / "out").iterdir()}
+    assert names == {"anserini.json", "documents", "topics.tsv"}
+    again = commands.run(module, *arguments)
+    assert again.returncode != 0
+    assert "it is there already. Give a new one" in again.stderr

@@ -1,7 +1,5 @@
 """Cells in processes of their own: independent of each other, each done once, resumed."""
 
-from __future__ import annotations
-
 import errno
 import os
 import re
@@ -41,9 +39,11 @@ class QuickCell:
 
 
 def test_cells_run_side_by_side_and_a_failing_one_says_why_in_its_log(tmp_path):
-    good, bad = QuickCell(tmp_path, "good"), QuickCell(tmp_path, "bad")
-    assert run_cells([bad, good, good], processes=2) == [bad]
+    good, bad, done = (QuickCell(tmp_path, name) for name in ("good", "bad", "done"))
+    done.path.mkdir(parents=True)
+    assert run_cells([bad, good, good, done], processes=2) == [bad]
     assert good.finished
+    assert not done.log.exists()
     pids = [re.findall(r"in process (\d+)", cell.log.read_text()) for cell in (good, bad)]
     assert [len(of_cell) for of_cell in pids] == [1, 1]
     assert len({str(os.getpid()), *pids[0], *pids[1]}) == 3
@@ -77,38 +77,14 @@ def test_a_full_disk_ends_all_cells_and_names_the_one(tmp_path, cause):
         cell_processes._report(cell, code)
 
 
-def test_a_finished_cell_starts_no_process(tmp_path):
-    cell = QuickCell(tmp_path, "good")
-    cell.path.mkdir(parents=True)
-    assert run_cells([cell, cell], processes=1) == []
-    assert not cell.log.exists()
-
-
-@pytest.fixture
-def tiny_cells(tmp_path):
-    """A cell that cannot be trained and one that can, both with a checkpoint for each step."""
+def test_a_cell_continues_after_its_data_have_moved(tmp_path, without_plots):
     data_dir = write_tiny_set(tmp_path / "tiny")
-    good = tiny_settings(data_dir, tmp_path / "cache", epochs=1)
-    bad = changed(good, {"query_embeddings": str(tmp_path / "missing.vec")})
-    return [CellDirectory(tmp_path, Cell(settings, "tiny", "f")) for settings in (bad, good)]
-
-
-def test_a_cell_continues_after_its_data_have_moved(tiny_cells, tmp_path):
-    _, cell = tiny_cells
-    train(cell.cell.settings, cell.path)
-    moved = (tmp_path / "tiny").rename(tmp_path / "moved")
-    settings = changed(cell.cell.settings, {"data_dir": str(moved)})
-    again = CellDirectory(tmp_path, Cell(settings, "tiny", "f"))
+    settings = tiny_settings(data_dir, tmp_path / "cache", epochs=1)
+    cell = CellDirectory(tmp_path, Cell(settings, "tiny", "f"))
+    train(settings, cell.path)
+    moved = changed(settings, {"data_dir": str(data_dir.rename(tmp_path / "moved"))})
+    again = CellDirectory(tmp_path, Cell(moved, "tiny", "f"))
     assert again.path == cell.path
     again.complete()
     assert again.finished
     assert again.score_counts().sum() > 0
-
-
-@pytest.mark.slow
-def test_a_cell_that_cannot_be_trained_does_not_stop_the_next(tiny_cells):
-    bad, good = tiny_cells
-    assert run_cells([bad, good, good], processes=1) == [bad]
-    assert good.finished
-    assert not bad.finished
-    assert "missing.vec" in bad.log.read_text()

@@ -1,16 +1,24 @@
-"""The report page: well-formed, escaped, self-contained, and readable by a screen reader."""
-
-from __future__ import annotations
+"""Tables and the report page: marks, formats, escapes, self-contained, for a screen reader."""
 
 import base64
+import csv
+import io
 import re
 from html.parser import HTMLParser
 
 import pytest
 
+from tests.papers.laboratory.fakes import fake_system
 from tf_smoothclir.papers.laboratory.page import PageTable, Section, write_page
+from tf_smoothclir.papers.laboratory.tables import (
+    latex_escape,
+    paper_table,
+    system_csv,
+    system_table,
+)
+from tf_smoothclir.papers.liu2020.paper_numbers import paper_values
+from tf_smoothclir.settings.training import METRICS
 
-VOID = {"meta", "img", "br", "hr", "link"}
 PNG = b"\x89PNG\r\n\x1a\nany bytes"
 NASTY = "<script>alert('x')</script> & \"quoted\" </pre></section>"
 
@@ -20,21 +28,18 @@ class Tree(HTMLParser):
 
     def __init__(self):
         super().__init__()
-        self.open, self.tags, self.texts, self.doctypes = [], [], [], []
-
-    def handle_decl(self, decl):
-        self.doctypes.append(decl)
+        self.open, self.tags, self.texts = [], [], []
 
     def handle_starttag(self, tag, attrs):
         self.tags.append((tag, dict(attrs)))
-        if tag not in VOID:
+        if tag not in ("meta", "img", "br", "hr", "link"):
             self.open.append(tag)
 
     def handle_endtag(self, tag):
         assert self.open.pop() == tag
 
     def handle_data(self, data):
-        if data.strip():
+        if data.strip() and self.open:
             self.texts.append((self.open[-1], data))
 
     def all(self, wanted):
@@ -44,81 +49,70 @@ class Tree(HTMLParser):
         return [data for tag, data in self.texts if tag == wanted]
 
 
-def parse(path):
-    tree = Tree()
-    tree.feed(path.read_text(encoding="utf-8"))
-    tree.close()
-    assert tree.open == []
-    return tree
+@pytest.fixture
+def page_of(tmp_path):
+    """`page_of(sections)` writes a page; returns its text and its tree."""
+
+    def write(sections, **options):
+        path = write_page(tmp_path, sections, **options)
+        assert path == tmp_path / "report.html"
+        text, tree = path.read_text(encoding="utf-8"), Tree()
+        tree.feed(text)
+        tree.close()
+        assert tree.open == []
+        return text, tree
+
+    return write
 
 
 @pytest.fixture
-def plot(tmp_path):
-    (tmp_path / "scores_by_grade.png").write_bytes(PNG)
-    return tmp_path / "scores_by_grade.png"
-
-
-@pytest.fixture
-def sections(plot):
-    table = PageTable(["metric", "SOSL", "p"], [["MAP", "0.841", ""], ["x", "-1", "2%"]])
+def sections(tmp_path):
+    plot = tmp_path / "scores_by_grade.png"
+    plot.write_bytes(PNG)
+    table = PageTable(["metric", "SOSL", "p"], [["MAP", "**0.841**", ""], ["x", "-1", "2%"]])
     return [
         Section("Table 2: losses", "First.\n\nSecond ε.", ["run --a", "run --b"], [table], []),
         Section("Figure 3", plots=[plot, plot]),
     ]
 
 
-def test_page_is_well_formed_html5_with_working_links(tmp_path, sections):
-    path = write_page(tmp_path, sections, title="Title", note="Today, 2 cores.")
-    assert path == tmp_path / "report.html"
-    tree = parse(path)
-    assert tree.doctypes == ["DOCTYPE html"]
+def test_page_is_well_formed_html5_with_working_links(page_of, sections):
+    text, tree = page_of([*sections, sections[0]], title="Title", note="Today, 2 cores.")
+    assert text.startswith("<!DOCTYPE html>")
     assert tree.all("html") == [{"lang": "en"}]
     assert tree.text("title") == tree.text("h1") == ["Title"]
     assert tree.text("p")[:4] == ["Today, 2 cores.", "First.", "Second ε.", "Made by "]
-    assert tree.text("h2") == ["Table 2: losses", "Figure 3", "Commands"]
-    assert tree.text("a") == [*tree.text("h2"), "command 1", "command 2"]
+    assert tree.text("h2") == ["Table 2: losses", "Figure 3", "Table 2: losses", "Commands"]
     targets = [link["href"].removeprefix("#") for link in tree.all("a")]
     sections_and_commands = [*tree.all("section"), *(li for li in tree.all("li") if "id" in li)]
-    assert targets == [part["id"] for part in sections_and_commands]
+    ids = [part["id"] for part in sections_and_commands]
+    assert list(dict.fromkeys(targets)) == ids  # each command once, however often it is named
+    assert len(set(ids)) == len(ids) == 3 + 1 + 2
     assert tree.text("code") == ["run --a", "run --b"]
-    assert {"name": "viewport", "content": "width=device-width, initial-scale=1"} in tree.all(
-        "meta"
-    )
+    aligned = [cell.get("class") for cell in tree.all("td")[:3]]
+    assert aligned == [None, "number", "number"]  # of MAP, 0.841 and an empty one
+    assert tree.text("strong") == ["0.841"] * 2
+    wrapper = tree.all("div")[0]  # wide tables scroll on their own, also by keyboard
+    assert (wrapper["class"], wrapper["tabindex"]) == ("table", "0")
 
 
-def test_ids_are_unique_and_each_command_is_said_once(tmp_path, sections):
-    page = write_page(tmp_path, [*sections, *sections]).read_text(encoding="utf-8")
-    ids = re.findall(r'\bid="([^"]*)"', page)
-    assert len(ids) == len(set(ids)) == 4 + 1 + 2  # sections, the list of commands, commands
-    assert page.count("run --a") == 1
-
-
-def test_page_is_self_contained(tmp_path, sections):
-    path = write_page(tmp_path, sections)
-    tree = parse(path)
-    assert not {"script", "link", "iframe", "object"} & {tag for tag, _ in tree.tags}
-    for _, attributes in tree.tags:
+def test_page_is_self_contained_and_its_plots_are_described(page_of, sections):
+    page, tree = page_of(sections)
+    for tag, attributes in tree.tags:
+        assert tag not in ("script", "link", "iframe", "object")
         for name in {"src", "href", "srcset", "data", "style"} & set(attributes):
             assert attributes[name].startswith(("data:", "#"))
-    page = path.read_text(encoding="utf-8")
     assert not re.search(r"https?:|url\(|@import", page)
+    image, _ = tree.all("img")
+    assert base64.b64decode(image["src"].removeprefix("data:image/png;base64,")) == PNG
+    assert image["alt"] == "Figure 3: scores by grade"
 
 
-def test_plots_are_inlined_and_described(tmp_path, sections):
-    images = parse(write_page(tmp_path, sections)).all("img")
-    assert len(images) == 2
-    prefix = "data:image/png;base64,"
-    assert images[0]["src"].startswith(prefix)
-    assert base64.b64decode(images[0]["src"][len(prefix) :]) == PNG
-    assert images[0]["alt"] == "Figure 3: scores by grade"
-
-
-def test_everything_is_escaped(tmp_path, plot):
-    evil = plot.with_name("a<b&'c'.png")
-    evil.write_bytes(plot.read_bytes())
+def test_everything_is_escaped(page_of, tmp_path):
+    evil = tmp_path / "a<b&'c'.png"
+    evil.write_bytes(PNG)
     table = PageTable([NASTY], [[NASTY]])
-    sections = [Section(NASTY, NASTY, [NASTY], [table], [evil])]
-    tree = parse(write_page(tmp_path, sections, title=NASTY, note=NASTY))
+    _, tree = page_of([Section(NASTY, NASTY, [NASTY], [table], [evil])], title=NASTY, note=NASTY)
     assert not tree.all("script")
     for tag, times in {"h1": 1, "code": 1, "th": 1, "td": 1}.items():
         assert tree.text(tag) == [NASTY] * times, tag
@@ -129,64 +123,62 @@ def test_everything_is_escaped(tmp_path, plot):
     assert tree.all("div")[0]["aria-label"] == f"Table: {NASTY}"
 
 
-@pytest.mark.parametrize(
-    ("cells", "right"),
-    [
-        (["0.841", "-1.2", "+3"], True),
-        (["1,234", "5e-06", "12.5%", "3 s", "7 ms", "113k"], True),
-        (["0.438 (0.431 to 0.445)", "0.438 (0.431 to 0.445) †", "0.4 ± 0.1"], True),
-        (["0.5", "", "—", "nan"], True),
-        (["", "—"], False),
-        (["2/ε", "4"], False),
-        (["0.2, 0.7", "SOSL"], False),
-        (["3PartL2", "1"], False),
-        ([], False),
-    ],
-)
-def test_columns_of_numbers_are_aligned_right(cells, right, tmp_path):
-    table = PageTable(["x"], [[cell] for cell in cells])
-    tree = parse(write_page(tmp_path, [Section("t", tables=[table])]))
-    expected = "number" if right else None
-    assert [cell.get("class") for cell in tree.all("td")] == [expected] * len(cells)
-    assert tree.all("th")[0].get("class") == expected
+SYSTEMS = [fake_system("SOSL", (0.4, 0.5, 0.6)), fake_system("MSE", (0.3, 0.3, 0.3), loss="mse")]
 
 
-def test_bold_cells_are_bold_and_still_numbers(tmp_path):
-    table = PageTable(["system", "NDCG@5"], [["a<b", "**0.5 †**"], ["**c&d**", "0.4"]])
-    text = write_page(tmp_path, [Section("T", tables=[table])]).read_text(encoding="utf-8")
-    assert '<td class="number"><strong>0.5 †</strong></td>' in text
-    assert "<td><strong>c&amp;d</strong></td>" in text
-    assert "**" not in text
+def test_the_best_mean_of_each_column_is_bold_and_the_marked_value_has_the_mark():
+    systems = [*SYSTEMS, fake_system("3PartL2", (0.5,), loss="three_part_l2")]
+    table = system_table("Test", "loss", systems, {("MSE", "MAP")}, costs=True)
+    columns = ["loss", "θ", *METRICS, "seconds an epoch", "MB"]
+    assert list(table.columns) == columns
+    lines = [re.split(r" ?\| ?", line)[1:-1] for line in table.markdown().splitlines()]
+    of_mse = ["0.300 †" if metric == "MAP" else "0.300" for metric in METRICS]
+    spread = ["**0.500 (0.400 to 0.600)**"] * len(METRICS)
+    assert lines[4] == ["SOSL", "0.2, 0.7", *spread, "1.0", "500"]
+    assert lines[5] == ["MSE", "0.2, 0.7", *of_mse, "1.0", "500"]
+    # Equal means are all bold.
+    assert lines[6] == ["3PartL2", "0.2, 0.55, 0.9", *["**0.500**"] * len(METRICS), "1.0", "500"]
+    assert "**0.500 (0.400 to 0.600)**" in table.for_page().rows[0]
 
 
-def test_wide_tables_scroll_on_their_own_also_by_keyboard(tmp_path, sections):
-    path = write_page(tmp_path, sections)
-    (wrapper,) = parse(path).all("div")
-    assert wrapper["class"] == "table"
-    assert wrapper["tabindex"] == "0"
-    assert ".table { overflow-x: auto" in path.read_text(encoding="utf-8")
+def test_the_papers_values_stand_below_ours_and_are_bold_in_its_own_table_alone():
+    paper = paper_values("table2")
+    rows = system_table("Test", "loss", SYSTEMS, paper=paper["fr"]).rows
+    assert [row[0] for row in rows] == ["SOSL", "SOSL (paper)", "MSE", "MSE (paper)"]
+    assert [cell.mean for cell in rows[1][2:]] == [paper["fr"]["SOSL"][m] for m in METRICS]
+    assert not any(cell.best for cell in rows[1][2:])
+    table = paper_table("paper", "loss", {"Italian": paper["it"]})
+    bold = {row[1]: [m for m, cell in zip(METRICS, row[2:]) if cell.best] for row in table.rows}
+    others = [metric for metric in METRICS if metric != "P_r@5"]
+    assert bold == {"SOSL": others, "3PartL2": [], "MSE": [], "PO": ["P_r@5"]}
 
 
-def test_page_has_styles_for_dark_screens_and_for_print(tmp_path, sections):
-    page = write_page(tmp_path, sections).read_text(encoding="utf-8")
-    assert "@media (prefers-color-scheme: dark)" in page
-    assert "@media print" in page
+def test_latex_escapes_texts_and_has_as_many_columns_in_each_row_as_it_declares():
+    text = "50% & {a} #1 $ a\\b~c^d θ, ε 0.5 †"
+    assert latex_escape(text) == (
+        r"50\% \& \{a\} \#1 \$ a\textbackslash{}b\textasciitilde{}c\textasciicircum{}d "
+        r"$\theta$, $\varepsilon$ 0.5 \textsuperscript{$\dagger$}"
+    )
+    lines = system_table("Test", "loss_a", SYSTEMS).latex().splitlines()
+    assert lines[1] == r"\begin{tabular}{ll" + "r" * len(METRICS) + "}"
+    rows = [line for line in lines if line.endswith(r" \\")]
+    assert [row.count(" & ") for row in rows] == [len(METRICS) + 1] * 3
+    assert rows[0].startswith(r"loss\_a & $\theta$ & P\_mr@1")
+    assert rows[1].count(r"\textbf{0.500 (0.400 to 0.600)}") == len(METRICS)
 
 
-def test_a_page_may_have_no_sections(tmp_path):
-    tree = parse(write_page(tmp_path, []))
-    assert tree.text("h1") == ["Experiments"]
-    assert not tree.all("nav")
-
-
-@pytest.mark.parametrize("row", [[], ["1"], ["1", "2", "3"]])
-def test_a_row_of_the_wrong_length_is_an_error_and_leaves_no_page(row, tmp_path):
-    table = PageTable(["a", "b"], [["1", "2"], row])
-    with pytest.raises(ValueError, match=r"Table 9: row .* must have one cell for each"):
-        write_page(tmp_path, [Section("Table 9", tables=[table])])
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_missing_plot_is_an_error(tmp_path):
-    with pytest.raises(FileNotFoundError):
-        write_page(tmp_path, [Section("x", plots=[tmp_path / "none.png"])])
+def test_csv_has_every_value_of_ours_and_of_the_paper():
+    text = system_csv("a, set", SYSTEMS, {("MSE", "MAP")}, paper_values("table2"), "fr")
+    rows = list(csv.DictReader(io.StringIO(text)))
+    ours = [row for row in rows if row["source"] == "ours"]
+    assert len(ours) == 2 * (len(METRICS) + 1)  # and full/MRR@10
+    assert len(rows) - len(ours) == 4 * 4 * len(METRICS)
+    names = ("set", "system", "metric", "lowest_seed", "highest_seed", "queries")
+    expected = ["a, set", "SOSL", "P_mr@1", "0.4", "0.6", "7"]
+    assert [ours[0][name] for name in names] == expected
+    assert float(ours[0]["mean"]) == pytest.approx((0.4 + 0.5 + 0.6) / 3, abs=1e-15)
+    differing = [(r["system"], r["metric"]) for r in ours if r["differs_from_first"] == "yes"]
+    assert differing == [("MSE", "MAP")]
+    comparable = {row["set"] for row in rows if row["comparable"] == "yes"}
+    assert "WikiCLIR fr" in comparable
+    assert not comparable & {"WikiCLIR it", "WikiCLIR sw", "WikiCLIR tl"}

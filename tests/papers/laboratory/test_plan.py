@@ -1,18 +1,20 @@
-"""Which cells experiments need, and that only validation decides about thresholds."""
+"""Which cells experiments need; validation alone decides about thresholds, in grids that grow."""
 
 import dataclasses
+import shutil
 
+import numpy as np
 import pytest
+import tensorflow as tf
 
 from tests.papers.laboratory.fakes import finish
 from tf_smoothclir.papers.laboratory.catalogue import EXPERIMENTS
 from tf_smoothclir.papers.laboratory.cells import Cell
+from tf_smoothclir.papers.laboratory.grids import beyond_edge, highest_score, reachable
 from tf_smoothclir.papers.laboratory.plan import Study, StudySet, threshold_grids
-from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.settings.presets import changed
 from tf_smoothclir.settings.run import RunSettings
-from tf_smoothclir.settings.text import TextSettings
-from tf_smoothclir.settings.training import TrainingSettings
+from tf_smoothclir.two_tower.similarity import SmoothCosineSimilarity
 from tf_smoothclir.utils.errors import InputError
 
 GRID = ((0.0, 0.5), (0.2, 0.7), (0.4, 0.75))
@@ -34,42 +36,25 @@ def candidates(study, system=SOSL):
     return {cell.cell.segments: cell for cell in cells}
 
 
-def test_thresholds_are_the_best_on_validation_and_not_on_test(study):
-    cells = candidates(study)
-    for thresholds, validation, test in zip(GRID, (0.1, 0.3, 0.2), (0.9, 0.1, 0.8)):
-        finish(cells[thresholds], validation=validation, test=test)
-    assert study.chosen(ONE, SOSL) == GRID[1]
-
-
-def test_of_equally_good_thresholds_the_first_is_chosen(study):
-    for cell in candidates(study).values():
-        finish(cell, validation=0.5, test=0.5)
-    assert study.chosen(ONE, SOSL) == GRID[0]
-
-
-def test_a_failed_candidate_is_not_chosen(study):
-    cells = candidates(study)
-    finish(cells[GRID[2]], validation=0.01, test=0.0)
-    assert study.chosen(ONE, SOSL) == GRID[2]
-
-
-def test_without_any_candidate_there_are_no_cells(study):
-    assert study.chosen(ONE, SOSL) is None
-    assert study.cells(ONE, SOSL) == []
-
-
-def test_full_cells_have_the_chosen_thresholds_all_seeds_and_all_epochs(study):
-    finish(candidates(study)[GRID[2]], validation=0.5, test=0.5)
-    settings = [cell.cell.settings for cell in study.cells(ONE, SOSL)]
-    assert [s.model.thresholds for s in settings] == [GRID[2]] * 2
-    assert [s.training.seed for s in settings] == [13, 14]
-    assert {s.training.epochs for s in settings} == {ONE.settings.training.epochs}
-
-
-def test_tuning_is_short_and_has_one_seed(study):
-    for cell in candidates(study).values():
-        assert cell.cell.settings.training.epochs == 2
-        assert cell.cell.settings.training.seed == 13
+@pytest.mark.parametrize(
+    ("validation", "test", "chosen"),
+    [
+        ((0.1, 0.3, 0.2), (0.9, 0.1, 0.8), GRID[1]),
+        ((0.5, 0.5, 0.5), (0.1, 0.2, 0.3), GRID[0]),  # of equally good ones the first
+        ((None, None, 0.01), (0.9, 0.9, 0.0), GRID[2]),  # the others have failed
+        ((None, None, None), (0.9, 0.9, 0.9), None),
+    ],
+)
+def test_thresholds_are_the_best_on_validation_and_not_on_test(study, validation, test, chosen):
+    for cell, of_validation, of_test in zip(candidates(study).values(), validation, test):
+        assert (cell.cell.settings.training.epochs, cell.cell.settings.training.seed) == (2, 13)
+        if of_validation is not None:
+            finish(cell, validation=of_validation, test=of_test)
+    assert study.chosen(ONE, SOSL) == chosen
+    full = [cell.cell.settings for cell in study.cells(ONE, SOSL)]
+    found = [(one.model.thresholds, one.training.seed, one.training.epochs) for one in full]
+    epochs = ONE.settings.training.epochs
+    assert found == ([(chosen, 13, epochs), (chosen, 14, epochs)] if chosen else [])
 
 
 def test_three_part_l2_has_its_cut_points_tuned(study):
@@ -78,24 +63,18 @@ def test_three_part_l2_has_its_cut_points_tuned(study):
     for cuts, validation in zip(CUTS, (0.4, 0.1)):
         finish(cells[cuts], validation=validation, test=0.5)
     models = [cell.cell.settings.model for cell in study.cells(ONE, THREE_PART)]
+    assert study.seeds_note == "Mean over the seeds 13, 14"
+    assert study.scores_note == "scores of a query are means over the seeds 13, 14"
     assert [model.cut_points for model in models] == [CUTS[0]] * 2
     assert [model.thresholds for model in models] == [ONE.settings.model.thresholds] * 2
 
 
-def test_without_grids_all_have_the_thresholds_of_the_settings(tmp_path):
-    study = Study(tmp_path, (13,), {}, 0)
-    assert candidates(study) == {}
-    assert study.chosen(ONE, SOSL) == ONE.settings.model.thresholds
-
-
-def names(cells):
-    return {cell.cell.name for cell in cells}
-
-
 def test_tables_and_figures_share_cells(tmp_path):
     study = Study(tmp_path, (13,), {}, 0)
+    assert candidates(study) == {}  # without grids, all have the thresholds of the settings
+    assert study.chosen(ONE, SOSL) == ONE.settings.model.thresholds
     by_name = {
-        name: names(study.final_cells(ONE, [experiment]))
+        name: {cell.cell.name for cell in study.final_cells(ONE, [experiment])}
         for name, experiment in EXPERIMENTS.items()
     }
     assert by_name["figure3"] == by_name["table2"]
@@ -103,17 +82,14 @@ def test_tables_and_figures_share_cells(tmp_path):
         assert len(by_name[name] & by_name["table2"]) == 1, name
 
 
-def test_tuning_of_several_experiments_is_done_once(study):
-    # SOSL (with Adam too), MSE, PO, cumulative logits and the 4 ε below 1, by 3 pairs; scores
-    # reach 0.7 but not 0.75 with ε = 1.25 and 1.5, and not 0.7 with 1.75 and 2. 3PartL2 by 2.
-    cells = names(study.tuning_cells(ONE, list(EXPERIMENTS.values())))
-    assert len(cells) == (5 + 4) * 3 + 2 * 2 + 2 * 1 + 2
-
-
 def test_where_the_best_lies_at_an_edge_more_are_tried_until_it_does_not(tmp_path):
     grids = {"thresholds": ((0.0, 0.5), (0.0, 0.6), (0.2, 0.5), (0.2, 0.6)), "cut_points": CUTS}
     study = Study(tmp_path, (13,), grids, 2)
     rounds = []
+    first, *_ = candidates(study).values()
+    finish(first, validation=0.9, test=0.9)
+    assert tuple(candidates(study)) == grids["thresholds"]  # half finished: nothing to go by
+    shutil.rmtree(first.path)
     for _ in range(9):
         new = {t: cell for t, cell in candidates(study).items() if not cell.finished}
         if not new:
@@ -126,12 +102,6 @@ def test_where_the_best_lies_at_an_edge_more_are_tried_until_it_does_not(tmp_pat
     assert (low, high) == pytest.approx((0.2, 0.4), abs=0.06)
     on_line = [t[1] for t in candidates(study) if t[0] == low]
     assert min(on_line) < high < max(on_line)
-
-
-def test_half_finished_tuning_is_not_extended(study):
-    first, *_ = candidates(study).values()
-    finish(first, validation=0.9, test=0.9)
-    assert tuple(candidates(study)) == GRID
 
 
 @pytest.mark.parametrize(
@@ -147,59 +117,69 @@ def test_half_finished_tuning_is_not_extended(study):
     ],
 )
 def test_cells_with_possibly_different_results_have_different_names(changes, other):
-    names = {Cell(changed(RunSettings(), c), "tiny", "f").name for c in ({}, changes)}
-    assert len(names) == 1 + other
+    settings = changed(RunSettings(), changes)
+    cells = Cell(RunSettings(), "tiny", "f"), Cell(settings, "tiny", "f")
+    assert len({cell.name for cell in cells}) == 1 + other
+    # So have a short run, and one with other data.
+    more = Cell(settings, "tiny", "f", True), Cell(settings, "tiny", "other")
+    assert len({cell.name for cell in (*cells, *more)}) == 3 + other
 
 
-def test_a_short_run_is_not_taken_for_a_full_one():
-    assert Cell(RunSettings(), "tiny", "f").name != Cell(RunSettings(), "tiny", "f", True).name
+def test_grids_have_only_rising_values_and_those_of_the_authors():
+    grids = threshold_grids((0.0, 0.6), (0.5, 0.7))
+    assert grids["thresholds"] == ((0.0, 0.5), (0.0, 0.7), (0.6, 0.7))
+    assert RunSettings().model.cut_points in grids["cut_points"]
+    assert all(sorted(cuts) == list(cuts) for cuts in grids["cut_points"])
+    for lower, upper in (((0.5,), (0.5,)), ((0.1,), (1.0,)), ((), (0.5,))):
+        with pytest.raises(InputError, match="--theta_1"):
+            threshold_grids(lower, upper)
 
 
-def test_cells_of_different_data_have_different_names(tmp_path):
-    study = Study(tmp_path, (13,), {}, 0)
-    other = dataclasses.replace(ONE, fingerprint="other")
-    assert not names(study.cells(ONE, SOSL)) & names(study.cells(other, SOSL))
-
-
-def test_changed_finds_the_group_of_a_setting():
-    found = changed(RunSettings(), {"data_dir": "d", "max_query_tokens": 3, "epochs": 4})
-    assert found == RunSettings(
-        data=DataSettings(data_dir="d"),
-        text=TextSettings(max_query_tokens=3),
-        training=TrainingSettings(epochs=4),
-    )
-    with pytest.raises(ValueError, match="no_such"):
-        changed(RunSettings(), {"no_such": 1})
-
-
-def test_the_grid_of_thresholds_has_only_rising_pairs():
-    pairs = threshold_grids((0.0, 0.6), (0.5, 0.7))["thresholds"]
-    assert pairs == ((0.0, 0.5), (0.0, 0.7), (0.6, 0.7))
-
-
-def test_the_authors_cut_points_are_among_those_tried():
-    cut_points = threshold_grids((0.0,), (0.5,))["cut_points"]
-    assert RunSettings().model.cut_points in cut_points
-    assert all(sorted(cuts) == list(cuts) for cuts in cut_points)
-
-
-@pytest.mark.parametrize(("lower", "upper"), [((0.5,), (0.5,)), ((0.1,), (1.0,)), ((), (0.5,))])
-def test_a_grid_without_usable_thresholds_is_an_error(lower, upper):
-    with pytest.raises(InputError, match="--theta_1"):
-        threshold_grids(lower, upper)
+PAIRS = tuple((low, high) for low in (0.0, 0.2, 0.4) for high in (0.5, 0.7, 0.9))
+TRIPLES = tuple((low, 0.55, 0.9) for low in (0.0, 0.2))
 
 
 @pytest.mark.parametrize(
-    ("seeds", "note", "of_scores"),
-    [
-        ((13,), "Seed 13", "scores of a query are those of seed 13"),
-        (
-            (13, 14),
-            "Mean over the seeds 13, 14",
-            "scores of a query are means over the seeds 13, 14",
-        ),
-    ],
+    ("dim", "epsilon", "expected"),
+    [(64, 0, 1), (64, 1.5, (8 / 9.5) ** 2), (64, 2, 0.64), (512, 2, 0.844), (4, 1, 4 / 9)],
 )
-def test_one_seed_is_no_mean(tmp_path, seeds, note, of_scores):
-    study = Study(tmp_path, seeds, {}, 0)
-    assert (study.seeds_note, study.scores_note) == (note, of_scores)
+def test_highest_score_by_hand_and_that_of_saturated_vectors(dim, epsilon, expected):
+    assert highest_score(dim, epsilon) == pytest.approx(expected, abs=1e-3)
+    vectors = np.tanh(np.full((1, dim), 9.0))
+    score = float(SmoothCosineSimilarity(epsilon)([tf.constant(vectors)] * 2)[0])
+    assert -1e-6 <= highest_score(dim, epsilon) - score < 1e-5
+
+
+def test_only_reachable_thresholds_are_tried():
+    assert reachable(PAIRS, 1.0) == PAIRS
+    assert reachable(PAIRS, 0.71) == tuple(pair for pair in PAIRS if pair[1] < 0.9)
+    scaled = reachable(PAIRS, 0.5)  # none is below
+    assert len(scaled) == len(PAIRS)
+    assert scaled[0] == (0, 0.25)
+    assert scaled[-1] == (0.2, 0.45)
+
+
+def test_beyond_an_edge_a_step_or_half_the_way_to_the_limit():
+    assert beyond_edge((0.2, 0.7), PAIRS, 1.0) == []  # inside
+    # 1.1 is above the limit: half the way from 0.9 to 1. All together would pass it too.
+    assert beyond_edge((0.2, 0.9), PAIRS, 1.0) == [(0.2, 0.95)]
+    assert beyond_edge((0.0, 0.7), PAIRS, 1.0) == [(-0.2, 0.7), (-0.2, 0.5)]
+    # 0.6 would pass 0.5 and 0.3 would pass 0.4: half the way is 0.45 for both.
+    corner = beyond_edge((0.4, 0.5), PAIRS, 1.0)
+    assert corner == [(0.45, 0.5), (0.4, 0.45), (0.6, 0.7), (0.2, 0.3)]
+    alone = beyond_edge((0.2, 0.768), [(0.2, 0.768)], 1.0)  # in its row: a step of 0.2
+    assert f"{alone[1][0]:g}" == "0"  # without a sign
+    found = beyond_edge(TRIPLES[0], TRIPLES, 1.0)
+    assert {(-0.2, 0.55, 0.9), (0.0, 0.55, 0.95), (0.0, 0.75, 0.9)} <= set(found)
+    assert all(list(cut) == sorted(cut) for cut in found)
+
+
+def test_the_search_ends_although_it_always_finds_better_ones():
+    tried = list(PAIRS)
+    for _ in range(30):
+        more = beyond_edge(max(tried), tried, 0.79)  # the higher, the better
+        if not more:
+            break
+        tried += more
+    assert not more
+    assert all(-1 < low < high < 0.79 for low, high in tried if (low, high) not in PAIRS)

@@ -1,10 +1,12 @@
 """Metrics over seeds, and significance tests of per-query means over the seeds."""
 
 import json
+import types
 
 import numpy as np
 import pytest
 
+from tests.papers.laboratory.fakes import metrics_json
 from tf_smoothclir.evaluation.significance import holm, randomization_test
 from tf_smoothclir.evaluation.trec_files import RunMetrics
 from tf_smoothclir.papers.laboratory.cells import CellMetrics
@@ -22,15 +24,8 @@ QUERIES = 40
 
 
 def run_of(values):
-    """A run with the same values for each metric."""
     ids = tuple(map(str, range(len(values))))
     return RunMetrics(ids, {m: np.array(values, float) for m in METRICS}, 0, 0, 0)
-
-
-def test_scores_of_a_query_are_averaged_over_seeds_and_missing_ones_stay_missing():
-    mean = _mean([run_of([0.0, 0.5, np.nan]), run_of([1.0, 0.7, np.nan])], METRICS)
-    for metric in METRICS:
-        np.testing.assert_allclose(mean.per_query[metric], [0.5, 0.6, np.nan], atol=1e-15)
 
 
 def test_p_values_are_those_of_the_randomisation_test_with_holms_correction():
@@ -42,75 +37,54 @@ def test_p_values_are_those_of_the_randomisation_test_with_holms_correction():
     assert [found[name].holm_p for name in ("near", "far")] == holm(plain).tolist()
     marked = significant(differences_from_first(systems, 13))
     assert marked == {("far", metric) for metric in METRICS}
-
-
-def test_a_single_system_gives_no_differences():
     assert differences_from_first({"SOSL": run_of([0.1])}, 13) == []
 
 
 class FakeCell:
     """A finished cell with TREC files of one query and two documents."""
 
-    def __init__(self, directory, scores, grade_of_b=2, finished=True, others=0):
-        self.finished = finished
+    def __init__(self, directory, scores, finished=True, others=0):
         directory.mkdir()
-        self._files = directory / "run.trec", directory / "qrels.trec"
-        lines = [f"q Q0 {name} 0 {score} t\n" for name, score in scores.items()]
-        self._files[0].write_text("".join(lines))
-        self._files[1].write_text(f"q 0 a 0\nq 0 b {grade_of_b}\n")
-        self._full_files = directory / "full.run.trec", directory / "full.qrels.trec"
-        others = [f"q Q0 other{rank} {rank} {100 - rank} t\n" for rank in range(others)]
-        self._full_files[0].write_text("".join([*others, "q Q0 b 0 1 t\n"]))
-        self._full_files[1].write_text(f"q 0 a 1\nq 0 b {grade_of_b}\n")
-        self.cell = type("cell", (), {"settings": type("s", (), {"training": self})})
-        self.seed = int(directory.name)
+        self.finished, self.seed, self._directory = finished, int(directory.name), directory
+        self.cell = types.SimpleNamespace(settings=types.SimpleNamespace(training=self))
+        above = {f"other{rank}": 100 - rank for rank in range(others)}
+        for name, found, grade_of_a in (("", scores, 0), ("full.", {**above, "b": 1}, 1)):
+            lines = [f"q Q0 {document} 0 {score} t\n" for document, score in found.items()]
+            (directory / f"{name}run").write_text("".join(lines))
+            (directory / f"{name}qrels").write_text(f"q 0 a {grade_of_a}\nq 0 b 2\n")
 
     def metrics(self, part=""):
         values = {"test": self.seed / 10 + bool(part), "validation": 0.9}
-        return CellMetrics(
-            splits={split: dict.fromkeys(METRICS, value) for split, value in values.items()},
-            counts={"test": dict.fromkeys(METRICS, 1)},
-            rules={},
-            seconds=6.0 * self.seed,
-            epochs=2,
-            peak_mb=100.0,
-        )
+        splits = {split: dict.fromkeys(METRICS, value) for split, value in values.items()}
+        counts = {"test": dict.fromkeys(METRICS, 1)}
+        return CellMetrics(splits, counts, {}, seconds=6.0 * self.seed, epochs=2, peak_mb=100.0)
 
     def trec_files(self, split, part, *, full):
         assert (split, part) == ("test", "")
-        return self._full_files if full else self._files
+        return tuple(self._directory / f"{'full.' * full}{name}" for name in ("run", "qrels"))
 
 
 def test_a_system_has_the_test_metrics_of_each_finished_seed(tmp_path):
-    cells = [
-        FakeCell(tmp_path / "1", {"a": 1}),
-        FakeCell(tmp_path / "2", {"a": 1}, finished=False),
-        FakeCell(tmp_path / "3", {"a": 1}),
-    ]
+    cells = [FakeCell(tmp_path / str(n), {"a": 1}, finished=n != 2) for n in (1, 2, 3)]
     system = read_system_metrics("SOSL", cells)
     assert system.values["MAP"] == pytest.approx([0.1, 0.3])
     assert system.seeds == (1, 3)
     assert system.epoch_seconds.tolist() == [6 * 1 / 2, 6 * 3 / 2]
     assert system.peak_mb.tolist() == [100, 100]
     assert read_system_metrics("SOSL", cells[1:2]) is None
-
-
-def test_a_system_may_be_a_part_of_a_hybrid(tmp_path):
-    system = read_system_metrics("towers", [FakeCell(tmp_path / "1", {"a": 1})], "dense")
-    assert system.values["MAP"] == pytest.approx([1 + 0.1])
-    values = {
-        name: {split: {"MAP": value} for split in ("test", "validation")}
-        for name, value in (("hybrid", 0.3), ("dense", 0.1), ("lexical", 0.2))
-    }
-    content = {**values.pop("hybrid"), "components": values, "counts": {}, "rules": {}}
-    content["training"] = {"seconds": 1.0, "epochs": 1, "peak_rss_mb": 1.0}
+    part = read_system_metrics("towers", cells[:1], "dense")
+    assert part.values["MAP"] == pytest.approx([1 + 0.1])
+    of_parts = {"dense": metrics_json(test=1), "lexical": metrics_json(test=2)}
     path = tmp_path / "metrics.json"
-    path.write_text(json.dumps(content))
-    read = {part: CellMetrics.read(path, part).splits["test"] for part in ("", "dense", "lexical")}
-    assert read == {"": {"MAP": 0.3}, "dense": {"MAP": 0.1}, "lexical": {"MAP": 0.2}}
+    path.write_text(json.dumps({**metrics_json(test=3), "components": of_parts}))
+    found = [CellMetrics.read(path, part).splits["test"] for part in ("", *of_parts)]
+    assert [values["MAP"] for values in found] == [3, 1, 2]
 
 
-def test_rankings_of_the_seeds_are_read_and_averaged(tmp_path):
+def test_scores_of_a_query_are_averaged_over_seeds_and_missing_ones_stay_missing(tmp_path):
+    mean = _mean([run_of([0.0, 0.5, np.nan]), run_of([1.0, 0.7, np.nan])], METRICS)
+    for metric in METRICS:
+        np.testing.assert_allclose(mean.per_query[metric], [0.5, 0.6, np.nan], atol=1e-15)
     right, wrong = {"a": 0.1, "b": 0.2}, {"a": 0.2, "b": 0.1}
     cells = [FakeCell(tmp_path / "1", right), FakeCell(tmp_path / "2", wrong)]
     means, best_grade = per_query_means([read_system_metrics("SOSL", cells)])
@@ -123,5 +97,5 @@ def test_rankings_of_the_seeds_are_read_and_averaged(tmp_path):
 def test_full_retrieval_counts_to_the_tenth_document(tmp_path, others, expected):
     cells = [FakeCell(tmp_path / "1", {"b": 1}, others=others)]
     means, _ = per_query_means([read_system_metrics("SOSL", cells)], ["MAP", FULL_MRR])
-    assert means["SOSL"].per_query[FULL_MRR] == pytest.approx([expected], abs=1e-6)
     assert set(means["SOSL"].per_query) == {"MAP", FULL_MRR}
+    assert means["SOSL"].per_query[FULL_MRR] == pytest.approx([expected], abs=1e-6)

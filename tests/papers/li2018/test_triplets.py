@@ -49,16 +49,11 @@ def translations(prepared):
     return translated_by_table(words, texts, QueryReader(tokenized_set.vocabulary_dir, LONGEST))
 
 
-def strings(tokenized_set, rows, role):
-    vocabulary = tokenized_set.vocabulary(role)
-    parts = np.split(rows.values, rows.offsets[1:-1])
-    return [[vocabulary[id_] for id_ in part] for part in parts]
-
-
 def test_queries_are_translated_word_by_word_in_their_order(prepared, translations):
     """In the tiny set, "mot3" stands for "word3"; a table of 12 pairs knows most of them."""
-    _, tokenized_set, _, _ = prepared
-    found = strings(tokenized_set, translations, "document")
+    vocabulary = prepared[1].vocabulary("document")
+    parts = np.split(translations.values, translations.offsets[1:-1])
+    found = [[vocabulary[id_] for id_ in part] for part in parts]
     expected = [[f"mot{w}" for w in words_of(n)[:2]] for n in range(QUERIES)]
     assert len(found) == QUERIES
     whole = [(one, other) for one, other in zip(found, expected) if len(one) == 2]
@@ -93,37 +88,18 @@ def test_batches_hold_the_texts_of_their_triplets(prepared, translations):
     triplets, epoch = batches.triplets(0), batches.epoch(0)
     batch = next(iter(epoch.batches(1)))  # the second one
     rows = triplets[training.batch_size : 2 * training.batch_size]
-    for texts, store, expected in (
-        (batch.query, tokenized_set.tokens("query"), rows.queries),
-        (
-            batch.documents,
-            tokenized_set.tokens("document"),
-            np.concatenate([rows.relevant, rows.others]),
-        ),
-    ):
-        np.testing.assert_array_equal(texts.ids, np.concatenate([store[row] for row in expected]))
-    ends = translations.offsets
-    own = [translations.values[ends[row] : ends[row + 1]] for row in rows.queries]
-    np.testing.assert_array_equal(batch.translation.ids, np.concatenate(own))
+
+    def texts(store, expected):
+        return np.concatenate([store[row] for row in expected])
+
+    queries, documents = (tokenized_set.tokens(role) for role in ("query", "document"))
+    np.testing.assert_array_equal(batch.query.ids, texts(queries, rows.queries))
+    expected = texts(documents, np.concatenate([rows.relevant, rows.others]))
+    np.testing.assert_array_equal(batch.documents.ids, expected)
+    own = np.split(translations.values, translations.offsets[1:-1])
+    np.testing.assert_array_equal(batch.translation.ids, texts(own, rows.queries))
     np.testing.assert_array_equal(batch.grades, rows.grades)
     assert [len(epoch.rows(step)) for step in range(epoch.steps)] == [8, 8, 8]
-
-
-def test_documents_of_held_out_queries_make_no_queries(prepared):
-    _, tokenized_set, texts, words = prepared
-    found = tokenized_set.retrieval_set
-    pseudo = OpeningQueries.of(tokenized_set, texts, words, LONGEST)
-    held_out = found.document_rows[found.splits[found.query_rows] != 0]
-    store = tokenized_set.tokens("document")
-    openings = pseudo.translations
-    used = [tuple(part) for part in np.split(openings.values, openings.offsets[1:-1])]
-    allowed = [tuple(store[row]) for row in range(len(store)) if row not in set(held_out)]
-    assert set(used) <= set(allowed)
-    assert pseudo.relevant.shape == (len(used), POSITIVES)
-    for own, relevant in zip(used, pseudo.relevant):
-        assert len(set(relevant)) == POSITIVES
-        shared = [len(set(own) & set(store[row])) for row in relevant]
-        assert shared[0] > 0  # BM25 finds what shares words
 
 
 @pytest.mark.parametrize("texts", [[[2, 3, 4], [2, 3], [5], [5, 5]], [[2, 3, 4], [2, 3]]], ids=len)
@@ -137,47 +113,49 @@ def test_a_document_that_shares_no_word_with_a_query_is_not_relevant_to_it(texts
     assert found.tolist() == [[1, NONE_FOUND, NONE_FOUND]]
 
 
+def test_documents_of_held_out_queries_make_no_queries(prepared):
+    _, tokenized_set, texts, words = prepared
+    found = tokenized_set.retrieval_set
+    pseudo = OpeningQueries.of(tokenized_set, texts, words, LONGEST)
+    held_out = set(found.document_rows[found.splits[found.query_rows] != 0])
+    store = tokenized_set.tokens("document")
+    openings = pseudo.translations
+    used = [tuple(part) for part in np.split(openings.values, openings.offsets[1:-1])]
+    assert set(used) <= {tuple(store[row]) for row in range(len(store)) if row not in held_out}
+    assert pseudo.relevant.shape == (len(used), POSITIVES)
+    for own, relevant in zip(used, pseudo.relevant):
+        assert len(set(relevant)) == POSITIVES
+        assert set(own) & set(store[relevant[0]])  # BM25 finds what shares words
+
+
 def made_of_documents(relevant):
     one = TokenRows(np.array([2], np.int32), np.array([0, 1]))
-    return OpeningQueries(one, one, np.array([relevant], np.int32))
+    openings = OpeningQueries(one, one, np.array([relevant], np.int32))
+    return {"openings": openings, "opening_epochs": 1}
 
 
-def test_only_found_documents_make_triplets(prepared, translations):
+def test_only_found_documents_make_triplets_and_nothing_to_train_on_is_an_error(
+    prepared, translations
+):
     training, tokenized_set, _, _ = prepared
-    openings = made_of_documents([4, 1, NONE_FOUND])
-    batches = TripletBatches(
-        tokenized_set, translations, training, openings=openings, opening_epochs=1
-    )
-    found = batches.triplets(0)
+    options = made_of_documents([4, 1, NONE_FOUND])
+    found = TripletBatches(tokenized_set, translations, training, **options).triplets(0)
     assert sorted(found.relevant) == [1, 4]
     assert found.queries.tolist() == [QUERIES, QUERIES]
-
-
-@pytest.mark.parametrize(
-    ("options", "reason"),
-    [
-        ({"best_only": True}, "no query of the train split has a document of the highest grade"),
-        (
-            {"openings": made_of_documents([NONE_FOUND] * POSITIVES), "opening_epochs": 1},
-            "no document makes a query",
-        ),
-    ],
-    ids=["no mates", "no openings"],
-)
-def test_nothing_to_train_on_is_an_error(prepared, translations, options, reason):
-    training, tokenized_set, _, _ = prepared
     found = tokenized_set.retrieval_set
     without_mates = dataclasses.replace(found, grades=np.minimum(found.grades, 1))
     tokenized_set = dataclasses.replace(tokenized_set, retrieval_set=without_mates)
-    with pytest.raises(InputError, match=reason):
-        TripletBatches(tokenized_set, translations, training, **options)
+    for options, reason in (
+        ({"best_only": True}, "no query of the train split has a document of the highest grade"),
+        (made_of_documents([NONE_FOUND] * POSITIVES), "no document makes a query"),
+    ):
+        with pytest.raises(InputError, match=reason):
+            TripletBatches(tokenized_set, translations, training, **options)
 
 
 def test_rows_survive_a_file(tmp_path):
     rows = TokenRows(np.arange(5, dtype=np.int32), np.array([0, 2, 2, 5]))
     rows.save(tmp_path / "rows.npz")
-    found = TokenRows.load(tmp_path / "rows.npz")
-    np.testing.assert_array_equal(found.lengths, [2, 0, 3])
-    joined = found.followed_by(rows)
+    joined = TokenRows.load(tmp_path / "rows.npz").followed_by(rows)
     np.testing.assert_array_equal(joined.lengths, [2, 0, 3, 2, 0, 3])
     np.testing.assert_array_equal(joined.values, [*range(5), *range(5)])

@@ -1,48 +1,22 @@
-"""The theory of the paper: arithmetic, bounds over any vectors, what the search finds."""
-
-from __future__ import annotations
+"""The theory of the paper: arithmetic, what the search finds, the gap on a real study."""
 
 import csv
 import math
+import types
 
 import numpy as np
 import pytest
 import tensorflow as tf
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from tests.oracles import maths
-from tf_smoothclir.losses.sosl import SmoothOrdinalSearchLoss
-from tf_smoothclir.papers.liu2020 import theory, theory_search, theory_table
+from tf_smoothclir.papers.laboratory.cells import Cell
+from tf_smoothclir.papers.laboratory.system_metrics import SystemMetrics
+from tf_smoothclir.papers.liu2020 import generalization, theory, theory_search, theory_table
 from tf_smoothclir.papers.liu2020.theory import Constants
-from tf_smoothclir.two_tower.similarity import SmoothCosineSimilarity
+from tf_smoothclir.settings.model import ModelSettings
+from tf_smoothclir.settings.run import RunSettings
+from tf_smoothclir.settings.training import TrainingSettings
 
-SETTINGS = settings(deadline=None, max_examples=60, derandomize=True)
 PAPER = (0.2, 0.7)
-epsilons = st.floats(0.01, 2)
-# Zero, far below and far above ε, and so large that a plain square overflows even float64.
-norms = st.one_of(st.sampled_from([0.0, 1e-200, 1e-30, 1e30, 1e200]), st.floats(1e-6, 1e6))
-vectors = st.tuples(st.integers(0, 2**31), norms, st.sampled_from([1, 2, 64]))
-thresholds = st.lists(st.integers(-99, 99), min_size=1, max_size=5, unique=True).map(
-    lambda values: tuple(value / 100 for value in sorted(values))
-)
-
-
-def vector(seed, norm, dim):
-    direction = np.random.default_rng(seed).normal(size=dim)
-    return norm * direction / np.linalg.norm(direction)
-
-
-def gradients(query, document, epsilon, function=tf.identity):
-    layer = SmoothCosineSimilarity(epsilon, dtype="float64")
-    pair = [tf.constant([query], tf.float64), tf.constant([document], tf.float64)]
-    with tf.GradientTape() as tape:
-        tape.watch(pair)
-        value = function(layer(pair))
-    return [gradient.numpy()[0] for gradient in tape.gradient(value, pair)]
-
-
-# ---- arithmetic -----------------------------------------------------------------------------
 
 
 def test_constants_by_hand():
@@ -58,219 +32,110 @@ def test_constants_by_hand():
     # tanh'' = -2 tanh (1 - tanh²) is largest at tanh² = 1/3.
     assert theory.average_pooling().smoothness == pytest.approx(2 * math.sqrt(1 / 3) * 2 / 3)
 
-
-def test_composition_by_hand():
     # g(r) = r² for |r| <= 10 after f(x) = 10 x: 100 x² has slope 200 and second derivative 200.
-    found = theory.compose(Constants(20, 2), Constants(10, 0))
-    assert found == Constants(200, 200)
     # Lemma A.2 of the paper, L_f β_g + L_g β_f, would say 20.
-    assert found.smoothness > 10 * 2 + 20 * 0
-
-
-def test_model_by_hand():
+    assert theory.compose(Constants(20, 2), Constants(10, 0)) == Constants(200, 200)
     # L = 4/ε; γ = 4 (2/ε² + 0.77/ε) + 2/ε², here with ε = 1.
-    bend = 4 / (3 * math.sqrt(3))
     assert theory.model(1.0).lipschitz == 4
-    assert theory.model(1.0).smoothness == pytest.approx(4 * (2 + bend) + 2)
+    assert theory.model(1.0).smoothness == pytest.approx(4 * (2 + 4 / (3 * math.sqrt(3))) + 2)
 
 
-def test_stability_by_hand():
+def test_bounds_of_sgd_by_hand():
     # γ c = 2 * 0.5 = 1: (1 + 1/1) / (101 - 1) * (2 * 0.5 * 3²)^(1/2) * 16^(1/2), for M = 1.
-    found = theory.sgd_stability(
-        pairs=101, steps=16, step_constant=0.5, constants=Constants(3, 2), loss_maximum=1
-    )
+    sgd = {"pairs": 101, "steps": 16, "step_constant": 0.5, "loss_maximum": 1}
+    found = theory.sgd_stability(**sgd, constants=Constants(3, 2))
     assert found == pytest.approx(2 / 100 * 3 * 4)
-
-
-def test_stability_scales_with_the_unit_of_the_loss():
     # Loss, L, γ in cents instead of dollars, and a step to match: the same SGD, β in cents.
-    same = {"pairs": 50, "steps": 100}
-    dollars = theory.sgd_stability(
-        **same, step_constant=0.3, constants=Constants(3, 2), loss_maximum=1.5
-    )
-    cents = theory.sgd_stability(
-        **same, step_constant=0.003, constants=Constants(300, 200), loss_maximum=150
-    )
-    assert cents == pytest.approx(100 * dollars)
-
-
-def test_generalization_bound_by_hand():
+    in_cents = {**sgd, "step_constant": 0.005, "loss_maximum": 100}
+    cents = theory.sgd_stability(**in_cents, constants=Constants(300, 200))
+    assert cents == pytest.approx(100 * found)
     # ln(1/δ) = 2 and n = 100: sqrt(2 / 200) = 0.1.
     found = theory.generalization_bound(0.01, pairs=100, loss_maximum=4, delta=math.exp(-2))
     assert found == pytest.approx(2 * 0.01 + (4 * 100 * 0.01 + 4) * 0.1)
+    with pytest.raises(ValueError, match="pairs must be"):
+        theory.sgd_stability(**{**sgd, "pairs": 1}, constants=Constants(3, 2))
+    with pytest.raises(ValueError, match="pairs must be >= 1 and 0 < delta < 1"):
+        theory.generalization_bound(0.01, pairs=100, loss_maximum=4, delta=1)
+    for epsilon in (0, -1.0, math.nan, math.inf):
+        with pytest.raises(ValueError, match="epsilon must be finite and > 0"):
+            theory.scs(epsilon)
 
 
-def test_bound_closes_with_more_pairs_and_opens_with_more_steps():
-    def bound(pairs, steps):
-        beta = theory.sgd_stability(
-            pairs=pairs,
-            steps=steps,
-            step_constant=0.01,
-            constants=theory.model(1.0, PAPER),
-            loss_maximum=theory.sosl_maximum(PAPER),
-        )
-        return theory.generalization_bound(beta, pairs=pairs, loss_maximum=2.89, delta=0.05)
-
-    assert bound(10**8, 1000) < 0.01 < bound(10**4, 1000) < bound(10**4, 10**6)
-
-
-# ---- bounds over anything ---------------------------------------------------------------------
-
-
-@SETTINGS
-@given(vectors, norms, epsilons)
-def test_scs_gradient_keeps_its_bounds_for_zero_tiny_and_huge_vectors(query, norm, epsilon):
-    seed, query_norm, dim = query
-    query, document = vector(seed, query_norm, dim), vector(seed + 1, norm, dim)
-    by_query, by_document = gradients(query, document, epsilon)
-    size = maths.norm(by_query)
-    assert np.isfinite(size)
-    tight = theory.scs_gradient_bound(maths.norm(query), maths.norm(document), epsilon)
-    rounding = 1e-9 / epsilon
-    assert size <= tight + rounding
-    assert tight <= theory.scs(epsilon).lipschitz < theory.scs_of_paper(epsilon)
-    assert math.hypot(size, maths.norm(by_document)) <= theory.scs(epsilon).lipschitz + rounding
-
-
-@SETTINGS
-@given(vectors, st.tuples(norms, norms, norms), epsilons)
-def test_scs_is_smooth_in_both_vectors_together(first, others, epsilon):
-    seed, norm, dim = first
-    sizes = [min(size, 1e6) for size in (norm, *others)]  # beyond, differences are rounding
-    query, document, step, other_step = (
-        vector(seed + k, size, dim) for k, size in enumerate(sizes)
-    )
-    before = gradients(query, document, epsilon)
-    after = gradients(query + step, document + other_step, epsilon)
-    change = math.hypot(*(maths.norm(a - b) for a, b in zip(after, before)))
-    distance = math.hypot(maths.norm(step), maths.norm(other_step))
-    assert change <= theory.scs(epsilon).smoothness * distance + 1e-9 / epsilon
-
-
-@SETTINGS
-@given(vectors, norms, epsilons, thresholds)
-def test_sosl_after_scs_keeps_the_composed_bound(query, norm, epsilon, edges):
-    seed, query_norm, dim = query
-    loss = SmoothOrdinalSearchLoss(edges, reduction="sum")
-    bound = theory.compose(theory.sosl(edges), theory.scs(epsilon)).lipschitz
-    for grade in range(loss.num_grades):
-        found = gradients(
-            vector(seed, query_norm, dim),
-            vector(seed + 1, norm, dim),
-            epsilon,
-            lambda scores, grade=grade: loss([grade], scores),
-        )
-        assert math.hypot(*map(maths.norm, found)) <= bound * (1 + 1e-9)
-
-
-@SETTINGS
-@given(thresholds, st.floats(-1, 1))
-def test_sosl_keeps_its_slope_and_its_maximum(edges, score):
-    for grade in range(len(edges) + 1):
-        low, high = maths.segment(grade, edges)
-        slope = 2 * max(score - high, low - score, 0)
-        assert slope <= theory.sosl(edges).lipschitz <= theory.sosl().lipschitz
-        assert maths.sosl(score, grade, edges) <= theory.sosl_maximum(edges) * (1 + 1e-12)
-
-
-# ---- what search finds ------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("epsilon", [0.05, 1.0])
-def test_search_comes_close_to_the_sharp_bounds_of_scs_and_never_above(epsilon):
-    found, bound = theory_search.found_in_scs(epsilon), theory.scs(epsilon)
-    assert 0.999 * bound.lipschitz < found.lipschitz <= bound.lipschitz
-    assert 0.99 * bound.smoothness < found.smoothness <= bound.smoothness * (1 + 1e-6)
-    assert found.lipschitz < 0.51 * theory.scs_of_paper(epsilon)  # the paper's is twice too large
-
-
-@pytest.mark.parametrize("edges", [PAPER, (-0.6, 0.1), (0.0,)])
-def test_search_reaches_the_bounds_of_sosl(edges):
-    found, bound = theory_search.found_in_sosl(edges), theory.sosl(edges)
-    assert found.lipschitz == pytest.approx(bound.lipschitz)
-    assert found.smoothness == pytest.approx(bound.smoothness)
-
-
-def test_search_refutes_a_bound_that_is_too_low():
+def test_search_comes_close_to_the_sharp_bounds_and_never_above():
+    for edges in (PAPER, (-0.6, 0.1)):
+        found, bound = theory_search.found_in_sosl(edges), theory.sosl(edges)
+        assert found.lipschitz == pytest.approx(bound.lipschitz)
+        assert found.smoothness == pytest.approx(bound.smoothness)
+    for epsilon in (0.05, 1.0):
+        found, bound = theory_search.found_in_scs(epsilon), theory.scs(epsilon)
+        assert 0.999 * bound.lipschitz < found.lipschitz <= bound.lipschitz
+        assert 0.99 * bound.smoothness < found.smoothness <= bound.smoothness * (1 + 1e-6)
+        assert found.lipschitz < 0.51 * theory.scs_of_paper(epsilon)  # half the paper's
     # sin(3x) has slope 3 and bends by 9: bounds of 2 and 8 would not pass.
     found = theory_search.found_constants([lambda x: tf.sin(3 * x[:, 0])], lambda points: points, 1)
     assert found.lipschitz == pytest.approx(3, rel=1e-3)
     assert found.smoothness == pytest.approx(9, rel=1e-2)
 
 
-def test_sgd_on_toy_data_is_measured_and_below_its_bounds():
-    sgd = {"pairs": 30, "steps": 40, "step_constant": 0.1}
-    stability, gap = theory_search.found_in_sgd(1.0, PAPER, **sgd, delta=0.05)
-    maximum = theory.sosl_maximum(PAPER)
-    beta = theory.sgd_stability(**sgd, constants=theory.model(1.0, PAPER), loss_maximum=maximum)
-    assert 0 < stability < beta
-    assert 0 < gap < theory.generalization_bound(beta, pairs=30, loss_maximum=maximum, delta=0.05)
-
-
-# ---- the table --------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def written(tmp_path_factory):
-    directory = tmp_path_factory.mktemp("theory")
-    return directory, theory_table.write_theory_table(directory)
-
-
 @pytest.mark.slow
-def test_every_bound_of_the_table_holds(written):
-    _, table = written
+def test_every_bound_of_the_table_holds_and_both_files_hold_it(tmp_path):
+    table = theory_table.write_theory_table(tmp_path)
     assert len(table.rows) == 13
     for name, _, bound, found, holds in table.rows:
         assert holds == "yes", name
         assert 0 < float(found) <= float(bound) * (1 + 1e-5), name
-
-
-def test_both_files_hold_the_same_table(written):
-    directory, table = written
-    with open(directory / "theory.csv", encoding="utf-8", newline="") as file:
+    with open(tmp_path / "theory.csv", encoding="utf-8", newline="") as file:
         assert list(csv.reader(file)) == [table.columns, *table.rows]
-    lines = (directory / "theory.md").read_text(encoding="utf-8").splitlines()
+    lines = (tmp_path / "theory.md").read_text(encoding="utf-8").splitlines()
     assert len(lines) == 2 + len(table.rows)
     assert all(name in line for line, (name, *_) in zip(lines[2:], table.rows))
 
 
 def test_a_broken_bound_is_shown_not_hidden(tmp_path, monkeypatch):
-    monkeypatch.setattr(
-        theory_table, "_rows", lambda *_: [("a", "1", 1.0, 0.5), ("b", "1", 1.0, 1.1)]
+    rows = [("a", "1", 1.0, found) for found in (0.5, 1.1, math.nan)]
+    monkeypatch.setattr(theory_table, "_rows", lambda *_: rows)
+    table = theory_table.write_theory_table(tmp_path)
+    assert [row[-1] for row in table.rows] == ["yes", "NO", "NO"]
+
+
+THRESHOLDS = (0.0, 0.5)
+# Four bins of [-1, 1], with middles -0.75, -0.25, 0.25, 0.75.
+COUNTS = ((2, 0, 1, 0), (0, 1, 0, 0), (0, 0, 0, 1))
+# 0.25 lies 0.25 above the segment of grade 0, -0.25 lies 0.25 below that of grade 1.
+TRAINING = (2 * 0 + 0.25**2 + 0.25**2 + 0) / 5
+# 0.1 above grade 0's, 0.3 above grade 1's, 0.4 below grade 2's, right.
+TEST = (0.1**2 + 0.3**2 + 0.4**2 + 0) / 4
+
+
+@pytest.fixture(name="system")
+def fixture_system(tmp_path):
+    run, qrels = tmp_path / "run.trec", tmp_path / "qrels.trec"
+    run.write_text("q1 Q0 d1 1 0.8 x\nq1 Q0 d2 2 0.1 x\nq2 Q0 d1 1 0.1 x\nq2 Q0 d2 2 -0.9 x\n")
+    qrels.write_text("q1 0 d1 1\nq1 0 d2 0\nq2 0 d1 2\nq2 0 d2 0\n")
+    settings = RunSettings(
+        model=ModelSettings(thresholds=THRESHOLDS), training=TrainingSettings(epochs=3)
     )
-    assert [row[-1] for row in theory_table.write_theory_table(tmp_path).rows] == ["yes", "NO"]
-    monkeypatch.setattr(theory_table, "_rows", lambda *_: [("a", "1", 1.0, math.nan)])
-    assert [row[-1] for row in theory_table.write_theory_table(tmp_path).rows] == ["NO"]
+    cell = types.SimpleNamespace(
+        cell=Cell(settings, "fake", "fingerprint"),
+        score_counts=lambda: np.array(COUNTS),
+        trec_files=lambda split: {"test": (run, qrels)}[split],
+    )
+    return SystemMetrics("5", (cell, cell), {}, {}, np.ones(2), np.ones(2))
 
 
-# ---- arguments --------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("epsilon", [0, -1.0, math.nan, math.inf])
-def test_epsilon_without_a_bound_is_refused(epsilon):
-    for function in (theory.scs, theory.scs_of_paper, theory.model):
-        with pytest.raises(ValueError, match="epsilon must be finite and > 0"):
-            function(epsilon)
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"pairs": 1}, "pairs must be"),
-        ({"steps": 0}, "steps >= 1"),
-        ({"step_constant": 0}, "step_constant must be"),
-        ({"loss_maximum": -1}, "loss_maximum must be"),
-        ({"constants": Constants(0, 1)}, "lipschitz must be"),
-        ({"constants": Constants(1, 0)}, "smoothness must be"),
-    ],
-)
-def test_stability_arguments_outside_their_range(change, message):
-    fine = {"pairs": 9, "steps": 9, "step_constant": 1, "loss_maximum": 1}
-    with pytest.raises(ValueError, match=message):
-        theory.sgd_stability(**{**fine, "constants": Constants(1, 1), **change})
-
-
-@pytest.mark.parametrize("change", [{"delta": 0}, {"delta": 1}, {"pairs": 0}, {"loss_maximum": 0}])
-def test_generalization_arguments_outside_their_range(change):
-    with pytest.raises(ValueError, match=r"must be|delta"):
-        theory.generalization_bound(0.1, **{"pairs": 9, "loss_maximum": 1, "delta": 0.1, **change})
+def test_the_gap_is_that_of_the_scores_by_grade_and_is_shown(system, tmp_path):
+    gap = generalization.gap_of(system)
+    assert gap.training == pytest.approx(TRAINING)
+    assert gap.test == pytest.approx(TEST)
+    maximum = (1 + 0.5) ** 2  # grade 0 at score 1 has 1², grade 2 at score -1 has 1.5²
+    sgd = {"pairs": 5, "steps": 3 * 5, "step_constant": 0.01}
+    beta = theory.sgd_stability(
+        **sgd, constants=theory.model(1.0, THRESHOLDS), loss_maximum=maximum
+    )
+    bound = theory.generalization_bound(beta, pairs=5, loss_maximum=maximum, delta=0.05)
+    assert gap.bound == pytest.approx(bound)  # that of SGD over as many epochs
+    table = generalization.gap_table("queries", [gap])
+    shown = f"{TRAINING:.4f} | {TEST:.4f} | {TEST - TRAINING:.4f}"
+    assert f"| 5 | 5 | {shown} |" in table.markdown()
+    generalization.plot_gaps(tmp_path / "gap.png", "title", [gap, gap])
+    assert (tmp_path / "gap.png").read_bytes()[:4] == b"\x89PNG"

@@ -1,0 +1,118 @@
+"""Plots of trained systems and of their training, without training."""
+
+import dataclasses
+import types
+
+import numpy as np
+import pytest
+
+from tests.papers.laboratory.fakes import fake_system
+from tf_smoothclir.evaluation import plots
+from tf_smoothclir.evaluation.compare import Difference
+from tf_smoothclir.papers.laboratory import curve_plots, system_plots
+from tf_smoothclir.training.histograms import bin_of
+
+
+@pytest.fixture
+def panels(monkeypatch, tmp_path):
+    """`panels(plot, ...)` draws, and returns the panels of the figure."""
+    figures, save = [], plots.save_png
+
+    def keep(figure, path, **options):
+        figures.append(figure)
+        save(figure, path, **options)
+
+    def draw(plot, *arguments):
+        plot(tmp_path / "plot.png", "title", *arguments)
+        return figures[0].axes
+
+    for module in (curve_plots, system_plots):
+        monkeypatch.setattr(module, "save_png", keep)
+    monkeypatch.setattr(plots.plt, "close", lambda figure: None)
+    yield draw
+    monkeypatch.undo()
+    plots.plt.close("all")
+
+
+def system_of(name, *histories):
+    system = fake_system(name, [0.5] * len(histories))
+    cells = [
+        types.SimpleNamespace(**vars(cell), history=lambda history=history: history)
+        for cell, history in zip(system.cells, histories)
+    ]
+    return dataclasses.replace(system, cells=tuple(cells))
+
+
+def ys(lines):
+    return [line.get_ydata().tolist() for line in lines]
+
+
+def test_gradient_norms_of_all_epochs_and_losses_of_each(panels):
+    first = {"epoch": 1, "loss": 0.5, "gradient_norm_counts": {"-4": 6, "-2": 1}}
+    second = {"epoch": 2, "loss": 0.25, "gradient_norm_counts": {"-4": 1}}
+    system = system_of("ε = 0, clipped", [first, second])
+    norms, losses = panels(curve_plots.plot_gradients, [system])
+    (stairs,) = norms.patches
+    np.testing.assert_allclose(stairs.get_data().values, [7 / 8, 0, 1 / 8])
+    np.testing.assert_allclose(stairs.get_data().edges, [2**-2, 2**-1.5, 2**-1, 2**-0.5])
+    assert ys(losses.lines) == [[0.5, 0.25]]
+    assert [bin_of(norm) for norm in (0, 1e-30, 0.4, 1, 1.5, 2)] == [-60, -60, -3, 0, 1, 2]
+
+
+def test_every_seed_has_a_learning_curve_and_a_ring_at_its_best_epoch(panels):
+    def epochs(*values):
+        return [
+            {"epoch": n, "loss": 1 / n, "validation": {"NDCG@5": value}}
+            for n, value in enumerate(values, start=1)
+        ]
+
+    two = system_of("pooling", epochs(0.3, 0.6, 0.5), epochs(0.4, 0.5, 0.6))
+    fewer = system_of("LSTM", epochs(0.2, 0.3))
+    losses, validation = panels(curve_plots.plot_learning, [two, fewer])
+    assert ys(losses.lines) == [[1, 1 / 2, 1 / 3], [1, 1 / 2, 1 / 3], [1, 1 / 2]]
+    curves, rings = validation.lines[::2], validation.lines[1::2]
+    assert ys(curves) == [[0.3, 0.6, 0.5], [0.4, 0.5, 0.6], [0.2, 0.3]]
+    at = [(*ring.get_xdata(), *ring.get_ydata()) for ring in rings]
+    assert at == [(2, 0.6), (3, 0.6), (2, 0.3)]
+
+
+@pytest.mark.parametrize("plot", [curve_plots.plot_related, curve_plots.plot_queries])
+def test_each_system_is_a_line_over_the_related_documents_or_queries(panels, plot):
+    systems = [
+        fake_system(f"{name}, {number}", [value])
+        for number, value in (("0.5", 0.1), ("all", 0.2))
+        for name in ("SOSL", "MSE")
+    ]
+    for panel in panels(plot, systems[:3]):  # the run of MSE with all has failed
+        assert [label.get_text() for label in panel.get_xticklabels()] == ["0.5", "all"]
+        assert ys(panel.lines) == [[0.1, 0.2], [0.1]]
+
+
+@pytest.mark.parametrize(
+    ("counts", "expected"),
+    [
+        # Shares 0.8 0.2, 0.5 0.5, 0 1, of the pairs of all seeds.
+        (((8, 2), (5, 5), (0, 10)), (0.5 + 0.2, 0 + 0.5, 0 + 0.2)),
+        (((1, 1), (0, 0), (1, 1)), (0, 0, 1)),  # no pair of grade 1
+    ],
+)
+def test_overlap_is_the_share_of_scores_common_to_two_grades(counts, expected):
+    found = system_plots.grade_overlaps(fake_system("SOSL", (0.1, 0.2), counts=counts))
+    names = ("NR and SR", "SR and MR", "NR and MR")
+    assert found == pytest.approx(dict(zip(names, expected)))
+
+
+def test_other_plots_are_drawn_and_the_same_again(tmp_path):
+    losses = [fake_system(loss, (0.1,), loss=loss) for loss in ("sosl", "three_part_l2", "mse")]
+    epsilons = [fake_system(name, (0.1, 0.2)) for name in ("0", "0.5", "2")]
+    names = [field.name for field in dataclasses.fields(Difference)]
+    gain = Difference(**{**dict.fromkeys(names, 0.01), "metric": "MAP", "system": "better"})
+    drawn = []
+    for name in "ab":
+        paths = [tmp_path / f"{name}{number}.png" for number in range(3)]
+        system_plots.plot_score_densities(paths[0], "title", losses)
+        system_plots.plot_metric_curves(paths[1], "title", "ε", epsilons)
+        system_plots.plot_gains(paths[2], "title", "Paper", [gain])
+        drawn.append([path.read_bytes() for path in paths])
+    assert drawn[0] == drawn[1]
+    assert all(content[:4] == b"\x89PNG" for content in drawn[0])

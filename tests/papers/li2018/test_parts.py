@@ -1,0 +1,149 @@
+"""Losses, towers that add up words, and the source probe of Li and Cheng 2018, by hand."""
+
+import math
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from tests.towers.test_average_pooling import flat, padded
+from tf_smoothclir.papers.li2018 import constraints
+from tf_smoothclir.papers.li2018.bae import correlation, first_texts, merged_bags
+from tf_smoothclir.papers.li2018.bag_towers import LinearTower, WordTanhTower
+from tf_smoothclir.papers.li2018.discriminator import Discriminator
+from tf_smoothclir.papers.li2018.probe import probe_accuracy
+from tf_smoothclir.papers.li2018.s2net import s2net_loss
+from tf_smoothclir.text.tokens import Tokens
+
+TEXTS = [[2, 3, 3], [], [4]]
+TABLE = np.array([[9, 9], [8, 8], [1, -2], [0.5, 4], [0, 3]], np.float32)
+IDF = np.array([1, 1, 2, 0.5, 3])
+RANDOM = np.random.default_rng(3)
+
+
+@pytest.mark.parametrize(
+    ("grades", "preferred"), [((2, 0), 1.0), ((1, 0), 1.0), ((2, 1), 2 / 3)], ids=str
+)
+@pytest.mark.parametrize(("margin", "beta"), [(0.3, 1.0), (-0.2, 10.0)])
+def test_matching_by_hand(grades, preferred, margin, beta):
+    """CE[P, σ(β Δ)]; with P = 1 the loss of DSSM with one negative and of S2Net, -log σ(β Δ)."""
+    found = constraints.preferences(tf.constant([grades]))
+    assert float(found[0]) == pytest.approx(preferred)
+    sure = 1 / (1 + math.exp(-beta * margin))
+    expected = -preferred * math.log(sure) - (1 - preferred) * math.log(1 - sure)
+    loss = constraints.matching_loss(found, tf.constant([margin]), beta)
+    assert float(loss) == pytest.approx(expected, rel=1e-5)
+
+
+def test_translation_likelihood_and_accuracies_by_hand():
+    queries, translations = tf.constant([[1.0, 2.0], [0.0, 0.0]]), tf.constant([[0.0, 0.0]] * 2)
+    assert constraints.translation_loss(queries, translations) == (1 + 4) / 2
+    # Each source counts alike, however many texts it has.
+    logits = [tf.constant([[math.log(2), 0.0, 0.0]] * n) for n in (1, 1, 7)]
+    shares = (2 / 4, 1 / 4, 1 / 4)  # of the source that each list is from
+    expected = sum(map(math.log, shares)) / 3
+    assert float(constraints.source_log_likelihood(logits)) == pytest.approx(expected)
+    first, last = [9.0, 0.0, 0.0], [0.0, 0.0, 9.0]
+    logits = [tf.constant(rows) for rows in ([first, last], [first], [last, last, first, first])]
+    found = [float(share) for share in constraints.source_accuracies(logits)]
+    assert found == [0.5, 0.0, 0.5]
+    even = [tf.zeros([2, 3])] * 3
+    assert float(constraints.confusion_loss(even)) == pytest.approx(math.log(3))
+    assert constraints.confusion_loss(logits) > math.log(3)
+
+
+def test_a_new_discriminator_is_at_minus_log_3_and_moves_no_vector():
+    layer = Discriminator(4)
+    layer.build()
+    random = np.random.default_rng(0)
+    texts = [tf.constant(random.normal(size=(n, 4)), tf.float32) for n in (3, 3, 6)]
+    with tf.GradientTape() as tape:
+        tape.watch(texts)
+        found = constraints.source_log_likelihood([layer(of) for of in texts])
+    assert float(found) == pytest.approx(-math.log(3))
+    for gradient in tape.gradient(found, texts):
+        np.testing.assert_array_equal(gradient, np.zeros(gradient.shape))
+
+
+def test_norms_have_slopes_of_length_1_and_none_at_0():
+    matrices = [tf.Variable([[3.0, 0.0], [0.0, 4.0]]), tf.Variable(tf.zeros([2, 2]))]
+    with tf.GradientTape() as tape:
+        value = constraints.norms(matrices)
+    assert value == 5
+    first, second = tape.gradient(value, matrices)
+    np.testing.assert_allclose(first, [[0.6, 0], [0, 0.8]], rtol=1e-6)
+    np.testing.assert_array_equal(second, np.zeros([2, 2]))
+    assert constraints.norms([]) == 0
+
+
+def test_s2net_by_hand():
+    """Own cosines 0.9 and 0.5; a query meets the other document, a document the other query."""
+    similarities = tf.constant([[0.9, 0.2], [0.4, 0.5]])
+    margins = [0.9 - 0.2, 0.5 - 0.4, 0.9 - 0.4, 0.5 - 0.2]
+    expected = sum(math.log1p(math.exp(-10 * margin)) for margin in margins) / 4
+    assert float(s2net_loss(similarities, 10.0)) == pytest.approx(expected)
+    single = tf.constant([[0.3]])
+    with tf.GradientTape() as tape:
+        tape.watch(single)
+        loss = s2net_loss(single, 10.0)
+    assert (float(loss), float(tape.gradient(loss, single)[0, 0])) == (0, 0)
+
+
+def test_bags_are_binary_and_merged_without_unknown_words():
+    tokens = Tokens.of(tf.constant([2, 2, 4, 1, 3, 9, 4]), tf.constant([3, 0, 2, 2]))
+    found = merged_bags(tokens, 5, merged=2)
+    np.testing.assert_array_equal(found, [[0, 0, 1, 0, 1], [0, 0, 0, 1, 1]])
+    odd = merged_bags(first_texts(tokens, tf.constant(3)), 5, merged=2)
+    np.testing.assert_array_equal(odd, [[0, 0, 1, 0, 1], [0, 0, 0, 1, 0]])
+
+
+def test_correlation_is_that_of_numpy_and_0_for_constants():
+    one, other = np.random.default_rng(0).normal(size=(2, 7, 3)).astype(np.float32)
+    expected = sum(np.corrcoef(one[:, k], other[:, k])[0, 1] for k in range(3))
+    assert float(correlation(tf.constant(one), tf.constant(other))) == pytest.approx(
+        expected, rel=1e-4
+    )
+    assert float(correlation(tf.ones([4, 3]), tf.constant(other[:4]))) == 0
+
+
+def make(kind, **options):
+    tower = kind(len(TABLE), 2, **options)
+    tower.build()
+    tower.embeddings.assign(TABLE)
+    return tower
+
+
+@pytest.mark.parametrize("form", [flat, padded])
+def test_linear_is_the_weighted_sum(form):
+    plain, weighted = make(LinearTower), make(LinearTower, token_weights="idf")
+    expected = [TABLE[2] + 2 * TABLE[3], [0, 0], TABLE[4]]
+    np.testing.assert_allclose(plain(form(TEXTS)), expected)
+    np.testing.assert_allclose(weighted(form(TEXTS)), expected)  # all weights are 1 at first
+    weighted.start_token_weights(IDF)
+    expected = [2 * TABLE[2] + 2 * 0.5 * TABLE[3], [0, 0], 3 * TABLE[4]]
+    np.testing.assert_allclose(weighted(form(TEXTS)), expected)
+    assert len(weighted.trainable_weights) == 1
+    with pytest.raises(ValueError, match="token_weights must be 'none' or 'idf'"):
+        make(LinearTower, token_weights="learned")
+
+
+def test_word_tanh_has_weight_and_bias_inside():
+    tower = make(WordTanhTower, token_weights="idf")
+    tower.start_token_weights(IDF)
+    tower.trainable_weights[1].assign([0.25, -0.5])
+    added = np.tanh(IDF[:, None] * TABLE + [0.25, -0.5])
+    expected = [added[2] + 2 * added[3], [0, 0], added[4]]
+    np.testing.assert_allclose(tower(flat(TEXTS)), expected, rtol=1e-6)
+    assert len(tower.trainable_weights) == 2  # the weights of words are not
+
+
+def test_sources_that_lie_apart_are_all_named():
+    vectors = [RANDOM.normal(size=(40, 3)) + 20 * np.eye(3)[n] for n in range(3)]
+    assert probe_accuracy(vectors) == 1
+
+
+def test_equal_vectors_and_unseen_noise_are_named_by_chance():
+    """It must not be asked about what it learned from: 40 texts of 60 numbers are memorised."""
+    same = RANDOM.normal(size=(60, 4))
+    assert probe_accuracy([same, same, same]) == pytest.approx(1 / 3, abs=1e-6)
+    assert probe_accuracy([RANDOM.normal(size=(40, 60)) for _ in range(3)]) < 0.5
