@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import shutil
 
 import pytest
 import tensorflow as tf
@@ -25,12 +26,17 @@ from tf_smoothclir.text.evidence import WordEvidence
 from tf_smoothclir.text.vocabulary import write_vocabulary
 from tf_smoothclir.text.word_encoder import TextEncoder
 from tf_smoothclir.towers.average_pooling import AveragePoolingTower
+from tf_smoothclir.training.retrievers import load_models
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.train import train
 
 WORDS = {"query": ["red", "apple", "sea"], "document": ["roter", "apfel", "meer", "日"]}
-DIM, EPSILON, THRESHOLDS, DEPTH = 3, 0.5, (0.2, 0.7), 4
+DIM, EPSILON, THRESHOLDS, DEPTH, RERANKED_DEPTH = 3, 0.5, (0.2, 0.7), 4, 5
 CUT_POINTS = CutPoints(scores=(0.2, 0.7), shares=(0.5, 0.9), alone=(0.3, 0.6))
+# Empty, blank, no UTF-8, NUL, a megabyte, one of a single word, scripts, marks, half a surrogate.
+HOSTILE = [b"", " \t\n\u00a0\u3000".encode(), b"\xff\xfe red \xc3", b"red\0apple"]
+HOSTILE += [b"red apple " * 100_000, b"x" * 1_000_000, "red яблоко 日本 แอปเปิ้ล سیب 🍎".encode()]
+HOSTILE += ["\u0301\u0301\u200b\u200d".encode(), b"\xed\xa0\x80"]
 
 
 @pytest.fixture(scope="session")
@@ -76,24 +82,30 @@ def ranking_exports(ranking_runs, tmp_path_factory):
     return {name: path / name for name in ranking_runs}
 
 
-def small_tower(directory, role, seed=0):
-    """An exported tower with random vectors for `WORDS`; writes its vocabulary to `directory`."""
-    words = WORDS[role]
+@pytest.fixture(scope="session")
+def reranked(tiny, tmp_path_factory):
+    """`(run, export)` of a lexical run whose re-ranker counts much; read-only."""
+    path, depth = tmp_path_factory.mktemp("reranked"), RERANKED_DEPTH
+    train(tiny(retriever="lexical", reranker="late_interaction", rerank_depth=depth), path / "run")
+    run = RunDirectory.load(path / "run")
+    reranker = load_models(run).reranker.chosen(weight=30.0)
+    shutil.rmtree(run.reranker)
+    with run.writing(run.reranker) as temporary:
+        reranker.save(temporary)
+    export_run(run, path / "export", search_depth=depth)
+    return run, path / "export"
+
+
+def small_tower(directory, role, seed=0, words=None, max_tokens=5):
+    """An exported tower with random vectors for words; writes its vocabulary to `directory`."""
+    words = words or WORDS[role]
     write_vocabulary(directory / f"{role}.txt", ["[PAD]", "[UNK]", *words])
-    tower = AveragePoolingTower(
-        2 + len(words),
-        DIM,
-        embeddings_initializer=keras.initializers.RandomNormal(stddev=1.0, seed=seed),
-    )
+    normal = keras.initializers.RandomNormal(stddev=1.0, seed=seed)
+    tower = AveragePoolingTower(2 + len(words), DIM, embeddings_initializer=normal)
     tower.build()
-    encoder = TextEncoder(directory / f"{role}.txt", max_tokens=5)
-    return ExportedTower(
-        tower,
-        encoder,
-        epsilon=EPSILON,
-        name=f"{role}_tower",
-        evidence=WordEvidence(encoder) if role == "query" else None,
-    )
+    encoder = TextEncoder(directory / f"{role}.txt", max_tokens)
+    evidence = WordEvidence(encoder) if role == "query" else None
+    return ExportedTower(tower, encoder, epsilon=EPSILON, name=f"{role}_tower", evidence=evidence)
 
 
 def small_search_model(towers, depth=DEPTH):
@@ -148,6 +160,12 @@ def make_tower(tmp_path_factory):
     return functools.partial(small_tower, tmp_path_factory.mktemp("vocabulary"))
 
 
+@pytest.fixture(scope="session")
+def towers(make_tower):
+    """A tower of each role."""
+    return {role: make_tower(role) for role in ROLES}
+
+
 @pytest.fixture
 def publish_pair(tmp_path_factory):
     """`publish_pair(path, seed, search=False)` publishes parts there and returns the version."""
@@ -184,3 +202,14 @@ def undesired_operations(model):
     # Also registered, but these work only inside a Python process.
     python = {name for name in operations if "PyFunc" in name}
     return python | {name for name in operations if op_def_registry.get(name) is None}
+
+
+def described(model):
+    """Signature -> its inputs and its outputs, name -> type and shape, of a loaded model."""
+    return {
+        name: tuple(
+            {key: (spec.dtype, spec.shape.as_list()) for key, spec in specs.items()}
+            for specs in (function.structured_input_signature[1], function.structured_outputs)
+        )
+        for name, function in model.signatures.items()
+    }

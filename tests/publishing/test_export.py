@@ -11,25 +11,19 @@ import pytest
 import tensorflow as tf
 from tensorflow_serving.apis import prediction_log_pb2
 
-from tests.published import DEPTH, EPSILON, undesired_operations
+from tests.published import DEPTH, EPSILON
 from tests.training.tiny_set import DOCUMENTS
 from tf_smoothclir.data.hashing import hash_ids
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.publishing.export import export_run
-from tf_smoothclir.publishing.export_directory import (
-    MODELS,
-    exported_versions,
-    load_part,
-    load_tower,
-)
+from tf_smoothclir.publishing.export_directory import exported_versions, load_part, load_tower
 from tf_smoothclir.text.word_encoder import TextEncoder
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.tasks import load_model
 from tf_smoothclir.utils.errors import InputError
 
-SERVED = [role for role in MODELS if role != "reranker"]  # this run has none
-
+SERVED = ("document", "search", "query")
 TEXTS = {
     "query": ["word1 word2", "", "Word3, WORD4!", "nothing known"],
     "document": ["mot1 mot2 mot3", "mot0", "", "déjà"],
@@ -53,41 +47,25 @@ print(json.dumps(result))
 """
 
 
-@pytest.fixture(scope="module")
-def served(export_dir, tmp_path_factory):
-    """What a fresh process answers from a moved copy of the export."""
-    directory = tmp_path_factory.mktemp("server")
-    moved = shutil.copytree(export_dir, directory / "moved")
+def test_a_fresh_process_has_the_vectors_of_the_trained_model(export_dir, tiny_run, tmp_path):
+    moved = shutil.copytree(export_dir, tmp_path / "moved")
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
     child = subprocess.run(
         [sys.executable, "-c", SERVER, str(moved), json.dumps(TEXTS)],
-        cwd=directory,
+        cwd=tmp_path,
         env={**environment, "TF_CPP_MIN_LOG_LEVEL": "3"},
         capture_output=True,
         text=True,
         check=False,
     )
     assert child.returncode == 0, child.stderr
-    return json.loads(child.stdout)
-
-
-@pytest.mark.parametrize("role", ROLES)
-def test_vectors_are_those_of_the_trained_model(served, tiny_run, role):
-    settings = tiny_run.settings()
-    encoder = TextEncoder(tiny_run.vocabulary / f"{role}.txt", settings.text.max_tokens(role))
-    expected = load_model(tiny_run).vectors(role, encoder(tf.constant(TEXTS[role])))
-    np.testing.assert_allclose(served[role], expected, rtol=0, atol=1e-6)
-    assert np.abs(expected).max() > 0.1
-
-
-def test_server_has_loaded_nothing_of_this_package(served):
+    served = json.loads(child.stdout)
     assert served["modules"] == []
-
-
-@pytest.mark.parametrize("role", SERVED)
-def test_graph_has_operations_of_core_tensorflow_only(export_dir, role):
-    model, _ = load_part(export_dir, role)
-    assert undesired_operations(model) == set()
+    for role in ROLES:
+        encoder = TextEncoder(tiny_run.vocabulary / f"{role}.txt", 200)
+        expected = load_model(tiny_run).vectors(role, encoder(tf.constant(TEXTS[role])))
+        np.testing.assert_allclose(served[role], expected, rtol=0, atol=1e-6)
+        assert np.abs(expected).max() > 0.1
 
 
 def test_second_export_is_the_next_version_and_leaves_the_first(
@@ -106,6 +84,8 @@ def test_second_export_is_the_next_version_and_leaves_the_first(
 def test_search_model_has_the_collection_of_the_run(export_dir, tiny_run):
     model, manifest = load_part(export_dir, "search")
     assert (manifest.documents, manifest.depth) == (DOCUMENTS, DEPTH)
+    assert manifest.data.document_language == "fr"
+    assert manifest.data.data_dir == os.path.abspath(tiny_run.settings().data.data_dir)
     documents = list(source_of(tiny_run.settings().data).documents())
     vectors = {}
     for role, texts in {"query": TEXTS["query"], "document": [d.text for d in documents]}.items():
@@ -126,59 +106,34 @@ def test_search_model_has_the_collection_of_the_run(export_dir, tiny_run):
     assert b"words" in found["evidence"].numpy()
 
 
-@pytest.mark.parametrize("options", [{"search_model": False}, {"max_search_documents": 29}])
-def test_no_search_model_if_not_wanted_or_if_the_collection_is_too_large(
-    tiny_run, tmp_path, no_child_process, options
-):
-    assert DOCUMENTS == 30
-    assert export_run(tiny_run, tmp_path, **options) == 1
-    assert {role: exported_versions(tmp_path, role) for role in SERVED} == {
-        "document": [1],
-        "search": [],
-        "query": [1],
-    }
-
-
-def test_collection_that_just_fits_has_its_search_model(tiny_run, tmp_path, no_child_process):
+@pytest.mark.usefixtures("no_child_process")
+def test_no_search_model_if_the_collection_is_too_large(tiny_run, tmp_path):
+    export_run(tiny_run, tmp_path, max_search_documents=DOCUMENTS - 1)
+    assert [exported_versions(tmp_path, role) for role in SERVED] == [[1], [], [1]]
     export_run(tiny_run, tmp_path, max_search_documents=DOCUMENTS, search_depth=100)
     manifest = load_part(tmp_path, "search")[1]
     assert (manifest.documents, manifest.depth) == (DOCUMENTS, DOCUMENTS)
 
 
-@pytest.fixture
-def run_without_data(tiny_run, tmp_path):
-    """A copy of the run whose data are gone."""
+@pytest.mark.usefixtures("no_child_process")
+def test_run_with_missing_data_is_warmed_up_with_words_of_its_vocabulary(tiny_run, tmp_path):
     path = shutil.copytree(tiny_run.path, tmp_path / "run")
     config = json.loads((path / "config.json").read_text())
     config["settings"]["data"]["data_dir"] = str(tmp_path / "moved away")
     (path / "config.json").write_text(json.dumps(config))
-    return RunDirectory.load(path, verify=False)
-
-
-def test_error_about_missing_data_says_how_to_export_the_towers(run_without_data, tmp_path):
+    run, export = RunDirectory.load(path, verify=False), tmp_path / "export"
     with pytest.raises(InputError, match=r"moved away.*--nosearch_model"):
-        export_run(run_without_data, tmp_path / "export")
-    assert not (tmp_path / "export").exists()
-
-
-def test_run_with_missing_data_is_warmed_up_with_words_of_its_vocabulary(
-    run_without_data, tmp_path, no_child_process
-):
-    assert export_run(run_without_data, tmp_path, search_model=False) == 1
-    encode, _ = load_tower(tmp_path, "query")
+        export_run(run, export)
+    assert not export.exists()
+    assert export_run(run, export, search_model=False) == 1
+    assert [exported_versions(export, role) for role in SERVED] == [[1], [], [1]]
+    encode, _ = load_tower(export, "query")
     assert np.abs(encode(text=tf.constant(["word1 word2"]))["vector"]).max() > 0.1
-    path = tmp_path / "query_tower" / "1" / "assets.extra" / "tf_serving_warmup_requests"
+    path = export / "query_tower" / "1" / "assets.extra" / "tf_serving_warmup_requests"
     first = next(tf.data.TFRecordDataset(str(path)).as_numpy_iterator())
     request = prediction_log_pb2.PredictionLog.FromString(first).predict_log.request
     (text,) = request.inputs["text"].string_val
-    assert text.decode() in run_without_data.vocabulary_tokens("query")[2:]
-
-
-def test_manifest_finds_the_collection_again(export_dir, tiny_run):
-    manifest = load_tower(export_dir, "document")[1]
-    assert os.path.isabs(manifest.data.data_dir)
-    assert manifest.data.document_language == "fr"
-    assert tiny_run.settings().data.data_dir == manifest.data.data_dir
+    assert text.decode() in run.vocabulary_tokens("query")[2:]
 
 
 def test_run_without_an_epoch_is_refused_and_writes_nothing(tiny_run, tmp_path):

@@ -1,15 +1,12 @@
 """Narrow vectors of a search model: their scores, their size, and what they are said to cost."""
 
-import itertools
-
 import numpy as np
 import pytest
 import tensorflow as tf
 
 from tests.graphs import operations_in
-from tests.published import CUT_POINTS, WORDS, undesired_operations
+from tests.published import CUT_POINTS, DEPTH, WORDS, undesired_operations
 from tf_smoothclir.data.sources.opening import source_of
-from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.publishing import exported_vectors as module
 from tf_smoothclir.publishing.export import export_run
 from tf_smoothclir.publishing.export_directory import load_part
@@ -23,9 +20,6 @@ from tf_smoothclir.publishing.exported_vectors import (
     collection_vectors,
 )
 from tf_smoothclir.two_tower.int8_vectors import Int8Vectors
-from tf_smoothclir.utils.errors import InputError
-
-DIMS = [1, 5, 64, 65]
 
 
 def random_vectors(rows, dim, seed=0):
@@ -36,7 +30,7 @@ def scores(vectors, queries):
     return tf.function(vectors.scores)(tf.constant(queries)).numpy()
 
 
-@pytest.mark.parametrize("dim", DIMS)
+@pytest.mark.parametrize("dim", [1, 5, 64, 65])
 @pytest.mark.parametrize("per_step", [1, 40, 1 << 20], ids=["single", "some", "all"])
 def test_int8_scores_are_those_of_the_rounded_vectors(dim, per_step, monkeypatch):
     # 50 documents of 5 numbers are read 8 at a time: six steps, and one that is padded.
@@ -47,14 +41,10 @@ def test_int8_scores_are_those_of_the_rounded_vectors(dim, per_step, monkeypatch
 
 
 @pytest.mark.parametrize("vector_type", VECTOR_TYPES)
-def test_no_query_and_one_document(vector_type):
+def test_few_rows_and_no_variable_that_is_read_by_single_rows(vector_type):
     one = collection_vectors(random_vectors(1, 8), vector_type)
     assert scores(one, random_vectors(0, 8)).shape == (0, 1)
     assert scores(one, random_vectors(3, 8)).shape == (3, 1)
-
-
-@pytest.mark.parametrize("vector_type", VECTOR_TYPES)
-def test_no_variable_is_read_by_single_rows(vector_type):
     # After one that is, TensorFlow copies the whole variable each time it is read.
     vectors = collection_vectors(random_vectors(9, 8), vector_type)
     function = tf.function(vectors.scores).get_concrete_function(tf.TensorSpec([None, 8]))
@@ -65,39 +55,23 @@ def test_no_variable_is_read_by_single_rows(vector_type):
 TEXTS = [f"{word} {other}" for word in WORDS["document"] for other in WORDS["document"]]
 
 
-@pytest.fixture(scope="module")
-def towers(make_tower):
-    """A tower of each role."""
-    return {role: make_tower(role) for role in ROLES}
-
-
-def search_model(towers, vector_type, documents):
-    texts = [TEXTS[number % len(TEXTS)] for number in range(documents)]
-    vectors = towers["document"].serve(tf.constant(texts))["vector"].numpy()
-    collection = Collection.of([str(number) for number in range(documents)], vectors)
-    return build_search_model(
-        collection,
-        towers,
-        None,
-        vectors=collection_vectors(collection.vectors, vector_type),
-        cut_points=CUT_POINTS,
-        depth=5,
-    )
-
-
 def test_written_models_are_smaller_have_core_operations_and_find_the_same(towers, tmp_path):
     number, sizes, answers = 3000, {}, {}
+    texts = [TEXTS[row % len(TEXTS)] for row in range(number)]
+    vectors = towers["document"].serve(tf.constant(texts))["vector"].numpy()
+    collection = Collection.of([str(row) for row in range(number)], vectors)
     for vector_type in VECTOR_TYPES:
-        model = search_model(towers, vector_type, number)
-        model.save(str(tmp_path / vector_type))
+        stored = collection_vectors(collection.vectors, vector_type)
+        options = {"vectors": stored, "cut_points": CUT_POINTS, "depth": 5}
+        build_search_model(collection, towers, None, **options).save(str(tmp_path / vector_type))
         loaded = tf.saved_model.load(str(tmp_path / vector_type))
         assert not undesired_operations(loaded)
         found = loaded.signatures["serving_default"](text=tf.constant(["red sea", "apple"]))
         answers[vector_type] = found["scores"].numpy()
         (file,) = (tmp_path / vector_type / "variables").glob("*.data*")
         sizes[vector_type] = file.stat().st_size
-    dim = towers["document"].serve(tf.constant(["roter"]))["vector"].shape[1]
-    assert sizes["float32"] - sizes["int8"] == pytest.approx(3 * number * dim, abs=2000)
+    saved = 3 * number * vectors.shape[1]
+    assert sizes["float32"] - sizes["int8"] == pytest.approx(saved, abs=2000)
     np.testing.assert_allclose(answers["int8"], answers["float32"], atol=0.02)
 
 
@@ -131,15 +105,11 @@ def test_recall_counts_what_is_as_good_as_the_exact_best(towers):
 
 
 def test_recall_asks_a_thousand_queries_of_all_parts_of_the_set(towers, monkeypatch):
-    asked = []
-    serve = towers["query"].serve
-    monkeypatch.setattr(
-        towers["query"], "serve", lambda texts: asked.extend(texts.numpy()) or serve(texts)
-    )
+    tower, asked, exact = towers["query"], [], random_vectors(4, 3)
+    serve = tower.serve
+    monkeypatch.setattr(tower, "serve", lambda texts: asked.extend(texts.numpy()) or serve(texts))
     texts = [b"red"] * 1200 + [b"sea"] * 1300
-    found = measured_recall(
-        ExactVectors(random_vectors(4, 3)), random_vectors(4, 3), towers["query"], texts, 10
-    )
+    found = measured_recall(ExactVectors(exact), exact, tower, texts, 10)
     assert found.queries == len(asked) == 1000
     assert asked.count(b"red") == 600
     assert (found.recall, found.depth) == (1.0, 4)
@@ -157,30 +127,16 @@ def test_exports_say_what_their_vectors_cost(tiny_run, tmp_path):
     assert "numbers of fewer bits" in (tmp_path / "model_card-1.md").read_text()
 
 
-@pytest.mark.parametrize(
-    ("retriever", "options", "message"),
-    [
-        ("lexical", {"vector_type": "int8"}, r"--vector_type=int8: .* no towers.*Leave it out"),
-        ("dense", {"vector_type": "int8", "search_model": False}, r"=int8: .*--nosearch_model"),
-    ],
-)
-def test_a_type_that_nothing_could_have_is_refused(
-    ranking_runs, tmp_path, retriever, options, message
-):
-    with pytest.raises(InputError, match=message):
-        export_run(ranking_runs[retriever], tmp_path, **options)
-    assert not list(tmp_path.iterdir())
-
-
 @pytest.mark.slow
 @pytest.mark.usefixtures("no_child_process")
-def test_a_hybrid_ranks_by_int8_vectors_nearly_as_by_exact_ones(ranking_runs, tmp_path):
-    found = {}
-    queries = source_of(ranking_runs["hybrid"].settings().data).queries()
-    texts = tf.constant([query.text for query in itertools.islice(queries, 20)])
-    for vector_type in ("float32", "int8"):
-        export_run(ranking_runs["hybrid"], tmp_path / vector_type, vector_type=vector_type)
-        model = tf.saved_model.load(str(tmp_path / vector_type / "search" / "1"))
-        found[vector_type] = model.signatures["serving_default"](text=texts)["scores"].numpy()
-    assert found["float32"].any()
-    np.testing.assert_allclose(found["int8"], found["float32"], atol=0.02)
+def test_a_hybrid_ranks_by_int8_vectors_nearly_as_by_exact_ones(
+    ranking_runs, ranking_exports, tmp_path
+):
+    run, found = ranking_runs["hybrid"], []
+    export_run(run, tmp_path, vector_type="int8", search_depth=DEPTH)
+    texts = tf.constant([query.text for query in source_of(run.settings().data).queries()])
+    for export in (tmp_path, ranking_exports["hybrid"]):
+        search = load_part(export, "search").model.signatures["serving_default"]
+        found.append(search(text=texts)["scores"].numpy())
+    assert found[1].any()
+    np.testing.assert_allclose(*found, atol=0.02)

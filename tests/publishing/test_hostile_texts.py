@@ -63,42 +63,30 @@ def test_towers_give_finite_vectors(export_dir, role):
     assert number == NUMBER + 4
 
 
-def check_hits(found, ids):
-    """Checks that places are empty where nothing is known of the query, and only there."""
-    empty = found["ids"].numpy() == b""
-    nothing = found["evidence"].numpy() == b"nothing"
-    assert 0 < nothing.sum() < len(nothing)  # of each batch, some
-    np.testing.assert_array_equal(empty, np.broadcast_to(nothing[:, None], empty.shape))
-    assert set(found["ids"].numpy()[~empty]) <= ids
-    assert not found["scores"].numpy()[empty].any()
-    assert not found["grades"].numpy()[empty].any()
-
-
-def test_search_model_gives_finite_scores_and_documents_of_the_collection(export_dir):
-    model, manifest = load_part(export_dir, "search")
-    ids = {str(number).encode() for number in range(manifest.documents)}
-    for batch in batches():
-        found = model.signatures["serving_default"](text=tf.constant(batch))
-        assert np.abs(found["scores"]).max() < 1
-        check_hits(found, ids)
-        turned = tf.constant(batch[::-1])
-        pairs = model.signatures["score"](query=tf.constant(batch), document=turned)
-        assert np.abs(pairs["score"]).max() < 1
-        assert set(pairs["grade"].numpy()) <= {0, 1, 2}
-
-
-@pytest.mark.parametrize("name", ["lexical", "hybrid"])
-def test_search_by_words_gives_finite_scores_and_documents_of_the_collection(ranking_exports, name):
+@pytest.mark.parametrize(("name", "every"), [("dense", 1), ("lexical", 4), ("hybrid", 4)])
+def test_search_gives_finite_scores_and_documents_of_the_collection(ranking_exports, name, every):
     model, manifest = load_part(ranking_exports[name], "search")
-    ids = {str(number).encode() for number in range(manifest.documents)}
-    for batch in itertools.islice(batches(), 0, None, 4):
+    known = {str(number).encode() for number in range(manifest.documents)}
+    for batch in itertools.islice(batches(), 0, None, every):
         found = model.signatures["serving_default"](text=tf.constant(batch))
-        assert np.isfinite(found["scores"]).all()
-        check_hits(found, ids)
-        turned = tf.constant(batch[::-1])
-        pairs = model.signatures["score"](query=tf.constant(batch), document=turned)
-        assert np.isfinite(pairs["score"]).all()
+        ids, scores, grades, evidence = (
+            found[key].numpy() for key in ("ids", "scores", "grades", "evidence")
+        )
+        pairs = model.signatures["score"](
+            query=tf.constant(batch), document=tf.constant(batch[::-1])
+        )
+        for each in (scores, pairs["score"].numpy()):
+            assert np.isfinite(each).all()
+            assert name != "dense" or np.abs(each).max() < 1
         assert set(pairs["grade"].numpy()) <= {0, 1, 2}
+        # Places are empty where nothing is known of the query, and only there.
+        nothing = evidence == b"nothing"
+        assert 0 < nothing.sum() < len(nothing)  # of each batch, some
+        empty = ids == b""
+        np.testing.assert_array_equal(empty, np.broadcast_to(nothing[:, None], empty.shape))
+        assert set(ids[~empty]) <= known
+        assert not scores[empty].any()
+        assert not grades[empty].any()
 
 
 def test_tokens_with_any_ids_give_finite_vectors(export_dir):
