@@ -7,7 +7,6 @@ import shutil
 import pytest
 
 from tests.engines.lite import needs_milvus
-from tests.published import publish_small_parts
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.engines.milvus import Address
 from tf_smoothclir.index.builder import build_index
@@ -62,11 +61,7 @@ def test_engine_finds_what_the_index_finds(flags, export_dir, tmp_path):
         assert scores == sorted(scores, reverse=True)
         assert {hit.text for hit in of_engine} == {hit.text for hit in of_index}
         assert there.explain(QUERIES[0], of_index) == here.explain(QUERIES[0], of_index)
-
-
-def test_page_searches_the_engine(flags, export_dir):
-    page = open_page(open_search(export_dir, "", the_same, engine=address_in(flags)))
-    answer = page.search({"q": "word1 word2", "k": "3"})
+    answer = open_page(there).search({"q": "word1 word2", "k": "3"})
     assert [result["rank"] for result in answer["results"]] == [1, 2, 3]
 
 
@@ -82,11 +77,9 @@ def test_filter_of_the_command_leaves_out_documents(run, flags, tmp_path):
     assert other["score"] <= first["score"]
 
 
-def test_towers_of_another_run_are_refused(flags, tmp_path, no_child_process):
-    (tmp_path / "vocabulary").mkdir()
-    publish_small_parts(tmp_path / "vocabulary", tmp_path / "export")
+def test_towers_of_another_run_are_refused(flags, export):
     with pytest.raises(InputError, match="different training runs"):
-        open_search(tmp_path / "export", "", the_same, engine=address_in(flags))
+        open_search(export, "", the_same, engine=address_in(flags))
 
 
 def test_documents_come_and_go_by_the_commands(run, export_dir, tmp_path):

@@ -35,31 +35,15 @@ def get(host):
     return f"GET {TOWER} HTTP/1.1\r\nHost: {host}\r\n\r\n".encode()
 
 
-@pytest.mark.parametrize(
-    "host",
-    [
-        "localhost",
-        "localhost:8501",
-        "127.0.0.1:1",
-        "[::1]:8501",
-        "10.1.2.3",
-        "serving",
-        "a.localhost",
-        "Search.Example:80",  # given
-    ],
-)
-def test_names_that_no_other_domain_can_take_are_served(server, host):
-    assert raw(server, get(host))[0] == 200
-
-
-@pytest.mark.parametrize(
-    "host", ["evil.example", "evil.example:8501", "127.0.0.1.evil.example", "a.b."]
-)
-def test_a_page_of_another_domain_cannot_ask(server, host):
+def test_a_page_of_another_domain_cannot_ask(server):
     """DNS rebinding: a browser sends the name of a domain that has this server's address."""
-    status, answer = raw(server, get(host))
-    assert status == 403
-    assert "is no name of this server; see --allowed_hosts" in json.loads(answer)["error"]
+    names = ["localhost", "localhost:8501", "127.0.0.1:1", "[::1]:8501", "10.1.2.3", "serving"]
+    for host in (*names, "a.localhost", "Search.Example:80"):  # the last one is given
+        assert raw(server, get(host))[0] == 200, host
+    for host in ("evil.example", "evil.example:8501", "127.0.0.1.evil.example", "a.b."):
+        status, answer = raw(server, get(host))
+        assert status == 403
+        assert "is no name of this server; see --allowed_hosts" in json.loads(answer)["error"]
 
 
 @pytest.mark.parametrize(
@@ -122,14 +106,8 @@ def test_a_body_that_trickles_in_is_cut_off(server, monkeypatch):
             pass  # and the connection is closed
 
 
-def test_an_idle_connection_is_closed_after_an_answer(server):
-    with connected(server) as one:
-        one.sendall(get("here"))
-        while one.recv(1 << 16):
-            pass  # by the server, after uvicorn's 5 seconds
-
-
 def test_connections_beyond_the_limit_are_refused_and_the_next_are_answered(server):
+    assert http_server.http_server(None).config.timeout_keep_alive == 5  # seconds, if idle
     with ExitStack() as stack:
         for _ in range(http_server.MAX_CONNECTIONS):
             stack.enter_context(connected(server))
