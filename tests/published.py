@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import random
 import shutil
 
 import pytest
@@ -12,7 +13,6 @@ from tensorflow import keras
 from tensorflow.python.framework import op_def_registry
 
 from tests.graphs import operations_in
-from tests.training.tiny_set import tiny_settings, write_tiny_set
 from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.protocols.cut_points import CutPoints
 from tf_smoothclir.publishing import version_writer
@@ -33,20 +33,34 @@ from tf_smoothclir.training.train import train
 WORDS = {"query": ["red", "apple", "sea"], "document": ["roter", "apfel", "meer", "日"]}
 DIM, EPSILON, THRESHOLDS, DEPTH, RERANKED_DEPTH = 3, 0.5, (0.2, 0.7), 4, 5
 CUT_POINTS = CutPoints(scores=(0.2, 0.7), shares=(0.5, 0.9), alone=(0.3, 0.6))
-# Empty, blank, no UTF-8, NUL, a megabyte, one of a single word, scripts, marks, half a surrogate.
-HOSTILE = [b"", " \t\n\u00a0\u3000".encode(), b"\xff\xfe red \xc3", b"red\0apple"]
-HOSTILE += [b"red apple " * 100_000, b"x" * 1_000_000, "red яблоко 日本 แอปเปิ้ล سیب 🍎".encode()]
-HOSTILE += ["\u0301\u0301\u200b\u200d".encode(), b"\xed\xa0\x80"]
+# Hazards that random texts have side by side.
+PIECES = [b"", b" ", b"\t\r\n", b"\0", b"\x1b[31m", b"word1", b"MOT2", b"red", b"?!", b"%s%n"]
+PIECES += [b"\xff", b"\xc3", b"\xc0\x80", b"\xf5\x80\x80\x80", b"\xf0\x9f\x98", b"\xed\xbf\xbf"]
+PIECES += map(str.encode, ("日本語", "ภาษาไทย", "яблоко", "\u0130I\u0131", "ß", "ﬁ", "e\u0301"))
+PIECES += map(str.encode, "\u202eש\u202c\u2066\u200b\u200d\ufeff\u00ad👩\U0010ffff\ue000\u2028")
+
+
+def _hostile_texts():
+    yield from (b"", " \t\n\u00a0\u3000".encode(), b"red\0apple", "\u0301\u200b\u200d".encode())
+    yield from (b"red apple " * 100_000, b"x" * 1_000_000, b"\0" * 1_000_000, b"\xff" * 1_000_000)
+    generator = random.Random(20201)
+    for _ in range(200):
+        yield generator.randbytes(generator.randrange(200))
+        points = (generator.randrange(0x110000) for _ in range(generator.randrange(100)))
+        yield "".join(map(chr, points)).encode("utf-8", "surrogatepass")
+        text = b"".join(generator.choices(PIECES, k=generator.randrange(30)))
+        yield text[: generator.randrange(len(text) + 1)]
+
+
+HOSTILE = list(_hostile_texts())
 
 
 @pytest.fixture(scope="session")
-def tiny_run(tmp_path_factory):
+def tiny_run(tiny, tmp_path_factory):
     """A finished run on the tiny set; read-only."""
-    directory = tmp_path_factory.mktemp("tiny_run")
-    data = write_tiny_set(directory / "data")
-    settings = tiny_settings(data, directory / "cache", epochs=1, epsilon=EPSILON)
-    train(settings, directory / "run")
-    return RunDirectory.load(directory / "run")
+    path = tmp_path_factory.mktemp("tiny_run") / "run"
+    train(tiny(epochs=1, epsilon=EPSILON), path)
+    return RunDirectory.load(path)
 
 
 @pytest.fixture(scope="session")

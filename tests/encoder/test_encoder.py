@@ -150,15 +150,12 @@ def test_texts_are_a_list_that_may_be_empty(export_dir):
 
 
 def test_importing_and_encoding_need_numpy_alone(export_dir):
-    program = (
-        "import sys; from tf_smoothclir.encoder import Encoder;"
-        "print(Encoder(sys.argv[1], 'query').encode(['a', 'b']).shape[0],"
-        " *{name.split('.')[0] for name in sys.modules})"
-    )
+    program = "import sys; from tf_smoothclir.encoder import Encoder;"
+    program += "print(Encoder(sys.argv[1], 'query').encode(['a', 'b']).shape[0],"
+    program += " *{name.split('.')[0] for name in sys.modules})"
     child = [sys.executable, "-c", program, str(export_dir)]
-    number, *modules = subprocess.run(
-        child, capture_output=True, text=True, check=True
-    ).stdout.split()
+    done = subprocess.run(child, capture_output=True, text=True, check=True)
+    number, *modules = done.stdout.split()
     assert number == "2"
     assert not {"tensorflow", "keras", "absl", "scipy"} & set(modules)
 

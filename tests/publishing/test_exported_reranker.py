@@ -54,7 +54,7 @@ def padded(texts, encoder):
     return np.array([[*row, *[0] * (longest - len(row))] for row in rows], np.int32)
 
 
-def test_the_saved_model_scores_as_python_does(export_dir):
+def test_the_saved_model_scores_as_python_does(run, export_dir):
     model, manifest = load_part(export_dir, "reranker")
     assert undesired_operations(model) == set()
     stage, _ = load_second_stage(export_dir)
@@ -68,6 +68,8 @@ def test_the_saved_model_scores_as_python_does(export_dir):
             np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
     with pytest.raises(tf.errors.InvalidArgumentError, match="query must have one row"):
         serve(query=tf.constant(["a", "b"]), document=tf.constant(DOCUMENTS[:3]))
+    assert manifest.parts == ("lexical", "reranker")
+    assert manifest.pair_id == models_of_run(run)[0].manifest.pair_id
     said = model.signatures["pair_id"](text=tf.constant([""]))
     assert said["pair_id"].numpy()[0].decode() == manifest.pair_id
     assert said["weight"].numpy() == [30.0]
@@ -179,12 +181,6 @@ def test_a_changed_or_missing_re_ranker_is_refused(export_dir, tmp_path):
     shutil.rmtree(copy / "reranker")
     with pytest.raises(InputError, match="no complete version"):
         load_exported_models(copy)
-
-
-def test_the_pair_id_covers_the_re_ranker(run, export_dir):
-    models, _ = models_of_run(run)
-    assert models.manifest.pair_id == load_exported_models(export_dir).manifest.pair_id
-    assert models.manifest.parts == ("lexical", "reranker")
 
 
 @pytest.mark.usefixtures("no_child_process")

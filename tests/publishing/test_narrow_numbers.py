@@ -1,11 +1,11 @@
-"""Narrow vectors of a search model: their scores, their size, and what they are said to cost."""
+"""Narrow vectors and tables: scores, how far numbers move, sizes, what they are said to cost."""
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
 from tests.graphs import operations_in
-from tests.published import CUT_POINTS, DEPTH, WORDS, undesired_operations
+from tests.published import CUT_POINTS, DEPTH, EPSILON, WORDS, undesired_operations
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.publishing import exported_vectors as module
 from tf_smoothclir.publishing.export import export_run
@@ -13,13 +13,22 @@ from tf_smoothclir.publishing.export_directory import load_part
 from tf_smoothclir.publishing.export_quality import measured_recall
 from tf_smoothclir.publishing.export_search import build_search_model
 from tf_smoothclir.publishing.exported_collection import Collection
+from tf_smoothclir.publishing.exported_tables import ExportedTables
+from tf_smoothclir.publishing.exported_tower import ExportedTower
 from tf_smoothclir.publishing.exported_vectors import (
     VECTOR_TYPES,
     ExactVectors,
     RoundedVectors,
     collection_vectors,
 )
+from tf_smoothclir.settings.text import TextSettings
+from tf_smoothclir.text.subword_encoder import SubwordTextEncoder
+from tf_smoothclir.text.vocabulary import PADDING, UNKNOWN, write_vocabulary
+from tf_smoothclir.text.word_encoder import TextEncoder
+from tf_smoothclir.towers.average_pooling import AveragePoolingTower
+from tf_smoothclir.towers.cnn import CNNTower
 from tf_smoothclir.two_tower.int8_vectors import Int8Vectors
+from tf_smoothclir.two_tower.similarity import smooth_normalize
 
 
 def random_vectors(rows, dim, seed=0):
@@ -140,3 +149,96 @@ def test_a_hybrid_ranks_by_int8_vectors_nearly_as_by_exact_ones(
         found.append(search(text=texts)["scores"].numpy())
     assert found[1].any()
     np.testing.assert_allclose(*found, atol=0.02)
+
+
+TABLE_WORDS = [f"word{number}" for number in range(3000)]
+TABLE_TEXTS = ["word1 word2", "word7", "", "unseen word2999 word0 word0", b"\xff"]
+
+
+def build(kind=AveragePoolingTower, **options):
+    tower = kind(len(TABLE_WORDS) + 2, 16, **options)
+    tower.build()
+    generator = np.random.default_rng(13)
+    for table in tower.tables().values():
+        scales = generator.lognormal(size=(table.shape[0], 1))  # rows of very different lengths
+        table.assign(scales * generator.normal(size=table.shape))
+    return tower
+
+
+def read(tower, table_type, name):
+    tables = ExportedTables(tower, table_type)
+    numbers = tf.range(tower.tables()[name].shape[0])
+    with tables.read_by(tower):
+        return tower._rows(name, numbers).numpy()
+
+
+@pytest.mark.parametrize("name", ["embeddings", "ngram_embeddings"])
+def test_no_number_moves_by_more_than_the_type_rounds(name):
+    tower = build(ngram_buckets=40)
+    table = tower.tables()[name].numpy()
+    table[5] = 0
+    tower.tables()[name].assign(table)
+    np.testing.assert_array_equal(read(tower, "float32", name), table)
+    found = read(tower, "int8", name)
+    assert not found[5].any()
+    # Half of one of the 127 steps of the largest number of a row, which is exact itself.
+    largest = np.abs(table).max(axis=1, keepdims=True)
+    distances = np.abs(found - table)
+    assert (distances <= largest * (0.5 / 127 * 1.001)).all()
+    assert distances.max() > 0
+    places = np.arange(len(table)), np.abs(table).argmax(axis=1)
+    np.testing.assert_allclose(found[places], table[places], rtol=1e-6)
+
+
+@pytest.fixture
+def encoder(tmp_path):
+    path = tmp_path / "query.txt"
+    write_vocabulary(path, [PADDING, UNKNOWN, *TABLE_WORDS])
+    return TextEncoder(path, 10)
+
+
+def export(tower, encoder, table_type, directory):
+    named = {"name": "query_tower", "table_type": table_type}
+    exported = ExportedTower(tower, encoder, epsilon=EPSILON, **named)
+    exported.save(str(directory / table_type))
+    model = tf.saved_model.load(str(directory / table_type))
+    (variables,) = (directory / table_type / "variables").glob("*.data*")
+    vectors = model.signatures["serving_default"](text=tf.constant(TABLE_TEXTS))["vector"].numpy()
+    return exported, model, variables.stat().st_size, vectors
+
+
+@pytest.mark.parametrize("kind", [AveragePoolingTower, CNNTower])
+def test_models_are_smaller_with_core_operations_and_almost_the_same_vectors(
+    kind, encoder, tmp_path
+):
+    tower = build(kind)
+    tokens = encoder(tf.constant(TABLE_TEXTS))
+    before = tower(tokens).numpy()
+    exact, _, whole, expected = export(tower, encoder, "float32", tmp_path)
+    exported, model, size, vectors = export(tower, encoder, "int8", tmp_path)
+    assert not undesired_operations(model)
+    # A row of 16 bytes has a scale of 4.
+    saved = 3 * tower.embeddings.numpy().size - 4 * len(TABLE_WORDS)
+    assert size == pytest.approx(whole - saved, abs=2000)
+    np.testing.assert_allclose(vectors, expected, atol=0.02)
+    assert np.abs(vectors - expected).max() > 0
+    assert exported.digest() != exact.digest()
+    np.testing.assert_array_equal(tower(tokens), before)  # the trained one reads its own tables
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"ngram_buckets": 40}, {"position_weights": "learned"}],
+    ids=["words", "n-grams", "positions"],
+)
+def test_no_function_reads_single_rows_of_exact_tables(options, encoder, tmp_path):
+    # After one that does, TensorFlow copies the whole table for each call of the others.
+    tower = build(**options)
+    if tower.ngram_buckets:
+        settings = TextSettings(ngram_buckets=40)
+        encoder = SubwordTextEncoder(tmp_path / "query.txt", 10, settings)
+    _, model, _, vectors = export(tower, encoder, "float32", tmp_path)
+    functions = [*model.signatures.values(), *model.words.concrete_functions]
+    assert not any("ResourceGather" in operations_in(each.graph) for each in functions)
+    expected = smooth_normalize(tower(encoder(tf.constant(TABLE_TEXTS))), EPSILON)
+    np.testing.assert_allclose(vectors, expected, rtol=1e-6)
