@@ -1,5 +1,6 @@
-"""Exporting a run: the same vectors in a process that has only TensorFlow."""
+"""Exporting runs and halves of them: a directory alone, or moved to a server, ranks as the run."""
 
+import dataclasses
 import json
 import os
 import shutil
@@ -11,23 +12,38 @@ import pytest
 import tensorflow as tf
 from tensorflow_serving.apis import prediction_log_pb2
 
-from tests.published import DEPTH, EPSILON
+from tests.published import DEPTH, NoVerifier, encode, grades_of_hits
 from tests.training.tiny_set import DOCUMENTS, QUERIES, words_of
-from tf_smoothclir.data.hashing import hash_ids
 from tf_smoothclir.data.sources.opening import source_of
+from tf_smoothclir.data.sources.source import SPLITS
 from tf_smoothclir.data.tokenized_set import ROLES
+from tf_smoothclir.lexical.feedback import Feedback, tf_idf
+from tf_smoothclir.lexical.retriever import RowRetriever
+from tf_smoothclir.lexical.score_rows import lexical_rows
+from tf_smoothclir.protocols.cut_points import CutPoints
 from tf_smoothclir.publishing.export import export_run
 from tf_smoothclir.publishing.export_directory import (
+    DIRECTORIES,
     MODELS,
     exported_versions,
     load_part,
     load_tower,
     part_dir,
 )
+from tf_smoothclir.publishing.exported_lexical import ExportedLexical, load_lexical
+from tf_smoothclir.publishing.exported_models import load_exported_models
+from tf_smoothclir.publishing.model_card import model_card_path
+from tf_smoothclir.publishing.version_writer import PairInfo, publish_version
 from tf_smoothclir.publishing.warm_up import BATCH_SIZES, warm_up_batches
+from tf_smoothclir.settings.data import DataSettings
+from tf_smoothclir.settings.text import TextSettings
+from tf_smoothclir.text.vocabulary import write_vocabulary
 from tf_smoothclir.text.word_encoder import TextEncoder
+from tf_smoothclir.training.retrievers import load_cut_points, load_models
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.tasks import load_model
+from tf_smoothclir.training.train import tokenized_set_of
+from tf_smoothclir.utils.digests import with_own_digest
 from tf_smoothclir.utils.errors import InputError
 
 SERVED = ("document", "search", "query")
@@ -88,31 +104,6 @@ def test_second_export_is_the_next_version_and_leaves_the_first(
     np.testing.assert_array_equal(first(text=text)["vector"], second(text=text)["vector"])
 
 
-def test_search_model_has_the_collection_of_the_run(export_dir, tiny_run):
-    model, manifest = load_part(export_dir, "search")
-    assert (manifest.documents, manifest.depth) == (DOCUMENTS, DEPTH)
-    assert manifest.data.document_language == "fr"
-    assert manifest.data.data_dir == os.path.abspath(tiny_run.settings().data.data_dir)
-    documents = list(source_of(tiny_run.settings().data).documents())
-    vectors = {}
-    for role, texts in {"query": TEXTS["query"], "document": [d.text for d in documents]}.items():
-        encoder = TextEncoder(tiny_run.vocabulary / f"{role}.txt", 200)
-        raw = getattr(load_model(tiny_run), f"{role}_tower")(encoder(tf.constant(texts))).numpy()
-        vectors[role] = raw / (np.linalg.norm(raw, axis=1, keepdims=True) + EPSILON)
-    scores = vectors["query"] @ vectors["document"].T
-    hashes = hash_ids([document.id for document in documents])
-    found = model.signatures["serving_default"](text=tf.constant(TEXTS["query"]))
-    answers = (found[name].numpy() for name in ("ids", "scores", "evidence"))
-    for row, ids, found_scores, evidence in zip(scores, *answers):
-        if evidence == b"nothing":
-            assert not ids.any()
-            continue
-        order = sorted(range(len(row)), key=lambda i: (-row[i].round(6), hashes[i]))[:DEPTH]
-        assert [id_.decode() for id_ in ids] == [documents[i].id for i in order]
-        np.testing.assert_allclose(found_scores, row[order], atol=1e-6)
-    assert b"words" in found["evidence"].numpy()
-
-
 @pytest.mark.usefixtures("no_child_process")
 def test_no_search_model_if_the_collection_is_too_large(tiny_run, tmp_path):
     export_run(tiny_run, tmp_path, max_search_documents=DOCUMENTS - 1)
@@ -120,6 +111,8 @@ def test_no_search_model_if_the_collection_is_too_large(tiny_run, tmp_path):
     export_run(tiny_run, tmp_path, max_search_documents=DOCUMENTS, search_depth=100)
     manifest = load_part(tmp_path, "search")[1]
     assert (manifest.documents, manifest.depth) == (DOCUMENTS, DOCUMENTS)
+    assert manifest.data.document_language == "fr"
+    assert manifest.data.data_dir == os.path.abspath(tiny_run.settings().data.data_dir)
 
 
 @pytest.mark.usefixtures("no_child_process")
@@ -198,3 +191,197 @@ def test_texts_are_chosen_by_length_whatever_their_order():
         batches = warm_up_batches(texts)
         assert [len(batch) for batch in batches] == [1, 1, 1, 1, *BATCH_SIZES[1:]]
         assert {text for batch in batches for text in batch} == set(texts)
+
+
+PARTS = {
+    "dense": ("query", "document"),
+    "lexical": ("lexical",),
+    "hybrid": ("query", "document", "lexical"),
+}
+
+
+@pytest.fixture
+def copy(ranking_exports, tmp_path):
+    """`copy(name)` is an export that may be changed."""
+    return lambda name: shutil.copytree(ranking_exports[name], tmp_path / name)
+
+
+@pytest.fixture(scope="module")
+def halves(ranking_runs, tmp_path_factory):
+    """Name of a half -> the export of that half of the hybrid run alone; read-only."""
+    path = tmp_path_factory.mktemp("halves")
+    for name in ("dense", "lexical"):
+        options = {"retriever": name, "search_depth": DEPTH, "verifier": NoVerifier()}
+        export_run(ranking_runs["hybrid"], path / name, **options)
+        assert "a part of the run" in model_card_path(path / name, 1).read_text("utf-8")
+    return {name: path / name for name in ("dense", "lexical")}
+
+
+def check_parts(path, name):
+    there = {role for role in DIRECTORIES if exported_versions(path, role) == [1]}
+    assert there == {*PARTS[name], "search"}
+    models = load_exported_models(path)
+    assert models.retriever == name
+    assert models.manifest.parts == PARTS[name]
+    assert set(models.towers) == set(PARTS[name]) - {"lexical"}
+    assert (models.manifest.dim > 0) == (models.manifest.epsilon > 0) == bool(models.towers)
+
+
+def test_an_export_has_the_parts_that_rank(ranking_exports, halves):
+    for name, path in (*ranking_exports.items(), *halves.items()):
+        check_parts(path, name)
+
+
+@pytest.mark.parametrize("name", ["lexical", "hybrid"])
+def test_the_loaded_model_is_that_of_the_run(ranking_exports, ranking_runs, name):
+    expected = load_models(ranking_runs[name])
+    found, manifest = load_lexical(ranking_exports[name])
+    assert manifest.role == "lexical"
+    np.testing.assert_array_equal(found.model.table.toarray(), expected.lexical.table.toarray())
+    for array in ("background", "weights"):
+        np.testing.assert_array_equal(getattr(found.model, array), getattr(expected.lexical, array))
+    for value in ("fields", "feedback", "psq"):
+        assert getattr(found.model, value) == getattr(expected.lexical, value)
+    assert found.text == ranking_runs[name].settings().text
+    assert found.fusion == (expected.fusion and dataclasses.replace(expected.fusion, seconds=0.0))
+
+
+def scores_by_the_export(models, queries, documents):
+    """Ranks with nothing of the run: `[queries, documents]`."""
+    parts = models.lexical
+    read = parts.document_reader.words(documents)
+    impacts = parts.model.impacts(read, parts.spelling)
+    rows = lexical_rows(parts.query_reader.words(queries).matrix(), impacts)
+    if parts.fusion is not None:
+        asked = encode(models.towers["query"].encode, queries)
+        vectors = encode(models.towers["document"].encode, documents)
+        rows = parts.fusion.rows(rows, lambda chosen: asked[chosen] @ vectors.T)
+    feedback = Feedback.of(tf_idf(read.matrix()), parts.feedback) if parts.feedback else None
+    ranker = RowRetriever(rows, np.arange(len(documents)), feedback)
+    return ranker.scores(np.arange(len(queries)))
+
+
+@pytest.mark.parametrize(
+    ("run_name", "name"),
+    [*zip(PARTS, PARTS), ("hybrid", "dense"), ("hybrid", "lexical")],
+)
+def test_an_export_and_its_search_model_rank_as_the_run(
+    ranking_exports, halves, ranking_runs, run_name, name
+):
+    run, path = ranking_runs[run_name], (ranking_exports if run_name == name else halves)[name]
+    source = source_of(run.settings().data)
+    queries = [text.text for text in source.queries()]
+    tokenized_set = tokenized_set_of(source, run.settings(), run, SPLITS)
+    run_models, ids = load_models(run), tokenized_set.retrieval_set.document_ids
+    scores = run_models.retrievers(tokenized_set)[name].scores(np.arange(len(queries)))
+    if run_name == name != "dense":
+        documents = [text.text for text in source.documents()]
+        own = scores_by_the_export(load_exported_models(path), queries, documents)
+        np.testing.assert_allclose(own, scores, rtol=1e-5, atol=1e-5)
+        assert np.ptp(scores) > 0.1
+    model, manifest = load_part(path, "search")
+    found = model.signatures["serving_default"](text=tf.constant(queries))
+    found = {name: value.numpy() for name, value in found.items()}
+    rows = np.vectorize(lambda id_: ids.index(id_.decode()))(found["ids"])
+    ours = np.take_along_axis(scores, rows, axis=1)
+    np.testing.assert_allclose(found["scores"], ours, rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(ours, -np.sort(-scores)[:, :DEPTH], rtol=1e-5, atol=1e-5)
+    cut_points = load_cut_points(run, run_models)[name]
+    assert manifest.cut_points == cut_points
+    own = np.float32(cut_points.scores), np.float32(cut_points.shares)
+    expected = [grades_of_hits(row, own) for row in found["scores"]]
+    np.testing.assert_array_equal(found["grades"], expected)
+
+
+def load_query_tower(path):
+    return load_part(path, "query")
+
+
+@pytest.mark.parametrize("missing", ["query", "document", "lexical"])
+def test_a_version_without_one_of_its_parts_is_refused(copy, missing):
+    path = copy("hybrid")
+    shutil.rmtree(part_dir(path, missing))
+    for load in (load_query_tower, load_lexical, load_exported_models):
+        with pytest.raises(InputError, match=r"there is no .*Write all parts with smoothclir-exp"):
+            load(path)
+
+
+@pytest.mark.usefixtures("no_child_process")
+def test_the_latest_complete_version_counts_whatever_its_retriever(copy, ranking_runs):
+    path = copy("hybrid")
+    assert export_run(ranking_runs["hybrid"], path, search_model=False) == 2
+    assert load_exported_models(path).manifest.version == 2
+    shutil.rmtree(part_dir(path, "query") / "2")
+    assert load_exported_models(path).manifest.version == 1
+    assert load_lexical(path)[1].version == 1
+    with pytest.raises(InputError, match="there is no complete version 2"):
+        load_exported_models(path, 2)
+    assert export_run(ranking_runs["lexical"], path, search_model=False) == 3
+    assert load_exported_models(path).retriever == "lexical"
+    assert load_exported_models(path, 1).retriever == "hybrid"
+    assert load_tower(path, "query").manifest.version == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "message"),
+    [
+        ("lexical", {"table_type": "int8"}, r"--table_type=int8: .* has no towers"),
+        ("lexical", {"vector_type": "int8"}, r"--vector_type=int8: .* no towers.*Leave it out"),
+        ("dense", {"vector_type": "int8", "search_model": False}, r"=int8: .*--nosearch_model"),
+        ("lexical", {"retriever": "dense"}, "--retriever=dense: the run was trained with"),
+        ("hybrid", {"retriever": "reranked"}, "--retriever=reranked: the run was trained without"),
+    ],
+)
+def test_what_a_run_does_not_have_is_refused(ranking_runs, tmp_path, name, options, message):
+    with pytest.raises(InputError, match=message):
+        export_run(ranking_runs[name], tmp_path, **options)
+    assert not list(tmp_path.iterdir())
+
+
+def test_parts_of_two_runs_are_refused_together(copy):
+    path = copy("hybrid")
+    file = part_dir(path, "lexical") / "1" / "manifest.json"
+    manifest = json.loads(file.read_text())
+    file.write_text(json.dumps(with_own_digest({**manifest, "pair_id": "0" * 64})))
+    for load in (load_query_tower, load_exported_models):
+        with pytest.raises(InputError, match="they come from different training runs"):
+            load(path)
+
+
+def pair_id(parts, path, cut_point=0.3, threshold=0.7):
+    cut_points = CutPoints((0.2, cut_point), (0.5, 0.9), (0.2, 0.7))
+    info = PairInfo(0, 0.0, (0.2, threshold), DataSettings(), cut_points)
+    texts = {"query": [b"a"], "document": [b"b"]}
+    version = publish_version({"lexical": ExportedLexical(parts)}, path, info, texts)
+    return load_lexical(path, version)[1].pair_id
+
+
+@pytest.mark.usefixtures("no_child_process")
+def test_whatever_determines_the_scores_is_in_the_pair_id_and_seconds_are_not(
+    ranking_exports, tmp_path
+):
+    parts = load_lexical(ranking_exports["hybrid"])[0]
+    vocabulary = shutil.copytree(parts.vocabulary_dir, tmp_path / "vocabulary")
+    tokens = (vocabulary / "query.txt").read_text().split("\n")[:-1]
+    write_vocabulary(vocabulary / "query.txt", [*tokens[:-1], "another"])
+    of_model = {
+        "table": parts.model.table * 0.5,
+        "weights": parts.model.weights + 1,
+        "feedback": 3.5,
+        "length_power": -0.123,
+        "mean_length": 7.0,
+    }
+    changes = [{"model": dataclasses.replace(parts.model, **{k: v})} for k, v in of_model.items()]
+    changes += [
+        {"vocabulary_dir": vocabulary},
+        {"text": TextSettings(max_query_tokens=7)},
+        {"fusion": dataclasses.replace(parts.fusion, share=0.123)},
+        {"fusion": None},
+    ]
+    path = tmp_path / "export"
+    before = pair_id(parts, path)
+    found = [pair_id(dataclasses.replace(parts, **change), path) for change in changes]
+    found += [pair_id(parts, path, cut_point=0.4), pair_id(parts, path, threshold=0.6)]
+    assert len({before, *found}) == 1 + len(found)
+    model, fusion = (dataclasses.replace(one, seconds=77.0) for one in (parts.model, parts.fusion))
+    assert pair_id(dataclasses.replace(parts, model=model, fusion=fusion), path) == before

@@ -1,13 +1,12 @@
 """REST: rows and columns give the SavedModel's answers; what is wrong with a request is named."""
 
 import base64
-import json
 
 import numpy as np
 import pytest
 
 from tests.published import DEPTH, DIM, encode
-from tests.server.local_server import connected, local_server, rest
+from tests.server.local_server import local_server, rest
 from tf_smoothclir.publishing.export_directory import load_tower
 
 TOWER = "/v1/models/query_tower"
@@ -147,15 +146,3 @@ def test_wrong_path_method_or_model_has_the_right_status(server, method, path, s
     found, answer = rest(server, path, body, method=method)
     assert found == status
     assert message in answer["error"]
-
-
-def test_connection_is_reused_for_the_next_request(server):
-    body = json.dumps({"instances": ["red"]}).encode()
-    head = f"POST {PREDICT} HTTP/1.1\r\nHost: here\r\nContent-Length: {len(body)}\r\n\r\n"
-    with connected(server) as one:
-        for _ in range(3):
-            one.sendall(head.encode() + body)
-            answer = b""
-            while b"]]}" not in answer:
-                answer += one.recv(1 << 16)
-            assert answer.startswith(b"HTTP/1.1 200")

@@ -219,10 +219,8 @@ def test_deep_link_shows_results_with_languages_grade_score_and_shares(tab, addr
     assert "Grade 1 of 2" in text(tab, "#results .facts")
     assert "Score 0.890" in text(tab, "#results .facts")
     marks = "[...document.querySelectorAll('#results li:first-child mark')]"
-    assert tab.evaluate(f"{marks}.map((m) => m.className + m.textContent)") == [
-        "s2pomme",
-        "s3rouge",
-    ]
+    marks = tab.evaluate(f"{marks}.map((mark) => mark.className + mark.textContent)")
+    assert marks == ["s2pomme", "s3rouge"]
     order = "compareDocumentPosition(document.getElementById('results'))"
     following = "Node.DOCUMENT_POSITION_FOLLOWING"
     assert tab.evaluate(f"document.getElementById('legend').{order} & {following}")
