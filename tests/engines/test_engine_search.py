@@ -115,20 +115,6 @@ def test_ranks_are_fused_as_in_the_index(searches):
         assert explained.towers > 0
 
 
-def test_document_that_one_half_finds_has_nothing_of_the_other_score(searches, monkeypatch):
-    monkeypatch.setattr(milvus_collection, "candidates", lambda depth: 2)
-    here, there = searches(Fusion(0.3, 2.0, 0.25))
-    (of_index,), (hits,) = here.search(QUERIES[:1], DOCUMENTS), there.search(QUERIES[:1], 4)
-    whole = {hit.id: hit.score for hit in of_index}
-    parts = {
-        hit.id: (explained.score - explained.towers, explained.towers)
-        for hit, explained in zip(hits, there.explain(QUERIES[0], hits))
-    }
-    for hit in hits:
-        possible = (whole[hit.id], *parts[hit.id])
-        assert min(abs(hit.score - score) for score in possible) < 1e-4
-
-
 def test_more_candidates_are_found_than_documents_are_wanted():
     for depth, found in ((1, 1000), (10, 1000), (500, 5000), (9000, 16_384)):
         assert milvus_collection.candidates(depth) == found

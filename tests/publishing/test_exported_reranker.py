@@ -172,12 +172,8 @@ def test_searches_forget_the_words_of_the_first_documents(search, monkeypatch):
     assert len(search._known) == 2
 
 
-def test_a_changed_or_missing_re_ranker_is_refused(export_dir, tmp_path):
+def test_a_missing_re_ranker_is_refused(export_dir, tmp_path):
     copy = shutil.copytree(export_dir, tmp_path / "copy")
-    path = copy / "reranker/1/second_stage/model/reranker.npz"
-    path.write_bytes(path.read_bytes() + b"x")
-    with pytest.raises(InputError, match=r"reranker\.npz"):
-        load_second_stage(copy)
     shutil.rmtree(copy / "reranker")
     with pytest.raises(InputError, match="no complete version"):
         load_exported_models(copy)

@@ -5,14 +5,13 @@ import pytest
 import tensorflow as tf
 
 from tests.graphs import operations_in
-from tests.published import CUT_POINTS, DEPTH, EPSILON, WORDS, undesired_operations
+from tests.published import DEPTH, EPSILON, undesired_operations
+from tests.training.tiny_set import DOCUMENTS
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.publishing import exported_vectors as module
 from tf_smoothclir.publishing.export import export_run
 from tf_smoothclir.publishing.export_directory import load_part
 from tf_smoothclir.publishing.export_quality import measured_recall
-from tf_smoothclir.publishing.export_search import build_search_model
-from tf_smoothclir.publishing.exported_collection import Collection
 from tf_smoothclir.publishing.exported_tables import ExportedTables
 from tf_smoothclir.publishing.exported_tower import ExportedTower
 from tf_smoothclir.publishing.exported_vectors import (
@@ -61,29 +60,6 @@ def test_few_rows_and_no_variable_that_is_read_by_single_rows(vector_type):
     assert "ResourceGather" not in operations_in(function.graph)
 
 
-TEXTS = [f"{word} {other}" for word in WORDS["document"] for other in WORDS["document"]]
-
-
-def test_written_models_are_smaller_have_core_operations_and_find_the_same(towers, tmp_path):
-    number, sizes, answers = 3000, {}, {}
-    texts = [TEXTS[row % len(TEXTS)] for row in range(number)]
-    vectors = towers["document"].serve(tf.constant(texts))["vector"].numpy()
-    collection = Collection.of([str(row) for row in range(number)], vectors)
-    for vector_type in VECTOR_TYPES:
-        stored = collection_vectors(collection.vectors, vector_type)
-        options = {"vectors": stored, "cut_points": CUT_POINTS, "depth": 5}
-        build_search_model(collection, towers, None, **options).save(str(tmp_path / vector_type))
-        loaded = tf.saved_model.load(str(tmp_path / vector_type))
-        assert not undesired_operations(loaded)
-        found = loaded.signatures["serving_default"](text=tf.constant(["red sea", "apple"]))
-        answers[vector_type] = found["scores"].numpy()
-        (file,) = (tmp_path / vector_type / "variables").glob("*.data*")
-        sizes[vector_type] = file.stat().st_size
-    saved = 3 * number * vectors.shape[1]
-    assert sizes["float32"] - sizes["int8"] == pytest.approx(saved, abs=2000)
-    np.testing.assert_allclose(answers["int8"], answers["float32"], atol=0.02)
-
-
 class Stub(tf.Module):
     """Gives the documents fixed scores."""
 
@@ -125,38 +101,34 @@ def test_recall_asks_a_thousand_queries_of_all_parts_of_the_set(towers, monkeypa
 
 
 @pytest.mark.usefixtures("no_child_process")
-def test_exports_say_what_their_vectors_cost(tiny_run, tmp_path):
-    export_run(tiny_run, tmp_path, vector_type="int8", search_depth=3)
-    manifest = load_part(tmp_path, "search").manifest
-    assert manifest.vectors.type == "int8"
-    assert manifest.vectors.depth == 3
-    assert 0.5 < manifest.vectors.recall <= 1
-    variables = tf.train.load_checkpoint(str(tmp_path / "search" / "1" / "variables" / "variables"))
-    assert tf.int8 in variables.get_variable_to_dtype_map().values()
-    assert "numbers of fewer bits" in (tmp_path / "model_card-1.md").read_text()
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("no_child_process")
-def test_a_hybrid_ranks_by_int8_vectors_nearly_as_by_exact_ones(
+def test_exports_say_what_their_vectors_cost_and_rank_nearly_as_with_exact_ones(
     ranking_runs, ranking_exports, tmp_path
 ):
     run, found = ranking_runs["hybrid"], []
     export_run(run, tmp_path, vector_type="int8", search_depth=DEPTH)
+    assert "numbers of fewer bits" in (tmp_path / "model_card-1.md").read_text()
     texts = tf.constant([query.text for query in source_of(run.settings().data).queries()])
-    for export in (tmp_path, ranking_exports["hybrid"]):
-        search = load_part(export, "search").model.signatures["serving_default"]
-        found.append(search(text=texts)["scores"].numpy())
+    for kind, export in ((tf.int8, tmp_path), (tf.float32, ranking_exports["hybrid"])):
+        model, manifest = load_part(export, "search")
+        assert not undesired_operations(model)
+        found.append(model.signatures["serving_default"](text=texts)["scores"].numpy())
+        if kind == tf.int8:
+            assert (manifest.vectors.type, manifest.vectors.depth) == ("int8", DEPTH)
+            assert 0.5 < manifest.vectors.recall <= 1
+        stored = tf.train.load_checkpoint(str(export / "search" / "1" / "variables" / "variables"))
+        kinds, shapes = stored.get_variable_to_dtype_map(), stored.get_variable_to_shape_map()
+        places = [name for name, shape in shapes.items() if shape[-2:] == [DOCUMENTS, manifest.dim]]
+        assert {kinds[name] for name in places} == {kind}
     assert found[1].any()
     np.testing.assert_allclose(*found, atol=0.02)
 
 
-TABLE_WORDS = [f"word{number}" for number in range(3000)]
-TABLE_TEXTS = ["word1 word2", "word7", "", "unseen word2999 word0 word0", b"\xff"]
+WORDS = [f"word{number}" for number in range(3000)]
+TEXTS = ["word1 word2", "word7", "", "unseen word2999 word0 word0", b"\xff"]
 
 
 def build(kind=AveragePoolingTower, **options):
-    tower = kind(len(TABLE_WORDS) + 2, 16, **options)
+    tower = kind(len(WORDS) + 2, 16, **options)
     tower.build()
     generator = np.random.default_rng(13)
     for table in tower.tables().values():
@@ -193,7 +165,7 @@ def test_no_number_moves_by_more_than_the_type_rounds(name):
 @pytest.fixture
 def encoder(tmp_path):
     path = tmp_path / "query.txt"
-    write_vocabulary(path, [PADDING, UNKNOWN, *TABLE_WORDS])
+    write_vocabulary(path, [PADDING, UNKNOWN, *WORDS])
     return TextEncoder(path, 10)
 
 
@@ -203,7 +175,7 @@ def export(tower, encoder, table_type, directory):
     exported.save(str(directory / table_type))
     model = tf.saved_model.load(str(directory / table_type))
     (variables,) = (directory / table_type / "variables").glob("*.data*")
-    vectors = model.signatures["serving_default"](text=tf.constant(TABLE_TEXTS))["vector"].numpy()
+    vectors = model.signatures["serving_default"](text=tf.constant(TEXTS))["vector"].numpy()
     return exported, model, variables.stat().st_size, vectors
 
 
@@ -212,13 +184,13 @@ def test_models_are_smaller_with_core_operations_and_almost_the_same_vectors(
     kind, encoder, tmp_path
 ):
     tower = build(kind)
-    tokens = encoder(tf.constant(TABLE_TEXTS))
+    tokens = encoder(tf.constant(TEXTS))
     before = tower(tokens).numpy()
     exact, _, whole, expected = export(tower, encoder, "float32", tmp_path)
     exported, model, size, vectors = export(tower, encoder, "int8", tmp_path)
     assert not undesired_operations(model)
     # A row of 16 bytes has a scale of 4.
-    saved = 3 * tower.embeddings.numpy().size - 4 * len(TABLE_WORDS)
+    saved = 3 * tower.embeddings.numpy().size - 4 * len(WORDS)
     assert size == pytest.approx(whole - saved, abs=2000)
     np.testing.assert_allclose(vectors, expected, atol=0.02)
     assert np.abs(vectors - expected).max() > 0
@@ -240,5 +212,5 @@ def test_no_function_reads_single_rows_of_exact_tables(options, encoder, tmp_pat
     _, model, _, vectors = export(tower, encoder, "float32", tmp_path)
     functions = [*model.signatures.values(), *model.words.concrete_functions]
     assert not any("ResourceGather" in operations_in(each.graph) for each in functions)
-    expected = smooth_normalize(tower(encoder(tf.constant(TABLE_TEXTS))), EPSILON)
+    expected = smooth_normalize(tower(encoder(tf.constant(TEXTS))), EPSILON)
     np.testing.assert_allclose(vectors, expected, rtol=1e-6)
