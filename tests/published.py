@@ -160,9 +160,9 @@ def publish_small(vocabulary_dir, path, seed=0):
         return publish_small_parts(vocabulary_dir, path, seed, search=True)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def export(tmp_path_factory):
-    """What `publish_small` publishes."""
+    """What `publish_small` publishes; read-only."""
     path = tmp_path_factory.mktemp("export")
     publish_small(tmp_path_factory.mktemp("vocabulary"), path)
     return path

@@ -102,23 +102,23 @@ def test_recall_asks_a_thousand_queries_of_all_parts_of_the_set(towers, monkeypa
 
 @pytest.mark.usefixtures("no_child_process")
 def test_exports_say_what_their_vectors_cost_and_rank_nearly_as_with_exact_ones(
-    ranking_runs, ranking_exports, tmp_path
+    tiny_run, export_dir, tmp_path
 ):
-    run, found = ranking_runs["hybrid"], []
-    export_run(run, tmp_path, vector_type="int8", search_depth=DEPTH)
+    export_run(tiny_run, tmp_path, vector_type="int8", search_depth=DEPTH)
     assert "numbers of fewer bits" in (tmp_path / "model_card-1.md").read_text()
-    texts = tf.constant([query.text for query in source_of(run.settings().data).queries()])
-    for kind, export in ((tf.int8, tmp_path), (tf.float32, ranking_exports["hybrid"])):
-        model, manifest = load_part(export, "search")
+    texts = tf.constant([query.text for query in source_of(tiny_run.settings().data).queries()])
+    found = []
+    for kind, path in ((tf.int8, tmp_path), (tf.float32, export_dir)):
+        model, manifest = load_part(path, "search")
         assert not undesired_operations(model)
         found.append(model.signatures["serving_default"](text=texts)["scores"].numpy())
-        if kind == tf.int8:
-            assert (manifest.vectors.type, manifest.vectors.depth) == ("int8", DEPTH)
-            assert 0.5 < manifest.vectors.recall <= 1
-        stored = tf.train.load_checkpoint(str(export / "search" / "1" / "variables" / "variables"))
+        stored = tf.train.load_checkpoint(str(path / "search" / "1" / "variables" / "variables"))
         kinds, shapes = stored.get_variable_to_dtype_map(), stored.get_variable_to_shape_map()
         places = [name for name, shape in shapes.items() if shape[-2:] == [DOCUMENTS, manifest.dim]]
         assert {kinds[name] for name in places} == {kind}
+    quality = load_part(tmp_path, "search").manifest.vectors
+    assert (quality.type, quality.depth) == ("int8", DEPTH)
+    assert 0.5 < quality.recall <= 1
     assert found[1].any()
     np.testing.assert_allclose(*found, atol=0.02)
 
