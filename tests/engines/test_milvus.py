@@ -47,15 +47,18 @@ def change(milvus, add=(), remove=(), *, export=TOWER, **arguments):
     return change_collection(milvus, NAME, halves(), export, add=added, remove=remove, **arguments)
 
 
+def ids_of(found):
+    return [id_ for id_, _ in found]
+
+
 def assert_holds(milvus, texts):
     index = MilvusCollection(milvus, NAME)
     assert len(index) == len(texts)
     for query in queries(3):
         found, expected = found_by(index, query, 15), brute_force(texts, query, 15)
-        assert [id_ for id_, _ in found] == [id_ for id_, _ in expected]
-        assert [score for _, score in found] == pytest.approx(
-            [score for _, score in expected], abs=1e-6
-        )
+        assert ids_of(found) == ids_of(expected)
+        scores = [score for _, score in expected]
+        assert [score for _, score in found] == pytest.approx(scores, abs=1e-6)
     (all_,) = index.search(queries(1), 1000)
     assert {(hit.id, hit.title, hit.text) for hit in all_} == {tuple(text) for text in texts}
     with milvus.explained():
@@ -72,10 +75,6 @@ def milvus(tmp_path):
 def built(milvus):
     build(milvus)
     return milvus
-
-
-def ids_of(found):
-    return [id_ for id_, _ in found]
 
 
 @needs_milvus

@@ -138,11 +138,11 @@ def test_half_of_a_hybrid_is_not_re_ranked(export_dir, search, monkeypatch):
 
 def test_a_re_ranker_that_is_not_there_is_missed(export_dir, search, monkeypatch):
     """A search by a model server may have no more of the export than the index."""
-    monkeypatch.setattr(
-        opening,
-        "exported_versions",
-        lambda path, role: [] if role == "reranker" else exported_versions(path, role),
-    )
+
+    def versions(path, role):
+        return [] if role == "reranker" else exported_versions(path, role)
+
+    monkeypatch.setattr(opening, "exported_versions", versions)
     for retriever in ("auto", RERANKED):
         with pytest.raises(InputError, match=r"reranker/1: the index is of an export with a re-"):
             open_search(export_dir, "", lambda data: data, retriever=retriever)

@@ -200,8 +200,9 @@ def measured_server(export):
     """A server; yields a function that sends a request and returns the MB that this took."""
     command = [sys.executable, "-m", "export.serve", f"--export_dir={export}", "--port=0"]
 
-    def megabytes(model, body):
+    def megabytes(name, body):
         body = body if isinstance(body, bytes) else json.dumps(body).encode()
+        model = "search" if name == "search" else "query_tower"
         before = memory(process, "VmRSS")
         Path(f"/proc/{process.pid}/clear_refs").write_text("5")  # the peak counts from now on
         head = f"POST /v1/models/{model}:predict HTTP/1.1\r\nHost: here\r\nConnection: close\r\n"
@@ -226,9 +227,9 @@ def memory(process, kind):
     return int(re.search(kind + r":\s+(\d+) kB", status)[1]) << 10
 
 
-def largest_requests(rows):
-    """Name -> body of the largest request of each kind; `rows` are the most allowed."""
-    most = served_models.MAX_TOKENS
+def largest_requests():
+    """Name -> body of the largest request of each kind."""
+    most, rows = served_models.MAX_TOKENS, served_models.MAX_ROWS
     tokens = {"signature_name": "tokens", "inputs": {"ids": [1] * most, "lengths": [most]}}
     empty = {"signature_name": "tokens", "inputs": {"ids": [], "lengths": [0] * rows}}
     return {
@@ -248,9 +249,6 @@ def largest_requests(rows):
 def test_no_request_takes_more_memory_than_stated(export):
     """The largest requests of each kind, to a real server; SECURITY.md states 500 MB."""
     with measured_server(export) as megabytes:
-        taken = {
-            name: megabytes("search" if name == "search" else "query_tower", body)
-            for name, body in largest_requests(served_models.MAX_ROWS).items()
-        }
+        taken = {name: megabytes(name, body) for name, body in largest_requests().items()}
     print(taken)
     assert max(size for _, size in taken.values()) < 500
