@@ -82,18 +82,16 @@ def ranking_runs(tiny, tiny_run, tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-def ranking_exports(ranking_runs, tmp_path_factory):
+def ranking_exports(ranking_runs, export_dir, tmp_path_factory):
     """Name of a retriever -> directory with version 1 of the export of its run; read-only.
 
-    Only that of the hybrid is compared in a fresh process, which takes seconds.
+    Those of `export_dir` and `reranked` alone are compared in a fresh process: it takes seconds.
     """
-    path = tmp_path_factory.mktemp("exports")
-    for name, run in ranking_runs.items():
-        with pytest.MonkeyPatch.context() as patch:
-            if name != "hybrid":
-                patch.setattr(version_writer, "Verifier", NoVerifier)
-            assert export_run(run, path / name, search_depth=DEPTH) == 1
-    return {name: path / name for name in ranking_runs}
+    path, exports = tmp_path_factory.mktemp("exports"), {"dense": export_dir}
+    for name in ("lexical", "hybrid"):
+        exports[name] = path / name
+        export_run(ranking_runs[name], path / name, search_depth=DEPTH, verifier=NoVerifier())
+    return exports
 
 
 @pytest.fixture(scope="session")
