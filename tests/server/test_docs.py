@@ -111,13 +111,20 @@ def test_the_python_block_asks_the_server(servers):
 
 def test_two_requests_rank_as_a_search_does(servers, reranked):
     run, directory = reranked
-    texts = {one.id: one.text for one in source_of(run.settings().data).documents()}
-    changes = {f"http://{ADDRESS}": servers[1], QUERY: "word1 word4", "names": {"texts": texts}}
+    source = source_of(run.settings().data)
+    search, first = (
+        open_search(directory, "", lambda data: data, retriever=name)
+        for name in ("auto", "lexical")
+    )
+    for query in (one.text for one in source.queries()):
+        (hits,), (before,) = (one.search([query], RERANKED_DEPTH) for one in (search, first))
+        if [hit.id for hit in hits] != [hit.id for hit in before]:
+            break
+    texts = {one.id: one.text for one in source.documents()}
+    changes = {f"http://{ADDRESS}": servers[1], QUERY: query, "names": {"texts": texts}}
     names, printed = python_block(SECTIONS[1], changes)
     assert names["weight"] == 30.0
     lines = [line.split() for line in printed.splitlines()]
-    search = open_search(directory, "", lambda data: data)
-    (hits,) = search.search(["word1 word4"], RERANKED_DEPTH)
     assert [id for _, id in lines] == [hit.id for hit in hits]
     scores = [hit.score for hit in hits]
     assert [float(total) for total, _ in lines] == pytest.approx(scores, abs=2e-3)
