@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import random
+import shutil
 
 import pytest
 import tensorflow as tf
@@ -11,7 +13,6 @@ from tensorflow import keras
 from tensorflow.python.framework import op_def_registry
 
 from tests.graphs import operations_in
-from tests.training.tiny_set import tiny_settings, write_tiny_set
 from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.protocols.cut_points import CutPoints
 from tf_smoothclir.publishing import version_writer
@@ -25,22 +26,41 @@ from tf_smoothclir.text.evidence import WordEvidence
 from tf_smoothclir.text.vocabulary import write_vocabulary
 from tf_smoothclir.text.word_encoder import TextEncoder
 from tf_smoothclir.towers.average_pooling import AveragePoolingTower
+from tf_smoothclir.training.retrievers import load_models
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.train import train
 
 WORDS = {"query": ["red", "apple", "sea"], "document": ["roter", "apfel", "meer", "日"]}
-DIM, EPSILON, THRESHOLDS, DEPTH = 3, 0.5, (0.2, 0.7), 4
+DIM, EPSILON, THRESHOLDS, DEPTH, RERANKED_DEPTH = 3, 0.5, (0.2, 0.7), 4, 5
 CUT_POINTS = CutPoints(scores=(0.2, 0.7), shares=(0.5, 0.9), alone=(0.3, 0.6))
+# Hazards that random texts have side by side.
+PIECES = [b"", b" ", b"\t\r\n", b"\0", b"\x1b[31m", b"word1", b"MOT2", b"red", b"?!", b"%s%n"]
+PIECES += [b"\xff", b"\xc3", b"\xc0\x80", b"\xf5\x80\x80\x80", b"\xf0\x9f\x98", b"\xed\xbf\xbf"]
+PIECES += map(str.encode, ("日本語", "ภาษาไทย", "яблоко", "\u0130I\u0131", "ß", "ﬁ", "e\u0301"))
+PIECES += map(str.encode, "\u202eש\u202c\u2066\u200b\u200d\ufeff\u00ad👩\U0010ffff\ue000\u2028")
+
+
+def _hostile_texts():
+    yield from (b"", " \t\n\u00a0\u3000".encode(), b"red\0apple", "\u0301\u200b\u200d".encode())
+    yield from (b"red apple " * 100_000, b"x" * 1_000_000, b"\0" * 1_000_000, b"\xff" * 1_000_000)
+    generator = random.Random(20201)
+    for _ in range(200):
+        yield generator.randbytes(generator.randrange(200))
+        points = (generator.randrange(0x110000) for _ in range(generator.randrange(100)))
+        yield "".join(map(chr, points)).encode("utf-8", "surrogatepass")
+        text = b"".join(generator.choices(PIECES, k=generator.randrange(30)))
+        yield text[: generator.randrange(len(text) + 1)]
+
+
+HOSTILE = list(_hostile_texts())
 
 
 @pytest.fixture(scope="session")
-def tiny_run(tmp_path_factory):
+def tiny_run(tiny, tmp_path_factory):
     """A finished run on the tiny set; read-only."""
-    directory = tmp_path_factory.mktemp("tiny_run")
-    data = write_tiny_set(directory / "data")
-    settings = tiny_settings(data, directory / "cache", epochs=1, epsilon=EPSILON)
-    train(settings, directory / "run")
-    return RunDirectory.load(directory / "run")
+    path = tmp_path_factory.mktemp("tiny_run") / "run"
+    train(tiny(epochs=1, epsilon=EPSILON), path)
+    return RunDirectory.load(path)
 
 
 @pytest.fixture(scope="session")
@@ -62,38 +82,42 @@ def ranking_runs(tiny, tiny_run, tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-def ranking_exports(ranking_runs, tmp_path_factory):
+def ranking_exports(ranking_runs, export_dir, tmp_path_factory):
     """Name of a retriever -> directory with version 1 of the export of its run; read-only.
 
-    Only that of the hybrid is compared in a fresh process, which takes seconds.
+    Those of `export_dir` and `reranked` alone are compared in a fresh process: it takes seconds.
     """
-    path = tmp_path_factory.mktemp("exports")
-    for name, run in ranking_runs.items():
-        with pytest.MonkeyPatch.context() as patch:
-            if name != "hybrid":
-                patch.setattr(version_writer, "Verifier", NoVerifier)
-            assert export_run(run, path / name, search_depth=DEPTH) == 1
-    return {name: path / name for name in ranking_runs}
+    path, exports = tmp_path_factory.mktemp("exports"), {"dense": export_dir}
+    for name in ("lexical", "hybrid"):
+        exports[name] = path / name
+        export_run(ranking_runs[name], path / name, search_depth=DEPTH, verifier=NoVerifier())
+    return exports
 
 
-def small_tower(directory, role, seed=0):
-    """An exported tower with random vectors for `WORDS`; writes its vocabulary to `directory`."""
-    words = WORDS[role]
+@pytest.fixture(scope="session")
+def reranked(tiny, tmp_path_factory):
+    """`(run, export)` of a lexical run whose re-ranker counts much; read-only."""
+    path, depth = tmp_path_factory.mktemp("reranked"), RERANKED_DEPTH
+    train(tiny(retriever="lexical", reranker="late_interaction", rerank_depth=depth), path / "run")
+    run = RunDirectory.load(path / "run")
+    reranker = load_models(run).reranker.chosen(weight=30.0)
+    shutil.rmtree(run.reranker)
+    with run.writing(run.reranker) as temporary:
+        reranker.save(temporary)
+    export_run(run, path / "export", search_depth=depth)
+    return run, path / "export"
+
+
+def small_tower(directory, role, seed=0, words=None, max_tokens=5):
+    """An exported tower with random vectors for words; writes its vocabulary to `directory`."""
+    words = words or WORDS[role]
     write_vocabulary(directory / f"{role}.txt", ["[PAD]", "[UNK]", *words])
-    tower = AveragePoolingTower(
-        2 + len(words),
-        DIM,
-        embeddings_initializer=keras.initializers.RandomNormal(stddev=1.0, seed=seed),
-    )
+    normal = keras.initializers.RandomNormal(stddev=1.0, seed=seed)
+    tower = AveragePoolingTower(2 + len(words), DIM, embeddings_initializer=normal)
     tower.build()
-    encoder = TextEncoder(directory / f"{role}.txt", max_tokens=5)
-    return ExportedTower(
-        tower,
-        encoder,
-        epsilon=EPSILON,
-        name=f"{role}_tower",
-        evidence=WordEvidence(encoder) if role == "query" else None,
-    )
+    encoder = TextEncoder(directory / f"{role}.txt", max_tokens)
+    evidence = WordEvidence(encoder) if role == "query" else None
+    return ExportedTower(tower, encoder, epsilon=EPSILON, name=f"{role}_tower", evidence=evidence)
 
 
 def small_search_model(towers, depth=DEPTH):
@@ -134,9 +158,9 @@ def publish_small(vocabulary_dir, path, seed=0):
         return publish_small_parts(vocabulary_dir, path, seed, search=True)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def export(tmp_path_factory):
-    """What `publish_small` publishes."""
+    """What `publish_small` publishes; read-only."""
     path = tmp_path_factory.mktemp("export")
     publish_small(tmp_path_factory.mktemp("vocabulary"), path)
     return path
@@ -146,6 +170,12 @@ def export(tmp_path_factory):
 def make_tower(tmp_path_factory):
     """`make_tower(role, seed)` returns an exported tower with random vectors for `WORDS`."""
     return functools.partial(small_tower, tmp_path_factory.mktemp("vocabulary"))
+
+
+@pytest.fixture(scope="session")
+def towers(make_tower):
+    """A tower of each role."""
+    return {role: make_tower(role) for role in ROLES}
 
 
 @pytest.fixture
@@ -184,3 +214,14 @@ def undesired_operations(model):
     # Also registered, but these work only inside a Python process.
     python = {name for name in operations if "PyFunc" in name}
     return python | {name for name in operations if op_def_registry.get(name) is None}
+
+
+def described(model):
+    """Signature -> its inputs and its outputs, name -> type and shape, of a loaded model."""
+    return {
+        name: tuple(
+            {key: (spec.dtype, spec.shape.as_list()) for key, spec in specs.items()}
+            for specs in (function.structured_input_signature[1], function.structured_outputs)
+        )
+        for name, function in model.signatures.items()
+    }

@@ -1,11 +1,13 @@
 """The client: the same answers by gRPC and REST, and errors that can be read."""
 
+import http.server
 import json
 import os
 import subprocess
 import sys
 import threading
 import time
+from concurrent import futures
 from pathlib import Path
 
 import numpy as np
@@ -20,16 +22,9 @@ from tf_smoothclir.publishing.export_directory import load_part, load_tower
 from tf_smoothclir.utils.errors import InputError
 
 ROOT = Path(__file__).resolve().parents[2]
+# Bytes of a command line that are not UTF-8 are surrogates; others have no bytes.
 TEXTS = ["red apple", "", b"\xff\xfe red", "sea\x00red", "日本語", "\udcff", "\ud800"]
-BYTES = [
-    b"red apple",
-    b"",
-    b"\xff\xfe red",
-    b"sea\x00red",
-    "日本語".encode(),
-    b"\xff",  # bytes of a command line that are not UTF-8
-    b"?",
-]
+BYTES = [b"red apple", b"", b"\xff\xfe red", b"sea\x00red", "日本語".encode(), b"\xff", b"?"]
 
 
 @pytest.fixture(scope="module", params=[grpc_server, local_server], ids=["grpc", "rest"])
@@ -38,110 +33,84 @@ def address(request, export):
         yield address
 
 
-@pytest.mark.parametrize("role", ["query", "document"])
-def test_vectors_are_those_of_the_saved_model(address, export, role):
+@pytest.fixture
+def client(address):
     with ServingClient(address) as client:
-        vectors = client.encode(TEXTS, role)
-    expected = encode(load_tower(export, role)[0], BYTES)
+        yield client
+
+
+@pytest.mark.parametrize("role", ["query", "document"])
+def test_vectors_and_pair_id_are_those_of_the_export(client, export, role):
+    vectors = client.encode(TEXTS, role)
+    tower = load_tower(export, role)
+    expected = encode(tower.encode, BYTES)
     assert vectors.dtype == np.float32
     np.testing.assert_allclose(vectors, expected, rtol=0, atol=1e-6)
     assert np.abs(expected).max() > 0
+    assert client.pair_id(role) == tower.manifest.pair_id
 
 
-def test_search_gives_ids_scores_and_grades(address, export):
-    with ServingClient(address) as client:
-        red, sea = client.search(["red", "sea"])
-    signature = load_part(export, "search")[0].signatures["serving_default"]
-    expected = {key: v.numpy() for key, v in signature(text=tf.constant(["red", "sea"])).items()}
-    for row, found in enumerate((red, sea)):
-        assert len(found) == DEPTH
-        assert [f.id.encode() for f in found] == expected["ids"][row].tolist()
-        assert [f.grade for f in found] == expected["grades"][row].tolist()
-        np.testing.assert_allclose([f.score for f in found], expected["scores"][row], atol=1e-6)
-
-
-def test_score_of_pairs_is_that_of_the_search(address):
-    with ServingClient(address) as client:
-        (found,) = client.search(["red"])
-        document = found[0].id.split()[-1]
-        ((score, grade),) = client.score([("red", document)])
-    assert score == pytest.approx(found[0].score, abs=1e-6)
+def test_search_gives_ids_scores_and_grades_and_pairs_score_as_hits(client, export):
+    queries = ["red", "sea", "unheard"]
+    model = load_part(export, "search").model
+    expected = model.signatures["serving_default"](text=tf.constant(queries))
+    expected = {key: value.numpy() for key, value in expected.items()}
+    answers = client.search(queries)
+    for row, found in enumerate(answers):
+        assert len(found) == (DEPTH if row < 2 else 0)
+        assert [f.id.encode() for f in found] == expected["ids"][row].tolist()[: len(found)]
+        assert [f.grade for f in found] == expected["grades"][row].tolist()[: len(found)]
+        scores = expected["scores"][row][: len(found)]
+        np.testing.assert_allclose([f.score for f in found], scores, atol=1e-6)
+        assert {f.evidence for f in found} <= {"words"}
+    first = answers[0][0]
+    ((score, grade),) = client.score([("red", first.id.split()[-1])])
+    assert score == pytest.approx(first.score, abs=1e-6)
     assert grade == sum(score > cut for cut in CUT_POINTS.alone)
 
 
-def test_status(address):
-    with ServingClient(address) as client:
-        (version,) = client.status("search")
-    assert version == VersionStatus(1, "AVAILABLE", "OK", "")
+def test_many_texts_are_sent_in_batches_and_come_back_in_order(address, export, monkeypatch):
+    texts = ["red 1", "apple 1", "sea 1", "red 2", "apple 2", "sea 2", "red 3", "apple 3", "sea 3"]
+    expected = encode(load_tower(export, "query")[0], texts)
+    for rows in (0, 1, 4, 5, 8, 9):
+        with ServingClient(address, batch_size=4) as client:
+            sizes, predict = [], client._transport.predict
 
+            def counted(model, signature, inputs, sizes=sizes, predict=predict):
+                sizes.append(len(inputs["text"]))
+                return predict(model, signature, inputs)
 
-@pytest.mark.parametrize("rows", [0, 1, 4, 5, 8, 9])
-def test_many_texts_are_sent_in_batches_and_come_back_in_order(address, export, rows, monkeypatch):
-    texts = [f"{word} {n}" for n in range(9) for word in ("red", "apple", "sea")][:rows]
-    with ServingClient(address, batch_size=4) as client:
-        sizes, predict = [], client._transport.predict
-
-        def counted(model, signature, inputs):
-            sizes.append(len(inputs["text"]))
-            return predict(model, signature, inputs)
-
-        monkeypatch.setattr(client._transport, "predict", counted)
-        vectors = client.encode(texts)
-    assert sizes == [min(4, rows - begin) for begin in range(0, rows, 4)]
-    assert len(vectors) == rows
-    if rows:
-        expected = encode(load_tower(export, "query")[0], texts)
-        np.testing.assert_allclose(vectors, expected, rtol=0, atol=1e-6)
+            monkeypatch.setattr(client._transport, "predict", counted)
+            vectors = client.encode(texts[:rows])
+        assert sizes == [min(4, rows - begin) for begin in range(0, rows, 4)]
+        assert len(vectors) == rows
+        assert not rows or np.abs(vectors - expected[:rows]).max() < 1e-6
 
 
 @pytest.mark.slow
-def test_one_client_serves_many_threads(address, export):
-    results = {}
-
-    def ask(word):
-        results[word] = [client.encode([word]) for _ in range(10)]
-
-    with ServingClient(address) as client:
-        words = ["red", "apple", "sea", "other"] * 4
-        threads = [threading.Thread(target=ask, args=(f"{w} {n}",)) for n, w in enumerate(words)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-    assert len(results) == len(words)
-    for text, vectors in results.items():
-        expected = encode(load_tower(export, "query")[0], [text])
-        np.testing.assert_allclose(np.concatenate(vectors), np.repeat(expected, 10, 0), atol=1e-6)
+def test_one_client_serves_many_threads(client, export):
+    texts = [f"{word} {n}" for word in ("red", "apple", "sea", "other") for n in range(4)]
+    with futures.ThreadPoolExecutor(len(texts)) as pool:
+        found = list(pool.map(lambda text: client.encode([text])[0], texts * 10))
+    expected = encode(load_tower(export, "query")[0], texts)
+    np.testing.assert_allclose(found, np.tile(expected, (10, 1)), atol=1e-6)
 
 
-def test_missing_version_is_named(address):
-    message = "'query_tower' version 9: NOT_FOUND: .*query_tower"
-    with ServingClient(address, version=9) as client, pytest.raises(InputError, match=message):
-        client.encode(["a"])
-
-
-def test_a_label_is_sent_and_its_lack_named(address):
+def test_what_a_server_does_not_have_is_named(address, client):
     """TensorFlow Serving has labels; the local server has none."""
-    message = "'query_tower' label 'canary': (INVALID_ARGUMENT.*label: canary|NOT_FOUND)"
-    with ServingClient(address, label="canary") as client, pytest.raises(InputError, match=message):
-        client.encode(["a"])
-
-
-def test_existing_version_answers(address):
-    with ServingClient(address, version=1) as client:
-        assert client.encode(["red"]).shape == (1, DIM)
-
-
-def test_missing_model_is_named_with_the_server(address):
-    message = f"server {address}, model 'nix': NOT_FOUND: .*nix.*status"
-    with ServingClient(address) as client, pytest.raises(InputError, match=message):
+    assert client.status("search") == [VersionStatus(1, "AVAILABLE", "OK", "")]
+    with pytest.raises(InputError, match=f"server {address}, model 'nix': NOT_FOUND: .*nix.*stat"):
         client.status("nix")
-
-
-@pytest.mark.parametrize("role", ["query", "document"])
-def test_pair_id_is_that_of_the_manifest(address, export, role):
-    with ServingClient(address) as client:
-        assert client.pair_id(role) == load_tower(export, role).manifest.pair_id
+    with pytest.raises(InputError, match=r"ignature.*nix"):
+        list(client._batches("query_tower", "nix", {"text": ["a"]}))
+    for asked, message in (
+        ({"version": 9}, "'query_tower' version 9: NOT_FOUND: .*query_tower"),
+        ({"label": "canary"}, "'canary': (INVALID_ARGUMENT.*label: canary|NOT_FOUND)"),
+    ):
+        with ServingClient(address, **asked) as other, pytest.raises(InputError, match=message):
+            other.encode(["a"])
+    with ServingClient(address, version=1) as other:
+        assert other.encode(["red"]).shape == (1, DIM)
 
 
 def test_queries_come_with_what_the_tower_knows_of_them(address, export):
@@ -151,11 +120,6 @@ def test_queries_come_with_what_the_tower_knows_of_them(address, export):
     expected = encode(load_tower(export, "query")[0], ["red apple", "green", "red pear"])
     np.testing.assert_allclose(vectors, expected, atol=1e-6)
     assert evidence == [("words", ""), ("nothing", "green"), ("words", "pear")]
-
-
-def test_unknown_signature_is_named(export, address):
-    with ServingClient(address) as client, pytest.raises(InputError, match=r"ignature.*nix"):
-        list(client._batches("query_tower", "nix", {"text": ["a"]}))
 
 
 @pytest.mark.parametrize(("kind", "least"), [("{}", 0.15), ("http://{}", 0)])
@@ -186,102 +150,157 @@ def test_server_that_starts_between_the_retries_of_grpc_is_found(export):
         thread.join()
 
 
-def test_error_of_a_large_request_names_batch_size(export):
-    with grpc_server(export, max_bytes=10_000) as address, ServingClient(address) as client:
-        with pytest.raises(InputError, match=r"RESOURCE_EXHAUSTED.*--batch_size"):
-            client.encode(["a" * 20_000])
-        assert client.encode(["red"]).shape == (1, DIM)
-    with local_server(export) as address, ServingClient(address) as client:
-        with pytest.raises(InputError, match=r"RESOURCE_EXHAUSTED.*--batch_size"):
-            client.encode(["a" * 200_000] * 100)
-        assert client.encode(["red"]).shape == (1, DIM)
-
-
 @pytest.mark.parametrize(
-    "address", ["", "localhost", "ftp://here:1", "http://", "http:///path", "host:port", "a b:1"]
+    ("server", "options", "size"),
+    [(grpc_server, {"max_bytes": 10_000}, 20_000), (local_server, {}, 20_000_000)],
 )
-def test_invalid_address_is_named(address):
-    with pytest.raises(InputError, match=rf"--server={address}.*8500.*8501"):
-        ServingClient(address)
+def test_error_of_a_large_request_names_batch_size(export, server, options, size):
+    with server(export, **options) as address, ServingClient(address) as client:
+        with pytest.raises(InputError, match=r"RESOURCE_EXHAUSTED.*--batch_size"):
+            client.encode(["a" * size])
+        assert client.encode(["red"]).shape == (1, DIM)
 
 
 @pytest.mark.parametrize(
-    ("ask", "message"),
+    ("name", "arguments", "message"),
     [
-        (lambda client: client.search("red apple"), "text: it is a single text, 'red apple'"),
-        (lambda client: client.encode(b"red"), "text: it is a single text"),
-        (lambda client: client.rerank("red", "apple"), "document: it is a single text, 'apple'"),
-        (lambda client: client.encode(["red", None]), "text: None is no text"),
-        (lambda client: client.encode(["red"], "documents"), "role='documents'.*document"),
-        (lambda client: client.pair_id("queries"), "role='queries'"),
+        ("search", ["red apple"], "text: it is a single text, 'red apple'"),
+        ("encode", [b"red"], "text: it is a single text"),
+        ("rerank", ["red", "apple"], "document: it is a single text, 'apple'"),
+        ("encode", [["red", None]], "text: None is no text"),
+        ("encode", [["red"], "documents"], "role='documents'.*document"),
+        ("pair_id", ["queries"], "role='queries'"),
     ],
 )
-def test_mistakes_are_named_before_anything_is_sent(ask, message):
-    with (
-        pytest.raises(InputError, match=message),
-        ServingClient("localhost:1", retries=0) as client,
-    ):
-        ask(client)
+def test_mistakes_are_named_before_anything_is_sent(name, arguments, message):
+    client = ServingClient("localhost:1", retries=0)
+    with client, pytest.raises(InputError, match=message):
+        getattr(client, name)(*arguments)
 
 
-@pytest.mark.parametrize(("name", "number"), [("retries", -1), ("batch_size", 0)])
-def test_numbers_out_of_range_are_refused(name, number):
-    with pytest.raises(InputError, match=f"{name}={number}: it is too small"):
-        ServingClient("localhost:8500", **{name: number})
+ADDRESSES = ["", "localhost", "ftp://a:1", "http://", "http:///b", "a:port", "a b:1"]
 
 
-def test_version_and_label_together_are_refused():
-    with pytest.raises(InputError, match="label 'canary': version 2 is given too"):
-        ServingClient("here:1", version=2, label="canary")
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"retries": -1}, "retries=-1: it is too small"),
+        ({"batch_size": 0}, "batch_size=0: it is too small"),
+        ({"version": 2, "label": "canary"}, "label 'canary': version 2 is given too"),
+        *(({"address": one}, rf"--server={one}.*8500.*8501") for one in ADDRESSES),
+    ],
+)
+def test_wrong_options_are_refused(options, message):
+    with pytest.raises(InputError, match=message):
+        ServingClient(**{"address": "here:1", **options})
 
 
-def command(*arguments, stdin=b""):
-    done = subprocess.run(
-        [sys.executable, "-m", "export.client", *arguments],
-        cwd=ROOT,
-        input=stdin,
-        capture_output=True,
-        timeout=120,
-        check=False,
-        env={**os.environ, "PYTHONIOENCODING": "utf-8"},
-    )
-    return done.returncode, done.stdout.decode(), done.stderr.decode()
+class Answering(http.server.BaseHTTPRequestHandler):
+    """Answers as the test says."""
+
+    protocol_version = "HTTP/1.1"
+
+    def do_POST(self):
+        server = self.server
+        server.bodies.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+        if server.status == "silence":
+            time.sleep(1)
+            self.close_connection = True
+            return
+        self.send_response(server.status)
+        self.send_header("Content-Length", str(len(server.answer)))
+        self.end_headers()
+        self.wfile.write(server.answer)
+
+    def log_message(self, *arguments):
+        """Logs nothing."""
+
+
+def asked(status, answer, texts):
+    """Asks a server that always answers so; returns what it was sent."""
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Answering) as server:
+        server.daemon_threads = True
+        server.status, server.answer, server.bodies = status, answer, []
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        address = f"http://127.0.0.1:{server.server_address[1]}"
+        try:
+            with ServingClient(address, timeout=0.2 if status == "silence" else 20) as client:
+                client.encode(texts)
+        finally:
+            assert len(server.bodies) == 1  # REST asks once
+            server.shutdown()
+    return server.bodies[0]
+
+
+def test_rest_sends_text_as_it_is_and_bytes_that_are_not_utf8_as_base64():
+    texts = ["déjà", b"\xc3\xa9", b"\xff"]
+    sent = asked(200, b'{"outputs": [[0.5], [0.5], [0.5]]}', texts)
+    inputs = {"text": ["déjà", "é", {"b64": "/w=="}]}
+    assert sent == {"signature_name": "serving_default", "inputs": inputs}
+
+
+CODES = {400: "INVALID_ARGUMENT", 404: "NOT_FOUND", 413: "RESOURCE_EXHAUSTED", 500: "UNKNOWN"}
+CODES |= {501: "UNIMPLEMENTED", 502: "UNAVAILABLE", 503: "UNAVAILABLE", 504: "DEADLINE_EXCEEDED"}
+REASON = b'{"error": "the reason."}'
+
+
+@pytest.mark.parametrize(
+    ("status", "answer", "message"),
+    [
+        *((status, REASON, rf"{code}: the reason\. [A-Z]") for status, code in CODES.items()),
+        ("silence", b"", r"DEADLINE_EXCEEDED: no answer in 0\.2 s.*--timeout"),
+        (200, b"<html>", "is not one of a model server"),
+        (200, b"[]", "is not one of a model server"),
+        (200, b"{}", "the answer to 2 rows"),
+        (200, b'{"outputs": [[1.0]]}', "the answer to 2 rows"),
+        (200, b'{"outputs": "text"}', "the answer to 2 rows"),
+        (200, b'{"outputs": [[1.0], [2.0, 3.0]]}', "not a table of numbers"),
+    ],
+)
+def test_a_failure_of_a_server_has_a_code_and_a_reason(status, answer, message):
+    with pytest.raises(InputError, match=message):
+        asked(status, answer, ["a", "b"])
 
 
 def test_command_by_rest_reads_lines_and_prints_json(export):
+    def command(*arguments, stdin=b""):
+        done = subprocess.run(
+            [sys.executable, "-m", "export.client", f"--server={address}", *arguments],
+            cwd=ROOT,
+            input=stdin,
+            capture_output=True,
+            timeout=120,
+            env={**os.environ, "PYTHONIOENCODING": "utf-8"},
+        )
+        return done.returncode, done.stdout.decode(), done.stderr.decode()
+
     with local_server(export) as address:
-        server = f"--server={address}"
-        code, out, _ = command(server, "--json", "encode", stdin=b"red\n\xff\n\n")
+        code, out, _ = command("--json", "encode", stdin=b"red\n\xff\n\n")
         assert code == 0
         records = [json.loads(line) for line in out.splitlines()]
         assert [record["text"] for record in records] == ["red", "�", ""]
         expected = encode(load_tower(export, "query")[0], [b"red", b"\xff", b""])
         np.testing.assert_allclose([r["vector"] for r in records], expected, atol=1e-6)
-
-        code, out, _ = command(server, "search", "red")
+        code, out, _ = command("search", "red")
         assert (code, len(out.splitlines())) == (0, 3 + DEPTH)
-        code, out, _ = command(server, "score", "--json", stdin=b"red\troter\n")
+        code, out, _ = command("score", "--json", stdin=b"red\troter\n")
         assert set(json.loads(out)) == {"query", "document", "score", "grade"}
-        code, out, _ = command(server, "status")
-        assert out.splitlines() == [
-            f"{name} 1 AVAILABLE" for name in ("query_tower", "document_tower", "search")
-        ]
+        code, out, _ = command("status")
+        names = ("query_tower", "document_tower", "search")
+        assert out.splitlines() == [f"{name} 1 AVAILABLE" for name in names]
         for arguments, message in [
             (("score", "one"), "1 texts cannot be paired"),
             (("guess",), "there is no such command"),
             (("status", "nix"), "model 'nix': NOT_FOUND"),
         ]:
-            code, out, error = command(server, *arguments)
+            code, out, error = command(*arguments)
             assert (code, out) == (1, "")
             assert error.startswith("error: ")
             assert message in error
 
 
 def test_rest_needs_no_tensorflow():
-    script = (
-        "import sys; from tf_smoothclir.client.serving_client import ServingClient;"
-        " ServingClient('http://here:1');"
-        " sys.exit(sorted({'tensorflow', 'grpc'} & set(sys.modules)) or 0)"
-    )
-    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, check=False)
-    assert done.returncode == 0
+    script = "import sys; from tf_smoothclir.client.serving_client import ServingClient;"
+    script += " ServingClient('http://here:1');"
+    script += " sys.exit(sorted({'tensorflow', 'grpc'} & set(sys.modules)) or 0)"
+    assert subprocess.run([sys.executable, "-c", script], cwd=ROOT).returncode == 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import subprocess
 import sys
@@ -14,7 +13,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.published import EPSILON, NoVerifier
-from tests.training.tiny_set import tiny_settings, write_tiny_set
 from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.encoder import Encoder, encoder
 from tf_smoothclir.encoder.version_directory import version_directory
@@ -35,7 +33,7 @@ OPTIONS = {
     "position_weights": "learned",
     "max_query_tokens": 30,
 }
-HOSTILE = [
+TEXTS = [
     "",
     " ",
     b"\xff",
@@ -50,12 +48,10 @@ HOSTILE = [
 
 
 @pytest.fixture(scope="module")
-def exports(export_dir, tmp_path_factory):
+def exports(export_dir, tiny, tmp_path_factory):
     """Kind of tower -> an export: words alone, and all options of the average pooling tower."""
     path = tmp_path_factory.mktemp("encoder")
-    data = write_tiny_set(path / "data")
-    options = tiny_settings(data, path / "cache", epochs=2, epsilon=EPSILON, **OPTIONS)
-    train(options, path / "run")
+    train(tiny(epsilon=EPSILON, **OPTIONS), path / "run")
     run = RunDirectory.load(path / "run")
     export_run(run, path / "options", search_model=False, verifier=NoVerifier())
     return {"words": export_dir, "options": path / "options"}
@@ -66,9 +62,9 @@ def copy(export_dir, tmp_path):
     return shutil.copytree(export_dir, tmp_path / "copy")
 
 
-def expected(export_dir, role, texts):
+def rows_of(texts):
     rows = [t if isinstance(t, bytes) else t.encode("utf-8", "surrogatepass") for t in texts]
-    return load_tower(export_dir, role).encode(text=tf.constant(rows, tf.string))["vector"].numpy()
+    return tf.constant(rows, tf.string)
 
 
 @pytest.mark.parametrize("kind", ["words", "options"])
@@ -77,10 +73,11 @@ def test_vectors_are_those_of_the_saved_model(exports, tiny_run, kind, role):
     words = tiny_run.vocabulary_tokens(role)[2:]
     generator = np.random.default_rng(13)
     texts = [" ".join(generator.choice(words, n)) for n in (1, 2, 5, 29, 30, 31, 200, 900)]
-    texts += [text.upper() + ", xunseen!" for text in texts] + HOSTILE
+    texts += [text.upper() + ", xunseen!" for text in texts] + TEXTS
     found = Encoder(exports[kind], role).encode(texts)
+    expected = load_tower(exports[kind], role).encode(text=rows_of(texts))["vector"]
     assert found.dtype == np.float32
-    np.testing.assert_allclose(found, expected(exports[kind], role, texts), rtol=0, atol=1e-6)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-6)
     assert np.abs(found).max() > 0.01
 
 
@@ -105,8 +102,7 @@ def pair(exports):
 @SETTINGS
 def test_vectors_of_any_texts_are_those_of_the_saved_model(pair, texts):
     ours, theirs = pair
-    rows = [t if isinstance(t, bytes) else t.encode("utf-8", "surrogatepass") for t in texts]
-    vectors = theirs(text=tf.constant(rows, tf.string))["vector"]
+    vectors = theirs(text=rows_of(texts))["vector"]
     np.testing.assert_allclose(ours.encode(texts), vectors, rtol=0, atol=1e-6)
 
 
@@ -123,11 +119,10 @@ def misspelt(words, generator):
 def test_what_is_known_of_texts_is_what_the_saved_model_says(exports, tiny_run, kind):
     words = tiny_run.vocabulary_tokens("query")[2:]
     generator = np.random.default_rng(14)
-    texts = [*misspelt(words, generator), "xunseen " * 200 + words[0], ".", "?! ...", *HOSTILE]
+    texts = [*misspelt(words, generator), "xunseen " * 200 + words[0], ".", "?! ...", *TEXTS]
     texts += [f"{words[0]}, {text}!" for text in texts[:9]]
-    rows = [t if isinstance(t, bytes) else t.encode("utf-8", "surrogatepass") for t in texts]
     model = load_part(exports[kind], "query").model
-    found = model.signatures["evidence"](text=tf.constant(rows, tf.string))
+    found = model.signatures["evidence"](text=rows_of(texts))
     names = {(True, False): b"words", (False, True): b"n-grams", (False, False): b"nothing"}
     read = Encoder(exports[kind], "query").known(texts)
     levels = [names[one.known, one.resembling] for one in read]
@@ -147,26 +142,20 @@ def test_a_vector_does_not_depend_on_the_batch(exports, monkeypatch):
     np.testing.assert_allclose(parts, whole, rtol=0, atol=1e-6)
 
 
-def test_no_text_gives_no_vector(export_dir):
+def test_texts_are_a_list_that_may_be_empty(export_dir):
     tower = Encoder(export_dir, "query")
     assert tower.encode([]).shape == (0, tower.dim)
-
-
-def test_a_single_text_is_refused(export_dir):
     with pytest.raises(TypeError, match=r"write \[text\]"):
-        Encoder(export_dir, "query").encode("text")
+        tower.encode("text")
 
 
 def test_importing_and_encoding_need_numpy_alone(export_dir):
-    program = (
-        "import sys; from tf_smoothclir.encoder import Encoder;"
-        "print(Encoder(sys.argv[1], 'query').encode(['a', 'b']).shape[0],"
-        " *{name.split('.')[0] for name in sys.modules})"
-    )
+    program = "import sys; from tf_smoothclir.encoder import Encoder;"
+    program += "print(Encoder(sys.argv[1], 'query').encode(['a', 'b']).shape[0],"
+    program += " *{name.split('.')[0] for name in sys.modules})"
     child = [sys.executable, "-c", program, str(export_dir)]
-    number, *modules = subprocess.run(
-        child, capture_output=True, text=True, check=True
-    ).stdout.split()
+    done = subprocess.run(child, capture_output=True, text=True, check=True)
+    number, *modules = done.stdout.split()
     assert number == "2"
     assert not {"tensorflow", "keras", "absl", "scipy"} & set(modules)
 
@@ -175,9 +164,7 @@ def test_the_latest_complete_version_counts_and_any_may_be_asked_for(copy):
     for role in ROLES:
         shutil.copytree(copy / f"{role}_tower/1", copy / f"{role}_tower/2")
     shutil.copytree(copy / "document_tower/1", copy / "document_tower/3")
-    versions = {"query": "2", "document": "2"}
-    for role, version in versions.items():
-        assert version_directory(copy, role, None).name == version
+    assert [version_directory(copy, role, None).name for role in ROLES] == ["2", "2"]
     assert version_directory(copy, "document", 1).name == "1"
 
 
@@ -190,9 +177,11 @@ def test_a_copy_of_one_tower_will_do(copy, export_dir, role):
     np.testing.assert_array_equal(found.encode(["a b"]), whole.encode(["a b"]))
 
 
+MANIFEST, DESCRIPTION = "manifest.json", "assets.extra/encoder.json"
+
+
 @pytest.mark.parametrize(
-    "name",
-    ["variables/variables.data-00000-of-00001", "assets/query.txt", "assets.extra/encoder.json"],
+    "name", ["variables/variables.data-00000-of-00001", "assets/query.txt", DESCRIPTION]
 )
 def test_a_changed_file_is_named(copy, name):
     path = copy / "query_tower/1" / name
@@ -201,45 +190,37 @@ def test_a_changed_file_is_named(copy, name):
         Encoder(copy, "query")
 
 
-def test_a_tower_without_a_description_is_refused_with_a_remedy(copy):
-    (copy / "query_tower/1/assets.extra/encoder.json").unlink()
+def test_what_is_no_tower_that_can_be_read_is_refused(copy):
+    path = copy / "query_tower/1"
+    manifest = (path / MANIFEST).read_text()
+    contents = {"the manifest of a query tower": ("{", "[]", '{"role": "search", "files": {}}')}
+    contents["its entries are not those that"] = (manifest.replace('"fr"', '"it"'),)
+    for message, texts in contents.items():
+        for text in texts:
+            (path / MANIFEST).write_text(text)
+            with pytest.raises(InputError, match=message):
+                Encoder(copy, "query")
+    (path / MANIFEST).write_text(manifest)
+    (path / DESCRIPTION).unlink()
     with pytest.raises(InputError, match=r"without TensorFlow.*Load the tower as a SavedModel"):
-        Encoder(copy, "query")
-
-
-def test_a_changed_entry_of_a_manifest_is_found(copy):
-    path = copy / "query_tower/1/manifest.json"
-    write_json(path, {**read_json(path), "pair_id": "f" * 64})
-    with pytest.raises(InputError, match="its entries are not those that its digest was made of"):
         Encoder(copy, "query")
 
 
 def test_longer_ngrams_than_can_be_hashed_are_refused(exports, tmp_path):
     copied = shutil.copytree(exports["options"], tmp_path / "copy") / "query_tower/1"
-    description = read_json(copied / "assets.extra/encoder.json")
+    description = read_json(copied / DESCRIPTION)
     description["ngrams"]["longest"] = 17
-    write_json(copied / "assets.extra/encoder.json", description)
-    manifest = read_json(copied / "manifest.json")
-    digest = file_digest(copied / "assets.extra/encoder.json")
-    manifest["files"]["assets.extra/encoder.json"] = digest
-    write_json(copied / "manifest.json", with_own_digest(manifest))
+    write_json(copied / DESCRIPTION, description)
+    manifest = read_json(copied / MANIFEST)
+    manifest["files"][DESCRIPTION] = file_digest(copied / DESCRIPTION)
+    write_json(copied / MANIFEST, with_own_digest(manifest))
     with pytest.raises(InputError, match=r"17 characters.*at most 16"):
         Encoder(tmp_path / "copy", "query")
 
 
-@pytest.mark.parametrize("content", ["{", "[]", json.dumps({"role": "search", "files": {}})])
-def test_a_manifest_of_something_else_is_refused(copy, content):
-    (copy / "query_tower/1/manifest.json").write_text(content)
-    with pytest.raises(InputError, match="not the manifest of a query tower"):
-        Encoder(copy, "query")
-
-
-@pytest.mark.parametrize(("role", "version"), [("query", 7), ("document", 7)])
-def test_a_missing_version_is_named(export_dir, role, version):
-    with pytest.raises(InputError, match=f"no complete {role} tower of version 7"):
-        Encoder(export_dir, role, version)
-
-
-def test_another_role_is_refused(export_dir):
+def test_what_is_not_there_is_named(export_dir):
+    for role in ROLES:
+        with pytest.raises(InputError, match=f"no complete {role} tower of version 7"):
+            Encoder(export_dir, role, 7)
     with pytest.raises(InputError, match="Give 'query' or 'document'"):
         Encoder(export_dir, "search")

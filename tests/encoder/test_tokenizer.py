@@ -1,7 +1,8 @@
-"""Tokens without TensorFlow: those of the graph, on hostile texts and on every character."""
+"""Tokens and n-grams without TensorFlow: those of the graph, for any text and every character."""
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import tensorflow as tf
 from hypothesis import given, settings
@@ -9,8 +10,10 @@ from hypothesis import strategies as st
 
 from tests.encoder.unicode_of_the_graph import CHARACTERS, classes
 from tests.text.test_tokenizer import SCRIPTS, tokens
+from tf_smoothclir.encoder.ngram_buckets import fingerprints, ngram_buckets
 from tf_smoothclir.encoder.tokenizer import _class, _lower_case, _tables, has_letters, tokens_of
 from tf_smoothclir.text.evidence import _WORD
+from tf_smoothclir.text.subwords import ngrams
 from tf_smoothclir.text.tokenizer import tokenize
 
 SETTINGS = settings(deadline=None, max_examples=150, derandomize=True)
@@ -40,31 +43,27 @@ def test_scripts(text, expected):
 
 @given(TEXTS)
 @SETTINGS
-def test_texts_have_the_tokens_of_the_graph(texts):
-    assert [tokens_of(text) for text in texts] == tokens_in_graph(texts)
+def test_texts_and_chunks_between_spaces_have_the_tokens_of_the_graph(texts):
+    found = [tokens_of(text) for text in texts]
+    assert found == tokens_in_graph(texts)
+    assert found == [[one for part in text.split(" ") for one in tokens_of(part)] for text in texts]
 
 
-@given(
-    st.lists(
-        st.one_of(
-            st.lists(st.sampled_from(_BYTES), max_size=16).map(bytes), st.binary(max_size=16)
-        ),
-        min_size=1,
-        max_size=20,
-    )
-)
+BYTES = st.one_of(st.lists(st.sampled_from(_BYTES), max_size=16).map(bytes), st.binary(max_size=16))
+
+
+@given(st.lists(BYTES, min_size=1, max_size=20))
 @SETTINGS
 def test_bytes_have_the_tokens_of_the_graph(texts):
     found = [tokens_of(text.decode("utf-8", "replace")) for text in texts]
     assert found == tokens_in_graph(texts)
 
 
-@given(TEXTS)
-@SETTINGS
-def test_chunks_between_spaces_have_their_own_tokens(texts):
-    for text in texts:
-        parts = [token for chunk in text.split(" ") for token in tokens_of(chunk)]
-        assert parts == tokens_of(text)
+def test_long_texts():
+    text = "Wörter Σ 漢字! " * 20_000
+    assert tokens_of(text) == tokens(text)
+    assert tokens_of("x" * (1 << 20)) == ["x" * (1 << 20)]
+    assert tokens_of("a\ud800b") == ["a", "\ufffd", "b"]
 
 
 @pytest.mark.parametrize(
@@ -74,32 +73,7 @@ def test_chunks_between_spaces_have_their_own_tokens(texts):
         pytest.param(CHARACTERS, id="all", marks=pytest.mark.slow),
     ],
 )
-def test_a_token_with_a_letter_is_a_word_as_in_the_graph(characters):
-    tokens = sorted({token for character in characters for token in tokens_of(character)})
-    tokens += ["_", "__", "a_", "_\u0301", "\u0301", "x\u0301", "\u4e2d\u0301", "\U0001f600"]
-    found = tf.strings.regex_full_match(tokens, _WORD).numpy()
-    assert [token for token, word in zip(tokens, found) if has_letters(token) != word] == []
-
-
-def test_long_texts():
-    text = "Wörter Σ 漢字! " * 20_000
-    assert tokens_of(text) == tokens(text)
-    assert tokens_of("x" * (1 << 20)) == ["x" * (1 << 20)]
-
-
-def test_lone_surrogates_are_replaced():
-    assert tokens_of("a\ud800b") == ["a", "\ufffd", "b"]
-
-
-@pytest.mark.parametrize(
-    "characters",
-    [
-        CHARACTERS[:0x600],
-        pytest.param(CHARACTERS, marks=pytest.mark.slow),
-    ],
-    ids=["latin, greek, cyrillic, hebrew", "all"],
-)
-def test_the_tables_are_those_of_the_graph(characters):
+def test_the_tables_and_what_is_a_word_are_those_of_the_graph(characters):
     found, lower = classes(characters)
     codes = set(map(ord, characters))
     for name, members in found.items():
@@ -108,3 +82,32 @@ def test_the_tables_are_those_of_the_graph(characters):
     table = {code: text.strip(" ") for code, text in _lower_case().items()}
     assert {code: text for code, text in table.items() if code in codes} == lower
     assert set(_tables()["long_lower"]) == {"130"}
+    tokens = sorted({token for character in characters for token in tokens_of(character)})
+    tokens += ["_", "__", "a_", "_\u0301", "\u0301", "x\u0301", "\u4e2d\u0301", "\U0001f600"]
+    words = tf.strings.regex_full_match(tokens, _WORD).numpy()
+    assert [token for token, word in zip(tokens, words) if has_letters(token) != word] == []
+
+
+BUCKETS = 2**63 - 1  # almost the whole hash
+
+
+@pytest.mark.parametrize("length", range(65))
+def test_hashes_are_those_of_the_graph(length):
+    generator = np.random.default_rng(length)
+    texts = [generator.bytes(length) for _ in range(20)]
+    expected = tf.strings.to_hash_bucket_fast(texts, BUCKETS).numpy().astype(np.uint64)
+    np.testing.assert_array_equal(fingerprints(texts) % np.uint64(BUCKETS), expected)
+
+
+@given(
+    st.lists(st.text(st.characters(codec="utf-8"), min_size=1, max_size=70), max_size=20),
+    st.integers(1, 5),
+    st.integers(0, 11),
+    st.integers(1, 1 << 31 - 1),
+)
+@SETTINGS
+def test_buckets_are_those_of_the_graph(words, shortest, more, buckets):
+    found, numbers = ngram_buckets(words, buckets, shortest, shortest + more)
+    expected = ngrams(tf.constant(words, tf.string), buckets, shortest, shortest + more)
+    np.testing.assert_array_equal(found, expected.flat_values)
+    np.testing.assert_array_equal(numbers, expected.row_lengths())

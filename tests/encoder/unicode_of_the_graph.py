@@ -63,38 +63,20 @@ def _normalized(texts: list[str]) -> list[str]:
     return [text.decode() for text in normalize(tf.constant(texts)).numpy().tolist()]
 
 
-def _ranges(codes: list[int]) -> str:
+def _ranges(codes: dict[int, str], steps: tuple[int, ...] = (1,)) -> str:
+    """Codes as words, each of which is a range of codes with the same text behind it."""
     ranges = []
-    for code in codes:
-        if ranges and code == ranges[-1][1]:
-            ranges[-1][1] += 1
+    for code, rest in codes.items():
+        begin, last, step, other = ranges[-1] if ranges else (0, 0, 0, None)
+        if other == rest and code - last in ((step,) if last > begin else steps):
+            ranges[-1] = (begin, code, code - last, rest)
         else:
-            ranges.append([code, code + 1])
-    return _written((begin, end, "") for begin, end in ranges)
-
-
-def _lower_ranges(lower: dict[int, str]) -> str:
-    ranges = []
-    for code, text in lower.items():
-        distance = ord(text) - code
-        if ranges:
-            begin, last, step, other = ranges[-1]
-            if other == distance and code - last in ((step,) if last > begin else (1, 2)):
-                ranges[-1] = (begin, code, code - last, distance)
-                continue
-        ranges.append((code, code, 1, distance))
-    return _written(
-        (begin, last + 1, ("" if step == 1 else f"/{step}") + f":{distance:x}")
-        for begin, last, step, distance in ranges
-    )
-
-
-def _written(ranges) -> str:
-    last, words = 0, []
-    for begin, end, rest in ranges:
-        length = f"+{end - begin:x}" if end - begin > 1 else ""
-        words.append(f"{begin - last:x}{length}{rest}")
-        last = end
+            ranges.append((code, code, 1, rest))
+    position, words = 0, []
+    for begin, last, step, rest in ranges:
+        length = f"+{last + 1 - begin:x}" if last > begin else ""
+        words.append(f"{begin - position:x}{length}{'' if step == 1 else f'/{step}'}{rest}")
+        position = last + 1
     return " ".join(words)
 
 
@@ -105,11 +87,11 @@ def _entry(name: str, value: str) -> str:
 
 if __name__ == "__main__":
     by_class, lower_case = classes(CHARACTERS)
-    short = {code: text for code, text in lower_case.items() if len(text) == 1}
+    short = {c: f":{ord(text) - c:x}" for c, text in lower_case.items() if len(text) == 1}
     print(_HEADER)
     for class_, codes in by_class.items():
-        print(_entry(class_, _ranges(codes)))
-    print(_entry("lower", _lower_ranges(short)))
+        print(_entry(class_, _ranges(dict.fromkeys(codes, ""))))
+    print(_entry("lower", _ranges(short, (1, 2))))
     print("\n[long_lower]")
     for code, text in lower_case.items():
         if len(text) > 1:

@@ -1,6 +1,7 @@
-"""Search by words and vectors in Milvus Lite: the order of the index on disk without feedback."""
+"""Searches and commands with a collection in Milvus Lite: what the index on disk finds."""
 
 import dataclasses
+import json
 
 import numpy as np
 import pytest
@@ -26,10 +27,15 @@ from tf_smoothclir.search.engine_search import EngineSearch
 from tf_smoothclir.search.opening import open_search
 from tf_smoothclir.search.query_reading import by_tower
 from tf_smoothclir.search.word_search import WordSearch
+from tf_smoothclir.server.search_page import open_page
 from tf_smoothclir.utils.errors import InputError
 
 pytestmark = needs_milvus
 QUERIES = ["word1 word4 word2", "word8 word8", "word3 unheard", "unheard", ""]
+
+
+def the_same(data):
+    return data
 
 
 @pytest.fixture(scope="module")
@@ -72,15 +78,12 @@ def searches(ranking_exports, export, index, address):
     def searches(fusion, filter_=""):
         lexical = dataclasses.replace(export.lexical, fusion=fusion)
         there = MilvusCollection.at(dataclasses.replace(address, filter=filter_))
-        return (
-            WordSearch(lexical, index, None, encode),
-            EngineSearch(lexical, there, None, encode),
-        )
+        return WordSearch(lexical, index, None, encode), EngineSearch(lexical, there, None, encode)
 
     return searches
 
 
-@pytest.mark.parametrize("share", [0.0, 0.01, 0.3, 0.9, 1.0])
+@pytest.mark.parametrize("share", [0.0, 0.01, 0.3, 1.0])
 def test_engine_adds_the_scores_as_the_index_does(searches, share):
     # Feedback is what the engine leaves out; all documents are among the candidates.
     here, there = searches(Fusion(share, 2.0, 0.25, feedback=0.0))
@@ -103,52 +106,41 @@ def test_ranks_are_fused_as_in_the_index(searches):
     here, there = searches(Fusion(0.3, 2.0, 0.25, formula=RECIPROCAL_RANK))
     query = QUERIES[0]
     (of_index,), (hits,) = here.search([query], DOCUMENTS), there.search([query], 5)
-    expected = {hit.id: hit.score for hit in of_index}
+    expected, scores = {hit.id: hit.score for hit in of_index}, [hit.score for hit in hits]
     assert [hit.rank for hit in hits] == [1, 2, 3, 4, 5]
-    assert [hit.score for hit in hits] == pytest.approx([expected[hit.id] for hit in hits], 1e-3)
-    assert [hit.score for hit in hits] == pytest.approx([hit.score for hit in of_index[:5]], 1e-3)
+    assert scores == pytest.approx([expected[hit.id] for hit in hits], 1e-3)
+    assert scores == pytest.approx([hit.score for hit in of_index[:5]], 1e-3)
     for hit, explained in zip(hits, there.explain(query, hits)):
         assert explained.score == pytest.approx(hit.score, rel=1e-5)
         assert explained.towers > 0
 
 
-def test_document_that_one_half_finds_has_nothing_of_the_other_score(searches, monkeypatch):
-    monkeypatch.setattr(milvus_collection, "candidates", lambda depth: 2)
-    here, there = searches(Fusion(0.3, 2.0, 0.25))
-    (of_index,), (hits,) = here.search(QUERIES[:1], DOCUMENTS), there.search(QUERIES[:1], 4)
-    whole = {hit.id: hit.score for hit in of_index}
-    parts = {
-        hit.id: (explained.score - explained.towers, explained.towers)
-        for hit, explained in zip(hits, there.explain(QUERIES[0], hits))
-    }
-    for hit in hits:
-        possible = (whole[hit.id], *parts[hit.id])
-        assert min(abs(hit.score - score) for score in possible) < 1e-4
+def test_more_candidates_are_found_than_documents_are_wanted():
+    for depth, found in ((1, 1000), (10, 1000), (500, 5000), (9000, 16_384)):
+        assert milvus_collection.candidates(depth) == found
 
 
-@pytest.mark.parametrize(("depth", "found"), [(1, 1000), (10, 1000), (500, 5000), (9000, 16_384)])
-def test_more_candidates_are_found_than_documents_are_wanted(depth, found):
-    assert milvus_collection.candidates(depth) == found
-
-
-def test_filter_holds_for_both_halves(searches):
+def test_filter_holds_for_both_halves_and_explanations_are_those_of_the_index(searches):
     (hits,) = searches(Fusion(0.3, 2.0, 0.25), 'id in ["3", "5"]')[1].search(QUERIES[:1], 9)
     assert {hit.id for hit in hits} == {"3", "5"}
+    here, there = searches(Fusion(0.3, 2.0, 0.25))
+    for role in ("document", "query"):
+        ours, theirs = (search.explain(QUERIES[0], hits, role) for search in (there, here))
+        for one, other in zip(ours, theirs, strict=True):
+            assert (one.score, one.towers) == pytest.approx((other.score, other.towers), rel=1e-5)
+            assert [word.word for word in one.words] == [word.word for word in other.words]
 
 
-@pytest.mark.parametrize("retriever", ["auto", "dense", "lexical", "hybrid"])
-def test_each_retriever_is_opened_as_for_an_index(
-    ranking_exports, searches, address, export, retriever
-):
-    there = open_search(
-        ranking_exports["hybrid"], "", lambda data: data, engine=address, retriever=retriever
-    )
-    (hits,) = there.search(QUERIES[:1], 3)
-    assert isinstance(there, DenseSearch if retriever == "dense" else EngineSearch)
-    expected = {"dense": Fusion(1.0, 1.0, 1.0), "lexical": Fusion(0.0, 1.0, 1.0)}
-    fusion = expected.get(retriever, dataclasses.replace(export.lexical.fusion, feedback=0.0))
-    (best,) = searches(fusion)[0].search(QUERIES[:1], 3)
-    assert [hit.score for hit in hits] == pytest.approx([hit.score for hit in best], rel=1e-5)
+def test_each_retriever_is_opened_as_for_an_index(ranking_exports, searches, address, export):
+    fusions = {"dense": Fusion(1.0, 1.0, 1.0), "lexical": Fusion(0.0, 1.0, 1.0)}
+    of_run = dataclasses.replace(export.lexical.fusion, feedback=0.0)
+    for retriever in ("auto", "dense", "lexical", "hybrid"):
+        options = {"engine": address, "retriever": retriever}
+        there = open_search(ranking_exports["hybrid"], "", the_same, **options)
+        assert isinstance(there, DenseSearch if retriever == "dense" else EngineSearch)
+        (hits,) = there.search(QUERIES[:1], 3)
+        (best,) = searches(fusions.get(retriever, of_run))[0].search(QUERIES[:1], 3)
+        assert [hit.score for hit in hits] == pytest.approx([hit.score for hit in best], rel=1e-5)
 
 
 def test_export_of_a_lexical_run_needs_no_vectors(ranking_exports, tmp_path):
@@ -158,24 +150,12 @@ def test_export_of_a_lexical_run_needs_no_vectors(ranking_exports, tmp_path):
     documents = SourceCollection(source_of(manifest.data))
     with Milvus(address.uri) as milvus:
         build_collection(milvus, "texts", documents, found, manifest, IndexSettings())
-    search = open_search(path, "", lambda data: data, engine=address)
+    search = open_search(path, "", the_same, engine=address)
     assert search.search(["unheard"], 3) == [[]]
     (hits,) = search.search(QUERIES[:1], 3)
     assert len(hits) == 3
     with pytest.raises(InputError, match="--retriever=dense: the index has no vectors"):
-        open_search(path, "", lambda data: data, engine=address, retriever="dense")
-
-
-@pytest.mark.parametrize("role", ["document", "query"])
-def test_explanations_are_those_of_the_index(searches, role):
-    here, there = searches(Fusion(0.3, 2.0, 0.25))
-    (hits,) = there.search(QUERIES[:1], 4)
-    for one, other in zip(
-        there.explain(QUERIES[0], hits, role), here.explain(QUERIES[0], hits, role)
-    ):
-        assert one.score == pytest.approx(other.score, rel=1e-5)
-        assert one.towers == pytest.approx(other.towers, rel=1e-5)
-        assert [word.word for word in one.words] == [word.word for word in other.words]
+        open_search(path, "", the_same, engine=address, retriever="dense")
 
 
 def test_document_without_words_is_found_by_its_vector(export, halves, collection, tmp_path):
@@ -186,3 +166,63 @@ def test_document_without_words_is_found_by_its_vector(export, halves, collectio
         assert len(changed) == DOCUMENTS + 1
         (found,) = changed.search(np.ones((1, export.manifest.dim), np.float32), DOCUMENTS + 1)
         assert "dempty" in {hit.id for hit in found}
+
+
+@pytest.fixture(scope="module")
+def dense(commands, export_dir, tmp_path_factory):
+    """Address of the collection of a dense run, which a command has written; read-only."""
+    address = Address(str(tmp_path_factory.mktemp("milvus") / "milvus.db"), "smoothclir")
+    given = [f"--export_dir={export_dir}", "--engine=milvus", f"--uri={address.uri}"]
+    done = commands.run("export.build_index", *given, "--verbosity=-1")
+    assert done.returncode == 0, done.stderr
+    assert "Traceback" not in done.stderr  # pymilvus and gRPC log what is no error of the user
+    assert done.stdout.startswith(f"{address.uri} smoothclir: ")
+    return address
+
+
+def test_engine_finds_what_the_index_finds(dense, export_dir, tmp_path):
+    halves, manifest = export_halves(export_dir)
+    collection = SourceCollection(source_of(manifest.data))
+    build_index(tmp_path / "index", collection, halves, manifest, data=manifest.data)
+    here = open_search(export_dir, tmp_path / "index", the_same)
+    there = open_search(export_dir, "", the_same, engine=dense)
+    # The documents of an engine come and go, so nobody says how many there are.
+    assert there.collection == dataclasses.replace(here.collection, documents=None)
+    for of_index, of_engine in zip(here.search(QUERIES, 20), there.search(QUERIES, 20)):
+        expected = {hit.id: hit.score for hit in of_index}
+        assert {hit.id: hit.score for hit in of_engine} == pytest.approx(expected, abs=1e-6)
+        scores = [hit.score for hit in of_engine]
+        assert scores == sorted(scores, reverse=True)
+        assert {hit.text for hit in of_engine} == {hit.text for hit in of_index}
+        assert there.explain(QUERIES[0], of_index) == here.explain(QUERIES[0], of_index)
+    answer = open_page(there).search({"q": "word1 word2", "k": "3"})
+    assert [result["rank"] for result in answer["results"]] == [1, 2, 3]
+
+
+def test_towers_of_another_run_are_refused(dense, ranking_exports):
+    with pytest.raises(InputError, match="different training runs"):
+        open_search(ranking_exports["hybrid"], "", the_same, engine=dense, retriever="dense")
+
+
+def test_documents_come_and_go_by_the_commands(commands, export_dir, tmp_path):
+    (tmp_path / "old.tsv").write_text("a\tmot1\nb\tmot2\nc\tmot3\n")
+    (tmp_path / "add.tsv").write_text("b\tmot4 mot4\nd\tmot5\n")
+    (tmp_path / "remove.txt").write_text("a\n")
+    given = [f"--export_dir={export_dir}", "--engine=milvus", f"--uri={tmp_path}/milvus.db"]
+    given += ["--engine_collection=mine", "--verbosity=-1"]
+    changes = [f"--add={tmp_path}/add.tsv", f"--remove={tmp_path}/remove.txt"]
+    refused = commands.run("export.build_index", *given, *changes)
+    assert refused.returncode == 1
+    assert "there is no such collection" in refused.stderr
+    commands.run("export.build_index", *given, f"--collection={tmp_path}/old.tsv")
+    refused = commands.run("export.build_index", *given, *changes)
+    assert f"error: {tmp_path}/add.tsv:1: id 'b' is in the collection" in refused.stderr
+    assert "Traceback" not in refused.stderr
+    done = commands.run("export.build_index", *given, *changes, "--replace")
+    assert done.stdout == f"{tmp_path}/milvus.db mine: 3 documents\n"
+    texts = {"b": "mot4 mot4", "c": "mot3", "d": "mot5"}
+    for chosen, left_out in ([], ""), (['--filter=id != "c"'], "c"):
+        done = commands.run("export.search", *given, "--json", "--query=word1", *chosen)
+        hits = json.loads(done.stdout)["results"]
+        expected = {id_: text for id_, text in texts.items() if id_ != left_out}
+        assert {hit["id"]: hit["text"] for hit in hits} == expected

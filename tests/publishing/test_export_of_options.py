@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tests.published import EPSILON, NoVerifier, undesired_operations
-from tests.training.tiny_set import tiny_settings, write_tiny_set
+from tests.published import EPSILON, NoVerifier, encode, undesired_operations
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.sources.source import SPLITS
 from tf_smoothclir.data.tokenized_set import ROLES
@@ -44,18 +43,18 @@ OPTIONS = {
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory):
-    directory = tmp_path_factory.mktemp("options")
-    data = write_tiny_set(directory / "data")
-    settings = tiny_settings(data, directory / "cache", epsilon=EPSILON, **OPTIONS)
-    train(settings, directory / "run")
-    return RunDirectory.load(directory / "run")
+def run(tiny, tmp_path_factory):
+    path = tmp_path_factory.mktemp("options") / "run"
+    train(tiny(epsilon=EPSILON, **OPTIONS), path)
+    return RunDirectory.load(path)
 
 
 @pytest.fixture(scope="module")
 def exported(run, tmp_path_factory):
     path = tmp_path_factory.mktemp("export")
     export_run(run, path)
+    for role in ("query", "document", "search"):
+        assert not undesired_operations(load_part(path, role)[0])
     return path
 
 
@@ -65,79 +64,60 @@ def texts_of(run, role):
 
 
 @pytest.mark.parametrize("role", ROLES)
-def test_raw_strings_give_the_vectors_of_evaluation_even_for_unseen_words(run, exported, role):
+def test_raw_strings_give_the_vectors_of_evaluation_and_words_carry_them(run, exported, role):
     settings = run.settings()
     tokenized_set = tokenized_set_of(source_of(settings.data), settings, run, SPLITS)
     encoded = SetEncoder(load_model(run), tokenized_set)()
     expected = encoded.queries if role == "query" else encoded.documents
-    found = load_tower(exported, role)[0](text=tf.constant(texts_of(run, role)))["vector"]
+    model, _ = load_part(exported, role)
+    texts = texts_of(run, role)
+    found = encode(model.signatures["serving_default"], texts)
     np.testing.assert_allclose(found, expected, atol=1e-6)
-
-
-def test_unseen_word_gets_a_vector_from_its_spelling(exported):
-    encode = load_tower(exported, "query")[0]
-    unseen, other = encode(text=tf.constant(["xword1", "zzz"]))["vector"].numpy()
+    words = model.words(tf.constant(texts[:4]))
+    parts = np.split(words["vectors"].numpy(), np.cumsum(words["lengths"])[:-1])
+    pooled = np.array([np.tanh(part.mean(axis=0)) for part in parts])
+    expected = pooled / (np.linalg.norm(pooled, axis=1, keepdims=True) + EPSILON)
+    np.testing.assert_allclose(found[:4], expected, atol=1e-6)
+    # Words that no text had have vectors from their spelling.
+    unseen, other = encode(model.signatures["serving_default"], ["xword1", "zzz"])
     assert np.abs(unseen).max() > 0
     assert np.abs(unseen - other).max() > 0.01
 
 
-@pytest.mark.parametrize("role", ROLES)
-def test_words_carry_the_vector_of_the_text(run, exported, role):
-    model = tf.saved_model.load(str(exported / f"{role}_tower" / "1"))
-    texts = texts_of(run, role)[:4]
-    words = model.words(tf.constant(texts))
-    parts = np.split(words["vectors"].numpy(), np.cumsum(words["lengths"])[:-1])
-    pooled = np.array([np.tanh(part.mean(axis=0)) for part in parts])
-    expected = pooled / (np.linalg.norm(pooled, axis=1, keepdims=True) + EPSILON)
-    found = model.signatures["serving_default"](text=tf.constant(texts))["vector"]
-    np.testing.assert_allclose(found, expected, atol=1e-6)
-
-
-@pytest.mark.parametrize("options", [{"table_type": "int8"}, {"dim": 2, "table_type": "int8"}])
+@pytest.mark.parametrize("options", [{}, {"dim": 2}])
 def test_narrow_tables_are_measured_and_short_vectors_are_the_first_numbers(
     run, exported, tmp_path, options
 ):
-    export_run(run, tmp_path, **options)
+    export_run(run, tmp_path, table_type="int8", **options)
     dim = options.get("dim", run.settings().model.dim)
-    expected = []
     for role in ROLES:
-        texts = tf.constant(texts_of(run, role))
-        encode, manifest = load_tower(tmp_path, role)
-        vectors = encode(text=texts)["vector"].numpy()
-        np.testing.assert_allclose(
-            Encoder(tmp_path, role).encode(texts_of(run, role)), vectors, atol=1e-6
-        )
-        whole = load_tower(exported, role).encode(text=texts)["vector"].numpy()
+        texts = texts_of(run, role)
+        tower, manifest = load_tower(tmp_path, role)
+        vectors = encode(tower, texts)
+        np.testing.assert_allclose(Encoder(tmp_path, role).encode(texts), vectors, atol=1e-6)
+        whole = encode(load_tower(exported, role).encode, texts)
         first = whole[:, :dim] / (1 - np.linalg.norm(whole, axis=1, keepdims=True))  # tanh / ε
         first *= EPSILON
-        expected.append(first / (np.linalg.norm(first, axis=1, keepdims=True) + EPSILON))
-        distances = np.linalg.norm(vectors - expected[-1], axis=1)
+        expected = first / (np.linalg.norm(first, axis=1, keepdims=True) + EPSILON)
+        distances = np.linalg.norm(vectors - expected, axis=1)
         assert manifest.dim == dim
         assert 0 < distances.max() <= manifest.tables.largest_distance + 1e-5
-    assert manifest.tables.type == options["table_type"]
+    assert manifest.tables.type == "int8"
     assert set(manifest.tables.exact) == set(manifest.tables.narrow)
     cut = "dense" if dim == run.settings().model.dim else f"dense-{dim}"
     assert manifest.cut_points == read_cut_points(run.cut_points)[cut]
     assert manifest.pair_id != load_tower(exported, "query").manifest.pair_id
     # The search model reads the same tables: of words and of n-grams, of each tower.
-    kinds, shapes = variables_of(tmp_path / "search" / "1")
-    narrow = [name for name, kind in kinds.items() if kind == tf.as_dtype(options["table_type"])]
+    found = tf.train.load_checkpoint(str(tmp_path / "search" / "1" / "variables" / "variables"))
+    kinds, shapes = found.get_variable_to_dtype_map(), found.get_variable_to_shape_map()
+    narrow = [name for name, kind in kinds.items() if kind == tf.int8]
     assert len(narrow) == 4
     exact = {tuple(shapes[name]) for name, kind in kinds.items() if kind == tf.float32}
     assert exact.isdisjoint(tuple(shapes[name]) for name in narrow)
 
 
-def variables_of(path):
-    """Name -> type, and name -> shape, of the variables of a SavedModel."""
-    found = tf.train.load_checkpoint(str(path / "variables" / "variables"))
-    return found.get_variable_to_dtype_map(), found.get_variable_to_shape_map()
-
-
-@pytest.mark.slow
-def test_a_hybrid_that_is_cut_has_a_fusion_and_cut_points_of_its_own(tmp_path):
-    data = write_tiny_set(tmp_path / "data")
-    options = {"retriever": "hybrid", "dim": 8, "matryoshka_dims": (4,), "epochs": 1}
-    settings = tiny_settings(data, tmp_path / "cache", **options)
+def test_a_hybrid_that_is_cut_has_a_fusion_and_cut_points_of_its_own(tiny, tmp_path):
+    settings = tiny(retriever="hybrid", dim=8, matryoshka_dims=(4,), epochs=1)
     train(settings, tmp_path / "run")
     run = RunDirectory.load(tmp_path / "run")
     export_run(run, tmp_path / "export", dim=4, search_model=False, verifier=NoVerifier())
@@ -150,9 +130,8 @@ def test_a_hybrid_that_is_cut_has_a_fusion_and_cut_points_of_its_own(tmp_path):
     # That of the shorter vectors, not of those that the run ranks by.
     assert models.fusion.dense_deviation != Fusion.load(run.fusion).dense_deviation
     retriever, negatives = models.retrievers(tokenized_set)["hybrid"], settings.training.negatives
-    evaluation = evaluate_split(
-        tokenized_set.retrieval_set, retriever, "validation", negatives=negatives
-    )
+    judged = tokenized_set.retrieval_set
+    evaluation = evaluate_split(judged, retriever, "validation", negatives=negatives)
     own = calibrated_on(tokenized_set, retriever, evaluation, negatives)
     assert found.manifest.cut_points == own
     assert load_scorer(run, tokenized_set, 4).cut_points is None
@@ -161,8 +140,3 @@ def test_a_hybrid_that_is_cut_has_a_fusion_and_cut_points_of_its_own(tmp_path):
 def test_lengths_that_were_not_trained_are_refused(run, tmp_path):
     with pytest.raises(InputError, match=r"--dim=3: .*matryoshka_dims"):
         export_run(run, tmp_path, dim=3)
-
-
-def test_all_parts_have_core_operations_only(exported):
-    for role in ("query", "document", "search"):
-        assert not undesired_operations(load_part(exported, role)[0])

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tests.published import undesired_operations
+from tests.published import RERANKED_DEPTH, undesired_operations
 from tests.server.local_server import grpc_server, local_server
 from tf_smoothclir.client.serving_client import ServingClient
 from tf_smoothclir.data.sources.opening import source_of
@@ -25,32 +25,21 @@ from tf_smoothclir.search.opening import open_search
 from tf_smoothclir.search.reranked_search import RerankedSearch
 from tf_smoothclir.settings.retrieval import INDEXED_FOR
 from tf_smoothclir.training.retrievers import load_models
-from tf_smoothclir.training.run_directory import RunDirectory
-from tf_smoothclir.training.train import tokenized_set_of, train
+from tf_smoothclir.training.train import tokenized_set_of
 from tf_smoothclir.utils.errors import InputError
 
 TEXTS = ["word1 word4", "", "nobody knows", "word2 word2 word3 word5 word7"]
 DOCUMENTS = [b"mot1 mot4 mot2", b"", b"\xff\x00 mot2", b"mot3 mot2 mot5 " * 60]
 
 
-@pytest.fixture(scope="module")
-def run(tiny, tmp_path_factory):
-    """A lexical run whose re-ranker counts and orders three documents."""
-    path = tmp_path_factory.mktemp("exported_reranker") / "run"
-    train(tiny(retriever="lexical", reranker="late_interaction", rerank_depth=3), path)
-    run = RunDirectory.load(path)
-    reranker = load_models(run).reranker.chosen(weight=30.0)
-    shutil.rmtree(run.reranker)
-    with run.writing(run.reranker) as temporary:
-        reranker.save(temporary)
-    return run
+@pytest.fixture
+def run(reranked):
+    return reranked[0]
 
 
 @pytest.fixture(scope="module")
-def export_dir(run, tmp_path_factory):
-    path = tmp_path_factory.mktemp("exported_reranker") / "export"
-    export_run(run, path)
-    return path
+def export_dir(reranked):
+    return reranked[1]
 
 
 @pytest.fixture(scope="module")
@@ -65,8 +54,9 @@ def padded(texts, encoder):
     return np.array([[*row, *[0] * (longest - len(row))] for row in rows], np.int32)
 
 
-def test_the_saved_model_scores_as_python_does(export_dir):
+def test_the_saved_model_scores_as_python_does(run, export_dir):
     model, manifest = load_part(export_dir, "reranker")
+    assert undesired_operations(model) == set()
     stage, _ = load_second_stage(export_dir)
     documents = padded(DOCUMENTS, stage.encoders["document"])
     serve = model.signatures["serving_default"]
@@ -78,6 +68,8 @@ def test_the_saved_model_scores_as_python_does(export_dir):
             np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
     with pytest.raises(tf.errors.InvalidArgumentError, match="query must have one row"):
         serve(query=tf.constant(["a", "b"]), document=tf.constant(DOCUMENTS[:3]))
+    assert manifest.parts == ("lexical", "reranker")
+    assert manifest.pair_id == models_of_run(run)[0].manifest.pair_id
     said = model.signatures["pair_id"](text=tf.constant([""]))
     assert said["pair_id"].numpy()[0].decode() == manifest.pair_id
     assert said["weight"].numpy() == [30.0]
@@ -94,28 +86,25 @@ def test_a_model_server_re_ranks(export_dir):
             assert client.rerank(TEXTS[0], []).shape == (0,)
 
 
-def test_the_graph_has_operations_of_core_tensorflow_only(export_dir):
-    assert undesired_operations(load_part(export_dir, "reranker").model) == set()
-
-
 def test_searches_rank_as_the_run_does(run, search):
     settings = run.settings()
     tokenized = tokenized_set_of(source_of(settings.data), settings, run, SPLITS)
     retriever = load_models(run).retrievers(tokenized)[RERANKED]
     queries = tokenized.retrieval_set.queries_in("train")
-    ranking = Ranking.joined(retriever.rank(queries, 4))
+    depth = RERANKED_DEPTH + 2
+    ranking = Ranking.joined(retriever.rank(queries, depth))
     texts = [query.text for query in tokenized.retrieval_set.source.queries()]
-    found = search.search([texts[row] for row in queries], 4)
+    found = search.search([texts[row] for row in queries], depth)
     first = load_models(run).retrievers(tokenized)["lexical"]
-    before = Ranking.joined(first.rank(queries, 4))
+    before = Ranking.joined(first.rank(queries, depth))
     assert (before.document_rows != ranking.document_rows).any()
     for hits, rows, scores in zip(found, ranking.document_rows, ranking.scores):
-        assert [hit.id for hit in hits] == [
-            tokenized.retrieval_set.document_ids[row] for row in rows[: len(hits)]
-        ]
+        ids = [tokenized.retrieval_set.document_ids[row] for row in rows[: len(hits)]]
+        assert [hit.id for hit in hits] == ids
         np.testing.assert_allclose([hit.score for hit in hits], scores[: len(hits)], rtol=1e-4)
         assert [hit.rank for hit in hits] == list(range(1, len(hits) + 1))
         assert all(hit.grade in (0, 1, 2) for hit in hits)
+    assert max(map(len, found)) > RERANKED_DEPTH
 
 
 def test_explanations_name_pairs_of_words_that_add_up(search):
@@ -136,12 +125,6 @@ def test_nothing_known_finds_nothing(search):
     assert search.collection.retrievers == (RERANKED, "lexical")
 
 
-def test_the_first_stage_can_be_asked_alone(export_dir, search):
-    alone = open_search(export_dir, "", lambda data: data, retriever="lexical")
-    assert not isinstance(alone, RerankedSearch)
-    assert isinstance(open_search(export_dir, "", lambda d: d, retriever=RERANKED), RerankedSearch)
-
-
 def test_half_of_a_hybrid_is_not_re_ranked(export_dir, search, monkeypatch):
     """The weight of the re-ranker, and its cut points, were chosen beside the whole ranking."""
     stage, manifest = load_second_stage(export_dir)
@@ -155,11 +138,11 @@ def test_half_of_a_hybrid_is_not_re_ranked(export_dir, search, monkeypatch):
 
 def test_a_re_ranker_that_is_not_there_is_missed(export_dir, search, monkeypatch):
     """A search by a model server may have no more of the export than the index."""
-    monkeypatch.setattr(
-        opening,
-        "exported_versions",
-        lambda path, role: [] if role == "reranker" else exported_versions(path, role),
-    )
+
+    def versions(path, role):
+        return [] if role == "reranker" else exported_versions(path, role)
+
+    monkeypatch.setattr(opening, "exported_versions", versions)
     for retriever in ("auto", RERANKED):
         with pytest.raises(InputError, match=r"reranker/1: the index is of an export with a re-"):
             open_search(export_dir, "", lambda data: data, retriever=retriever)
@@ -178,10 +161,7 @@ def test_exported_re_rankers_read_no_more_of_a_text_than_the_run(run, monkeypatc
     short = dataclasses.replace(models, settings=settings)
     monkeypatch.setattr(export, "load_models", lambda _: short)
     stage = models_of_run(run)[0].second_stage
-    assert {role: encoder.max_tokens for role, encoder in stage.encoders.items()} == {
-        "query": 2,
-        "document": 3,
-    }
+    assert [stage.encoders[role].max_tokens for role in ("query", "document")] == [2, 3]
 
 
 def test_searches_forget_the_words_of_the_first_documents(search, monkeypatch):
@@ -192,25 +172,11 @@ def test_searches_forget_the_words_of_the_first_documents(search, monkeypatch):
     assert len(search._known) == 2
 
 
-def test_a_version_without_its_re_ranker_is_incomplete(export_dir, tmp_path):
-    shutil.copytree(export_dir, tmp_path / "copy")
-    shutil.rmtree(tmp_path / "copy" / "reranker")
+def test_a_missing_re_ranker_is_refused(export_dir, tmp_path):
+    copy = shutil.copytree(export_dir, tmp_path / "copy")
+    shutil.rmtree(copy / "reranker")
     with pytest.raises(InputError, match="no complete version"):
-        load_exported_models(tmp_path / "copy")
-
-
-def test_a_changed_file_of_the_re_ranker_is_refused(export_dir, tmp_path):
-    shutil.copytree(export_dir, tmp_path / "copy")
-    path = tmp_path / "copy/reranker/1/second_stage/model/reranker.npz"
-    path.write_bytes(path.read_bytes() + b"x")
-    with pytest.raises(InputError, match=r"reranker\.npz"):
-        load_second_stage(tmp_path / "copy")
-
-
-def test_the_pair_id_covers_the_re_ranker(run, export_dir):
-    models, _ = models_of_run(run)
-    assert models.manifest.pair_id == load_exported_models(export_dir).manifest.pair_id
-    assert models.manifest.parts == ("lexical", "reranker")
+        load_exported_models(copy)
 
 
 @pytest.mark.usefixtures("no_child_process")

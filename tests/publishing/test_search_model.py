@@ -1,198 +1,377 @@
-"""The search model: ranks like brute force, grades by the thresholds, takes any bytes."""
+"""Search models: the scores, ties and grades of the house, in the graph, for any bytes."""
 
+import dataclasses
+import functools
 import itertools
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 import tensorflow as tf
 
-from tests.oracles import maths
-from tests.published import CUT_POINTS, DEPTH, EPSILON, WORDS, grades_of_hits, small_search_model
+from tests.published import (
+    CUT_POINTS,
+    DIM,
+    HOSTILE,
+    described,
+    grades_of_hits,
+    small_tower,
+    undesired_operations,
+)
 from tf_smoothclir.data.hashing import hash_ids
-from tf_smoothclir.data.sources.source import Text
 from tf_smoothclir.data.tokenized_set import ROLES
-from tf_smoothclir.publishing import search_model as search_module
+from tf_smoothclir.hybrid import fusion
+from tf_smoothclir.hybrid.fusion import RECIPROCAL_RANK, Fusion
+from tf_smoothclir.lexical import postings
+from tf_smoothclir.lexical.feedback import TERMS, tf_idf
+from tf_smoothclir.lexical.model import LexicalModel
+from tf_smoothclir.lexical.positions import FLAT, PositionProfile
+from tf_smoothclir.lexical.retriever import RowRetriever
+from tf_smoothclir.lexical.score_rows import lexical_rows
+from tf_smoothclir.publishing import exported_postings, exported_scorers, search_model
 from tf_smoothclir.publishing.export_search import build_search_model
 from tf_smoothclir.publishing.exported_collection import Collection
+from tf_smoothclir.publishing.exported_lexical import LexicalParts
+from tf_smoothclir.publishing.exported_vectors import collection_vectors
+from tf_smoothclir.settings.text import TextSettings
 
-# All sets of words, including the empty one, each three times: equal vectors, different ids.
-COLLECTION = {
-    f"d{number}": " ".join(words)
-    for number, words in enumerate(
-        words
-        for length in range(4)
-        for words in itertools.combinations(WORDS["document"], length)
-        for _ in range(3)
-    )
+QUERY_WORDS = [f"q{number}" for number in range(40)]
+DOCUMENT_WORDS = [*(f"w{number}" for number in range(110)), *QUERY_WORDS[:4], "x1", "x2", "日"]
+TEXT = TextSettings(max_query_tokens=30, max_document_tokens=50)
+FEEDBACK_DEPTH = 10
+assert len(DOCUMENT_WORDS) > TERMS > DIM  # so that feedback has to leave words out
+FUSION = Fusion(share=0.4, lexical_deviation=2.0, dense_deviation=0.1, feedback=0.0)
+BY_RANKS = dataclasses.replace(FUSION, formula=RECIPROCAL_RANK)
+KINDS = {
+    "dense": None,
+    "lexical": {},
+    "lexical with feedback": {"feedback": 30.0},
+    "lexical by length": {"length_power": -0.3},
+    "hybrid": {"fusion": FUSION},
+    # The fusion decides; feedback of the lexical model alone does not count.
+    "hybrid with feedback": {"fusion": dataclasses.replace(FUSION, feedback=20.0), "feedback": 5.0},
+    "hybrid by ranks": {"fusion": BY_RANKS},
+    "hybrid by ranks with feedback": {"fusion": dataclasses.replace(BY_RANKS, feedback=20.0)},
+    "hybrid, towers alone": {"fusion": dataclasses.replace(FUSION, share=1.0, feedback=20.0)},
+    "hybrid, no towers": {"fusion": dataclasses.replace(FUSION, share=0.0, feedback=20.0)},
 }
-QUERIES = ["red", "apple sea", "sea sea apple", "red unheard", "", "unheard of"]
-LOADED_DEPTH = 30
+# Empty, blank, unknown, a word that only documents have, NUL, no UTF-8, huge, one huge word.
+HAZARDS = [b"", b" \t\n", b"unheard of", "日 x1".encode(), b"q1\0q2", b"\xff q3 \xc3"]
+HAZARDS += [b"q1 " * 300_000, b"q" * 1_000_000]
+
+
+def random_texts(number, vocabulary, longest, seed):
+    """Texts of known and unknown words; the first words are much more frequent than the others."""
+    generator = np.random.default_rng(seed)
+    words = [*vocabulary, "unknown"]
+    shares = 1 / np.arange(1, len(words) + 1)
+    lengths = generator.integers(0, longest, number)
+    return [" ".join(generator.choice(words, n, p=shares / shares.sum())) for n in lengths]
+
+
+QUERIES = [*random_texts(25, QUERY_WORDS, 12, seed=1), *HAZARDS]
+DOCUMENTS = random_texts(60, DOCUMENT_WORDS, 60, seed=2) * 2 + [""]  # each twice: equal scores
+
+
+def ids_of(documents):
+    return [f"d{number}" for number in range(len(documents))]
 
 
 @pytest.fixture(scope="module")
-def towers(make_tower):
-    """A tower of each role."""
-    return {role: make_tower(role) for role in ROLES}
-
-
-def encoded(towers):
-    return towers["document"].serve(tf.constant(list(COLLECTION.values())))["vector"].numpy()
-
-
-def dense_model(towers, ids, vectors, depth):
-    collection = Collection.of(ids, vectors)
-    return build_search_model(collection, towers, None, cut_points=CUT_POINTS, depth=depth)
-
-
-@pytest.fixture(scope="module")
-def model(towers):
-    """A search model of the collection above."""
-    return dense_model(towers, list(COLLECTION), encoded(towers), LOADED_DEPTH)
+def model():
+    """Two fields, and a table that is about as dense as learned ones."""
+    generator = np.random.default_rng(3)
+    shape = (2 + len(DOCUMENT_WORDS), 4 + len(QUERY_WORDS) + len(DOCUMENT_WORDS))
+    table = sp.random_array(shape, density=0.05, rng=generator).tocsr().astype(np.float32)
+    table = sp.csr_array(table.multiply(np.arange(shape[1]) < 2 + len(QUERY_WORDS)))
+    return LexicalModel(
+        table=table,
+        background=generator.uniform(0.001, 0.1, shape[1]).astype(np.float32),
+        fields=(PositionProfile(20.0, 8.0), FLAT),
+        weights=generator.uniform(0.05, 1.0, (2, shape[1])).astype(np.float32),
+    )
 
 
 @pytest.fixture(scope="module")
-def signatures(model, tmp_path_factory):
-    """The signatures of the model saved and loaded."""
-    path = tmp_path_factory.mktemp("search")
-    model.save(str(path))
-    loaded = tf.saved_model.load(str(path))
-    yield loaded.signatures
-    del loaded  # kept until here: signatures alone do not keep their variables
+def vocabulary_dir(tmp_path_factory):
+    return tmp_path_factory.mktemp("vocabulary")
 
 
-def search(signatures, queries):
-    outputs = signatures["serving_default"](text=tf.constant(queries, tf.string))
-    return {name: value.numpy() for name, value in outputs.items()}
-
-
-def raw_vector(tower, text):
-    """The mean of the rows of the table, then tanh, in float64."""
-    known = {word: 2 + row for row, word in enumerate(WORDS[tower.name.split("_")[0]])}
-    table = tower.weights[0].numpy().astype(np.float64)
-    rows = [table[known.get(word, 1)] for word in text.split()]
-    return np.tanh(np.mean(rows, axis=0)) if rows else np.zeros(table.shape[1])
-
-
-def smooth_cosine(towers, query, document):
-    vectors = raw_vector(towers["query"], query), raw_vector(towers["document"], document)
-    return maths.smooth_cosine(*vectors, EPSILON)
-
-
-def grade(score):
-    return sum(score > cut for cut in CUT_POINTS.alone)
-
-
-def test_names_types_and_shapes_are_frozen(signatures):
-    found = {
-        (name, key): (spec.dtype, spec.shape.as_list())
-        for name in signatures
-        for specs in (
-            signatures[name].structured_input_signature[1],
-            signatures[name].structured_outputs,
-        )
-        for key, spec in specs.items()
-    }
-    assert found == {
-        ("serving_default", "text"): (tf.string, [None]),
-        ("serving_default", "ids"): (tf.string, [None, LOADED_DEPTH]),
-        ("serving_default", "scores"): (tf.float32, [None, LOADED_DEPTH]),
-        ("serving_default", "grades"): (tf.int32, [None, LOADED_DEPTH]),
-        ("serving_default", "evidence"): (tf.string, [None]),
-        ("score", "query"): (tf.string, [None]),
-        ("score", "document"): (tf.string, [None]),
-        ("score", "score"): (tf.float32, [None]),
-        ("score", "grade"): (tf.int32, [None]),
+@pytest.fixture(scope="module")
+def towers(vocabulary_dir):
+    words = {"query": QUERY_WORDS, "document": DOCUMENT_WORDS}
+    return {
+        role: small_tower(vocabulary_dir, role, words=words[role], max_tokens=TEXT.max_tokens(role))
+        for role in ROLES
     }
 
 
-def test_ranks_as_brute_force_with_ties_by_the_hash_of_the_id(signatures, towers):
-    hashes = dict(zip(COLLECTION, hash_ids(list(COLLECTION))))
-    found = search(signatures, QUERIES)
-    for query, ids, scores, grades, evidence in zip(
-        QUERIES, *(found[name] for name in ("ids", "scores", "grades", "evidence"))
-    ):
-        assert evidence == (b"words" if set(query.split()) & set(WORDS["query"]) else b"nothing")
-        if evidence == b"nothing":
-            assert not ids.any()
-            assert not scores.any()
-            assert not grades.any()
-            continue
-        exact = {id_: smooth_cosine(towers, query, text) for id_, text in COLLECTION.items()}
-        order = sorted(exact, key=lambda id_: (-round(exact[id_], 6), hashes[id_]))
-        best = [exact[id_] for id_ in order[:LOADED_DEPTH]]
-        assert [id_.decode() for id_ in ids] == order[:LOADED_DEPTH]
-        np.testing.assert_allclose(scores, best, atol=1e-6)
-        assert grades.tolist() == grades_of_hits(best, (CUT_POINTS.scores, CUT_POINTS.shares))
-    assert {0, 1} <= set(found["grades"].ravel())
+@pytest.fixture(scope="module")
+def parts(model, vocabulary_dir, towers):
+    """`parts(kind)` is a lexical model of `KINDS`."""
+
+    def make(kind):
+        values = {"feedback": 0.0, "length_power": 0.0, "fusion": None, **KINDS[kind]}
+        fusion = values.pop("fusion")
+        own = dataclasses.replace(model, mean_length=20.0, **values)
+        return LexicalParts(own, vocabulary_dir, TEXT, fusion)
+
+    return lambda kind: None if kind == "dense" else make(kind)
+
+
+def vectors_of(towers, role, texts):
+    return towers[role].serve(tf.constant(texts, tf.string))["vector"].numpy()
+
+
+@pytest.fixture(scope="module")
+def build(parts, towers):
+    """`build(kind, documents)` makes a search model of documents."""
+    reader = parts("lexical").document_reader
+
+    def make(kind, documents=DOCUMENTS, depth=1000, vector_type="float32"):
+        vectors = vectors_of(towers, "document", documents)
+        collection = Collection.of(ids_of(documents), vectors, reader.words(documents))
+        stored = collection_vectors(collection.vectors, vector_type)
+        options = {"vectors": stored, "cut_points": CUT_POINTS, "depth": depth}
+        return build_search_model(collection, towers, parts(kind), **options)
+
+    return make
+
+
+@pytest.fixture(scope="module")
+def built(build):
+    """`built(kind)` is always the same search model of a kind."""
+    return functools.lru_cache(build)
+
+
+def readable(texts):
+    """The texts as a data set can have them."""
+    return [text if isinstance(text, str) else text.decode("utf-8", "replace") for text in texts]
+
+
+def with_feedback(scores, vectors, weight):
+    """Feedback, document by document; ties in the order of the rows."""
+    vectors = vectors.toarray()
+    result = []
+    for row in scores.astype(np.float64):
+        first = np.argsort(-row, kind="stable")[:FEEDBACK_DEPTH]
+        shares = np.exp(row[first] - row[first].max())
+        mixture = (shares / shares.sum()) @ vectors[first]
+        mixture = mixture.astype(np.float32)
+        mixture[np.argsort(-mixture, kind="stable")[TERMS:]] = 0
+        similar = vectors @ mixture
+        similar[first] = similar[first].max()
+        result.append(row + weight * similar * row.any())  # feedback on nothing is nothing
+    return np.array(result)
+
+
+def house_scores(parts, towers, documents=DOCUMENTS):
+    """`[queries, documents]`, documents by the tie rule; 0 where nothing of the query is known."""
+    documents = [documents[row] for row in np.argsort(hash_ids(ids_of(documents)))]
+    vectors = vectors_of(towers, "document", documents)
+    vectors, copies = np.unique(vectors, axis=0, return_inverse=True)  # copies have equal scores
+    dense = (vectors_of(towers, "query", QUERIES) @ vectors.T)[:, copies.ravel()]
+    known, feedback = {*QUERY_WORDS, *DOCUMENT_WORDS}, 0.0
+    if parts is None:
+        known, scores = set(QUERY_WORDS), dense
+    else:
+        words, feedback = parts.document_reader.words(documents), parts.feedback
+        asked = parts.query_reader.words(readable(QUERIES)).matrix()
+        rows = lexical_rows(asked, parts.model.impacts(words, parts.spelling))
+        if parts.fusion is not None:
+            rows = parts.fusion.rows(rows, lambda chosen: dense[chosen])
+        scores = RowRetriever(rows, np.arange(len(documents))).scores(np.arange(len(QUERIES)))
+    if feedback:
+        scores = with_feedback(scores, tf_idf(words.matrix()), feedback)
+    says = [not known.isdisjoint(text.replace("\0", " ").split()) for text in readable(QUERIES)]
+    return scores * np.array(says)[:, None]
+
+
+def check_search(found, expected):
+    """Scores and order; documents whose scores differ by rounding alone may swap places.
+
+    Left out are the last documents where their score is 0. Returns how many scores are equal.
+    """
+    hashes = hash_ids(ids_of(expected[0]))
+    place = {f"d{row}".encode(): number for number, row in enumerate(np.argsort(hashes))}
+    answers = [found[name].numpy() for name in ("ids", "scores", "grades", "evidence")]
+    equal = []
+    for ids, scores, grades, evidence, all_scores in zip(*answers, expected, strict=True):
+        number = np.count_nonzero(ids != b"")
+        assert (evidence == b"nothing") == (number == 0)
+        places = np.array([place[id_] for id_ in ids[:number]], int)
+        assert len(set(places)) == number
+        assert (np.delete(all_scores, places) == 0).all()
+        np.testing.assert_allclose(scores[:number], all_scores[places], rtol=1e-5, atol=2e-5)
+        assert not scores[number:].any()
+        assert not grades[number:].any()
+        same = np.diff(scores[:number]) == 0
+        assert (np.diff(scores[:number]) <= 0).all()
+        assert (np.diff(places)[same] > 0).all()  # the tie rule
+        equal += same.tolist()
+        if number:
+            cut_points = CUT_POINTS.scores, CUT_POINTS.shares
+            assert grades[:number].tolist() == grades_of_hits(scores[:number], cut_points)
+    return np.mean(equal)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_scores_of_a_search_are_those_of_the_house(built, parts, towers, kind):
+    expected = house_scores(parts(kind), towers)
+    equal = check_search(built(kind).serve(tf.constant(QUERIES, tf.string)), expected)
+    assert equal > 0.3  # each document is there twice
+    assert np.ptp(expected[0]) > 0.5
+
+
+@pytest.mark.parametrize("kind", ["dense", "hybrid"])
+def test_int8_vectors_rank_nearly_as_exact_ones(built, build, kind):
+    exact, narrow = built(kind), build(kind, vector_type="int8")
+    asked = tf.constant(QUERIES)
+    difference = np.abs(exact.serve(asked)["scores"] - narrow.serve(asked)["scores"]).max()
+    assert 0 < difference < (0.02 if kind == "dense" else 0.02 * 0.6 / 0.1)  # share, deviation
+
+
+def test_small_collections_have_feedback_too(build, parts, towers):
+    for documents in (DOCUMENTS[1:4], DOCUMENTS[1:12]):
+        expected = house_scores(parts("lexical with feedback"), towers, documents)
+        model = build("lexical with feedback", documents)
+        check_search(model.serve(tf.constant(QUERIES)), expected)
+
+
+@pytest.fixture(scope="module")
+def loaded(built, tmp_path_factory):
+    """A saved and loaded model with all there is."""
+    path = tmp_path_factory.mktemp("saved")
+    built("hybrid with feedback").save(str(path))
+    return tf.saved_model.load(str(path))
+
+
+def test_a_loaded_model_scores_the_same_with_core_operations(loaded, parts, towers):
+    found = loaded.signatures["serving_default"](text=tf.constant(QUERIES, tf.string))
+    check_search(found, house_scores(parts("hybrid with feedback"), towers))
+    assert undesired_operations(loaded) == set()
+    graph = loaded.signatures["serving_default"].graph.as_graph_def()
+    nodes = [graph.node, *(function.node_def for function in graph.library.function)]
+    # Queries are split into words once.
+    assert [node.op for part in nodes for node in part].count("StringSplit") == 1
+    ids, floats = (tf.string, [None, len(DOCUMENTS)]), (tf.float32, [None, len(DOCUMENTS)])
+    texts, grades = (tf.string, [None]), (tf.int32, [None, len(DOCUMENTS)])
+    hits = {"ids": ids, "scores": floats, "grades": grades, "evidence": texts}
+    assert described(loaded) == {
+        "serving_default": ({"text": texts}, hits),
+        "score": (
+            {"query": texts, "document": texts},
+            {"score": (tf.float32, [None]), "grade": (tf.int32, [None])},
+        ),
+    }
+
+
+def test_a_query_alone_is_answered_as_in_a_batch(loaded):
+    search = loaded.signatures["serving_default"]
+    whole = search(text=tf.constant(QUERIES))["scores"].numpy()
+    assert search(text=tf.constant([], tf.string))["ids"].shape == (0, len(DOCUMENTS))
+    for row, query in [(0, QUERIES[0]), *enumerate(HAZARDS, len(QUERIES) - len(HAZARDS))]:
+        (alone,) = search(text=tf.constant([query]))["scores"]
+        np.testing.assert_allclose(alone, whole[row], rtol=1e-5, atol=2e-5)
+
+
+def test_any_bytes_have_finite_scores(loaded):
+    found = loaded.signatures["serving_default"](text=tf.constant(HOSTILE))
+    nothing, empty = (found["evidence"] == b"nothing").numpy(), (found["ids"] == b"").numpy()
+    assert 0 < nothing.sum() < len(nothing)
+    assert empty[nothing].all()
+    assert not empty[~nothing].all(axis=1).any()
+    assert np.isfinite(found["scores"]).all()
+    texts = {"query": tf.constant(HOSTILE), "document": tf.constant(HOSTILE[::-1])}
+    assert np.isfinite(loaded.signatures["score"](**texts)["score"]).all()
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "value"),
+    [
+        (search_model, "_SCORES_PER_STEP", 4 * len(DOCUMENTS)),
+        (search_model, "_MOST_QUERIES_PER_STEP", 4),
+        (exported_postings, "_POSTINGS_PER_STEP", 1),
+        (postings, "COMMON", 0.0),
+        (postings, "COMMON", 1.0),
+        (exported_scorers, "_DOCUMENTS_PER_STEP", 50),
+    ],
+)
+def test_the_scores_do_not_depend_on_how_they_are_computed(
+    build, parts, towers, monkeypatch, module, name, value
+):
+    expected = house_scores(parts("lexical with feedback"), towers)
+    monkeypatch.setattr(module, name, value)
+    model = build("lexical with feedback")
+    check_search(model.serve(tf.constant(QUERIES, tf.string)), expected)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_pairs_score_as_in_a_search_without_feedback(built, parts, towers, kind):
+    pairs = [*itertools.product(QUERIES[:8], DOCUMENTS[:12])]
+    pairs += [*zip(HAZARDS, DOCUMENTS), *zip(QUERIES, HAZARDS), *zip(HAZARDS, HAZARDS)]
+    queries, documents = map(list, zip(*pairs))
+    found = built(kind).score(tf.constant(queries), tf.constant(documents))
+    vectors = vectors_of(towers, "query", queries), vectors_of(towers, "document", documents)
+    expected, own = np.sum(vectors[0] * vectors[1], axis=1), parts(kind)
+    if own is not None:
+        words = own.document_reader.words(readable(documents))
+        impacts = own.model.impacts(words, own.spelling)
+        asked = own.query_reader.words(readable(queries)).matrix()
+        lexical = impacts.multiply(asked).sum(axis=1)
+        # A pair has no rank.
+        expected = lexical if own.fusion is None else own.fusion.of_pairs.added(lexical, expected)
+    np.testing.assert_allclose(found["score"], expected, rtol=1e-5, atol=1e-5)
+    assert np.ptp(expected) > 0.5
+    grades = np.sum(found["score"].numpy()[:, None] > np.float32(CUT_POINTS.alone), axis=1)
+    np.testing.assert_array_equal(found["grade"], grades)
+
+
+def test_pairs_need_as_many_queries_as_documents(loaded):
+    def score(queries, documents):
+        rows = {"query": ["q1 q2"] * queries, "document": ["q1 q2"] * documents}
+        rows = {name: tf.constant(texts, tf.string) for name, texts in rows.items()}
+        return loaded.signatures["score"](**rows)["score"].numpy()
+
+    assert score(0, 0).shape == (0,)
+    np.testing.assert_allclose(score(33, 33), score(1, 1).repeat(33), rtol=1e-6)
+    for queries, documents in ((1, 3), (2, 1), (0, 1)):
+        with pytest.raises(tf.errors.InvalidArgumentError, match="the same number of rows"):
+            score(queries, documents)
 
 
 def test_equal_documents_have_equal_scores_at_any_position(towers):
     # Would fail if the matrix product computed its last columns differently.
     generator = np.random.default_rng(3)
-    different = generator.normal(size=(53, 3)).astype(np.float32)
+    different = generator.normal(size=(53, DIM)).astype(np.float32)
     positions = generator.integers(0, 53, 1999)
     ids = [f"d{number}" for number in range(1999)]
-    model = dense_model(towers, ids, different[positions], 1999)
-    hashes = dict(zip(ids, hash_ids(ids)))
-    of = dict(zip(ids, positions))
-    for batch in (["red"], ["red", "apple sea", "sea"] * 30):
+    collection = Collection.of(ids, different[positions])
+    model = build_search_model(collection, towers, None, cut_points=CUT_POINTS, depth=1999)
+    places, of = dict(zip(ids, hash_ids(ids))), dict(zip(ids, positions))
+    for batch in (["q1"], ["q1", "q2 q3", "q3"] * 30):
         found = model.serve(tf.constant(batch))
         for row_ids, row_scores in zip(found["ids"].numpy(), found["scores"].numpy()):
             by_vector = {}
             for id_, score in zip(map(bytes.decode, row_ids), row_scores):
-                by_vector.setdefault(of[id_], []).append((score, hashes[id_]))
+                by_vector.setdefault(of[id_], []).append((score, places[id_]))
             for group in by_vector.values():
                 assert len({score for score, _ in group}) == 1
                 assert group == sorted(group, key=lambda pair: pair[1])
 
 
-@pytest.mark.parametrize("rows", [0, 1, 3, 4, 9])
-def test_answers_do_not_depend_on_the_step_size(model, towers, monkeypatch, rows):
-    queries = [QUERIES[row % len(QUERIES)] for row in range(rows)]
-    monkeypatch.setattr(search_module, "_MOST_QUERIES_PER_STEP", 4)
-    other = dense_model(towers, list(COLLECTION), encoded(towers), LOADED_DEPTH)
-    found, expected = (m.serve(tf.constant(queries, tf.string)) for m in (other, model))
-    assert found["ids"].shape == (rows, LOADED_DEPTH)
-    np.testing.assert_array_equal(found["ids"], expected["ids"])
-    np.testing.assert_allclose(found["scores"], expected["scores"], atol=1e-6)
+def test_depth_is_at_most_the_collection(build):
+    for depth, expected in ((1, 1), (100, 5)):
+        model = build("dense", DOCUMENTS[:5], depth)
+        assert (model.num_documents, model.depth) == (5, expected)
+        assert model.serve(tf.constant(["q1"]))["ids"].shape == (1, expected)
 
 
-def test_pairs_have_their_smooth_cosine_and_its_grade(signatures, towers):
-    pairs = list(itertools.product(QUERIES, ["roter", "apfel meer", "日", "", "unbekannt"]))
-    queries, documents = (tf.constant(side) for side in zip(*pairs))
-    found = signatures["score"](query=queries, document=documents)
-    expected = [smooth_cosine(towers, *pair) for pair in pairs]
-    np.testing.assert_allclose(found["score"], expected, atol=1e-6)
-    assert found["grade"].numpy().tolist() == [grade(score) for score in expected]
-
-
-@pytest.mark.parametrize(("queries", "documents"), [(1, 3), (2, 1), (0, 1)])
-def test_unequal_numbers_of_queries_and_documents_are_an_error(signatures, queries, documents):
-    rows = {"query": ["red"] * queries, "document": ["roter"] * documents}
-    with pytest.raises(tf.errors.InvalidArgumentError, match="the same number of rows"):
-        signatures["score"](**{name: tf.constant(row, tf.string) for name, row in rows.items()})
-
-
-def test_empty_batch_gives_empty_answers(signatures):
-    nothing = tf.constant([], tf.string)
-    assert search(signatures, [])["ids"].shape == (0, LOADED_DEPTH)
-    assert signatures["score"](query=nothing, document=nothing)["score"].shape == (0,)
-
-
-@pytest.mark.parametrize("depth", [1, DEPTH, 100])
-def test_depth_is_at_most_the_collection(towers, depth):
-    model = small_search_model(towers, depth)
-    ids = model.serve(tf.constant(["red"]))["ids"].numpy()
-    documents = len(WORDS["document"]) + 1
-    assert model.num_documents == documents
-    assert ids.shape == (1, min(depth, documents))
-    assert len(set(ids[0])) == min(depth, documents)
-
-
-def test_collection_is_encoded_by_the_document_tower_and_sorted_by_the_hash_of_the_id(towers):
-    documents = [Text(id_, "a title", text) for id_, text in COLLECTION.items()]
-    found = Collection.read(lambda: iter(documents), len(documents), towers["document"])
-    order = np.argsort(hash_ids(list(COLLECTION)))
-    assert found.ids == [list(COLLECTION)[row] for row in order]
-    np.testing.assert_array_equal(found.vectors, encoded(towers)[order])
-    assert found.words is None
+@pytest.mark.parametrize("depth", [1, 3, 1000])
+def test_ranks_in_the_graph_are_those_of_the_house(depth, monkeypatch):
+    monkeypatch.setattr(fusion, "DEPTH", depth)
+    monkeypatch.setattr(exported_scorers, "DEPTH", depth)
+    scores = np.random.default_rng(4).integers(-3, 4, (5, 40)).astype(np.float32)
+    found = exported_scorers._reciprocal_ranks(tf.constant(scores))
+    np.testing.assert_allclose(found, fusion.reciprocal_ranks(scores), rtol=1e-6)
+    assert np.count_nonzero(found == 0) > 0 or depth == 1000

@@ -21,9 +21,8 @@ class Tab:
     def __init__(self, reader, writer):
         self._reader, self._writer, self._number, self._session = reader, writer, 0, None
         self._buffer = b""
-        target = self.call("Target.createTarget", url="about:blank")["targetId"]
-        attached = self.call("Target.attachToTarget", targetId=target, flatten=True)
-        self._session = attached["sessionId"]
+        page = self.call("Target.createTarget", url="about:blank")["targetId"]
+        self._session = self.call("Target.attachToTarget", targetId=page, flatten=True)["sessionId"]
 
     def call(self, method, **parameters):
         """Calls a method of the DevTools protocol and returns its result."""
@@ -48,22 +47,15 @@ class Tab:
         return json.loads(message)
 
     def close(self):
-        """Closes the browser."""
         self._session = None
         self.call("Browser.close")
 
     def size(self, width, height):
         """Sets the size of the page; a narrow one is that of a phone."""
-        self.call(
-            "Emulation.setDeviceMetricsOverride",
-            width=width,
-            height=height,
-            deviceScaleFactor=1,
-            mobile=width < 600,
-        )
+        screen = {"width": width, "height": height, "mobile": width < 600}
+        self.call("Emulation.setDeviceMetricsOverride", deviceScaleFactor=1, **screen)
 
     def open(self, url):
-        """Opens an address."""
         self.call("Page.navigate", url=url)
 
     def evaluate(self, script):
@@ -80,12 +72,10 @@ class Tab:
             time.sleep(0.05)
 
     def press(self, key, text=""):
-        """Presses a key."""
         for kind in ("keyDown", "keyUp"):
             self.call("Input.dispatchKeyEvent", type=kind, key=key, code=key, text=text)
 
     def type(self, text):
-        """Types a text."""
         self.call("Input.insertText", text=text)
 
 

@@ -66,7 +66,6 @@ class FakeServing(
         }
 
     def Predict(self, request, context):
-        """Runs a signature."""
         model, version = self._chosen(request.model_spec, context)
         name = request.model_spec.signature_name or "serving_default"
         if name not in model.signatures:
@@ -80,7 +79,6 @@ class FakeServing(
         return response
 
     def GetModelStatus(self, request, context):
-        """Says which version there is."""
         _, version = self._chosen(request.model_spec, context)
         response = get_model_status_pb2.GetModelStatusResponse()
         state = get_model_status_pb2.ModelVersionStatus.AVAILABLE
@@ -121,7 +119,6 @@ def serving(fake, port=0, max_bytes=-1):
 
 
 def free_port():
-    """A free port."""
     with socket.socket() as one:
         one.bind(("127.0.0.1", 0))
         return one.getsockname()[1]
@@ -151,7 +148,6 @@ def rest(address, path, body=None, method=None):
 
 
 def connected(address, timeout=20):
-    """A connection to a server."""
     host, _, port = address.rpartition("/")[2].partition(":")
     return socket.create_connection((host, int(port)), timeout=timeout)
 

@@ -24,10 +24,8 @@ def main(address: str, directory: str, query: str) -> None:
     """Writes `PICTURES` as PNG files."""
     Path(directory).mkdir(parents=True, exist_ok=True)
     with browser() as tab:
-        tab.call(
-            "Emulation.setEmulatedMedia",
-            features=[{"name": "prefers-color-scheme", "value": "light"}],
-        )
+        light = {"name": "prefers-color-scheme", "value": "light"}
+        tab.call("Emulation.setEmulatedMedia", features=[light])
         for name, (width, height, more) in PICTURES.items():
             tab.size(width, height)
             tab.open(f"{address}/?{urllib.parse.urlencode({'q': query, **more})}")

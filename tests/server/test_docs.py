@@ -1,5 +1,7 @@
-"""docs/serving.md: its curl lines run, and their answers have the shape that the page shows."""
+"""docs/serving.md: its lines run, and their answers have the shape that the page shows."""
 
+import contextlib
+import io
 import json
 import re
 import shutil
@@ -8,30 +10,45 @@ from pathlib import Path
 
 import pytest
 
+from tests.published import RERANKED_DEPTH
 from tests.server.local_server import local_server
+from tf_smoothclir.data.sources.opening import source_of
+from tf_smoothclir.search.opening import open_search
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "serving.md"
+TEXT = PAGE.read_text(encoding="utf-8")
+# The sections before this one are tried with towers, this one with a re-ranker.
+SECTIONS = TEXT.partition("## 8. Search with a re-ranker")[::2]
 ADDRESS = "localhost:8501"
-ANYTHING = "..."
+QUERY, ANYTHING = "Which city is known for sugar?", "..."
 
 
-TWO_REQUESTS = "## 8. Search with a re-ranker"  # tests/server/test_rerank_requests.py runs them
-
-
-def console_lines(text=None):
-    """`(command, answer on the page)` of each `$` line before the part about re-rankers."""
-    text = text or PAGE.read_text(encoding="utf-8").partition(TWO_REQUESTS)[0]
-    for block in re.findall(r"^```console\n(.*?)^```", text, re.DOTALL | re.MULTILINE):
+def console_lines(section):
+    """`(command, answer on the page)` of each `$` line."""
+    for block in re.findall(r"^```console\n(.*?)^```", section, re.DOTALL | re.MULTILINE):
         for part in block.split("$ ")[1:]:
             command, _, answer = part.rstrip("\n").rpartition("\n")
             yield command, answer
 
 
+def python_block(section, changes):
+    """Runs the only block of Python in a section; returns its names and what it printed."""
+    (block,) = re.findall(r"^```python\n(.*?)^```", section, re.DOTALL | re.MULTILINE)
+    names = changes.pop("names", {})
+    for shown, used in changes.items():
+        assert shown in block
+        block = block.replace(shown, used)
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        exec(compile(block, PAGE.name, "exec"), names)
+    return names, printed.getvalue()
+
+
 @pytest.fixture(scope="module")
-def server(export):
-    with local_server(export) as address:
-        yield address
+def servers(export, reranked):
+    """Of each section."""
+    with local_server(export) as first, local_server(reranked[1]) as second:
+        yield first, second
 
 
 def parsed(answer):
@@ -44,32 +61,29 @@ def has_shape(found, shown):
     """Whether an answer has the names, types and nesting of what the page shows."""
     if shown == ANYTHING:
         return bool(found)
+    if type(found) is not type(shown):
+        return False
     if isinstance(shown, dict):
-        return (
-            isinstance(found, dict)
-            and found.keys() == shown.keys()
-            and all(has_shape(found[key], value) for key, value in shown.items())
-        )
+        same = found.keys() == shown.keys()
+        return same and all(has_shape(found[key], value) for key, value in shown.items())
     if isinstance(shown, list):
-        return (
-            isinstance(found, list)
-            and bool(found)
-            and all(has_shape(value, shown[0]) for value in found)
-        )
-    return type(found) is type(shown)
+        return bool(found) and all(has_shape(value, shown[0]) for value in found)
+    return True
 
 
-@pytest.mark.parametrize(("command", "answer"), console_lines())
-def test_answer_to_a_curl_line_has_the_shape_on_the_page(server, command, answer):
+@pytest.mark.parametrize(
+    ("section", "command", "answer"),
+    [(number, *line) for number in (0, 1) for line in console_lines(SECTIONS[number])],
+)
+def test_answer_to_a_curl_line_has_the_shape_on_the_page(servers, section, command, answer):
     if shutil.which("curl") is None:
         pytest.skip("no curl on the PATH: the lines of docs/serving.md are not run")
     assert command.startswith(f"curl -s {ADDRESS}/")
+    command = command.replace(ADDRESS, servers[section])
+    if section:
+        command = command.replace(QUERY, "word1 word4")
     done = subprocess.run(
-        ["/bin/sh", "-c", command.replace(ADDRESS, server)],
-        capture_output=True,
-        text=True,
-        timeout=30,
-        check=True,
+        ["/bin/sh", "-c", command], capture_output=True, text=True, timeout=30, check=True
     )
     found, shown = json.loads(done.stdout), parsed(answer)
     assert has_shape(found, shown), found
@@ -78,39 +92,40 @@ def test_answer_to_a_curl_line_has_the_shape_on_the_page(server, command, answer
     assert ("error" in found) == ("error" in shown)
 
 
-def test_page_covers_every_model_and_both_formats():
-    commands = " ".join(command for command, _ in console_lines())
+def test_page_covers_every_model_and_both_formats_and_points_to_files():
+    commands = " ".join(command for command, _ in console_lines(SECTIONS[0]))
     for part in ("query_tower", "document_tower", "search", "instances", "inputs"):
         assert part in commands
-
-
-def test_files_that_the_page_points_to_exist():
-    text = PAGE.read_text(encoding="utf-8")
-    for link in re.findall(r"\]\(([^)h][^)]*)\)", text):
+    for link in re.findall(r"\]\(([^)h][^)]*)\)", TEXT):
         assert (PAGE.parent / link).is_file(), link
-    for path in set(re.findall(r"export/serving/[\w.-]+", text)):
+    for path in set(re.findall(r"export/serving/[\w.-]+", TEXT)):
         assert (ROOT / path).is_file(), path
 
 
-def test_different_shapes_are_distinguished():
-    shown = parsed('{"a": [[0.5, ...]], "b": {...}}')
-    assert has_shape({"a": [[0.1, 0.2, 0.3]], "b": {"c": 1}}, shown)
-    for other in ({"a": [0.1], "b": 1}, {"a": [[0.1]]}, {"a": [["x"]], "b": 1}, {"a": [], "b": 1}):
-        assert not has_shape(other, shown)
-
-
-def test_the_python_block_asks_the_server(server):
-    text = PAGE.read_text(encoding="utf-8").partition(TWO_REQUESTS)[0]
-    (block,) = re.findall(r"^```python\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
-    here = {
-        f"http://{ADDRESS}": server,
-        "timeout=1.0": "timeout=30.0",
-        "Which city is known for sugar?": "red apple",  # which the small model knows
-    }
-    for shown, used in here.items():
-        assert shown in block
-        block = block.replace(shown, used)
-    names = {}
-    exec(compile(block, PAGE.name, "exec"), names)
+def test_the_python_block_asks_the_server(servers):
+    changes = {f"http://{ADDRESS}": servers[0], "timeout=1.0": "timeout=30.0", QUERY: "red apple"}
+    names, _ = python_block(SECTIONS[0], changes)
     assert names["vectors"].shape[0] == 1
     assert names["documents"][0].id
+
+
+def test_two_requests_rank_as_a_search_does(servers, reranked):
+    run, directory = reranked
+    source = source_of(run.settings().data)
+    search, first = (
+        open_search(directory, "", lambda data: data, retriever=name)
+        for name in ("auto", "lexical")
+    )
+    for query in (one.text for one in source.queries()):
+        (hits,), (before,) = (one.search([query], RERANKED_DEPTH) for one in (search, first))
+        if [hit.id for hit in hits] != [hit.id for hit in before]:
+            break
+    texts = {one.id: one.text for one in source.documents()}
+    changes = {f"http://{ADDRESS}": servers[1], QUERY: query, "names": {"texts": texts}}
+    names, printed = python_block(SECTIONS[1], changes)
+    assert names["weight"] == 30.0
+    lines = [line.split() for line in printed.splitlines()]
+    assert [id for _, id in lines] == [hit.id for hit in hits]
+    scores = [hit.score for hit in hits]
+    assert [float(total) for total, _ in lines] == pytest.approx(scores, abs=2e-3)
+    assert [hit.id for hit in hits] != [document.id for document in names["found"]]

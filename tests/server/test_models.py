@@ -1,5 +1,6 @@
 """Which version is served, and the process: its port, its end, files that were changed."""
 
+import contextlib
 import shutil
 import signal
 import socket
@@ -21,6 +22,7 @@ from tf_smoothclir.utils.errors import InputError
 
 ROOT = Path(__file__).resolve().parents[2]
 PREDICT = "/v1/models/query_tower:predict"
+HEAD = f"POST {PREDICT} HTTP/1.1\r\nHost: here\r\nContent-Length: 22\r\n\r\n".encode()
 
 
 @pytest.fixture(scope="module")
@@ -32,97 +34,67 @@ def two_versions(tmp_path_factory):
     return path
 
 
-@pytest.fixture
-def copied(two_versions, tmp_path):
-    """An export that may be changed."""
-    return shutil.copytree(two_versions, tmp_path / "export")
-
-
 def served(export, version=None):
     return {name: model.version for name, model in load_models(export, version).items()}
 
 
-def test_the_newest_version_is_served_or_the_one_that_is_asked_for(two_versions):
+def test_the_newest_version_is_served_or_the_one_that_is_asked_for(two_versions, ranking_exports):
     names = ("document_tower", "search", "query_tower")
     assert served(two_versions) == dict.fromkeys(names, 2)
     assert served(two_versions, 1) == dict.fromkeys(names, 1)
+    assert served(ranking_exports["lexical"]) == {"search": 1}
     with pytest.raises(InputError, match="there is no complete version 3"):
         served(two_versions, 3)
 
 
-def test_a_version_is_served_once_all_its_parts_are_there(copied):
+def test_what_does_not_belong_together_or_was_changed_is_not_served(two_versions, export, tmp_path):
     """A kill between the renames of an export leaves a document tower alone, for ever."""
+    copied = shutil.copytree(two_versions, tmp_path / "export")
     shutil.rmtree(copied / "query_tower" / "2")
     assert set(served(copied).values()) == {1}
-
-
-def test_parts_of_two_exports_under_one_number_are_refused(copied, export):
     shutil.rmtree(copied / "document_tower" / "1")
     shutil.copytree(export / "document_tower" / "1", copied / "document_tower" / "1")
     with pytest.raises(InputError, match="different training runs"):
         served(copied, 1)
 
 
-@pytest.mark.parametrize("name", ["saved_model.pb", "variables/variables.index", "manifest.json"])
-def test_changed_files_are_not_served(copied, name):
-    file = copied / "query_tower" / "2" / name
-    file.write_bytes(b"x" + file.read_bytes()[1:])
-    with pytest.raises(InputError, match=name):
-        served(copied)
-
-
-def test_a_lexical_export_is_served_without_towers(ranking_exports):
-    assert served(ranking_exports["lexical"]) == {"search": 1}
-
-
-def test_an_export_without_models_is_an_error(tmp_path):
-    with pytest.raises(InputError, match=r"--export_dir=.*Write all parts with smoothclir-export"):
-        served(tmp_path)
-
-
+@contextlib.contextmanager
 def process(export, *more):
-    """The process of a server that prints nothing but its address."""
+    """`(process, address)` of a server that prints nothing but its address."""
     command = [sys.executable, "-m", "export.serve", f"--export_dir={export}", "--port=0", *more]
     pipe = subprocess.PIPE
-    return subprocess.Popen(command, cwd=ROOT, stdout=pipe, stderr=pipe, text=True)
+    with subprocess.Popen(command, cwd=ROOT, stdout=pipe, stderr=pipe, text=True) as child:
+        try:
+            yield child, child.stdout.readline().strip()
+        finally:
+            child.kill()
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_ends_the_process_once_it_has_answered(two_versions, number):
-    with process(two_versions, "--version=1") as child:
-        try:
-            address = child.stdout.readline().strip()
-            with ServingClient(address) as client:
-                vector = client.encode(["red"])
-            expected = encode(load_tower(two_versions, "query", 1)[0], ["red"])
-            np.testing.assert_allclose(vector, expected, atol=1e-6)
-            with connected(address) as one:
-                one.sendall(f"POST {PREDICT} HTTP/1.1\r\nHost: here\r\n".encode())
-                one.sendall(b"Content-Length: 22\r\n\r\n")
-                time.sleep(0.5)
-                child.send_signal(number)
-                time.sleep(0.5)
-                one.sendall(b'{"instances": ["red"]}')
-                assert one.recv(1 << 16).startswith(b"HTTP/1.1 200")
-            assert child.wait(5) == 0
-            assert child.communicate() == ("", "")
-        finally:
-            child.kill()
+    with process(two_versions, "--version=1") as (child, address):
+        with ServingClient(address) as client:
+            vector = client.encode(["red"])
+        expected = encode(load_tower(two_versions, "query", 1)[0], ["red"])
+        np.testing.assert_allclose(vector, expected, atol=1e-6)
+        with connected(address) as one:
+            one.sendall(HEAD)
+            time.sleep(0.5)
+            child.send_signal(number)
+            time.sleep(0.5)
+            one.sendall(b'{"instances": ["red"]}')
+            assert one.recv(1 << 16).startswith(b"HTTP/1.1 200")
+        assert child.wait(5) == 0
+        assert child.communicate() == ("", "")
 
 
 @pytest.mark.slow
 def test_a_request_that_does_not_end_delays_the_end_by_seconds_only(two_versions):
-    with process(two_versions) as child:
-        try:
-            address = child.stdout.readline().strip()
-            with connected(address) as one, connected(address):
-                one.sendall(f"POST {PREDICT} HTTP/1.1\r\nHost: here\r\n".encode())
-                one.sendall(b"Content-Length: 22\r\n\r\n")
-                time.sleep(0.5)
-                child.terminate()
-                assert child.wait(15) == 0
-        finally:
-            child.kill()
+    with process(two_versions) as (child, address), connected(address) as one, connected(address):
+        one.sendall(HEAD)
+        time.sleep(0.5)
+        child.terminate()
+        assert child.wait(15) == 0
 
 
 def test_a_busy_port_is_named_before_anything_is_loaded(tmp_path):
@@ -139,16 +111,10 @@ def test_a_busy_port_is_named_before_anything_is_loaded(tmp_path):
     assert f"error: --port={busy}: the port cannot be used" in done.stderr
 
 
-def test_answers_are_not_delayed_by_nagle():
+def test_sockets_answer_without_delay_and_refuse_until_the_models_are_loaded():
     with bound_socket("127.0.0.1", 0) as bound:
-        assert bound.proto == socket.IPPROTO_TCP  # by which asyncio decides
-
-
-def test_a_host_that_is_not_of_this_machine_is_named():
+        assert bound.proto == socket.IPPROTO_TCP  # by which asyncio decides about Nagle's algorithm
+        with pytest.raises(ConnectionRefusedError):
+            connected(f"http://127.0.0.1:{bound.getsockname()[1]}")
     with pytest.raises(InputError, match="cannot be used"):
-        bound_socket("192.0.2.1", 0)
-
-
-def test_an_unanswered_port_is_refused_until_the_models_are_loaded():
-    with bound_socket("127.0.0.1", 0) as bound, pytest.raises(ConnectionRefusedError):
-        connected(f"http://127.0.0.1:{bound.getsockname()[1]}")
+        bound_socket("192.0.2.1", 0)  # not of this machine
