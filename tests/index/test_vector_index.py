@@ -5,12 +5,7 @@ import pytest
 
 from tests.index.helpers import DIM, recall_of
 from tf_smoothclir.index.ranker import Ranker
-from tf_smoothclir.index.vector_index import (
-    KINDS,
-    LARGEST_FLAT,
-    IndexSettings,
-    VectorIndex,
-)
+from tf_smoothclir.index.vector_index import KINDS, LARGEST_FLAT, IndexSettings, VectorIndex
 
 SIZE = 10_000
 
@@ -40,6 +35,12 @@ def asked(vectors):
 
 
 @pytest.fixture(scope="module")
+def exact(vectors, asked):
+    """`[queries, documents]` float64: all scores, by one matrix product."""
+    return asked.astype(np.float64) @ vectors.astype(np.float64).T
+
+
+@pytest.fixture(scope="module")
 def built(vectors):
     settings = {kind: IndexSettings(kind).resolved(SIZE) for kind in KINDS}
     return {kind: VectorIndex.build(chosen, vectors) for kind, chosen in settings.items()}
@@ -47,10 +48,11 @@ def built(vectors):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("number", [1, 20, SIZE])
-def test_no_document_is_nearer_than_the_nearest_ones_say(vectors, asked, built, kind, number):
-    ranker = Ranker(built[kind], vectors, np.arange(SIZE, dtype=np.uint64))
-    for query, row in zip(asked[:5], scores_by_hand(vectors, asked)):
-        near = ranker.nearest(query, number)
+def test_no_document_is_nearer_than_the_nearest_ones_say(
+    asked, exact, built, ranker_of, kind, number
+):
+    for query, row in zip(asked[:5], exact):
+        near = ranker_of(built[kind]).nearest(query, number)
         assert (np.abs(near.scores - row[near.positions]) <= near.error).all()
         others = np.delete(row, near.positions)
         if kind in ("flat", "int8"):
@@ -59,58 +61,33 @@ def test_no_document_is_nearer_than_the_nearest_ones_say(vectors, asked, built, 
 
 
 @pytest.mark.parametrize(
-    ("documents", "kind"),
+    ("settings", "documents", "kind", "effort"),
     [
-        (1, "flat"),
-        (LARGEST_FLAT, "flat"),
-        (LARGEST_FLAT + 1, "hnsw"),
+        (IndexSettings(), 1, "flat", 0),
+        (IndexSettings(), LARGEST_FLAT, "flat", 0),
+        (IndexSettings(), LARGEST_FLAT + 1, "hnsw", 32),
+        (IndexSettings("hnsw"), 9, "hnsw", 32),
+        (IndexSettings("hnsw"), 2_000_000, "hnsw", 32),
+        (IndexSettings("hnsw"), 2_000_001, "hnsw", 64),
+        (IndexSettings("hnsw", search_effort=7), 9, "hnsw", 7),
     ],
 )
-def test_kind_is_chosen_by_the_number_of_documents(documents, kind):
-    assert IndexSettings().resolved(documents).kind == kind
-    assert IndexSettings("hnsw").resolved(documents).kind == "hnsw"
+def test_kind_and_effort_are_chosen_by_the_number_of_documents(settings, documents, kind, effort):
+    found = settings.resolved(documents)
+    assert (found.kind, found.search_effort) == (kind, effort)
 
 
 @pytest.mark.parametrize(
-    ("kind", "documents", "effort"),
-    [
-        ("flat", 9, 0),
-        ("hnsw", 9, 32),
-        ("hnsw", 2_000_000, 32),
-        ("hnsw", 2_000_001, 64),
-    ],
+    ("kind", "least"), [("flat", 1.0), ("int8", 1.0), ("binary", 0.5), ("hnsw", 0.97)]
 )
-def test_default_effort_depends_on_kind_and_size(kind, documents, effort):
-    assert IndexSettings(kind).resolved(documents).search_effort == effort
-    assert IndexSettings("hnsw", search_effort=7).resolved(9).search_effort == 7
-
-
-def scores_by_hand(vectors, asked):
-    """`[queries, documents]` float64, by one matrix product."""
-    return asked.astype(np.float64) @ vectors.astype(np.float64).T
-
-
-@pytest.mark.parametrize(
-    ("kind", "least"),
-    [("flat", 1.0), ("int8", 1.0), ("binary", 0.5), ("hnsw", 0.97)],
-)
-def test_best_documents_are_found(vectors, asked, built, ranker_of, kind, least):
-    shares = []
-    ranked = ranker_of(built[kind]).rank(asked, 10)
-    for (positions, found), row in zip(ranked, scores_by_hand(vectors, asked)):
+def test_best_documents_are_found_as_the_recall_says(asked, exact, built, ranker_of, kind, least):
+    shares, ranker = [], ranker_of(built[kind])
+    for (positions, found), row in zip(ranker.rank(asked, 10), exact):
         np.testing.assert_allclose(found, row[positions], atol=1e-7)
         assert (np.diff(found) <= 0).all()
         shares.append(len(set(positions) & set(np.argsort(-row)[:10])) / 10)
     assert np.mean(shares) >= least
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_recall_agrees_with_brute_force(vectors, asked, built, ranker_of, kind):
-    ranker = ranker_of(built[kind])
-    best = np.argsort(-scores_by_hand(vectors, asked), axis=1)[:, :10]
-    found = [set(positions) for positions, _ in ranker.rank(asked, 10)]
-    expected = np.mean([len(row & set(exact)) / 10 for row, exact in zip(found, best)])
-    assert recall_of(ranker, asked, vectors) == pytest.approx(expected, abs=1e-9)
+    assert recall_of(ranker, asked, ranker.vectors) == pytest.approx(np.mean(shares), abs=1e-9)
 
 
 def test_recall_of_a_bad_index_is_low(vectors, asked, ranker_of):

@@ -4,9 +4,6 @@ import dataclasses
 import json
 import shlex
 import shutil
-import subprocess
-import sys
-import types
 
 import numpy as np
 import pytest
@@ -20,12 +17,14 @@ from tests.training.tiny_set import DOCUMENTS
 from tf_smoothclir.data.hashing import hash_ids
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.index.builder import build_index
-from tf_smoothclir.index.document_collections import SourceCollection
+from tf_smoothclir.index.document_collections import SourceCollection, open_files
 from tf_smoothclir.index.export_halves import export_halves, training_query_vectors
+from tf_smoothclir.index.manifest import IndexManifest
 from tf_smoothclir.protocols.text_search import QueryReading
-from tf_smoothclir.publishing.export_directory import load_tower
 from tf_smoothclir.publishing.exported_models import load_exported_models
 from tf_smoothclir.search.opening import open_search
+from tf_smoothclir.search.outdated import rebuilding
+from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.text.word_encoder import TextEncoder
 from tf_smoothclir.training.tasks import load_model
 from tf_smoothclir.utils.digests import with_own_digest
@@ -49,12 +48,6 @@ def index_dir(export_dir, tmp_path_factory):
 @pytest.fixture(scope="module")
 def search(export_dir, index_dir):
     return open_search(export_dir, index_dir, the_same)
-
-
-@pytest.fixture
-def own_index(index_dir, tmp_path):
-    """A copy of the index that may be changed."""
-    return shutil.copytree(index_dir, tmp_path / "index")
 
 
 def raw_vectors(run, role, texts):
@@ -100,34 +93,26 @@ def test_queries_of_a_batch_are_answered_as_alone(search):
     assert search.search([], 5) == []
 
 
-def test_index_that_is_there_is_used_as_it_is(export_dir, index_dir):
+def test_index_that_is_there_is_not_changed_and_another_collection_is_refused(
+    export_dir, index_dir
+):
+    def another(trained_on):
+        return dataclasses.replace(trained_on, data_dir="", toy_entities=300)
+
     before = snapshot(index_dir)
     open_search(export_dir, index_dir, the_same)
+    with pytest.raises(InputError, match=r"another state of it: data-en-fr.*--overwrite"):
+        open_search(export_dir, index_dir, another)
     assert snapshot(index_dir) == before
 
 
-def test_other_collection_than_that_of_the_index_is_refused(export_dir, own_index, tmp_path):
-    def another(trained_on):
-        return dataclasses.replace(the_same(trained_on), data_dir="", toy_entities=300)
-
-    before = snapshot(own_index)
-    with pytest.raises(InputError, match=r"another state of it: data-en-fr.*--overwrite"):
-        open_search(export_dir, own_index, another)
-    assert snapshot(own_index) == before
-
-
-@pytest.fixture
-def index_of_a_copy(export_dir, tiny_run, tmp_path):
-    """An index and the directory of its collection, which may be changed."""
+def test_index_is_enough_where_its_collection_has_changed_or_is_gone(
+    export_dir, tiny_run, tmp_path, caplog
+):
     data = shutil.copytree(tiny_run.settings().data.data_dir, tmp_path / "data")
     settings = dataclasses.replace(tiny_run.settings().data, data_dir=str(data))
-    collection = SourceCollection(source_of(settings))
-    build_index(tmp_path / "index", collection, *export_halves(export_dir), data=settings)
-    return tmp_path / "index", data
-
-
-def test_changed_collection_is_a_warning(export_dir, index_of_a_copy, caplog):
-    path, data = index_of_a_copy
+    path, collection = tmp_path / "index", SourceCollection(source_of(settings))
+    build_index(path, collection, *export_halves(export_dir), data=settings)
     open_search(export_dir, path, the_same)
     assert "has changed" not in caplog.text
     with open(data / "wiki_fr.documents", "a", encoding="utf-8") as file:
@@ -136,26 +121,42 @@ def test_changed_collection_is_a_warning(export_dir, index_of_a_copy, caplog):
     assert "data-en-fr has changed since it was indexed" in caplog.text
     assert "smoothclir-index --overwrite" in caplog.text
     assert len(search.search([QUERY], 1000)[0]) == DOCUMENTS
-
-
-def test_index_is_enough_where_its_collection_is_gone(export_dir, index_of_a_copy):
-    path, data = index_of_a_copy
     shutil.rmtree(data)
-    (results,) = open_search(export_dir, path, the_same).search([QUERY], 3)
-    assert len(results) == 3
+    assert len(open_search(export_dir, path, the_same).search([QUERY], 3)[0]) == 3
 
 
-def test_index_of_another_run_is_refused(export_dir, own_index):
-    manifest = json.loads((own_index / "manifest.json").read_text())
-    changed = with_own_digest({**manifest, "pair_id": "f" * 64})
-    (own_index / "manifest.json").write_text(json.dumps(changed))
-    before = snapshot(own_index)
+def test_index_of_an_earlier_training_is_refused_with_the_command_that_builds_it_again(
+    export_dir, tmp_path
+):
+    export = shutil.copytree(export_dir, tmp_path / "an export")
+    (tmp_path / "own.tsv").write_text("a\tmot1 mot2\nb\tmot3\n")
+    collection = open_files(tmp_path / "own.tsv", "--collection")
+    build_index(export / "index", collection, *export_halves(export))
+    for part in ("query_tower", "document_tower"):
+        shutil.copytree(export / part / "1", export / part / "2")
+        manifest = export / part / "2" / "manifest.json"
+        entries = {**json.loads(manifest.read_text()), "version": 2, "pair_id": "f" * 64}
+        manifest.write_text(json.dumps(with_own_digest(entries)))
+    before = snapshot(export)
     with pytest.raises(InputError, match="comes from a different training run") as error:
-        open_search(export_dir, own_index, the_same)
-    command = ["smoothclir-index", f"--export_dir={export_dir}", f"--index_dir={own_index}"]
-    remedy = f"Build the index again: {shlex.join([*command, '--overwrite'])}."
-    assert str(error.value).endswith(remedy)
-    assert snapshot(own_index) == before
+        open_search(export, "", the_same)
+    assert snapshot(export) == before
+    command = str(error.value).partition("Build the index again: ")[2].rstrip(".")
+    expected = [f"--export_dir={export}", f"--collection={tmp_path}/own.tsv", "--overwrite"]
+    assert shlex.split(command) == ["smoothclir-index", *expected]
+
+    # Of a set, it has what differs from the set of the run.
+    manifest = IndexManifest.read(export / "index")
+    other = dataclasses.replace(manifest, data=DataSettings(data_dir="/a set", cache_dir="x"))
+    trained_on = DataSettings(cache_dir="y", toy_entities=500)
+    assert shlex.split(rebuilding(export, export / "other", other, trained_on)) == [
+        "smoothclir-index",
+        f"--export_dir={export}",
+        f"--index_dir={export}/other",
+        "--data_dir=/a set",
+        "--toy_entities=2000",
+        "--overwrite",
+    ]
 
 
 def test_directory_that_is_no_index_is_refused_and_not_deleted(export_dir, tmp_path):
@@ -164,19 +165,6 @@ def test_directory_that_is_no_index_is_refused_and_not_deleted(export_dir, tmp_p
     with pytest.raises(InputError, match=r"this is not a manifest with the role 'index'"):
         open_search(export_dir, tmp_path, the_same)
     assert snapshot(tmp_path) == before
-
-
-def test_failure_while_indexing_leaves_no_index(export_dir, tmp_path, monkeypatch):
-    def fail(*arguments, **keywords):
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr("tf_smoothclir.index.builder.file_digests", fail)
-        with pytest.raises(KeyboardInterrupt):
-            open_search(export_dir, tmp_path / "index", the_same)
-    assert [path.name for path in tmp_path.iterdir()] == ["index.building"]
-    open_search(export_dir, tmp_path / "index", the_same)
-    assert [path.name for path in tmp_path.iterdir()] == ["index"]
 
 
 @pytest.mark.parametrize("role", ["document", "query"])
@@ -211,57 +199,17 @@ def test_there_may_be_no_queries_of_the_run(export_dir, monkeypatch, caplog):
     assert "no such directory" in caplog.text
 
 
-@pytest.fixture
-def server(export_dir, monkeypatch):
-    """A stand-in for the client of a model server; its `pair` may be set."""
-    encode, manifest = load_tower(export_dir, "query")
-    state = types.SimpleNamespace(pair=manifest.pair_id, asked=[], extra=0)
-
-    class ServingClient:
-        def __init__(self, address):
-            assert address == "localhost:8500"
-
-        def pair_id(self, role):
-            assert role == "query"
-            return state.pair
-
-        def encode_queries(self, texts):
-            state.asked += texts
-            vectors = encode(text=tf.constant(list(texts)))["vector"].numpy()
-            return np.pad(vectors, [(0, 0), (0, state.extra)]), [("words", "")] * len(texts)
-
-    module = types.SimpleNamespace(ServingClient=ServingClient)
-    monkeypatch.setitem(sys.modules, "tf_smoothclir.client.serving_client", module)
-    return state
-
-
-def test_queries_are_encoded_by_the_server(export_dir, index_dir, search, server):
-    remote = open_search(export_dir, index_dir, the_same, server="localhost:8500")
-    queries = [QUERY, "word8"]
-    for theirs, ours in zip(remote.search(queries, 5), search.search(queries, 5)):
-        expected = [dataclasses.asdict(hit) for hit in ours]
-        scores = [hit.pop("score") for hit in expected]
-        found = [dataclasses.asdict(hit) for hit in theirs]
-        assert [hit.pop("score") for hit in found] == pytest.approx(scores, abs=1e-6)
-        assert found == expected
-    assert server.asked == [QUERY, "word8"]
-
-
-@pytest.fixture(scope="module", params=[grpc_server, local_server], ids=["grpc", "rest"])
-def address(request, export_dir):
-    with request.param(export_dir) as address:
-        yield address
-
-
+@pytest.mark.parametrize("start", [grpc_server, local_server], ids=["grpc", "rest"])
 def test_command_finds_by_a_running_server_what_it_finds_alone(
-    address, export_dir, index_dir, search
+    commands, start, export_dir, index_dir, search
 ):
-    command = [sys.executable, "-m", "export.search", f"--server={address}"]
-    command += [f"--export_dir={export_dir}", f"--index_dir={index_dir}", "--json", "--top_k=5"]
-    lines = f"{QUERY}\n\nunheard ÄÖ\n"
-    done = subprocess.run(command, input=lines, capture_output=True, text=True, check=True)
-    answers = [json.loads(line) for line in done.stdout.splitlines()]
     queries = [QUERY, "", "unheard ÄÖ"]
+    with start(export_dir) as address:
+        flags = [f"--server={address}", f"--export_dir={export_dir}", f"--index_dir={index_dir}"]
+        lines = "".join(f"{query}\n" for query in queries)
+        done = commands.run("export.search", *flags, "--json", "--top_k=5", stdin=lines)
+    assert done.returncode == 0, done.stderr
+    answers = [json.loads(line) for line in done.stdout.splitlines()]
     assert [answer["query"] for answer in answers] == queries
     for answer, results in zip(answers, search.search(queries, 5)):
         expected = [dataclasses.asdict(result) for result in results]
@@ -276,16 +224,3 @@ def test_running_server_of_another_run_is_refused(index_dir, export_dir, export)
         pytest.raises(InputError, match=rf"query tower of {address}.*different training"),
     ):
         open_search(export_dir, index_dir, the_same, server=address)
-
-
-def test_server_of_another_run_is_refused(export_dir, index_dir, server):
-    server.pair = "f" * 64
-    with pytest.raises(InputError, match=r"query tower of localhost:8500.*different training runs"):
-        open_search(export_dir, index_dir, the_same, server="localhost:8500")
-
-
-def test_vectors_of_another_length_are_refused(export_dir, index_dir, server):
-    server.extra = 1
-    remote = open_search(export_dir, index_dir, the_same, server="localhost:8500")
-    with pytest.raises(InputError, match="they have 5 numbers, those of the index 4"):
-        remote.search([QUERY], 5)
