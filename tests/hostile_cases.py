@@ -3,10 +3,10 @@
     python -m tests.hostile_cases --cases=10000 --seed=1    damage drawn by a seed
     python -m tests.hostile_cases --every_byte              each byte of each file, one at a time
 
-A case changes bytes of one file of a small token cache, run, checkpoint, export, index, retrieval
-set, list of words, file of embeddings, pickle or request, and reads it. Right is: the answer of the
-undamaged files, one that the input allows (see each class), or an error of the package in words.
-Wrong is any other exception, any other answer, and more than `SECONDS`.
+A case changes bytes of one file of a small token cache, checkpoint, retrieval set, list of words,
+file of embeddings, pickle, request, or of a trained run, its export or its index, and reads it.
+Right is: the answer of the undamaged files, one that the input allows (see each class), or an error
+of the package in words. Wrong is any other exception, any other answer, and more than `SECONDS`.
 """
 
 from __future__ import annotations
@@ -25,26 +25,17 @@ import tensorflow as tf
 from absl import logging
 
 from tests.hostile_inputs import GIVEN, TRAINED, digest
-from tests.index import helpers
 from tests.papers.liu2020 import test_polyglot as polyglot
-from tests.published import NoVerifier
-from tests.publishing.test_version_writer import publish_fakes
 from tests.small_world import SmallWorld
 from tests.text import test_embeddings as embeddings
 from tests.training import test_checkpoints as checkpoints
 from tf_smoothclir._compat.keras_api import tf_weights
 from tf_smoothclir.data.preparation import tokenize_set
 from tf_smoothclir.data.retrieval_set import RetrievalSet
-from tf_smoothclir.index.document_index import DocumentIndex
 from tf_smoothclir.papers.liu2020.polyglot import convert_polyglot
-from tf_smoothclir.publishing import version_writer
-from tf_smoothclir.publishing.export_directory import checked_part
 from tf_smoothclir.server.json_tensors import inputs_of, parse_request
-from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.settings.text import TextSettings
 from tf_smoothclir.training.checkpoints import BestWeights
-from tf_smoothclir.training.run_config import RunData
-from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.utils import digests
 from tf_smoothclir.utils.errors import InputError
 
@@ -64,27 +55,6 @@ class TokenCache:
         stores = [found.tokens(role) for role in ("query", "document")]
         words = [found.vocabulary(role) for role in ("query", "document")]
         return digest(*(part for s in stores for part in (s.offsets, np.asarray(s.values))), words)
-
-
-class Run:
-    """The files of a run."""
-
-    def __init__(self, root):
-        run = RunDirectory.create(root / "run", RunSettings())
-        run.remember_data(RunData("name", "fingerprint"))
-        with run.writing(run.vocabulary) as path:
-            path.mkdir()
-            for role in ("query", "document"):
-                (path / f"{role}.txt").write_text("[PAD]\n[UNK]\na\nb\nc\n")
-        with run.writing(run.metrics) as path:
-            path.write_text('{"test": {"MAP": 0.5}}\n')
-        run.flags.unlink()  # nobody reads it again
-        self.root = root
-
-    def read(self):
-        run = RunDirectory.load(self.root / "run")
-        words = [run.vocabulary_tokens(role) for role in ("query", "document")]
-        return digest(run.settings(), words, json.loads(run.metrics.read_text()))
 
 
 class States:
@@ -111,48 +81,15 @@ class States:
         return answer
 
 
-class Export:
-    """The parts of an export; their models are stand-ins, as no model is read before its check."""
-
-    def __init__(self, root):
-        self.root = root / "export"
-        version_writer.Verifier = NoVerifier
-        publish_fakes(self.root, search=True)
-        (self.root / ".smoothclir-export.lock").unlink()
-
-    def read(self):
-        found = [checked_part(self.root, role) for role in ("query", "document", "search")]
-        return digest([manifest for _, manifest in found])
-
-
-class Index:
-    """An index of vectors."""
-
-    def __init__(self, root):
-        self.root = root
-        texts = [helpers.document(number) for number in range(12)]
-        helpers.build(root / "index", texts)
-
-    def read(self):
-        index = DocumentIndex(self.root / "index")
-        vectors = np.stack([helpers.vector_of(text) for text in ("a", "b")])
-        return digest(index.search(vectors, 5))
-
-
 class Embeddings:
-    """Files of embeddings.
+    """Files of embeddings, without checksums: any finite matrix of the same shape is an answer.
 
-    They have no checksums,
-    and no reader can tell a damaged one from another legal file: so any finite matrix of the same
-    shape is an answer. Where a single byte is another one, only its own row may differ.
+    Where a single byte is another one, only its own row may differ.
     """
 
     def __init__(self, root):
         self.root, self.right = root, {}
-        for write in (
-            embeddings.write_word2vec_text,
-            embeddings.write_glove,
-        ):
+        for write in (embeddings.write_word2vec_text, embeddings.write_glove):
             path = root / write.__name__
             write(path)
             self.right[path] = path.read_bytes(), embeddings.load(path).matrix
@@ -201,7 +138,7 @@ class Request:
         return digest()
 
 
-INPUTS = (TokenCache, Run, States, Export, Index, Embeddings, Pickle, Request, *GIVEN)
+INPUTS = (TokenCache, States, Embeddings, Pickle, Request, *GIVEN)
 
 
 class Case:
@@ -298,8 +235,7 @@ def run(root, attempts):
     return counts, failures
 
 
-def make_cases(root, kinds=INPUTS):
-    """Inputs, below a directory."""
+def make_cases(root, kinds):
     return [Case(kind, root / kind.__name__) for kind in kinds]
 
 
@@ -308,7 +244,6 @@ def _too_long(*_):
 
 
 def main():
-    """Runs from the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--cases", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=1)
@@ -320,11 +255,9 @@ def main():
     digests.map_in_threads = map  # threads take longer than such small files
     with tempfile.TemporaryDirectory() as directory:
         begin, cases = time.monotonic(), make_cases(root := Path(directory), kinds)
-        chosen = (
-            every_byte(cases, options.stride)
-            if options.every_byte
-            else drawn(cases, options.cases, options.seed)
-        )
+        chosen = drawn(cases, options.cases, options.seed)
+        if options.every_byte:
+            chosen = every_byte(cases, options.stride)
         counts, failures = run(root, chosen)
     for name, found in sorted(counts.items()):
         print(name, *(f"{outcome}: {number}" for outcome, number in sorted(found.items())))

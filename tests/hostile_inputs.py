@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import atexit
-import contextlib
 import functools
 import hashlib
 import json
 import shutil
 import tempfile
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 
@@ -160,20 +160,17 @@ def _trained() -> Path:
     data = write_tiny_set(root / "data")
     settings = {"retriever": "hybrid", "reranker": "late_interaction", "rerank_depth": 3}
     train(tiny_settings(data, root / "cache", epochs=1, **settings), root / "run")
-    for name in (
-        "logs",
-        "plots",
-        "evaluation",
-        "report.md",
-        "flags.txt",
-        ".training.lock",
-    ):  # nobody reads them
-        path = root / "run" / name
-        shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
-    verifier, version_writer.Verifier = version_writer.Verifier, NoVerifier
-    with contextlib.ExitStack() as stack:
-        stack.callback(setattr, version_writer, "Verifier", verifier)
+    with mock.patch.object(version_writer, "Verifier", NoVerifier):
         export_run(RunDirectory.load(root / "run"), root / "export", search_depth=3)
+    return indexed(root)
+
+
+def indexed(root: Path) -> Path:
+    """Adds `index` to a `run` and its `export` there, and deletes what nobody reads."""
+    for name in ("logs", "plots", "evaluation"):
+        shutil.rmtree(root / "run" / name, ignore_errors=True)
+    for name in ("run/report.md", "run/flags.txt", "run/.training.lock"):
+        (root / name).unlink(missing_ok=True)
     for path in (root / "export").iterdir():
         if path.is_file():
             path.unlink()  # the lock and the model card
@@ -211,10 +208,6 @@ class _Kept:
         if path.suffix == ".json":
             return name, read_json(path)
         return name, path.read_bytes()
-
-    def open(self):
-        """Opens it."""
-        raise NotImplementedError
 
 
 class WholeRun(_Kept):

@@ -7,8 +7,11 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
+import shlex
 import shutil
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -97,22 +100,11 @@ plugins.register("tower", "sum", SumTower, help="the sum of the word vectors.")
 plugins.register("objective", "as_ranking", task, help="the same as ranking.")
 plugins.register("reranker", "maxima", SumOfMaxima, help="the sum of the best cosines.")
 """
-CHOICES = {
-    "loss": "tilted",
-    "tower": "sum",
-    "objective": "as_ranking",
-    "reranker": "maxima",
-    "tilt": 0.25,
-    "rerank_depth": 5,
-}
-TINY = {
-    "dim": 4,
-    "negatives": 3,
-    "batch_size": 8,
-    "epochs": 2,
-    "learning_rate": 0.1,
-    "checkpoint_minutes": 1000.0,
-}
+CHOICES = {"loss": "tilted", "tower": "sum", "objective": "as_ranking", "reranker": "maxima"}
+CHOICES |= {"tilt": 0.25, "rerank_depth": 5}
+TINY = {"dim": 4, "negatives": 3, "batch_size": 8, "epochs": 1, "learning_rate": 0.1}
+PAGE = Path(__file__).resolve().parent.parent / "docs" / "plugins.md"
+MODULES = {"train": "trainers.train", "evaluate": "trainers.evaluate", "export": "export.export"}
 REMEDY = f"plug-in {NAME}: the run was made with it"
 
 
@@ -154,21 +146,17 @@ def registered(loaded):
     plugins.load([NAME])
 
 
-@pytest.fixture(scope="module")
-def arguments(tiny_dir, tmp_path_factory):
-    values = {**TINY, **CHOICES, "data_dir": tiny_dir, "cache_dir": tmp_path_factory.mktemp("c")}
-    return [f"--{name}={value}" for name, value in values.items()]
-
-
-def train(commands, path, arguments, *more):
-    return commands.run("trainers.train", f"--output_dir={path}", *arguments, *more)
+def train(commands, path, *flags):
+    return commands.run("trainers.train", f"--output_dir={path}", *flags)
 
 
 @pytest.fixture(scope="module")
-def run(commands, arguments, tmp_path_factory):
+def run(commands, tiny_dir, tmp_path_factory):
     """A run with four plug-ins, trained by the command."""
-    path = tmp_path_factory.mktemp("runs") / "run"
-    done = train(commands, path, arguments, f"--plugin={NAME}")
+    path = tmp_path_factory.mktemp("run")
+    values = {**TINY, **CHOICES, "data_dir": tiny_dir, "cache_dir": path / "cache", "plugin": NAME}
+    path = path / "run"
+    done = train(commands, path, *(f"--{name}={value}" for name, value in values.items()))
     assert done.returncode == 0, done.stderr
     return path
 
@@ -181,9 +169,6 @@ def one_line(text):
     return " ".join(text.split())
 
 
-# ---- commands -----------------------------------------------------------------------------------
-
-
 def test_flags_and_help_appear_with_the_plug_in_alone(commands):
     without = one_line(commands.run("trainers.train", "--help").stdout)
     assert "tilt" not in without
@@ -193,33 +178,28 @@ def test_flags_and_help_appear_with_the_plug_in_alone(commands):
         assert text in found, text
 
 
-def test_the_run_names_the_module_and_no_other_group(run):
-    settings = json.loads((run / "config.json").read_text())["settings"]
+def test_a_run_names_its_module_and_one_without_plug_ins_none(registered, run):
+    settings, without = json.loads((run / "config.json").read_text())["settings"], RunSettings()
     assert settings["plugins"] == [NAME]
     assert settings["tilt"] == {"tilt": 0.25}
-    assert set(settings) - {"plugins", "tilt"} == set(RunSettings().to_dict()) - {"plugins"}
+    assert set(settings) - {"tilt"} == set(without.to_dict())
     lines = (run / "flags.txt").read_text().splitlines()
     assert lines[0] == f"--plugin={NAME}"
     assert "--tilt=0.25" in lines
     assert metrics_of(run)["reranker"]["network"] == "maxima"
-
-
-def test_a_run_without_plug_ins_names_none(registered):
-    settings = RunSettings()
-    assert settings.to_dict()["plugins"] == []
-    assert "tilt" not in settings.to_dict()
-    assert not any("plug" in line or "tilt" in line for line in settings.flag_lines())
+    assert without.to_dict()["plugins"] == []
+    assert not any("plug" in line or "tilt" in line for line in without.flag_lines())
 
 
 def test_an_unfinished_run_goes_on_with_the_plug_in_alone(commands, run, tmp_path):
     copy = tmp_path / "run"
     shutil.copytree(run, copy)
     (copy / "metrics.json").unlink()
-    refused = train(commands, copy, [])
+    refused = train(commands, copy)
     assert refused.returncode == 1
     assert REMEDY in refused.stderr
     assert f"add --plugin={NAME}" in refused.stderr
-    done = train(commands, copy, [f"--flagfile={run / 'flags.txt'}"])  # names the plug-in
+    done = train(commands, copy, f"--flagfile={run / 'flags.txt'}")  # names the plug-in
     assert done.returncode == 0, done.stderr
     assert metrics_of(copy)["test"] == metrics_of(run)["test"]
 
@@ -246,22 +226,16 @@ def test_every_command_that_reads_the_run_needs_the_plug_in(commands, run, tmp_p
     ("values", "message"),
     [
         ([f"--plugin={NAME}", "--tilt=2"], "--tilt=2.0 --loss=sosl: it has no tilt. Add --loss="),
-        ([f"--plugin={NAME}", "--tilt=-1"], "--tilt"),
         (["--plugin=no.such_module"], "error: --plugin=no.such_module: it cannot be imported"),
-        (["--plugin=registers_nothing"], "--plugin=registers_nothing: it registers nothing. Call"),
-        (["--plugin=fails_late"], "cannot be imported (RuntimeError: too late). Name a module"),
         (["--loss=tilted"], "or of a plug-in (--plugin)"),
     ],
 )
 def test_a_mistake_is_a_message(commands, tmp_path, values, message):
-    done = train(commands, tmp_path / "run", values)
+    done = train(commands, tmp_path / "run", *values)
     assert done.returncode != 0
     assert message in one_line(done.stderr)
     assert "Traceback" not in done.stderr
     assert not (tmp_path / "run").exists()
-
-
-# ---- Python -------------------------------------------------------------------------------------
 
 
 def test_python_trains_and_searches_alike(registered, run, tiny_dir, tmp_path):
@@ -277,42 +251,41 @@ def test_a_run_is_not_opened_by_what_a_file_says(run, built_in_alone):
         sc.load(run).search(["word1"], k=1)
 
 
-def test_a_module_that_fails_leaves_nothing_behind(loaded):
-    with pytest.raises(InputError, match="too late"):
-        plugins.load(["fails_late"])
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("registers_nothing", "--plugin=registers_nothing: it registers nothing. Call"),
+        ("fails_late", r"cannot be imported \(RuntimeError: too late\)\. Name a module"),
+    ],
+)
+def test_a_module_that_fails_leaves_nothing_behind(loaded, name, message):
+    with pytest.raises(InputError, match=message):
+        plugins.load([name])
     assert "late" not in plugins.LOSSES
 
 
+KINDS = "loss, tower, objective, reranker, distribution"
+
+
 @pytest.mark.parametrize(
-    ("kind", "name", "settings", "message"),
+    ("kind", "name", "group", "settings", "message"),
     [
-        (
-            "lost",
-            "mine",
-            {},
-            "kind must be one of loss, tower, objective, reranker, distribution, but is 'lost'",
-        ),
-        ("loss", "sosl", {}, "loss 'sosl' is there already, from tf_smoothclir: choose another"),
-        ("tower", "sum", {}, f"tower 'sum' is there already, from {NAME}"),
-        ("loss", "mine", {"epsilon": 1.0}, "ModelSettings has a setting 'epsilon' already"),
-        ("loss", "mine", {"tilt": 1.0}, "TiltSettings has a setting 'tilt' already"),
+        ("lost", "mine", "", {}, f"kind must be one of {KINDS}, but is 'lost'"),
+        ("loss", "sosl", "", {}, "loss 'sosl' is there already, from tf_smoothclir: choose"),
+        ("tower", "sum", "", {}, f"tower 'sum' is there already, from {NAME}"),
+        ("loss", "mine", "Mine", {"epsilon": 1.0}, "ModelSettings has a setting 'epsilon' already"),
+        ("loss", "mine", "Mine", {"tilt": 1.0}, "TiltSettings has a setting 'tilt' already"),
+        ("loss", "mine", "Tilt", {}, "there are settings 'tilt' already"),
     ],
 )
-def test_names_that_clash_are_an_error(registered, kind, name, settings, message):
-    fields = [(field, type(value), setting(value, ".")) for field, value in settings.items()]
-    group = dataclasses.make_dataclass("MineSettings", fields, bases=(Settings,), frozen=True)
+def test_names_that_clash_are_an_error(registered, kind, name, group, settings, message):
+    own = None
+    if group:
+        fields = [(field, type(value), setting(value, ".")) for field, value in settings.items()]
+        own = dataclasses.make_dataclass(f"{group}Settings", fields, bases=(Settings,), frozen=True)
     with pytest.raises(ValueError, match=message):
-        plugins.register(kind, name, object, help=".", settings=group if settings else None)
+        plugins.register(kind, name, object, help=".", settings=own)
     assert "mine" not in plugins.LOSSES
-
-
-def test_settings_of_the_same_name_are_an_error(registered):
-    group = dataclasses.make_dataclass("TiltSettings", [], bases=(Settings,), frozen=True)
-    with pytest.raises(ValueError, match="there are settings 'tilt' already"):
-        plugins.register("loss", "mine", object, help=".", settings=group)
-
-
-# ---- what the package has itself ----------------------------------------------------------------
 
 
 @pytest.mark.parametrize("registry", [plugins.LOSSES, plugins.TOWERS])
@@ -333,3 +306,18 @@ def test_every_choice_can_be_imported_and_has_a_sentence(built_in_alone):
         for name in registry:
             assert registry[name] is not None or name == "none"
             assert registry.plugin(name).help.endswith(".")
+
+
+@pytest.mark.slow
+def test_the_file_of_the_page_works_with_its_commands(commands, tmp_path):
+    page = PAGE.read_text(encoding="utf-8")
+    name, text = re.search(r'```python title="(\w+)\.py"\n(.*?)```', page, re.DOTALL).groups()
+    (tmp_path / f"{name}.py").write_text(text)
+    for command, arguments in re.findall(r"^smoothclir-(\w+) (.*)$", page, re.MULTILINE):
+        more = [f"--cache_dir={tmp_path / 'cache'}"] if command != "export" else []
+        done = commands.run(MODULES[command], *shlex.split(arguments), *more, cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+    run = json.loads((tmp_path / "runs/focus/config.json").read_text())
+    assert run["settings"]["plugins"] == [name]
+    assert run["settings"]["focus"] == {"focus": 2.0}
+    assert (tmp_path / "runs/focus/query_tower/1").is_dir()

@@ -33,22 +33,19 @@ except Exception as error:
 """
 
 
-@pytest.mark.parametrize("times", [1, 2])
-def test_only_the_first_import_runs_inside_each_context(times):
-    done = run(HOOKED.format("wave", times))
-    around = ["begin"] * times + ["end True"] * times
-    assert done.stdout.splitlines() == ["nothing yet", *around, "wave wave"], done.stderr
-
-
-def test_a_missing_library_raises_the_usual_import_error():
-    done = run(HOOKED.format("not_there", 1))
-    assert done.stdout.splitlines() == ["nothing yet", "ModuleNotFoundError"], done.stderr
-
-
-def test_a_library_that_fails_to_load_raises_its_own_error(tmp_path):
+@pytest.mark.parametrize(
+    ("library", "times", "expected"),
+    [
+        ("wave", 1, ["begin", "end True", "wave wave"]),
+        ("wave", 2, ["begin", "begin", "end True", "end True", "wave wave"]),
+        ("not_there", 1, ["ModuleNotFoundError"]),
+        ("broken", 1, ["begin", "KeyError"]),  # its own error
+    ],
+)
+def test_only_the_first_import_runs_inside_each_context(tmp_path, library, times, expected):
     (tmp_path / "broken.py").write_text("raise KeyError('inside')\n")
-    done = run(HOOKED.format("broken", 1), cwd=tmp_path)
-    assert done.stdout.splitlines() == ["nothing yet", "begin", "KeyError"], done.stderr
+    done = run(HOOKED.format(library, times), cwd=tmp_path)
+    assert done.stdout.splitlines() == ["nothing yet", *expected], done.stderr
 
 
 IN_FORKS = """

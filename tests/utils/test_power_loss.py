@@ -37,11 +37,8 @@ def test_a_renamed_file_is_whole_only_if_it_was_flushed_first(
             os.fsync(descriptor)
             os.close(descriptor)
     assert contents(losses, "file") == found
-    assert [event for event, _ in losses.events] == [
-        *["fsync"] * flush_file,
-        "replace",
-        *["fsync"] * flush_names,
-    ]
+    flushes = ["fsync"] * flush_file, ["fsync"] * flush_names
+    assert [event for event, _ in losses.events] == [*flushes[0], "replace", *flushes[1]]
 
 
 def test_a_name_that_was_not_flushed_may_be_lost_and_a_deletion_undone(tmp_path, monkeypatch):

@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import textwrap
 import time
 from pathlib import Path
 
@@ -16,10 +15,6 @@ from tf_smoothclir.utils.processes import process_group
 
 ROOT = Path(__file__).resolve().parents[2]
 HALF_A_MINUTE = 30.0
-
-
-def end_with(exit_code):
-    sys.exit(exit_code)
 
 
 def kill_itself():
@@ -39,15 +34,17 @@ def wait_until(condition):
         time.sleep(0.02)
 
 
-def test_wait_returns_each_key_with_its_exit_code_once():
+def test_wait_returns_each_key_with_its_exit_code_once_and_a_key_can_be_reused():
     with process_group() as running:
-        running.start("good", end_with, 0)
-        running.start("bad", end_with, 3)
+        running.start("good", sys.exit, 0)
+        running.start("bad", sys.exit, 3)
         assert list(running) == ["good", "bad"]
         ended = []
         while running:
             ended += running.wait()
-    assert sorted(ended) == [("bad", 3), ("good", 0)]
+        assert sorted(ended) == [("bad", 3), ("good", 0)]
+        running.start("bad", kill_itself)
+        assert running.wait() == [("bad", -signal.SIGKILL)]
 
 
 def write_variable():
@@ -62,14 +59,6 @@ def test_environment_and_output_are_those_at_the_start_of_each(capfd, monkeypatc
             running.start(value, write_variable)
             running.wait()
             assert capfd.readouterr() == (f"{value}\n", "")
-
-
-def test_a_key_can_be_reused_after_its_process_ends():
-    with process_group() as running:
-        running.start("key", kill_itself)
-        assert running.wait() == [("key", -signal.SIGKILL)]
-        running.start("key", end_with, 0)
-        assert running.wait() == [("key", 0)]
 
 
 def test_processes_save_and_stop_after_an_error(tmp_path):
@@ -89,17 +78,16 @@ def test_processes_save_and_stop_after_an_error(tmp_path):
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
 def test_a_process_ends_with_its_parent(number, tmp_path):
     started = tmp_path / "pid"
-    program = f"""
-        from tests.utils.test_processes import write_pid_and_sleep
-        from tf_smoothclir.utils.processes import process_group
-
-        if __name__ == "__main__":
-            with process_group() as running:
-                running.start("key", write_pid_and_sleep, {str(started)!r})
-                running.wait()
-    """
     script = tmp_path / "program.py"
-    script.write_text(textwrap.dedent(program))
+    script.write_text(f"""
+from tests.utils.test_processes import write_pid_and_sleep
+from tf_smoothclir.utils.processes import process_group
+
+if __name__ == "__main__":
+    with process_group() as running:
+        running.start("key", write_pid_and_sleep, {str(started)!r})
+        running.wait()
+""")
     parent = subprocess.Popen([sys.executable, script], env={**os.environ, "PYTHONPATH": str(ROOT)})
     wait_until(lambda: started.exists() and started.read_text())
     parent.send_signal(number)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pty
 import re
@@ -36,31 +37,20 @@ def on_terminal(verbosity=0, before=""):
     """What a program writes to a terminal of 80 columns."""
     ours, theirs = pty.openpty()
     environment = {**os.environ, "COLUMNS": "80", "TERM": "xterm"}
-    code = WORK.format(verbosity=verbosity, before=before)
-    process = subprocess.Popen(
-        [sys.executable, "-c", code], stderr=theirs, stdout=theirs, env=environment
-    )
+    command = [sys.executable, "-c", WORK.format(verbosity=verbosity, before=before)]
+    process = subprocess.Popen(command, stderr=theirs, stdout=theirs, env=environment)
     os.close(theirs)
-    parts = []
-    while True:
-        try:
-            part = os.read(ours, 65536)
-        except OSError:  # how Linux reports the end of a terminal
-            break
-        if not part:
-            break
-        parts.append(part)
+    written = b""
+    with contextlib.suppress(OSError):  # how Linux reports the end of a terminal
+        while part := os.read(ours, 65536):
+            written += part
     os.close(ours)
     assert process.wait() == 0
-    return b"".join(parts).decode()
-
-
-def plain(text):
-    return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", text)
+    return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", written.decode())
 
 
 def test_a_terminal_shows_numbers_loss_and_whole_log_lines():
-    shown = plain(on_terminal())
+    shown = on_terminal()
     assert "1.50k of 2.00k pairs" in shown
     assert "loss 0.125" in shown
     assert "7 texts" in shown
@@ -81,7 +71,7 @@ def test_without_a_terminal_rich_is_not_even_loaded():
     assert "pairs" not in done.stderr
 
 
-def test_bars_of_several_threads_share_one_display(capsys):
+def test_bars_of_several_threads_share_one_display_which_an_error_ends(capsys):
     def work():
         with progress_shown(True), progress_bar(10, "Work", "units") as bar:
             for _ in range(10):
@@ -93,21 +83,12 @@ def test_bars_of_several_threads_share_one_display(capsys):
     for thread in threads:
         thread.join()
     assert progress_display._DISPLAY._progress is None
-
-
-def test_an_error_ends_the_display():
     with pytest.raises(KeyboardInterrupt), progress_shown(True), progress_bar(3, "Work", "units"):
         raise KeyboardInterrupt
     assert progress_display._DISPLAY._progress is None
 
 
-@pytest.mark.parametrize(
-    ("number", "text"),
-    [
-        *((0, "0"), (0.25, "0.2"), (9.96, "10.0"), (42.4, "42"), (999, "999"), (999.6, "1.00k")),
-        *((1000, "1.00k"), (12_345, "12.3k"), (123_456, "123k"), (999_949, "1.00M")),
-        *((4_560_000, "4.56M"), (2.5e9, "2.50G")),
-    ],
-)
-def test_numbers_are_short(number, text):
-    assert progress_display.short(number) == text
+def test_numbers_are_short():
+    numbers = (0, 0.25, 9.96, 42.4, 999, 999.6, 12_345, 123_456, 999_949, 4_560_000, 2.5e9)
+    expected = "0 0.2 10.0 42 999 1.00k 12.3k 123k 1.00M 4.56M 2.50G"
+    assert " ".join(map(progress_display.short, numbers)) == expected
