@@ -1,7 +1,6 @@
 """Train, evaluate, export, search on a small toy world, as a person would, command by command."""
 
 import json
-import re
 
 import pytest
 
@@ -34,11 +33,6 @@ def work_dir(run, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def metrics(work_dir):
-    return json.loads((work_dir / "run" / "metrics.json").read_text())
-
-
-@pytest.fixture(scope="module")
 def export_dir(run, work_dir):
     """The exported towers."""
     path = work_dir / "export"
@@ -48,22 +42,8 @@ def export_dir(run, work_dir):
     return path
 
 
-def test_a_run_has_the_promised_metrics_and_plots(work_dir, metrics):
-    for split in ("test", "validation"):
-        assert list(metrics[split]) == [*METRICS, *FULL]
-        assert all(0 <= value <= 1 for value in metrics[split].values())
-        assert metrics["counts"][split]["P_mr@1"] == ENTITIES // 5
-        assert set(metrics["intervals"][split]) == {*METRICS, *FULL}
-    assert {"pairs_per_second", "seconds", "peak_rss_mb"} <= metrics["training"].keys()
-    assert "hash of the document id" in metrics["rules"]["ties"]
-    assert metrics["history"][1]["loss"] < metrics["history"][0]["loss"]
-    report = (work_dir / "run" / "report.md").read_text()
-    plots = re.findall(r"!\[[^]]+\]\(([^)]+)\)", report)
-    assert len(plots) == 4
-    assert all((work_dir / "run" / plot).is_file() for plot in plots)
-
-
-def test_evaluate_gives_the_metrics_of_the_run_again(run, work_dir, metrics, tmp_path):
+def test_evaluate_gives_the_metrics_of_the_run_again(run, work_dir, tmp_path):
+    metrics = json.loads((work_dir / "run" / "metrics.json").read_text())
     flags = [f"--run_dir={work_dir / 'run'}", f"--output_dir={tmp_path / 'evaluated'}"]
     done = run("trainers.evaluate", *flags, "--split=validation", "--split=test")
     found = json.loads((tmp_path / "evaluated" / "metrics.json").read_text())
