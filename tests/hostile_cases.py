@@ -44,7 +44,7 @@ LARGE = 1 << 16  # bytes
 
 
 class TokenCache:
-    """A token store and its vocabularies: damage is mended, the answer is always the same."""
+    """A token store and its vocabularies; damage is mended."""
 
     def __init__(self, root):
         self.root, self.set = root, RetrievalSet.load(SmallWorld())
@@ -100,11 +100,11 @@ class Embeddings:
     @staticmethod
     def _is_right(path, content, right):
         matrix, read = embeddings.load(path).matrix, path.read_bytes()
+        if matrix.shape != right.shape or not np.isfinite(matrix).all():
+            return False
+        one_byte = len(read) == len(content) and sum(a != b for a, b in zip(read, content)) == 1
         rows = [row for row in (2, 3, 4, 6) if not np.array_equal(matrix[row], right[row])]
-        same_size = len(read) == len(content)
-        one_byte = same_size and sum(a != b for a, b in zip(read, content)) == 1
-        legal = matrix.shape == right.shape and bool(np.isfinite(matrix).all())
-        return legal and not (one_byte and len(rows) > 1)
+        return not (one_byte and len(rows) > 1)
 
 
 class Pickle:
@@ -112,9 +112,8 @@ class Pickle:
 
     def __init__(self, root):
         self.root = root
-        words = [polyglot.py2_unicode(word) for word in polyglot.WORDS]
-        content = polyglot.py2_polyglot(words, polyglot.py2_array(polyglot.ROWS))
-        (root / "in.pkl").write_bytes(content)
+        words, rows = map(polyglot.py2_unicode, polyglot.WORDS), polyglot.py2_array(polyglot.ROWS)
+        (root / "in.pkl").write_bytes(polyglot.py2_polyglot([*words], rows))
 
     def read(self):
         with tempfile.TemporaryDirectory() as directory:

@@ -28,11 +28,7 @@ from tf_smoothclir.index.manifest import IndexManifest
 from tf_smoothclir.lexical.dictionary import Dictionary
 from tf_smoothclir.publishing import version_writer
 from tf_smoothclir.publishing.export import export_run
-from tf_smoothclir.publishing.export_directory import (
-    checked_part,
-    exported_versions,
-    part_dir,
-)
+from tf_smoothclir.publishing.export_directory import checked_part, exported_versions, part_dir
 from tf_smoothclir.publishing.manifest import EXPORTED_ROLES, MANIFEST, ExportManifest
 from tf_smoothclir.search.query_files import read_queries
 from tf_smoothclir.settings.data import DataSettings
@@ -133,9 +129,8 @@ class Python:
 
     def __init__(self, root):
         self.path = root / "arguments.json"
-        queries, documents = {"q1": "a red apple", "q2": ""}, ["un", "deux"]
-        judgments = [["q1", "0", 2], ["q2", 1, 0]]
-        self.path.write_text(json.dumps([queries, documents, judgments]))
+        queries, judgments = {"q1": "a red apple", "q2": ""}, [["q1", "0", 2], ["q2", 1, 0]]
+        self.path.write_text(json.dumps([queries, ["un", "deux"], judgments]))
 
     def read(self):
         try:
@@ -181,9 +176,8 @@ def indexed(root: Path) -> Path:
 
 
 class _Kept:
-    """A directory of the trained run, of which every byte counts."""
+    """A directory of the trained run, of which every byte counts; `open` checks all its files."""
 
-    name, manifest = "", None
     damaged = Path(MANIFEST)  # set for each case; nothing else is written while it is read
 
     def __init__(self, root):
@@ -191,12 +185,9 @@ class _Kept:
         shutil.copytree(_trained() / self.name, self.path)
 
     def read(self):
-        """Opens it, which checks all files, and returns what they say.
-
-        Lists of sizes and digests say nothing more: where one is damaged and another list of what
-        was written is as right, the files are.
-        """
-        self.open()
+        # Lists of sizes and digests say nothing more: where one is damaged and another list of what
+        # was written is as right, the files are.
+        self.open(self.path)
         return digest(*map(self._content, files_below(self.path)))
 
     def _content(self, name):
@@ -211,12 +202,9 @@ class _Kept:
 
 
 class WholeRun(_Kept):
-    """A run with towers, words and a re-ranker."""
+    """A run with towers, words and, but in the quick suite, a re-ranker."""
 
-    name = "run"
-
-    def open(self):
-        RunDirectory.load(self.path)
+    name, open = "run", RunDirectory.load
 
 
 class WholeExport(_Kept):
@@ -227,20 +215,17 @@ class WholeExport(_Kept):
 
     name, manifest = "export", ExportManifest
 
-    def open(self):
+    def open(self, path):
         for role in EXPORTED_ROLES:
             reads = self.damaged.name == MANIFEST or part_dir("", role).name in self.damaged.parts
-            if reads and exported_versions(self.path, role):
-                checked_part(self.path, role)
+            if reads and exported_versions(path, role):
+                checked_part(path, role)
 
 
 class WholeIndex(_Kept):
     """Its index: vectors and postings."""
 
-    name, manifest = "index", IndexManifest
-
-    def open(self):
-        DocumentIndex(self.path)
+    name, manifest, open = "index", IndexManifest, DocumentIndex
 
 
 GIVEN = (Sets, Lists, Python)
