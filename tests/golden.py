@@ -168,7 +168,6 @@ def plain(value):
 
 
 def main() -> None:
-    """Writes the file."""
     numbers = {name: plain(case()) for name, case in CASES.items()}
     made = {"tensorflow": tf.__version__, "python": sys.version.split()[0]}
     text = json.dumps({"made_with": made, "cases": numbers})

@@ -12,7 +12,6 @@ of the package in words. Wrong is any other exception, any other answer, and mor
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import signal
 import sys
@@ -21,7 +20,6 @@ import time
 from pathlib import Path
 
 import numpy as np
-import tensorflow as tf
 from absl import logging
 
 from tests.hostile_inputs import GIVEN, TRAINED, digest
@@ -33,7 +31,6 @@ from tf_smoothclir._compat.keras_api import tf_weights
 from tf_smoothclir.data.preparation import tokenize_set
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.papers.liu2020.polyglot import convert_polyglot
-from tf_smoothclir.server.json_tensors import inputs_of, parse_request
 from tf_smoothclir.settings.text import TextSettings
 from tf_smoothclir.training.checkpoints import BestWeights
 from tf_smoothclir.utils import digests
@@ -122,27 +119,10 @@ class Pickle:
         return digest()
 
 
-class Request:
-    """The body of a request: any tensor is an answer."""
-
-    def __init__(self, root):
-        self.root = root
-        body = {"instances": [{"text": "red", "k": 1}, {"text": {"b64": "cmVk"}, "k": 2}]}
-        (root / "body").write_text(json.dumps(body))
-
-    def read(self):
-        document = parse_request((self.root / "body").read_bytes())
-        specs = {"text": tf.TensorSpec([None], tf.string), "k": tf.TensorSpec([None], tf.int32)}
-        inputs_of(document, specs)
-        return digest()
-
-
-INPUTS = (TokenCache, States, Embeddings, Pickle, Request, *GIVEN)
+INPUTS = (TokenCache, States, Embeddings, Pickle, *GIVEN)
 
 
 class Case:
-    """An input with its undamaged files."""
-
     def __init__(self, kind, root):
         root.mkdir()
         self.name, self.input = kind.__name__, kind(root)

@@ -9,9 +9,11 @@ import json
 import shutil
 import tempfile
 from pathlib import Path
+from typing import ClassVar
 from unittest import mock
 
 import numpy as np
+import tensorflow as tf
 
 from tests.published import NoVerifier
 from tests.training.tiny_set import tiny_settings, write_tiny_set
@@ -31,6 +33,7 @@ from tf_smoothclir.publishing.export import export_run
 from tf_smoothclir.publishing.export_directory import checked_part, exported_versions, part_dir
 from tf_smoothclir.publishing.manifest import EXPORTED_ROLES, MANIFEST, ExportManifest
 from tf_smoothclir.search.query_files import read_queries
+from tf_smoothclir.server.json_tensors import inputs_of, parse_request
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.text.given_vocabulary import given_vocabulary
 from tf_smoothclir.training.run_directory import RunDirectory
@@ -38,31 +41,6 @@ from tf_smoothclir.training.train import train
 from tf_smoothclir.utils.digests import files_below
 from tf_smoothclir.utils.files import read_json
 from tf_smoothclir.utils.sealed import SEAL
-
-_SETS = {
-    "beir": {
-        "corpus.jsonl": '{"_id": "d1", "title": "L\'eau", "text": "un liquide"}\n'
-        '{"_id": 2, "title": "", "text": "une pierre"}\n',
-        "queries.jsonl": '{"_id": "q0", "text": "water"}\n{"_id": "q1", "text": "a stone"}\n',
-        "qrels/test.tsv": "query-id\tcorpus-id\tscore\nq0\td1\t2\nq1\t2\t1\n",
-    },
-    "tsv": {
-        "documents.tsv": "d-1\tun liquide\nd-2\t\n",
-        "queries.tsv": "q1\ta liquid\n",
-        "judgments.tsv": "q1\td-1\t2\nq1\td-2\t0\n",
-        "splits.tsv": "q1\ttest\n",
-    },
-    "jsonl": {
-        "documents.jsonl": '{"id": "d-1", "text": "un liquide"}\n{"text": "", "id": "d-2"}\n',
-        "queries.jsonl": '{"id": "q1", "text": "a liquid"}\n',
-        "judgments.jsonl": '{"query_id": "q1", "document_id": "d-1", "grade": 2}\n',
-    },
-    "wiki": {
-        "wiki_en.queries": "1\ta\tb\n",
-        "wiki_fr.documents": "1\ta\tb\n2\tc\td\n",
-        "en2fr.rel": "1\t1\t2\n1\t2\t1\n",
-    },
-}
 
 
 def digest(*parts):
@@ -73,70 +51,79 @@ def digest(*parts):
     return made.hexdigest()
 
 
-class Sets:
-    """Sets in every layout; they have no checksums, so any set is an answer."""
+class Given:
+    """Files that have no checksums: whatever can be read of them is an answer."""
+
+    files: ClassVar[dict[str, str]] = {}
 
     def __init__(self, root):
         self.root = root
-        for layout, files in _SETS.items():
-            for name, content in files.items():
-                path = root / layout / name
-                path.parent.mkdir(parents=True, exist_ok=True)
-                path.write_text(content, encoding="utf-8")
-        self.found = {}
+        for name, content in self.files.items():
+            path = root / name
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(content, encoding="utf-8")
 
     def read(self):
-        for layout in _SETS:
-            content = [path.read_bytes() for path in sorted((self.root / layout).rglob("*.*"))]
-            if self.found.get(layout) != content:  # only the damaged one, after the first time
-                settings = DataSettings(data_dir=str(self.root / layout), document_language="fr")
-                RetrievalSet.load(source_of(settings))
-                self.found.setdefault(layout, content)
+        self.open(self.root)
         return digest()
 
 
-class Lists:
-    """Queries, collections, rankings, judgments, words and dictionaries: as sets."""
+class Sets(Given):
+    files: ClassVar = {
+        "beir/corpus.jsonl": '{"_id": "d1", "title": "L\'eau", "text": "un liquide"}\n'
+        '{"_id": 2, "title": "", "text": "une pierre"}\n',
+        "beir/queries.jsonl": '{"_id": "q0", "text": "water"}\n{"_id": "q1", "text": "a stone"}\n',
+        "beir/qrels/test.tsv": "query-id\tcorpus-id\tscore\nq0\td1\t2\nq1\t2\t1\n",
+        "tsv/documents.tsv": "d-1\tun liquide\nd-2\t\n",
+        "tsv/queries.tsv": "q1\ta liquid\n",
+        "tsv/judgments.tsv": "q1\td-1\t2\nq1\td-2\t0\n",
+        "tsv/splits.tsv": "q1\ttest\n",
+        "jsonl/documents.jsonl": '{"id": "d-1", "text": "un liquide"}\n{"text": "", "id": "d-2"}\n',
+        "jsonl/queries.jsonl": '{"id": "q1", "text": "a liquid"}\n',
+        "jsonl/judgments.jsonl": '{"query_id": "q1", "document_id": "d-1", "grade": 2}\n',
+        "wiki/wiki_en.queries": "1\ta\tb\n",
+        "wiki/wiki_fr.documents": "1\ta\tb\n2\tc\td\n",
+        "wiki/en2fr.rel": "1\t1\t2\n1\t2\t1\n",
+    }
 
-    def __init__(self, root):
-        self.root = root
-        files = {
-            "queries.txt": "q1\ta red apple\nq2\tthe sea\n",
-            "documents.tsv": "d1\tun\nd2\tdeux\n",
-            "documents.jsonl": '{"id": "d1", "text": "un"}\n',
-            "run.trec": "q1 Q0 d1 1 2.5 tag\nq1 Q0 d2 2 1.5 tag\n",
-            "qrels.trec": "q1 0 d1 2\nq1 0 d2 0\n",
-            "words.txt": "<UNK>\nthe\n####\nsea\n",
-            "words.tsv": "sea\tmer\t0.5\nwater\teau\t0.25\n",
-        }
-        for name, content in files.items():
-            (root / name).write_text(content, encoding="utf-8")
+    def open(self, root):
+        for layout in ("beir", "tsv", "jsonl", "wiki"):
+            settings = DataSettings(data_dir=str(root / layout), document_language="fr")
+            RetrievalSet.load(source_of(settings))
 
-    def read(self):
-        list(read_queries(self.root / "queries.txt"))
+
+class Lists(Given):
+    files: ClassVar = {
+        "queries.txt": "q1\ta red apple\nq2\tthe sea\n",
+        "documents.tsv": "d1\tun\nd2\tdeux\n",
+        "documents.jsonl": '{"id": "d1", "text": "un"}\n',
+        "run.trec": "q1 Q0 d1 1 2.5 tag\nq1 Q0 d2 2 1.5 tag\n",
+        "qrels.trec": "q1 0 d1 2\nq1 0 d2 0\n",
+        "words.txt": "<UNK>\nthe\n####\nsea\n",
+        "words.tsv": "sea\tmer\t0.5\nwater\teau\t0.25\n",
+    }
+
+    def open(self, root):
+        list(read_queries(root / "queries.txt"))
         for name in ("documents.tsv", "documents.jsonl"):
-            list(open_files(self.root / name, "--collection").documents())
-        read_run(self.root / "run.trec")
-        read_qrels(self.root / "qrels.trec")
-        counts = {b"1999": 3, b"sea": 2}
-        given_vocabulary(self.root / "words.txt", counts, max_size=9, min_count=1)
-        Dictionary.read(self.root / "words.tsv", "query-document")
-        return digest()
+            list(open_files(root / name, "--collection").documents())
+        read_run(root / "run.trec")
+        read_qrels(root / "qrels.trec")
+        given_vocabulary(root / "words.txt", {b"1999": 3, b"sea": 2}, max_size=9, min_count=1)
+        Dictionary.read(root / "words.tsv", "query-document")
 
 
-class Python:
-    """Arguments of `tf_smoothclir.train`, from JSON: any that can be used are an answer."""
+class Python(Given):
+    files: ClassVar = {
+        "arguments.json": '[{"q1": "a red apple", "q2": ""}, ["un", "deux"],'
+        ' [["q1", "0", 2], ["q2", 1, 0]]]'
+    }
 
-    def __init__(self, root):
-        self.path = root / "arguments.json"
-        queries, judgments = {"q1": "a red apple", "q2": ""}, [["q1", "0", 2], ["q2", 1, 0]]
-        self.path.write_text(json.dumps([queries, ["un", "deux"], judgments]))
-
-    def read(self):
+    def open(self, root):
         try:
-            parts = json.loads(self.path.read_bytes())
+            parts = json.loads((root / "arguments.json").read_bytes())
         except (ValueError, RecursionError):
-            return digest()  # no Python object
+            return  # no Python object
         if isinstance(parts, list) and len(parts) == 3:
             queries, documents, judgments = parts
             texts_of(queries, "queries")
@@ -144,12 +131,21 @@ class Python:
             judgments_of(judgments)
             given = given_set("train", None, *parts, languages=("en", "fr"))
             RetrievalSet.load(given.source)
-        return digest()
+
+
+class Request(Given):
+    files: ClassVar = {
+        "body": '{"instances": [{"text": "red", "k": 1}, {"text": {"b64": "cmVk"}, "k": 2}]}'
+    }
+
+    def open(self, root):
+        document = parse_request((root / "body").read_bytes())
+        specs = {"text": tf.TensorSpec([None], tf.string), "k": tf.TensorSpec([None], tf.int32)}
+        inputs_of(document, specs)
 
 
 @functools.lru_cache
 def _trained() -> Path:
-    """A run of everything, its export and its index."""
     root = Path(tempfile.mkdtemp(prefix="hostile-"))
     atexit.register(shutil.rmtree, root, ignore_errors=True)
     data = write_tiny_set(root / "data")
@@ -223,10 +219,8 @@ class WholeExport(_Kept):
 
 
 class WholeIndex(_Kept):
-    """Its index: vectors and postings."""
-
     name, manifest, open = "index", IndexManifest, DocumentIndex
 
 
-GIVEN = (Sets, Lists, Python)
+GIVEN = (Sets, Lists, Python, Request)
 TRAINED = (WholeRun, WholeExport, WholeIndex)

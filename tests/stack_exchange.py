@@ -97,7 +97,6 @@ def _answers(directory: Path, models: dict[str, Path]) -> dict:
 
 
 def _ask(models: Path) -> dict:
-    """Returns what exported towers and the search model answer."""
     answers, texts = {}, tf.constant(TEXTS)
     for role in ROLES:
         tower = tf.saved_model.load(str(models / f"{role}_tower" / "1"))

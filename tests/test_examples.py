@@ -1,7 +1,5 @@
 """Code that readers see runs as it is: blocks of the pages, the notebook, the script."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -54,7 +52,6 @@ def test_other_blocks_are_run_elsewhere(page, test):
 
 @pytest.fixture
 def cells():
-    """The cells of code of the notebook."""
     notebook = json.loads((EXAMPLES / "own_data.ipynb").read_text(encoding="utf-8"))
     assert notebook["nbformat"] == 4
     return [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]

@@ -1,7 +1,5 @@
 """This stack against `golden.json`, which one of the two has written: `python -m tests.golden`."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

@@ -4,8 +4,6 @@ The papers' plug-ins bring towers, objectives and re-rankers, and have tests of 
 trainings serve all tests: one by the command of the page, one from Python.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import re
@@ -32,7 +30,6 @@ REMEDY = f"plug-in {NAME}: the run was made with it"
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A folder with the module of the page, which new processes import from."""
     folder = tmp_path_factory.mktemp("plugin")
     (folder / f"{NAME}.py").write_text(SOURCE)
     (folder / "registers_nothing.py").write_text("")
@@ -52,7 +49,6 @@ def command(folder):
 
 @pytest.fixture(scope="module")
 def loaded(folder):
-    """The plug-in is loaded in this process, as long as the tests of this module run."""
     before = dict(plugins._plugins)
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(folder)
@@ -69,7 +65,6 @@ def registered(loaded):
 
 @pytest.fixture(scope="module")
 def run(command, folder):
-    """The run that the page trains."""
     more = [f"--{name}={value}" for name, value in {**SMALL, "cache_dir": "cache"}.items()]
     done = command("trainers.train", *shlex.split(FLAGS["train"]), *more)
     assert done.returncode == 0, done.stderr
@@ -127,10 +122,14 @@ def test_every_command_that_reads_the_run_needs_the_plug_in(command, run):
         assert "Traceback" not in refused.stderr
         done = command(module, *of_page)
         assert done.returncode == 0, done.stderr
-    for module, *more in (("export.build_index",), ("export.search", "--query=a river", "--json")):
+    parts = ("document_tower/1", "search/1", "query_tower/1", "model_card-1.md")
+    assert done.stdout.splitlines() == [f"runs/focus/{part}" for part in parts]
+    for module, *more in (("export.build_index",), ("export.search", "--query=a river")):
         done = command(module, named, "--export_dir=runs/focus", *more)
         assert done.returncode == 0, done.stderr
-    assert len(json.loads(done.stdout)["results"]) == 10
+    _, query, header, *hits = done.stdout.splitlines()
+    assert (query, header.split()) == ("a river", ["rank", "score", "grade", "id"])
+    assert len(hits) == 10
 
 
 @pytest.mark.parametrize(

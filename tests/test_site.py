@@ -1,7 +1,5 @@
 """The site is built without a warning and is complete; what its pages call and link to is there."""
 
-from __future__ import annotations
-
 import dataclasses
 import html.parser
 import importlib.util

@@ -3,8 +3,6 @@
 $OTHER_STACK_PYTHON names a Python of the other stack, whose environment has the package installed.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess
@@ -24,7 +22,6 @@ HERE, THERE = "here", "there"
 
 @pytest.fixture(scope="module")
 def pythons():
-    """Of this stack and of the other one."""
     other = os.environ.get("OTHER_STACK_PYTHON")
     if not other:
         pytest.skip("OTHER_STACK_PYTHON names no Python of the other stack")

@@ -33,8 +33,6 @@ TOWER = ExportManifest(
 
 
 class Documents(Collection):
-    """A list of documents."""
-
     def __init__(self, texts, name="memory"):
         self.name, self.texts = name, list(texts)
 
@@ -76,7 +74,6 @@ class Tower:
 
 
 def build(path, texts, tower=None, manifest=TOWER, settings=None, *, asked=None, **arguments):
-    """Builds an index of vectors."""
     half = DenseHalf(tower or Tower(), DIM, settings, lambda: asked)
     collection = texts if isinstance(texts, Collection) else Documents(texts)
     return build_index(path, collection, [half], manifest, **arguments)

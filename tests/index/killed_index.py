@@ -21,7 +21,6 @@ from tf_smoothclir.index import builder, document_collections, export_halves  # 
 
 
 def main() -> None:
-    """Runs the lines."""
     for line in sys.stdin:
         event, end, flags = json.loads(line)
         if child := os.fork():

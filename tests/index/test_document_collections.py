@@ -33,7 +33,6 @@ def write_parquet(path, columns, **options):
 
 
 def write(path, texts):
-    """Writes documents in the kind of file that the suffix names."""
     if path.suffix == ".parquet":
         write_parquet(path, {name: [getattr(t, name) for t in texts] for name in Text._fields})
     else:

@@ -1,7 +1,5 @@
 """The lexical half of an index: as written in segments, it is what one matrix would be."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -39,7 +39,6 @@ def the_same(trained_on):
 
 @pytest.fixture(scope="module")
 def index_dir(export_dir, tmp_path_factory):
-    """The index of the collection; read-only."""
     path = tmp_path_factory.mktemp("index") / "index"
     open_search(export_dir, path, the_same)
     return path
@@ -51,7 +50,6 @@ def search(export_dir, index_dir):
 
 
 def raw_vectors(run, role, texts):
-    """Outputs of a tower, before any normalisation."""
     encoder = TextEncoder(run.vocabulary / f"{role}.txt", 200)
     return getattr(load_model(run), f"{role}_tower")(encoder(tf.constant(texts))).numpy()
 
@@ -159,14 +157,6 @@ def test_index_of_an_earlier_training_is_refused_with_the_command_that_builds_it
     ]
 
 
-def test_directory_that_is_no_index_is_refused_and_not_deleted(export_dir, tmp_path):
-    (tmp_path / "thesis.tex").write_text("years of work")
-    before = snapshot(tmp_path)
-    with pytest.raises(InputError, match=r"this is not a manifest with the role 'index'"):
-        open_search(export_dir, tmp_path, the_same)
-    assert snapshot(tmp_path) == before
-
-
 @pytest.mark.parametrize("role", ["document", "query"])
 def test_words_carry_the_scores_of_the_search(search, role):
     (results,) = search.search([QUERY], DOCUMENTS)
@@ -181,21 +171,19 @@ def test_words_carry_the_scores_of_the_search(search, role):
     assert search.explain(QUERY, [], role) == []
 
 
-def test_queries_of_the_run_measure_the_recall(export_dir, tiny_run):
-    texts = [text.text for text in source_of(tiny_run.settings().data).queries()]
-    raw = raw_vectors(tiny_run, "query", texts)
-    expected = raw / (np.linalg.norm(raw, axis=1, keepdims=True) + EPSILON)
-    np.testing.assert_allclose(
-        training_query_vectors(load_exported_models(export_dir)), expected, atol=1e-6
-    )
-
-
-def test_there_may_be_no_queries_of_the_run(export_dir, monkeypatch, caplog):
+def test_queries_of_the_run_measure_the_recall_if_they_are_there(
+    export_dir, tiny_run, monkeypatch, caplog
+):
     def gone(settings):
         raise InputError("data: there is no such directory")
 
+    texts = [text.text for text in source_of(tiny_run.settings().data).queries()]
+    raw = raw_vectors(tiny_run, "query", texts)
+    expected = raw / (np.linalg.norm(raw, axis=1, keepdims=True) + EPSILON)
+    models = load_exported_models(export_dir)
+    np.testing.assert_allclose(training_query_vectors(models), expected, atol=1e-6)
     monkeypatch.setattr("tf_smoothclir.index.export_halves.source_of", gone)
-    assert training_query_vectors(load_exported_models(export_dir)) is None
+    assert training_query_vectors(models) is None
     assert "no such directory" in caplog.text
 
 

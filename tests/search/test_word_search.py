@@ -1,7 +1,5 @@
 """Search by words, and by words and vectors: it ranks as evaluation does, and says why."""
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import itertools

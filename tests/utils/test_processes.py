@@ -1,7 +1,5 @@
 """Groups of processes: how they end, and that none is left behind."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess
@@ -25,13 +23,6 @@ def save_on_sigterm(path):
     signal.signal(signal.SIGTERM, lambda *_: (Path(path).write_text("saved"), sys.exit(0)))
     Path(path).touch()
     time.sleep(HALF_A_MINUTE)
-
-
-def wait_until(condition):
-    end = time.monotonic() + HALF_A_MINUTE
-    while not condition():
-        assert time.monotonic() < end, "it did not happen"
-        time.sleep(0.02)
 
 
 def test_wait_returns_each_key_with_its_exit_code_once_and_a_key_can_be_reused():
@@ -67,7 +58,8 @@ def test_processes_save_and_stop_after_an_error(tmp_path):
     def fail_while_one_runs():
         with process_group() as running:
             running.start("key", save_on_sigterm, str(path))
-            wait_until(path.exists)
+            while not path.exists():
+                time.sleep(0.02)
             raise KeyError("of the caller")
 
     with pytest.raises(KeyError, match="of the caller"):
@@ -75,37 +67,26 @@ def test_processes_save_and_stop_after_an_error(tmp_path):
     assert path.read_text() == "saved"
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
-def test_a_process_ends_with_its_parent(number, tmp_path):
-    started = tmp_path / "pid"
-    script = tmp_path / "program.py"
-    script.write_text(f"""
-from tests.utils.test_processes import write_pid_and_sleep
+PROGRAM = """
+from tests.utils.test_processes import say_so_and_sleep
 from tf_smoothclir.utils.processes import process_group
 
-if __name__ == "__main__":
-    with process_group() as running:
-        running.start("key", write_pid_and_sleep, {str(started)!r})
-        running.wait()
-""")
-    parent = subprocess.Popen([sys.executable, script], env={**os.environ, "PYTHONPATH": str(ROOT)})
-    wait_until(lambda: started.exists() and started.read_text())
-    parent.send_signal(number)
-    assert parent.wait(HALF_A_MINUTE) == {signal.SIGTERM: 128 + 15, signal.SIGKILL: -9}[number]
-    wait_until(lambda: not is_running(int(started.read_text())))
+with process_group() as running:
+    running.start("key", say_so_and_sleep)
+    running.wait()
+"""
 
 
-def write_pid_and_sleep(path):
-    Path(path).write_text(str(os.getpid()))
+def say_so_and_sleep():
+    print("started", flush=True)
     time.sleep(HALF_A_MINUTE)
 
 
-def is_running(pid):
-    try:
-        os.kill(pid, 0)
-        # A zombie that nobody has waited for has ended too.
-        return ") Z " not in Path(f"/proc/{pid}/stat").read_text()
-    except ProcessLookupError:
-        return False
-    except FileNotFoundError:  # it ended between the two looks, or this system has no /proc
-        return not Path("/proc/self/stat").exists()
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 128 + 15), (signal.SIGKILL, -9)])
+def test_processes_end_with_their_parent(number, code):
+    command = [sys.executable, "-c", PROGRAM]
+    parent = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    assert parent.stdout.readline() == "started\n"
+    parent.send_signal(number)
+    parent.communicate(timeout=HALF_A_MINUTE / 2)  # until no process has the output open
+    assert parent.returncode == code

@@ -1,7 +1,5 @@
 """JSON becomes dataclasses and comes back; what does not fit is named."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 from typing import Any

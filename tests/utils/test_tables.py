@@ -1,7 +1,5 @@
 """Tables: Markdown in files, drawn on terminals, in parts where they are too wide."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import re
@@ -15,8 +13,6 @@ ROWS = [["NDCG@5", "first", *("0.1234 (long)" for _ in range(8))], ["MAP", "b", 
 
 
 class Terminal(io.StringIO):
-    """Standard output that is a terminal."""
-
     def isatty(self):
         return True
 
