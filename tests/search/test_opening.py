@@ -1,5 +1,6 @@
 """Search of an export: ranks as the raw model does, builds what is missing, refuses mixed parts."""
 
+import contextlib
 import dataclasses
 import json
 import shlex
@@ -187,18 +188,26 @@ def test_queries_of_the_run_measure_the_recall_if_they_are_there(
     assert "no such directory" in caplog.text
 
 
-@pytest.mark.parametrize("start", [grpc_server, local_server], ids=["grpc", "rest"])
-def test_command_finds_by_a_running_server_what_it_finds_alone(
+@pytest.mark.parametrize(
+    "start",
+    [contextlib.nullcontext, grpc_server, local_server],
+    ids=["alone", "grpc", "rest"],
+)
+def test_command_answers_in_json_as_a_search_does_alone_and_by_a_server(
     commands, start, export_dir, index_dir, search
 ):
-    queries = [QUERY, "", "unheard ÄÖ"]
+    queries = [QUERY, "", "unheard ÄÖ", "word1 caf\ufffd"]
+    typed = "".join(f"{query}\n" for query in queries).replace("\ufffd", "\udce9")  # no UTF-8
+    flags = [f"--export_dir={export_dir}", f"--index_dir={index_dir}", "--json", "--top_k=5"]
     with start(export_dir) as address:
-        flags = [f"--server={address}", f"--export_dir={export_dir}", f"--index_dir={index_dir}"]
-        lines = "".join(f"{query}\n" for query in queries)
-        done = commands.run("export.search", *flags, "--json", "--top_k=5", stdin=lines)
+        flags += [f"--server={address}"] if address != export_dir else []
+        done = commands.run("export.search", *flags, stdin=typed)
+        given = commands.run("export.search", *flags, f"--query={QUERY}")
     assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith(given.stdout)
     answers = [json.loads(line) for line in done.stdout.splitlines()]
     assert [answer["query"] for answer in answers] == queries
+    assert [answer["evidence"] for answer in answers] == ["words", "nothing", "nothing", "words"]
     for answer, results in zip(answers, search.search(queries, 5)):
         expected = [dataclasses.asdict(result) for result in results]
         scores = [result.pop("score") for result in answer["results"]]
