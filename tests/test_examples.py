@@ -1,4 +1,4 @@
-"""Code that readers see runs as it is: blocks of the pages, the notebook, the script."""
+"""What readers see runs as it is: blocks of the pages, the notebook, the script, the quickstart."""
 
 import json
 import os
@@ -88,3 +88,20 @@ def test_the_serving_example_asks_its_server(export_dir, tmp_path):
     first, second = (re.search(rf"^{way}: (.*)$", done.stdout, re.MULTILINE)[1] for way in ways)
     assert first.split()[0] == second.split()[0]
     assert "A vector: (1, " in done.stdout
+
+
+@pytest.mark.slow
+def test_quickstart_with_overwrite_searches_by_the_new_towers(commands, tmp_path):
+    def quickstart(seed, *more):
+        small = ["tests.small_quickstart", seed, f"--output_dir={tmp_path / 'run'}"]
+        done = commands.run(*small, *more)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    first = quickstart(13)
+    assert "| NDCG@5 | " in first
+    assert quickstart(13) == first
+    again = quickstart(14, "--overwrite")
+    assert "| NDCG@5 | " in again
+    assert again != first
+    assert (tmp_path / "run" / "query_tower" / "2").is_dir()
