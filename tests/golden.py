@@ -49,10 +49,6 @@ def wave(*shape: int, phase: float = 0.0) -> np.ndarray:
     return np.sin(1.7 * places**1.1 + phase).reshape(shape).astype(np.float32)
 
 
-def _metrics() -> dict:
-    return per_query_metrics(np.array(_RANKED, np.int32), num_grades=3)
-
-
 def _ordinal_loss(name: str) -> dict:
     # Scores in each segment, and on the thresholds themselves.
     scores = np.append(wave(21, phase=0.3), [0.2, 0.7, -1.0, 1.0]).astype(np.float32)
@@ -137,7 +133,7 @@ def _steps(optimizer: str, kind: str = "average_pooling", clip_norm: float = 0.0
 
 
 CASES: dict[str, Callable[[], dict]] = {
-    "metrics": _metrics,
+    "metrics": lambda: per_query_metrics(np.array(_RANKED, np.int32), num_grades=3),
     "similarity": _scores,
     **{f"loss {name}": lambda name=name: _ordinal_loss(name) for name in _ORDINAL},
     **{f"list loss {name}": lambda name=name: _list_loss(name) for name in _LISTWISE},

@@ -49,7 +49,5 @@ def test_the_database_is_asked_for_each_pin_at_once(monkeypatch):
 
 
 def test_constraints_of_the_checkout_have_pins():
-    pins = runpy.run_path(str(AUDIT))["pins_of"]
     paths = [*(AUDIT.parents[1] / "constraints").glob("*.txt")]
-    assert paths
-    assert all(len(pins(path)) > 50 for path in paths)
+    assert min(len(runpy.run_path(str(AUDIT))["pins_of"](path)) for path in paths) > 50

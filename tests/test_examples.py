@@ -72,17 +72,10 @@ def test_the_notebook_is_committed_without_output(cells):
 
 @pytest.mark.slow
 def test_the_serving_example_asks_its_server(export_dir, tmp_path):
-    # The models of a tiny run, so that nothing is trained here.
-    command = [sys.executable, EXAMPLES / "serving.py"]
-    done = subprocess.run(
-        [*command, f"--export_dir={export_dir}", "--query=word1 word4"],
-        cwd=tmp_path,
-        env={**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache")},
-        capture_output=True,
-        text=True,
-        timeout=240,
-        check=False,
-    )
+    command = [sys.executable, EXAMPLES / "serving.py", f"--export_dir={export_dir}"]
+    options = {"cwd": tmp_path, "env": {**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache")}}
+    options |= {"capture_output": True, "text": True, "timeout": 240, "check": False}
+    done = subprocess.run([*command, "--query=word1 word4"], **options)
     assert done.returncode == 0, done.stderr
     ways = ("By the client", "By plain HTTP")
     first, second = (re.search(rf"^{way}: (.*)$", done.stdout, re.MULTILINE)[1] for way in ways)
@@ -92,16 +85,12 @@ def test_the_serving_example_asks_its_server(export_dir, tmp_path):
 
 @pytest.mark.slow
 def test_quickstart_with_overwrite_searches_by_the_new_towers(commands, tmp_path):
-    def quickstart(seed, *more):
-        small = ["tests.small_quickstart", seed, f"--output_dir={tmp_path / 'run'}"]
-        done = commands.run(*small, *more)
+    outputs = []
+    for seed, *overwrite in ((13,), (13,), (14, "--overwrite")):
+        flags = [seed, f"--output_dir={tmp_path / 'run'}", *overwrite]
+        done = commands.run("tests.small_quickstart", *flags)
         assert done.returncode == 0, done.stderr
-        return done.stdout
-
-    first = quickstart(13)
-    assert "| NDCG@5 | " in first
-    assert quickstart(13) == first
-    again = quickstart(14, "--overwrite")
-    assert "| NDCG@5 | " in again
-    assert again != first
+        assert "| NDCG@5 | " in done.stdout
+        outputs.append(done.stdout)
+    assert outputs[0] == outputs[1] != outputs[2]
     assert (tmp_path / "run" / "query_tower" / "2").is_dir()

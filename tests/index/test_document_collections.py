@@ -2,16 +2,11 @@
 
 import json
 
-import numpy as np
 import pytest
 
-from tests.data.sources.test_wiki_clir_builder import LOCAL as WIKI_CLIR
 from tests.training.tiny_set import DOCUMENTS, write_tiny_set
 from tf_smoothclir.data.sources.source import Text
-from tf_smoothclir.data.sources.wiki_clir_builder import WikiClir
-from tf_smoothclir.data.sources.wikiclir_files import WikiClirDirectory
 from tf_smoothclir.index.document_collections import open_collection, open_files, read_ids
-from tf_smoothclir.index.document_index import DocumentIndex
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.utils.errors import InputError
 
@@ -90,11 +85,7 @@ def test_large_parquet_is_read_across_batches_and_row_groups(tmp_path):
         ("parquet", {"id": ["1"], "body": ["x"]}, ": it has no column 'text'; it has: id, body"),
         ("parquet", {"id": ["1", None], "text": ["x", "y"]}, ":2: 'id' of the row is None"),
         ("parquet", {"id": ["1", "2"], "text": ["x", None]}, ":2: 'text' of the row is None"),
-        (
-            "parquet",
-            {"id": ["1"], "text": ["x"], "title": [1]},
-            ":1: 'title' of the row is 1, not a string",
-        ),
+        ("parquet", {"id": ["1"], "text": ["x"], "title": [1]}, ":1: 'title' of the row is 1, not"),
         ("parquet", {"id": [True], "text": ["x"]}, ":1: 'id' of the row is True, not a string"),
         ("parquet", {"id": ["a b"], "text": ["x"]}, ":1: id 'a b' is empty or contains white"),
         ("parquet", {"id": [""], "text": ["x"]}, ":1: id '' is empty or contains white space"),
@@ -145,17 +136,3 @@ def test_each_id_is_read_once_and_a_defect_is_named(tmp_path):
         ids.write_text(content)
         with pytest.raises(InputError, match=message):
             read_ids(ids)
-
-
-def test_command_indexes_a_collection_of_tfds(commands, export, tmp_path):
-    builder = WikiClir(data_dir=tmp_path / "tfds", config="fr", directory=str(WIKI_CLIR))
-    builder.download_and_prepare()
-    flags = [f"--export_dir={export}", f"--index_dir={tmp_path}/index", "--verbosity=-1"]
-    flags += ["--tfds_name=wiki_clir/fr", f"--tfds_data_dir={tmp_path}/tfds"]
-    done = commands.run("export.build_index", *flags)
-    assert done.returncode == 0, done.stderr
-    index = DocumentIndex(tmp_path / "index")
-    assert index.manifest.data.tfds_name == "wiki_clir/fr"
-    (results,) = index.search(np.ones((1, index.manifest.vectors.dim), np.float32), 100)
-    found = sorted(Text(result.id, result.title, result.text) for result in results)
-    assert found == sorted(WikiClirDirectory(WIKI_CLIR, "fr").documents())

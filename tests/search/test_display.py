@@ -19,34 +19,25 @@ def explained(score=500.0, remainder=0.0, **shares):
     return Explanation(score, words, remainder)
 
 
-def hit(text, title="", rank=1, grade=1):
-    return SearchHit(rank, 0.5, grade, "d1", title, text)
-
-
 def test_one_line_per_hit(capsys):
-    found = [hit("Ein Apfel", "Obst"), hit("x" * 50, rank=2), hit("y", grade=None)]
-    print_hits("apple", found, width=20)
+    first, second = ("Obst", "Ein Apfel"), ("", "x" * 50)
+    hits = [SearchHit(1, 0.5, 1, "d1", *first), SearchHit(2, 0.25, None, "d2", *second)]
+    print_hits("apple", hits, width=20)
     lines = capsys.readouterr().out.splitlines()
     assert lines[1] == "apple"
     assert lines[3].split() == ["1", "0.500", "1", "d1", "Obst:", "Ein", "Apfel"]
-    assert lines[4].split()[-1] == "x" * 19 + "…"
-    assert lines[5].split()[:4] == ["1", "0.500", "-", "d1"]
+    assert lines[4].split() == ["2", "0.250", "-", "d2", "x" * 19 + "…"]
 
 
 def test_shares_are_below_the_hit_and_carrying_words_bold_on_a_terminal(capsys):
     explanation = explained(0.5, 0.07, **{"apfel": 0.4, "rot": 0.05, ".": -0.02})
-    print_hits("apple", [hit("Ein roter Apfel.")], explanations=[explanation])
+    hits = [SearchHit(1, 0.5, 1, "d1", "", "Ein roter Apfel.")]
+    print_hits("apple", hits, explanations=[explanation])
     out = capsys.readouterr().out
     assert "0.500 = apfel +0.400, rot +0.050, . -0.020, remainder +0.070" in out
     assert "\033" not in out
-    print_hits("apple", [hit("Ein roter Apfel.")], explanations=[explanation], bold=True)
+    print_hits("apple", hits, explanations=[explanation], bold=True)
     assert "Ein roter \033[1mApfel\033[0m." in capsys.readouterr().out
-
-
-def test_many_words_are_summed_up():
-    line = shares(explained(0.6, 0.06, **{f"w{n}": 0.1 - 0.01 * n for n in range(12)}))
-    assert line.count("w") == 8 + 1  # and one in "words"
-    assert "4 other words +0.0" in line
 
 
 @pytest.mark.parametrize(
@@ -84,13 +75,14 @@ def test_what_a_word_met_and_what_else_adds_to_the_score():
     explanation = Explanation(9.0, (WordShare("apfel", 0.5, met),), 0.0, towers=1.5, feedback=7.0)
     expected = "apfel (apple 0.93) +0.500, towers +1.500, feedback +7.000, remainder +0.000"
     assert shares(explanation) == f"9.000 = {expected}"
+    many = shares(explained(0.6, 0.06, **{f"w{n}": 0.1 - 0.01 * n for n in range(12)}))
+    assert many.count("w") == 8 + 1  # and one in "words"
+    assert "4 other words +0.0" in many
     # What a re-ranker adds is shown without pairs of words too.
     reranked = Explanation(3.0, (), 0.5, towers=1.5, reranker=-1.0)
     assert shares(reranked) == "3.000 = towers +1.500, re-ranker -1.000, remainder +0.500"
-    pairs = (MatchedPair("apfel", "apple", 0.93, 1.0),)
-    assert "re-ranker -1.000 (apfel~apple 0.93)" in shares(
-        dataclasses.replace(reranked, pairs=pairs)
-    )
+    paired = dataclasses.replace(reranked, pairs=(MatchedPair("apfel", "apple", 0.93, 1.0),))
+    assert "re-ranker -1.000 (apfel~apple 0.93)" in shares(paired)
 
 
 def test_escape_sequences_are_shown_not_sent_to_the_terminal(capsys):
