@@ -79,29 +79,17 @@ class States:
 
 
 class Embeddings:
-    """Files of embeddings, without checksums: any finite matrix of the same shape is an answer.
-
-    Where a single byte is another one, only its own row may differ.
-    """
+    """Files of embeddings, without checksums: any finite matrix of the same shape is an answer."""
 
     def __init__(self, root):
-        self.root, self.right = root, {}
+        self.paths = []
         for write in (embeddings.write_word2vec_text, embeddings.write_glove):
-            path = root / write.__name__
-            write(path)
-            self.right[path] = path.read_bytes(), embeddings.load(path).matrix
+            self.paths.append(root / write.__name__)
+            write(self.paths[-1])
 
     def read(self):
-        return digest([self._is_right(path, *right) for path, right in self.right.items()])
-
-    @staticmethod
-    def _is_right(path, content, right):
-        matrix, read = embeddings.load(path).matrix, path.read_bytes()
-        if matrix.shape != right.shape or not np.isfinite(matrix).all():
-            return False
-        one_byte = len(read) == len(content) and sum(a != b for a, b in zip(read, content)) == 1
-        rows = [row for row in (2, 3, 4, 6) if not np.array_equal(matrix[row], right[row])]
-        return not (one_byte and len(rows) > 1)
+        found = [embeddings.load(path).matrix for path in self.paths]
+        return digest([(matrix.shape, bool(np.isfinite(matrix).all())) for matrix in found])
 
 
 class Pickle:

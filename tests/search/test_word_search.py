@@ -11,6 +11,7 @@ import sys
 import numpy as np
 import pytest
 
+from tests.published import grades_of_hits
 from tests.training.tiny_set import DOCUMENTS
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.sources.source import SPLITS
@@ -207,13 +208,10 @@ def test_hits_have_the_grades_of_the_cut_points_of_the_run(opened, ranking_runs,
     cut_points = load_cut_points(ranking_runs[name], load_models(ranking_runs[name]))[name]
     texts = [text.text for text in source_of(ranking_runs[name].settings().data).queries()]
     grades = set()
-    for hits in opened(name).search(texts, 8):
-        for hit in hits:
-            share = hit.score / hits[0].score if hits[0].score > 0 else 0
-            by_score = sum(hit.score > cut for cut in cut_points.scores)
-            by_share = sum(share > cut for cut in cut_points.shares)
-            assert hit.grade == (min(by_score, by_share) if cut_points.shares else by_score)
-            grades.add(hit.grade)
+    for hits in filter(None, opened(name).search(texts, 8)):
+        found = [hit.grade for hit in hits]
+        assert found == grades_of_hits([hit.score for hit in hits], cut_points)
+        grades.update(found)
     assert len(grades) > 1
 
 
@@ -277,12 +275,10 @@ def test_what_towers_and_feedback_add_is_told_apart(hybrid):
 
 
 _SEARCH = """
-import sys
+import atexit, sys
 from export import search
-try:
-    search.run()
-finally:
-    print("tensorflow" in sys.modules, file=sys.stderr)
+atexit.register(lambda: print("tensorflow" in sys.modules, file=sys.stderr))
+search.run()
 """
 
 

@@ -1,51 +1,49 @@
-"""Hooks on imports, in processes that have imported nothing."""
+"""Hooks on imports, and that of the data set: in processes that have imported neither library."""
 
+import contextlib
+import importlib
 import subprocess
 import sys
 
 import pytest
 
-
-def run(code, *arguments, cwd=None):
-    line = [sys.executable, "-c", code, *arguments]
-    return subprocess.run(line, cwd=cwd, capture_output=True, text=True, check=False)
-
-
-HOOKED = """
-import contextlib, sys
 from tf_smoothclir.utils.import_hooks import around_import
-
-@contextlib.contextmanager
-def loud():
-    print("begin")
-    yield
-    print("end", "{0}" in sys.modules)
-
-for _ in range({1}):
-    around_import("{0}", loud)
-print("nothing yet")
-try:
-    import {0}
-    import {0}
-    print({0}.__name__, {0}.__spec__.name)
-except Exception as error:
-    print(type(error).__name__)
-"""
 
 
 @pytest.mark.parametrize(
-    ("library", "times", "expected"),
+    ("content", "times", "expected"),
     [
-        ("wave", 1, ["begin", "end True", "wave wave"]),
-        ("wave", 2, ["begin", "begin", "end True", "end True", "wave wave"]),
-        ("not_there", 1, ["ModuleNotFoundError"]),
-        ("broken", 1, ["begin", "KeyError"]),  # its own error
+        ("happened = []", 1, ["begin", "end"]),
+        ("happened = []", 2, ["begin", "begin", "end", "end"]),
+        ("raise KeyError('inside')", 1, ["begin", KeyError]),  # its own error
+        (None, 1, [ModuleNotFoundError]),
     ],
 )
-def test_only_the_first_import_runs_inside_each_context(tmp_path, library, times, expected):
-    (tmp_path / "broken.py").write_text("raise KeyError('inside')\n")
-    done = run(HOOKED.format(library, times), cwd=tmp_path)
-    assert done.stdout.splitlines() == ["nothing yet", *expected], done.stderr
+def test_only_the_first_import_runs_inside_each_context(
+    tmp_path, monkeypatch, content, times, expected
+):
+    happened = []
+
+    @contextlib.contextmanager
+    def loud():
+        happened.append("begin")
+        yield
+        assert hooked in sys.modules
+        happened.append("end")
+
+    hooked = f"hooked_{len(expected)}_{times}"
+    if content is not None:
+        (tmp_path / f"{hooked}.py").write_text(content)
+    monkeypatch.syspath_prepend(tmp_path)
+    for _ in range(times):
+        around_import(hooked, loud)
+    try:
+        for _ in range(2):
+            assert importlib.import_module(hooked).__spec__.name == hooked
+    except Exception as error:
+        happened.append(type(error))
+    assert happened == expected
+    assert all(getattr(finder, "_library", "") != hooked for finder in sys.meta_path)
 
 
 IN_FORKS = """
@@ -68,5 +66,6 @@ def test_the_dataset_is_registered_once_both_are_imported():
         "import tensorflow_datasets as tfds; import tf_smoothclir",
         "import tf_smoothclir.data.sources.wiki_clir_builder; import tensorflow_datasets as tfds",
     )
-    done = run(IN_FORKS, *orders)
+    command = [sys.executable, "-c", IN_FORKS, *orders]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.stdout.split() == ["True"] * len(orders), done.stderr
