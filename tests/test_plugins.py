@@ -15,7 +15,6 @@ from pathlib import Path
 import pytest
 
 import tf_smoothclir as sc
-from tests.command_line.forked import ForkedCommands
 from tf_smoothclir import plugins
 from tf_smoothclir.settings.base import Settings, setting
 from tf_smoothclir.settings.run import RunSettings
@@ -41,10 +40,9 @@ def folder(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def command(folder):
+def command(commands, folder):
     """`command(module, *flags)` runs a command in the folder."""
-    with ForkedCommands("tensorflow", "tf_smoothclir.command_line.command") as forked:
-        yield lambda module, *flags: forked.run(module, *flags, cwd=folder)
+    return lambda module, *flags: commands.run(module, *flags, cwd=folder)
 
 
 @pytest.fixture(scope="module")

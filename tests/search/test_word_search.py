@@ -210,7 +210,8 @@ def test_hits_have_the_grades_of_the_cut_points_of_the_run(opened, ranking_runs,
     grades = set()
     for hits in filter(None, opened(name).search(texts, 8)):
         found = [hit.grade for hit in hits]
-        assert found == grades_of_hits([hit.score for hit in hits], cut_points)
+        own = cut_points.scores, cut_points.shares
+        assert found == grades_of_hits([hit.score for hit in hits], own)
         grades.update(found)
     assert len(grades) > 1
 
