@@ -1,8 +1,5 @@
 """Damages what the package reads, and checks that it reads it right or says what is wrong.
 
-    python -m tests.hostile_cases --cases=10000 --seed=1    damage drawn by a seed
-    python -m tests.hostile_cases --every_byte              each byte of each file, one at a time
-
 A case changes bytes of one file of a small token cache, checkpoint, retrieval set, list of words,
 file of embeddings, pickle, request, or of a trained run, its export or its index, and reads it.
 Right is: the answer of the undamaged files, one that the input allows (see each class), or an error
@@ -11,12 +8,8 @@ of the package in words. Wrong is any other exception, any other answer, and mor
 
 from __future__ import annotations
 
-import argparse
-import os
 import signal
-import sys
 import tempfile
-import time
 from pathlib import Path
 
 import numpy as np
@@ -33,11 +26,9 @@ from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.papers.liu2020.polyglot import convert_polyglot
 from tf_smoothclir.settings.text import TextSettings
 from tf_smoothclir.training.checkpoints import BestWeights
-from tf_smoothclir.utils import digests
 from tf_smoothclir.utils.errors import InputError
 
 SECONDS = 20
-LARGE = 1 << 16  # bytes
 
 
 class TokenCache:
@@ -171,16 +162,12 @@ def drawn(cases, number, seed):
         yield case, path, damaged(case.files[path], random)
 
 
-def every_byte(cases, stride=1):
-    """Yields (case, file, content) for each byte of each file, its lowest bit flipped.
-
-    Of files above `LARGE`, such as the graphs of an export, one byte in `stride`.
-    """
+def every_byte(cases):
+    """Yields (case, file, content) for each byte of each file, its lowest bit flipped."""
     for case in cases:
         for path, content in case.files.items():
-            for place in range(0, len(content), stride if len(content) > LARGE else 1):
-                flipped = bytes([content[place] ^ 1])
-                yield case, path, content[:place] + flipped + content[place + 1 :]
+            for place, byte in enumerate(content):
+                yield case, path, content[:place] + bytes([byte ^ 1]) + content[place + 1 :]
 
 
 def run(root, attempts):
@@ -208,32 +195,3 @@ def make_cases(root, kinds):
 
 def _too_long(*_):
     raise TimeoutError(f"more than {SECONDS} seconds")
-
-
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--cases", type=int, default=10_000)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--every_byte", action="store_true")
-    parser.add_argument("--stride", type=int, default=1, help="of flips in files above 64 kB")
-    parser.add_argument("--only", action="append", default=[], help="name of an input")
-    options = parser.parse_args()
-    kinds = [k for k in (*INPUTS, *TRAINED) if not options.only or k.__name__ in options.only]
-    digests.map_in_threads = map  # threads take longer than such small files
-    with tempfile.TemporaryDirectory() as directory:
-        begin, cases = time.monotonic(), make_cases(root := Path(directory), kinds)
-        chosen = drawn(cases, options.cases, options.seed)
-        if options.every_byte:
-            chosen = every_byte(cases, options.stride)
-        counts, failures = run(root, chosen)
-    for name, found in sorted(counts.items()):
-        print(name, *(f"{outcome}: {number}" for outcome, number in sorted(found.items())))
-    print(*failures, sep="\n")
-    total = sum(sum(found.values()) for found in counts.values())
-    print(f"{total} cases, {len(failures)} wrong, {time.monotonic() - begin:.0f} s")
-    sys.exit(bool(failures))
-
-
-if __name__ == "__main__":
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-    main()

@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import atexit
-import functools
 import hashlib
 import json
 import shutil
-import tempfile
 from pathlib import Path
 from typing import ClassVar
-from unittest import mock
 
 import numpy as np
 import tensorflow as tf
 
-from tests.published import NoVerifier
-from tests.training.tiny_set import tiny_settings, write_tiny_set
 from tf_smoothclir.api.given import judgments_of, texts_of
 from tf_smoothclir.api.sets import given_set
 from tf_smoothclir.data.retrieval_set import RetrievalSet
@@ -28,8 +22,6 @@ from tf_smoothclir.index.document_index import DocumentIndex
 from tf_smoothclir.index.export_halves import export_halves
 from tf_smoothclir.index.manifest import IndexManifest
 from tf_smoothclir.lexical.dictionary import Dictionary
-from tf_smoothclir.publishing import version_writer
-from tf_smoothclir.publishing.export import export_run
 from tf_smoothclir.publishing.export_directory import checked_part, exported_versions, part_dir
 from tf_smoothclir.publishing.manifest import EXPORTED_ROLES, MANIFEST, ExportManifest
 from tf_smoothclir.search.query_files import read_queries
@@ -37,7 +29,6 @@ from tf_smoothclir.server.json_tensors import inputs_of, parse_request
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.text.given_vocabulary import given_vocabulary
 from tf_smoothclir.training.run_directory import RunDirectory
-from tf_smoothclir.training.train import train
 from tf_smoothclir.utils.digests import files_below
 from tf_smoothclir.utils.files import read_json
 from tf_smoothclir.utils.sealed import SEAL
@@ -144,19 +135,7 @@ class Request(Given):
         inputs_of(document, specs)
 
 
-@functools.lru_cache
-def _trained() -> Path:
-    root = Path(tempfile.mkdtemp(prefix="hostile-"))
-    atexit.register(shutil.rmtree, root, ignore_errors=True)
-    data = write_tiny_set(root / "data")
-    settings = {"retriever": "hybrid", "reranker": "late_interaction", "rerank_depth": 3}
-    train(tiny_settings(data, root / "cache", epochs=1, **settings), root / "run")
-    with mock.patch.object(version_writer, "Verifier", NoVerifier):
-        export_run(RunDirectory.load(root / "run"), root / "export", search_depth=3)
-    return indexed(root)
-
-
-def indexed(root: Path) -> Path:
+def add_index(root: Path) -> None:
     """Adds `index` to a `run` and its `export` there, and deletes what nobody reads."""
     for name in ("logs", "plots", "evaluation"):
         shutil.rmtree(root / "run" / name, ignore_errors=True)
@@ -168,17 +147,17 @@ def indexed(root: Path) -> Path:
     halves, manifest = export_halves(root / "export")
     source = source_of(manifest.data)
     build_index(root / "index", SourceCollection(source), halves, manifest, data=manifest.data)
-    return root
 
 
-class _Kept:
-    """A directory of the trained run, of which every byte counts; `open` checks all its files."""
+class Kept:
+    """A part of `Kept.whole`, of which every byte counts; `open` checks all its files."""
 
+    whole: Path  # with a run, its export and its index
     damaged = Path(MANIFEST)  # set for each case; nothing else is written while it is read
 
     def __init__(self, root):
         self.path = root / self.name
-        shutil.copytree(_trained() / self.name, self.path)
+        shutil.copytree(self.whole / self.name, self.path)
 
     def read(self):
         # Lists of sizes and digests say nothing more: where one is damaged and another list of what
@@ -197,13 +176,13 @@ class _Kept:
         return name, path.read_bytes()
 
 
-class WholeRun(_Kept):
-    """A run with towers, words and, but in the quick suite, a re-ranker."""
+class WholeRun(Kept):
+    """A run with towers, words and perhaps a re-ranker."""
 
     name, open = "run", RunDirectory.load
 
 
-class WholeExport(_Kept):
+class WholeExport(Kept):
     """Its export: towers, lexical model, re-ranker and search model.
 
     Each part is opened that reads the damaged file: all of them, if that is a manifest.
@@ -218,7 +197,7 @@ class WholeExport(_Kept):
                 checked_part(path, role)
 
 
-class WholeIndex(_Kept):
+class WholeIndex(Kept):
     name, manifest, open = "index", IndexManifest, DocumentIndex
 
 
