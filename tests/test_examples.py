@@ -24,6 +24,9 @@ def blocks(page):
     return re.findall(r"^```python\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
 
 
+HERE = [page for page in PAGES if blocks(page) and page.name not in ELSEWHERE]
+
+
 def executed(parts, monkeypatch, directory):
     """The names that parts of code leave, one after the other in a directory."""
     monkeypatch.chdir(directory)
@@ -35,19 +38,15 @@ def executed(parts, monkeypatch, directory):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "page",
-    [page for page in PAGES if blocks(page) and page.name not in ELSEWHERE],
-    ids=lambda page: page.name,
-)
+@pytest.mark.parametrize("page", HERE, ids=lambda page: page.name)
 def test_the_blocks_of_a_page_run_from_top_to_bottom(page, monkeypatch, tmp_path):
     executed(blocks(page), monkeypatch, tmp_path)
 
 
-@pytest.mark.parametrize(("page", "test"), ELSEWHERE.items())
-def test_other_blocks_are_run_elsewhere(page, test):
-    assert blocks(ROOT / "docs" / page)
-    assert page in (ROOT / test).read_text(encoding="utf-8")
+def test_other_blocks_are_run_elsewhere():
+    for page, test in ELSEWHERE.items():
+        assert blocks(ROOT / "docs" / page)
+        assert page in (ROOT / test).read_text(encoding="utf-8")
 
 
 @pytest.fixture

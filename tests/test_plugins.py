@@ -179,27 +179,25 @@ def test_a_module_that_fails_leaves_nothing_behind(loaded, name, message):
     assert "late" not in plugins.LOSSES
 
 
-KINDS = "loss, tower, objective, reranker, distribution"
+def group(name, **values):
+    fields = [(field, type(value), setting(value, ".")) for field, value in values.items()]
+    return dataclasses.make_dataclass(f"{name}Settings", fields, bases=(Settings,), frozen=True)
 
 
 @pytest.mark.parametrize(
-    ("kind", "name", "group", "settings", "message"),
+    ("kind", "name", "settings", "message"),
     [
-        ("lost", "mine", "", {}, f"kind must be one of {KINDS}, but is 'lost'"),
-        ("loss", "sosl", "", {}, "loss 'sosl' is there already, from tf_smoothclir: choose"),
-        ("loss", "focus", "", {}, f"loss 'focus' is there already, from {NAME}"),
-        ("loss", "mine", "Mine", {"epsilon": 1.0}, "ModelSettings has a setting 'epsilon' already"),
-        ("loss", "mine", "Mine", {"focus": 1.0}, "FocusSettings has a setting 'focus' already"),
-        ("loss", "mine", "Focus", {}, "there are settings 'focus' already"),
+        ("lost", "mine", None, f"kind must be one of {', '.join(plugins.KINDS)}, but is 'lost'"),
+        ("loss", "sosl", None, "loss 'sosl' is there already, from tf_smoothclir: choose another"),
+        ("loss", "focus", None, f"loss 'focus' is there already, from {NAME}"),
+        ("loss", "mine", group("Mine", epsilon=1.0), "ModelSettings has a setting 'epsilon' al"),
+        ("loss", "mine", group("Mine", focus=1.0), "FocusSettings has a setting 'focus' already"),
+        ("loss", "mine", group("Focus"), "there are settings 'focus' already"),
     ],
 )
-def test_names_that_clash_are_an_error(registered, kind, name, group, settings, message):
-    own = None
-    if group:
-        fields = [(field, type(value), setting(value, ".")) for field, value in settings.items()]
-        own = dataclasses.make_dataclass(f"{group}Settings", fields, bases=(Settings,), frozen=True)
+def test_names_that_clash_are_an_error(registered, kind, name, settings, message):
     with pytest.raises(ValueError, match=message):
-        plugins.register(kind, name, object, help=".", settings=own)
+        plugins.register(kind, name, object, help=".", settings=settings)
     assert "mine" not in plugins.LOSSES
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import ir_measures
 import pytest
+from ir_measures import AP, RR, P, Success, nDCG
 
 pytestmark = pytest.mark.slow
 
@@ -37,15 +38,8 @@ def test_three_epochs_reach_the_pytorch_implementation_in_two_gigabytes(run):
 def test_a_public_tool_reads_our_files_and_agrees(run):
     directory, result = run
     folder = directory / "evaluation" / "test"
-    measures = {
-        "NDCG@5": ir_measures.nDCG @ 5,
-        "MAP": ir_measures.AP(rel=1),
-        "MRR_r": ir_measures.RR(rel=1),
-        "MRR_mr": ir_measures.RR(rel=2),
-        "P_r@5": ir_measures.P(rel=1) @ 5,
-        "P_mr@1": ir_measures.P(rel=2) @ 1,
-        "P_mr@5": ir_measures.Success(rel=2) @ 5,
-    }
+    measures = {"NDCG@5": nDCG @ 5, "MAP": AP(rel=1), "MRR_r": RR(rel=1), "MRR_mr": RR(rel=2)}
+    measures |= {"P_r@5": P(rel=1) @ 5, "P_mr@1": P(rel=2) @ 1, "P_mr@5": Success(rel=2) @ 5}
     qrels = list(ir_measures.read_trec_qrels(str(folder / "qrels.trec")))
     ranking = list(ir_measures.read_trec_run(str(folder / "run.trec")))
     public = ir_measures.calc_aggregate(measures.values(), qrels, ranking)

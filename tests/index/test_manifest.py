@@ -4,7 +4,6 @@ import json
 
 import pytest
 
-from tests.index.helpers import TOWER
 from tf_smoothclir.index.manifest import DenseNote, IndexManifest, Recall, check_is_index
 from tf_smoothclir.index.vector_index import IndexSettings
 from tf_smoothclir.protocols.cut_points import CutPoints
@@ -58,9 +57,3 @@ def test_missing_and_changed_entries_are_found(tmp_path, name, value, message):
         IndexManifest.read(tmp_path)
     if name != "role":
         check_is_index(tmp_path)  # so that it can be replaced
-
-
-def test_manifest_of_a_tower_is_not_that_of_an_index(tmp_path):
-    TOWER.write(tmp_path)
-    with pytest.raises(InputError, match=r"role 'index' \(its role is 'document'\)"):
-        IndexManifest.read(tmp_path)

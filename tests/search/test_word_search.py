@@ -264,12 +264,10 @@ def test_a_hit_is_explained_by_the_words_that_translate_each_other(opened):
 
 
 def test_what_towers_and_feedback_add_is_told_apart(hybrid):
-    search = hybrid(fused(0.3, 7.0))
-    (hits,) = search.search(["word1 word4"], 4)
-    vectors = hybrid(fused(0.3))
-    for hit, explanation in zip(hits, search.explain("word1 word4", hits)):
+    (hits,) = hybrid(fused(0.3, 7.0)).search(["word1 word4"], 4)
+    both, vectors = (hybrid(f).explain("word1 word4", hits) for f in (fused(0.3, 7.0), fused(0.3)))
+    for explanation, without in zip(both, vectors):
         assert 0 < explanation.feedback <= 7 + 1e-4
-        (without,) = vectors.explain("word1 word4", [hit])
         assert without.feedback == 0
         assert without.towers == explanation.towers != 0
         assert without.score == pytest.approx(explanation.score - explanation.feedback, abs=1e-4)

@@ -6,7 +6,7 @@ import pty
 import re
 import subprocess
 import sys
-import threading
+from concurrent import futures
 
 import pytest
 
@@ -62,16 +62,13 @@ def test_quiet_by_verbosity_and_without_a_terminal_where_rich_is_not_even_loaded
 
 
 def test_bars_of_several_threads_share_one_display_which_an_error_ends(capsys):
-    def work():
+    def work(_):
         with progress_shown(True), progress_bar(10, "Work", "units") as bar:
             for _ in range(10):
                 bar.update()
 
-    threads = [threading.Thread(target=work) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with futures.ThreadPoolExecutor(8) as pool:
+        list(pool.map(work, range(8)))
     assert progress_display._DISPLAY._progress is None
     with pytest.raises(KeyboardInterrupt), progress_shown(True), progress_bar(3, "Work", "units"):
         raise KeyboardInterrupt
