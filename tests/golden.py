@@ -1,8 +1,6 @@
 """Numbers that both stacks must give: metrics, losses, gradients, vectors, steps of optimizers.
 
-    python -m tests.golden
-
-writes them to `tests/golden.json` as this stack has them; `test_golden` compares. Inputs and
+`python -m tests.golden` writes them to `tests/golden.json` as this stack has them. Inputs and
 weights are made by a formula, because the random numbers of the two Keras differ for one seed.
 """
 

@@ -22,8 +22,7 @@ HERE, THERE = "here", "there"
 
 @pytest.fixture(scope="module")
 def pythons():
-    other = os.environ.get("OTHER_STACK_PYTHON")
-    if not other:
+    if not (other := os.environ.get("OTHER_STACK_PYTHON")):
         pytest.skip("OTHER_STACK_PYTHON names no Python of the other stack")
     question = "from tf_smoothclir._compat import ON_KERAS_3; print(ON_KERAS_3)"
     answers = {run(python, "-c", question) for python in (sys.executable, other)}

@@ -103,16 +103,6 @@ def test_saved_index_ranks_as_before(asked, built, tmp_path):
         np.testing.assert_array_equal(first, second)
 
 
-def test_a_number_becomes_the_next_multiple_of_its_scale():
-    # The largest of the columns are 1.27, 0 and 2.54, so the scales are 0.01, nearly 0 and 0.02.
-    vectors = np.array([[1.27, 0, -2.54], [0.013, 0, 0.031]], np.float32)
-    found = Int8Vectors.of(vectors)
-    assert found.codes.tolist() == [[127, 0, -127], [1, 0, 2]]
-    np.testing.assert_allclose(found.scales, [0.01, 1e-20, 0.02], rtol=1e-6)
-    np.testing.assert_allclose(found[np.array([1])], [[0.01, 0, 0.04]], rtol=1e-6)
-    np.testing.assert_allclose(found[:1], [[1.27, 0, -2.54]], rtol=1e-6)
-
-
 @given(arrays(np.float32, (6, 5), elements=NUMBERS), arrays(np.float32, 5, elements=NUMBERS))
 def test_no_inner_product_is_further_off_than_it_says(vectors, query):
     found = Int8Vectors.of(vectors)

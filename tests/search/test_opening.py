@@ -66,16 +66,6 @@ def brute_force(run, query):
     return [(documents[i], scores[i]) for i in order]
 
 
-@pytest.mark.parametrize(
-    ("query", "unknown"),
-    [("", ()), (" \t", ()), ("zebra", ("zebra",)), ("unheard ÄÖ!", ("unheard", "äö"))],
-)
-def test_query_without_a_known_word_finds_nothing(search, query, unknown):
-    assert search.search([query, QUERY], 3)[0] == []
-    assert search.read([query]) == [QueryReading("nothing", unknown)]
-    assert len(search.search([query, QUERY], 3)[1]) == 3
-
-
 @pytest.mark.parametrize("query", [QUERY, "word8", "word3 unheard"])
 def test_ranks_as_brute_force_over_the_raw_model(search, tiny_run, query):
     (results,) = search.search([query], DOCUMENTS)
@@ -85,10 +75,13 @@ def test_ranks_as_brute_force_over_the_raw_model(search, tiny_run, query):
     assert [(r.id, r.title, r.text) for r in results] == [tuple(d) for d, _ in expected]
 
 
-def test_queries_of_a_batch_are_answered_as_alone(search):
-    queries = [QUERY, "", "word8"]
+def test_queries_of_a_batch_are_answered_as_alone_and_without_a_known_word_by_nothing(search):
+    unknown = {"": (), " \t": (), "zebra": ("zebra",), "unheard ÄÖ!": ("unheard", "äö")}
+    queries = [QUERY, *unknown, "word8"]
     together = search.search(queries, 5)
     assert together == [search.search([query], 5)[0] for query in queries]
+    assert [len(hits) for hits in together] == [5, 0, 0, 0, 0, 5]
+    assert search.read([*unknown]) == [QueryReading("nothing", words) for words in unknown.values()]
     assert search.search([], 5) == []
 
 
@@ -183,11 +176,7 @@ def test_queries_of_the_run_measure_the_recall_if_they_are_there(
     assert "no such directory" in caplog.text
 
 
-@pytest.mark.parametrize(
-    "start",
-    [contextlib.nullcontext, grpc_server, local_server],
-    ids=["alone", "grpc", "rest"],
-)
+@pytest.mark.parametrize("start", [contextlib.nullcontext, grpc_server, local_server])
 def test_command_answers_in_json_as_a_search_does_alone_and_by_a_server(
     commands, start, export_dir, index_dir, search
 ):

@@ -1,5 +1,7 @@
 """Query files and TREC runs."""
 
+import functools
+
 import pytest
 
 from tf_smoothclir.evaluation.trec_files import read_run
@@ -40,13 +42,10 @@ def test_defect_is_named_by_its_line(tmp_path, content, message):
 
 
 def test_run_is_read_back_and_equal_scores_keep_their_order(tmp_path):
-    def hits(*found):
-        return [SearchHit(n, score, 0, id_, "", "") for n, (id_, score) in enumerate(found, 1)]
-
-    run = RunFile()
-    run.add("q1", hits(("d2", 0.5), ("d1", 0.5), ("d3", -0.25)))
+    run, hit = RunFile(), functools.partial(SearchHit, grade=0, title="", text="")
+    run.add("q1", [hit(1, 0.5, id="d2"), hit(2, 0.5, id="d1"), hit(3, -0.25, id="d3")])
     run.add("q2", [])
-    run.add("q3", hits(("d1", 0.75)))
+    run.add("q3", [hit(1, 0.75, id="d1")])
     run.write(tmp_path / "run", "ours")
     lines = [line.split() for line in (tmp_path / "run").read_text().splitlines()]
     assert [" ".join(line[:4] + line[5:]) for line in lines] == [

@@ -38,12 +38,11 @@ def test_only_the_first_import_runs_inside_each_context(
     for _ in range(times):
         around_import(hooked, loud)
     try:
-        for _ in range(2):
-            assert importlib.import_module(hooked).__spec__.name == hooked
+        assert importlib.import_module(hooked).__spec__.name == hooked
+        importlib.import_module(hooked)
     except Exception as error:
         happened.append(type(error))
     assert happened == expected
-    assert all(getattr(finder, "_library", "") != hooked for finder in sys.meta_path)
 
 
 IN_FORKS = """
