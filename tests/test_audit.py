@@ -1,6 +1,5 @@
 """`.ci/audit`: advisories of pins from a local file, and what it says where it cannot ask."""
 
-import io
 import json
 import runpy
 import subprocess
@@ -31,21 +30,6 @@ def test_advisories_of_a_local_file_are_listed(tmp_path, advisories, more, error
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
     assert done.stdout == f"pins.txt: 2 pins, of unknown age\n{more}"
     assert error in done.stderr
-
-
-def test_the_database_is_asked_for_each_pin_at_once(monkeypatch):
-    module = runpy.run_path(str(AUDIT))
-    sent = []
-
-    def urlopen(request, timeout):
-        sent.append((json.loads(request.data), timeout))
-        return io.BytesIO(b'{"results": [{"vulns": [{"id": "X-1"}]}, {}]}')
-
-    monkeypatch.setattr(module["urllib"].request, "urlopen", urlopen)
-    assert module["asked"]([("a", "1"), ("b", "2")]) == [("a", "1", "X-1")]
-    ((body, timeout),) = sent
-    assert [query["version"] for query in body["queries"]] == ["1", "2"]
-    assert timeout <= 20
 
 
 def test_constraints_of_the_checkout_have_pins():

@@ -175,17 +175,14 @@ def test_commands_flags_modules_and_targets_exist(flags):
 @pytest.mark.parametrize(
     ("line", "unknown"),
     [
-        ("smoothclir-train --dim=64 --nooverwrite", []),
+        ("smoothclir-train --dim=64 --nooverwrite --flagfile=a | sort --unique", []),
         ("smoothclir-train --dimm=64", ["smoothclir-train --dimm"]),
         ("smoothclir-learn --dim=64", ["smoothclir-learn"]),
         ("smoothclir-train --gamma1=1 --plugin=a.module", []),
         ("smoothclir-train --gamma1=1", ["smoothclir-train --gamma1"]),
-        ("smoothclir-train --flagfile=a | sort --unique", []),
         ("smoothclir-train --beam='--runner=X'", ["smoothclir-train --beam"]),
         ("python -m tests.nothing", ["tests.nothing"]),
-        ("python -m benchmarks.training", []),
-        ("make quickstart  # and more", []),
-        ("make quickstart nothing", ["make nothing"]),
+        ("make quickstart nothing  # and more", ["make nothing"]),
     ],
 )
 def test_what_does_not_exist_is_noticed(line, unknown):

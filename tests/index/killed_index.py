@@ -1,9 +1,9 @@
 """Runs smoothclir-index for each line of standard input, and kills it (SIGKILL) at some point.
 
-A line is JSON, `[event, end of a path, flags]`. The command is killed at the first of Python's audit
-events of this name, such as "os.rename", with an argument that ends like this; with an empty event,
-it runs to its end. Prints the exit code of each command. Each is a fork of this process, which has
-imported everything but not used TensorFlow yet.
+A line is JSON, `[event, end of a path, flags]`. The command is killed at the first of Python's
+audit events of this name, such as "os.rename", with an argument that ends like this; with an empty
+event, it runs to its end. Prints the exit code of each command. Each is a fork of this process,
+which has imported everything but not used TensorFlow yet.
 """
 
 import contextlib

@@ -11,35 +11,30 @@ from tf_smoothclir.utils.import_hooks import around_import
 
 
 @pytest.mark.parametrize(
-    ("content", "times", "expected"),
+    ("content", "expected"),
     [
-        ("happened = []", 1, ["begin", "end"]),
-        ("happened = []", 2, ["begin", "begin", "end", "end"]),
-        ("raise KeyError('inside')", 1, ["begin", KeyError]),  # its own error
-        (None, 1, [ModuleNotFoundError]),
+        ("", ["begin", "begin", "end", "end"]),
+        ("raise KeyError('inside')", ["begin", "begin", KeyError]),  # its own error
+        (None, [ModuleNotFoundError]),
     ],
 )
-def test_only_the_first_import_runs_inside_each_context(
-    tmp_path, monkeypatch, content, times, expected
-):
-    happened = []
+def test_only_the_first_import_runs_inside_each_context(tmp_path, monkeypatch, content, expected):
+    name, happened = f"hooked_{len(expected)}", []
 
     @contextlib.contextmanager
     def loud():
         happened.append("begin")
         yield
-        assert hooked in sys.modules
         happened.append("end")
 
-    hooked = f"hooked_{len(expected)}_{times}"
     if content is not None:
-        (tmp_path / f"{hooked}.py").write_text(content)
+        (tmp_path / f"{name}.py").write_text(content)
     monkeypatch.syspath_prepend(tmp_path)
-    for _ in range(times):
-        around_import(hooked, loud)
+    around_import(name, loud)
+    around_import(name, loud)
     try:
-        assert importlib.import_module(hooked).__spec__.name == hooked
-        importlib.import_module(hooked)
+        importlib.import_module(name)
+        importlib.import_module(name)
     except Exception as error:
         happened.append(type(error))
     assert happened == expected

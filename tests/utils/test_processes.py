@@ -58,7 +58,8 @@ def test_processes_save_and_stop_after_an_error(tmp_path):
     def fail_while_one_runs():
         with process_group() as running:
             running.start("key", save_on_sigterm, str(path))
-            while not path.exists():
+            end = time.monotonic() + HALF_A_MINUTE
+            while not path.exists() and time.monotonic() < end:
                 time.sleep(0.02)
             raise KeyError("of the caller")
 
