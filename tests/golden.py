@@ -4,8 +4,6 @@
 weights are made by a formula, because the random numbers of the two Keras differ for one seed.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Callable

@@ -6,8 +6,6 @@ Right is: the answer of the undamaged files, one that the input allows (see each
 of the package in words. Wrong is any other exception, any other answer, and more than `SECONDS`.
 """
 
-from __future__ import annotations
-
 import signal
 import tempfile
 from pathlib import Path

@@ -1,7 +1,5 @@
 """More inputs of `tests.hostile_cases`: what people give, and a whole trained run."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import shutil

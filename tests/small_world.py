@@ -1,7 +1,5 @@
 """A retrieval set that fits on a page: 8 queries, 12 documents, 11 judgments."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterable
 

@@ -7,8 +7,6 @@ Both write as JSON: metrics of the runs, answers of the exported towers, losses 
 runs as they continue. `read` also exports a run again. `test_stack_exchange` compares the numbers.
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 import sys

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from tests.index.helpers import DIM, brute_force, build, document, found_by, queries, vector_of
-from tests.training.test_run_directory import snapshot
 from tf_smoothclir.index.document_index import DocumentIndex
 from tf_smoothclir.index.vector_index import IndexSettings
 from tf_smoothclir.utils.errors import InputError
@@ -69,15 +68,12 @@ def test_no_query_has_no_answer_and_one_of_another_length_is_refused(indexes):
         index.search(np.zeros((2, 5)), 5)
 
 
-def files_of(index_dir):
-    return json.loads((index_dir / "manifest.json").read_text())["digests"]
-
-
 @pytest.mark.parametrize("name", ["vectors", "text.values", "id.offsets", "hashes", "faiss"])
 @pytest.mark.parametrize("damage", ["changed", "cut", "missing"])
 def test_damaged_file_is_named(indexes, tmp_path, name, damage):
     index_dir = shutil.copytree(indexes["hnsw"], tmp_path / "index")
-    (path,) = [index_dir / file for file in files_of(index_dir) if file.endswith(f"/{name}")]
+    digests = json.loads((index_dir / "manifest.json").read_text())["digests"]
+    (path,) = [index_dir / file for file in digests if file.endswith(f"/{name}")]
     content = bytearray(path.read_bytes())
     content[len(content) // 2] ^= 1
     path.unlink()
@@ -85,14 +81,3 @@ def test_damaged_file_is_named(indexes, tmp_path, name, damage):
         path.write_bytes(content if damage == "changed" else content[:-1])
     with pytest.raises(InputError, match=f"/{name}: the file is not the one that was written"):
         DocumentIndex(index_dir)
-
-
-def test_every_file_is_in_the_manifest_and_reading_changes_nothing(indexes):
-    index_dir, before = indexes["flat"], snapshot(indexes["flat"])
-    DocumentIndex(index_dir).search(queries(2), 5)
-    assert snapshot(index_dir) == before
-    there = {path for path in index_dir.rglob("*") if path.is_file()}
-    assert {str(path.relative_to(index_dir)) for path in there} == {
-        "manifest.json",
-        *files_of(index_dir),
-    }
